@@ -1,0 +1,161 @@
+//! The trait of every part of a path, and what becomes of a packet.
+
+use core::fmt::Debug;
+
+use headstart_units::{Bytes, Time};
+
+use crate::link::Link;
+
+/// What an element may know of a packet.
+pub trait Packet: Debug {
+    /// Its size on the link, headers included.
+    fn size(&self) -> Bytes;
+    /// Whether it may be marked instead of dropped (RFC 3168 ECT).
+    fn is_ecn_capable(&self) -> bool;
+    /// Sets the congestion-experienced mark.
+    fn mark_congestion_experienced(&mut self);
+}
+
+/// A part of a path.
+pub trait Element<P>: Debug {
+    /// A packet arrives.
+    fn push(&mut self, now: Time, packet: P) -> Fate<P>;
+
+    /// The next packet due at or before `now`.
+    fn pop(&mut self, now: Time) -> Option<Output<P>>;
+
+    /// When to ask `pop` again; [`Time::NEVER`] while only a `push` can change the answer.
+    fn next_at(&self) -> Time;
+}
+
+/// What became of a packet offered to an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Fate<P> {
+    /// Inside; it will come out through `pop`.
+    Taken,
+    /// Straight through, at once.
+    Passed(P),
+    /// Gone, and why; the caller owns the record of it.
+    Dropped(P, Why),
+}
+
+/// What comes out of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Output<P> {
+    /// The packet goes on to the next element.
+    Delivered(P),
+    /// Dropped inside, after it had been taken.
+    Dropped(P, Why),
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    /// The buffer was full.
+    QueueFull,
+    /// CoDel (RFC 8289) found that packets wait too long.
+    CoDel,
+    /// RED found the average queue too long.
+    Red,
+    /// Random loss, each packet for itself.
+    RandomLoss,
+    /// A burst of losses.
+    BurstLoss,
+}
+
+impl Why {
+    /// All causes, in the order of the table of counts.
+    pub const ALL: [Self; 5] = [Self::QueueFull, Self::CoDel, Self::Red, Self::RandomLoss, Self::BurstLoss];
+
+    /// The cause in words, for tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::QueueFull => "queue full",
+            Self::CoDel => "CoDel",
+            Self::Red => "RED",
+            Self::RandomLoss => "random loss",
+            Self::BurstLoss => "burst loss",
+        }
+    }
+}
+
+/// Every element, for dispatch without a vtable.
+#[derive(Debug)]
+pub enum AnyElement<P> {
+    /// Constant rate, delay, drop-tail.
+    Link(Link<P>),
+}
+
+macro_rules! each {
+    ($self:expr, $element:ident => $call:expr) => {
+        match $self {
+            AnyElement::Link($element) => $call,
+        }
+    };
+}
+
+impl<P: Packet> Element<P> for AnyElement<P> {
+    #[inline]
+    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+        each!(self, element => element.push(now, packet))
+    }
+
+    #[inline]
+    fn pop(&mut self, now: Time) -> Option<Output<P>> {
+        each!(self, element => element.pop(now))
+    }
+
+    #[inline]
+    fn next_at(&self) -> Time {
+        each!(self, element => element.next_at())
+    }
+}
+
+/// Small helpers for the tests of elements.
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// A packet that is a number and a size.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Numbered {
+        pub number: u64,
+        pub size: Bytes,
+        pub ecn_capable: bool,
+        pub marked: bool,
+    }
+
+    /// Packet `number` of 1500 bytes.
+    pub fn packet(number: u64) -> Numbered {
+        Numbered { number, size: Bytes::new(1500), ecn_capable: false, marked: false }
+    }
+
+    impl Packet for Numbered {
+        fn size(&self) -> Bytes {
+            self.size
+        }
+        fn is_ecn_capable(&self) -> bool {
+            self.ecn_capable
+        }
+        fn mark_congestion_experienced(&mut self) {
+            self.marked = true;
+        }
+    }
+
+    /// Runs an element until idle: `(time in microseconds, number)` of what is delivered.
+    pub fn drain(element: &mut impl Element<Numbered>) -> Vec<(u64, u64)> {
+        let mut out = vec![];
+        while element.next_at() != Time::NEVER {
+            let now = element.next_at();
+            while let Some(output) = element.pop(now) {
+                if let Output::Delivered(packet) = output {
+                    out.push((now.as_nanos() / 1000, packet.number));
+                }
+            }
+        }
+        out
+    }
+}

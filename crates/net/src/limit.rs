@@ -1,0 +1,37 @@
+//! What a buffer counts and how much it holds.
+
+use headstart_units::{Bytes, Packets};
+
+/// The limit of a buffer. The packet being sent has left the buffer and does not count
+/// (as in mahimahi and in ns-3's device queue).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// At most so many packets wait.
+    pub packets: u64,
+    /// At most so many bytes wait, as counted on the link.
+    pub bytes: Bytes,
+}
+
+impl Limit {
+    /// No limit.
+    pub const NONE: Self = Self { packets: u64::MAX, bytes: Bytes::MAX };
+
+    /// A buffer of `packets` packets of whatever size.
+    #[must_use]
+    pub const fn packets(packets: Packets) -> Self {
+        Self { packets: packets.get(), ..Self::NONE }
+    }
+
+    /// A buffer of `bytes` bytes.
+    #[must_use]
+    pub const fn bytes(bytes: Bytes) -> Self {
+        Self { bytes, ..Self::NONE }
+    }
+
+    /// Whether one more packet of `size` fits on top of what waits.
+    #[must_use]
+    #[inline]
+    pub fn admits(&self, packets: u64, bytes: Bytes, size: Bytes) -> bool {
+        packets < self.packets && bytes + size <= self.bytes
+    }
+}

@@ -1,0 +1,151 @@
+//! The controllers to hand over to: congestion avoidance, and slow start after a timeout.
+
+pub mod cubic;
+pub mod reno;
+
+use headstart_units::Bytes;
+
+use crate::allowance::HandOver;
+use crate::event::{Ack, Congestion, Timeout};
+
+pub use cubic::Cubic;
+pub use reno::Reno;
+
+/// Which base controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// NewReno (RFC 5681, RFC 6582).
+    Reno,
+    /// CUBIC (RFC 9438).
+    #[default]
+    Cubic,
+}
+
+/// A base controller. It does not know that a start-up scheme came before it.
+#[derive(Clone, Copy, Debug)]
+pub enum Base {
+    /// NewReno.
+    Reno(Reno),
+    /// CUBIC.
+    Cubic(Cubic),
+}
+
+macro_rules! each {
+    ($self:expr, $base:ident => $call:expr) => {
+        match $self {
+            Base::Reno($base) => $call,
+            Base::Cubic($base) => $call,
+        }
+    };
+}
+
+impl Base {
+    /// A base controller for segments of `mss` that has not taken over yet.
+    #[must_use]
+    pub fn new(kind: Kind, mss: Bytes) -> Self {
+        match kind {
+            Kind::Reno => Self::Reno(Reno::new(mss)),
+            Kind::Cubic => Self::Cubic(Cubic::new(mss)),
+        }
+    }
+
+    /// Begins from what the scheme hands over.
+    pub fn take_over(&mut self, from: &HandOver) {
+        each!(self, base => base.take_over(from));
+    }
+
+    /// Data was newly acknowledged.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &Ack) {
+        each!(self, base => base.on_ack(ack));
+    }
+
+    /// Data was declared lost or CE-marked.
+    pub fn on_congestion(&mut self, signal: &Congestion) {
+        each!(self, base => base.on_congestion(signal));
+    }
+
+    /// The retransmission timer went off.
+    pub fn on_timeout(&mut self, timeout: &Timeout) {
+        each!(self, base => base.on_timeout(timeout));
+    }
+
+    /// The connection was idle for longer than a retransmission timeout: the window may be no larger
+    /// than `restart` (RFC 5681 §4.1).
+    pub fn on_idle(&mut self, restart: Bytes) {
+        each!(self, base => base.window = base.window.min(restart));
+    }
+
+    /// The congestion window.
+    #[must_use]
+    #[inline]
+    pub fn window(&self) -> Bytes {
+        each!(self, base => base.window)
+    }
+
+    /// The slow start threshold; [`Bytes::MAX`] while none is known.
+    #[must_use]
+    pub fn ssthresh(&self) -> Bytes {
+        each!(self, base => base.ssthresh)
+    }
+
+    /// Slow start or avoidance.
+    #[must_use]
+    #[inline]
+    pub fn is_slow_start(&self) -> bool {
+        each!(self, base => base.window < base.ssthresh)
+    }
+}
+
+/// RFC 5681 §3.1: never below two segments after a loss.
+const MINIMUM_SEGMENTS: u64 = 2;
+/// RFC 5681 §3.1: the loss window after a timeout.
+const LOSS_SEGMENTS: u64 = 1;
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use crate::event::Signal;
+    use crate::path::{RateSample, Rtt};
+    use headstart_units::{Span, Time};
+
+    /// An ack of `bytes` at `now`, window-limited and outside recovery, on a path of 100 ms.
+    pub fn acked(now: Time, bytes: Bytes) -> Ack {
+        let rtt = Span::from_millis(100);
+        Ack {
+            now,
+            newest_sent_at: now - rtt,
+            newly_acked: bytes,
+            first_flight_acked: Bytes::ZERO,
+            rtt_sample: Some(rtt),
+            rtt: Rtt { latest: rtt, smoothed: rtt, variation: Span::ZERO, min: rtt },
+            in_flight: bytes,
+            delivered: bytes,
+            rate: RateSample::default(),
+            is_window_limited: true,
+            in_recovery: false,
+        }
+    }
+
+    /// The first loss of a round trip.
+    pub fn lost(now: Time, bytes: Bytes) -> Congestion {
+        Congestion {
+            now,
+            signal: Signal::Loss,
+            opens_episode: true,
+            lost: bytes,
+            first_flight_lost: Bytes::ZERO,
+            newest_lost_sent_at: now,
+            prior_in_flight: bytes,
+            in_flight: bytes,
+            delivered: bytes,
+            first_flight_delivered: Bytes::ZERO,
+            rtt: Rtt::default(),
+        }
+    }
+
+    /// A timeout.
+    pub fn timed_out(now: Time) -> Timeout {
+        Timeout { now, prior_in_flight: Bytes::ZERO, delivered: Bytes::ZERO, consecutive: 1 }
+    }
+}

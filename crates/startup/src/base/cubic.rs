@@ -1,0 +1,267 @@
+//! CUBIC: the window is a cubic function of the time since the last congestion.
+//!
+//! Source: RFC 9438, in integers: times in units of 2^20 ns (1.049 ms), windows in 1/1024 bytes.
+//!
+//! # Deviations
+//!
+//! - §4.6 cuts the flight size or, with growth limited as §5.8 asks, the window; the window is cut here.
+//! - The clock's unit makes the cubic a staircase of millisecond steps, as Linux's jiffies do.
+//! - §4.9.1's undo of a spurious cut and §4.9.2 are not implemented: losses are never taken back.
+
+use headstart_units::{Bytes, Ratio, Span, Time};
+
+use super::{LOSS_SEGMENTS, MINIMUM_SEGMENTS};
+use crate::allowance::HandOver;
+use crate::event::{Ack, Congestion, Timeout};
+
+/// Multiplicative decrease (RFC 9438 §4.6).
+pub const BETA: Ratio = Ratio::new(7, 10);
+/// Fast convergence: what of the window is remembered if it had not reached the last maximum,
+/// (1 + beta) / 2 (RFC 9438 §4.7).
+const FAST_CONVERGENCE: Ratio = Ratio::new(17, 20);
+/// Growth of the Reno-friendly estimate until it reaches the window before the cut,
+/// 3 (1 - beta) / (1 + beta) (RFC 9438 §4.3).
+const ALPHA: Ratio = Ratio::new(9, 17);
+/// Windows are kept in 1/1024 bytes, so that a large window still grows by small acks.
+const FINE: u32 = 10;
+/// The clock of the cubic runs in units of 2^20 ns.
+const TICK: u32 = 20;
+/// C = 0.4 segments per second cubed (RFC 9438 §5), per tick cubed, times 2^60:
+/// 0.4 x (2^20 / 10^9)^3 x 2^60.
+const C_PER_TICK_CUBED: u128 = 531_691_198;
+const C_SHIFT: u32 = 60;
+
+/// CUBIC's state.
+#[derive(Clone, Copy, Debug)]
+pub struct Cubic {
+    mss: Bytes,
+    pub(super) window: Bytes,
+    pub(super) ssthresh: Bytes,
+    /// The window in 1/1024 bytes; `window` is this rounded down.
+    fine_window: u64,
+    /// W_max: the window before the last cut.
+    w_max: Bytes,
+    /// The window just before the last cut, for the Reno-friendly estimate (cwnd_prior).
+    prior_window: Bytes,
+    epoch: Option<Epoch>,
+}
+
+/// A stretch of avoidance between two congestion events.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// t_epoch.
+    began: Time,
+    /// K in ticks: how long the cubic needs to come back to its origin.
+    k: u64,
+    /// The window at the plateau.
+    origin: Bytes,
+    /// W_est in 1/1024 bytes.
+    fine_estimate: u64,
+}
+
+impl Cubic {
+    pub(super) fn new(mss: Bytes) -> Self {
+        Self {
+            mss,
+            window: mss * LOSS_SEGMENTS,
+            ssthresh: Bytes::MAX,
+            fine_window: mss.get() << FINE,
+            w_max: Bytes::ZERO,
+            prior_window: Bytes::ZERO,
+            epoch: None,
+        }
+    }
+
+    pub(super) fn take_over(&mut self, from: &HandOver) {
+        self.set_window(from.window.max(self.mss * LOSS_SEGMENTS));
+        self.ssthresh = from.ssthresh;
+    }
+
+    fn set_window(&mut self, window: Bytes) {
+        self.window = window;
+        self.fine_window = window.get() << FINE;
+    }
+
+    #[inline]
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        if ack.in_recovery || !ack.is_window_limited {
+            return;
+        }
+        if self.window.get() != self.fine_window >> FINE {
+            // The window was set from outside (restart after idle).
+            self.set_window(self.window);
+        }
+        let mut acked = ack.newly_acked;
+        if self.window < self.ssthresh {
+            let grown = (self.window + acked).min(self.ssthresh);
+            acked -= grown - self.window;
+            self.set_window(grown);
+            if acked.is_zero() {
+                return;
+            }
+        }
+        self.avoid(ack, acked);
+    }
+
+    /// RFC 9438 §4.2 to §4.5.
+    fn avoid(&mut self, ack: &Ack, acked: Bytes) {
+        let (window, w_max, mss) = (self.window, self.w_max, self.mss);
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, mss));
+
+        // §4.3: what Reno would have by now.
+        let alpha = if epoch.fine_estimate >> FINE >= self.prior_window.get() { Ratio::ONE } else { ALPHA };
+        let share = (acked.get() << FINE) * mss.get() / self.window.get().max(1);
+        epoch.fine_estimate += alpha.of(share);
+
+        // §4.2: where the cubic will be one round trip from now, within [cwnd, 1.5 cwnd].
+        let elapsed = ack.now.since(epoch.began) + ack.rtt.smoothed;
+        let target = epoch.cubic(elapsed, mss).clamp(self.window, self.window * Ratio::new(3, 2));
+
+        let fine_estimate = epoch.fine_estimate;
+        let now_in_cubic = epoch.cubic(ack.now.since(epoch.began), mss);
+        if Bytes::new(fine_estimate >> FINE) > now_in_cubic {
+            self.fine_window = self.fine_window.max(fine_estimate);
+        } else {
+            let growth = (target - self.window).get() << FINE;
+            self.fine_window +=
+                (u128::from(growth) * u128::from(acked.get()) / u128::from(self.window.get().max(1))) as u64;
+        }
+        self.window = Bytes::new(self.fine_window >> FINE);
+    }
+
+    pub(super) fn on_congestion(&mut self, signal: &Congestion) {
+        if signal.opens_episode {
+            self.remember();
+            self.ssthresh = (self.window * BETA).max(self.mss * MINIMUM_SEGMENTS);
+            self.set_window(self.ssthresh);
+        }
+    }
+
+    pub(super) fn on_timeout(&mut self, timeout: &Timeout) {
+        // RFC 9438 §4.8; RFC 5681 §3.1: a segment that times out again holds the threshold.
+        if timeout.consecutive == 1 {
+            self.remember();
+            self.ssthresh = (self.window * BETA).max(self.mss * MINIMUM_SEGMENTS);
+        }
+        self.set_window(self.mss * LOSS_SEGMENTS);
+    }
+
+    /// RFC 9438 §4.7.
+    fn remember(&mut self) {
+        self.prior_window = self.window;
+        self.w_max = if self.window < self.w_max { self.window * FAST_CONVERGENCE } else { self.window };
+        self.epoch = None;
+    }
+}
+
+impl Epoch {
+    /// RFC 9438 §4.2 equation (2), and §4.8 where there is no maximum to come back to.
+    fn begin(now: Time, window: Bytes, w_max: Bytes, mss: Bytes) -> Self {
+        let (k, origin) = if window < w_max {
+            // K^3 = (W_max - cwnd) / C, in ticks cubed.
+            let missing = u128::from((w_max - window).get()) << C_SHIFT;
+            (cube_root(missing / (C_PER_TICK_CUBED * u128::from(mss.get()))), w_max)
+        } else {
+            (0, window)
+        };
+        Self { began: now, k, origin, fine_estimate: window.get() << FINE }
+    }
+
+    /// W_cubic(t) of RFC 9438 equation (1).
+    #[inline]
+    fn cubic(&self, elapsed: Span, mss: Bytes) -> Bytes {
+        let ticks = elapsed.as_nanos() >> TICK;
+        let distance = ticks.abs_diff(self.k).min(1 << 21);
+        let cubed = u128::from(distance * distance * distance);
+        let offset = Bytes::new(((cubed * (C_PER_TICK_CUBED * u128::from(mss.get()))) >> C_SHIFT) as u64);
+        if ticks < self.k { self.origin.saturating_sub(offset) } else { self.origin + offset }
+    }
+}
+
+/// The cube root, rounded down, by bisection on the bits: once per congestion event.
+fn cube_root(of: u128) -> u64 {
+    let mut root: u128 = 0;
+    for bit in (0..42).rev() {
+        let candidate = root | (1 << bit);
+        if candidate * candidate * candidate <= of {
+            root = candidate;
+        }
+    }
+    root as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{acked, lost, timed_out};
+    use super::*;
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    #[test]
+    fn cube_roots_are_exact_at_their_edges() {
+        assert_eq!(cube_root(0), 0);
+        for root in [1_u64, 2, 10, 1_290, 2_097_151] {
+            let cube = u128::from(root) * u128::from(root) * u128::from(root);
+            assert_eq!(cube_root(cube), root);
+            assert_eq!(cube_root(cube + 1), root);
+            assert_eq!(cube_root(cube - 1), root - 1);
+        }
+    }
+
+    #[test]
+    fn the_constant_is_c_in_ticks() {
+        let tick_secs = (1_u64 << TICK) as f64 / 1e9;
+        let exact = 0.4 * tick_secs * tick_secs * tick_secs * (1_u64 << C_SHIFT) as f64;
+        assert!((exact - C_PER_TICK_CUBED as f64).abs() < 1.0, "{exact}");
+    }
+
+    /// RFC 9438 §5.1: K is the cube root of W_max (1 - beta) / C seconds.
+    #[test]
+    fn the_window_is_back_at_its_maximum_after_k() {
+        let mut cubic = Cubic::new(MSS);
+        cubic.take_over(&HandOver::avoiding(MSS * 1000));
+        cubic.on_congestion(&lost(Time::ZERO, MSS));
+        assert_eq!(cubic.window, MSS * 700);
+        // K = (300 / 0.4)^(1/3) = 9.086 s. One window of acks every 100 ms.
+        let mut now = Time::ZERO;
+        while now < Time::from_millis(9_100) {
+            cubic.on_ack(&acked(now, cubic.window));
+            now += Span::from_millis(100);
+        }
+        let segments = cubic.window.get() / MSS.get();
+        assert!((995..=1001).contains(&segments), "{segments} segments after K");
+    }
+
+    #[test]
+    fn on_a_short_path_reno_is_the_faster_one_and_is_followed() {
+        let mut cubic = Cubic::new(MSS);
+        cubic.take_over(&HandOver::avoiding(MSS * 20));
+        cubic.on_congestion(&lost(Time::ZERO, MSS));
+        let mut now = Time::ZERO;
+        for _ in 0..10 {
+            now += Span::from_millis(1);
+            cubic.on_ack(&acked(now, cubic.window));
+        }
+        let grown = (cubic.window - MSS * 14).get();
+        assert!((5_000..=5_400).contains(&grown), "ten round trips at alpha 9/17: {grown}");
+    }
+
+    #[test]
+    fn a_second_cut_below_the_maximum_remembers_less() {
+        let mut cubic = Cubic::new(MSS);
+        cubic.take_over(&HandOver::avoiding(MSS * 100));
+        cubic.on_congestion(&lost(Time::ZERO, MSS));
+        cubic.on_congestion(&lost(Time::ZERO, MSS));
+        assert_eq!(cubic.w_max, MSS * 70 * FAST_CONVERGENCE);
+    }
+
+    #[test]
+    fn a_timeout_starts_over_towards_seven_tenths() {
+        let mut cubic = Cubic::new(MSS);
+        cubic.take_over(&HandOver::avoiding(MSS * 10));
+        cubic.on_timeout(&timed_out(Time::ZERO));
+        assert_eq!((cubic.window, cubic.ssthresh), (MSS, MSS * 7));
+        cubic.on_timeout(&super::super::Timeout { consecutive: 2, ..timed_out(Time::ZERO) });
+        assert_eq!(cubic.ssthresh, MSS * 7);
+    }
+}

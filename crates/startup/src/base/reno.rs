@@ -1,0 +1,120 @@
+//! NewReno: one segment more per round trip, half the window on loss.
+//!
+//! Source: RFC 5681 §3.1 and §3.2, with appropriate byte counting (RFC 3465) in avoidance.
+//!
+//! # Deviations
+//!
+//! - RFC 5681 equation (4) halves the FlightSize; the window is halved here, as Linux does. The two are
+//!   the same for a sender that fills its window, and growth stops for one that does not.
+
+use headstart_units::{Bytes, Ratio};
+
+use super::{LOSS_SEGMENTS, MINIMUM_SEGMENTS};
+use crate::allowance::HandOver;
+use crate::event::{Ack, Congestion, Timeout};
+
+/// RFC 5681 equation (4).
+const BETA: Ratio = Ratio::new(1, 2);
+
+/// NewReno's state.
+#[derive(Clone, Copy, Debug)]
+pub struct Reno {
+    mss: Bytes,
+    pub(super) window: Bytes,
+    pub(super) ssthresh: Bytes,
+    /// Acknowledged since the window last grew by a segment.
+    counted: Bytes,
+}
+
+impl Reno {
+    pub(super) fn new(mss: Bytes) -> Self {
+        Self { mss, window: mss * LOSS_SEGMENTS, ssthresh: Bytes::MAX, counted: Bytes::ZERO }
+    }
+
+    pub(super) fn take_over(&mut self, from: &HandOver) {
+        self.window = from.window.max(self.mss * LOSS_SEGMENTS);
+        self.ssthresh = from.ssthresh;
+    }
+
+    pub(super) fn on_ack(&mut self, ack: &Ack) {
+        if ack.in_recovery || !ack.is_window_limited {
+            return;
+        }
+        let mut acked = ack.newly_acked;
+        if self.window < self.ssthresh {
+            let grown = (self.window + acked).min(self.ssthresh);
+            acked -= grown - self.window;
+            self.window = grown;
+        }
+        self.counted += acked;
+        if self.counted >= self.window {
+            self.counted -= self.window;
+            self.window += self.mss;
+        }
+    }
+
+    pub(super) fn on_congestion(&mut self, signal: &Congestion) {
+        if signal.opens_episode {
+            self.ssthresh = (self.window * BETA).max(self.mss * MINIMUM_SEGMENTS);
+            self.window = self.ssthresh;
+            self.counted = Bytes::ZERO;
+        }
+    }
+
+    pub(super) fn on_timeout(&mut self, timeout: &Timeout) {
+        // RFC 5681 §3.1: a segment that times out again holds the threshold.
+        if timeout.consecutive == 1 {
+            self.ssthresh = (self.window * BETA).max(self.mss * MINIMUM_SEGMENTS);
+        }
+        self.window = self.mss * LOSS_SEGMENTS;
+        self.counted = Bytes::ZERO;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{acked, lost, timed_out};
+    use super::*;
+    use headstart_units::Time;
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    fn at_ten() -> Reno {
+        let mut reno = Reno::new(MSS);
+        reno.take_over(&HandOver::avoiding(MSS * 10));
+        reno
+    }
+
+    #[test]
+    fn a_window_of_acks_adds_one_segment() {
+        let mut reno = at_ten();
+        for _ in 0..10 {
+            reno.on_ack(&acked(Time::ZERO, MSS));
+        }
+        assert_eq!(reno.window, MSS * 11);
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_once_an_episode_and_never_below_two_segments() {
+        let mut reno = at_ten();
+        let mut loss = lost(Time::ZERO, MSS);
+        for expected in [5_000, 5_000, 2_500, 2_500, 2_000] {
+            reno.on_congestion(&loss);
+            assert_eq!(reno.window, Bytes::new(expected));
+            loss.opens_episode = !loss.opens_episode;
+        }
+    }
+
+    #[test]
+    fn a_timeout_starts_over_towards_half() {
+        let mut reno = at_ten();
+        reno.on_timeout(&timed_out(Time::ZERO));
+        assert_eq!((reno.window, reno.ssthresh), (MSS, MSS * 5));
+        for _ in 0..4 {
+            reno.on_ack(&acked(Time::ZERO, MSS));
+        }
+        assert_eq!(reno.window, MSS * 5, "slow start up to the threshold");
+        reno.on_ack(&acked(Time::ZERO, MSS));
+        assert_eq!(reno.window, MSS * 5, "avoidance beyond");
+    }
+}

@@ -1,0 +1,144 @@
+//! Joins a scheme and a base controller: what a transport holds.
+//!
+//! The scheme owns the window until it hands over; from then on the base controller does. The base cannot
+//! forget the scheme, for it does not know it.
+
+use headstart_units::{Bytes, Ratio, Span};
+
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::base::{self, Base};
+use crate::event::{Ack, Congestion, Sent, Timeout};
+use crate::prior::Prior;
+use crate::scheme::{Scheme, Startup};
+
+/// A scheme and the base controller it hands over to.
+#[derive(Clone, Copy, Debug)]
+pub struct Controller {
+    scheme: Scheme,
+    base: Base,
+    handed_over: bool,
+    pace_over: Option<Ratio>,
+    srtt: Span,
+}
+
+impl Controller {
+    /// A controller for one connection with segments of `mss`.
+    #[must_use]
+    pub fn new(scheme: Scheme, base: base::Kind, mss: Bytes) -> Self {
+        Self { scheme, base: Base::new(base, mss), handed_over: false, pace_over: None, srtt: Span::ZERO }
+    }
+
+    /// The connection is established.
+    pub fn establish(&mut self, prior: &Prior) -> Plan {
+        self.srtt = prior.handshake_rtt;
+        self.scheme.establish(prior)
+    }
+
+    /// Data left this host.
+    #[inline]
+    pub fn on_sent(&mut self, sent: &Sent) {
+        if !self.handed_over {
+            self.scheme.on_sent(sent);
+        }
+    }
+
+    /// Data was newly acknowledged.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &Ack) {
+        self.srtt = ack.rtt.smoothed;
+        if self.handed_over {
+            self.base.on_ack(ack);
+        } else if let Next::HandOver(how) = self.scheme.on_ack(ack) {
+            self.hand_over(&how);
+        }
+    }
+
+    /// Data was declared lost or CE-marked.
+    pub fn on_congestion(&mut self, signal: &Congestion) {
+        if self.handed_over {
+            self.base.on_congestion(signal);
+        } else if let Next::HandOver(how) = self.scheme.on_congestion(signal) {
+            self.hand_over(&how);
+            if how.cut {
+                self.base.on_congestion(signal);
+            }
+        }
+    }
+
+    /// The retransmission timer went off.
+    pub fn on_timeout(&mut self, timeout: &Timeout) {
+        if self.handed_over {
+            self.base.on_timeout(timeout);
+        } else if let Next::HandOver(how) = self.scheme.on_timeout(timeout) {
+            self.hand_over(&how);
+            if how.cut {
+                self.base.on_timeout(timeout);
+            }
+        }
+    }
+
+    /// The connection was idle for longer than a retransmission timeout (RFC 5681 §4.1). A scheme that is still in
+    /// charge keeps its window: the start-up was not over.
+    pub fn on_idle(&mut self, restart: Bytes) {
+        if self.handed_over {
+            self.base.on_idle(restart);
+        }
+    }
+
+    fn hand_over(&mut self, how: &HandOver) {
+        self.handed_over = true;
+        self.pace_over = how.pace_over;
+        self.base.take_over(how);
+    }
+
+    /// What may be sent now.
+    #[must_use]
+    #[inline]
+    pub fn allowance(&self) -> Allowance {
+        if self.handed_over {
+            let window = self.base.window();
+            let pace = self.pace_over.map(|share| window / (self.srtt * share));
+            Allowance { window, pace }
+        } else {
+            self.scheme.allowance()
+        }
+    }
+
+    /// The scheme, as it stands.
+    #[must_use]
+    pub const fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
+    /// Whether the base controller has taken over.
+    #[must_use]
+    #[inline]
+    pub const fn is_handed_over(&self) -> bool {
+        self.handed_over
+    }
+
+    /// The slow start threshold; [`Bytes::MAX`] while none is known.
+    #[must_use]
+    pub fn ssthresh(&self) -> Bytes {
+        if self.handed_over { self.base.ssthresh() } else { Bytes::MAX }
+    }
+
+    /// Whether the window is growing as in slow start.
+    #[must_use]
+    #[inline]
+    pub fn is_slow_start(&self) -> bool {
+        if self.handed_over { self.base.is_slow_start() } else { self.scheme.is_slow_start() }
+    }
+
+    /// The current phase's name; for traces only.
+    #[must_use]
+    pub fn phase(&self) -> &'static str {
+        if !self.handed_over {
+            self.scheme.phase()
+        } else if self.base.is_slow_start() {
+            "slow start"
+        } else {
+            "avoidance"
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Measurement of the path, shared by all schemes.
+
+pub mod rate;
+pub mod round;
+pub mod rtt;
+pub mod windowed;
+
+pub use rate::{RateEstimator, RateSample, SendStamp};
+pub use round::Round;
+pub use rtt::Rtt;
+pub use windowed::WindowedMax;

@@ -1,0 +1,83 @@
+//! What is known before the first byte: the one door for all of it.
+//!
+//! A prior is a claim, not a fact. Each carries its source and its age; a scheme never fetches one.
+
+use headstart_units::{Bytes, Rate, Span, Time};
+
+use crate::history::Known;
+
+/// Everything known when the connection is established.
+#[derive(Clone, Copy, Debug)]
+pub struct Prior {
+    /// The moment of establishment.
+    pub now: Time,
+    /// Maximum segment size: payload bytes of a full packet.
+    pub mss: Bytes,
+    /// Round-trip time of the handshake.
+    pub handshake_rtt: Span,
+    /// A packet of the handshake had to be sent again, so `handshake_rtt` may be ambiguous and the
+    /// path may be crowded.
+    pub handshake_retransmitted: bool,
+    /// Bytes the application has ready or says it will send; `None` when nobody knows.
+    pub flow_size: Option<Bytes>,
+    /// The window the receiver advertised.
+    pub receive_window: Bytes,
+    /// What earlier connections to this peer measured.
+    pub history: Option<Known>,
+    /// What the peer says of its own access link.
+    pub hint: Option<Hint>,
+    /// The rate that every router on the path granted (RFC 4782), or that routers stamped (RCP).
+    pub granted: Option<Rate>,
+}
+
+impl Prior {
+    /// A prior that knows only what every handshake tells.
+    #[must_use]
+    pub const fn bare(now: Time, mss: Bytes, handshake_rtt: Span, receive_window: Bytes) -> Self {
+        Self {
+            now,
+            mss,
+            handshake_rtt,
+            handshake_retransmitted: false,
+            flow_size: None,
+            receive_window,
+            history: None,
+            hint: None,
+            granted: None,
+        }
+    }
+
+    /// The most that can usefully be sent at once: bounded by the receiver, and by the flow if its size is known.
+    #[must_use]
+    pub fn sendable(&self) -> Bytes {
+        self.flow_size.unwrap_or(Bytes::MAX).min(self.receive_window)
+    }
+}
+
+/// What a client tells the server of its access link (Blitzstart §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// The client's estimate of its downlink bandwidth.
+    pub bandwidth: Rate,
+    /// The kind of access link.
+    pub access: Access,
+}
+
+/// The access technologies a client can name (Blitzstart §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Ethernet to a gateway of unknown technology.
+    Ethernet,
+    /// Digital subscriber line.
+    Dsl,
+    /// Cable (DOCSIS).
+    Cable,
+    /// Wireless LAN.
+    Wifi,
+    /// Third-generation mobile.
+    ThreeG,
+    /// Fourth-generation mobile.
+    Lte,
+    /// Anything else, or not told.
+    Unknown,
+}

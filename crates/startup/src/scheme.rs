@@ -1,0 +1,124 @@
+//! The trait every start-up scheme implements, and the list of all of them.
+
+pub mod slow_start;
+
+use core::fmt::Debug;
+
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::event::{Ack, Congestion, Sent, Timeout};
+use crate::prior::Prior;
+use crate::repair::Repair;
+
+pub use slow_start::SlowStart;
+
+/// A scheme that owns the window from the first byte until it hands over.
+///
+/// Sans I/O: it is told what happened and when, and answers with what may be sent. It holds no
+/// clock, no socket and no random source of its own.
+pub trait Startup: Debug {
+    /// The connection is established: what may the first flight be? Called once, before anything else.
+    fn establish(&mut self, prior: &Prior) -> Plan;
+
+    /// Data left this host. Most schemes do not care.
+    #[inline]
+    fn on_sent(&mut self, sent: &Sent) {
+        let _ = sent;
+    }
+
+    /// Data was newly acknowledged.
+    fn on_ack(&mut self, ack: &Ack) -> Next;
+
+    /// Data was declared lost, or CE-marked. On the same ack this comes before [`Self::on_ack`].
+    fn on_congestion(&mut self, signal: &Congestion) -> Next;
+
+    /// The retransmission timer went off. The base controller takes over and answers it, unless the
+    /// scheme stays in charge for ever.
+    fn on_timeout(&mut self, timeout: &Timeout) -> Next {
+        let _ = timeout;
+        Next::HandOver(HandOver::to_be_cut(self.allowance().window))
+    }
+
+    /// What may be sent now. Pure: asking twice changes nothing.
+    fn allowance(&self) -> Allowance;
+
+    /// Whether the window is growing as in slow start, so that a transport's own pacer leaves it room.
+    fn is_slow_start(&self) -> bool {
+        true
+    }
+
+    /// The current phase's name, as the paper spells it; for traces only.
+    fn phase(&self) -> &'static str;
+}
+
+/// Every scheme, for dispatch without a vtable.
+#[derive(Clone, Copy, Debug)]
+pub enum Scheme {
+    /// Slow start with any initial window.
+    SlowStart(SlowStart),
+}
+
+macro_rules! each {
+    ($self:expr, $scheme:ident => $call:expr) => {
+        match $self {
+            Scheme::SlowStart($scheme) => $call,
+        }
+    };
+}
+
+impl Scheme {
+    /// What this scheme sends again before anybody asked.
+    #[must_use]
+    pub fn repair(&self) -> Repair {
+        Repair::Reactive
+    }
+
+    /// Whether the scheme is defined by a tail loss probe of its own (Reactive TCP), whatever the transport's
+    /// default is.
+    #[must_use]
+    pub fn wants_tail_probe(&self) -> bool {
+        false
+    }
+
+    /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
+    #[must_use]
+    pub fn watches_sending(&self) -> bool {
+        false
+    }
+}
+
+impl Startup for Scheme {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        each!(self, scheme => scheme.establish(prior))
+    }
+
+    #[inline]
+    fn on_sent(&mut self, sent: &Sent) {
+        each!(self, scheme => scheme.on_sent(sent));
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        each!(self, scheme => scheme.on_ack(ack))
+    }
+
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        each!(self, scheme => scheme.on_congestion(signal))
+    }
+
+    fn on_timeout(&mut self, timeout: &Timeout) -> Next {
+        each!(self, scheme => scheme.on_timeout(timeout))
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        each!(self, scheme => scheme.allowance())
+    }
+
+    fn is_slow_start(&self) -> bool {
+        each!(self, scheme => scheme.is_slow_start())
+    }
+
+    fn phase(&self) -> &'static str {
+        each!(self, scheme => scheme.phase())
+    }
+}

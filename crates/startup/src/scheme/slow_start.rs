@@ -1,0 +1,170 @@
+//! Begin with an initial window in one burst and double it every round trip.
+//!
+//! Source: RFC 5681 §3.1, RFC 6928 (initial window 10, *Initial-Start* in the fast-startup comparison),
+//! RFC 9406 (HyStart++). Windows of 32 and 64 are what content networks use (WiseStart §4.1).
+//! [`Params::spread`] is Google QUIC's slow start as Blitzstart §4 describes it: of a window of 32
+//! segments 10 leave at once, the rest over half an RTT; avoidance is paced over three quarters.
+//!
+//! ```text
+//!  slow start ---- loss or CE, or HyStart++'s exit ----> hand over
+//! ```
+//!
+//! # Deviations
+//!
+//! - RFC 5681 §3.1 begins with one segment if the SYN was lost. Linux does so only after two losses, ns-3
+//!   never; here never, and the prior says that it happened.
+//! - RFC 3742's limited slow start is not implemented: no source compares with it.
+
+use headstart_units::{Bytes, Ratio, Span};
+
+use super::Startup;
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::event::{Ack, Congestion};
+use crate::growth::{Growth, Verdict};
+use crate::prior::Prior;
+
+/// What may be tuned, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Initial window in segments. 10: RFC 6928 §2.
+    pub initial_window: u64,
+    /// Leave slow start when delay grows. Off: the papers' baselines leave it on loss.
+    pub hystart: bool,
+    /// Pace as Google QUIC does; `None` sends the window as it opens.
+    pub spread: Option<Spread>,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { initial_window: 10, hystart: false, spread: None }
+    }
+}
+
+/// Pacing of slow start and of the avoidance after it (Blitzstart §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spread {
+    /// Segments that leave at once before pacing begins. 10.
+    pub burst: u64,
+    /// The share of an RTT over which a slow start window leaves. 1/2.
+    pub slow_start: Ratio,
+    /// The share of an RTT over which an avoidance window leaves. 3/4.
+    pub avoidance: Ratio,
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        Self { burst: 10, slow_start: Ratio::new(1, 2), avoidance: Ratio::new(3, 4) }
+    }
+}
+
+/// Slow start.
+#[derive(Clone, Copy, Debug)]
+pub struct SlowStart {
+    params: Params,
+    growth: Growth,
+    window: Bytes,
+    /// For pacing only.
+    srtt: Span,
+}
+
+impl SlowStart {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self { params, growth: Growth::new(params.hystart), window: Bytes::ZERO, srtt: Span::ZERO }
+    }
+
+    fn hand_over(&self, mut how: HandOver) -> Next {
+        how.pace_over = self.params.spread.map(|spread| spread.avoidance);
+        Next::HandOver(how)
+    }
+}
+
+impl Startup for SlowStart {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        self.window = prior.mss * self.params.initial_window;
+        self.srtt = prior.handshake_rtt;
+        let burst = self.params.spread.map_or(self.window, |spread| prior.mss * spread.burst);
+        Plan { burst, flight: self.window, allowance: self.allowance() }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        self.srtt = ack.rtt.smoothed;
+        match self.growth.on_ack(&mut self.window, ack) {
+            Verdict::GoOn => Next::Stay,
+            Verdict::Exit => self.hand_over(HandOver::avoiding(self.window)),
+        }
+    }
+
+    fn on_congestion(&mut self, _: &Congestion) -> Next {
+        self.hand_over(HandOver::to_be_cut(self.window))
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        let pace = self.params.spread.map(|spread| self.window / (self.srtt * spread.slow_start));
+        Allowance { window: self.window, pace }
+    }
+
+    fn phase(&self) -> &'static str {
+        self.growth.phase()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::testing::{acked, lost};
+    use headstart_units::{Rate, Time};
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    fn prior() -> Prior {
+        Prior::bare(Time::ZERO, MSS, Span::from_millis(100), Bytes::new(141_000))
+    }
+
+    #[test]
+    fn the_initial_window_leaves_at_once_and_doubles() {
+        for segments in [2, 3, 10, 32, 64] {
+            let mut start = SlowStart::new(Params { initial_window: segments, ..Params::default() });
+            assert_eq!(start.establish(&prior()), Plan::burst(MSS * segments));
+            for _ in 0..segments {
+                assert_eq!(start.on_ack(&acked(Time::ZERO, MSS)), Next::Stay);
+            }
+            assert_eq!(start.allowance(), Allowance::window(MSS * segments * 2));
+        }
+    }
+
+    #[test]
+    fn an_ack_of_a_window_that_was_not_full_grows_nothing() {
+        let mut start = SlowStart::new(Params::default());
+        let plan = start.establish(&prior());
+        let ack = Ack { is_window_limited: false, ..acked(Time::ZERO, MSS) };
+        assert_eq!(start.on_ack(&ack), Next::Stay);
+        assert_eq!(start.allowance().window, plan.allowance.window);
+    }
+
+    #[test]
+    fn a_loss_hands_over_the_window_for_the_base_to_cut() {
+        let mut start = SlowStart::new(Params::default());
+        let _ = start.establish(&prior());
+        assert_eq!(
+            start.on_congestion(&lost(Time::ZERO, MSS)),
+            Next::HandOver(HandOver::to_be_cut(MSS * 10))
+        );
+    }
+
+    /// Blitzstart §4: "32 segments ... of which 10 are sent in a burst followed by paced segments over half
+    /// of the RTT"; avoidance over 75 %.
+    #[test]
+    fn google_quic_spreads_its_window_over_half_an_rtt() {
+        let spread = Some(Spread::default());
+        let mut start = SlowStart::new(Params { initial_window: 32, hystart: false, spread });
+        let plan = start.establish(&prior());
+        assert_eq!(plan.burst, MSS * 10);
+        assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(32_000 * 20)));
+        let Next::HandOver(how) = start.on_congestion(&lost(Time::ZERO, MSS)) else { panic!("hands over") };
+        assert_eq!(how.pace_over, Some(Ratio::new(3, 4)));
+    }
+}

@@ -1,0 +1,215 @@
+//! Reading and printing quantities as people write them.
+//!
+//! A number, optional space, a unit: `15 Mbit/s`, `25mbit`, `50 ms`, `115 kB`, `104 packets`.
+//! Letters of the unit are read without regard to case, except that `B` is always bytes and `bit`
+//! always bits; `k`, `M` and `G` are powers of 1000, `Ki` and `Mi` of 1024. A number without a unit
+//! is refused.
+
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
+
+use crate::{Bytes, Packets, Rate, Span};
+
+/// Why a text is not the quantity that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    found: String,
+    expected: &'static str,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "found `{}`, expected {}", self.found, self.expected)
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+/// Splits `15.5 Mbit/s` into 15 500 000 millionths of a unit, and the unit's letters.
+///
+/// The number is returned as millionths, exact for up to six decimals; more are refused.
+fn split(text: &str) -> Option<(u128, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if (whole.is_empty() && fraction.is_empty()) || whole.len() > 15 || fraction.len() > 6 {
+        return None;
+    }
+    let mut millionths: u128 = 0;
+    for digit in whole.bytes().chain(fraction.bytes()) {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        millionths = millionths * 10 + u128::from(digit - b'0');
+    }
+    for _ in fraction.len()..6 {
+        millionths *= 10;
+    }
+    Some((millionths, unit.trim()))
+}
+
+/// The text times the unit's size, in base units rounded down; `None` if the unit is unknown.
+fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let (millionths, unit) = split(text)?;
+    let (_, size) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
+    u64::try_from(millionths * u128::from(*size) / 1_000_000).ok()
+}
+
+fn refuse(text: &str, expected: &'static str) -> ParseError {
+    ParseError { found: text.trim().to_owned(), expected }
+}
+
+impl FromStr for Bytes {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const UNITS: &[(&str, u64)] = &[
+            ("B", 1),
+            ("bytes", 1),
+            ("kB", 1_000),
+            ("MB", 1_000_000),
+            ("GB", 1_000_000_000),
+            ("KiB", 1 << 10),
+            ("MiB", 1 << 20),
+            ("GiB", 1 << 30),
+        ];
+        scaled(text, UNITS)
+            .map(Bytes::new)
+            .ok_or_else(|| refuse(text, "a size with its unit, such as `100 kB` or `1500 B`"))
+    }
+}
+
+impl FromStr for Rate {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const EXPECTED: &str = "a rate with its unit, such as `15 Mbit/s` or `1.25 MB/s`";
+        const BITS: &[(&str, u64)] = &[
+            ("bit/s", 1),
+            ("kbit/s", 1_000),
+            ("Mbit/s", 1_000_000),
+            ("Gbit/s", 1_000_000_000),
+            ("bit", 1),
+            ("kbit", 1_000),
+            ("mbit", 1_000_000),
+            ("gbit", 1_000_000_000),
+            ("bps", 1),
+            ("kbps", 1_000),
+            ("mbps", 1_000_000),
+            ("gbps", 1_000_000_000),
+        ];
+        const BYTES: &[(&str, u64)] =
+            &[("B/s", 1), ("kB/s", 1_000), ("MB/s", 1_000_000), ("GB/s", 1_000_000_000)];
+        scaled(text, BITS)
+            .map(Rate::from_bits_per_sec)
+            .or_else(|| scaled(text, BYTES).map(Rate::from_bytes_per_sec))
+            .ok_or_else(|| refuse(text, EXPECTED))
+    }
+}
+
+impl FromStr for Span {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const UNITS: &[(&str, u64)] = &[
+            ("ns", 1),
+            ("us", 1_000),
+            ("µs", 1_000),
+            ("ms", 1_000_000),
+            ("s", 1_000_000_000),
+            ("min", 60_000_000_000),
+            ("h", 3_600_000_000_000),
+        ];
+        scaled(text, UNITS)
+            .map(Span::from_nanos)
+            .ok_or_else(|| refuse(text, "a time with its unit, such as `60 ms` or `1.5 s`"))
+    }
+}
+
+impl FromStr for Packets {
+    type Err = ParseError;
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const UNITS: &[(&str, u64)] = &[("p", 1), ("pkt", 1), ("packet", 1), ("packets", 1)];
+        scaled(text, UNITS)
+            .map(Packets::new)
+            .ok_or_else(|| refuse(text, "a number of packets, such as `104 packets` or `104p`"))
+    }
+}
+
+/// Prints `amount` of `base` units in the largest of `steps` that keeps it at least one, with at
+/// most three decimals and no trailing zeros.
+fn print(f: &mut fmt::Formatter<'_>, amount: u64, steps: &[(u64, &str)]) -> fmt::Result {
+    let (size, name) = steps.iter().rev().find(|(size, _)| amount >= *size).unwrap_or(&steps[0]);
+    let whole = amount / size;
+    let mut thousandths = (u128::from(amount % size) * 1000 / u128::from(*size)) as u64;
+    if thousandths == 0 {
+        return write!(f, "{whole} {name}");
+    }
+    let mut width = 3;
+    while thousandths.is_multiple_of(10) {
+        thousandths /= 10;
+        width -= 1;
+    }
+    write!(f, "{whole}.{thousandths:0width$} {name}")
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print(f, self.get(), &[(1, "B"), (1_000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB")])
+    }
+}
+
+impl fmt::Display for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} packets", self.get())
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps = [(1, "bit/s"), (1_000, "kbit/s"), (1_000_000, "Mbit/s"), (1_000_000_000, "Gbit/s")];
+        print(f, self.as_bits_per_sec(), &steps)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let steps = [(1, "ns"), (1_000, "us"), (1_000_000, "ms"), (1_000_000_000, "s")];
+        print(f, self.as_nanos(), &steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn people_write_units_in_many_ways() {
+        for text in ["15 Mbit/s", "15mbit", "15Mbps", "15000 kbit/s", "1.875 MB/s", " 15 mbit/s "] {
+            assert_eq!(text.parse(), Ok(Rate::from_mbit_per_sec(15)), "{text}");
+        }
+        assert_eq!("115 kB".parse(), Ok(Bytes::new(115_000)));
+        assert_eq!("1.5 KiB".parse(), Ok(Bytes::new(1536)));
+        assert_eq!("60ms".parse(), Ok(Span::from_millis(60)));
+        assert_eq!("0.5 s".parse(), Ok(Span::from_millis(500)));
+        assert_eq!("104p".parse(), Ok(Packets::new(104)));
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused_with_what_was_expected() {
+        for text in ["", "15", "-3 ms", "1e3 ms", "1.2.3 ms", "ms", "3 parsecs", "1.1234567 s"] {
+            let error = text.parse::<Span>().expect_err(text).to_string();
+            assert!(error.contains("expected a time with its unit"), "{error}");
+        }
+        assert!("9999999999999999 GB".parse::<Bytes>().is_err(), "too large to count");
+    }
+
+    #[test]
+    fn printing_uses_the_largest_unit_that_fits() {
+        assert_eq!(Rate::from_mbit_per_sec(15).to_string(), "15 Mbit/s");
+        assert_eq!(Bytes::new(112_500).to_string(), "112.5 kB");
+        assert_eq!(Span::from_micros(60_050).to_string(), "60.05 ms");
+        assert_eq!(Span::ZERO.to_string(), "0 ns");
+    }
+}
