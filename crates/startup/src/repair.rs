@@ -55,4 +55,11 @@ impl Repair {
     pub const fn is_active(&self) -> bool {
         !matches!(self, Self::Reactive)
     }
+
+    /// Whether it wants to be asked before new data, not after it: each copy right behind its original.
+    #[must_use]
+    #[inline]
+    pub const fn is_prompt(&self) -> bool {
+        false
+    }
 }
