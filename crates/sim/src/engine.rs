@@ -147,17 +147,25 @@ impl<R: Recorder> Simulation<R> {
     // --- orders of the workload -------------------------------------------------------------------
 
     fn obey(&mut self) {
-        while let Some(order) = self.orders.pop() {
+        let mut orders = std::mem::take(&mut self.orders);
+        for order in orders.drain(..) {
             match order {
                 Order::Open(spec) => self.open(&spec),
                 Order::Ask { flow, bytes } => self.ask(flow, bytes),
                 Order::Close(flow) => {
-                    if let Some(flow) = self.flows.get_mut(flow) {
-                        flow.is_closing = true;
+                    if let Some(closing) = self.flows.get_mut(flow) {
+                        closing.is_closing = true;
                     }
                     self.end_if_over(flow);
                 }
+                Order::PageDone(report) => self.recorder.page(&report),
             }
+        }
+        // Sending may have crossed a path without delay and so made new orders; they come after these.
+        orders.append(&mut self.orders);
+        self.orders = orders;
+        if !self.orders.is_empty() {
+            self.obey();
         }
     }
 

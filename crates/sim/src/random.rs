@@ -39,20 +39,20 @@ impl Random {
     }
 
     /// Uniform over all 64-bit numbers.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// Uniform over `0..bound`; `bound` must not be zero. The bias is below 2^-32 for any bound used here.
     pub fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+        ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
 
     /// Exponentially distributed with the given mean: the gaps of a Poisson process.
     pub fn exponential(&mut self, mean: Span) -> Span {
         // 53 random bits in (0, 1]: the logarithm is finite. libm's logarithm, not the platform's,
         // so that every machine draws the same.
-        let uniform = ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+        let uniform = ((self.draw() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
         Span::from_nanos((-libm::log(uniform) * mean.as_nanos() as f64) as u64)
     }
 }

@@ -8,6 +8,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::packet::Packet;
 use crate::tcp::sender::Counts;
+use crate::workload::PageReport;
 
 /// Listens to a run.
 pub trait Recorder {
@@ -18,6 +19,11 @@ pub trait Recorder {
 
     /// A message of a workload's exchange was read whole by the receiver.
     fn message(&mut self, report: &MessageReport) {
+        let _ = report;
+    }
+
+    /// A page was complete.
+    fn page(&mut self, report: &PageReport) {
         let _ = report;
     }
 

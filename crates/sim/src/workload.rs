@@ -1,12 +1,20 @@
 //! What is transferred: the trait of all workloads, and one file for each.
 
 pub mod arrivals;
+pub mod exchange;
+pub mod long;
+pub mod mixed;
+pub mod page;
 
 use headstart_units::{Bytes, Time};
 
 use crate::packet::FlowId;
 
 pub use arrivals::Arrivals;
+pub use exchange::Sessions;
+pub use long::Listed;
+pub use mixed::Mixed;
+pub use page::Pages;
 
 /// Decides what is transferred and when.
 pub trait Workload: std::fmt::Debug + Send {
@@ -36,6 +44,21 @@ pub enum Order {
     },
     /// Close a connection that was left open, once everything is acknowledged.
     Close(FlowId),
+    /// A page is complete: tell the recorder.
+    PageDone(PageReport),
+}
+
+/// One page, from its first SYN to its last byte.
+#[derive(Clone, Copy, Debug)]
+pub struct PageReport {
+    /// The group that fetched it.
+    pub group: u16,
+    /// When its first SYN was sent.
+    pub began_at: Time,
+    /// When the last byte of its last object was read.
+    pub ended_at: Time,
+    /// Bytes of all its objects.
+    pub bytes: Bytes,
 }
 
 /// A connection to be opened.
