@@ -12,9 +12,11 @@
 //! | [`flow`] | both ends of a connection, and the table of live ones |
 //! | [`workload`] | what is transferred |
 //! | [`record`] | what a run tells its listeners |
+//! | [`check`] | an independent check of every packet of a run |
 //! | [`random`] | seeds by name |
 //! | [`schedule`], [`ring`], [`packet`] | the plumbing |
 
+pub mod check;
 pub mod engine;
 pub mod flow;
 pub mod packet;
@@ -26,6 +28,7 @@ pub mod schedule;
 pub mod tcp;
 pub mod workload;
 
+pub use check::{Checker, Claim};
 pub use engine::{Group, Scenario, Simulation, Summary};
 pub use path::{Account, Path, PathBuilder};
 pub use random::{Random, Seed};

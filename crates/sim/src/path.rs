@@ -97,21 +97,21 @@ impl Path {
             packet.hop += 1;
             let hop = &mut self.elements[number];
             hop.account.offered += 1;
-            recorder.element(now, number, ElementEvent::Offered, &packet);
             match hop.element.push(now, packet) {
                 Fate::Taken => {
+                    recorder.element(now, number, ElementEvent::Taken, &packet);
                     self.tournament.update(number, hop.element.next_at());
                     return None;
                 }
                 Fate::Passed(passed) => {
                     hop.account.delivered += 1;
                     hop.account.delivered_bytes += u64::from(passed.size);
-                    recorder.element(now, number, ElementEvent::Delivered, &passed);
+                    recorder.element(now, number, ElementEvent::Passed, &passed);
                     packet = passed;
                 }
                 Fate::Dropped(dropped, why) => {
                     hop.account.dropped[why as usize] += 1;
-                    recorder.element(now, number, ElementEvent::Dropped(why), &dropped);
+                    recorder.element(now, number, ElementEvent::Refused(why), &dropped);
                     return None;
                 }
             }

@@ -55,11 +55,15 @@ impl Recorder for Deaf {}
 /// What happened to a packet at an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementEvent {
-    /// It was offered.
-    Offered,
+    /// It was taken in.
+    Taken,
+    /// It was dropped at the door.
+    Refused(Why),
+    /// It went straight through.
+    Passed,
     /// It came out.
     Delivered,
-    /// It was dropped.
+    /// It was dropped after it had been taken in.
     Dropped(Why),
 }
 
