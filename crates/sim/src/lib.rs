@@ -12,11 +12,13 @@
 //! | [`flow`] | both ends of a connection, and the table of live ones |
 //! | [`workload`] | what is transferred |
 //! | [`record`] | what a run tells its listeners |
+//! | [`collect`] | what a run adds up to, in bounded memory |
 //! | [`check`] | an independent check of every packet of a run |
 //! | [`random`] | seeds by name |
 //! | [`schedule`], [`ring`], [`packet`] | the plumbing |
 
 pub mod check;
+pub mod collect;
 pub mod engine;
 pub mod flow;
 pub mod packet;
@@ -29,6 +31,7 @@ pub mod tcp;
 pub mod workload;
 
 pub use check::{Checker, Claim};
+pub use collect::{Collector, Histogram, Totals};
 pub use engine::{Group, Scenario, Simulation, Summary};
 pub use path::{Account, Path, PathBuilder};
 pub use random::{Random, Seed};

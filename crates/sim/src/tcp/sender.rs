@@ -102,17 +102,17 @@ pub struct Counts {
     /// Payload bytes sent, all transmissions.
     pub bytes_sent: u64,
     /// Data packets sent, all transmissions.
-    pub packets_sent: u32,
+    pub packets_sent: u64,
     /// Retransmissions, probes included, copies not.
-    pub retransmissions: u32,
+    pub retransmissions: u64,
     /// Proactive copies.
-    pub copies: u32,
+    pub copies: u64,
     /// Segments declared lost.
-    pub lost: u32,
+    pub lost: u64,
     /// Retransmission timeouts.
-    pub timeouts: u32,
+    pub timeouts: u64,
     /// Probes: tail loss or QUIC.
-    pub probes: u32,
+    pub probes: u64,
     /// Bytes of the first flight that were declared lost.
     pub first_flight_lost: u64,
 }
