@@ -23,9 +23,9 @@ impl Recorder for Fct {
         self.sum += t.as_secs_f64();
         self.n += 1;
         self.all.push(t.as_nanos());
-        self.lost += u64::from(r.counts.lost);
-        self.to += u64::from(r.counts.timeouts);
-        self.rtx += u64::from(r.counts.retransmissions);
+        self.lost += r.counts.lost;
+        self.to += r.counts.timeouts;
+        self.rtx += r.counts.retransmissions;
     }
 }
 
@@ -49,7 +49,7 @@ fn main() {
         let size = Bytes::new(100_000);
         let gap = 800_000.0 / (load * 15e6);
         let spec = ArrivalSpec {
-            gaps: GapSpec::Poisson(Span::from_nanos((gap * 1e9) as u64)),
+            gaps: gaps(load, seed, gap),
             sizes: Sizes::Fixed(size),
             until: Time::from_millis((secs * 1000.0) as u64),
             groups: vec![(0, 1)],
@@ -63,7 +63,7 @@ fn main() {
         }));
         let s = Scenario {
             path: b.build(),
-            groups: vec![Group { scheme, base: base::Kind::Cubic, tcp: TcpConfig::default(), hint: None }],
+            groups: vec![Group { scheme, base: base::Kind::Cubic, tcp: tcp(), hint: None }],
             workload: Box::new(Arrivals::new(spec, Seed(seed))),
             until: Time::from_millis((secs * 1000.0) as u64 + 20_000),
         };
@@ -89,4 +89,25 @@ fn main() {
             sum.peak_flows
         );
     }
+}
+
+fn gaps(load: f64, seed: u64, gap: f64) -> GapSpec {
+    match std::fs::read_to_string(format!("/tmp/arr-{load}-{seed}")) {
+        Ok(text) => GapSpec::Given(text.lines().map(|l| Time::from_nanos((l.trim().parse::<f64>().unwrap() * 1e9) as u64)).collect()),
+        Err(_) => GapSpec::Poisson(Span::from_nanos((gap * 1e9) as u64)),
+    }
+}
+fn tcp() -> TcpConfig {
+    let mode = std::env::var("MODE").unwrap_or_default();
+    let mut t = TcpConfig::default();
+    if mode.contains("ns3") {
+        t.detection = tcp::Detection::Rfc6675;
+        t.probe = tcp::Probe::None;
+        t.min_rto = Span::from_secs(1);
+        t.initial_rto = Span::from_secs(3);
+        t.receive_window = Bytes::new(4_000_000);
+        t.idle_restart = false;
+        if mode.contains("del") { t.delayed_ack = tcp::DelayedAck { quick: 1, ..tcp::DelayedAck::SECOND }; }
+    }
+    t
 }
