@@ -1,6 +1,10 @@
 //! The trait every start-up scheme implements, and the list of all of them.
 
+pub mod jump_start;
 pub mod slow_start;
+
+#[cfg(test)]
+mod timeline;
 
 use core::fmt::Debug;
 
@@ -9,6 +13,7 @@ use crate::event::{Ack, Congestion, Sent, Timeout};
 use crate::prior::Prior;
 use crate::repair::Repair;
 
+pub use jump_start::JumpStart;
 pub use slow_start::SlowStart;
 
 /// A scheme that owns the window from the first byte until it hands over.
@@ -53,6 +58,8 @@ pub trait Startup: Debug {
 /// Every scheme, for dispatch without a vtable.
 #[derive(Clone, Copy, Debug)]
 pub enum Scheme {
+    /// All at once, paced over one round trip.
+    JumpStart(JumpStart),
     /// Slow start with any initial window.
     SlowStart(SlowStart),
 }
@@ -60,6 +67,7 @@ pub enum Scheme {
 macro_rules! each {
     ($self:expr, $scheme:ident => $call:expr) => {
         match $self {
+            Scheme::JumpStart($scheme) => $call,
             Scheme::SlowStart($scheme) => $call,
         }
     };
