@@ -70,7 +70,13 @@ impl FirstRecovery {
     /// The share of what got through: what to hand over when the recovery has ended.
     #[must_use]
     pub fn inherited(&self) -> Bytes {
-        (self.through * self.kept).max(self.mss * MINIMUM_SEGMENTS)
+        (self.through * self.kept).max(self.least())
+    }
+
+    /// The least any window may be after a loss.
+    #[must_use]
+    pub fn least(&self) -> Bytes {
+        self.mss * MINIMUM_SEGMENTS
     }
 
     /// The window while losses are being repaired.

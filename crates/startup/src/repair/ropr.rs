@@ -110,6 +110,12 @@ impl Ropr {
         Self { params, flight, phase: Phase::Waiting }
     }
 
+    /// What it was made with.
+    #[must_use]
+    pub const fn params(&self) -> Params {
+        self.params
+    }
+
     /// Whether it has sent its last copy.
     #[must_use]
     #[inline]
