@@ -19,6 +19,7 @@
 //! | [`base`] | the controllers to hand over to: NewReno and CUBIC |
 //! | [`repair`] | which bytes to send again before anybody asked: ROPR, Proactive |
 //! | [`path`] | measurement shared by all: RTT, delivery rate, rounds, windowed extremes |
+//! | [`first_recovery`] | a first flight that was lost in part: the window follows what got through |
 //! | [`growth`] | slow start's doubling, with HyStart++ or without |
 //! | [`history`] | what earlier connections to a peer measured: record, bounded store |
 //! | [`controller`] | joins a scheme and a base; what a transport holds |
@@ -33,6 +34,7 @@ pub mod allowance;
 pub mod base;
 pub mod controller;
 pub mod event;
+pub mod first_recovery;
 pub mod growth;
 pub mod history;
 pub mod path;

@@ -1,6 +1,13 @@
 //! The trait every start-up scheme implements, and the list of all of them.
 
+pub mod halfback;
+pub mod jump_start;
+pub mod proactive;
+pub mod reactive;
 pub mod slow_start;
+
+#[cfg(test)]
+mod timeline;
 
 use core::fmt::Debug;
 
@@ -9,6 +16,10 @@ use crate::event::{Ack, Congestion, Sent, Timeout};
 use crate::prior::Prior;
 use crate::repair::Repair;
 
+pub use halfback::Halfback;
+pub use jump_start::JumpStart;
+pub use proactive::Proactive;
+pub use reactive::Reactive;
 pub use slow_start::SlowStart;
 
 /// A scheme that owns the window from the first byte until it hands over.
@@ -53,6 +64,14 @@ pub trait Startup: Debug {
 /// Every scheme, for dispatch without a vtable.
 #[derive(Clone, Copy, Debug)]
 pub enum Scheme {
+    /// A paced flight, sent again from its end.
+    Halfback(Halfback),
+    /// All at once, paced over one round trip.
+    JumpStart(JumpStart),
+    /// Slow start, every packet twice.
+    Proactive(Proactive),
+    /// Slow start with a probe for a lost tail.
+    Reactive(Reactive),
     /// Slow start with any initial window.
     SlowStart(SlowStart),
 }
@@ -60,23 +79,32 @@ pub enum Scheme {
 macro_rules! each {
     ($self:expr, $scheme:ident => $call:expr) => {
         match $self {
+            Scheme::Halfback($scheme) => $call,
+            Scheme::JumpStart($scheme) => $call,
+            Scheme::Proactive($scheme) => $call,
+            Scheme::Reactive($scheme) => $call,
             Scheme::SlowStart($scheme) => $call,
         }
     };
 }
 
 impl Scheme {
-    /// What this scheme sends again before anybody asked.
+    /// What this scheme sends again before anybody asked. To be asked for after [`Startup::establish`]: copies
+    /// may cover the first flight only.
     #[must_use]
     pub fn repair(&self) -> Repair {
-        Repair::Reactive
+        match self {
+            Self::Halfback(scheme) => scheme.repair(),
+            Self::Proactive(scheme) => scheme.repair(),
+            _ => Repair::Reactive,
+        }
     }
 
     /// Whether the scheme is defined by a tail loss probe of its own (Reactive TCP), whatever the transport's
     /// default is.
     #[must_use]
     pub fn wants_tail_probe(&self) -> bool {
-        false
+        matches!(self, Self::Reactive(_))
     }
 
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
