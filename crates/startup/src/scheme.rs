@@ -1,6 +1,12 @@
 //! The trait every start-up scheme implements, and the list of all of them.
 
+pub mod blitzstart;
+pub mod s_cubic;
 pub mod slow_start;
+pub mod tcp_cache;
+#[cfg(test)]
+mod timeline;
+pub mod wise_start;
 
 use core::fmt::Debug;
 
@@ -9,7 +15,11 @@ use crate::event::{Ack, Congestion, Sent, Timeout};
 use crate::prior::Prior;
 use crate::repair::Repair;
 
+pub use blitzstart::Blitzstart;
+pub use s_cubic::SCubic;
 pub use slow_start::SlowStart;
+pub use tcp_cache::TcpCache;
+pub use wise_start::WiseStart;
 
 /// A scheme that owns the window from the first byte until it hands over.
 ///
@@ -46,6 +56,12 @@ pub trait Startup: Debug {
         true
     }
 
+    /// Whether the history record this start began from misled it, or was too old, and must be forgotten
+    /// ([`Outcome::Misled`](crate::history::Outcome::Misled)).
+    fn discards_history(&self) -> bool {
+        false
+    }
+
     /// The current phase's name, as the paper spells it; for traces only.
     fn phase(&self) -> &'static str;
 }
@@ -55,12 +71,24 @@ pub trait Startup: Debug {
 pub enum Scheme {
     /// Slow start with any initial window.
     SlowStart(SlowStart),
+    /// The cached window and threshold of the peer.
+    TcpCache(TcpCache),
+    /// The recorded bandwidth-delay product, paced; avoidance at once.
+    SCubic(SCubic),
+    /// The recorded bandwidth-delay product, then what the first acks say.
+    WiseStart(WiseStart),
+    /// The window that the client's hint suggests; avoidance at once.
+    Blitzstart(Blitzstart),
 }
 
 macro_rules! each {
     ($self:expr, $scheme:ident => $call:expr) => {
         match $self {
             Scheme::SlowStart($scheme) => $call,
+            Scheme::TcpCache($scheme) => $call,
+            Scheme::SCubic($scheme) => $call,
+            Scheme::WiseStart($scheme) => $call,
+            Scheme::Blitzstart($scheme) => $call,
         }
     };
 }
@@ -82,7 +110,7 @@ impl Scheme {
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
     #[must_use]
     pub fn watches_sending(&self) -> bool {
-        false
+        matches!(self, Self::WiseStart(_))
     }
 }
 
@@ -116,6 +144,10 @@ impl Startup for Scheme {
 
     fn is_slow_start(&self) -> bool {
         each!(self, scheme => scheme.is_slow_start())
+    }
+
+    fn discards_history(&self) -> bool {
+        each!(self, scheme => scheme.discards_history())
     }
 
     fn phase(&self) -> &'static str {
