@@ -93,7 +93,9 @@ fn main() {
 
 fn gaps(load: f64, seed: u64, gap: f64) -> GapSpec {
     match std::fs::read_to_string(format!("/tmp/arr-{load}-{seed}")) {
-        Ok(text) => GapSpec::Given(text.lines().map(|l| Time::from_nanos((l.trim().parse::<f64>().unwrap() * 1e9) as u64)).collect()),
+        Ok(text) => GapSpec::Given(
+            text.lines().map(|l| Time::from_nanos((l.trim().parse::<f64>().unwrap() * 1e9) as u64)).collect(),
+        ),
         Err(_) => GapSpec::Poisson(Span::from_nanos((gap * 1e9) as u64)),
     }
 }
@@ -107,7 +109,9 @@ fn tcp() -> TcpConfig {
         t.initial_rto = Span::from_secs(3);
         t.receive_window = Bytes::new(4_000_000);
         t.idle_restart = false;
-        if mode.contains("del") { t.delayed_ack = tcp::DelayedAck { quick: 1, ..tcp::DelayedAck::SECOND }; }
+        if mode.contains("del") {
+            t.delayed_ack = tcp::DelayedAck { quick: 1, ..tcp::DelayedAck::SECOND };
+        }
     }
     t
 }

@@ -1,10 +1,21 @@
-//! What earlier connections to a peer measured.
+//! What earlier connections to a peer measured, and where it is kept.
 //!
 //! WiseStart §3.2: a table keyed by peer address; each entry holds when it was recorded, the maximum
 //! delivery rate (BtlBw) and the minimum RTT (RTprop). TCP-Cache needs the window and threshold beside
 //! them. Written when a connection closes, read when the next one is established.
+//!
+//! A [`Store`] is shared by all connections of a host. Reading a record and reserving it are one step, so that
+//! several connections which start from it at once know of each other.
 
-use headstart_units::{Bytes, Rate, Span, Time};
+pub mod memory;
+
+use core::net::IpAddr;
+
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+
+use crate::path::bdp;
+
+pub use memory::{Counters, FixedHash, MemoryStore};
 
 /// What one connection left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +34,46 @@ pub struct Record {
     pub ended: Ended,
 }
 
+impl Record {
+    /// BtlBw x RTprop; `None` if one of them is zero, so that there is nothing to begin from.
+    #[must_use]
+    pub fn bdp(&self) -> Option<Bytes> {
+        bdp(self.btl_bw, self.rt_prop)
+    }
+
+    /// The BDP as a window of two segments at least, and BtlBw. Where the BDP is less than two segments, the rate is
+    /// the one at which two leave within `rtt`, so that a worthless record does not make anybody stand still.
+    #[must_use]
+    pub fn window_and_rate(&self, mss: Bytes, rtt: Span) -> Option<(Bytes, Rate)> {
+        let (bdp, least) = (self.bdp()?, mss * MINIMUM_SEGMENTS);
+        Some(if bdp < least { (least, self.btl_bw.max(least / rtt)) } else { (bdp, self.btl_bw) })
+    }
+
+    /// Whether it is older than `lifetime`. One from the future, after a clock was set back, is not.
+    #[must_use]
+    pub fn is_expired(&self, now: Time, lifetime: Span) -> bool {
+        now.since(self.saved_at) > lifetime
+    }
+
+    /// Why a path with this RTT is not the one that was recorded (RFC 9959, Confirming the Path): half the
+    /// recorded RTT or less, or more than ten times it.
+    #[must_use]
+    pub fn contradicted_by(&self, rtt: Span) -> Option<Refusal> {
+        if rtt <= self.rt_prop * RTT_TOO_SMALL {
+            Some(Refusal::RttTooSmall)
+        } else if rtt > self.rt_prop * RTT_TOO_LARGE {
+            Some(Refusal::RttTooLarge)
+        } else {
+            None
+        }
+    }
+}
+
+/// RFC 5681 §3.1: no controller works with less.
+const MINIMUM_SEGMENTS: u64 = 2;
+const RTT_TOO_SMALL: Ratio = Ratio::new(1, 2);
+const RTT_TOO_LARGE: u64 = 10;
+
 /// How a start ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ended {
@@ -33,6 +84,25 @@ pub enum Ended {
     Lossy,
 }
 
+/// Why a record was not used, or not to the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is none, or it says nothing.
+    NoRecord,
+    /// It is too old.
+    Expired,
+    /// Another connection that began from it is still alive.
+    InUse,
+    /// The path's RTT is half the recorded one or less.
+    RttTooSmall,
+    /// The path's RTT is more than ten times the recorded one.
+    RttTooLarge,
+    /// It allows no more than the window that there is already.
+    NothingToGain,
+    /// Congestion was seen before it could be used.
+    Congested,
+}
+
 /// A record as a new connection meets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
@@ -40,4 +110,117 @@ pub struct Known {
     pub record: Record,
     /// Other connections that began from it and are still alive.
     pub live: u32,
+}
+
+/// What a connection does to the history when it closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It measured this. The newest record wins, whoever closes last.
+    Measured(Record),
+    /// It measured nothing that is worth keeping.
+    Nothing,
+    /// The record it began from misled it and must go ([`Startup::discards_history`]). If that record has been
+    /// replaced meanwhile, the newer one stays.
+    ///
+    /// [`Startup::discards_history`]: crate::scheme::Startup::discards_history
+    Misled,
+}
+
+/// A place in the store that a connection holds from its start to its end. Give it back with [`Store::close`];
+/// one that is lost counts as alive until its record is evicted.
+#[derive(Debug)]
+#[must_use = "a lease must be closed, or its record counts as in use"]
+pub struct Lease {
+    pub(crate) peer: IpAddr,
+    /// The entry's birth and the record's, if there was one.
+    pub(crate) reserved: Option<(u64, u64)>,
+}
+
+/// Where records are kept. The key is the peer's address; a caller that keys by prefix masks the rest.
+pub trait Store {
+    /// A connection to `peer` starts: what is known, and from now on this connection counts as alive.
+    fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease);
+
+    /// It is over: writes the outcome and releases.
+    fn close(&mut self, lease: Lease, outcome: Outcome);
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use crate::prior::Prior;
+
+    /// A prior of 100 ms with a record of `kilobytes_per_sec` and `rt_prop` milliseconds; segments of 1000 bytes.
+    pub fn prior_with(kilobytes_per_sec: u64, rt_prop: u64) -> Prior {
+        let mss = Bytes::new(1000);
+        let mut prior = Prior::bare(Time::from_millis(7_000), mss, Span::from_millis(100), Bytes::MAX);
+        let record = Record {
+            saved_at: Time::from_millis(5_000),
+            btl_bw: Rate::from_bytes_per_sec(kilobytes_per_sec * 1000),
+            rt_prop: Span::from_millis(rt_prop),
+            window: mss * 40,
+            ssthresh: Bytes::MAX,
+            ended: Ended::Clean,
+        };
+        prior.history = Some(Known { record, live: 0 });
+        prior
+    }
+
+    /// Priors that nobody should trust: nothing, everything, and all mixtures of the two.
+    pub fn absurd_priors() -> alloc::vec::Vec<Prior> {
+        let mut priors = alloc::vec::Vec::new();
+        for rate in [Rate::ZERO, Rate::from_bytes_per_sec(1), Rate::MAX] {
+            for span in [Span::ZERO, Span::from_nanos(1), Span::from_millis(50), Span::MAX] {
+                for window in [Bytes::ZERO, Bytes::new(1), Bytes::MAX] {
+                    for rtt in [Span::ZERO, Span::from_nanos(1), Span::from_secs(1000), Span::MAX] {
+                        for mss in [Bytes::new(536), Bytes::new(65_535)] {
+                            let mut prior = prior_with(1, 1);
+                            let known = prior.history.as_mut().expect("it has one");
+                            let record = &mut known.record;
+                            (record.btl_bw, record.rt_prop) = (rate, span);
+                            (record.window, record.ssthresh) = (window, window);
+                            let hint =
+                                crate::prior::Hint { bandwidth: rate, access: crate::prior::Access::Lte };
+                            prior.hint = Some(hint);
+                            (prior.handshake_rtt, prior.mss) = (rtt, mss);
+                            priors.push(prior);
+                        }
+                    }
+                }
+            }
+        }
+        priors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_must_be_about_as_long_as_it_was() {
+        let record = testing::prior_with(1000, 100).history.expect("a record").record;
+        for (millis, expected) in [
+            (0, Some(Refusal::RttTooSmall)),
+            (50, Some(Refusal::RttTooSmall)),
+            (51, None),
+            (100, None),
+            (1000, None),
+            (1001, Some(Refusal::RttTooLarge)),
+        ] {
+            assert_eq!(record.contradicted_by(Span::from_millis(millis)), expected, "{millis} ms");
+        }
+    }
+
+    #[test]
+    fn a_record_expires_after_its_lifetime_whatever_the_clock_began_with() {
+        for epoch in [0, 1, 1_000_000] {
+            let mut record = testing::prior_with(1000, 100).history.expect("a record").record;
+            record.saved_at = Time::from_millis(epoch);
+            let lifetime = Span::from_millis(10);
+            assert!(!record.is_expired(Time::from_millis(epoch + 10), lifetime));
+            assert!(record.is_expired(Time::from_millis(epoch + 11), lifetime));
+            assert!(!record.is_expired(Time::ZERO, lifetime), "a clock set back proves nothing");
+        }
+    }
 }

@@ -1,10 +1,14 @@
 //! Measurement of the path, shared by all schemes.
 
+pub mod bdp;
+pub mod floor;
 pub mod rate;
 pub mod round;
 pub mod rtt;
 pub mod windowed;
 
+pub use bdp::{LARGEST_WINDOW, bdp};
+pub use floor::Floor;
 pub use rate::{RateEstimator, RateSample, SendStamp};
 pub use round::Round;
 pub use rtt::Rtt;

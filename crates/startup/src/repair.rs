@@ -84,6 +84,13 @@ impl Repair {
             Self::Proactive(_) => true,
         }
     }
+
+    /// Whether it wants to be asked before new data, not after it: each copy right behind its original.
+    #[must_use]
+    #[inline]
+    pub const fn is_prompt(&self) -> bool {
+        matches!(self, Self::Proactive(_))
+    }
 }
 
 #[cfg(test)]
@@ -157,12 +164,5 @@ pub(crate) mod testing {
     #[test]
     fn a_policy_is_small_enough_to_be_kept_for_every_flow() {
         assert!(size_of::<Repair>() <= 96, "{} bytes", size_of::<Repair>());
-    }
-
-    /// Whether it wants to be asked before new data, not after it: each copy right behind its original.
-    #[must_use]
-    #[inline]
-    pub const fn is_prompt(&self) -> bool {
-        false
     }
 }

@@ -1,13 +1,19 @@
 //! The trait every start-up scheme implements, and the list of all of them.
 
+pub mod blitzstart;
 pub mod halfback;
 pub mod jump_start;
 pub mod proactive;
 pub mod reactive;
+pub mod s_cubic;
 pub mod slow_start;
-
+pub mod tcp_cache;
 #[cfg(test)]
 mod timeline;
+pub mod wise_start;
+
+#[cfg(test)]
+mod steps;
 
 use core::fmt::Debug;
 
@@ -16,11 +22,15 @@ use crate::event::{Ack, Congestion, Sent, Timeout};
 use crate::prior::Prior;
 use crate::repair::Repair;
 
+pub use blitzstart::Blitzstart;
 pub use halfback::Halfback;
 pub use jump_start::JumpStart;
 pub use proactive::Proactive;
 pub use reactive::Reactive;
+pub use s_cubic::SCubic;
 pub use slow_start::SlowStart;
+pub use tcp_cache::TcpCache;
+pub use wise_start::WiseStart;
 
 /// A scheme that owns the window from the first byte until it hands over.
 ///
@@ -57,6 +67,12 @@ pub trait Startup: Debug {
         true
     }
 
+    /// Whether the history record this start began from misled it, or was too old, and must be forgotten
+    /// ([`Outcome::Misled`](crate::history::Outcome::Misled)).
+    fn discards_history(&self) -> bool {
+        false
+    }
+
     /// The current phase's name, as the paper spells it; for traces only.
     fn phase(&self) -> &'static str;
 }
@@ -74,6 +90,14 @@ pub enum Scheme {
     Reactive(Reactive),
     /// Slow start with any initial window.
     SlowStart(SlowStart),
+    /// The cached window and threshold of the peer.
+    TcpCache(TcpCache),
+    /// The recorded bandwidth-delay product, paced; avoidance at once.
+    SCubic(SCubic),
+    /// The recorded bandwidth-delay product, then what the first acks say.
+    WiseStart(WiseStart),
+    /// The window that the client's hint suggests; avoidance at once.
+    Blitzstart(Blitzstart),
 }
 
 macro_rules! each {
@@ -84,6 +108,10 @@ macro_rules! each {
             Scheme::Proactive($scheme) => $call,
             Scheme::Reactive($scheme) => $call,
             Scheme::SlowStart($scheme) => $call,
+            Scheme::TcpCache($scheme) => $call,
+            Scheme::SCubic($scheme) => $call,
+            Scheme::WiseStart($scheme) => $call,
+            Scheme::Blitzstart($scheme) => $call,
         }
     };
 }
@@ -110,7 +138,7 @@ impl Scheme {
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
     #[must_use]
     pub fn watches_sending(&self) -> bool {
-        false
+        matches!(self, Self::WiseStart(_))
     }
 }
 
@@ -144,6 +172,10 @@ impl Startup for Scheme {
 
     fn is_slow_start(&self) -> bool {
         each!(self, scheme => scheme.is_slow_start())
+    }
+
+    fn discards_history(&self) -> bool {
+        each!(self, scheme => scheme.discards_history())
     }
 
     fn phase(&self) -> &'static str {

@@ -228,7 +228,7 @@ impl Startup for Halfback {
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::{Event, Says, play};
+    use super::super::steps::{Event, Says, play};
     use super::*;
     use crate::base::testing::{acked, lost, timed_out};
     use crate::history::{Ended, Known, Record};

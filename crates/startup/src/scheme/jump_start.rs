@@ -176,7 +176,7 @@ pub(super) fn is_out(flight: Bytes, ack: &Ack) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::{Event, Says, play};
+    use super::super::steps::{Event, Says, play};
     use super::*;
     use crate::base::testing::{acked, lost, timed_out};
     use headstart_units::{Rate, Span, Time};

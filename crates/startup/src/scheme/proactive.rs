@@ -79,7 +79,7 @@ impl Startup for Proactive {
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::{Event, Says, play};
+    use super::super::steps::{Event, Says, play};
     use super::*;
     use crate::base::testing::{acked, lost};
     use headstart_units::{Bytes, Span, Time};

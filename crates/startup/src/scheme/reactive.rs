@@ -73,7 +73,7 @@ impl Startup for Reactive {
 #[cfg(test)]
 mod tests {
     use super::super::Scheme;
-    use super::super::timeline::{Event, Says, play};
+    use super::super::steps::{Event, Says, play};
     use super::*;
     use crate::base::testing::{acked, lost};
     use crate::repair::Repair;

@@ -1,52 +1,146 @@
-//! Plays a timeline to a scheme: at this time this happens, then it says that. For tests.
+//! Timelines for tests: what happens, what the scheme then allows, and what the reader should see in it.
+//!
+//! All times are milliseconds; the path is 100 ms long and segments have 1000 bytes unless a row says otherwise.
 
-use headstart_units::Time;
+use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next};
-use crate::event::{Ack, Congestion, Timeout};
+use crate::allowance::{HandOver, Next};
+use crate::base::testing::{acked, lost, timed_out};
+use crate::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
+use crate::path::Rtt;
+use crate::prior::Prior;
 
-/// What happens. The time inside is overwritten by that of the row.
+pub const MSS: Bytes = Bytes::new(1000);
+
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
+    Sent(Sent),
     Ack(Ack),
     Congestion(Congestion),
     Timeout(Timeout),
 }
 
-/// What the scheme should say to it; bytes and bytes per second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Says {
-    /// It stays, with this window and no pace of its own.
-    Window(u64),
-    /// It stays, with this window and pace.
-    Paced(u64, u64),
-    /// It hands this window over to avoidance.
-    HandsOver(u64),
-    /// It hands this window over for the base controller to cut.
-    Cut(u64),
+/// An original segment left; `in_flight` segments are in flight with it.
+pub fn sent(at: u64, in_flight: u64) -> Event {
+    Event::Sent(Sent {
+        now: Time::from_millis(at),
+        bytes: MSS,
+        in_flight: MSS * in_flight,
+        transmission: Transmission::Original,
+        is_app_limited: false,
+    })
 }
 
-/// Plays rows of (milliseconds, event, answer, reason).
-pub fn play(scheme: &mut impl Startup, rows: &[(u64, Event, Says, &str)]) {
-    for &(ms, event, expected, why) in rows {
-        let now = Time::from_millis(ms);
-        let next = match event {
-            Event::Ack(ack) => scheme.on_ack(&Ack { now, ..ack }),
-            Event::Congestion(signal) => scheme.on_congestion(&Congestion { now, ..signal }),
-            Event::Timeout(timeout) => scheme.on_timeout(&Timeout { now, ..timeout }),
-        };
-        let said = match (next, scheme.allowance()) {
-            (Next::Stay, Allowance { window, pace: None }) => Says::Window(window.get()),
-            (Next::Stay, Allowance { window, pace: Some(pace) }) => {
-                Says::Paced(window.get(), pace.as_bytes_per_sec())
+/// `segments` were acknowledged, the newest of which left at `sent_at`; so many stay in flight.
+pub fn ack(at: u64, sent_at: u64, segments: u64, in_flight: u64) -> Event {
+    let rtt = Span::from_millis(at - sent_at);
+    Event::Ack(Ack {
+        newest_sent_at: Time::from_millis(sent_at),
+        rtt_sample: Some(rtt),
+        rtt: Rtt { latest: rtt, smoothed: rtt, variation: Span::ZERO, min: rtt },
+        in_flight: MSS * in_flight,
+        ..acked(Time::from_millis(at), MSS * segments)
+    })
+}
+
+/// `segments` were declared lost; so many stay in flight.
+pub fn loss(at: u64, segments: u64, in_flight: u64) -> Event {
+    Event::Congestion(Congestion {
+        prior_in_flight: MSS * (in_flight + segments),
+        in_flight: MSS * in_flight,
+        ..lost(Time::from_millis(at), MSS * segments)
+    })
+}
+
+/// A packet came through with a mark.
+pub fn mark(at: u64, in_flight: u64) -> Event {
+    let Event::Congestion(loss) = loss(at, 0, in_flight) else { unreachable!("a loss is congestion") };
+    Event::Congestion(Congestion { signal: Signal::CongestionExperienced, ..loss })
+}
+
+pub fn timeout(at: u64) -> Event {
+    Event::Timeout(timed_out(Time::from_millis(at)))
+}
+
+/// Event, phase (`hand over` ends the scheme), window in bytes, pace in bytes per second (zero for none), and why.
+pub type Step = (Event, &'static str, u64, u64, &'static str);
+
+/// Tells `scheme` everything in order and compares; returns the hand-over if there was one.
+pub fn play(scheme: &mut impl Startup, steps: &[Step]) -> Option<HandOver> {
+    let mut handed_over = None;
+    for (row, &(event, phase, window, pace, why)) in steps.iter().enumerate() {
+        let next = tell(scheme, event);
+        let allowance = scheme.allowance();
+        let found = match next {
+            Next::Stay => (scheme.phase(), allowance.window.get()),
+            Next::HandOver(how) => {
+                handed_over = Some(how);
+                ("hand over", how.window.get())
             }
-            (Next::HandOver(how), _) if how == HandOver::avoiding(how.window) => {
-                Says::HandsOver(how.window.get())
-            }
-            (Next::HandOver(how), _) if how == HandOver::to_be_cut(how.window) => Says::Cut(how.window.get()),
-            (other, _) => panic!("at {ms} ms: {other:?} is none of the usual answers"),
         };
-        assert_eq!(said, expected, "at {ms} ms, {} phase: {why}", scheme.phase());
+        assert_eq!(found, (phase, window), "row {row}: {why}");
+        if handed_over.is_none() {
+            let found = allowance.pace.map_or(0, |rate| rate.as_bytes_per_sec());
+            assert_eq!(found, pace, "row {row}, pace: {why}");
+        }
+    }
+    handed_over
+}
+
+pub fn tell(scheme: &mut impl Startup, event: Event) -> Next {
+    match event {
+        Event::Sent(sent) => {
+            scheme.on_sent(&sent);
+            Next::Stay
+        }
+        Event::Ack(ack) => scheme.on_ack(&ack),
+        Event::Congestion(signal) => scheme.on_congestion(&signal),
+        Event::Timeout(timeout) => scheme.on_timeout(&timeout),
+    }
+}
+
+/// Begins from each prior and lets everything happen to it, absurdly large amounts included: nothing may panic, the
+/// window stays at `minimum` segments or more, and nobody is told to stand still.
+pub fn survive<S: Startup>(priors: &[Prior], minimum: u64, new: impl Fn() -> S) {
+    for prior in priors {
+        let mut scheme = new();
+        let plan = scheme.establish(prior);
+        let floor = prior.mss * minimum;
+        assert!(plan.flight >= floor && plan.allowance.window >= floor, "{plan:?} of {prior:?}");
+        // A segment in the age of a tree is as good as none: only there may a pace round down to nothing.
+        let moves = |pace: Option<Rate>| prior.handshake_rtt == Span::MAX || pace != Some(Rate::ZERO);
+        assert!(moves(plan.allowance.pace), "{plan:?} of {prior:?}");
+        let huge = Bytes::new(1 << 40);
+        for now in [Time::ZERO, prior.now, prior.now + Span::from_secs(100), Time::NEVER] {
+            for bytes in [Bytes::new(1), prior.mss, huge] {
+                let sent = Sent {
+                    now,
+                    bytes,
+                    in_flight: bytes,
+                    transmission: Transmission::Original,
+                    is_app_limited: false,
+                };
+                scheme.on_sent(&sent);
+                let rtt = Rtt { latest: Span::MAX, smoothed: Span::from_nanos(1), ..Rtt::default() };
+                let loss = Congestion { delivered: huge, ..lost(now, bytes) };
+                let timeout = timed_out(now);
+                for next in [
+                    scheme.on_ack(&Ack { rtt, ..acked(now, bytes) }),
+                    scheme.on_ack(&Ack { rtt: Rtt::default(), rtt_sample: None, ..acked(now, bytes) }),
+                    scheme.on_congestion(&loss),
+                    scheme.on_ack(&acked(now, bytes)),
+                    scheme.on_timeout(&timeout),
+                ] {
+                    assert!(moves(scheme.allowance().pace), "{scheme:?} of {prior:?}");
+                    match next {
+                        Next::Stay => {}
+                        Next::HandOver(how) => {
+                            assert!(how.window >= floor.min(prior.mss), "{how:?} of {prior:?}")
+                        }
+                    }
+                }
+            }
+        }
     }
 }

@@ -1,0 +1,266 @@
+//! A bounded store in memory that forgets the peer not heard of for the longest time.
+//!
+//! Source: WiseStart §3.2 (an LRU hash table on the server).
+//!
+//! Entries lie in one slab, linked from the most to the least recently used; a hash table finds them by address.
+//! Nothing depends on the order of the hash table, so any hasher gives the same answers: [`FixedHash`] in
+//! simulations, a randomly keyed one (such as `std::hash::RandomState`) where strangers choose the addresses.
+//!
+//! # Limits
+//!
+//! - A first visit reserves nothing, so that a flood of handshakes cannot push records out: only a connection that
+//!   measured something takes a place. Connections that met no record do not see each other.
+//! - An entry may be evicted while connections that began from it are alive. They are not counted any more; when
+//!   they close, what they measured makes a new entry.
+
+use core::hash::{BuildHasher, Hasher};
+use core::net::IpAddr;
+
+use alloc::vec::Vec;
+use hashbrown::HashTable;
+
+use super::{Known, Lease, Outcome, Record, Store};
+
+/// No entry: the end of a list.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    peer: IpAddr,
+    record: Record,
+    live: u32,
+    /// Counts writes to the store: when this entry was made, and when its record was written.
+    born: u64,
+    written: u64,
+    /// The next more recently used entry.
+    newer: u32,
+    /// The next less recently used entry; in the list of free places, the next free one.
+    older: u32,
+}
+
+/// How the store has fared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Connections that met a record.
+    pub hits: u64,
+    /// Connections that met none.
+    pub misses: u64,
+    /// Records pushed out by others.
+    pub evictions: u64,
+}
+
+/// A bounded table of records, least recently used out first.
+#[derive(Debug)]
+pub struct MemoryStore<S = FixedHash> {
+    capacity: usize,
+    hasher: S,
+    table: HashTable<u32>,
+    entries: Vec<Entry>,
+    newest: u32,
+    oldest: u32,
+    free: u32,
+    writes: u64,
+    counters: Counters,
+}
+
+impl<S: BuildHasher> MemoryStore<S> {
+    /// Room for `capacity` peers. Memory grows as peers come. With no room nothing is ever remembered.
+    #[must_use]
+    pub fn new(capacity: usize, hasher: S) -> Self {
+        Self {
+            capacity: capacity.min(NONE as usize),
+            hasher,
+            table: HashTable::new(),
+            entries: Vec::new(),
+            newest: NONE,
+            oldest: NONE,
+            free: NONE,
+            writes: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Peers remembered now.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether nothing is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Peers remembered at most.
+    #[must_use]
+    pub const fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Hits, misses and evictions so far.
+    #[must_use]
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Memory that each remembered peer costs, unused room of the slab and the table included; of an empty
+    /// store, what an entry takes at least.
+    #[must_use]
+    pub fn bytes_per_entry(&self) -> usize {
+        let allocated = self.entries.capacity() * size_of::<Entry>() + self.table.allocation_size();
+        allocated.checked_div(self.len()).unwrap_or(size_of::<Entry>())
+    }
+
+    /// Forgets everything (RFC 9959 asks for a way to do so after a change of configuration).
+    pub fn flush(&mut self) {
+        self.table.clear();
+        self.entries.clear();
+        (self.newest, self.oldest, self.free) = (NONE, NONE, NONE);
+    }
+
+    fn find(&self, peer: IpAddr) -> Option<u32> {
+        let hash = self.hasher.hash_one(peer);
+        self.table.find(hash, |&at| self.entries[at as usize].peer == peer).copied()
+    }
+
+    fn unlink(&mut self, at: u32) {
+        let Entry { newer, older, .. } = self.entries[at as usize];
+        match newer {
+            NONE => self.newest = older,
+            _ => self.entries[newer as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            _ => self.entries[older as usize].newer = newer,
+        }
+    }
+
+    fn link_as_newest(&mut self, at: u32) {
+        let before = self.newest;
+        let entry = &mut self.entries[at as usize];
+        (entry.newer, entry.older) = (NONE, before);
+        match before {
+            NONE => self.oldest = at,
+            _ => self.entries[before as usize].newer = at,
+        }
+        self.newest = at;
+    }
+
+    fn remove(&mut self, at: u32) {
+        self.unlink(at);
+        let hash = self.hasher.hash_one(self.entries[at as usize].peer);
+        if let Ok(found) = self.table.find_entry(hash, |&other| other == at) {
+            found.remove();
+        }
+        self.entries[at as usize].older = self.free;
+        self.free = at;
+    }
+
+    fn insert(&mut self, peer: IpAddr, record: Record) {
+        if self.capacity == 0 {
+            return;
+        }
+        if self.len() == self.capacity {
+            self.remove(self.oldest);
+            self.counters.evictions += 1;
+        }
+        let (born, written) = (self.writes, self.writes);
+        let entry = Entry { peer, record, live: 0, born, written, newer: NONE, older: NONE };
+        let at = match self.free {
+            NONE => {
+                self.entries.push(entry);
+                (self.entries.len() - 1) as u32
+            }
+            at => {
+                self.free = self.entries[at as usize].older;
+                self.entries[at as usize] = entry;
+                at
+            }
+        };
+        let Self { table, entries, hasher, .. } = self;
+        table.insert_unique(hasher.hash_one(peer), at, |&at| hasher.hash_one(entries[at as usize].peer));
+        self.link_as_newest(at);
+    }
+}
+
+impl<S: BuildHasher> Store for MemoryStore<S> {
+    fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease) {
+        // An IPv4 peer of a dual-stack socket is the same peer.
+        let peer = peer.to_canonical();
+        let Some(at) = self.find(peer) else {
+            self.counters.misses += 1;
+            return (None, Lease { peer, reserved: None });
+        };
+        self.counters.hits += 1;
+        self.unlink(at);
+        self.link_as_newest(at);
+        let entry = &mut self.entries[at as usize];
+        let known = Known { record: entry.record, live: entry.live };
+        entry.live += 1;
+        (Some(known), Lease { peer, reserved: Some((entry.born, entry.written)) })
+    }
+
+    fn close(&mut self, lease: Lease, outcome: Outcome) {
+        let Lease { peer, reserved } = lease;
+        let mut at = self.find(peer);
+        if let (Some(found), Some((born, written))) = (at, reserved) {
+            let entry = &mut self.entries[found as usize];
+            // Not the entry that was reserved if that one was evicted and the peer came back since.
+            if entry.born == born {
+                entry.live -= 1;
+                if outcome == Outcome::Misled && entry.written == written {
+                    self.remove(found);
+                    at = None;
+                }
+            }
+        }
+        let Outcome::Measured(record) = outcome else { return };
+        self.writes += 1;
+        match at {
+            None => self.insert(peer, record),
+            Some(at) => {
+                let entry = &mut self.entries[at as usize];
+                if record.saved_at >= entry.record.saved_at {
+                    (entry.record, entry.written) = (record, self.writes);
+                }
+                self.unlink(at);
+                self.link_as_newest(at);
+            }
+        }
+    }
+}
+
+/// Hashes the same way on every machine and in every run (FNV-1a, with a last mixing step). Only for addresses that
+/// nobody chooses with ill intent.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedHash(u64);
+
+impl Default for FixedHash {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl BuildHasher for FixedHash {
+    type Hasher = Self;
+    fn build_hasher(&self) -> Self {
+        *self
+    }
+}
+
+impl Hasher for FixedHash {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        // The table takes its position from the low bits and its tag from the high ones.
+        self.0 ^ (self.0 >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+use super::*;
+use crate::history::testing::prior_with;
+use headstart_units::{Rate, Time};
+use proptest::prelude::*;
+
+fn peer(number: u8) -> IpAddr {
+    IpAddr::from([192, 0, 2, number])
+}
+
+fn record(rate: u64, saved_at: u64) -> Record {
+    let template = prior_with(rate, 100).history.expect("a record").record;
+    Record { saved_at: Time::from_millis(saved_at), ..template }
+}
+
+fn store(capacity: usize) -> MemoryStore {
+    MemoryStore::new(capacity, FixedHash::default())
+}
+
+/// A connection to `number` that finds out `rate`.
+fn visit(store: &mut MemoryStore, number: u8, rate: u64) {
+    let (_, lease) = store.open(peer(number));
+    store.close(lease, Outcome::Measured(record(rate, rate)));
+}
+
+fn rate_of(known: Option<Known>) -> Option<Rate> {
+    known.map(|known| known.record.btl_bw)
+}
+
+#[test]
+fn the_next_connection_reads_what_the_last_one_measured() {
+    let mut store = store(8);
+    let (known, lease) = store.open(peer(1));
+    assert_eq!(known, None);
+    store.close(lease, Outcome::Measured(record(5, 0)));
+    let (known, lease) = store.open(IpAddr::V6(core::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped()));
+    assert_eq!(known, Some(Known { record: record(5, 0), live: 0 }), "however the address is written");
+    store.close(lease, Outcome::Nothing);
+    assert_eq!(store.counters(), Counters { hits: 1, misses: 1, evictions: 0 });
+}
+
+#[test]
+fn several_starts_from_one_record_see_each_other() {
+    let mut store = store(8);
+    visit(&mut store, 1, 5);
+    let (first, first_lease) = store.open(peer(1));
+    let (second, second_lease) = store.open(peer(1));
+    assert_eq!((first.map(|known| known.live), second.map(|known| known.live)), (Some(0), Some(1)));
+    store.close(first_lease, Outcome::Measured(record(6, 6)));
+    let (third, third_lease) = store.open(peer(1));
+    assert_eq!(third.map(|known| known.live), Some(1), "the second is alive, though the record is new");
+    store.close(second_lease, Outcome::Nothing);
+    store.close(third_lease, Outcome::Nothing);
+    assert_eq!(store.open(peer(1)).0.map(|known| known.live), Some(0));
+}
+
+#[test]
+fn the_peer_not_heard_of_for_the_longest_time_goes_first() {
+    let mut store = store(2);
+    visit(&mut store, 1, 1);
+    visit(&mut store, 2, 2);
+    visit(&mut store, 1, 3);
+    visit(&mut store, 3, 4);
+    assert_eq!((store.len(), store.capacity(), store.counters().evictions), (2, 2, 1));
+    assert!(store.find(peer(2)).is_none());
+    assert!(store.find(peer(1)).is_some() && store.find(peer(3)).is_some());
+}
+
+#[test]
+fn a_record_may_be_evicted_while_its_connections_live() {
+    let mut store = store(1);
+    visit(&mut store, 1, 1);
+    let (_, early) = store.open(peer(1));
+    let (_, late) = store.open(peer(1));
+    visit(&mut store, 2, 2);
+    visit(&mut store, 1, 3);
+    let (known, newest) = store.open(peer(1));
+    assert_eq!(known.map(|known| known.live), Some(0), "nobody else began from this one");
+    store.close(early, Outcome::Misled);
+    assert!(store.find(peer(1)).is_some(), "not the record that misled it");
+    store.close(late, Outcome::Measured(record(4, 4)));
+    let (known, last) = store.open(peer(1));
+    assert_eq!(known, Some(Known { record: record(4, 4), live: 1 }));
+    store.close(newest, Outcome::Nothing);
+    store.close(last, Outcome::Nothing);
+}
+
+#[test]
+fn a_record_that_misled_is_dropped_unless_it_was_replaced() {
+    let mut store = store(4);
+    visit(&mut store, 1, 1);
+    let (_, misled) = store.open(peer(1));
+    store.close(misled, Outcome::Misled);
+    assert!(store.is_empty());
+    visit(&mut store, 1, 1);
+    let (_, misled) = store.open(peer(1));
+    visit(&mut store, 1, 2);
+    store.close(misled, Outcome::Misled);
+    assert_eq!(rate_of(store.open(peer(1)).0), Some(Rate::from_bytes_per_sec(2000)));
+}
+
+#[test]
+fn the_newest_record_wins_whoever_closes_last() {
+    let mut store = store(4);
+    let (_, slow) = store.open(peer(1));
+    visit(&mut store, 1, 9);
+    store.close(slow, Outcome::Measured(record(1, 8)));
+    assert_eq!(rate_of(store.open(peer(1)).0), Some(Rate::from_bytes_per_sec(9000)));
+}
+
+#[test]
+fn without_room_nothing_is_remembered() {
+    let mut store = store(0);
+    visit(&mut store, 1, 1);
+    visit(&mut store, 1, 1);
+    assert_eq!((store.len(), store.counters()), (0, Counters { hits: 0, misses: 2, evictions: 0 }));
+}
+
+#[test]
+fn a_flush_forgets_everything_and_survivors_do_no_harm() {
+    let mut store = store(4);
+    visit(&mut store, 1, 1);
+    let (_, lease) = store.open(peer(1));
+    store.flush();
+    visit(&mut store, 1, 2);
+    store.close(lease, Outcome::Misled);
+    assert_eq!(store.open(peer(1)).0.map(|known| known.live), Some(0));
+}
+
+/// A hundred thousand peers, the order of what WiseStart §4.2 kept in 19 MB.
+#[test]
+fn an_entry_costs_some_hundred_bytes() {
+    let mut store = store(1 << 16);
+    for number in 0..1u32 << 16 {
+        let (_, lease) = store.open(IpAddr::from(number.to_be_bytes()));
+        store.close(lease, Outcome::Measured(record(1, 1)));
+    }
+    let bytes = store.bytes_per_entry();
+    assert!((size_of::<Entry>()..160).contains(&bytes), "{bytes} bytes");
+}
+
+/// The plainest store there is: a list, most recently used first. Live connections are counted by their leases.
+#[derive(Default)]
+struct Model {
+    capacity: usize,
+    /// Peer, record, serial number of the entry, and of the record.
+    entries: Vec<(u8, Record, u64, u64)>,
+    /// What each open connection holds: serial numbers of entry and record.
+    held: Vec<Option<(u64, u64)>>,
+    serial: u64,
+    evictions: u64,
+}
+
+impl Model {
+    fn open(&mut self, number: u8) -> Option<Known> {
+        let Some(at) = self.entries.iter().position(|entry| entry.0 == number) else {
+            self.held.push(None);
+            return None;
+        };
+        let entry = self.entries.remove(at);
+        self.entries.insert(0, entry);
+        let live = self.held.iter().flatten().filter(|held| held.0 == entry.2).count() as u32;
+        self.held.push(Some((entry.2, entry.3)));
+        Some(Known { record: entry.1, live })
+    }
+
+    fn close(&mut self, connection: usize, number: u8, outcome: Outcome) {
+        let held = self.held.swap_remove(connection);
+        self.serial += 1;
+        match outcome {
+            Outcome::Nothing => {}
+            Outcome::Misled => self.entries.retain(|entry| Some((entry.2, entry.3)) != held),
+            Outcome::Measured(record) => {
+                let mut entry = (number, record, self.serial, self.serial);
+                if let Some(at) = self.entries.iter().position(|entry| entry.0 == number) {
+                    let old = self.entries.remove(at);
+                    entry.2 = old.2;
+                    if old.1.saved_at > record.saved_at {
+                        entry = old;
+                    }
+                }
+                self.entries.insert(0, entry);
+                if self.entries.len() > self.capacity {
+                    self.entries.pop();
+                    self.evictions += 1;
+                }
+            }
+        }
+    }
+}
+
+/// One step of a play: open a connection to a peer, or close one of those open.
+#[derive(Clone, Debug)]
+enum Step {
+    Open(u8),
+    Close { connection: usize, kind: u8, rate: u64, saved_at: u64 },
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let open = (0..6u8).prop_map(Step::Open);
+    let close = (any::<usize>(), 0..4u8, 1..9u64, 0..9u64)
+        .prop_map(|(connection, kind, rate, saved_at)| Step::Close { connection, kind, rate, saved_at });
+    proptest::collection::vec(prop_oneof![open, close], 0..200)
+}
+
+proptest! {
+    #[test]
+    fn the_store_does_what_a_plain_list_would_do(capacity in 1..5usize, steps in steps()) {
+        let mut store = store(capacity);
+        let mut model = Model { capacity, ..Model::default() };
+        let mut open = Vec::new();
+        for step in steps {
+            match step {
+                Step::Open(number) => {
+                    let (known, lease) = store.open(peer(number));
+                    open.push((number, lease));
+                    prop_assert_eq!(known, model.open(number));
+                }
+                Step::Close { connection, kind, rate, saved_at } if !open.is_empty() => {
+                    let connection = connection % open.len();
+                    let (number, lease) = open.swap_remove(connection);
+                    let outcome = match kind {
+                        0 => Outcome::Nothing,
+                        1 => Outcome::Misled,
+                        _ => Outcome::Measured(record(rate, saved_at)),
+                    };
+                    store.close(lease, outcome);
+                    model.close(connection, number, outcome);
+                }
+                Step::Close { .. } => {}
+            }
+            prop_assert_eq!(store.len(), model.entries.len());
+            prop_assert_eq!(store.counters().evictions, model.evictions);
+            let mut at = store.newest;
+            for entry in &model.entries {
+                prop_assert_eq!(store.entries[at as usize].peer, peer(entry.0));
+                at = store.entries[at as usize].older;
+            }
+            prop_assert_eq!(at, NONE);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Begin congestion avoidance at once, with the window that the client's hint of its bandwidth suggests.
+//!
+//! Source: J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC Connections", technical report,
+//! RWTH Aachen (BS below).
+//!
+//! ```text
+//!  avoidance ------ first ack ------> hand over: avoidance from hint x RTT x factor, paced over 75 % of an RTT
+//!       |---------- loss or CE -----> hand over, to be cut
+//!
+//!  slow start (no hint) -- as Google QUIC: 32 segments, 10 of them at once, the rest over half an RTT
+//! ```
+//!
+//! # Deviations
+//!
+//! - BS §3 lets the access technology scale the BDP and §4.1 finds that deep buffers repay it, but no factor is given.
+//!   There is one for each technology, all of them one.
+//! - BS §3 takes the RTT from the handshake or from an earlier connection: the handshake's is used.
+//! - BS §4 sends 10 segments in a burst "during Slow Start" and says of its own start only that it is paced over 75 %
+//!   of the RTT. Google's pacer would release the burst there too; here the first segment leaves and the rest is paced
+//!   ([`Params::burst`]).
+//! - The ack that ends the start grows nothing: avoidance grows from the second.
+//!
+//! # Limits
+//!
+//! The hint is believed. Caps, quantisation and trust belong to whoever lets it in ([`Prior::hint`]).
+
+use headstart_units::{Bytes, Ratio, Span};
+
+use super::{Startup, slow_start};
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::event::{Ack, Congestion, Timeout};
+use crate::path::{LARGEST_WINDOW, bdp};
+use crate::prior::{Access, Prior};
+use crate::scheme::SlowStart;
+
+/// What may be tuned, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// What the BDP is multiplied by. One for all: BS §4.1 varies the hint instead.
+    pub factors: Factors,
+    /// The share of an RTT over which a window leaves, before and after the hand-over. 3/4: BS §4.
+    pub pace_over: Ratio,
+    /// Segments that leave at once before pacing begins. 1: see Deviations.
+    pub burst: u64,
+    /// What happens without a hint. Google QUIC's slow start with 32 segments: BS §4.
+    pub slow_start: slow_start::Params,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let spread = Some(slow_start::Spread::default());
+        Self {
+            factors: Factors::default(),
+            pace_over: Ratio::new(3, 4),
+            burst: 1,
+            slow_start: slow_start::Params { initial_window: 32, hystart: false, spread },
+        }
+    }
+}
+
+/// By how much the BDP is scaled for each access technology (BS §3: by what it is known to buffer).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factors {
+    /// Ethernet to a gateway of unknown technology.
+    pub ethernet: Ratio,
+    /// Digital subscriber line.
+    pub dsl: Ratio,
+    /// Cable.
+    pub cable: Ratio,
+    /// Wireless LAN.
+    pub wifi: Ratio,
+    /// Third-generation mobile.
+    pub three_g: Ratio,
+    /// Fourth-generation mobile.
+    pub lte: Ratio,
+    /// Anything else, or not told.
+    pub unknown: Ratio,
+}
+
+impl Default for Factors {
+    fn default() -> Self {
+        Self {
+            ethernet: Ratio::ONE,
+            dsl: Ratio::ONE,
+            cable: Ratio::ONE,
+            wifi: Ratio::ONE,
+            three_g: Ratio::ONE,
+            lte: Ratio::ONE,
+            unknown: Ratio::ONE,
+        }
+    }
+}
+
+impl Factors {
+    const fn of(&self, access: Access) -> Ratio {
+        match access {
+            Access::Ethernet => self.ethernet,
+            Access::Dsl => self.dsl,
+            Access::Cable => self.cable,
+            Access::Wifi => self.wifi,
+            Access::ThreeG => self.three_g,
+            Access::Lte => self.lte,
+            Access::Unknown => self.unknown,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// No hint.
+    SlowStart(SlowStart),
+    /// The hinted window, before the first ack.
+    Avoidance { window: Bytes, srtt: Span },
+}
+
+/// Blitzstart.
+#[derive(Clone, Copy, Debug)]
+pub struct Blitzstart {
+    params: Params,
+    phase: Phase,
+}
+
+impl Blitzstart {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self { params, phase: Phase::SlowStart(SlowStart::new(params.slow_start)) }
+    }
+
+    /// The window that the hint suggests, if it suggests one.
+    fn hinted(&self, prior: &Prior) -> Option<Bytes> {
+        let hint = prior.hint?;
+        let scaled = bdp(hint.bandwidth, prior.handshake_rtt)? * self.params.factors.of(hint.access);
+        Some(scaled.clamp(prior.mss * MINIMUM_SEGMENTS, LARGEST_WINDOW))
+    }
+
+    const fn hand_over(&self, mut how: HandOver) -> Next {
+        how.pace_over = Some(self.params.pace_over);
+        Next::HandOver(how)
+    }
+}
+
+impl Startup for Blitzstart {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        if let Some(window) = self.hinted(prior) {
+            self.phase = Phase::Avoidance { window, srtt: prior.handshake_rtt };
+            let burst = (prior.mss * self.params.burst).min(window);
+            return Plan { burst, flight: window, allowance: self.allowance() };
+        }
+        let mut slow_start = SlowStart::new(self.params.slow_start);
+        let plan = slow_start.establish(prior);
+        self.phase = Phase::SlowStart(slow_start);
+        plan
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        match &mut self.phase {
+            Phase::SlowStart(slow_start) => slow_start.on_ack(ack),
+            &mut Phase::Avoidance { window, .. } => self.hand_over(HandOver::avoiding(window)),
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        match &mut self.phase {
+            Phase::SlowStart(slow_start) => slow_start.on_congestion(signal),
+            &mut Phase::Avoidance { window, .. } => self.hand_over(HandOver::to_be_cut(window)),
+        }
+    }
+
+    fn on_timeout(&mut self, _: &Timeout) -> Next {
+        self.hand_over(HandOver::to_be_cut(self.allowance().window))
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        match &self.phase {
+            Phase::SlowStart(slow_start) => slow_start.allowance(),
+            Phase::Avoidance { window, srtt } => {
+                Allowance { window: *window, pace: Some(*window / (*srtt * self.params.pace_over)) }
+            }
+        }
+    }
+
+    fn is_slow_start(&self) -> bool {
+        matches!(self.phase, Phase::SlowStart(_))
+    }
+
+    fn phase(&self) -> &'static str {
+        match &self.phase {
+            Phase::SlowStart(slow_start) => slow_start.phase(),
+            Phase::Avoidance { .. } => "avoidance",
+        }
+    }
+}
+
+/// RFC 5681 §3.1: no controller works with less.
+const MINIMUM_SEGMENTS: u64 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::super::timeline::{MSS, ack, loss, play, survive, timeout};
+    use super::*;
+    use crate::history::testing::{absurd_priors, prior_with};
+    use crate::prior::Hint;
+    use headstart_units::Rate;
+
+    /// 8 Mbit/s at an RTT of 100 ms: a BDP of 100 kB.
+    fn established(access: Access, params: Params) -> (Blitzstart, Plan) {
+        let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(8), access });
+        let prior = Prior { hint, history: None, ..prior_with(1, 1) };
+        let mut start = Blitzstart::new(params);
+        let plan = start.establish(&prior);
+        (start, plan)
+    }
+
+    #[test]
+    fn the_hinted_window_is_paced_over_three_quarters_of_an_rtt_and_avoidance_goes_on_so() {
+        let (mut start, plan) = established(Access::Dsl, Params::default());
+        // 100 kB in 75 ms.
+        assert_eq!(plan, Plan::paced(MSS, MSS * 100, Rate::from_bytes_per_sec(1_333_333)));
+        assert_eq!(start.phase(), "avoidance");
+        assert!(!start.is_slow_start());
+        let steps = [(ack(100, 0, 2, 98), "hand over", 100_000, 0, "nothing is checked: avoidance")];
+        let expected = HandOver { pace_over: Some(Ratio::new(3, 4)), ..HandOver::avoiding(MSS * 100) };
+        assert_eq!(play(&mut start, &steps), Some(expected));
+    }
+
+    #[test]
+    fn congestion_is_cut_by_the_base_and_stays_paced() {
+        for event in [loss(100, 10, 90), timeout(1000)] {
+            let (mut start, _) = established(Access::Dsl, Params::default());
+            let steps = [(event, "hand over", 100_000, 0, "as it always would")];
+            let expected = HandOver { pace_over: Some(Ratio::new(3, 4)), ..HandOver::to_be_cut(MSS * 100) };
+            assert_eq!(play(&mut start, &steps), Some(expected));
+        }
+    }
+
+    #[test]
+    fn each_access_technology_has_its_own_factor() {
+        let factors = Factors {
+            ethernet: Ratio::new(1, 10),
+            dsl: Ratio::new(2, 10),
+            cable: Ratio::new(3, 10),
+            wifi: Ratio::new(4, 10),
+            three_g: Ratio::new(5, 10),
+            lte: Ratio::new(6, 10),
+            unknown: Ratio::new(7, 10),
+        };
+        for (access, segments) in [
+            (Access::Ethernet, 10),
+            (Access::Dsl, 20),
+            (Access::Cable, 30),
+            (Access::Wifi, 40),
+            (Access::ThreeG, 50),
+            (Access::Lte, 60),
+            (Access::Unknown, 70),
+        ] {
+            let (_, plan) = established(access, Params { factors, ..Params::default() });
+            assert_eq!(plan.flight, MSS * segments, "{access:?}");
+            let (_, plan) = established(access, Params::default());
+            assert_eq!(plan.flight, MSS * 100, "{access:?}: by default the BDP itself");
+        }
+    }
+
+    #[test]
+    fn without_a_hint_it_is_googles_slow_start() {
+        let prior = Prior { hint: None, ..prior_with(1, 1) };
+        let mut start = Blitzstart::new(Params::default());
+        let plan = start.establish(&prior);
+        assert_eq!((plan.burst, plan.flight), (MSS * 10, MSS * 32));
+        #[rustfmt::skip]
+        let steps = [
+            (ack(100, 0, 32, 0), "slow start", 64_000, 1_280_000, "doubles, paced over half an RTT"),
+            (timeout(1000),      "hand over",  64_000, 0,         "the base begins again"),
+        ];
+        let how = play(&mut start, &steps).expect("hands over");
+        assert_eq!(how.pace_over, Some(Ratio::new(3, 4)), "and stays paced");
+    }
+
+    #[test]
+    fn a_burst_is_never_larger_than_the_window() {
+        let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(1), access: Access::Lte });
+        let prior = Prior { hint, ..prior_with(1, 1) };
+        let plan = Blitzstart::new(Params { burst: 100, ..Params::default() }).establish(&prior);
+        assert_eq!((plan.burst, plan.flight), (Bytes::new(12_500), Bytes::new(12_500)));
+    }
+
+    #[test]
+    fn absurd_hints_do_no_harm() {
+        survive(&absurd_priors(), 2, || Blitzstart::new(Params::default()));
+    }
+}

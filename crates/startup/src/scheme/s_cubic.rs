@@ -1,0 +1,176 @@
+//! Pace the bandwidth-delay product that the last connection measured, then avoid congestion from the first ack on.
+//!
+//! Source: *S-Cubic* of WiseStart §4.1 to §4.4, that is *Stateful-TCP*: L. Guo and J. Lee, "Stateful-TCP: a new
+//! approach to accelerate TCP slow-start", IEEE Access 8, 2020.
+//!
+//! ```text
+//!  paced ------- first ack ------> hand over: avoidance from BtlBw x RTprop
+//!    |---------- loss or CE -----> hand over, to be cut
+//!
+//!  slow start (no record) -- loss or CE --> hand over
+//! ```
+//!
+//! # Deviations
+//!
+//! - WiseStart describes S-Cubic in three places and never in full. It "enters into congestion avoidance directly at
+//!   the first ACK"; §4.2 adds that without adaptation to the application "the CWND setting" is "much lower when
+//!   exiting", which would fit a window set to the bytes in flight. The window stays at the BDP here.
+//! - The ack that ends the start grows nothing: avoidance grows from the second.
+//! - Whether the rate is that of the record, or the window over the present RTT, is not said: it is the record's.
+//!
+//! # Limits
+//!
+//! No age, no RTT and no other connection stops it from using the record: that is the scheme the paper measured.
+
+use headstart_units::{Bytes, Rate};
+
+use super::Startup;
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::event::{Ack, Congestion};
+use crate::growth::{Growth, Verdict};
+use crate::prior::Prior;
+
+/// What may be tuned, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Initial window in segments where no record exists. 10: WiseStart §3.2, its default slow start.
+    pub initial_window: u64,
+    /// Leave that slow start when delay grows. Off: the paper's baselines leave it on loss.
+    pub hystart: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { initial_window: 10, hystart: false }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// No record.
+    SlowStart(Growth),
+    /// The first flight leaves at the recorded rate.
+    Paced(Rate),
+}
+
+/// S-Cubic: Stateful-TCP with any base controller, CUBIC in the paper.
+#[derive(Clone, Copy, Debug)]
+pub struct SCubic {
+    params: Params,
+    phase: Phase,
+    window: Bytes,
+}
+
+impl SCubic {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self { params, phase: Phase::SlowStart(Growth::new(params.hystart)), window: Bytes::ZERO }
+    }
+}
+
+impl Startup for SCubic {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        let resumed = prior.history.and_then(|it| it.record.window_and_rate(prior.mss, prior.handshake_rtt));
+        match resumed {
+            Some((bdp, btl_bw)) => {
+                self.window = bdp;
+                self.phase = Phase::Paced(btl_bw);
+                Plan::paced(prior.mss, self.window, btl_bw)
+            }
+            None => {
+                self.window = prior.mss * self.params.initial_window;
+                Plan::burst(self.window)
+            }
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        let verdict = match &mut self.phase {
+            Phase::SlowStart(growth) => growth.on_ack(&mut self.window, ack),
+            Phase::Paced(_) => Verdict::Exit,
+        };
+        match verdict {
+            Verdict::GoOn => Next::Stay,
+            Verdict::Exit => Next::HandOver(HandOver::avoiding(self.window)),
+        }
+    }
+
+    fn on_congestion(&mut self, _: &Congestion) -> Next {
+        Next::HandOver(HandOver::to_be_cut(self.window))
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        let pace = match self.phase {
+            Phase::SlowStart(_) => None,
+            Phase::Paced(rate) => Some(rate),
+        };
+        Allowance { window: self.window, pace }
+    }
+
+    fn phase(&self) -> &'static str {
+        match &self.phase {
+            Phase::SlowStart(growth) => growth.phase(),
+            Phase::Paced(_) => "paced",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::timeline::{MSS, ack, loss, play, survive, timeout};
+    use super::*;
+    use crate::history::testing::{absurd_priors, prior_with};
+
+    /// 1 MB/s and 40 ms: a BDP of 40 kB.
+    fn established() -> (SCubic, Plan) {
+        let mut start = SCubic::new(Params::default());
+        let plan = start.establish(&prior_with(1000, 40));
+        (start, plan)
+    }
+
+    #[test]
+    fn the_recorded_bdp_leaves_at_the_recorded_rate_and_the_first_ack_ends_the_start() {
+        let (mut start, plan) = established();
+        assert_eq!(plan, Plan::paced(MSS, MSS * 40, Rate::from_bytes_per_sec(1_000_000)));
+        assert_eq!(start.phase(), "paced");
+        let how = play(&mut start, &[(ack(100, 0, 2, 38), "hand over", 40_000, 0, "avoidance at the BDP")]);
+        assert_eq!(how, Some(HandOver::avoiding(MSS * 40)));
+    }
+
+    #[test]
+    fn without_a_record_it_is_the_default_slow_start() {
+        let mut start = SCubic::new(Params::default());
+        let prior = Prior { history: None, ..prior_with(1000, 100) };
+        assert_eq!(start.establish(&prior), Plan::burst(MSS * 10));
+        #[rustfmt::skip]
+        let steps = [
+            (ack(100, 0, 10, 0),    "slow start", 20_000, 0, "doubles"),
+            (loss(200, 1, 19),      "hand over",  20_000, 0, "until a loss"),
+        ];
+        assert_eq!(play(&mut start, &steps), Some(HandOver::to_be_cut(MSS * 20)));
+    }
+
+    #[test]
+    fn a_loss_or_a_timeout_is_cut_by_the_base() {
+        for event in [loss(100, 3, 37), timeout(1000)] {
+            let (mut start, _) = established();
+            let how = play(&mut start, &[(event, "hand over", 40_000, 0, "as it always would")]);
+            assert_eq!(how, Some(HandOver::to_be_cut(MSS * 40)));
+        }
+    }
+
+    #[test]
+    fn absurd_records_do_no_harm() {
+        survive(&absurd_priors(), 2, || SCubic::new(Params::default()));
+    }
+
+    #[test]
+    fn a_record_of_next_to_nothing_still_lets_two_segments_go() {
+        let mut start = SCubic::new(Params::default());
+        let plan = start.establish(&prior_with(1, 1));
+        assert_eq!(plan, Plan::paced(MSS, MSS * 2, Rate::from_bytes_per_sec(20_000)), "within one RTT");
+    }
+}

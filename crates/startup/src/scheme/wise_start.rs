@@ -1,0 +1,334 @@
+//! Begin with the recorded bandwidth-delay product at twice the recorded rate, and let the first acks decide whether to
+//! probe for more or to drain what was too much.
+//!
+//! Source: "Cold Start or Hot Start? Robust Slow Start in Congestion Control with *A Priori* Knowledge for Mobile Web
+//! Services" (WS below), Algorithm 1, equation (1), §3.2 to §3.4.
+//!
+//! ```text
+//!  Sending --- 1st ack ---> Maintenance --- 6th ack ---> Probe ---- HyStart++ -------> hand over
+//!                                             |
+//!                                             +--------> Drain ---- in flight = BDP -> hand over
+//!  slow start (no record) ------ HyStart++ ----------------------------------------> hand over
+//!  any of them ----------------- loss or CE ---------------------------------------> hand over, to be cut
+//! ```
+//!
+//! | phase | window | pace |
+//! |---|---|---|
+//! | Sending | BtlBw x RTprop | 2, 0.5 and then 1 times BtlBw |
+//! | Maintenance | what is in flight | none |
+//! | Maintenance, application-limited | as Sending | as Sending |
+//! | Probe | slow start | none |
+//! | Drain | what is in flight, down to the estimated BDP | none |
+//!
+//! # Deviations
+//!
+//! - Algorithm 1 compares `Inflight` "on each packet sent": the packet is included here.
+//! - Algorithm 1 sets CWND to `Cur_Inflight`, and §3.3.2 says that packets leave only when acks arrive. Were the acked
+//!   bytes already gone from what is in flight, none could leave at all: they are counted in, losses are not.
+//! - §3.3.3 lets Drain converge "to the BDP according to the strategy of the Maintenance phase". One packet out for
+//!   each packet in converges nowhere, so in Drain the acked bytes are not counted in: nothing leaves until what is in
+//!   flight has come down to the estimated BDP, and from there avoidance goes on.
+//! - WS does not say what a loss does before the decision. It ends the start, as it ends CUBIC's slow start; the lost
+//!   bytes are subtracted first (§3.3.2), then the base cuts.
+//! - §3.4 does not say how `Est_SendRate` is averaged: over the time since the first byte left, less the time during
+//!   which the window was full. Nor what it is compared with while the pacing rate changes: with the time that the
+//!   same bytes would have taken at the rates set when they left. Nor how far below is limited: a tenth.
+//! - §3.4 lets an application-limited sender go on pacing "as the Sending phase" after the first ack: window, pace
+//!   and the thresholds of lines 9 to 17 stay. Whether it is limited at the sixth ack is measured again, for "the
+//!   measurement lasts in all three phases"; a sender that was not limited at the first has no pacing rate to be
+//!   compared with and is not limited at the sixth.
+//! - Equation (1) divides by zero if the acks arrived together: the decision waits for the first one that did not.
+//! - After the decision nothing is paced, for slow start is not.
+//!
+//! # Limits
+//!
+//! No age, no RTT and no other connection stops it from using the record: that is the scheme the paper measured.
+
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+
+use super::Startup;
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::event::{Ack, Congestion, Sent};
+use crate::growth::{Growth, Verdict};
+use crate::path::LARGEST_WINDOW;
+use crate::prior::Prior;
+
+/// What may be tuned, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// gamma: the ack that decides. 6: Algorithm 1. Two at least, or equation (1) has nothing to add up.
+    pub gamma: u32,
+    /// kappa in segments: so many leave at twice the rate. 20: Algorithm 1.
+    pub kappa: u64,
+    /// Adapt to a limiting application (§3.4). Off: *WiseStart-wa* of §4.4.2.
+    pub adaptation: bool,
+    /// Initial window in segments where no record exists. 10: §3.2.
+    pub initial_window: u64,
+    /// Leave slow start when delay grows. On: §5.
+    pub hystart: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { gamma: 6, kappa: 20, adaptation: true, initial_window: 10, hystart: true }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// No record.
+    SlowStart,
+    /// §3.3.1: until the first ack.
+    Sending,
+    /// §3.3.2: until ack number gamma.
+    Maintenance(Feedback),
+    /// §3.3.3: the path has more to give.
+    Probe,
+    /// §3.3.3: it has not.
+    Drain { est_bdp: Bytes },
+}
+
+/// What the first acks tell.
+#[derive(Clone, Copy, Debug)]
+struct Feedback {
+    acks: u32,
+    /// `Recv_Tstamp_1`.
+    first_at: Time,
+    /// The sum of `Ack_Bytes` from the second on.
+    acked: Bytes,
+    /// `Est_RTprop` so far.
+    min_rtt: Span,
+}
+
+/// WiseStart.
+#[derive(Clone, Copy, Debug)]
+pub struct WiseStart {
+    params: Params,
+    phase: Phase,
+    growth: Growth,
+    mss: Bytes,
+    /// `Last_BtlBw`.
+    last_btl_bw: Rate,
+    window: Bytes,
+    pace: Option<Rate>,
+    sending: SendRate,
+}
+
+impl WiseStart {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            phase: Phase::SlowStart,
+            growth: Growth::new(params.hystart),
+            mss: Bytes::ZERO,
+            last_btl_bw: Rate::ZERO,
+            window: Bytes::ZERO,
+            pace: None,
+            sending: SendRate::default(),
+        }
+    }
+
+    /// Algorithm 1, lines 18 to 22.
+    fn begin_maintenance(&mut self, ack: &Ack) {
+        let min_rtt = ack.rtt_sample.unwrap_or(Span::MAX);
+        self.phase = Phase::Maintenance(Feedback { acks: 1, first_at: ack.now, acked: Bytes::ZERO, min_rtt });
+        if !self.is_app_limited(ack.now) {
+            self.pace = None;
+            self.maintain(ack);
+        }
+    }
+
+    /// One packet may leave for each that arrived.
+    fn maintain(&mut self, ack: &Ack) {
+        self.set_window(ack.in_flight + ack.newly_acked);
+    }
+
+    fn set_window(&mut self, window: Bytes) {
+        self.window = window.clamp(self.mss * MINIMUM_SEGMENTS, LARGEST_WINDOW);
+    }
+
+    /// §3.4; never without adaptation, nor once nothing is paced.
+    fn is_app_limited(&self, now: Time) -> bool {
+        self.params.adaptation && self.pace.is_some() && self.sending.is_app_limited(now)
+    }
+
+    /// Algorithm 1, lines 23 to 31, and the Decision phase of §3.4.
+    fn decide(&mut self, ack: &Ack, feedback: &Feedback) -> Next {
+        let est_btl_bw = feedback.acked / ack.now.since(feedback.first_at);
+        let est_rt_prop = if feedback.min_rtt == Span::MAX { ack.rtt.min } else { feedback.min_rtt };
+        let est_bdp = (est_btl_bw * est_rt_prop).clamp(self.mss * MINIMUM_SEGMENTS, LARGEST_WINDOW);
+        let is_filled = if self.is_app_limited(ack.now) {
+            est_btl_bw < self.sending.rate(ack.now)
+        } else {
+            self.window >= est_bdp
+        };
+        self.pace = None;
+        if is_filled {
+            self.phase = Phase::Drain { est_bdp };
+            self.drain(ack, est_bdp)
+        } else {
+            self.phase = Phase::Probe;
+            Next::Stay
+        }
+    }
+
+    fn drain(&mut self, ack: &Ack, est_bdp: Bytes) -> Next {
+        self.set_window(self.window.min(ack.in_flight.max(est_bdp)));
+        if ack.in_flight <= est_bdp { Next::HandOver(HandOver::avoiding(self.window)) } else { Next::Stay }
+    }
+}
+
+impl Startup for WiseStart {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        self.mss = prior.mss;
+        let resumed = prior.history.and_then(|it| it.record.window_and_rate(prior.mss, prior.handshake_rtt));
+        let Some((bdp, btl_bw)) = resumed else {
+            self.window = prior.mss * self.params.initial_window;
+            return Plan::burst(self.window);
+        };
+        self.phase = Phase::Sending;
+        self.last_btl_bw = btl_bw;
+        self.window = bdp;
+        let pace = btl_bw * 2;
+        self.pace = Some(pace);
+        Plan::paced(prior.mss, bdp, pace)
+    }
+
+    /// Algorithm 1, lines 9 to 17.
+    fn on_sent(&mut self, sent: &Sent) {
+        if !matches!(self.phase, Phase::Sending | Phase::Maintenance(_)) {
+            return;
+        }
+        let is_full = sent.in_flight + self.mss > self.window;
+        self.sending.on_sent(sent, self.pace, is_full);
+        if self.pace.is_some() {
+            let kappa = self.mss * self.params.kappa;
+            if sent.in_flight >= self.window.min(kappa) {
+                self.pace = Some((self.last_btl_bw * HALF).max(CRAWL));
+            }
+            if sent.in_flight >= self.window.min(kappa * ONE_AND_A_HALF) {
+                self.pace = Some(self.last_btl_bw);
+            }
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        self.sending.on_ack(ack.now);
+        match self.phase {
+            Phase::Sending => {
+                self.begin_maintenance(ack);
+                Next::Stay
+            }
+            Phase::Maintenance(mut feedback) => {
+                feedback.on_ack(ack);
+                if feedback.acks >= self.params.gamma.max(2) && ack.now > feedback.first_at {
+                    return self.decide(ack, &feedback);
+                }
+                self.phase = Phase::Maintenance(feedback);
+                if self.pace.is_none() {
+                    self.maintain(ack);
+                }
+                Next::Stay
+            }
+            Phase::SlowStart | Phase::Probe => match self.growth.on_ack(&mut self.window, ack) {
+                Verdict::GoOn => Next::Stay,
+                Verdict::Exit => Next::HandOver(HandOver::avoiding(self.window)),
+            },
+            Phase::Drain { est_bdp } => self.drain(ack, est_bdp),
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        if matches!(self.phase, Phase::Sending | Phase::Maintenance(_) | Phase::Drain { .. }) {
+            self.set_window(self.window.saturating_sub(signal.lost));
+        }
+        Next::HandOver(HandOver::to_be_cut(self.window))
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        Allowance { window: self.window, pace: self.pace }
+    }
+
+    fn is_slow_start(&self) -> bool {
+        !matches!(self.phase, Phase::Drain { .. })
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.phase {
+            Phase::SlowStart => "slow start",
+            Phase::Sending => "Sending",
+            Phase::Maintenance(_) => "Maintenance",
+            Phase::Probe => "Probe",
+            Phase::Drain { .. } => "Drain",
+        }
+    }
+}
+
+impl Feedback {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.acks += 1;
+        self.acked += ack.newly_acked;
+        self.min_rtt = self.min_rtt.min(ack.rtt_sample.unwrap_or(Span::MAX));
+    }
+}
+
+/// `Est_SendRate` of §3.4.
+#[derive(Clone, Copy, Debug, Default)]
+struct SendRate {
+    began: Option<Time>,
+    sent: Bytes,
+    /// What the bytes would have taken at the rates set when they left.
+    due: Span,
+    /// Time during which the window was full.
+    blocked: Span,
+    blocked_since: Option<Time>,
+}
+
+impl SendRate {
+    fn on_sent(&mut self, sent: &Sent, pace: Option<Rate>, is_full: bool) {
+        self.unblock(sent.now);
+        self.began.get_or_insert(sent.now);
+        self.sent += sent.bytes;
+        if let Some(pace) = pace {
+            self.due += sent.bytes / pace;
+        }
+        self.blocked_since = is_full.then_some(sent.now);
+    }
+
+    fn on_ack(&mut self, now: Time) {
+        self.unblock(now);
+    }
+
+    fn unblock(&mut self, now: Time) {
+        if let Some(since) = self.blocked_since.take() {
+            self.blocked += now.since(since);
+        }
+    }
+
+    fn elapsed(&self, now: Time) -> Span {
+        self.began.map_or(Span::ZERO, |began| now.since(began)).saturating_sub(self.blocked)
+    }
+
+    fn rate(&self, now: Time) -> Rate {
+        self.sent / self.elapsed(now)
+    }
+
+    /// Clearly slower than the pacing rate allowed.
+    fn is_app_limited(&self, now: Time) -> bool {
+        self.due < self.elapsed(now) * CLEARLY
+    }
+}
+
+const HALF: Ratio = Ratio::new(1, 2);
+const ONE_AND_A_HALF: Ratio = Ratio::new(3, 2);
+const CLEARLY: Ratio = Ratio::new(9, 10);
+/// Half of next to nothing must not be nothing.
+const CRAWL: Rate = Rate::from_bytes_per_sec(1);
+/// RFC 5681 §3.1: no controller works with less.
+const MINIMUM_SEGMENTS: u64 = 2;
+
+#[cfg(test)]
+mod tests;
