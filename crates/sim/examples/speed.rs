@@ -63,12 +63,12 @@ fn main() {
         }));
         let s = Scenario {
             path: b.build(),
-            groups: vec![Group { scheme, base: base::Kind::Cubic, tcp: tcp(), hint: None }],
+            groups: vec![Group { scheme, base: base::Kind::Cubic, tcp: tcp(), hint: None, history_capacity: 0 }],
             workload: Box::new(Arrivals::new(spec, Seed(seed))),
             until: Time::from_millis((secs * 1000.0) as u64 + 20_000),
         };
         let t = std::time::Instant::now();
-        let (sum, path, mut fct) = Simulation::new(s, Fct::default()).run();
+        let Finished { summary: sum, path, recorder: mut fct, .. } = Simulation::new(s, Fct::default()).run();
         let wall = t.elapsed().as_secs_f64();
         fct.all.sort();
         let (_, acc) = path.accounts().next().unwrap();

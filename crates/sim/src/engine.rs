@@ -4,8 +4,11 @@
 //! the same instant packets come first, then timers, then the workload; among themselves packets go by the number of
 //! the element, timers by flow and kind. Nothing else decides an order, so a run is the same everywhere.
 
+use std::net::{IpAddr, Ipv4Addr};
+
+use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Store};
 use headstart_startup::prior::Hint;
-use headstart_startup::{Prior, Scheme, base};
+use headstart_startup::{Prior, Scheme, Startup, base};
 use headstart_units::{Bytes, Span, Time};
 
 use crate::flow::{ATTEMPTS, Flow, Flows, Stage};
@@ -28,6 +31,8 @@ pub struct Group {
     pub tcp: TcpConfig,
     /// What the peers say of their access links.
     pub hint: Option<Hint>,
+    /// How many peers the senders' host remembers; zero: no history.
+    pub history_capacity: usize,
 }
 
 /// Everything a run needs.
@@ -62,11 +67,26 @@ pub struct Summary {
     pub ended_at: Time,
 }
 
+/// A run that is over.
+#[derive(Debug)]
+pub struct Finished<R> {
+    /// What it was.
+    pub summary: Summary,
+    /// The path, with the account of every packet.
+    pub path: Path,
+    /// The history of each group.
+    pub histories: Vec<MemoryStore>,
+    /// Whoever listened.
+    pub recorder: R,
+}
+
 /// A run in progress.
 #[derive(Debug)]
 pub struct Simulation<R> {
     path: Path,
     groups: Vec<Group>,
+    /// One for each group: its senders share a host.
+    histories: Vec<MemoryStore>,
     workload: Box<dyn Workload>,
     until: Time,
     now: Time,
@@ -80,8 +100,12 @@ pub struct Simulation<R> {
 impl<R: Recorder> Simulation<R> {
     /// A run that has not begun.
     pub fn new(scenario: Scenario, recorder: R) -> Self {
+        let histories = scenario.groups.iter().map(|group| {
+            MemoryStore::new(group.history_capacity, FixedHash::default())
+        });
         Self {
             path: scenario.path,
+            histories: histories.collect(),
             groups: scenario.groups,
             workload: scenario.workload,
             until: scenario.until,
@@ -95,7 +119,7 @@ impl<R: Recorder> Simulation<R> {
     }
 
     /// Runs to the end: until nothing is left to happen, or until the scenario's limit.
-    pub fn run(mut self) -> (Summary, Path, R) {
+    pub fn run(mut self) -> Finished<R> {
         while self.step() {}
         let ended_at = self.now;
         let mut left: Vec<_> = self.flows.live().map(|(id, flow)| (flow.serial, id)).collect();
@@ -107,7 +131,12 @@ impl<R: Recorder> Simulation<R> {
         self.summary.ended_at = ended_at;
         self.summary.flows = self.flows.opened();
         self.summary.peak_flows = self.flows.peak() as u64;
-        (self.summary, self.path, self.recorder)
+        Finished {
+            summary: self.summary,
+            path: self.path,
+            histories: self.histories,
+            recorder: self.recorder,
+        }
     }
 
     /// Handles one event; `false` when there is none left.
@@ -356,10 +385,19 @@ impl<R: Recorder> Simulation<R> {
         let group = &self.groups[usize::from(flow.group)];
         flow.stage = Stage::Established;
         flow.established_at = Some(now);
+        let history = if group.history_capacity > 0 {
+            let (known, lease) = self.histories[usize::from(flow.group)].open(peer_address(flow.peer));
+            flow.lease = Some(lease);
+            known
+        } else {
+            None
+        };
+        flow.had_history = history.is_some();
         let handshake_rtt = now.since(flow.attempts[usize::from(attempt)]);
         let prior = Prior {
             handshake_retransmitted: flow.client_repeats > 0,
             flow_size: flow.size_known.then_some(flow.written),
+            history,
             hint: group.hint,
             ..Prior::bare(
                 now,
@@ -523,6 +561,19 @@ impl<R: Recorder> Simulation<R> {
             had_history: flow.had_history,
             counts: *flow.sender.counts(),
         });
+        if let Some(lease) = flow.lease.take() {
+            let outcome = if flow.sender.controller().scheme().discards_history() {
+                Outcome::Misled
+            } else {
+                flow.sender.record(self.now).map_or(Outcome::Nothing, Outcome::Measured)
+            };
+            self.histories[usize::from(flow.group)].close(lease, outcome);
+        }
         self.flows.close(id);
     }
+}
+
+/// The address of peer number `peer`, out of 10.0.0.0/8 for the first sixteen million.
+fn peer_address(peer: u32) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from(0x0a00_0000_u32.wrapping_add(peer)))
 }

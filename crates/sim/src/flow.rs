@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use headstart_startup::history::Lease;
 use headstart_units::{Bytes, Time};
 
 use crate::packet::FlowId;
@@ -52,6 +53,8 @@ pub struct Flow {
     pub is_closing: bool,
     /// It began from a record of its peer.
     pub had_history: bool,
+    /// Its place in the history of its group.
+    pub lease: Option<Lease>,
 
     /// When the first SYN left.
     pub opened_at: Time,

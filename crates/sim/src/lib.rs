@@ -32,7 +32,7 @@ pub mod workload;
 
 pub use check::{Checker, Claim};
 pub use collect::{Collector, Histogram, Totals};
-pub use engine::{Group, Scenario, Simulation, Summary};
+pub use engine::{Finished, Group, Scenario, Simulation, Summary};
 pub use path::{Account, Path, PathBuilder};
 pub use random::{Random, Seed};
 pub use record::{Deaf, FlowReport, Recorder};

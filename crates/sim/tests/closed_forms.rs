@@ -41,13 +41,13 @@ impl Alone {
         let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: self.bytes, size_known: true };
         let scenario = Scenario {
             path: path.build(),
-            groups: vec![Group { scheme: self.scheme, base: base::Kind::Cubic, tcp: self.tcp, hint: None }],
+            groups: vec![Group { scheme: self.scheme, base: base::Kind::Cubic, tcp: self.tcp, hint: None, history_capacity: 0 }],
             workload: Box::new(Listed::new(vec![start], Opener::Sender)),
             until: Time::from_millis(600_000),
         };
         let checker = Checker::new(&[claim, claim], Reports::default());
-        let (_, path, checker) = Simulation::new(scenario, checker).run();
-        let (faults, reports) = checker.finish(&path);
+        let finished = Simulation::new(scenario, checker).run();
+        let (faults, reports) = finished.recorder.finish(&finished.path);
         assert_eq!(faults, Vec::<String>::new());
         assert_eq!(reports.0.len(), 1);
         reports.0[0]

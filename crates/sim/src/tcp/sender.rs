@@ -16,6 +16,7 @@
 
 use std::collections::VecDeque;
 
+use headstart_startup::history::{Ended, Record};
 use headstart_startup::path::{RateEstimator, SendStamp};
 use headstart_startup::repair::{Repair, Segments};
 use headstart_startup::{
@@ -276,7 +277,6 @@ impl Sender {
         *self = Self {
             controller: Controller::new(scheme, base, config.mss),
             watches_sending: scheme.watches_sending(),
-            repair: scheme.repair(),
             tail_probe: config.probe == Probe::TailLoss || scheme.wants_tail_probe(),
             segments: std::mem::take(&mut self.segments),
             flights: std::mem::take(&mut self.flights),
@@ -290,6 +290,7 @@ impl Sender {
     pub fn establish(&mut self, now: Time, prior: &Prior, recorder: &mut impl Recorder) {
         self.rtt.update(prior.handshake_rtt);
         let plan = self.controller.establish(prior);
+        self.repair = self.controller.scheme().repair();
         self.first_flight = plan.flight.get().min(self.written.max(prior.flow_size.map_or(0, Bytes::get)));
         self.burst_left = plan.burst.get();
         self.next_send_at = now;
@@ -340,6 +341,20 @@ impl Sender {
     /// Scheme and base controller.
     pub fn controller(&self) -> &Controller {
         &self.controller
+    }
+
+    /// What this connection leaves behind for the next one to the same peer; `None` if it measured no rate.
+    #[must_use]
+    pub fn record(&self, now: Time) -> Option<Record> {
+        let lost = self.counts.first_flight_lost > 0;
+        Some(Record {
+            saved_at: now,
+            btl_bw: self.rate.fastest().rate()?,
+            rt_prop: self.rtt.min,
+            window: self.controller.allowance().window,
+            ssthresh: self.controller.ssthresh(),
+            ended: if lost { Ended::Lossy } else { Ended::Clean },
+        })
     }
 
     /// Bytes in flight.
@@ -432,6 +447,7 @@ impl Sender {
         self.reorder_at = Time::NEVER;
         self.backoff += 1;
         self.counts.timeouts += 1;
+        self.repair.on_congestion();
         self.controller.on_timeout(&Timeout {
             now,
             prior_in_flight,
@@ -517,6 +533,7 @@ impl Sender {
         if is_marked && self.segments.base() >= self.cwr_until {
             self.cwr_until = self.segments.end();
             let opens_episode = self.state == State::Open;
+            self.repair.on_congestion();
             self.controller.on_congestion(&Congestion {
                 signal: Signal::CongestionExperienced,
                 opens_episode,
@@ -638,6 +655,7 @@ impl Sender {
             ..self.congestion(now, prior_in_flight)
         };
         self.controller.on_congestion(&congestion);
+        self.repair.on_congestion();
         if opens_episode {
             self.state = State::Recovery { until: self.segments.end() };
             self.rescue_done = false;
