@@ -1,6 +1,7 @@
 //! The trait every start-up scheme implements, and the list of all of them.
 
 pub mod blitzstart;
+pub mod rapid_start;
 pub mod s_cubic;
 pub mod slow_start;
 pub mod tcp_cache;
@@ -16,6 +17,7 @@ use crate::prior::Prior;
 use crate::repair::Repair;
 
 pub use blitzstart::Blitzstart;
+pub use rapid_start::RapidStart;
 pub use s_cubic::SCubic;
 pub use slow_start::SlowStart;
 pub use tcp_cache::TcpCache;
@@ -79,6 +81,8 @@ pub enum Scheme {
     WiseStart(WiseStart),
     /// The window that the client's hint suggests; avoidance at once.
     Blitzstart(Blitzstart),
+    /// Three times the window each round trip while no queue forms.
+    RapidStart(RapidStart),
 }
 
 macro_rules! each {
@@ -89,6 +93,7 @@ macro_rules! each {
             Scheme::SCubic($scheme) => $call,
             Scheme::WiseStart($scheme) => $call,
             Scheme::Blitzstart($scheme) => $call,
+            Scheme::RapidStart($scheme) => $call,
         }
     };
 }
