@@ -1,6 +1,7 @@
 //! The trait every start-up scheme implements, and the list of all of them.
 
 pub mod blitzstart;
+pub mod careful_resume;
 pub mod rapid_start;
 pub mod s_cubic;
 pub mod slow_start;
@@ -17,6 +18,7 @@ use crate::prior::Prior;
 use crate::repair::Repair;
 
 pub use blitzstart::Blitzstart;
+pub use careful_resume::CarefulResume;
 pub use rapid_start::RapidStart;
 pub use s_cubic::SCubic;
 pub use slow_start::SlowStart;
@@ -83,6 +85,8 @@ pub enum Scheme {
     Blitzstart(Blitzstart),
     /// Three times the window each round trip while no queue forms.
     RapidStart(RapidStart),
+    /// Half of what the path carried last time, once it is confirmed; ready to retreat.
+    CarefulResume(CarefulResume),
 }
 
 macro_rules! each {
@@ -94,6 +98,7 @@ macro_rules! each {
             Scheme::WiseStart($scheme) => $call,
             Scheme::Blitzstart($scheme) => $call,
             Scheme::RapidStart($scheme) => $call,
+            Scheme::CarefulResume($scheme) => $call,
         }
     };
 }
@@ -115,7 +120,7 @@ impl Scheme {
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
     #[must_use]
     pub fn watches_sending(&self) -> bool {
-        matches!(self, Self::WiseStart(_))
+        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_))
     }
 }
 
