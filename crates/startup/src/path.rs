@@ -5,6 +5,7 @@ pub mod floor;
 pub mod rate;
 pub mod round;
 pub mod rtt;
+pub mod sending;
 pub mod windowed;
 
 pub use bdp::{LARGEST_WINDOW, bdp};
@@ -12,4 +13,5 @@ pub use floor::Floor;
 pub use rate::{RateEstimator, RateSample, SendStamp};
 pub use round::Round;
 pub use rtt::Rtt;
+pub use sending::SendRate;
 pub use windowed::WindowedMax;

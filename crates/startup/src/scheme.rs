@@ -5,6 +5,8 @@ pub mod halfback;
 pub mod jump_start;
 pub mod proactive;
 pub mod reactive;
+pub mod careful_resume;
+pub mod rapid_start;
 pub mod s_cubic;
 pub mod slow_start;
 pub mod tcp_cache;
@@ -27,6 +29,8 @@ pub use halfback::Halfback;
 pub use jump_start::JumpStart;
 pub use proactive::Proactive;
 pub use reactive::Reactive;
+pub use careful_resume::CarefulResume;
+pub use rapid_start::RapidStart;
 pub use s_cubic::SCubic;
 pub use slow_start::SlowStart;
 pub use tcp_cache::TcpCache;
@@ -98,6 +102,10 @@ pub enum Scheme {
     WiseStart(WiseStart),
     /// The window that the client's hint suggests; avoidance at once.
     Blitzstart(Blitzstart),
+    /// Three times the window each round trip while no queue forms.
+    RapidStart(RapidStart),
+    /// Half of what the path carried last time, once it is confirmed; ready to retreat.
+    CarefulResume(CarefulResume),
 }
 
 macro_rules! each {
@@ -112,6 +120,8 @@ macro_rules! each {
             Scheme::SCubic($scheme) => $call,
             Scheme::WiseStart($scheme) => $call,
             Scheme::Blitzstart($scheme) => $call,
+            Scheme::RapidStart($scheme) => $call,
+            Scheme::CarefulResume($scheme) => $call,
         }
     };
 }
@@ -138,7 +148,7 @@ impl Scheme {
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
     #[must_use]
     pub fn watches_sending(&self) -> bool {
-        matches!(self, Self::WiseStart(_))
+        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_))
     }
 }
 

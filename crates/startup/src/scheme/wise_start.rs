@@ -50,7 +50,7 @@ use super::Startup;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
 use crate::event::{Ack, Congestion, Sent};
 use crate::growth::{Growth, Verdict};
-use crate::path::LARGEST_WINDOW;
+use crate::path::{LARGEST_WINDOW, SendRate};
 use crate::prior::Prior;
 
 /// What may be tuned, with the source of each default.
@@ -111,6 +111,7 @@ pub struct WiseStart {
     last_btl_bw: Rate,
     window: Bytes,
     pace: Option<Rate>,
+    /// `Est_SendRate` of §3.4.
     sending: SendRate,
 }
 
@@ -275,56 +276,8 @@ impl Feedback {
     }
 }
 
-/// `Est_SendRate` of §3.4.
-#[derive(Clone, Copy, Debug, Default)]
-struct SendRate {
-    began: Option<Time>,
-    sent: Bytes,
-    /// What the bytes would have taken at the rates set when they left.
-    due: Span,
-    /// Time during which the window was full.
-    blocked: Span,
-    blocked_since: Option<Time>,
-}
-
-impl SendRate {
-    fn on_sent(&mut self, sent: &Sent, pace: Option<Rate>, is_full: bool) {
-        self.unblock(sent.now);
-        self.began.get_or_insert(sent.now);
-        self.sent += sent.bytes;
-        if let Some(pace) = pace {
-            self.due += sent.bytes / pace;
-        }
-        self.blocked_since = is_full.then_some(sent.now);
-    }
-
-    fn on_ack(&mut self, now: Time) {
-        self.unblock(now);
-    }
-
-    fn unblock(&mut self, now: Time) {
-        if let Some(since) = self.blocked_since.take() {
-            self.blocked += now.since(since);
-        }
-    }
-
-    fn elapsed(&self, now: Time) -> Span {
-        self.began.map_or(Span::ZERO, |began| now.since(began)).saturating_sub(self.blocked)
-    }
-
-    fn rate(&self, now: Time) -> Rate {
-        self.sent / self.elapsed(now)
-    }
-
-    /// Clearly slower than the pacing rate allowed.
-    fn is_app_limited(&self, now: Time) -> bool {
-        self.due < self.elapsed(now) * CLEARLY
-    }
-}
-
 const HALF: Ratio = Ratio::new(1, 2);
 const ONE_AND_A_HALF: Ratio = Ratio::new(3, 2);
-const CLEARLY: Ratio = Ratio::new(9, 10);
 /// Half of next to nothing must not be nothing.
 const CRAWL: Rate = Rate::from_bytes_per_sec(1);
 /// RFC 5681 §3.1: no controller works with less.

@@ -1,0 +1,337 @@
+//! Start normally, and when the path is confirmed jump to half of what it carried last time, ready to retreat.
+//!
+//! Source (CR below): RFC 9959, "Convergence of Congestion Control from Retained State" (Careful Resume), cited by the
+//! names of its phases and rules.
+//!
+//! ```text
+//!  Reconnaissance -- initial data acked, path confirmed --> Unvalidated -- sent --> Validating
+//!      |                                                      |    |                |    |
+//!      | refused                        nothing to validate   |    |   congestion   |    | all acked
+//!      v                                                      |    v                v    |
+//!    Normal <-------------------------------------------------+   Safe Retreat <----+    |
+//!      ^                                                            | all acked          |
+//!      +------------------------------------------------------------|--------------------+
+//!                                                                   v
+//!  Normal -- loss or CE, or HyStart++ --> hand over             hand over: window PipeSize / 2,
+//!                                                               threshold PipeSize x beta
+//! ```
+//!
+//! | phase | window | pace |
+//! |---|---|---|
+//! | Reconnaissance, Normal | slow start from the initial window | none |
+//! | Unvalidated | min(max_jump, saved_cwnd / 2) | over the current RTT |
+//! | Validating | the flight size, then slow start | none |
+//! | Safe Retreat | half the PipeSize, never growing | none |
+//!
+//! Observing is the transport's part ([`crate::history`]): saved_cwnd is BtlBw x RTprop, saved_rtt is RTprop.
+//!
+//! # Deviations
+//!
+//! - CR may enter Unvalidated as soon as the path is confirmed, or wait until the window is the limit. It waits, and
+//!   it does not jump to a window that is no larger than the one it has.
+//! - CR compares the RTT with ten times the saved one as an "indication" only. It refuses beyond.
+//! - CR identifies packets by number. Here they are told apart by when they left: the first and last unvalidated
+//!   packet by their sending times, which never decrease.
+//! - The initial data is what left before the first ack.
+//! - "flight_size equals the CWND" is reached when there is no room for another segment.
+//! - The current RTT for pacing is the smoothed one: a single sample would let one late ack slow the jump down.
+//! - After a timeout CR stops. The record of a connection that had jumped is then forgotten as after a Safe Retreat,
+//!   and the threshold follows PipeSize and not the jump.
+//! - The extra packet that may leave at once on entry to Safe Retreat is not granted.
+//! - There is no signal of a path change, and the RTT is not checked again after the jump.
+//!
+//! # Limits
+//!
+//! A record of less than four initial windows gains nothing and is refused without further ado.
+
+use headstart_units::{Bytes, Ratio, Span, Time};
+
+use super::Startup;
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::event::{Ack, Congestion, Sent, Timeout};
+use crate::growth::{Growth, Verdict};
+use crate::history::{Record, Refusal};
+use crate::prior::Prior;
+
+/// What may be tuned, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Initial window in segments. 10: RFC 6928 §2, which CR asks to respect.
+    pub initial_window: u64,
+    /// max_jump: the operator's limit. None: CR names no number, and half of the saved window is the rule.
+    pub max_jump: Bytes,
+    /// How long a record may be used. Ten minutes: CR speaks of minutes for paths that vary and hours for those that
+    /// do not, and may exceed the five of RFC 7661.
+    pub lifetime: Span,
+    /// Beta of Safe Retreat. 0.5: CR, its default; CUBIC's 0.7 is allowed.
+    pub beta: Ratio,
+    /// Leave slow start when delay grows. Off: the papers' baselines leave it on loss.
+    pub hystart: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            initial_window: 10,
+            max_jump: Bytes::MAX,
+            lifetime: Span::from_secs(600),
+            beta: Ratio::new(1, 2),
+            hystart: false,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Normal, and learning whether the path is the one of the record.
+    Reconnaissance { record: Record, initial: Bytes, acked: Bytes },
+    /// The jump is leaving.
+    Unvalidated { jump: Jump, entered: Time, rtt: Span },
+    /// The jump has left and nobody knows whether it fitted.
+    Validating(Jump),
+    /// It did not.
+    SafeRetreat(Jump),
+    /// Without Careful Resume, or after it.
+    Normal,
+}
+
+/// What is remembered of the jump.
+#[derive(Clone, Copy, Debug)]
+struct Jump {
+    /// PipeSize: validated by acks.
+    pipe_size: Bytes,
+    /// When the first unvalidated packet left, if any did.
+    first_sent_at: Option<Time>,
+    /// When the last one did; before there is one, when the phase began.
+    last_sent_at: Time,
+}
+
+/// Careful Resume.
+#[derive(Clone, Copy, Debug)]
+pub struct CarefulResume {
+    params: Params,
+    phase: Phase,
+    /// `None` once HyStart++ has ended slow start.
+    growth: Option<Growth>,
+    mss: Bytes,
+    window: Bytes,
+    refusal: Option<Refusal>,
+    discards_history: bool,
+}
+
+impl CarefulResume {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            phase: Phase::Normal,
+            growth: Some(Growth::new(params.hystart)),
+            mss: Bytes::ZERO,
+            window: Bytes::ZERO,
+            refusal: None,
+            discards_history: false,
+        }
+    }
+
+    /// Why there was no jump, if that is decided.
+    #[must_use]
+    pub const fn refusal(&self) -> Option<Refusal> {
+        self.refusal
+    }
+
+    fn initial_window(&self) -> Bytes {
+        self.mss * self.params.initial_window
+    }
+
+    fn refuse(&mut self, why: Refusal) {
+        self.refusal = Some(why);
+        self.phase = Phase::Normal;
+    }
+
+    /// What can be judged before the first byte.
+    fn examine(&mut self, prior: &Prior) {
+        let Some(known) = prior.history.filter(|known| known.record.bdp().is_some()) else {
+            return self.refuse(Refusal::NoRecord);
+        };
+        if known.record.is_expired(prior.now, self.params.lifetime) {
+            self.discards_history = true;
+            self.refuse(Refusal::Expired);
+        } else if known.live > 0 {
+            self.refuse(Refusal::InUse);
+        } else {
+            let record = known.record;
+            self.phase = Phase::Reconnaissance { record, initial: Bytes::ZERO, acked: Bytes::ZERO };
+        }
+    }
+
+    /// Path confirmed: jump, or know why not.
+    fn begin_unvalidated(&mut self, record: &Record, ack: &Ack) {
+        let saved_cwnd = record.bdp().unwrap_or(Bytes::ZERO);
+        let jump_cwnd = (saved_cwnd / 2).min(self.params.max_jump);
+        if let Some(why) = record.contradicted_by(ack.rtt.min) {
+            self.refuse(why);
+        } else if jump_cwnd <= self.window {
+            self.refuse(Refusal::NothingToGain);
+        } else {
+            let jump = Jump { pipe_size: ack.in_flight, first_sent_at: None, last_sent_at: ack.now };
+            self.window = jump_cwnd;
+            self.phase = Phase::Unvalidated { jump, entered: ack.now, rtt: ack.rtt.smoothed };
+        }
+    }
+
+    /// Unvalidated Phase (Check flight_size).
+    fn end_unvalidated(&mut self, jump: Jump, flight_size: Bytes) {
+        if flight_size < self.initial_window() || flight_size <= jump.pipe_size {
+            self.window = jump.pipe_size.max(self.initial_window());
+            self.phase = Phase::Normal;
+        } else {
+            self.window = flight_size;
+            self.phase = Phase::Validating(jump);
+        }
+    }
+
+    fn begin_safe_retreat(&mut self, jump: Jump) {
+        self.discards_history = true;
+        self.window = (jump.pipe_size / 2).max(self.mss * MINIMUM_SEGMENTS);
+        self.phase = Phase::SafeRetreat(jump);
+    }
+
+    /// Normal growth; remembers that it is over.
+    fn grow(&mut self, ack: &Ack) {
+        if let Some(growth) = &mut self.growth
+            && growth.on_ack(&mut self.window, ack) == Verdict::Exit
+        {
+            self.growth = None;
+        }
+    }
+}
+
+impl Startup for CarefulResume {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        self.mss = prior.mss;
+        self.window = self.initial_window();
+        self.examine(prior);
+        Plan::burst(self.window)
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        match &mut self.phase {
+            Phase::Reconnaissance { initial, acked, .. } if acked.is_zero() => *initial += sent.bytes,
+            Phase::Unvalidated { jump, entered, rtt } => {
+                jump.first_sent_at.get_or_insert(sent.now);
+                jump.last_sent_at = sent.now;
+                let (jump, is_late) = (*jump, sent.now.since(*entered) > *rtt);
+                if is_late || sent.in_flight + self.mss > self.window {
+                    self.end_unvalidated(jump, sent.in_flight);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        match &mut self.phase {
+            Phase::Reconnaissance { record, initial, acked } => {
+                *acked += ack.newly_acked;
+                let (record, is_confirmed) = (*record, *acked >= *initial);
+                self.grow(ack);
+                if is_confirmed && ack.is_window_limited && self.growth.is_some() {
+                    self.begin_unvalidated(&record, ack);
+                }
+            }
+            Phase::Unvalidated { jump, entered, rtt } => {
+                jump.pipe_size += ack.newly_acked;
+                *rtt = ack.rtt.smoothed;
+                let is_validated = jump.first_sent_at.is_some_and(|first| ack.newest_sent_at >= first);
+                let (jump, is_late) = (*jump, ack.now.since(*entered) > *rtt);
+                if is_validated || is_late {
+                    self.end_unvalidated(jump, ack.in_flight);
+                }
+            }
+            Phase::Validating(jump) => {
+                jump.pipe_size += ack.newly_acked;
+                let is_validated = ack.newest_sent_at >= jump.last_sent_at;
+                self.grow(ack);
+                if is_validated {
+                    self.phase = Phase::Normal;
+                }
+            }
+            Phase::SafeRetreat(jump) => {
+                jump.pipe_size += ack.newly_acked;
+                if ack.newest_sent_at >= jump.last_sent_at {
+                    let ssthresh = (jump.pipe_size * self.params.beta).max(self.mss * MINIMUM_SEGMENTS);
+                    let how = HandOver { window: self.window, ssthresh, cut: false, pace_over: None };
+                    return Next::HandOver(how);
+                }
+            }
+            Phase::Normal => self.grow(ack),
+        }
+        let is_normal = matches!(self.phase, Phase::Normal | Phase::Reconnaissance { .. });
+        if is_normal && self.growth.is_none() {
+            return Next::HandOver(HandOver::avoiding(self.window));
+        }
+        Next::Stay
+    }
+
+    fn on_congestion(&mut self, _: &Congestion) -> Next {
+        match self.phase {
+            Phase::Unvalidated { jump, .. } | Phase::Validating(jump) => {
+                self.begin_safe_retreat(jump);
+                Next::Stay
+            }
+            Phase::SafeRetreat(_) => Next::Stay,
+            Phase::Reconnaissance { .. } => {
+                self.refuse(Refusal::Congested);
+                Next::HandOver(HandOver::to_be_cut(self.window))
+            }
+            Phase::Normal => Next::HandOver(HandOver::to_be_cut(self.window)),
+        }
+    }
+
+    fn on_timeout(&mut self, _: &Timeout) -> Next {
+        match self.phase {
+            Phase::Unvalidated { jump, .. } | Phase::Validating(jump) | Phase::SafeRetreat(jump) => {
+                self.discards_history = true;
+                self.window = self.window.min(jump.pipe_size).max(self.mss * MINIMUM_SEGMENTS);
+            }
+            Phase::Reconnaissance { .. } => self.refuse(Refusal::Congested),
+            Phase::Normal => {}
+        }
+        Next::HandOver(HandOver::to_be_cut(self.window))
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        // ITT = RTT x MPS / jump_cwnd.
+        let pace = match self.phase {
+            Phase::Unvalidated { rtt, .. } => Some(self.window / rtt),
+            _ => None,
+        };
+        Allowance { window: self.window, pace }
+    }
+
+    fn is_slow_start(&self) -> bool {
+        !matches!(self.phase, Phase::SafeRetreat(_))
+    }
+
+    fn discards_history(&self) -> bool {
+        self.discards_history
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.phase {
+            Phase::Reconnaissance { .. } => "Reconnaissance",
+            Phase::Unvalidated { .. } => "Unvalidated",
+            Phase::Validating(_) => "Validating",
+            Phase::SafeRetreat(_) => "Safe Retreat",
+            Phase::Normal => "Normal",
+        }
+    }
+}
+
+/// RFC 9002 §4.8.
+const MINIMUM_SEGMENTS: u64 = 2;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+use super::super::timeline::{Event, MSS, ack, loss, mark, play, sent, survive, tell, timeout};
+use super::*;
+use crate::history::testing::{absurd_priors, prior_with};
+use headstart_units::Rate;
+
+/// 2 MB/s over 100 ms: saved_cwnd is 200 segments, so the jump is to 100.
+fn established(params: Params) -> CarefulResume {
+    let mut start = CarefulResume::new(params);
+    assert_eq!(
+        start.establish(&prior_with(2000, 100)),
+        Plan::burst(MSS * 10),
+        "the initial window and no more"
+    );
+    for n in 1..=10 {
+        play(&mut start, &[(sent(0, n), "Reconnaissance", 10_000, 0, "")]);
+    }
+    start
+}
+
+/// Up to the jump: the initial ten are acknowledged, twenty are in flight.
+fn jumped(params: Params) -> CarefulResume {
+    let mut start = established(params);
+    #[rustfmt::skip]
+    let steps = [
+        (ack(100, 0, 9, 10),    "Reconnaissance",  19_000, 0,         "slow start; one initial segment is missing"),
+        (ack(101, 0, 1, 20),    "Unvalidated",    100_000, 990_099,   "all are there: 100 kB over 101 ms"),
+    ];
+    play(&mut start, &steps);
+    start
+}
+
+/// The jump has left at 102 to 181 ms and fills the window.
+fn validating() -> CarefulResume {
+    let mut start = jumped(Params::default());
+    for n in 1..80 {
+        play(&mut start, &[(sent(101 + n, 20 + n), "Unvalidated", 100_000, 990_099, "still leaving")]);
+    }
+    play(&mut start, &[(sent(181, 100), "Validating", 100_000, 0, "the flight is the window")]);
+    start
+}
+
+#[test]
+fn a_path_as_it_was_validates_the_jump() {
+    let mut start = validating();
+    #[rustfmt::skip]
+    let steps = [
+        (ack(200, 100, 20, 80),     "Validating", 120_000, 0, "slow start goes on"),
+        (ack(202, 102, 1, 99),      "Validating", 121_000, 0, "the first of the jump arrived"),
+        (ack(280, 180, 78, 100),    "Validating", 199_000, 0, "all but the last"),
+        (ack(281, 181, 1, 120),     "Normal",     200_000, 0, "and the last: the jump fitted"),
+        (ack(300, 200, 10, 150),    "Normal",     210_000, 0, "slow start"),
+        (loss(310, 1, 149),         "hand over",  210_000, 0, "ended by a loss as ever"),
+    ];
+    assert_eq!(play(&mut start, &steps), Some(HandOver::to_be_cut(MSS * 210)));
+    assert!(!start.discards_history());
+    assert_eq!(start.refusal(), None);
+}
+
+#[test]
+fn a_jump_that_does_not_fit_is_taken_back_to_half_of_what_got_through() {
+    let mut start = validating();
+    #[rustfmt::skip]
+    let steps = [
+        (ack(200, 100, 20, 80),     "Validating",   120_000, 0, "PipeSize is 20 + 20"),
+        (ack(202, 102, 10, 90),     "Validating",   130_000, 0, "PipeSize is 50"),
+        (loss(210, 30, 60),         "Safe Retreat",  25_000, 0, "half of it"),
+        (loss(215, 10, 50),         "Safe Retreat",  25_000, 0, "more losses change nothing"),
+        (ack(220, 150, 20, 30),     "Safe Retreat",  25_000, 0, "the window does not grow, PipeSize does: 70"),
+        (ack(281, 181, 10, 20),     "hand over",     25_000, 0, "the last unvalidated packet arrived: PipeSize is 80"),
+    ];
+    let how = play(&mut start, &steps).expect("hands over");
+    assert_eq!((how.ssthresh, how.cut), (MSS * 40, false), "PipeSize x 0.5, and no second cut");
+    assert!(start.discards_history(), "the record misled it");
+}
+
+#[test]
+fn congestion_while_the_jump_leaves_is_a_retreat_too() {
+    for event in [loss(130, 1, 40), mark(130, 40)] {
+        let mut start = jumped(Params::default());
+        let _ = tell(&mut start, sent(110, 21));
+        play(&mut start, &[(event, "Safe Retreat", 10_000, 0, "half of PipeSize, which is 20")]);
+        assert!(start.discards_history());
+        let how = play(&mut start, &[(ack(211, 111, 20, 1), "hand over", 10_000, 0, "PipeSize is 40")]);
+        assert_eq!(how.map(|how| how.ssthresh), Some(MSS * 20));
+    }
+}
+
+#[test]
+fn safe_retreat_never_goes_below_two_segments() {
+    let mut start = established(Params::default());
+    let Event::Ack(ack) = ack(100, 0, 10, 0) else { unreachable!("an ack") };
+    let _ = start.on_ack(&ack);
+    assert_eq!(start.phase(), "Unvalidated");
+    play(&mut start, &[(loss(130, 1, 0), "Safe Retreat", 2_000, 0, "PipeSize is nothing")]);
+}
+
+/// The three ways out of the Unvalidated Phase.
+#[test]
+fn the_unvalidated_phase_ends_when_all_was_sent_or_one_was_acked_or_an_rtt_passed() {
+    let mut start = jumped(Params::default());
+    for n in 1..=40 {
+        let _ = tell(&mut start, sent(101 + n, 20 + n));
+    }
+    let why = "an ack of the first unvalidated packet, early: the window falls to the flight";
+    play(&mut start, &[(ack(160, 102, 1, 59), "Validating", 59_000, 0, why)]);
+
+    let mut start = jumped(Params::default());
+    for n in 1..=40 {
+        let _ = tell(&mut start, sent(101 + n, 20 + n));
+    }
+    play(&mut start, &[(sent(203, 61), "Validating", 61_000, 0, "102 ms have passed since the jump")]);
+
+    let mut start = jumped(Params::default());
+    for n in 1..=40 {
+        let _ = tell(&mut start, sent(101 + n, 20 + n));
+    }
+    let _ = tell(&mut start, ack(200, 99, 10, 50));
+    let Event::Ack(late) = ack(203, 101, 1, 49) else { unreachable!("an ack") };
+    let rtt = crate::path::Rtt { smoothed: Span::from_millis(101), ..late.rtt };
+    let late = Event::Ack(Ack { rtt, ..late });
+    play(&mut start, &[(late, "Validating", 49_000, 0, "the same, found by an ack")]);
+}
+
+#[test]
+fn a_jump_that_was_not_used_leaves_the_window_that_was() {
+    let mut start = jumped(Params::default());
+    let _ = tell(&mut start, sent(110, 21));
+    let _ = tell(&mut start, ack(200, 100, 20, 1));
+    let why = "one in flight, and PipeSize is 41: there is nothing to validate";
+    play(&mut start, &[(ack(210, 110, 1, 0), "Normal", 41_000, 0, why)]);
+    assert!(!start.discards_history());
+}
+
+#[test]
+fn the_jump_waits_until_the_window_is_the_limit() {
+    let mut start = established(Params::default());
+    let Event::Ack(ack) = ack(100, 0, 10, 0) else { unreachable!("an ack") };
+    assert_eq!(start.on_ack(&Ack { is_window_limited: false, ..ack }), Next::Stay);
+    assert_eq!(start.phase(), "Reconnaissance");
+    let _ = start.on_ack(&ack);
+    assert_eq!(start.phase(), "Unvalidated");
+}
+
+#[test]
+fn the_jump_is_half_of_the_saved_window_and_no_more_than_the_operator_allows() {
+    for (max_jump, expected) in [(Bytes::MAX, MSS * 100), (MSS * 101, MSS * 100), (MSS * 60, MSS * 60)] {
+        let mut start = established(Params { max_jump, ..Params::default() });
+        let _ = tell(&mut start, ack(100, 0, 10, 20));
+        let pace = expected / Span::from_millis(100);
+        assert_eq!(start.allowance(), Allowance { window: expected, pace: Some(pace) });
+    }
+}
+
+/// CR, Unvalidated Phase (Pacing transmission): "MUST use pacing based on the current rtt".
+#[test]
+fn a_path_that_grew_longer_is_paced_more_slowly() {
+    let mut start = established(Params::default());
+    let _ = tell(&mut start, ack(400, 0, 10, 20));
+    assert_eq!(start.allowance().pace, Some(Rate::from_bytes_per_sec(250_000)), "100 kB over 400 ms");
+}
+
+#[test]
+fn what_a_record_must_be_to_be_used() {
+    type Spoil = fn(&mut Prior);
+    let cases: [(Spoil, Refusal, bool); 5] = [
+        (|prior| prior.history = None, Refusal::NoRecord, false),
+        (|prior| spoil(prior).record.btl_bw = Rate::ZERO, Refusal::NoRecord, false),
+        (|prior| spoil(prior).live = 1, Refusal::InUse, false),
+        (|prior| prior.now = Time::from_millis(605_001), Refusal::Expired, true),
+        (|prior| prior.now = Time::NEVER, Refusal::Expired, true),
+    ];
+    for (spoil, why, discards) in cases {
+        let mut prior = prior_with(2000, 100);
+        spoil(&mut prior);
+        let mut start = CarefulResume::new(Params::default());
+        let _ = start.establish(&prior);
+        assert_eq!(
+            (start.phase(), start.refusal(), start.discards_history()),
+            ("Normal", Some(why), discards)
+        );
+        play(&mut start, &[(ack(100, 0, 10, 10), "Normal", 20_000, 0, "slow start as ever")]);
+    }
+    let mut prior = prior_with(2000, 100);
+    prior.now = Time::from_millis(605_000);
+    let mut start = CarefulResume::new(Params::default());
+    let _ = start.establish(&prior);
+    assert_eq!(start.refusal(), None, "ten minutes exactly");
+}
+
+fn spoil(prior: &mut Prior) -> &mut crate::history::Known {
+    prior.history.as_mut().expect("a record")
+}
+
+#[test]
+fn a_path_of_another_length_is_refused_when_it_is_known() {
+    for (rtt, expected) in
+        [(50, Some(Refusal::RttTooSmall)), (51, None), (1000, None), (1001, Some(Refusal::RttTooLarge))]
+    {
+        let mut start = established(Params::default());
+        let _ = tell(&mut start, ack(2000, 2000 - rtt, 10, 20));
+        assert_eq!(start.refusal(), expected, "{rtt} ms");
+        assert_eq!(start.phase(), if expected.is_some() { "Normal" } else { "Unvalidated" });
+        assert!(!start.discards_history(), "the other network may come back");
+    }
+}
+
+#[test]
+fn a_jump_that_gains_nothing_is_not_made() {
+    let mut start = CarefulResume::new(Params::default());
+    let _ = start.establish(&prior_with(400, 100));
+    play(&mut start, &[(ack(100, 0, 10, 10), "Normal", 20_000, 0, "half of 40 segments are 20")]);
+    assert_eq!(start.refusal(), Some(Refusal::NothingToGain));
+}
+
+#[test]
+fn congestion_in_reconnaissance_is_answered_as_ever() {
+    for (event, window) in [(loss(100, 1, 9), 10_000), (mark(100, 9), 10_000), (timeout(1000), 10_000)] {
+        let mut start = established(Params::default());
+        let how = play(&mut start, &[(event, "hand over", window, 0, "normal congestion control")]);
+        assert_eq!(how, Some(HandOver::to_be_cut(MSS * 10)));
+        assert_eq!((start.refusal(), start.discards_history()), (Some(Refusal::Congested), false));
+    }
+}
+
+#[test]
+fn a_timeout_after_the_jump_ends_it_and_forgets_the_record() {
+    let mut start = validating();
+    let _ = tell(&mut start, ack(200, 100, 20, 80));
+    let how = play(&mut start, &[(timeout(1000), "hand over", 40_000, 0, "PipeSize, for the base to cut")]);
+    assert_eq!(how, Some(HandOver::to_be_cut(MSS * 40)));
+    assert!(start.discards_history());
+}
+
+#[test]
+fn absurd_records_do_no_harm() {
+    for hystart in [false, true] {
+        let lifetime = Span::MAX;
+        survive(&absurd_priors(), 2, || {
+            CarefulResume::new(Params { lifetime, hystart, ..Params::default() })
+        });
+    }
+}
