@@ -162,6 +162,10 @@ impl<R: Recorder> Recorder for Checker<R> {
         self.inner.sender(now, trace);
     }
 
+    fn queue(&mut self, now: Time, element: usize, length: impl FnOnce() -> (u64, Bytes)) {
+        self.inner.queue(now, element, length);
+    }
+
     fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
         let watched = &mut self.elements[element];
         match event {

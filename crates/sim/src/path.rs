@@ -100,6 +100,7 @@ impl Path {
             match hop.element.push(now, packet) {
                 Fate::Taken => {
                     recorder.element(now, number, ElementEvent::Taken, &packet);
+                    recorder.queue(now, number, || hop.element.queue(now));
                     self.tournament.update(number, hop.element.next_at());
                     return None;
                 }
@@ -125,6 +126,7 @@ impl Path {
         let hop = &mut self.elements[number];
         let output = hop.element.pop(now);
         self.tournament.update(number, hop.element.next_at());
+        recorder.queue(now, number, || hop.element.queue(now));
         match output? {
             Output::Delivered(packet) => {
                 hop.account.delivered += 1;

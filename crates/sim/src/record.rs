@@ -39,6 +39,12 @@ pub trait Recorder {
         let _ = (now, trace);
     }
 
+    /// Packets and bytes wait before an element; `length` is evaluated only by recorders that watch queues.
+    #[inline]
+    fn queue(&mut self, now: Time, element: usize, length: impl FnOnce() -> (u64, Bytes)) {
+        let _ = (now, element, length);
+    }
+
     /// A packet met an element of the path.
     #[inline]
     fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {

@@ -15,6 +15,7 @@
 //! | [`event`] | [`Sent`], [`Ack`], [`Congestion`], [`Timeout`]: what a scheme is told |
 //! | [`allowance`] | [`Plan`], [`Allowance`], [`Next`]: what it answers |
 //! | [`prior`] | what is known before the first byte; the one door for all of it |
+//! | [`catalogue`] | every scheme by name |
 //! | [`scheme`] | the trait [`Startup`], the list of all schemes, and one file for each |
 //! | [`base`] | the controllers to hand over to: NewReno and CUBIC |
 //! | [`repair`] | which bytes to send again before anybody asked: ROPR, Proactive |
@@ -32,6 +33,7 @@ extern crate alloc;
 
 pub mod allowance;
 pub mod base;
+pub mod catalogue;
 pub mod controller;
 pub mod event;
 pub mod first_recovery;
