@@ -2,6 +2,7 @@
 
 pub mod halfback;
 pub mod jump_start;
+pub mod pcp;
 pub mod proactive;
 pub mod reactive;
 pub mod slow_start;
@@ -18,6 +19,7 @@ use crate::repair::Repair;
 
 pub use halfback::Halfback;
 pub use jump_start::JumpStart;
+pub use pcp::Pcp;
 pub use proactive::Proactive;
 pub use reactive::Reactive;
 pub use slow_start::SlowStart;
@@ -68,6 +70,8 @@ pub enum Scheme {
     Halfback(Halfback),
     /// All at once, paced over one round trip.
     JumpStart(JumpStart),
+    /// Probes with trains of packets; stays in charge.
+    Pcp(Pcp),
     /// Slow start, every packet twice.
     Proactive(Proactive),
     /// Slow start with a probe for a lost tail.
@@ -81,6 +85,7 @@ macro_rules! each {
         match $self {
             Scheme::Halfback($scheme) => $call,
             Scheme::JumpStart($scheme) => $call,
+            Scheme::Pcp($scheme) => $call,
             Scheme::Proactive($scheme) => $call,
             Scheme::Reactive($scheme) => $call,
             Scheme::SlowStart($scheme) => $call,
@@ -110,7 +115,7 @@ impl Scheme {
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
     #[must_use]
     pub fn watches_sending(&self) -> bool {
-        false
+        matches!(self, Self::Pcp(_))
     }
 }
 
