@@ -29,7 +29,7 @@
 //!
 //! - The text of §3.2, of the end of §3.1 and of the end of §3.3 was not at hand; for what they are known to do
 //!   the rule is ours: the size of the compensation, what "consistent with flat" means, back-off and minimum.
-//! - §3.1's probes carry "limited payload" beside the base traffic. Here a train is five full segments of
+//! - Probes carry "limited payload" (Table 2) beside the base traffic. Here a train is five full segments of
 //!   the flow's own data, sent at base rate + increase instead of the base rate: the load is the same. At the
 //!   first rate, two segments for each RTT (§3.3), the first train takes two RTTs.
 //! - §3.1 accepts with a probability that depends on the variance. There is no random source here: the train is
@@ -39,7 +39,7 @@
 //! - A train that left more slowly than asked, because the application had no more, shows only its own rate.
 //! - §3.3 "binary search" is the doubling and halving of the increase that the same section describes: a refused
 //!   probe is followed by the middle between it and the base rate. No refused rate is remembered.
-//! - §3.3 randomises probe times against collisions. Not taken: no random source.
+//! - Back-off spreads probes out (Table 2) but draws no random times here: no random source.
 //! - Loss: §3 does not need it. Once for each episode the base rate is halved, as after a timeout.
 //! - §3.4 remembers base rates; a record's delivery rate is used. The record of how well earlier predictions
 //!   held is not kept.
