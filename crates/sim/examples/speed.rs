@@ -63,7 +63,13 @@ fn main() {
         }));
         let s = Scenario {
             path: b.build(),
-            groups: vec![Group { scheme, base: base::Kind::Cubic, tcp: tcp(), hint: None, history_capacity: 0 }],
+            groups: vec![Group {
+                scheme,
+                base: base::Kind::Cubic,
+                tcp: tcp(),
+                hint: None,
+                history_capacity: 0,
+            }],
             workload: Box::new(Arrivals::new(spec, Seed(seed))),
             until: Time::from_millis((secs * 1000.0) as u64 + 20_000),
         };

@@ -100,9 +100,10 @@ pub struct Simulation<R> {
 impl<R: Recorder> Simulation<R> {
     /// A run that has not begun.
     pub fn new(scenario: Scenario, recorder: R) -> Self {
-        let histories = scenario.groups.iter().map(|group| {
-            MemoryStore::new(group.history_capacity, FixedHash::default())
-        });
+        let histories = scenario
+            .groups
+            .iter()
+            .map(|group| MemoryStore::new(group.history_capacity, FixedHash::default()));
         Self {
             path: scenario.path,
             histories: histories.collect(),

@@ -41,7 +41,13 @@ impl Alone {
         let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: self.bytes, size_known: true };
         let scenario = Scenario {
             path: path.build(),
-            groups: vec![Group { scheme: self.scheme, base: base::Kind::Cubic, tcp: self.tcp, hint: None, history_capacity: 0 }],
+            groups: vec![Group {
+                scheme: self.scheme,
+                base: base::Kind::Cubic,
+                tcp: self.tcp,
+                hint: None,
+                history_capacity: 0,
+            }],
             workload: Box::new(Listed::new(vec![start], Opener::Sender)),
             until: Time::from_millis(600_000),
         };

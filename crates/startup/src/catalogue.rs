@@ -4,7 +4,7 @@
 
 use crate::repair::ropr::{Clock, Order};
 use crate::scheme::{
-    Blitzstart, CarefulResume, Halfback, JumpStart, Proactive, RapidStart, Reactive, SCubic, Scheme,
+    Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, RapidStart, Reactive, SCubic, Scheme,
     SlowStart, TcpCache, WiseStart, halfback, slow_start, wise_start,
 };
 
@@ -47,12 +47,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|entry| entry.name == name)
 }
 
-const fn entry(
-    name: &'static str,
-    needs: Needs,
-    summary: &'static str,
-    make: fn() -> Scheme,
-) -> Entry {
+const fn entry(name: &'static str, needs: Needs, summary: &'static str, make: fn() -> Scheme) -> Entry {
     Entry { name, summary, needs, make }
 }
 
@@ -92,7 +87,7 @@ pub const ALL: &[Entry] = &[
     entry("halfback", Needs::FlowSize, "as jump-start, then again from the end, one for each ack", || halfback(|_| ())),
     entry("halfback-forward", Needs::FlowSize, "halfback, but again from the beginning", || halfback(|params| params.order = Order::Forward)),
     entry("halfback-burst", Needs::FlowSize, "halfback, but again at line rate", || halfback(|params| params.clock = Clock::LineRate)),
-    // entry("pcp", Needs::Nothing, "paced probes of the path, then the probed rate", || Scheme::Pcp(Pcp::new(Default::default()))),
+    entry("pcp", Needs::Nothing, "paced probes of the path, then the probed rate", || Scheme::Pcp(Pcp::new(Default::default()))),
     entry("rapid-start", Needs::Nothing, "three times the window each RTT while no queue forms", || Scheme::RapidStart(RapidStart::new(Default::default()))),
     // entry("bbr", Needs::Nothing, "BBR version 1", || Scheme::Bbr(Bbr::new(Default::default()))),
     entry("tcp-cache", Needs::History, "window and threshold of the last connection to the peer", || Scheme::TcpCache(TcpCache::new(Default::default()))),

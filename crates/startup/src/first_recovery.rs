@@ -12,7 +12,7 @@
 //!
 //! - D - R is counted as the originals that were acknowledged. It is the same number when each lost segment
 //!   is sent again once, and it does not shrink when a retransmission was spurious or itself lost.
-//! - JS leaves the recovery itself to TCP. Here the share holds from the first loss on, so that the window
+//! - The rule is of the end of the recovery. Here the share holds from the first loss on, so that the window
 //!   does not jump when the recovery ends; one segment per event is packet conservation (RFC 6937 §3).
 
 use headstart_units::{Bytes, Ratio};

@@ -1,12 +1,13 @@
 //! The trait every start-up scheme implements, and the list of all of them.
 
 pub mod blitzstart;
+pub mod careful_resume;
 pub mod halfback;
 pub mod jump_start;
+pub mod pcp;
 pub mod proactive;
-pub mod reactive;
-pub mod careful_resume;
 pub mod rapid_start;
+pub mod reactive;
 pub mod s_cubic;
 pub mod slow_start;
 pub mod tcp_cache;
@@ -25,12 +26,13 @@ use crate::prior::Prior;
 use crate::repair::Repair;
 
 pub use blitzstart::Blitzstart;
+pub use careful_resume::CarefulResume;
 pub use halfback::Halfback;
 pub use jump_start::JumpStart;
+pub use pcp::Pcp;
 pub use proactive::Proactive;
-pub use reactive::Reactive;
-pub use careful_resume::CarefulResume;
 pub use rapid_start::RapidStart;
+pub use reactive::Reactive;
 pub use s_cubic::SCubic;
 pub use slow_start::SlowStart;
 pub use tcp_cache::TcpCache;
@@ -88,6 +90,8 @@ pub enum Scheme {
     Halfback(Halfback),
     /// All at once, paced over one round trip.
     JumpStart(JumpStart),
+    /// Probes with trains of packets; stays in charge.
+    Pcp(Pcp),
     /// Slow start, every packet twice.
     Proactive(Proactive),
     /// Slow start with a probe for a lost tail.
@@ -113,6 +117,7 @@ macro_rules! each {
         match $self {
             Scheme::Halfback($scheme) => $call,
             Scheme::JumpStart($scheme) => $call,
+            Scheme::Pcp($scheme) => $call,
             Scheme::Proactive($scheme) => $call,
             Scheme::Reactive($scheme) => $call,
             Scheme::SlowStart($scheme) => $call,
@@ -148,7 +153,7 @@ impl Scheme {
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
     #[must_use]
     pub fn watches_sending(&self) -> bool {
-        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_))
+        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_) | Self::Pcp(_))
     }
 }
 

@@ -137,7 +137,9 @@ impl Halfback {
             Repair::Proactive(Proactive::default())
         } else {
             let params = ropr::Params { order, clock, budget: additional, stops_at_congestion };
-            Repair::Ropr(Ropr::new(params, self.flight))
+            // Asked too early, it covers what has been sent by the time it begins, rather than nothing.
+            let flight = if self.flight.is_zero() { Bytes::MAX } else { self.flight };
+            Repair::Ropr(Ropr::new(params, flight))
         }
     }
 

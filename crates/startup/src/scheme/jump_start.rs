@@ -22,9 +22,11 @@
 //!
 //! # Deviations
 //!
-//! - JS paces until the first ack. An RTT below the handshake's would then let the rest of the flight out in
-//!   one burst, so pacing goes on until the flight is out, as Halfback §3.2 does for the same reason.
-//! - JS leaves open how the window grows if the flow is longer than the flight: slow start goes on.
+//! - Of JS only the abstract was at hand, Halfback's account of it, and its rule for the window after a loss.
+//!   Where those are silent the choice is ours, and named here.
+//! - Pacing ends at the first ack after the whole flight has left, not at the very first: an RTT below the
+//!   handshake's would let the rest of the flight out in one burst (Halfback §3.2 waits for the same reason).
+//! - If the flow is longer than the flight, slow start goes on.
 //! - A CE mark on the first flight is answered by the base controller, as a mark in slow start is: nothing has
 //!   to be repaired, so there is no recovery to govern.
 //! - A timeout before the flight is through hands over what got through, not the size of the flight.

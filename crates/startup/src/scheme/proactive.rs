@@ -9,8 +9,7 @@
 //!
 //! # Deviations
 //!
-//! - Flach et al. double the packets of the connections inside one operator's network; Halfback
-//!   doubles those of every flow. Halfback is followed.
+//! - Halfback's account is followed, not Flach et al.: every packet of every flow is doubled.
 //! - Copies are not counted against the window, which makes the additional bandwidth the 100 % of Halfback §5.
 
 use super::slow_start::{self, SlowStart};
