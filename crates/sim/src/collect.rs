@@ -114,8 +114,8 @@ pub struct Totals {
     pub transfer: Histogram,
     /// Sum of completion times in units of each flow's own minimum RTT, in thousandths.
     pub millirounds: u64,
-    /// Payload bytes read by receivers.
-    pub read: Bytes,
+    /// Payload bytes that senders know delivered.
+    pub delivered: Bytes,
     /// What the senders counted, added up.
     pub counts: Counts,
     /// Segments that arrived although they had arrived before.
@@ -131,10 +131,10 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Payload bytes sent over payload bytes read: 1 is perfect.
+    /// Payload bytes sent over payload bytes delivered: 1 is perfect.
     #[must_use]
     pub fn overhead(&self) -> f64 {
-        self.counts.bytes_sent as f64 / (self.read.get() as f64).max(1.0)
+        self.counts.bytes_sent as f64 / (self.delivered.get() as f64).max(1.0)
     }
 
     /// Mean completion time in round trips of the flow's own path.
@@ -156,7 +156,7 @@ impl Totals {
         self.completion.merge(&other.completion);
         self.transfer.merge(&other.transfer);
         self.millirounds += other.millirounds;
-        self.read += other.read;
+        self.delivered += other.delivered;
         self.add_counts(&other.counts);
         self.duplicates += other.duplicates;
         self.handshake_retransmissions += other.handshake_retransmissions;
@@ -208,7 +208,7 @@ impl Recorder for Collector {
             totals.transfer.add(transfer);
         }
         totals.millirounds += completion.as_nanos() * 1000 / report.min_rtt.as_nanos().max(1);
-        totals.read += report.read;
+        totals.delivered += report.delivered;
         totals.add_counts(&report.counts);
         totals.duplicates += u64::from(report.duplicates);
         totals.handshake_retransmissions += u64::from(report.handshake_retransmissions);

@@ -557,6 +557,7 @@ impl<R: Recorder> Simulation<R> {
             min_rtt: flow.sender.rtt().min,
             written: flow.written,
             read: flow.read,
+            delivered: flow.sender.rate().delivered(),
             duplicates: flow.receiver.duplicates(),
             handshake_retransmissions: flow.client_repeats,
             had_history: flow.had_history,

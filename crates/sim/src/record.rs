@@ -143,8 +143,10 @@ pub struct FlowReport {
     pub min_rtt: Span,
     /// Bytes the application handed over.
     pub written: Bytes,
-    /// Bytes the receiver read.
+    /// Bytes of messages that the receiver read whole.
     pub read: Bytes,
+    /// Payload bytes that the sender knows delivered.
+    pub delivered: Bytes,
     /// Segments that arrived although they had arrived before.
     pub duplicates: u32,
     /// SYNs and requests sent again.

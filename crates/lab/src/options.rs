@@ -1,0 +1,457 @@
+//! What can be asked for on the command line, declared once for all commands.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use headstart_net::{Limit, Trace};
+use headstart_startup::catalogue::{self, Entry};
+use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
+
+/// The path between the hosts.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Path")]
+pub struct PathOptions {
+    /// Rate of the bottleneck, from sender to receiver
+    #[arg(long, default_value = "15 Mbit/s", value_name = "RATE")]
+    pub rate: Rate,
+    /// Round-trip time without queues; several hosts' times as `20ms+60ms+120ms`
+    #[arg(long, default_value = "60 ms", value_name = "TIME")]
+    pub rtt: Rtts,
+    /// Buffer before the bottleneck: bytes, packets, time at the link's rate, or BDP
+    #[arg(long, default_value = "115 kB", value_name = "SIZE")]
+    pub buffer: Buffer,
+    /// How that buffer is kept short
+    #[arg(long, default_value = "drop-tail", value_name = "LAW")]
+    pub queue: Discipline,
+    /// Random loss after the bottleneck, each packet for itself
+    #[arg(long, default_value = "0 %", value_name = "SHARE")]
+    pub loss: Ratio,
+    /// Bursts of loss: share of packets that begin one, and mean length in packets, as `0.1%,5`
+    #[arg(long, value_name = "SHARE,LENGTH")]
+    pub burst_loss: Option<Burst>,
+    /// Random extra delay up to this, in order
+    #[arg(long, default_value = "0 ms", value_name = "TIME")]
+    pub jitter: Span,
+    /// Let jitter reorder packets
+    #[arg(long)]
+    pub reorder: bool,
+    /// Share of packets that arrive twice
+    #[arg(long, default_value = "0 %", value_name = "SHARE")]
+    pub duplicate: Ratio,
+    /// Packet-delivery trace (mahimahi format) that drives the bottleneck instead of a rate
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<TraceFile>,
+    /// Rate of the way back [default: that of the way there]
+    #[arg(long, value_name = "RATE")]
+    pub up_rate: Option<Rate>,
+    /// Buffer of the way back [default: that of the way there]
+    #[arg(long, value_name = "SIZE")]
+    pub up_buffer: Option<Buffer>,
+    /// Trace that drives the way back
+    #[arg(long, value_name = "FILE")]
+    pub up_trace: Option<TraceFile>,
+    /// Another link behind the bottleneck, as `10mbit/5ms/50kB` (rate/delay/buffer); may be repeated
+    #[arg(long = "hop", value_name = "LINK")]
+    pub hops: Vec<HopLink>,
+}
+
+/// The TCP model.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Transport")]
+pub struct TransportOptions {
+    /// What the schemes hand over to
+    #[arg(long, default_value = "cubic", value_name = "NAME")]
+    pub base: BaseName,
+    /// How losses are found
+    #[arg(long, default_value = "rack", value_name = "NAME")]
+    pub detection: DetectionName,
+    /// What happens when acks stop coming
+    #[arg(long, default_value = "tlp", value_name = "NAME")]
+    pub probe: ProbeName,
+    /// When the receiver acknowledges
+    #[arg(long, default_value = "immediate", value_name = "WHEN")]
+    pub acks: AckName,
+    /// Smallest retransmission timeout
+    #[arg(long, default_value = "200 ms", value_name = "TIME")]
+    pub min_rto: Span,
+    /// Retransmission timeout before anything was measured, and of the SYN
+    #[arg(long, default_value = "1 s", value_name = "TIME")]
+    pub initial_rto: Span,
+    /// Pacing where a scheme gives no pace of its own
+    #[arg(long, default_value = "off", value_name = "NAME")]
+    pub pacing: PacingName,
+    /// Segments that a pacer lets go at once
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub quantum: u32,
+    /// The receiver's window
+    #[arg(long, default_value = "141 kB", value_name = "SIZE")]
+    pub receive_window: Bytes,
+    /// Explicit congestion notification: CoDel and RED mark instead of dropping
+    #[arg(long)]
+    pub ecn: bool,
+    /// Let the window, not proportional rate reduction, limit recovery
+    #[arg(long)]
+    pub no_prr: bool,
+}
+
+/// What is transferred.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Workload")]
+pub struct WorkloadOptions {
+    /// Size of a flow, or a distribution: internet, data-center, enterprise
+    #[arg(long, default_value = "100 kB", value_name = "SIZE")]
+    pub size: SizeName,
+    /// Largest flow of a distribution
+    #[arg(long, default_value = "1 MB", value_name = "SIZE")]
+    pub cap: Bytes,
+    /// Offered load: payload as a share of the bottleneck's rate
+    #[arg(long, default_value = "25 %", value_name = "SHARE")]
+    pub load: Ratio,
+    /// Long flows in the background (slow start from 10 segments, then the base controller)
+    #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub background: u32,
+    /// Pages instead of flows: HAR files that a browser saved; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub har: Vec<PathBuf>,
+    /// How pages are fetched: persistent:6, parallel:6, multiplexed
+    #[arg(long, default_value = "persistent:6", value_name = "HOW")]
+    pub fetch: FetchName,
+    /// Different peers, equally likely: each has one record in a sender's history
+    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub peers: u32,
+    /// Peers that a sender's host remembers
+    #[arg(long, default_value_t = 100_000, value_name = "COUNT")]
+    pub history: usize,
+    /// What clients announce of their bandwidth, as a multiple of the bottleneck's rate
+    #[arg(long, default_value = "100 %", value_name = "SHARE")]
+    pub hint: Ratio,
+    /// Who opens connections
+    #[arg(long, default_value = "sender", value_name = "END")]
+    pub opener: OpenerName,
+}
+
+/// How a comparison is run.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Run")]
+pub struct RunOptions {
+    /// Schemes to compare [default: all; `headstart schemes` lists them]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub schemes: Vec<SchemeName>,
+    /// Simulated time during which flows arrive
+    #[arg(long, default_value = "300 s", value_name = "TIME")]
+    pub duration: Span,
+    /// Flows that begin earlier are left out of the figures
+    #[arg(long, default_value = "0 s", value_name = "TIME")]
+    pub warm_up: Span,
+    /// Simulated time after the last arrival for flows to finish; what has not then counts with its age
+    #[arg(long, default_value = "20 s", value_name = "TIME")]
+    pub drain: Span,
+    /// Repetitions with different seeds
+    #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
+    /// First seed
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    pub seed: u64,
+    /// Threads [default: all cores]; the results do not depend on it
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+}
+
+/// Round-trip times of the classes of hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rtts(pub Vec<Span>);
+
+impl FromStr for Rtts {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let times: Result<Vec<Span>, _> = text.split('+').map(str::parse).collect();
+        let times = times.map_err(|error| error.to_string())?;
+        if times.len() > 64 {
+            return Err(format!("found {} classes of hosts, expected at most 64", times.len()));
+        }
+        Ok(Self(times))
+    }
+}
+
+/// A buffer's size as it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// So many packets.
+    Packets(Packets),
+    /// What the link sends in this time.
+    Time(Span),
+    /// A share of rate x RTT.
+    Bdp(Ratio),
+}
+
+impl FromStr for Buffer {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let lower = text.trim().to_ascii_lowercase();
+        if let Some(number) = lower.strip_suffix("bdp") {
+            let hundredths = format!("{}%", number.trim());
+            // `1.5 BDP` is 1.5 times; the percentage reader takes the digits.
+            return hundredths.parse().map(|share: Ratio| Self::Bdp(share)).map_err(|_| {
+                format!("found `{text}`, expected a number before `BDP`, such as `1.5 BDP`")
+            });
+        }
+        if let Ok(packets) = text.parse() {
+            return Ok(Self::Packets(packets));
+        }
+        if let Ok(time) = text.parse() {
+            return Ok(Self::Time(time));
+        }
+        text.parse().map(Self::Bytes).map_err(|_| {
+            format!("found `{text}`, expected a buffer such as `115 kB`, `104 packets`, `50 ms` or `1 BDP`")
+        })
+    }
+}
+
+impl Buffer {
+    /// The limit on a link of this rate and round-trip time.
+    #[must_use]
+    pub fn limit(self, rate: Rate, rtt: Span) -> Limit {
+        match self {
+            Self::Bytes(bytes) => Limit::bytes(bytes),
+            Self::Packets(packets) => Limit::packets(packets),
+            Self::Time(time) => Limit::bytes(rate * time),
+            // The share was read as a percentage.
+            Self::Bdp(share) => Limit::bytes(rate * rtt * share * 100),
+        }
+    }
+}
+
+/// A trace that has been read.
+#[derive(Clone, Debug)]
+pub struct TraceFile {
+    /// Its file.
+    pub name: String,
+    /// What it says.
+    pub trace: Arc<Trace>,
+}
+
+impl FromStr for TraceFile {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bytes = std::fs::read(text).map_err(|error| format!("cannot read it: {error}"))?;
+        let trace = Trace::from_bytes(&bytes).map_err(|error| error.to_string())?;
+        Ok(Self { name: text.to_owned(), trace: Arc::new(trace) })
+    }
+}
+
+/// A burst of losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Share of packets that begin one.
+    pub enter: Ratio,
+    /// Mean length in packets.
+    pub length: u32,
+}
+
+impl FromStr for Burst {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("found `{text}`, expected share and mean length, such as `0.1%,5`");
+        let (share, length) = text.split_once(',').ok_or_else(expected)?;
+        let enter = share.parse().map_err(|_| expected())?;
+        let length = length.trim().parse().map_err(|_| expected())?;
+        if length == 0 { Err(expected()) } else { Ok(Self { enter, length }) }
+    }
+}
+
+/// Another link of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HopLink {
+    /// Its rate.
+    pub rate: Rate,
+    /// Its propagation delay, each way.
+    pub delay: Span,
+    /// Its buffer.
+    pub buffer: Buffer,
+}
+
+impl FromStr for HopLink {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("found `{text}`, expected rate/delay/buffer, such as `10mbit/5ms/50kB`");
+        let (rest, buffer) = text.rsplit_once('/').ok_or_else(expected)?;
+        let (rate, delay) = rest.rsplit_once('/').ok_or_else(expected)?;
+        Ok(Self {
+            rate: rate.parse().map_err(|_| expected())?,
+            delay: delay.parse().map_err(|_| expected())?,
+            buffer: buffer.parse().map_err(|_| expected())?,
+        })
+    }
+}
+
+/// A scheme of the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct SchemeName(pub &'static Entry);
+
+impl FromStr for SchemeName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        catalogue::find(text.trim()).map(Self).ok_or_else(|| {
+            let names: Vec<_> = catalogue::ALL.iter().map(|entry| entry.name).collect();
+            format!("found `{text}`, expected one of {}", names.join(", "))
+        })
+    }
+}
+
+/// Flow sizes as they are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SizeName {
+    /// All flows have this size.
+    Fixed(Bytes),
+    /// A published distribution.
+    Named(String),
+}
+
+impl FromStr for SizeName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if ["internet", "data-center", "enterprise"].contains(&text) {
+            return Ok(Self::Named(text.to_owned()));
+        }
+        match text.parse::<Bytes>() {
+            Ok(bytes) if !bytes.is_zero() => Ok(Self::Fixed(bytes)),
+            _ => Err(format!(
+                "found `{text}`, expected a size such as `100 kB`, or internet, data-center or enterprise"
+            )),
+        }
+    }
+}
+
+/// How pages are fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchName(pub headstart_sim::workload::page::Fetch);
+
+impl FromStr for FetchName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        use headstart_sim::workload::page::Fetch;
+        let count = |number: &str| number.parse().ok().filter(|count| (1..=100).contains(count));
+        let fetch = match text.split_once(':') {
+            Some(("persistent", number)) => count(number).map(Fetch::Persistent),
+            Some(("parallel", number)) => count(number).map(Fetch::Parallel),
+            None if text == "multiplexed" => Some(Fetch::Multiplexed),
+            _ => None,
+        };
+        fetch.map(Self).ok_or_else(|| {
+            format!("found `{text}`, expected `persistent:6`, `parallel:6` (connections for each origin) or `multiplexed`")
+        })
+    }
+}
+
+/// How a buffer is kept short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Discipline {
+    /// Drops what finds the buffer full.
+    DropTail,
+    /// RFC 8289.
+    Codel,
+    /// Floyd and Jacobson 1993, gentle.
+    Red,
+}
+
+/// Base controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BaseName {
+    /// RFC 9438.
+    Cubic,
+    /// RFC 5681.
+    Reno,
+}
+
+/// Ways to find losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DetectionName {
+    /// By time (RFC 8985).
+    Rack,
+    /// By count (RFC 6675).
+    Rfc6675,
+}
+
+/// What happens when acks stop coming.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProbeName {
+    /// Nothing before the retransmission timeout.
+    None,
+    /// Tail loss probe (RFC 8985 §7).
+    Tlp,
+    /// Probe timeout in any state (RFC 9002 §6.2).
+    Quic,
+}
+
+/// When the receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AckName {
+    /// Every segment.
+    Immediate,
+    /// Every second segment, or after 200 ms.
+    Delayed,
+    /// As Linux: the first sixteen at once, then every second or after 40 ms.
+    Linux,
+}
+
+/// Pacing by the transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PacingName {
+    /// Packets leave as the window opens.
+    Off,
+    /// 200 % of the window per RTT in slow start, 120 % in avoidance.
+    Linux,
+}
+
+/// Who opens connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OpenerName {
+    /// The data sender, as the papers' bulk flows.
+    Sender,
+    /// The data receiver: a client that asks a server.
+    Receiver,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_read_in_every_unit() {
+        let rate = Rate::from_mbit_per_sec(15);
+        let rtt = Span::from_millis(60);
+        for (text, expected) in [
+            ("115 kB", Limit::bytes(Bytes::new(115_000))),
+            ("104p", Limit::packets(Packets::new(104))),
+            ("104 packets", Limit::packets(Packets::new(104))),
+            ("60 ms", Limit::bytes(Bytes::new(112_500))),
+            ("1 BDP", Limit::bytes(Bytes::new(112_500))),
+            ("0.5bdp", Limit::bytes(Bytes::new(56_250))),
+        ] {
+            assert_eq!(text.parse::<Buffer>().expect(text).limit(rate, rtt), expected, "{text}");
+        }
+        for text in ["", "115", "BDP", "-1 BDP", "12 parsecs"] {
+            let error = text.parse::<Buffer>().expect_err(text);
+            assert!(error.contains("expected"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_misspelt_is_told_what_was_expected() {
+        for error in [
+            "tahoe".parse::<SchemeName>().map(|_| ()).expect_err("no such scheme"),
+            "10mbit".parse::<HopLink>().map(|_| ()).expect_err("no delay"),
+            "1%".parse::<Burst>().map(|_| ()).expect_err("no length"),
+            "1%,0".parse::<Burst>().map(|_| ()).expect_err("no burst"),
+            "persistent:0".parse::<FetchName>().map(|_| ()).expect_err("no connection"),
+            "0 B".parse::<SizeName>().map(|_| ()).expect_err("nothing"),
+            "60ms,70ms".parse::<Rtts>().map(|_| ()).expect_err("no plus"),
+        ] {
+            assert!(error.contains("expected"), "{error}");
+        }
+    }
+}

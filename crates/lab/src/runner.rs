@@ -1,0 +1,114 @@
+//! Runs: each one alone, all cores busy, the same results whatever the number of threads.
+
+use anyhow::{Result, bail};
+use headstart_sim::{Checker, Collector, Finished, Seed, Simulation, Summary, Totals};
+use headstart_startup::history::memory::Counters;
+use headstart_units::{Ratio, Time};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rayon::prelude::*;
+
+use crate::lens::{Lens, View};
+use crate::setup::{Cast, Setup, TESTED};
+
+/// One run to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// Who takes part.
+    pub cast: Cast,
+    /// Offered load.
+    pub load: Ratio,
+    /// The run's seed.
+    pub seed: u64,
+    /// Check every packet, and look at this flow.
+    pub look_at: Option<u64>,
+}
+
+/// What came of one run.
+#[derive(Clone, Debug)]
+pub struct JobResult {
+    /// By group.
+    pub groups: Vec<Totals>,
+    /// The run itself.
+    pub summary: Summary,
+    /// Packets offered to and dropped at the bottleneck.
+    pub bottleneck: (u64, u64),
+    /// Bytes that came out of the bottleneck.
+    pub bottleneck_bytes: u64,
+    /// The tested group's history: hits and misses, peers remembered, bytes for each.
+    pub history: (Counters, usize, usize),
+    /// The flow that was looked at.
+    pub view: Option<View>,
+}
+
+/// Does one run.
+///
+/// # Errors
+/// If the checker found a fault: then the simulator is wrong and no figure can be trusted.
+pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
+    let (scenario, claims) = setup.scenario(job.cast, job.load, Seed(job.seed));
+    let groups = scenario.groups.len();
+    let collector = Collector::new(groups, Time::ZERO + setup.run.warm_up);
+    let Some(serial) = job.look_at else {
+        let finished = Simulation::new(scenario, collector).run();
+        return Ok(result(finished, |collector| (collector, None)));
+    };
+    let recorder = Checker::new(&claims, Lens::new(serial, collector));
+    let mut faults = vec![];
+    let finished = Simulation::new(scenario, recorder).run();
+    let Finished { summary, path, histories, recorder } = finished;
+    let (found, lens) = recorder.finish(&path);
+    faults.extend(found);
+    if let Some(first) = faults.first() {
+        bail!("the checker found {} faults in a run of {}, the first: {first}", faults.len(), job.cast.tested.name);
+    }
+    let finished = Finished { summary, path, histories, recorder: lens };
+    Ok(result(finished, |lens| (lens.inner, Some(lens.view))))
+}
+
+fn result<R>(finished: Finished<R>, split: impl FnOnce(R) -> (Collector, Option<View>)) -> JobResult {
+    let (collector, view) = split(finished.recorder);
+    let account = finished.path.accounts().next().map(|(_, account)| *account).unwrap_or_default();
+    let store = &finished.histories[usize::from(TESTED)];
+    JobResult {
+        groups: collector.groups,
+        summary: finished.summary,
+        bottleneck: (account.offered, account.dropped_in_all()),
+        bottleneck_bytes: account.delivered_bytes,
+        history: (store.counters(), store.len(), store.bytes_per_entry()),
+        view,
+    }
+}
+
+/// Does all runs on as many threads as asked for, in any order, and returns them in the order of the jobs.
+///
+/// # Errors
+/// The first error of any run.
+pub fn run_all(setup: &Setup, jobs: &[Job], what: &str) -> Result<Vec<JobResult>> {
+    let bar = progress(jobs.len(), what);
+    let work = || {
+        jobs.par_iter()
+            .map(|job| {
+                let result = run(setup, job);
+                bar.inc(1);
+                result
+            })
+            .collect::<Result<Vec<_>>>()
+    };
+    let results = match setup.run.threads {
+        None => work(),
+        Some(threads) => rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(work),
+    };
+    bar.finish_and_clear();
+    results
+}
+
+/// A progress bar on standard error; silent where that is no terminal.
+fn progress(length: usize, what: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(length as u64), ProgressDrawTarget::stderr_with_hz(10));
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar.set_message(what.to_owned());
+    bar
+}

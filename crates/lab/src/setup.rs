@@ -1,0 +1,361 @@
+//! From options to scenarios: one place where a path, a workload and settings become a run.
+
+use anyhow::{Result, bail, ensure};
+use headstart_net::burst_loss::{self, BurstLoss};
+use headstart_net::jitter::{Jitter, Order};
+use headstart_net::managed_link::ManagedLink;
+use headstart_net::queue::Queue;
+use headstart_net::trace_link::{AtEnd, TraceLink};
+use headstart_net::{AnyElement, Delay, Duplicate, Limit, Link, Loss};
+use headstart_sim::packet::Packet;
+use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
+use headstart_sim::workload::long::{Listed, Start};
+use headstart_sim::workload::page::{Object, PageSpec, Pages};
+use headstart_sim::workload::{Mixed, Opener, Workload};
+use headstart_sim::{Claim, Group, PathBuilder, Scenario, Seed, TcpConfig};
+use headstart_startup::base;
+use headstart_startup::catalogue::{self, Entry};
+use headstart_startup::prior::{Access, Hint};
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+
+use crate::options::{
+    AckName, BaseName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RunOptions,
+    SizeName, TraceFile, TransportOptions, WorkloadOptions,
+};
+
+/// The group of the scheme under test.
+pub const TESTED: u16 = 0;
+/// The group of the flows beside it in a mixture.
+pub const BESIDE: u16 = 1;
+/// The group of long flows in the background.
+pub const LONG: u16 = 2;
+/// Groups in a scenario.
+pub const GROUPS: usize = 3;
+
+/// What everybody is compared with: what nearly all senders do today.
+pub const REFERENCE: &str = "iw10";
+
+/// Everything about a comparison but the scheme, the seed and the load.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The path.
+    pub path: PathOptions,
+    /// The TCP model.
+    pub transport: TransportOptions,
+    /// What is transferred.
+    pub workload: WorkloadOptions,
+    /// How it is run.
+    pub run: RunOptions,
+    /// Pages, if HAR files were given.
+    pub pages: Vec<Vec<Object>>,
+    sizes: headstart_sim::sizes::Sizes,
+}
+
+/// Who takes part in a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Cast {
+    /// The scheme under test.
+    pub tested: &'static Entry,
+    /// Half of the flows run this instead.
+    pub beside: Option<&'static Entry>,
+}
+
+impl Setup {
+    /// Checks what cannot be checked option by option, and reads HAR files.
+    ///
+    /// # Errors
+    /// If options contradict each other, or a file is not what it should be.
+    pub fn new(
+        path: PathOptions,
+        transport: TransportOptions,
+        workload: WorkloadOptions,
+        run: RunOptions,
+    ) -> Result<Self> {
+        ensure!(!path.rate.is_zero(), "--rate: found 0, expected more");
+        ensure!(path.up_rate != Some(Rate::ZERO), "--up-rate: found 0, expected more");
+        for hop in &path.hops {
+            ensure!(!hop.rate.is_zero(), "--hop: found a rate of 0, expected more");
+        }
+        let most = Span::from_secs(60);
+        ensure!(path.rtt.0.iter().all(|rtt| *rtt <= most), "--rtt: found more than a minute, expected less");
+        ensure!(path.jitter <= most, "--jitter: found {}, expected a minute at most", path.jitter);
+        for (name, share) in [("--loss", path.loss), ("--duplicate", path.duplicate)] {
+            ensure!(share.of(1000) <= 1000, "{name}: found {share}, expected 100 % at most");
+        }
+        ensure!(workload.load.of(1_000_000) > 0, "--load: found 0 %, expected more");
+        ensure!(workload.load.of(1000) <= 5000, "--load: found {}, expected 500 % at most", workload.load);
+        ensure!(!run.duration.is_zero(), "--duration: found 0, expected more");
+        ensure!(run.duration <= Span::from_secs(1_000_000), "--duration: found {}, expected a million seconds at most", run.duration);
+        ensure!(run.drain <= Span::from_secs(100_000), "--drain: found {}, expected 100 000 s at most", run.drain);
+        ensure!(run.warm_up < run.duration, "--warm-up: found {}, expected less than the duration of {}", run.warm_up, run.duration);
+        ensure!(transport.receive_window >= Bytes::new(1448), "--receive-window: found {}, expected a segment of 1448 B at least", transport.receive_window);
+        let sizes = sizes(&workload)?;
+        let mut pages = vec![];
+        for file in &workload.har {
+            pages.push(crate::har::Page::read(file)?.objects);
+        }
+        Ok(Self { path, transport, workload, run, pages, sizes })
+    }
+
+    /// Rate of the bottleneck: the trace's mean where one drives it.
+    #[must_use]
+    pub fn bottleneck(&self) -> Rate {
+        self.path.trace.as_ref().map_or(self.path.rate, |file| file.trace.mean_rate())
+    }
+
+    /// The smallest round-trip time of the classes.
+    #[must_use]
+    pub fn rtt(&self) -> Span {
+        self.path.rtt.0.iter().copied().min().unwrap_or(Span::ZERO)
+    }
+
+    /// The TCP model's settings.
+    #[must_use]
+    pub fn tcp(&self) -> TcpConfig {
+        use headstart_sim::tcp::{DelayedAck, Detection, Pacing, Probe};
+        let options = &self.transport;
+        TcpConfig {
+            receive_window: options.receive_window,
+            detection: match options.detection {
+                DetectionName::Rack => Detection::Rack,
+                DetectionName::Rfc6675 => Detection::Rfc6675,
+            },
+            probe: match options.probe {
+                ProbeName::None => Probe::None,
+                ProbeName::Tlp => Probe::TailLoss,
+                ProbeName::Quic => Probe::Quic,
+            },
+            prr: !options.no_prr,
+            delayed_ack: match options.acks {
+                AckName::Immediate => DelayedAck::IMMEDIATE,
+                AckName::Delayed => DelayedAck::SECOND,
+                AckName::Linux => DelayedAck { every: 2, timeout: Span::from_millis(40), quick: 16 },
+            },
+            min_rto: options.min_rto,
+            initial_rto: options.initial_rto,
+            pacing: match options.pacing {
+                PacingName::Off => Pacing::Off,
+                PacingName::Linux => Pacing::Linux,
+            },
+            quantum: options.quantum,
+            ecn: options.ecn,
+            ..TcpConfig::default()
+        }
+    }
+
+    /// A run of `cast` at `load`: the same seed draws the same arrivals, sizes, peers and losses for every cast.
+    #[must_use]
+    pub fn scenario(&self, cast: Cast, load: Ratio, seed: Seed) -> (Scenario, Vec<Claim>) {
+        let (path, claims) = self.build_path(seed);
+        let until = Time::ZERO + self.run.duration;
+        let scenario = Scenario {
+            path,
+            groups: self.groups(cast),
+            workload: self.build_workload(cast, load, seed, until),
+            until: until + self.run.drain,
+        };
+        (scenario, claims)
+    }
+
+    /// A run of one flow of the tested scheme, alone from the beginning.
+    #[must_use]
+    pub fn alone(&self, tested: &'static Entry, bytes: Bytes, seed: Seed) -> (Scenario, Vec<Claim>) {
+        let (path, claims) = self.build_path(seed);
+        let start = Start { at: Time::ZERO, group: TESTED, class: 0, bytes, size_known: true };
+        let scenario = Scenario {
+            path,
+            groups: self.groups(Cast { tested, beside: None }),
+            workload: Box::new(Listed::new(vec![start], self.opener())),
+            until: Time::ZERO + self.run.duration + self.run.drain,
+        };
+        (scenario, claims)
+    }
+
+    fn opener(&self) -> Opener {
+        match self.workload.opener {
+            OpenerName::Sender => Opener::Sender,
+            OpenerName::Receiver => Opener::Receiver,
+        }
+    }
+
+    fn groups(&self, cast: Cast) -> Vec<Group> {
+        let base = match self.transport.base {
+            BaseName::Cubic => base::Kind::Cubic,
+            BaseName::Reno => base::Kind::Reno,
+        };
+        let tcp = self.tcp();
+        let hint = Hint { bandwidth: self.bottleneck() * self.workload.hint, access: Access::Unknown };
+        let group = |entry: &Entry| Group {
+            scheme: entry.scheme(),
+            base,
+            tcp,
+            hint: Some(hint),
+            history_capacity: self.workload.history,
+        };
+        let reference = reference();
+        let long = TcpConfig { receive_window: tcp.receive_window.max(Bytes::new(4_000_000)), ..tcp };
+        vec![
+            group(cast.tested),
+            group(cast.beside.unwrap_or(reference)),
+            Group { tcp: long, ..group(reference) },
+        ]
+    }
+
+    fn build_workload(&self, cast: Cast, load: Ratio, seed: Seed, until: Time) -> Box<dyn Workload> {
+        let options = &self.workload;
+        let groups = match cast.beside {
+            None => vec![(TESTED, 1)],
+            Some(_) => vec![(TESTED, 1), (BESIDE, 1)],
+        };
+        let payload = self.bottleneck() * load;
+        let seed = seed.child("workload");
+        let short: Box<dyn Workload> = if self.pages.is_empty() {
+            Box::new(Arrivals::new(
+                ArrivalSpec {
+                    gaps: GapSpec::Poisson(self.sizes.mean() / payload),
+                    sizes: self.sizes.clone(),
+                    until,
+                    groups,
+                    classes: self.path.rtt.0.len() as u16,
+                    peers: options.peers,
+                    opener: self.opener(),
+                },
+                seed,
+            ))
+        } else {
+            let bytes: Bytes = self.pages.iter().flatten().map(|object| object.bytes).sum();
+            Box::new(Pages::new(
+                PageSpec {
+                    pages: self.pages.clone(),
+                    fetch: options.fetch.0,
+                    gap: bytes / self.pages.len() as u64 / payload,
+                    until,
+                    groups,
+                    peers: options.peers,
+                },
+                seed,
+            ))
+        };
+        if options.background == 0 {
+            return short;
+        }
+        // More than the link can carry in the whole run: they never end.
+        let endless = self.bottleneck() * (self.run.duration + self.run.drain) * 2 + Bytes::new(1_000_000);
+        let starts = (0..options.background).map(|number| Start {
+            at: Time::from_millis(100 * u64::from(number)),
+            group: LONG,
+            class: 0,
+            bytes: endless,
+            size_known: false,
+        });
+        Box::new(Mixed::new(vec![short, Box::new(Listed::new(starts.collect(), Opener::Sender))]))
+    }
+
+    fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
+        let mut path = Builder { builder: PathBuilder::default(), claims: vec![], seed: seed.child("path") };
+        let (options, rtt) = (&self.path, self.rtt());
+        let delay = rtt / 2;
+        let down_limit = options.buffer.limit(self.bottleneck(), rtt);
+        let down = path.link("bottleneck", options.rate, options.trace.as_ref(), delay, down_limit, options.queue);
+        let up_rate = options.up_rate.unwrap_or(options.rate);
+        let up_mean = options.up_trace.as_ref().map_or(up_rate, |file| file.trace.mean_rate());
+        let up_limit = options.up_buffer.unwrap_or(options.buffer).limit(up_mean, rtt);
+        let up = path.link("way back", up_rate, options.up_trace.as_ref(), delay, up_limit, Discipline::DropTail);
+
+        let (mut forward, mut reverse) = (vec![down], vec![up]);
+        for (number, hop) in options.hops.iter().enumerate() {
+            let limit = hop.buffer.limit(hop.rate, rtt);
+            forward.push(path.link(&format!("hop {}", number + 1), hop.rate, None, hop.delay, limit, Discipline::DropTail));
+            reverse.push(path.link(&format!("hop {} back", number + 1), hop.rate, None, hop.delay, limit, Discipline::DropTail));
+        }
+        if options.loss.of(u64::from(u32::MAX)) > 0 {
+            let child = path.seed.child("loss").0;
+            forward.push(path.add("random loss", AnyElement::Loss(Loss::new(options.loss, child))));
+        }
+        if let Some(burst) = options.burst_loss {
+            let params = burst_loss::Params::all_or_nothing(burst.enter, Ratio::new(1, burst.length));
+            let child = path.seed.child("burst loss").0;
+            forward.push(path.add("burst loss", AnyElement::BurstLoss(BurstLoss::new(params, child))));
+        }
+        if !options.jitter.is_zero() {
+            let order = if options.reorder { Order::Free } else { Order::Kept };
+            let child = path.seed.child("jitter").0;
+            forward.push(path.add("jitter", AnyElement::Jitter(Jitter::new(options.jitter, order, child))));
+        }
+        if options.duplicate.of(u64::from(u32::MAX)) > 0 {
+            let child = path.seed.child("duplicate").0;
+            forward.push(path.add("duplicates", AnyElement::Duplicate(Duplicate::new(options.duplicate, child))));
+        }
+        // Hosts farther away than the nearest have the difference on their own access link, half each way.
+        for class in &options.rtt.0 {
+            let extra = class.saturating_sub(rtt) / 2;
+            let (mut there, mut back) = (forward.clone(), reverse.clone());
+            if !extra.is_zero() {
+                there.push(path.add("access", AnyElement::Delay(Delay::new(extra))));
+                back.insert(0, path.add("access back", AnyElement::Delay(Delay::new(extra))));
+            }
+            path.builder.class(there, back);
+        }
+        (path.builder.build(), path.claims)
+    }
+}
+
+/// The scheme that everybody is compared with.
+#[must_use]
+pub fn reference() -> &'static Entry {
+    catalogue::find(REFERENCE).unwrap_or(&catalogue::ALL[0])
+}
+
+fn sizes(options: &WorkloadOptions) -> Result<headstart_sim::sizes::Sizes> {
+    use headstart_sim::sizes::Sizes;
+    Ok(match &options.size {
+        SizeName::Fixed(bytes) => Sizes::Fixed(*bytes),
+        SizeName::Named(name) => match Sizes::named(name, options.cap) {
+            Some(sizes) => sizes,
+            None => bail!("--size: no distribution is called `{name}`"),
+        },
+    })
+}
+
+struct Builder {
+    builder: PathBuilder,
+    claims: Vec<Claim>,
+    seed: Seed,
+}
+
+impl Builder {
+    fn add(&mut self, name: &str, element: AnyElement<Packet>) -> u16 {
+        self.claims.push(Claim::Counted);
+        self.builder.element(name, element)
+    }
+
+    fn link(
+        &mut self,
+        name: &str,
+        rate: Rate,
+        trace: Option<&TraceFile>,
+        delay: Span,
+        limit: Limit,
+        queue: Discipline,
+    ) -> u16 {
+        let seed = self.seed.child(name).0;
+        if let Some(file) = trace {
+            let queue = match queue {
+                Discipline::DropTail => Queue::drop_tail(limit),
+                Discipline::Codel => Queue::codel(limit),
+                Discipline::Red => Queue::red(file.trace.mean_rate(), limit, seed),
+            };
+            let link = TraceLink::new(file.trace.clone(), AtEnd::Repeat, delay, queue);
+            return self.add(name, AnyElement::TraceLink(Box::new(link)));
+        }
+        let queue = match queue {
+            Discipline::DropTail => {
+                self.claims.push(Claim::Link { rate, delay, limit });
+                return self.builder.element(name, AnyElement::Link(Link::new(rate, delay, limit)));
+            }
+            Discipline::Codel => Queue::codel(limit),
+            Discipline::Red => Queue::red(rate, limit, seed),
+        };
+        self.add(name, AnyElement::ManagedLink(Box::new(ManagedLink::new(rate, delay, queue))))
+    }
+}
