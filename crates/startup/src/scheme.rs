@@ -1,5 +1,6 @@
 //! The trait every start-up scheme implements, and the list of all of them.
 
+pub mod bbr;
 pub mod blitzstart;
 pub mod careful_resume;
 pub mod rapid_start;
@@ -17,6 +18,7 @@ use crate::event::{Ack, Congestion, Sent, Timeout};
 use crate::prior::Prior;
 use crate::repair::Repair;
 
+pub use bbr::Bbr;
 pub use blitzstart::Blitzstart;
 pub use careful_resume::CarefulResume;
 pub use rapid_start::RapidStart;
@@ -87,6 +89,8 @@ pub enum Scheme {
     RapidStart(RapidStart),
     /// Half of what the path carried last time, once it is confirmed; ready to retreat.
     CarefulResume(CarefulResume),
+    /// The delivery rate, probed for ever.
+    Bbr(Bbr),
 }
 
 macro_rules! each {
@@ -99,6 +103,7 @@ macro_rules! each {
             Scheme::Blitzstart($scheme) => $call,
             Scheme::RapidStart($scheme) => $call,
             Scheme::CarefulResume($scheme) => $call,
+            Scheme::Bbr($scheme) => $call,
         }
     };
 }
@@ -120,7 +125,7 @@ impl Scheme {
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
     #[must_use]
     pub fn watches_sending(&self) -> bool {
-        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_))
+        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_) | Self::Bbr(_))
     }
 }
 
