@@ -94,6 +94,7 @@ fn a_loss_ends_the_probe_of_a_shallow_path() {
     let _ = tell(&mut lossy, loss(7_101, 1, 1));
     let _ = lossy.on_ack(&quiet);
     assert!(matches!(lossy.phase, Phase::ProbeBw { index: YIELDING, .. }), "it does not fit");
+    assert!(lossy.lost.is_zero(), "and says nothing of the next probe");
 }
 
 #[test]
@@ -129,6 +130,70 @@ fn an_idle_connection_needs_no_probe() {
     let _ = tell(&mut bbr, sent(30_000, 1));
     let _ = bbr.on_ack(&ack(23_100, 1, 0, (240, 241), 250));
     assert_eq!(bbr.phase(), "ProbeBW");
+    let _ = bbr.on_ack(&ack(33_101, 1, 30, (241, 242), 250));
+    assert_eq!(bbr.phase(), "ProbeRTT", "but ten busy seconds later it does");
+}
+
+/// 30 rounds at four segments must not make BtlBw forget what it knew.
+#[test]
+fn what_is_sent_while_probing_the_rtt_says_nothing_of_the_bandwidth() {
+    let mut bbr = cruising();
+    bbr.phase = Phase::ProbeRtt { done: None };
+    for n in 1..=30 {
+        let _ = bbr.on_ack(&ack(810 + n, 4, 5, (236 + 4 * n, 240 + 4 * n), 40));
+    }
+    assert_eq!(bbr.btl_bw.get(), Rate::from_bytes_per_sec(250_000));
+}
+
+#[test]
+fn if_the_pipe_was_not_full_it_goes_on_filling_it() {
+    let mut bbr = established();
+    let long = |ack: Ack| Ack { rtt_sample: None, ..ack };
+    let _ = bbr.on_ack(&long(ack(10_001, 1, 4, (0, 1), 100)));
+    assert_eq!(bbr.phase(), "ProbeRTT");
+    let _ = bbr.on_ack(&long(ack(10_202, 1, 4, (1, 2), 100)));
+    assert_eq!((bbr.phase(), bbr.window), ("Startup", MSS * 11), "and is back at its window");
+    let _ = bbr.on_ack(&long(ack(10_203, 1, 4, (2, 3), 100)));
+    assert_eq!(bbr.phase(), "Startup", "not again for ten seconds, though there was no sample");
+}
+
+#[test]
+fn startup_never_slows_down() {
+    let mut bbr = established();
+    let steps =
+        [(Event::Ack(ack(100, 10, 10, (0, 10), 10)), "Startup", 10_000, 289_000, "10 kB/s may be noise")];
+    play(&mut bbr, &steps);
+}
+
+/// Until the initial window has arrived, the estimate is of too little.
+#[test]
+fn the_first_window_of_acks_always_grows_the_window() {
+    let mut bbr = established();
+    #[rustfmt::skip]
+    let steps = [
+        (Event::Ack(ack(100, 9, 10, (0, 9), 1)),    "Startup", 19_000, 289_000, "2.89 x 100 B + 6 kB, but only nine came"),
+        (Event::Ack(ack(101, 1, 10, (0, 10), 1)),   "Startup", 19_000, 289_000, "now it counts"),
+    ];
+    play(&mut bbr, &steps);
+}
+
+#[test]
+fn after_a_timeout_the_pipe_is_not_taken_for_full() {
+    let mut bbr = established();
+    for n in 1..=3 {
+        let _ = bbr.on_ack(&ack(100 * n, 1, 1, (n - 1, n), 100));
+    }
+    assert_eq!(bbr.full_rounds, 2);
+    let _ = tell(&mut bbr, timeout(8_000));
+    let _ = bbr.on_ack(&ack(1_000, 1, 1, (3, 4), 100));
+    assert_eq!((bbr.phase(), bbr.full_rounds), ("Startup", 0));
+}
+
+#[test]
+fn an_ambiguous_handshake_says_nothing_of_the_path() {
+    let mut bbr = Bbr::new(Params::default());
+    let _ = bbr.establish(&Prior { handshake_retransmitted: true, ..prior_with(1, 1) });
+    assert_eq!(bbr.rt_prop, Span::MAX);
 }
 
 /// BBR §4.1.1.3: the maximum of ten rounds.
