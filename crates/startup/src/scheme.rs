@@ -1,5 +1,6 @@
 //! The trait every start-up scheme implements, and the list of all of them.
 
+pub mod bbr;
 pub mod blitzstart;
 pub mod careful_resume;
 pub mod halfback;
@@ -25,6 +26,7 @@ use crate::event::{Ack, Congestion, Sent, Timeout};
 use crate::prior::Prior;
 use crate::repair::Repair;
 
+pub use bbr::Bbr;
 pub use blitzstart::Blitzstart;
 pub use careful_resume::CarefulResume;
 pub use halfback::Halfback;
@@ -110,6 +112,8 @@ pub enum Scheme {
     RapidStart(RapidStart),
     /// Half of what the path carried last time, once it is confirmed; ready to retreat.
     CarefulResume(CarefulResume),
+    /// The delivery rate, probed for ever.
+    Bbr(Bbr),
 }
 
 macro_rules! each {
@@ -127,6 +131,7 @@ macro_rules! each {
             Scheme::Blitzstart($scheme) => $call,
             Scheme::RapidStart($scheme) => $call,
             Scheme::CarefulResume($scheme) => $call,
+            Scheme::Bbr($scheme) => $call,
         }
     };
 }
@@ -153,6 +158,7 @@ impl Scheme {
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
     #[must_use]
     pub fn watches_sending(&self) -> bool {
+        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_) | Self::Bbr(_))
         matches!(self, Self::WiseStart(_) | Self::CarefulResume(_) | Self::Pcp(_))
     }
 }

@@ -288,6 +288,12 @@ mod tests {
 
     #[test]
     fn absurd_hints_do_no_harm() {
+        let factors = Factors { lte: Ratio::new(4, 1), ..Factors::default() };
+        survive(&absurd_priors(), 2, || Blitzstart::new(Params { factors, ..Params::default() }));
+        let hint = Some(Hint { bandwidth: Rate::MAX, access: Access::Lte });
+        let plan = Blitzstart::new(Params { factors, ..Params::default() })
+            .establish(&Prior { hint, ..prior_with(1, 1) });
+        assert_eq!(plan.flight, LARGEST_WINDOW);
         survive(&absurd_priors(), 2, || Blitzstart::new(Params::default()));
     }
 }

@@ -264,6 +264,7 @@ mod tests {
             (loss(520, 79, 120),        "shrinking", 108_000, 0, "then 9/10 of each lost byte"),
             (acked(530, 430, 50),       "shrinking",  98_000, 0, "and 1/5 of each acked byte"),
             (acked(600, 500, 70),       "shrinking",  84_000, 0, "0.7 x the 120 kB that got through"),
+(acked(610, 510, 0),        "shrinking",  84_000, 0, "data sent just before it began"),
             (acked(611, 511, 1),        "hand over",  84_000, 0, "data sent in recovery arrived: it is over"),
         ];
         assert_eq!(play(&mut start, &steps), Some(HandOver::avoiding(MSS * 84)));

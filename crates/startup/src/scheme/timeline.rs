@@ -7,6 +7,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 use super::Startup;
 use crate::allowance::{HandOver, Next};
 use crate::base::testing::{acked, lost, timed_out};
+use crate::base::{self, Base};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
 use crate::path::Rtt;
 use crate::prior::Prior;
@@ -136,11 +137,28 @@ pub fn survive<S: Startup>(priors: &[Prior], minimum: u64, new: impl Fn() -> S) 
                     match next {
                         Next::Stay => {}
                         Next::HandOver(how) => {
-                            assert!(how.window >= floor.min(prior.mss), "{how:?} of {prior:?}")
+                            assert!(how.window >= floor, "{how:?} of {prior:?}");
+                            inherit(&how, prior.mss, now);
                         }
                     }
                 }
             }
         }
+    }
+}
+
+/// Both base controllers can live with what they inherit.
+fn inherit(how: &HandOver, mss: Bytes, now: Time) {
+    for kind in [base::Kind::Reno, base::Kind::Cubic] {
+        let mut base = Base::new(kind, mss);
+        base.take_over(how);
+        for _ in 0..3 {
+            base.on_congestion(&lost(now, mss));
+            base.on_ack(&acked(now + Span::from_secs(1), mss));
+            assert!(base.window() >= mss, "{how:?}");
+        }
+        base.on_timeout(&timed_out(now));
+        base.on_ack(&acked(now + Span::from_secs(2), mss));
+        assert!(base.window() >= mss, "{how:?}");
     }
 }

@@ -23,6 +23,7 @@ fn jumped(params: Params) -> CarefulResume {
     #[rustfmt::skip]
     let steps = [
         (ack(100, 0, 9, 10),    "Reconnaissance",  19_000, 0,         "slow start; one initial segment is missing"),
+        (sent(100, 19),         "Reconnaissance",  19_000, 0,         "nine more leave, which are not initial data"),
         (ack(101, 0, 1, 20),    "Unvalidated",    100_000, 990_099,   "all are there: 100 kB over 101 ms"),
     ];
     play(&mut start, &steps);
@@ -94,6 +95,13 @@ fn safe_retreat_never_goes_below_two_segments() {
     play(&mut start, &[(loss(130, 1, 0), "Safe Retreat", 2_000, 0, "PipeSize is nothing")]);
 }
 
+/// The same ack, if the smoothed RTT were so many milliseconds.
+fn on_a_path_of(millis: u64, event: Event) -> Event {
+    let Event::Ack(ack) = event else { unreachable!("an ack") };
+    let rtt = crate::path::Rtt { smoothed: Span::from_millis(millis), ..ack.rtt };
+    Event::Ack(Ack { rtt, ..ack })
+}
+
 /// The three ways out of the Unvalidated Phase.
 #[test]
 fn the_unvalidated_phase_ends_when_all_was_sent_or_one_was_acked_or_an_rtt_passed() {
@@ -102,7 +110,8 @@ fn the_unvalidated_phase_ends_when_all_was_sent_or_one_was_acked_or_an_rtt_passe
         let _ = tell(&mut start, sent(101 + n, 20 + n));
     }
     let why = "an ack of the first unvalidated packet, early: the window falls to the flight";
-    play(&mut start, &[(ack(160, 102, 1, 59), "Validating", 59_000, 0, why)]);
+    let early = on_a_path_of(100, ack(160, 102, 1, 59));
+    play(&mut start, &[(early, "Validating", 59_000, 0, why)]);
 
     let mut start = jumped(Params::default());
     for n in 1..=40 {
@@ -115,9 +124,7 @@ fn the_unvalidated_phase_ends_when_all_was_sent_or_one_was_acked_or_an_rtt_passe
         let _ = tell(&mut start, sent(101 + n, 20 + n));
     }
     let _ = tell(&mut start, ack(200, 99, 10, 50));
-    let Event::Ack(late) = ack(203, 101, 1, 49) else { unreachable!("an ack") };
-    let rtt = crate::path::Rtt { smoothed: Span::from_millis(101), ..late.rtt };
-    let late = Event::Ack(Ack { rtt, ..late });
+    let late = on_a_path_of(101, ack(203, 101, 1, 49));
     play(&mut start, &[(late, "Validating", 49_000, 0, "the same, found by an ack")]);
 }
 
@@ -129,6 +136,46 @@ fn a_jump_that_was_not_used_leaves_the_window_that_was() {
     let why = "one in flight, and PipeSize is 41: there is nothing to validate";
     play(&mut start, &[(ack(210, 110, 1, 0), "Normal", 41_000, 0, why)]);
     assert!(!start.discards_history());
+}
+
+#[test]
+fn a_flight_no_larger_than_what_is_validated_needs_no_validation() {
+    for (in_flight, phase) in [(22, "Normal"), (23, "Validating")] {
+        let mut start = jumped(Params::default());
+        let _ = tell(&mut start, sent(110, 21));
+        let _ = tell(&mut start, ack(200, 100, 1, 20));
+        let _ = tell(&mut start, sent(201, 23));
+        let why = "PipeSize is 22";
+        let last = on_a_path_of(101, ack(202, 110, 1, in_flight));
+        play(&mut start, &[(last, phase, in_flight * 1000, 0, why)]);
+    }
+}
+
+#[test]
+fn a_flight_below_the_initial_window_needs_none_either() {
+    let mut start = established(Params::default());
+    let _ = tell(&mut start, ack(100, 0, 10, 0));
+    for n in 1..=5 {
+        let _ = tell(&mut start, sent(100 + n, n));
+    }
+    let why = "PipeSize is one, and the initial window is always allowed";
+    play(&mut start, &[(ack(200, 101, 1, 4), "Normal", 10_000, 0, why)]);
+}
+
+#[test]
+fn hystarts_exit_is_respected() {
+    let mut start = established(Params::default());
+    start.growth = None;
+    let how = play(&mut start, &[(ack(100, 0, 10, 20), "hand over", 10_000, 0, "no jump into a queue")]);
+    assert_eq!(how, Some(HandOver::avoiding(MSS * 10)));
+    let mut start = validating();
+    start.growth = None;
+    #[rustfmt::skip]
+    let steps = [
+        (ack(202, 102, 21, 80),  "Validating", 100_000, 0, "the window rests, and the jump is still watched"),
+        (ack(281, 181, 80, 20),  "hand over",  100_000, 0, "then avoidance"),
+    ];
+    assert_eq!(play(&mut start, &steps), Some(HandOver::avoiding(MSS * 100)));
 }
 
 #[test]

@@ -178,6 +178,19 @@ fn acks_that_arrive_together_decide_nothing() {
 }
 
 #[test]
+fn the_path_is_as_long_as_the_fastest_of_the_six_acks() {
+    let mut start = established(Params::default());
+    send_everything(&mut start);
+    let _ = tell(&mut start, ack(250, 0, 1, 99));
+    for n in 1..6 {
+        let _ = tell(&mut start, ack(250 + 4 * n, 50 + 4 * n, 1, 99));
+    }
+    let why = "5 kB in 20 ms x 200 ms, not x 250 ms";
+    let how = play(&mut start, &[(ack(340, 100, 49, 50), "hand over", 50_000, 0, why)]);
+    assert_eq!(how, Some(HandOver::avoiding(MSS * 50)));
+}
+
+#[test]
 fn without_a_record_it_is_the_default_slow_start() {
     let mut start = WiseStart::new(Params::default());
     let prior = Prior { history: None, ..prior_with(1, 1) };

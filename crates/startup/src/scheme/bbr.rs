@@ -1,0 +1,411 @@
+//! Send at the rate that the path delivers, and look now and then whether it has become faster or shorter.
+//!
+//! Source (BBR below): N. Cardwell, Y. Cheng, S. Hassas Yeganeh, V. Jacobson, "BBR Congestion Control",
+//! draft-cardwell-iccrg-bbr-congestion-control-00, which is BBR version 1; where it is silent, what Linux's tcp_bbr.c
+//! does. It has a start-up of its own and needs no base controller: it never hands over.
+//!
+//! ```text
+//!  Startup -- no 25 % more in 3 rounds --> Drain -- in flight = BDP --> ProbeBW --+
+//!     ^                                                                 ^   |     | next phase of the gain cycle
+//!     |                                                                 |   +-----+
+//!     +--- pipe was not full ---- ProbeRTT ---- pipe was full ----------+
+//!                                    ^
+//!                                    +--- from any: no lower RTT for 10 s
+//! ```
+//!
+//! | phase | pacing gain | window gain |
+//! |---|---|---|
+//! | Startup | 2.89 | 2.89 |
+//! | Drain | 1 / 2.89 | 2.89 |
+//! | ProbeBW | 5/4, 3/4, 1, 1, 1, 1, 1, 1 | 2 |
+//! | ProbeRTT | 1 | four segments |
+//!
+//! # Deviations
+//!
+//! - BBR begins the gain cycle at a random phase, any but 3/4. Here it is a parameter.
+//! - BBR restarts the round when packet conservation or ProbeRTT begins. Here those have a mark of their own, and the
+//!   rounds of the bandwidth filter go on.
+//! - Linux marks what is sent during ProbeRTT as application-limited; a scheme cannot, so samples of that time count
+//!   only if they are faster than what is known, which comes to the same.
+//! - BBR takes a connection for idle when nothing is in flight and the application was the limit; here the first is
+//!   enough.
+//! - BBR ignores ECN, and so does this.
+//! - Linux paces one percent below the estimate, makes room for aggregated acks and looks for policers. BBR has none
+//!   of these, and neither has this.
+
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+
+use super::Startup;
+use crate::allowance::{Allowance, Next, Plan};
+use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
+use crate::path::{Round, WindowedMax, bdp};
+use crate::prior::Prior;
+
+/// What may be tuned, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Initial window in segments. 10: RFC 6928 §2.
+    pub initial_window: u64,
+    /// The phase of the gain cycle at which ProbeBW begins, 0 to 7; 1 (gain 3/4) is taken for 2. BBR §4.3.4.3 draws
+    /// it, so that flows do not probe in step: give flows that share a path different ones. 2.
+    pub cycle_start: usize,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { initial_window: 10, cycle_start: 2 }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Doubles the rate each round trip.
+    Startup,
+    /// Drains the queue that Startup left.
+    Drain,
+    /// Cycles around the estimated bandwidth.
+    ProbeBw { index: usize, since: Time },
+    /// Drains the path to see its propagation delay. `done` once the window has come down: when to end at the
+    /// earliest, and what must have been delivered by a packet sent since.
+    ProbeRtt { done: Option<(Time, Bytes)> },
+}
+
+/// BBR version 1.
+#[derive(Clone, Copy, Debug)]
+pub struct Bbr {
+    params: Params,
+    phase: Phase,
+    mss: Bytes,
+    window: Bytes,
+    pace: Rate,
+    round: Round,
+    /// BtlBw.
+    btl_bw: WindowedMax<Rate>,
+    /// RTprop; [`Span::MAX`] while unknown.
+    rt_prop: Span,
+    rt_prop_at: Time,
+    /// What BtlBw must exceed by a quarter for the pipe not to be full.
+    full_bw: Rate,
+    full_rounds: u32,
+    is_filled: bool,
+    /// The window before recovery or ProbeRTT took it away.
+    prior_window: Bytes,
+    in_recovery: bool,
+    /// Packet conservation, until a packet sent after so much was delivered is acknowledged.
+    conserves_until: Option<Bytes>,
+    /// Lost since the last ack.
+    lost: Bytes,
+    /// Samples of data sent before so much was delivered count only if they are faster.
+    limited_until: Bytes,
+    restarts_from_idle: bool,
+}
+
+impl Bbr {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            phase: Phase::Startup,
+            mss: Bytes::ZERO,
+            window: Bytes::ZERO,
+            pace: Rate::MAX,
+            round: Round::default(),
+            btl_bw: WindowedMax::new(BTL_BW_ROUNDS),
+            rt_prop: Span::MAX,
+            rt_prop_at: Time::ZERO,
+            full_bw: Rate::ZERO,
+            full_rounds: 0,
+            is_filled: false,
+            prior_window: Bytes::ZERO,
+            in_recovery: false,
+            conserves_until: None,
+            lost: Bytes::ZERO,
+            limited_until: Bytes::ZERO,
+            restarts_from_idle: false,
+        }
+    }
+
+    /// BBR §4.1.1: BtlBw, and whether a round began.
+    fn update_btl_bw(&mut self, ack: &Ack) -> bool {
+        let begins = self.round.on_ack(ack);
+        if let Some(rate) = ack.rate.rate() {
+            let rate = rate.min(FASTEST);
+            let is_limited = ack.rate.is_app_limited || ack.rate.prior_delivered < self.limited_until;
+            if !is_limited || rate >= self.btl_bw.get() {
+                self.btl_bw.update(self.round.count(), rate);
+            }
+        }
+        begins
+    }
+
+    /// BBR §4.3.4.3: the gain cycle.
+    fn check_cycle_phase(&mut self, ack: &Ack) {
+        let Phase::ProbeBw { index, since } = self.phase else { return };
+        let gain = GAIN_CYCLE[index];
+        let in_flight_before = ack.in_flight + ack.newly_acked + self.lost;
+        let is_full_length = ack.now.since(since) > self.rt_prop;
+        let is_over = match index {
+            PROBING => is_full_length && (!self.lost.is_zero() || in_flight_before >= self.inflight(gain)),
+            YIELDING => is_full_length || in_flight_before <= self.inflight(Ratio::ONE),
+            _ => is_full_length,
+        };
+        if is_over {
+            self.phase = Phase::ProbeBw { index: (index + 1) % GAIN_CYCLE.len(), since: ack.now };
+        }
+    }
+
+    /// BBR §4.3.2.2: three rounds without a quarter more.
+    fn check_full_pipe(&mut self, ack: &Ack, begins_round: bool) {
+        if self.is_filled || !begins_round || ack.rate.is_app_limited {
+            return;
+        }
+        if self.btl_bw.get() >= self.full_bw * STILL_GROWING {
+            self.full_bw = self.btl_bw.get();
+            self.full_rounds = 0;
+        } else {
+            self.full_rounds += 1;
+            self.is_filled = self.full_rounds >= FULL_ROUNDS;
+        }
+    }
+
+    /// BBR §4.3.3.
+    fn check_drain(&mut self, ack: &Ack) {
+        if matches!(self.phase, Phase::Startup) && self.is_filled {
+            self.phase = Phase::Drain;
+        }
+        if matches!(self.phase, Phase::Drain) && ack.in_flight <= self.inflight(Ratio::ONE) {
+            self.begin_probe_bw(ack.now);
+        }
+    }
+
+    fn begin_probe_bw(&mut self, now: Time) {
+        let index = match self.params.cycle_start % GAIN_CYCLE.len() {
+            YIELDING => YIELDING + 1,
+            index => index,
+        };
+        self.phase = Phase::ProbeBw { index, since: now };
+    }
+
+    /// BBR §4.1.2 and §4.3.5: RTprop, and ProbeRTT when it has grown old.
+    fn update_rt_prop(&mut self, ack: &Ack) {
+        let is_expired = ack.now.since(self.rt_prop_at) > RT_PROP_LIFETIME;
+        if let Some(rtt) = ack.rtt_sample
+            && (rtt <= self.rt_prop || is_expired)
+        {
+            self.rt_prop = rtt;
+            self.rt_prop_at = ack.now;
+        }
+        let is_probing = matches!(self.phase, Phase::ProbeRtt { .. });
+        if is_expired && !self.restarts_from_idle && !is_probing {
+            self.save_window();
+            self.phase = Phase::ProbeRtt { done: None };
+        }
+        if let Phase::ProbeRtt { done } = &mut self.phase {
+            self.limited_until = ack.delivered + ack.in_flight;
+            match *done {
+                None if ack.in_flight <= self.mss * MINIMUM_SEGMENTS => {
+                    *done = Some((ack.now + PROBE_RTT_DURATION, ack.delivered));
+                }
+                Some((at, delivered)) if ack.now >= at && ack.rate.prior_delivered >= delivered => {
+                    self.end_probe_rtt(ack.now);
+                }
+                _ => {}
+            }
+        }
+        self.restarts_from_idle = false;
+    }
+
+    fn end_probe_rtt(&mut self, now: Time) {
+        self.rt_prop_at = now;
+        self.window = self.window.max(self.prior_window);
+        if self.is_filled { self.begin_probe_bw(now) } else { self.phase = Phase::Startup }
+    }
+
+    /// BBR §4.2.3.5: what to come back to.
+    fn save_window(&mut self) {
+        let is_reduced = self.in_recovery || matches!(self.phase, Phase::ProbeRtt { .. });
+        self.prior_window = if is_reduced { self.prior_window.max(self.window) } else { self.window };
+    }
+
+    const fn gains(&self) -> (Ratio, Ratio) {
+        match self.phase {
+            Phase::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Phase::Drain => (HIGH_GAIN.inverse(), HIGH_GAIN),
+            Phase::ProbeBw { index, .. } => (GAIN_CYCLE[index], WINDOW_GAIN),
+            Phase::ProbeRtt { .. } => (Ratio::ONE, Ratio::ONE),
+        }
+    }
+
+    /// BBR §4.2.1.
+    fn set_pace(&mut self, gain: Ratio) {
+        let pace = self.btl_bw.get() * gain;
+        if self.is_filled || pace > self.pace {
+            self.pace = pace.max(CRAWL);
+        }
+    }
+
+    /// BBR §4.2.2: what may leave at once.
+    fn send_quantum(&self) -> Bytes {
+        if self.pace < Rate::from_bits_per_sec(1_200_000) {
+            self.mss
+        } else if self.pace < Rate::from_mbit_per_sec(24) {
+            self.mss * 2
+        } else {
+            (self.pace * Span::from_millis(1)).min(Bytes::new(64 * 1024))
+        }
+    }
+
+    /// BBR §4.2.3.2: `gain` times the estimated BDP, and room for what waits at the ends.
+    fn inflight(&self, gain: Ratio) -> Bytes {
+        if self.rt_prop == Span::MAX {
+            return self.mss * self.params.initial_window;
+        }
+        bdp(self.btl_bw.get(), self.rt_prop).unwrap_or(Bytes::ZERO) * gain + self.send_quantum() * 3
+    }
+
+    /// BBR §4.2.3.4 and §4.2.3.6.
+    fn set_window(&mut self, ack: &Ack, gain: Ratio) {
+        if self.in_recovery && !ack.in_recovery {
+            self.in_recovery = false;
+            self.conserves_until = None;
+            self.window = self.window.max(self.prior_window);
+        }
+        if self.conserves_until.is_some_and(|delivered| ack.rate.prior_delivered >= delivered) {
+            self.conserves_until = None;
+        }
+        if self.conserves_until.is_some() {
+            self.window = self.window.max(ack.in_flight + ack.newly_acked);
+        } else {
+            let target = self.inflight(gain);
+            if self.is_filled {
+                self.window = (self.window + ack.newly_acked).min(target);
+            } else if self.window < target || ack.delivered < self.mss * self.params.initial_window {
+                self.window += ack.newly_acked;
+            }
+            self.window = self.window.max(self.mss * MINIMUM_SEGMENTS);
+        }
+        if matches!(self.phase, Phase::ProbeRtt { .. }) {
+            self.window = self.window.min(self.mss * MINIMUM_SEGMENTS);
+        }
+    }
+}
+
+impl Startup for Bbr {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        self.mss = prior.mss;
+        self.window = prior.mss * self.params.initial_window;
+        self.rt_prop_at = prior.now;
+        if !prior.handshake_rtt.is_zero() && !prior.handshake_retransmitted {
+            self.rt_prop = prior.handshake_rtt;
+        }
+        // BBR §4.2.1: a millisecond where nothing is known.
+        let rtt = if prior.handshake_rtt.is_zero() { Span::from_millis(1) } else { prior.handshake_rtt };
+        self.pace = (self.window * HIGH_GAIN) / rtt;
+        Plan { burst: self.send_quantum(), flight: self.window, allowance: self.allowance() }
+    }
+
+    /// BBR §4.3.4.4: after idleness at the estimated rate, without another probe.
+    fn on_sent(&mut self, sent: &Sent) {
+        if sent.in_flight <= sent.bytes {
+            self.restarts_from_idle = true;
+            if matches!(self.phase, Phase::ProbeBw { .. }) {
+                self.set_pace(Ratio::ONE);
+            }
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        let begins_round = self.update_btl_bw(ack);
+        self.check_cycle_phase(ack);
+        self.check_full_pipe(ack, begins_round);
+        self.check_drain(ack);
+        self.update_rt_prop(ack);
+        let (pacing_gain, window_gain) = self.gains();
+        self.set_pace(pacing_gain);
+        self.set_window(ack, window_gain);
+        self.lost = Bytes::ZERO;
+        Next::Stay
+    }
+
+    /// BBR §4.2.3.4: the model does not care about loss; the window respects it for a round trip.
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        if signal.signal == Signal::CongestionExperienced {
+            return Next::Stay;
+        }
+        self.lost += signal.lost;
+        if self.in_recovery {
+            self.window = self.window.saturating_sub(signal.lost).max(self.mss);
+        } else if signal.opens_episode {
+            self.save_window();
+            self.in_recovery = true;
+            self.conserves_until = Some(signal.delivered);
+            self.window = signal.in_flight + self.mss;
+        }
+        Next::Stay
+    }
+
+    /// BBR §4.2.3.4: one segment, and slow start back to what was.
+    fn on_timeout(&mut self, _: &Timeout) -> Next {
+        self.save_window();
+        self.in_recovery = true;
+        self.conserves_until = None;
+        self.window = self.mss;
+        self.full_bw = Rate::ZERO;
+        Next::Stay
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        Allowance { window: self.window, pace: Some(self.pace) }
+    }
+
+    fn is_slow_start(&self) -> bool {
+        matches!(self.phase, Phase::Startup)
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.phase {
+            Phase::Startup => "Startup",
+            Phase::Drain => "Drain",
+            Phase::ProbeBw { .. } => "ProbeBW",
+            Phase::ProbeRtt { .. } => "ProbeRTT",
+        }
+    }
+}
+
+/// BBRHighGain: about 2 / ln 2, the least that doubles the rate each round (BBR §4.3.2.1).
+const HIGH_GAIN: Ratio = Ratio::new(289, 100);
+/// BBR §4.2.3.2: twice the BDP, for acks that come late or together.
+const WINDOW_GAIN: Ratio = Ratio::new(2, 1);
+/// BBR §4.3.4.3.
+const GAIN_CYCLE: [Ratio; 8] = [
+    Ratio::new(5, 4),
+    Ratio::new(3, 4),
+    Ratio::ONE,
+    Ratio::ONE,
+    Ratio::ONE,
+    Ratio::ONE,
+    Ratio::ONE,
+    Ratio::ONE,
+];
+const PROBING: usize = 0;
+const YIELDING: usize = 1;
+/// BtlBwFilterLen, in rounds (BBR §4.1.1.3).
+const BTL_BW_ROUNDS: u64 = 10;
+/// RTpropFilterLen (BBR §4.1.2.1).
+const RT_PROP_LIFETIME: Span = Span::from_secs(10);
+/// BBRProbeRTTDuration (BBR §4.3.5).
+const PROBE_RTT_DURATION: Span = Span::from_millis(200);
+/// BBRMinPipeCwnd (BBR §4.2.3.1).
+const MINIMUM_SEGMENTS: u64 = 4;
+/// BBR §4.3.2.2.
+const STILL_GROWING: Ratio = Ratio::new(5, 4);
+const FULL_ROUNDS: u32 = 3;
+/// No path is faster: a petabyte per second keeps absurd samples clear of every overflow.
+const FASTEST: Rate = Rate::from_bytes_per_sec(1 << 50);
+/// A share of next to nothing must not be nothing.
+const CRAWL: Rate = Rate::from_bytes_per_sec(1);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,310 @@
+use super::super::timeline::{Event, MSS, loss, mark, play, sent, survive, tell, timeout};
+use super::*;
+use crate::base::testing::acked;
+use crate::history::testing::{absurd_priors, prior_with};
+use crate::path::RateSample;
+
+/// An ack at `at` milliseconds of `segments`, after which `in_flight` are in flight and `delivered` have arrived, of
+/// which `prior` had when the newest left; the sample is of `rate` kilobytes per second. Milliseconds count from 7 s.
+fn ack(at: u64, segments: u64, in_flight: u64, (prior, delivered): (u64, u64), rate: u64) -> Ack {
+    Ack {
+        in_flight: MSS * in_flight,
+        delivered: MSS * delivered,
+        rate: RateSample {
+            delivered: Bytes::new(rate),
+            interval: Span::from_millis(1),
+            prior_delivered: MSS * prior,
+            is_app_limited: false,
+        },
+        ..acked(Time::from_millis(7_000 + at), MSS * segments)
+    }
+}
+
+fn established() -> Bbr {
+    let mut bbr = Bbr::new(Params::default());
+    let plan = bbr.establish(&prior_with(1, 1));
+    assert_eq!((plan.burst, plan.flight), (MSS * 2, MSS * 10));
+    assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(289_000)), "2.89 x 10 kB over 100 ms");
+    bbr
+}
+
+/// In ProbeBW on a path of 250 kB/s and 100 ms; 240 segments have been delivered.
+fn cruising() -> Bbr {
+    let mut bbr = established();
+    #[rustfmt::skip]
+    let steps = [
+        (Event::Ack(ack(100, 10, 10, (0, 10), 100)),    "Startup", 20_000, 289_000, "round 1: 100 kB/s"),
+        (Event::Ack(ack(200, 20, 20, (10, 30), 200)),   "Startup", 40_000, 578_000, "round 2: 200 kB/s"),
+        (Event::Ack(ack(300, 40, 40, (30, 70), 250)),   "Startup", 80_000, 722_500, "round 3: 250 kB/s, just a quarter more"),
+        (Event::Ack(ack(350, 10, 70, (40, 80), 250)),   "Startup", 80_000, 722_500, "2.89 x 25 kB + 6 kB are reached"),
+        (Event::Ack(ack(460, 40, 80, (70, 120), 250)),  "Startup", 80_000, 722_500, "round 4: no more"),
+        (Event::Ack(ack(620, 40, 80, (120, 160), 250)), "Startup", 80_000, 722_500, "round 5: no more"),
+        (Event::Ack(ack(780, 40, 60, (160, 200), 250)), "Drain",   75_250,  86_505, "round 6: the pipe is full; 1 / 2.89"),
+        (Event::Ack(ack(800, 31, 29, (170, 231), 250)), "Drain",   75_250,  86_505, "29 in flight: 25 kB + 3 kB is the aim"),
+        (Event::Ack(ack(810, 9, 28, (170, 240), 250)),  "ProbeBW", 56_000, 250_000, "drained: cruise; 2 x 25 kB + 6 kB"),
+    ];
+    play(&mut bbr, &steps);
+    bbr
+}
+
+#[test]
+fn it_finds_the_bandwidth_drains_its_queue_and_cruises() {
+    let _ = cruising();
+}
+
+/// BBR §4.3.4.3: six phases of one RTprop at 1, then 5/4 until that much is in flight, then 3/4.
+#[test]
+fn the_gain_cycle_probes_and_yields() {
+    let mut bbr = cruising();
+    let (mut at, mut delivered) = (810, 240);
+    for _ in 2..7 {
+        at += 101;
+        delivered += 25;
+        play(
+            &mut bbr,
+            &[(
+                Event::Ack(ack(at, 25, 25, (delivered - 25, delivered), 250)),
+                "ProbeBW",
+                56_000,
+                250_000,
+                "1",
+            )],
+        );
+    }
+    #[rustfmt::skip]
+    let steps = [
+        (Event::Ack(ack(1_416, 25, 25, (365, 390), 250)), "ProbeBW", 56_000, 312_500, "5/4"),
+        (Event::Ack(ack(1_517, 25, 5, (390, 415), 250)),  "ProbeBW", 56_000, 312_500, "5/4 until 37.25 kB are in flight"),
+        (Event::Ack(ack(1_518, 1, 37, (390, 416), 250)),  "ProbeBW", 56_000, 187_500, "38 were: 3/4"),
+        (Event::Ack(ack(1_519, 1, 32, (390, 417), 250)),  "ProbeBW", 56_000, 187_500, "33 in flight are more than 31"),
+        (Event::Ack(ack(1_520, 1, 30, (390, 418), 250)),  "ProbeBW", 56_000, 250_000, "31 are not: 1"),
+    ];
+    play(&mut bbr, &steps);
+}
+
+#[test]
+fn a_loss_ends_the_probe_of_a_shallow_path() {
+    let mut bbr = Bbr::new(Params { cycle_start: PROBING, ..Params::default() });
+    let _ = bbr.establish(&prior_with(1, 1));
+    bbr.begin_probe_bw(Time::from_millis(7_000));
+    let quiet = ack(101, 1, 0, (0, 1), 250);
+    let mut lossy = bbr;
+    let _ = bbr.on_ack(&quiet);
+    assert!(matches!(bbr.phase, Phase::ProbeBw { index: PROBING, .. }), "not enough in flight yet");
+    let _ = tell(&mut lossy, loss(7_101, 1, 1));
+    let _ = lossy.on_ack(&quiet);
+    assert!(matches!(lossy.phase, Phase::ProbeBw { index: YIELDING, .. }), "it does not fit");
+    assert!(lossy.lost.is_zero(), "and says nothing of the next probe");
+}
+
+#[test]
+fn the_cycle_begins_where_it_is_told_but_never_yields_first() {
+    for (cycle_start, expected) in [(0, 0), (1, 2), (2, 2), (7, 7), (8, 0), (9, 2)] {
+        let mut bbr = Bbr::new(Params { cycle_start, ..Params::default() });
+        bbr.begin_probe_bw(Time::ZERO);
+        assert!(matches!(bbr.phase, Phase::ProbeBw { index, .. } if index == expected), "{cycle_start}");
+    }
+}
+
+/// BBR §4.3.5: four segments for 200 ms and a round trip, every ten seconds without a lower RTT.
+#[test]
+fn it_drains_the_path_when_the_rtt_has_grown_old() {
+    let mut bbr = cruising();
+    let late = |ack: Ack| Event::Ack(Ack { rtt_sample: Some(Span::from_millis(120)), ..ack });
+    #[rustfmt::skip]
+    let steps = [
+        (late(ack(10_809, 1, 25, (240, 241), 250)), "ProbeBW",  56_000, 250_000, "RTprop was seen at 810 ms"),
+        (late(ack(10_811, 1, 25, (241, 242), 250)), "ProbeRTT",  4_000, 250_000, "10 s and 1 ms ago"),
+        (late(ack(10_850, 21, 4, (242, 263), 250)), "ProbeRTT",  4_000, 250_000, "drained: 200 ms from here"),
+        (late(ack(11_000, 4, 4, (263, 267), 40)),   "ProbeRTT",  4_000, 250_000, "a slow sample says nothing"),
+        (late(ack(11_049, 4, 4, (267, 271), 40)),   "ProbeRTT",  4_000, 250_000, "199 ms"),
+        (late(ack(11_050, 4, 4, (267, 271), 40)),   "ProbeBW",  60_000, 250_000, "200 ms and a round: back; 2 x 30 kB + 6 kB"),
+    ];
+    play(&mut bbr, &steps);
+    assert_eq!(bbr.rt_prop, Span::from_millis(120));
+}
+
+#[test]
+fn an_idle_connection_needs_no_probe() {
+    let mut bbr = cruising();
+    let _ = tell(&mut bbr, sent(30_000, 1));
+    let _ = bbr.on_ack(&ack(23_100, 1, 0, (240, 241), 250));
+    assert_eq!(bbr.phase(), "ProbeBW");
+    let _ = bbr.on_ack(&ack(33_101, 1, 30, (241, 242), 250));
+    assert_eq!(bbr.phase(), "ProbeRTT", "but ten busy seconds later it does");
+}
+
+/// 30 rounds at four segments must not make BtlBw forget what it knew.
+#[test]
+fn what_is_sent_while_probing_the_rtt_says_nothing_of_the_bandwidth() {
+    let mut bbr = cruising();
+    bbr.phase = Phase::ProbeRtt { done: None };
+    for n in 1..=30 {
+        let _ = bbr.on_ack(&ack(810 + n, 4, 5, (236 + 4 * n, 240 + 4 * n), 40));
+    }
+    assert_eq!(bbr.btl_bw.get(), Rate::from_bytes_per_sec(250_000));
+}
+
+#[test]
+fn if_the_pipe_was_not_full_it_goes_on_filling_it() {
+    let mut bbr = established();
+    let long = |ack: Ack| Ack { rtt_sample: None, ..ack };
+    let _ = bbr.on_ack(&long(ack(10_001, 1, 4, (0, 1), 100)));
+    assert_eq!(bbr.phase(), "ProbeRTT");
+    let _ = bbr.on_ack(&long(ack(10_202, 1, 4, (1, 2), 100)));
+    assert_eq!((bbr.phase(), bbr.window), ("Startup", MSS * 11), "and is back at its window");
+    let _ = bbr.on_ack(&long(ack(10_203, 1, 4, (2, 3), 100)));
+    assert_eq!(bbr.phase(), "Startup", "not again for ten seconds, though there was no sample");
+}
+
+#[test]
+fn startup_never_slows_down() {
+    let mut bbr = established();
+    let steps =
+        [(Event::Ack(ack(100, 10, 10, (0, 10), 10)), "Startup", 10_000, 289_000, "10 kB/s may be noise")];
+    play(&mut bbr, &steps);
+}
+
+/// Until the initial window has arrived, the estimate is of too little.
+#[test]
+fn the_first_window_of_acks_always_grows_the_window() {
+    let mut bbr = established();
+    #[rustfmt::skip]
+    let steps = [
+        (Event::Ack(ack(100, 9, 10, (0, 9), 1)),    "Startup", 19_000, 289_000, "2.89 x 100 B + 6 kB, but only nine came"),
+        (Event::Ack(ack(101, 1, 10, (0, 10), 1)),   "Startup", 19_000, 289_000, "now it counts"),
+    ];
+    play(&mut bbr, &steps);
+}
+
+#[test]
+fn after_a_timeout_the_pipe_is_not_taken_for_full() {
+    let mut bbr = established();
+    for n in 1..=3 {
+        let _ = bbr.on_ack(&ack(100 * n, 1, 1, (n - 1, n), 100));
+    }
+    assert_eq!(bbr.full_rounds, 2);
+    let _ = tell(&mut bbr, timeout(8_000));
+    let _ = bbr.on_ack(&ack(1_000, 1, 1, (3, 4), 100));
+    assert_eq!((bbr.phase(), bbr.full_rounds), ("Startup", 0));
+}
+
+#[test]
+fn an_ambiguous_handshake_says_nothing_of_the_path() {
+    let mut bbr = Bbr::new(Params::default());
+    let _ = bbr.establish(&Prior { handshake_retransmitted: true, ..prior_with(1, 1) });
+    assert_eq!(bbr.rt_prop, Span::MAX);
+}
+
+/// BBR §4.1.1.3: the maximum of ten rounds.
+#[test]
+fn bandwidth_that_has_gone_is_forgotten_after_ten_rounds() {
+    let mut bbr = cruising();
+    let rounds = (1..=12).map(|n| {
+        let _ = bbr.on_ack(&ack(810 + n, 1, 25, (239 + n, 240 + n), 100));
+        bbr.btl_bw.get().as_bytes_per_sec()
+    });
+    let kept = rounds.filter(|&rate| rate == 250_000).count();
+    // The last fast sample is of the sixth round.
+    assert_eq!(kept as u64, BTL_BW_ROUNDS);
+}
+
+#[test]
+fn samples_of_a_limiting_application_count_only_if_they_are_faster() {
+    for (rate, expected) in [(100, 250_000), (300, 300_000)] {
+        let mut bbr = cruising();
+        for n in 1..=20 {
+            let mut ack = ack(810 + n, 1, 25, (239 + n, 240 + n), rate);
+            ack.rate.is_app_limited = true;
+            let _ = bbr.on_ack(&ack);
+        }
+        assert_eq!(bbr.btl_bw.get(), Rate::from_bytes_per_sec(expected));
+    }
+}
+
+#[test]
+fn a_limiting_application_does_not_fill_the_pipe() {
+    let mut bbr = established();
+    for n in 1..=20 {
+        let mut ack = ack(100 * n, 1, 1, (n - 1, n), 100);
+        ack.rate.is_app_limited = true;
+        let _ = bbr.on_ack(&ack);
+    }
+    assert_eq!(bbr.phase(), "Startup");
+}
+
+/// BBR §4.2.3.4: packet conservation for a round, then slow start, then what was before.
+#[test]
+fn a_loss_conserves_packets_for_a_round_and_takes_nothing_for_good() {
+    let mut bbr = cruising();
+    let recovering = |ack: Ack| Event::Ack(Ack { in_recovery: true, ..ack });
+    let Event::Congestion(first) = loss(7_820, 10, 15) else { unreachable!("a loss") };
+    let first = Event::Congestion(Congestion { delivered: MSS * 240, ..first });
+    let Event::Congestion(more) = loss(7_830, 2, 20) else { unreachable!("a loss") };
+    let more = Event::Congestion(Congestion { opens_episode: false, ..more });
+    #[rustfmt::skip]
+    let steps = [
+        (first,                                              "ProbeBW", 16_000, 250_000, "what is in flight, and one"),
+        (recovering(ack(820, 5, 15, (200, 245), 250)),       "ProbeBW", 20_000, 250_000, "one out for one in"),
+        (more,                                               "ProbeBW", 18_000, 250_000, "less what is lost"),
+        (recovering(ack(920, 5, 12, (241, 250), 250)),       "ProbeBW", 23_000, 250_000, "a round later it grows"),
+        (Event::Ack(ack(1_000, 5, 12, (245, 255), 250)),     "ProbeBW", 56_000, 250_000, "and is back when all is well"),
+    ];
+    play(&mut bbr, &steps);
+}
+
+#[test]
+fn it_stays_in_charge_after_a_timeout() {
+    let mut bbr = cruising();
+    let recovering = |ack: Ack| Event::Ack(Ack { in_recovery: true, ..ack });
+    #[rustfmt::skip]
+    let steps = [
+        (timeout(8_500),                                     "ProbeBW",  1_000, 250_000, "one segment, the model stays"),
+        (recovering(ack(1_600, 1, 0, (240, 241), 250)),      "ProbeBW",  4_000, 250_000, "four at least"),
+        (recovering(ack(1_700, 4, 4, (241, 245), 250)),      "ProbeBW",  8_000, 250_000, "slow start"),
+        (timeout(9_500),                                     "ProbeBW",  1_000, 250_000, "again"),
+        (Event::Ack(ack(2_900, 1, 0, (245, 246), 250)),      "ProbeBW", 56_000, 250_000, "what was before both"),
+    ];
+    assert_eq!(play(&mut bbr, &steps), None);
+}
+
+#[test]
+fn marks_are_ignored() {
+    let mut bbr = cruising();
+    play(&mut bbr, &[(mark(7_820, 20), "ProbeBW", 56_000, 250_000, "version 1 knows no ECN")]);
+}
+
+/// BBR §4.2.2.
+#[test]
+fn a_quantum_is_a_millisecond_on_a_fast_path() {
+    let mut bbr = established();
+    for (kilobytes_per_sec, bytes) in
+        [(149, 1_000), (150, 2_000), (2_999, 2_000), (3_000, 3_000), (30_000, 30_000), (300_000, 65_536)]
+    {
+        bbr.pace = Rate::from_bytes_per_sec(kilobytes_per_sec * 1000);
+        assert_eq!(bbr.send_quantum(), Bytes::new(bytes), "{kilobytes_per_sec} kB/s");
+    }
+}
+
+#[test]
+fn without_a_handshake_rtt_it_begins_as_on_a_path_of_a_millisecond() {
+    let mut bbr = Bbr::new(Params::default());
+    let plan = bbr.establish(&Prior { handshake_rtt: Span::ZERO, ..prior_with(1, 1) });
+    assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(28_900_000)));
+    assert_eq!(bbr.inflight(HIGH_GAIN), MSS * 10, "the initial window while RTprop is unknown");
+}
+
+#[test]
+fn absurd_paths_do_no_harm() {
+    survive(&absurd_priors(), 4, || Bbr::new(Params::default()));
+    let mut bbr = established();
+    for rate in [0, 1, u64::MAX] {
+        let mut ack = ack(100, 1, 1, (0, 1), 1);
+        ack.rate.delivered = Bytes::new(rate);
+        ack.rate.interval = Span::from_nanos(1);
+        for _ in 0..20 {
+            let _ = bbr.on_ack(&ack);
+        }
+        assert!(bbr.window >= MSS * 4 && !bbr.pace.is_zero());
+    }
+}
