@@ -1,6 +1,6 @@
 //! Flows that arrive one by one: Poisson at an offered load, or at given times.
 
-use headstart_units::{Bytes, Span, Time};
+use headstart_units::{Span, Time};
 
 use super::{FlowSpec, Opener, Order, Workload};
 use crate::random::{Random, Seed};
