@@ -15,6 +15,7 @@
 //! | [`collect`] | what a run adds up to, in bounded memory |
 //! | [`check`] | an independent check of every packet of a run |
 //! | [`random`] | seeds by name |
+//! | [`sizes`] | how large flows are |
 //! | [`schedule`], [`ring`], [`packet`] | the plumbing |
 
 pub mod check;
@@ -27,6 +28,7 @@ pub mod random;
 pub mod record;
 pub mod ring;
 pub mod schedule;
+pub mod sizes;
 pub mod tcp;
 pub mod workload;
 

@@ -1,9 +1,11 @@
 //! Flows that arrive one by one: Poisson at an offered load, or at given times.
 
-use headstart_units::{Bytes, Span, Time};
+use headstart_units::{Span, Time};
 
 use super::{FlowSpec, Opener, Order, Workload};
 use crate::random::{Random, Seed};
+
+pub use crate::sizes::Sizes;
 
 /// A stream of independent flows of one group mix.
 #[derive(Debug)]
@@ -12,6 +14,7 @@ pub struct Arrivals {
     next_at: Time,
     until: Time,
     sizes: Sizes,
+    size_draw: Random,
     /// Groups take turns at random with these weights.
     groups: Vec<(u16, u32)>,
     group_draw: Random,
@@ -29,21 +32,6 @@ pub enum Gaps {
     Poisson(Span, Random),
     /// At these times, in order.
     Given(std::vec::IntoIter<Time>),
-}
-
-/// How large flows are.
-#[derive(Debug)]
-pub enum Sizes {
-    /// All the same.
-    Fixed(Bytes),
-}
-
-impl Sizes {
-    fn draw(&mut self) -> Bytes {
-        match self {
-            Self::Fixed(bytes) => *bytes,
-        }
-    }
 }
 
 /// What a stream of arrivals consists of.
@@ -87,6 +75,7 @@ impl Arrivals {
             next_at: Time::ZERO,
             until: spec.until,
             sizes: spec.sizes,
+            size_draw: Random::new(seed.child("size")),
             groups: spec.groups,
             group_draw: Random::new(seed.child("group")),
             classes: spec.classes.max(1),
@@ -136,7 +125,7 @@ impl Workload for Arrivals {
             class: self.class_draw.below(u64::from(self.classes)) as u16,
             peer: self.peer_draw.below(u64::from(self.peers)) as u32,
             opener: self.opener,
-            bytes: self.sizes.draw(),
+            bytes: self.sizes.pick(self.size_draw.draw()),
             size_known: true,
             keep_open: false,
             tag: 0,

@@ -1,0 +1,462 @@
+//! How large flows are: fixed, measured distributions as the Halfback paper uses them, and two textbook shapes.
+//!
+//! Sources: Halfback (HB below) §1, §2.1 with its Figure 2, §4.2.4. It draws from three measurements:
+//! F. Qian et al., "TCP revisited: a fresh look at TCP in the wild", IMC 2009 (`internet`);
+//! A. Greenberg et al., "VL2: a scalable and flexible data center network", SIGCOMM 2009 (`data-center`);
+//! T. Benson et al., "Network traffic characteristics of data centers in the wild", IMC 2010 (`enterprise`).
+//!
+//! A measured distribution is a table of anchors: a size, and the share of *flows* no larger. Between two anchors
+//! the share grows with the logarithm of the size. For such a piece from `a` to `b` with a share `p` of all flows,
+//!
+//! ```text
+//! quantile   a * (b / a)^t,  t uniform in [0, 1)
+//! mean       p * (b - a) / ln(b / a)
+//! ```
+//!
+//! so the mean is exact, and with it the arrival rate that makes an offered load.
+//!
+//! # Deviations
+//!
+//! - No data set is public; HB footnote 3 read its distributions off figures, and so had to be content with
+//!   approximations. Ours are bound by the numbers each table names; the anchors between those are smooth fits of
+//!   ours and no measurement. HB's numbers were checked against its text; those of VL2 and of Benson et al. are cited
+//!   as the literature repeats them.
+//! - HB §4.2.4 truncates at 1 MB and does not say how. Here a flow above the limit does not occur and the rest keep
+//!   their proportions (a conditional distribution); piling the tail up at the limit would have made a tenth of the
+//!   data-centre flows exactly 1 MB.
+//! - Sizes are rounded to whole bytes, at least one. [`Sizes::mean`] is that of the unrounded distribution.
+//! - A log-normal is itself tabulated, eight anchors to a standard deviation, from -6 to +6 of them.
+
+use headstart_units::{Bytes, Rate, Ratio, Span};
+
+/// The limit of HB §4.2.4.
+pub const HALFBACK_LIMIT: Bytes = Bytes::new(1_000_000);
+
+/// A distribution of flow sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sizes {
+    /// All the same.
+    Fixed(Bytes),
+    /// Piecewise log-linear.
+    Table(Table),
+    /// A power law, cut off at a limit.
+    Pareto(Pareto),
+}
+
+/// A piecewise log-linear distribution: what the anchors become.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pieces: Vec<Piece>,
+    limit: Bytes,
+}
+
+/// The flows between two anchors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Piece {
+    from: f64,
+    to: f64,
+    /// `ln(to / from)`.
+    log: f64,
+    /// Share of flows below this piece, and in it.
+    below: f64,
+    share: f64,
+}
+
+/// Bounded Pareto: `P(X > x)` falls as `x^-shape` from the minimum to the limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pareto {
+    minimum: f64,
+    shape: f64,
+    limit: f64,
+    /// Share of the unbounded distribution below the limit.
+    kept: f64,
+}
+
+/// A size in bytes, and how many flows of a million are no larger.
+type Anchor = (u64, u32);
+
+/// A Tier-1 backbone link (Qian et al.).
+///
+/// Stated: 99 % of flows below 100 kB (HB §1); 34.7 % of bytes in flows below 141 kB (HB §2.1). A tail that falls as
+/// one over the size from 10 kB on, cut at 80 MB, meets both. The body below 10 kB is a fit.
+#[rustfmt::skip]
+const INTERNET: &[Anchor] = &[
+    (100, 0), (1_000, 500_000), (10_000, 900_000), (100_000, 990_000), (1_000_000, 999_000),
+    (10_000_000, 999_900), (80_000_000, 1_000_000),
+];
+
+/// A cluster of 1500 nodes (VL2).
+///
+/// Stated: 99 % of flows below 100 MB, more than 90 % of bytes in flows of 100 MB to 1 GB (VL2 §3); less than 1 % of
+/// bytes in flows below 141 kB (HB §2.1). VL2 calls most flows small, a few kB; the anchors below 100 MB are a fit.
+#[rustfmt::skip]
+const DATA_CENTER: &[Anchor] = &[
+    (100, 0), (1_000, 400_000), (10_000, 800_000), (100_000, 900_000), (1_000_000, 955_000),
+    (10_000_000, 985_000), (100_000_000, 990_000), (1_000_000_000, 1_000_000),
+];
+
+/// A private enterprise data centre (Benson et al.).
+///
+/// Stated: 80 % of flows below 10 kB, most bytes in the largest tenth of the flows (Benson §5); less than 1 % of
+/// bytes in flows below 141 kB (HB §2.1). The other anchors are a fit.
+#[rustfmt::skip]
+const ENTERPRISE: &[Anchor] = &[
+    (100, 0), (1_000, 500_000), (10_000, 800_000), (100_000, 900_000), (1_000_000, 940_000),
+    (10_000_000, 980_000), (100_000_000, 1_000_000),
+];
+
+impl Sizes {
+    /// The names [`Sizes::named`] knows.
+    pub const NAMES: [&str; 3] = ["internet", "data-center", "enterprise"];
+
+    /// The measured distribution of that name, without flows above `limit`.
+    #[must_use]
+    pub fn named(name: &str, limit: Bytes) -> Option<Self> {
+        match name {
+            "internet" => Some(Self::internet(limit)),
+            "data-center" => Some(Self::data_center(limit)),
+            "enterprise" => Some(Self::enterprise(limit)),
+            _ => None,
+        }
+    }
+
+    /// A Tier-1 backbone link, without flows above `limit` ([`HALFBACK_LIMIT`] in HB, [`Bytes::MAX`] for all).
+    #[must_use]
+    pub fn internet(limit: Bytes) -> Self {
+        Self::from_anchors(INTERNET, limit)
+    }
+
+    /// A large data centre, without flows above `limit`.
+    #[must_use]
+    pub fn data_center(limit: Bytes) -> Self {
+        Self::from_anchors(DATA_CENTER, limit)
+    }
+
+    /// A private enterprise data centre, without flows above `limit`.
+    #[must_use]
+    pub fn enterprise(limit: Bytes) -> Self {
+        Self::from_anchors(ENTERPRISE, limit)
+    }
+
+    /// A power law from `minimum` to `limit`. A limit no larger than the minimum leaves that one size.
+    #[must_use]
+    pub fn pareto(minimum: Bytes, shape: Ratio, limit: Bytes) -> Self {
+        let least = minimum.max(Bytes::new(1));
+        if limit <= least || shape.as_f64() <= 0.0 {
+            return Self::Fixed(limit.min(least).max(Bytes::new(1)));
+        }
+        let (minimum, shape, limit) = (least.get() as f64, shape.as_f64(), limit.get() as f64);
+        Self::Pareto(Pareto { minimum, shape, limit, kept: 1.0 - libm::pow(minimum / limit, shape) })
+    }
+
+    /// A log-normal with that median and that standard deviation of the natural logarithm, without flows above `limit`.
+    #[must_use]
+    pub fn lognormal(median: Bytes, deviation: Ratio, limit: Bytes) -> Self {
+        const STEPS: i32 = 48;
+        let (median, deviation) = (median.max(Bytes::new(1)), deviation.as_f64());
+        if deviation <= 0.0 {
+            return Self::Fixed(median.min(limit).max(Bytes::new(1)));
+        }
+        let points = (-STEPS..=STEPS).map(|step| {
+            let normal = f64::from(step) / 8.0;
+            let share = match step {
+                // What lies further out, two flows in a thousand million, is not drawn.
+                _ if step == -STEPS => 0.0,
+                STEPS => 1.0,
+                _ => libm::erfc(-normal / core::f64::consts::SQRT_2) / 2.0,
+            };
+            (median.get() as f64 * libm::exp(deviation * normal), share)
+        });
+        Self::from_points(points, limit)
+    }
+
+    fn from_anchors(anchors: &[Anchor], limit: Bytes) -> Self {
+        Self::from_points(
+            anchors.iter().map(|(bytes, flows)| (*bytes as f64, f64::from(*flows) / 1e6)),
+            limit,
+        )
+    }
+
+    /// Joins points that rise in both coordinates and drops what lies above the limit.
+    fn from_points(points: impl IntoIterator<Item = (f64, f64)>, limit: Bytes) -> Self {
+        let limit = limit.max(Bytes::new(1));
+        let most = limit.get() as f64;
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut last: Option<(f64, f64)> = None;
+        for (size, share) in points {
+            if let Some((from, below)) = last.filter(|(from, _)| *from < most) {
+                let (to, log) = (size.min(most), libm::log(size / from));
+                // The part of the piece that lies under the limit.
+                let kept = if size > most { libm::log(most / from) } else { log };
+                pieces.push(Piece { from, to, log: kept, below, share: (share - below) * kept / log });
+            }
+            last = Some((size, share));
+        }
+        let kept: f64 = pieces.iter().map(|piece| piece.share).sum();
+        if pieces.is_empty() || kept <= 0.0 {
+            return Self::Fixed(limit);
+        }
+        for piece in &mut pieces {
+            piece.below /= kept;
+            piece.share /= kept;
+        }
+        Self::Table(Table { pieces, limit })
+    }
+
+    /// The mean size in bytes, exact but for the rounding of sizes to whole bytes.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.bytes_up_to(f64::INFINITY)
+    }
+
+    /// The mean gap between arrivals at which flows of these sizes offer that load.
+    #[must_use]
+    pub fn gap_at(&self, load: Rate) -> Span {
+        if load.is_zero() {
+            return Span::MAX;
+        }
+        // A conversion from a float saturates.
+        Span::from_nanos((self.mean() * 1e9 / load.as_bytes_per_sec() as f64) as u64)
+    }
+
+    /// The share of flows no larger than `size`.
+    #[must_use]
+    pub fn share_of_flows(&self, size: Bytes) -> f64 {
+        let most = size.get() as f64;
+        match self {
+            Self::Fixed(bytes) => f64::from(u8::from(*bytes <= size)),
+            Self::Table(table) => table.pieces.iter().map(|piece| piece.flows_up_to(most)).sum(),
+            Self::Pareto(law) if most <= law.minimum => 0.0,
+            Self::Pareto(law) => (1.0 - libm::pow(law.minimum / most.min(law.limit), law.shape)) / law.kept,
+        }
+    }
+
+    /// The share of bytes in flows no larger than `size` (HB Figure 2).
+    #[must_use]
+    pub fn share_of_bytes(&self, size: Bytes) -> f64 {
+        self.bytes_up_to(size.get() as f64) / self.mean()
+    }
+
+    /// What flows no larger than `most` contribute to the mean.
+    fn bytes_up_to(&self, most: f64) -> f64 {
+        match self {
+            Self::Fixed(bytes) if bytes.get() as f64 <= most => bytes.get() as f64,
+            Self::Fixed(_) => 0.0,
+            Self::Table(table) => table.pieces.iter().map(|piece| piece.bytes_up_to(most)).sum(),
+            Self::Pareto(law) => law.bytes_up_to(most),
+        }
+    }
+
+    /// The size that belongs to a number uniform over all of `u64`: the inverse of the distribution.
+    #[must_use]
+    pub fn pick(&self, draw: u64) -> Bytes {
+        // 53 random bits in [0, 1).
+        let uniform = (draw >> 11) as f64 / (1_u64 << 53) as f64;
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Table(table) => {
+                // The first piece begins at zero, so there is always one at or before.
+                let index = table.pieces.partition_point(|piece| piece.below <= uniform).saturating_sub(1);
+                let piece = &table.pieces[index];
+                let part = ((uniform - piece.below) / piece.share).min(1.0);
+                whole(piece.from * libm::exp(part * piece.log), table.limit)
+            }
+            Self::Pareto(law) => {
+                let size = law.minimum * libm::pow(1.0 - uniform * law.kept, -1.0 / law.shape);
+                whole(size, Bytes::new(law.limit as u64))
+            }
+        }
+    }
+}
+
+/// To the nearest byte, at least one, at most the limit.
+fn whole(size: f64, limit: Bytes) -> Bytes {
+    Bytes::new((size + 0.5) as u64).min(limit).max(Bytes::new(1))
+}
+
+impl Piece {
+    fn flows_up_to(&self, most: f64) -> f64 {
+        if most >= self.to {
+            self.share
+        } else if most <= self.from {
+            0.0
+        } else {
+            self.share * libm::log(most / self.from) / self.log
+        }
+    }
+
+    fn bytes_up_to(&self, most: f64) -> f64 {
+        self.share * (most.min(self.to) - self.from).max(0.0) / self.log
+    }
+}
+
+impl Pareto {
+    /// The integral of `x` times the density `shape * minimum^shape / x^(shape + 1) / kept`.
+    fn bytes_up_to(&self, most: f64) -> f64 {
+        let ratio = most.min(self.limit) / self.minimum;
+        if ratio <= 1.0 {
+            return 0.0;
+        }
+        // The integral of r^-shape from 1 to the ratio; at shape one it is the logarithm.
+        let power = 1.0 - self.shape;
+        let log = libm::log(ratio);
+        let integral = if power == 0.0 { log } else { libm::expm1(power * log) / power };
+        self.shape * self.minimum * integral / self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Random, Seed};
+
+    const PACING_THRESHOLD: Bytes = Bytes::new(141_000);
+
+    fn flows_below(sizes: &Sizes, bytes: u64) -> f64 {
+        sizes.share_of_flows(Bytes::new(bytes))
+    }
+
+    fn bytes_below(sizes: &Sizes, bytes: u64) -> f64 {
+        sizes.share_of_bytes(Bytes::new(bytes))
+    }
+
+    #[test]
+    fn the_internet_is_as_halfback_quotes_it() {
+        let all = Sizes::internet(Bytes::MAX);
+        let bytes = all.share_of_bytes(PACING_THRESHOLD);
+        assert!((bytes - 0.347).abs() < 0.0005, "HB §2.1: 34.7 % of bytes below 141 kB, not {bytes}");
+        assert!((flows_below(&all, 100_000) - 0.99).abs() < 1e-9, "HB §1: around 99 % of flows below 100 kB");
+        assert!(all.share_of_flows(PACING_THRESHOLD) > 0.95, "HB §2.1: more than 95 % of web transfers");
+    }
+
+    #[test]
+    fn data_centers_are_as_their_papers_quote_them() {
+        for name in ["data-center", "enterprise"] {
+            let all = Sizes::named(name, Bytes::MAX).expect("a known name");
+            let bytes = all.share_of_bytes(PACING_THRESHOLD);
+            assert!(bytes < 0.01, "HB §2.1: less than 1 % of bytes below 141 kB; {name}: {bytes}");
+        }
+        let vl2 = Sizes::data_center(Bytes::MAX);
+        assert!((flows_below(&vl2, 100_000_000) - 0.99).abs() < 1e-9);
+        let elephants = 1.0 - bytes_below(&vl2, 100_000_000);
+        assert!(elephants > 0.9, "VL2 §3: more than 90 % of bytes from 100 MB to 1 GB, not {elephants}");
+        let benson = Sizes::enterprise(Bytes::MAX);
+        assert!((flows_below(&benson, 10_000) - 0.8).abs() < 1e-9);
+        assert!((flows_below(&benson, 100_000) - 0.9).abs() < 1e-9);
+        assert!(bytes_below(&benson, 100_000) < 0.5, "most bytes in the largest tenth");
+    }
+
+    #[test]
+    fn anchors_rise_from_none_to_all_flows() {
+        for anchors in [INTERNET, DATA_CENTER, ENTERPRISE] {
+            assert_eq!((anchors[0].1, anchors[anchors.len() - 1].1), (0, 1_000_000));
+            assert!(anchors.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1));
+        }
+    }
+
+    #[test]
+    fn a_truncated_distribution_keeps_its_proportions() {
+        for name in Sizes::NAMES {
+            let all = Sizes::named(name, Bytes::MAX).expect("a known name");
+            // One limit on an anchor, one between two.
+            for limit in [1_000_000, 300_000] {
+                let cut = Sizes::named(name, Bytes::new(limit)).expect("a known name");
+                for size in [500, 20_000, 141_000, limit] {
+                    let expected = flows_below(&all, size) / flows_below(&all, limit);
+                    let found = flows_below(&cut, size);
+                    assert!((found - expected).abs() < 1e-12, "{name} {limit} {size}: {found} {expected}");
+                }
+                assert_eq!(cut.pick(u64::MAX), Bytes::new(limit), "nothing above the limit");
+            }
+        }
+    }
+
+    #[test]
+    fn a_single_piece_has_the_mean_of_the_formula() {
+        // 100 to 1000 bytes: 900 / ln 10.
+        let sizes = Sizes::from_points([(100.0, 0.0), (1000.0, 1.0)], Bytes::MAX);
+        assert!((sizes.mean() - 390.865_033_7).abs() < 1e-6, "{}", sizes.mean());
+        assert_eq!(sizes.pick(0), Bytes::new(100));
+        assert_eq!(sizes.pick(1 << 63), Bytes::new(316), "half way is the square root of ten");
+    }
+
+    /// Within five standard errors of the exact mean, and every size in its bounds.
+    #[test]
+    fn a_million_draws_have_the_exact_mean() {
+        const DRAWS: u32 = 1_000_000;
+        let cases = [
+            ("internet", Sizes::internet(HALFBACK_LIMIT), 100),
+            ("data-center", Sizes::data_center(HALFBACK_LIMIT), 100),
+            ("enterprise", Sizes::enterprise(HALFBACK_LIMIT), 100),
+            ("internet, all", Sizes::internet(Bytes::MAX), 100),
+            ("pareto 1.2", Sizes::pareto(Bytes::new(1_000), Ratio::new(12, 10), HALFBACK_LIMIT), 1_000),
+            ("pareto 1", Sizes::pareto(Bytes::new(1_000), Ratio::ONE, HALFBACK_LIMIT), 1_000),
+            ("lognormal", Sizes::lognormal(Bytes::new(5_000), Ratio::new(3, 2), HALFBACK_LIMIT), 1),
+        ];
+        for (name, sizes, least) in cases {
+            let mut random = Random::new(Seed(4).child(name));
+            let (mut sum, mut squares) = (0.0, 0.0);
+            for _ in 0..DRAWS {
+                let bytes = sizes.pick(random.draw());
+                assert!(bytes >= Bytes::new(least), "{name}: {bytes:?}");
+                let size = bytes.get() as f64;
+                sum += size;
+                squares += size * size;
+            }
+            let mean = sum / f64::from(DRAWS);
+            let error = ((squares / f64::from(DRAWS) - mean * mean) / f64::from(DRAWS)).sqrt();
+            let exact = sizes.mean();
+            assert!((mean - exact).abs() < 5.0 * error, "{name}: {mean} drawn, {exact} exact, {error}");
+            assert!(error / exact < 0.05, "{name}: the test can fail");
+        }
+    }
+
+    #[test]
+    fn a_lognormal_has_its_median_and_nearly_its_mean() {
+        let sizes = Sizes::lognormal(Bytes::new(10_000), Ratio::ONE, Bytes::MAX);
+        assert!((flows_below(&sizes, 10_000) - 0.5).abs() < 1e-6);
+        // exp(1/2) times the median.
+        assert!((sizes.mean() / 16_487.2 - 1.0).abs() < 0.002, "{}", sizes.mean());
+    }
+
+    #[test]
+    fn a_pareto_has_the_mean_of_the_textbook() {
+        // shape * minimum / (shape - 1), as the limit goes away.
+        let sizes = Sizes::pareto(Bytes::new(1_000), Ratio::new(3, 1), Bytes::MAX);
+        assert!((sizes.mean() - 1_500.0).abs() < 1e-6, "{}", sizes.mean());
+        assert!((flows_below(&sizes, 2_000) - 0.875).abs() < 1e-9);
+    }
+
+    /// The same numbers on every machine: the quartiles, computed by hand from the anchors.
+    #[test]
+    fn draws_are_the_same_everywhere() {
+        let draws = [0, 1 << 62, 1 << 63, 3 << 62, u64::MAX];
+        let picked = |sizes: Sizes| draws.map(|draw| sizes.pick(draw).get());
+        assert_eq!(picked(Sizes::internet(HALFBACK_LIMIT)), [100, 316, 998, 4_199, 1_000_000]);
+        assert_eq!(picked(Sizes::data_center(HALFBACK_LIMIT)), [100, 395, 1_562, 6_175, 1_000_000]);
+        assert_eq!(picked(Sizes::enterprise(HALFBACK_LIMIT)), [100, 295, 871, 4_823, 1_000_000]);
+    }
+
+    #[test]
+    fn limits_at_or_below_the_smallest_size_leave_one_size() {
+        for limit in [0, 1, 99, 100] {
+            let sizes = Sizes::internet(Bytes::new(limit));
+            assert_eq!(sizes, Sizes::Fixed(Bytes::new(limit.max(1))));
+            assert_eq!(
+                Sizes::pareto(Bytes::new(100), Ratio::ONE, Bytes::new(limit)),
+                Sizes::Fixed(Bytes::new(limit.max(1)))
+            );
+        }
+        assert_eq!(Sizes::lognormal(Bytes::ZERO, Ratio::ONE, Bytes::ZERO).pick(7), Bytes::new(1));
+    }
+
+    #[test]
+    fn the_gap_makes_the_load() {
+        let sizes = Sizes::Fixed(Bytes::new(100_000));
+        // HB §4.2.4: a quarter of 15 Mb/s; 100 kB at 468 750 bytes per second.
+        assert_eq!(sizes.gap_at(Rate::from_bytes_per_sec(468_750)), Span::from_nanos(213_333_333));
+        assert_eq!(sizes.gap_at(Rate::ZERO), Span::MAX);
+        assert_eq!(sizes.share_of_bytes(Bytes::new(99_999)), 0.0);
+        assert_eq!(sizes.share_of_bytes(Bytes::new(100_000)), 1.0);
+    }
+}
