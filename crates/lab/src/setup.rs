@@ -212,7 +212,7 @@ impl Setup {
         let short: Box<dyn Workload> = if self.pages.is_empty() {
             Box::new(Arrivals::new(
                 ArrivalSpec {
-                    gaps: GapSpec::Poisson(self.sizes.mean() / payload),
+                    gaps: GapSpec::Poisson(self.sizes.gap_at(payload)),
                     sizes: self.sizes.clone(),
                     until,
                     groups,

@@ -4,7 +4,7 @@
 
 use crate::repair::ropr::{Clock, Order};
 use crate::scheme::{
-    Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, RapidStart, Reactive, SCubic, Scheme,
+    Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, RapidStart, Reactive, SCubic, Scheme,
     SlowStart, TcpCache, WiseStart, halfback, slow_start, wise_start,
 };
 
@@ -89,7 +89,7 @@ pub const ALL: &[Entry] = &[
     entry("halfback-burst", Needs::FlowSize, "halfback, but again at line rate", || halfback(|params| params.clock = Clock::LineRate)),
     entry("pcp", Needs::Nothing, "paced probes of the path, then the probed rate", || Scheme::Pcp(Pcp::new(Default::default()))),
     entry("rapid-start", Needs::Nothing, "three times the window each RTT while no queue forms", || Scheme::RapidStart(RapidStart::new(Default::default()))),
-    // entry("bbr", Needs::Nothing, "BBR version 1", || Scheme::Bbr(Bbr::new(Default::default()))),
+    entry("bbr", Needs::Nothing, "BBR version 1", || Scheme::Bbr(Bbr::new(Default::default()))),
     entry("tcp-cache", Needs::History, "window and threshold of the last connection to the peer", || Scheme::TcpCache(TcpCache::new(Default::default()))),
     entry("s-cubic", Needs::History, "the peer's last rate x RTT, avoidance at once (Stateful-TCP)", || Scheme::SCubic(SCubic::new(Default::default()))),
     entry("wise-start", Needs::History, "the peer's last rate x RTT, then probe or drain at the sixth ack", || wise_start(true)),

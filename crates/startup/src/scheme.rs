@@ -158,8 +158,7 @@ impl Scheme {
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
     #[must_use]
     pub fn watches_sending(&self) -> bool {
-        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_) | Self::Bbr(_))
-        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_) | Self::Pcp(_))
+        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_) | Self::Bbr(_) | Self::Pcp(_))
     }
 }
 
