@@ -109,6 +109,16 @@ impl Setup {
         self.path.rtt.0.iter().copied().min().unwrap_or(Span::ZERO)
     }
 
+    /// Mean payload of a flow, or of a page.
+    #[must_use]
+    pub fn mean_bytes(&self) -> f64 {
+        if self.pages.is_empty() {
+            return self.sizes.mean();
+        }
+        let bytes: Bytes = self.pages.iter().flatten().map(|object| object.bytes).sum();
+        bytes.get() as f64 / self.pages.len() as f64
+    }
+
     /// The TCP model's settings.
     #[must_use]
     pub fn tcp(&self) -> TcpConfig {

@@ -1,0 +1,293 @@
+//! The race: all schemes on one path, and what each costs everybody else.
+//!
+//! For every scheme and seed there are two runs with the same arrivals, sizes, peers and losses: in one every flow runs the
+//! scheme, in the other only every second flow does, and the rest run slow start from ten segments. What these
+//! suffer, compared with a run in which everybody is like them, is the scheme's *harm*.
+
+use anyhow::Result;
+use headstart_sim::{Histogram, Totals};
+use headstart_startup::catalogue::{self, Entry};
+use headstart_units::Span;
+use serde::Serialize;
+
+use crate::lens::View;
+use crate::runner::{Job, JobResult, run_all};
+use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED, reference};
+use crate::statistics::{Interval, mean_interval, ratio_interval};
+
+/// What the race found out about one scheme.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The scheme.
+    pub entry: &'static Entry,
+    /// All seeds together.
+    pub totals: Totals,
+    /// The run's primary times (pages if pages are fetched, flows otherwise), all seeds together.
+    pub times: Histogram,
+    /// Mean of those times in milliseconds.
+    pub mean_ms: Interval,
+    /// Their median.
+    pub p50_ms: Interval,
+    /// Their 99th percentile.
+    pub p99_ms: Interval,
+    /// Mean without the handshake.
+    pub transfer_ms: Interval,
+    /// Mean completion time of flows in round trips of their own path.
+    pub rounds: Interval,
+    /// Packets dropped by the bottleneck, as a share of those offered to it, in percent.
+    pub loss_percent: Interval,
+    /// Payload bytes sent over bytes delivered.
+    pub overhead: Interval,
+    /// Time of flows of the reference scheme beside this one, over their time among themselves.
+    pub harm: Interval,
+    /// Rate of long flows beside this scheme, over their rate beside the reference.
+    pub long_share: Option<Interval>,
+    /// Starts that met a record, as a share of all.
+    pub history_hits: f64,
+    /// Memory of the history for each peer it remembers.
+    pub history_bytes_per_peer: usize,
+    /// Fingerprints of all runs, folded together.
+    pub fingerprint: u64,
+    /// Data packets sent in all runs.
+    pub data_packets: u64,
+    /// The flow under the lens, of the first seed.
+    pub view: View,
+}
+
+/// The whole race.
+#[derive(Clone, Debug)]
+pub struct Race {
+    /// In the order of the catalogue.
+    pub standings: Vec<Standing>,
+    /// Pages were fetched, so times are page response times.
+    pub is_pages: bool,
+    /// Which flow is under the lens.
+    pub lens_serial: u64,
+}
+
+/// Runs the race.
+///
+/// # Errors
+/// If a run's packets do not add up.
+pub fn race(setup: &Setup) -> Result<Race> {
+    let entries = entries(setup);
+    let seeds: Vec<u64> = (0..u64::from(setup.run.repeats)).map(|n| setup.run.seed.wrapping_add(n)).collect();
+    // A flow well into the run, when histories are filled; of a short run its last.
+    let expected = expected_flows(setup);
+    let lens_serial = (expected * 0.6).min(100.0) as u64;
+    let reference = reference();
+
+    let mut jobs = vec![];
+    for &seed in &seeds {
+        let cast = Cast { tested: reference, beside: Some(reference) };
+        jobs.push(Job { cast, load: setup.workload.load, seed, look_at: None });
+    }
+    for entry in &entries {
+        for (number, &seed) in seeds.iter().enumerate() {
+            let load = setup.workload.load;
+            let look_at = (number == 0).then_some(lens_serial);
+            jobs.push(Job { cast: Cast { tested: entry, beside: None }, load, seed, look_at });
+            jobs.push(Job { cast: Cast { tested: entry, beside: Some(reference) }, load, seed, look_at: None });
+        }
+    }
+    let results = run_all(setup, &jobs, "racing")?;
+    let (baseline, rest) = results.split_at(seeds.len());
+    let is_pages = !setup.pages.is_empty();
+    let standings = entries
+        .iter()
+        .zip(rest.chunks(2 * seeds.len()))
+        .map(|(entry, results)| standing(entry, results, baseline, is_pages))
+        .collect();
+    Ok(Race { standings, is_pages, lens_serial })
+}
+
+/// The schemes that were asked for, in the order of the catalogue, each once.
+#[must_use]
+pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
+    let wanted = &setup.run.schemes;
+    let is_wanted = |entry: &&Entry| wanted.is_empty() || wanted.iter().any(|name| name.0.name == entry.name);
+    catalogue::ALL.iter().filter(is_wanted).collect()
+}
+
+/// Flows or pages that will arrive, about.
+fn expected_flows(setup: &Setup) -> f64 {
+    let payload = (setup.bottleneck() * setup.workload.load).as_bytes_per_sec() as f64;
+    payload * setup.run.duration.as_secs_f64() / setup.mean_bytes().max(1.0)
+}
+
+/// Times of one group of one run: pages where there are any, flows otherwise.
+fn times(totals: &Totals, is_pages: bool) -> &Histogram {
+    if is_pages { &totals.pages } else { &totals.completion }
+}
+
+fn millis(span: Option<Span>) -> f64 {
+    span.map_or(f64::NAN, Span::as_millis_f64)
+}
+
+fn standing(entry: &'static Entry, results: &[JobResult], baseline: &[JobResult], is_pages: bool) -> Standing {
+    let alone: Vec<&JobResult> = results.iter().step_by(2).collect();
+    let mixed: Vec<&JobResult> = results.iter().skip(1).step_by(2).collect();
+    let tested = |result: &&JobResult| result.groups[usize::from(TESTED)].clone();
+    let each = |figure: &dyn Fn(&Totals) -> f64| -> Interval {
+        let sample: Vec<f64> = alone.iter().map(|result| figure(&result.groups[usize::from(TESTED)])).collect();
+        interval(&sample)
+    };
+    let mut totals = Totals::default();
+    alone.iter().map(tested).for_each(|part| totals.merge(&part));
+
+    let beside = |result: &JobResult| {
+        millis(times(&result.groups[usize::from(BESIDE)], is_pages).mean())
+    };
+    let suffered: Vec<f64> = mixed.iter().map(|result| beside(result)).collect();
+    let otherwise: Vec<f64> = baseline.iter().map(beside).collect();
+    let long = |result: &JobResult| result.groups[usize::from(LONG)].delivered.get() as f64;
+    let long_share = (baseline.iter().map(long).sum::<f64>() > 0.0).then(|| {
+        let here: Vec<f64> = alone.iter().map(|result| long(result)).collect();
+        let there: Vec<f64> = baseline.iter().map(long).collect();
+        ratio(&here, &there)
+    });
+    let losses: Vec<f64> = alone
+        .iter()
+        .map(|result| 100.0 * result.bottleneck.1 as f64 / (result.bottleneck.0 as f64).max(1.0))
+        .collect();
+    Standing {
+        entry,
+        times: times(&totals, is_pages).clone(),
+        mean_ms: each(&|totals| millis(times(totals, is_pages).mean())),
+        p50_ms: each(&|totals| millis(times(totals, is_pages).quantile(500))),
+        p99_ms: each(&|totals| millis(times(totals, is_pages).quantile(990))),
+        transfer_ms: each(&|totals| millis(totals.transfer.mean())),
+        rounds: each(&Totals::mean_rounds),
+        loss_percent: interval(&losses),
+        overhead: each(&Totals::overhead),
+        harm: ratio(&suffered, &otherwise),
+        long_share,
+        history_hits: totals.history_hits as f64 / (totals.flows as f64).max(1.0),
+        history_bytes_per_peer: alone.first().map_or(0, |result| result.history.2),
+        fingerprint: results
+            .iter()
+            .fold(0, |folded: u64, result| folded.rotate_left(7) ^ result.summary.fingerprint),
+        data_packets: results.iter().map(|result| result.summary.data_packets).sum(),
+        view: alone.first().and_then(|result| result.view.clone()).unwrap_or_default(),
+        totals,
+    }
+}
+
+/// The interval of a sample; where there is nothing to measure, nothing.
+fn interval(sample: &[f64]) -> Interval {
+    mean_interval(sample).unwrap_or(NOTHING)
+}
+
+fn ratio(sample: &[f64], baseline: &[f64]) -> Interval {
+    ratio_interval(sample, baseline).unwrap_or(NOTHING)
+}
+
+const NOTHING: Interval = Interval { value: f64::NAN, low: f64::NAN, high: f64::NAN };
+
+/// A standing as machines read it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    scheme: &'static str,
+    mean_ms: Option<f64>,
+    mean_ms_low: Option<f64>,
+    mean_ms_high: Option<f64>,
+    p50_ms: Option<f64>,
+    p99_ms: Option<f64>,
+    mean_without_handshake_ms: Option<f64>,
+    mean_round_trips: Option<f64>,
+    loss_percent: Option<f64>,
+    bytes_sent_over_useful: Option<f64>,
+    harm: Option<f64>,
+    harm_low: Option<f64>,
+    harm_high: Option<f64>,
+    long_flow_share: Option<f64>,
+    flows: u64,
+    unfinished: u64,
+    retransmissions: u64,
+    copies: u64,
+    timeouts: u64,
+    probes: u64,
+    duplicates: u64,
+    history_hit_rate: f64,
+    history_bytes_per_peer: usize,
+    fingerprint: String,
+}
+
+impl Row {
+    /// Names of the fields, in order.
+    pub const NAMES: [&'static str; 24] = [
+        "scheme", "mean_ms", "mean_ms_low", "mean_ms_high", "p50_ms", "p99_ms", "mean_without_handshake_ms",
+        "mean_round_trips", "loss_percent", "bytes_sent_over_useful", "harm", "harm_low", "harm_high",
+        "long_flow_share", "flows", "unfinished", "retransmissions", "copies", "timeouts", "probes", "duplicates",
+        "history_hit_rate", "history_bytes_per_peer", "fingerprint",
+    ];
+
+    /// The fields as text, in the order of their names; what was not measured is empty.
+    #[must_use]
+    pub fn fields(&self) -> Vec<String> {
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        vec![
+            self.scheme.to_owned(),
+            number(self.mean_ms),
+            number(self.mean_ms_low),
+            number(self.mean_ms_high),
+            number(self.p50_ms),
+            number(self.p99_ms),
+            number(self.mean_without_handshake_ms),
+            number(self.mean_round_trips),
+            number(self.loss_percent),
+            number(self.bytes_sent_over_useful),
+            number(self.harm),
+            number(self.harm_low),
+            number(self.harm_high),
+            number(self.long_flow_share),
+            self.flows.to_string(),
+            self.unfinished.to_string(),
+            self.retransmissions.to_string(),
+            self.copies.to_string(),
+            self.timeouts.to_string(),
+            self.probes.to_string(),
+            self.duplicates.to_string(),
+            number(Some(self.history_hit_rate)),
+            self.history_bytes_per_peer.to_string(),
+            self.fingerprint.clone(),
+        ]
+    }
+}
+
+/// Six significant decimals: what is beyond them is noise, and noise differs by how it is printed.
+fn round(value: f64) -> Option<f64> {
+    value.is_finite().then(|| (value * 1e6).round() / 1e6)
+}
+
+impl From<&Standing> for Row {
+    fn from(standing: &Standing) -> Self {
+        let totals = &standing.totals;
+        Self {
+            scheme: standing.entry.name,
+            mean_ms: round(standing.mean_ms.value),
+            mean_ms_low: round(standing.mean_ms.low),
+            mean_ms_high: round(standing.mean_ms.high),
+            p50_ms: round(standing.p50_ms.value),
+            p99_ms: round(standing.p99_ms.value),
+            mean_without_handshake_ms: round(standing.transfer_ms.value),
+            mean_round_trips: round(standing.rounds.value),
+            loss_percent: round(standing.loss_percent.value),
+            bytes_sent_over_useful: round(standing.overhead.value),
+            harm: round(standing.harm.value),
+            harm_low: round(standing.harm.low),
+            harm_high: round(standing.harm.high),
+            long_flow_share: standing.long_share.and_then(|share| round(share.value)),
+            flows: totals.flows,
+            unfinished: totals.unfinished,
+            retransmissions: totals.counts.retransmissions,
+            copies: totals.counts.copies,
+            timeouts: totals.counts.timeouts,
+            probes: totals.counts.probes,
+            duplicates: totals.duplicates,
+            history_hit_rate: round(standing.history_hits).unwrap_or_default(),
+            history_bytes_per_peer: standing.history_bytes_per_peer,
+            fingerprint: format!("{:016x}", standing.fingerprint),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A sweep: any option takes a list, every combination is a point, and no point is run twice.
+//!
+//! A point's results are kept in a file of their own, named by a hash of everything that decides them. A sweep that was
+//! interrupted goes on where it stopped; a sweep that was extended runs only what is new. The table of all points
+//! is written at the end, in the order of the options, so that it is the same however the sweep was cut up.
+
+use anyhow::{Context, Result, ensure};
+
+/// Options whose own values contain commas, or that are lists by themselves.
+const NOT_LISTS: [&str; 2] = ["--schemes", "--burst-loss"];
+/// More points than this are a mistake.
+const MOST_POINTS: usize = 100_000;
+
+/// Every combination of the lists among `arguments`, each with the values that were chosen.
+///
+/// # Errors
+/// If there are too many.
+pub fn expand(arguments: &[String]) -> Result<Vec<Point>> {
+    let mut points = vec![Point::default()];
+    let mut at = 0;
+    while at < arguments.len() {
+        let argument = &arguments[at];
+        at += 1;
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) if argument.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
+            _ if argument.starts_with("--") && arguments.get(at).is_some_and(|next| !next.starts_with("--")) => {
+                at += 1;
+                (argument.clone(), Some(arguments[at - 1].clone()))
+            }
+            _ => (argument.clone(), None),
+        };
+        let values: Vec<Option<String>> = match value {
+            Some(value) if value.contains(',') && !NOT_LISTS.contains(&name.as_str()) => {
+                value.split(',').map(|part| Some(part.trim().to_owned())).collect()
+            }
+            other => vec![other],
+        };
+        let is_varied = values.len() > 1;
+        ensure!(
+            points.len().saturating_mul(values.len()) <= MOST_POINTS,
+            "found more than {MOST_POINTS} combinations, expected fewer"
+        );
+        points = points
+            .into_iter()
+            .flat_map(|point| values.iter().map(move |value| point.with(&name, value.as_deref(), is_varied)))
+            .collect();
+    }
+    Ok(points)
+}
+
+/// One combination.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Point {
+    /// The arguments of this point alone.
+    pub arguments: Vec<String>,
+    /// The options that vary over the sweep, with this point's values.
+    pub varied: Vec<(String, String)>,
+}
+
+impl Point {
+    fn with(&self, name: &str, value: Option<&str>, is_varied: bool) -> Self {
+        let mut next = self.clone();
+        next.arguments.push(match value {
+            Some(value) => format!("{name}={value}"),
+            None => name.to_owned(),
+        });
+        if let (true, Some(value)) = (is_varied, value) {
+            next.varied.push((name.trim_start_matches('-').replace('-', "_"), value.to_owned()));
+        }
+        next
+    }
+
+    /// The file that keeps this point's results: a hash of the program's version and its arguments.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        for text in std::iter::once(&version).chain(&self.arguments) {
+            for byte in text.bytes().chain([0]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+            }
+        }
+        format!("point-{hash:016x}.json")
+    }
+}
+
+/// The rows of a point that was run before, or nothing if it was not or its file is damaged.
+///
+/// # Errors
+/// If the file is there and cannot be read.
+pub fn kept_rows(folder: &std::path::Path, point: &Point) -> Result<Option<Kept>> {
+    let path = folder.join(point.file_name());
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok(serde_json::from_slice::<Kept>(&bytes)
+            .ok()
+            .filter(|kept| kept.arguments == point.arguments)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// A point's results as they are kept.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, PartialEq)]
+pub struct Kept {
+    /// The arguments, to tell a hash's namesake.
+    pub arguments: Vec<String>,
+    /// One row for each scheme, in the columns of the race.
+    pub rows: Vec<Vec<String>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn every_combination_is_a_point() {
+        let points = expand(&arguments("--load 5%,25% --ecn --rtt=20ms,60ms --schemes iw2,iw10")).expect("small");
+        let lists: Vec<String> = points.iter().map(|point| point.arguments.join(" ")).collect();
+        assert_eq!(
+            lists,
+            [
+                "--load=5% --ecn --rtt=20ms --schemes=iw2,iw10",
+                "--load=5% --ecn --rtt=60ms --schemes=iw2,iw10",
+                "--load=25% --ecn --rtt=20ms --schemes=iw2,iw10",
+                "--load=25% --ecn --rtt=60ms --schemes=iw2,iw10",
+            ]
+        );
+        assert_eq!(points[1].varied, [("load".into(), "5%".into()), ("rtt".into(), "60ms".into())]);
+    }
+
+    #[test]
+    fn too_many_points_are_refused() {
+        let list = (1..=400).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        let error = expand(&[format!("--seed={list}"), format!("--load={list}")]).expect_err("160 000");
+        assert!(error.to_string().contains("combinations"), "{error}");
+    }
+
+    #[test]
+    fn points_are_told_apart_by_their_files() {
+        let points = expand(&arguments("--load 5%,25%")).expect("two");
+        assert_ne!(points[0].file_name(), points[1].file_name());
+    }
+}
