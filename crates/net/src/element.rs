@@ -4,7 +4,14 @@ use core::fmt::Debug;
 
 use headstart_units::{Bytes, Time};
 
+use crate::burst_loss::BurstLoss;
+use crate::delay::Delay;
+use crate::duplicate::Duplicate;
+use crate::jitter::Jitter;
 use crate::link::Link;
+use crate::loss::Loss;
+use crate::managed_link::ManagedLink;
+use crate::trace_link::TraceLink;
 
 /// What an element may know of a packet.
 pub trait Packet: Debug {
@@ -25,7 +32,30 @@ pub trait Element<P>: Debug {
     fn pop(&mut self, now: Time) -> Option<Output<P>>;
 
     /// When to ask `pop` again; [`Time::NEVER`] while only a `push` can change the answer.
+    /// The answer may be a time at which nothing comes out yet, but never one that is too late.
     fn next_at(&self) -> Time;
+
+    /// Packets and bytes that wait in its queue at `now`, as its limit counts them; nothing for an
+    /// element that has no queue.
+    fn queue(&mut self, now: Time) -> (u64, Bytes) {
+        let _ = now;
+        (0, Bytes::ZERO)
+    }
+}
+
+impl<P, E: Element<P> + ?Sized> Element<P> for Box<E> {
+    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+        (**self).push(now, packet)
+    }
+    fn pop(&mut self, now: Time) -> Option<Output<P>> {
+        (**self).pop(now)
+    }
+    fn next_at(&self) -> Time {
+        (**self).next_at()
+    }
+    fn queue(&mut self, now: Time) -> (u64, Bytes) {
+        (**self).queue(now)
+    }
 }
 
 /// What became of a packet offered to an element.
@@ -87,17 +117,38 @@ impl Why {
 pub enum AnyElement<P> {
     /// Constant rate, delay, drop-tail.
     Link(Link<P>),
+    /// Constant rate, delay, any queue. Boxed, as RED is large.
+    ManagedLink(Box<ManagedLink<P>>),
+    /// A trace, delay, any queue. Boxed, as RED is large.
+    TraceLink(Box<TraceLink<P>>),
+    /// Constant delay.
+    Delay(Delay<P>),
+    /// Random delay, with or without overtaking.
+    Jitter(Jitter<P>),
+    /// Random loss, each packet for itself.
+    Loss(Loss),
+    /// Random loss in bursts.
+    BurstLoss(BurstLoss),
+    /// Random copies.
+    Duplicate(Duplicate<P>),
 }
 
 macro_rules! each {
     ($self:expr, $element:ident => $call:expr) => {
         match $self {
             AnyElement::Link($element) => $call,
+            AnyElement::ManagedLink($element) => $call,
+            AnyElement::TraceLink($element) => $call,
+            AnyElement::Delay($element) => $call,
+            AnyElement::Jitter($element) => $call,
+            AnyElement::Loss($element) => $call,
+            AnyElement::BurstLoss($element) => $call,
+            AnyElement::Duplicate($element) => $call,
         }
     };
 }
 
-impl<P: Packet> Element<P> for AnyElement<P> {
+impl<P: Packet + Clone> Element<P> for AnyElement<P> {
     #[inline]
     fn push(&mut self, now: Time, packet: P) -> Fate<P> {
         each!(self, element => element.push(now, packet))
@@ -110,7 +161,29 @@ impl<P: Packet> Element<P> for AnyElement<P> {
 
     #[inline]
     fn next_at(&self) -> Time {
-        each!(self, element => element.next_at())
+        each!(self, element => Element::<P>::next_at(element))
+    }
+
+    fn queue(&mut self, now: Time) -> (u64, Bytes) {
+        each!(self, element => Element::<P>::queue(element, now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::Numbered;
+    use super::*;
+
+    /// The simulator keeps elements in a row; a rare large one must not spread the others.
+    #[test]
+    fn no_element_is_larger_than_the_link() {
+        assert!(size_of::<AnyElement<Numbered>>() <= size_of::<Link<Numbered>>() + 8);
+    }
+
+    #[test]
+    fn causes_are_listed_once_and_in_order() {
+        assert!(Why::ALL.is_sorted());
+        assert!(Why::ALL.iter().all(|why| !why.name().is_empty()));
     }
 }
 

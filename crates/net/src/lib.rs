@@ -8,12 +8,40 @@
 //! |---|---|
 //! | [`element`] | the trait, what becomes of a packet, and the enum of all elements |
 //! | [`link`] | a constant rate, a propagation delay and a drop-tail queue |
+//! | [`managed_link`] | the same before any queue |
+//! | [`trace_link`] | a rate that follows a packet-delivery trace, as in mahimahi |
+//! | [`delay`] | the same delay for every packet |
+//! | [`jitter`] | a random delay for each, in order or not |
+//! | [`loss`], [`burst_loss`] | random loss, alone or in bursts |
+//! | [`duplicate`] | some packets come out twice |
+//! | [`queue`] | drop-tail, CoDel and RED |
+//! | [`trace`] | packet-delivery traces: read, write, generate |
 //! | [`limit`] | what a buffer counts and how much it holds |
 
+pub mod burst_loss;
+mod chance;
+pub mod delay;
+pub mod duplicate;
 pub mod element;
+pub mod jitter;
 pub mod limit;
 pub mod link;
+pub mod loss;
+pub mod managed_link;
+pub mod queue;
+mod ring;
+pub mod trace;
+pub mod trace_link;
 
+pub use burst_loss::BurstLoss;
+pub use delay::Delay;
+pub use duplicate::Duplicate;
 pub use element::{AnyElement, Element, Fate, Output, Packet, Why};
+pub use jitter::Jitter;
 pub use limit::Limit;
 pub use link::Link;
+pub use loss::Loss;
+pub use managed_link::ManagedLink;
+pub use queue::Queue;
+pub use trace::Trace;
+pub use trace_link::TraceLink;

@@ -42,12 +42,6 @@ impl<P> Link<P> {
         }
     }
 
-    /// Packets and bytes that wait at `now`; the one being sent is not among them.
-    pub fn queue(&mut self, now: Time) -> (u64, Bytes) {
-        self.begin_due(now);
-        (self.waiting.len() as u64, self.waiting_bytes)
-    }
-
     #[inline]
     fn begin_due(&mut self, now: Time) {
         while let Some(&(begins, size)) = self.waiting.front() {
@@ -92,6 +86,12 @@ impl<P: Packet> Element<P> for Link<P> {
     #[inline]
     fn next_at(&self) -> Time {
         self.inside.front().map_or(Time::NEVER, |(at, _)| *at)
+    }
+
+    /// The packet being sent is not among those that wait.
+    fn queue(&mut self, now: Time) -> (u64, Bytes) {
+        self.begin_due(now);
+        (self.waiting.len() as u64, self.waiting_bytes)
     }
 }
 

@@ -1,1 +1,39 @@
-//! The simulator.
+//! A packet simulator for start-up schemes: virtual time, a full TCP model, millions of flows.
+//!
+//! A run is a [`Scenario`]: a path made of the elements of `headstart-net`, groups of flows with their
+//! schemes and settings, and a workload that opens connections. A [`Recorder`] listens. The same scenario and
+//! seed give the same events, told by a fingerprint over all of them.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`engine`] | the run itself: what happens next, and who answers it |
+//! | [`path`] | elements, routes, and the account of every packet |
+//! | [`tcp`] | the TCP model: sender, receiver, settings |
+//! | [`flow`] | both ends of a connection, and the table of live ones |
+//! | [`workload`] | what is transferred |
+//! | [`record`] | what a run tells its listeners |
+//! | [`collect`] | what a run adds up to, in bounded memory |
+//! | [`check`] | an independent check of every packet of a run |
+//! | [`random`] | seeds by name |
+//! | [`schedule`], [`ring`], [`packet`] | the plumbing |
+
+pub mod check;
+pub mod collect;
+pub mod engine;
+pub mod flow;
+pub mod packet;
+pub mod path;
+pub mod random;
+pub mod record;
+pub mod ring;
+pub mod schedule;
+pub mod tcp;
+pub mod workload;
+
+pub use check::{Checker, Claim};
+pub use collect::{Collector, Histogram, Totals};
+pub use engine::{Finished, Group, Scenario, Simulation, Summary};
+pub use path::{Account, Path, PathBuilder};
+pub use random::{Random, Seed};
+pub use record::{Deaf, FlowReport, Recorder};
+pub use tcp::TcpConfig;

@@ -15,10 +15,12 @@
 //! | [`event`] | [`Sent`], [`Ack`], [`Congestion`], [`Timeout`]: what a scheme is told |
 //! | [`allowance`] | [`Plan`], [`Allowance`], [`Next`]: what it answers |
 //! | [`prior`] | what is known before the first byte; the one door for all of it |
+//! | [`catalogue`] | every scheme by name |
 //! | [`scheme`] | the trait [`Startup`], the list of all schemes, and one file for each |
 //! | [`base`] | the controllers to hand over to: NewReno and CUBIC |
 //! | [`repair`] | which bytes to send again before anybody asked: ROPR, Proactive |
 //! | [`path`] | measurement shared by all: RTT, delivery rate, rounds, windowed extremes |
+//! | [`first_recovery`] | a first flight that was lost in part: the window follows what got through |
 //! | [`growth`] | slow start's doubling, with HyStart++ or without |
 //! | [`history`] | what earlier connections to a peer measured: record, bounded store |
 //! | [`controller`] | joins a scheme and a base; what a transport holds |
@@ -31,8 +33,10 @@ extern crate alloc;
 
 pub mod allowance;
 pub mod base;
+pub mod catalogue;
 pub mod controller;
 pub mod event;
+pub mod first_recovery;
 pub mod growth;
 pub mod history;
 pub mod path;

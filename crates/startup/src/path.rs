@@ -6,6 +6,7 @@ pub mod rate;
 pub mod round;
 pub mod rtt;
 pub mod sending;
+pub mod trend;
 pub mod windowed;
 
 pub use bdp::{LARGEST_WINDOW, bdp};
@@ -14,4 +15,5 @@ pub use rate::{RateEstimator, RateSample, SendStamp};
 pub use round::Round;
 pub use rtt::Rtt;
 pub use sending::SendRate;
+pub use trend::Trend;
 pub use windowed::WindowedMax;

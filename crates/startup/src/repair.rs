@@ -5,7 +5,13 @@
 //! it could of retransmissions and new data it asks: may I send one more, and which? A transport
 //! that cannot send a chosen segment again must refuse the scheme at configuration time.
 
+pub mod proactive;
+pub mod ropr;
+
 use headstart_units::Bytes;
+
+pub use proactive::Proactive;
+pub use ropr::Ropr;
 
 /// A transport's view of its segments, numbered from zero in the order of the stream.
 pub trait Segments {
@@ -27,32 +33,136 @@ pub enum Repair {
     /// Retransmissions only when a loss was found or a timer went off.
     #[default]
     Reactive,
+    /// Copies of the first flight, clocked by its acks (Halfback).
+    Ropr(Ropr),
+    /// Every packet twice (Proactive TCP).
+    Proactive(Proactive),
 }
 
 impl Repair {
     /// An original transmission of `segment` left.
     #[inline]
     pub fn on_sent(&mut self, segment: u64) {
-        let _ = segment;
+        if let Self::Proactive(proactive) = self {
+            proactive.on_sent(segment);
+        }
     }
 
     /// An ack arrived that acknowledged something new.
     #[inline]
     pub fn on_ack(&mut self, segments: &impl Segments) {
-        let _ = segments;
+        if let Self::Ropr(ropr) = self {
+            ropr.on_ack(segments);
+        }
+    }
+
+    /// Congestion was seen: a loss, a mark, a timeout.
+    #[inline]
+    pub fn on_congestion(&mut self) {
+        if let Self::Ropr(ropr) = self {
+            ropr.on_congestion();
+        }
     }
 
     /// May one more copy be sent, and of which segment? The answer is taken as sent.
     #[inline]
     pub fn next(&mut self, segments: &impl Segments) -> Option<u64> {
-        let _ = segments;
-        None
+        match self {
+            Self::Reactive => None,
+            Self::Ropr(ropr) => ropr.next(segments),
+            Self::Proactive(proactive) => proactive.next(segments),
+        }
     }
 
     /// Whether it can ever answer anything but `None`: lets a transport skip the asking.
     #[must_use]
     #[inline]
     pub const fn is_active(&self) -> bool {
-        !matches!(self, Self::Reactive)
+        match self {
+            Self::Reactive => false,
+            Self::Ropr(ropr) => !ropr.is_over(),
+            Self::Proactive(_) => true,
+        }
+    }
+
+    /// Whether it wants to be asked before new data, not after it: each copy right behind its original.
+    #[must_use]
+    #[inline]
+    pub const fn is_prompt(&self) -> bool {
+        matches!(self, Self::Proactive(_))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    /// A stream of segments of 1000 bytes, counted from one as the papers do.
+    pub struct Stream {
+        delivered: Vec<bool>,
+        sent: u64,
+        flight: u64,
+    }
+
+    impl Stream {
+        /// `flight` segments in the first flight, of which `sent` have been sent.
+        pub fn new(flight: u64, sent: u64) -> Self {
+            Self { delivered: vec![false; 1000], sent, flight }
+        }
+
+        /// Sends up to packet `last`.
+        pub fn send_up_to(&mut self, last: u64) {
+            self.sent = last;
+        }
+
+        /// Packet number `packet` has arrived.
+        pub fn deliver(&mut self, packet: u64) {
+            self.delivered[packet as usize - 1] = true;
+        }
+
+        /// An ack for `packet` arrives: the packets that `repair` sends again then.
+        pub fn ack(&mut self, repair: &mut Repair, packet: u64) -> Vec<u64> {
+            self.deliver(packet);
+            repair.on_ack(self);
+            self.copies(repair)
+        }
+
+        /// The packets that `repair` sends again now.
+        pub fn copies(&self, repair: &mut Repair) -> Vec<u64> {
+            core::iter::from_fn(|| repair.next(self)).map(|segment| segment + 1).collect()
+        }
+    }
+
+    impl Segments for Stream {
+        fn first_unacked(&self) -> u64 {
+            self.delivered.iter().position(|&is| !is).unwrap_or(self.delivered.len()) as u64
+        }
+        fn end(&self) -> u64 {
+            self.sent
+        }
+        fn is_delivered(&self, segment: u64) -> bool {
+            self.delivered[segment as usize]
+        }
+        fn offset(&self, segment: u64) -> Bytes {
+            Bytes::new(1000) * segment
+        }
+        fn is_first_flight_sent(&self) -> bool {
+            self.sent >= self.flight
+        }
+    }
+
+    #[test]
+    fn nothing_is_sent_again_without_a_policy() {
+        let mut stream = Stream::new(10, 10);
+        let mut repair = Repair::default();
+        assert_eq!(stream.ack(&mut repair, 1), []);
+        assert!(!repair.is_active());
+    }
+
+    #[test]
+    fn a_policy_is_small_enough_to_be_kept_for_every_flow() {
+        assert!(size_of::<Repair>() <= 96, "{} bytes", size_of::<Repair>());
     }
 }

@@ -3,13 +3,21 @@
 pub mod bbr;
 pub mod blitzstart;
 pub mod careful_resume;
+pub mod halfback;
+pub mod jump_start;
+pub mod pcp;
+pub mod proactive;
 pub mod rapid_start;
+pub mod reactive;
 pub mod s_cubic;
 pub mod slow_start;
 pub mod tcp_cache;
 #[cfg(test)]
 mod timeline;
 pub mod wise_start;
+
+#[cfg(test)]
+mod steps;
 
 use core::fmt::Debug;
 
@@ -21,7 +29,12 @@ use crate::repair::Repair;
 pub use bbr::Bbr;
 pub use blitzstart::Blitzstart;
 pub use careful_resume::CarefulResume;
+pub use halfback::Halfback;
+pub use jump_start::JumpStart;
+pub use pcp::Pcp;
+pub use proactive::Proactive;
 pub use rapid_start::RapidStart;
+pub use reactive::Reactive;
 pub use s_cubic::SCubic;
 pub use slow_start::SlowStart;
 pub use tcp_cache::TcpCache;
@@ -75,6 +88,16 @@ pub trait Startup: Debug {
 /// Every scheme, for dispatch without a vtable.
 #[derive(Clone, Copy, Debug)]
 pub enum Scheme {
+    /// A paced flight, sent again from its end.
+    Halfback(Halfback),
+    /// All at once, paced over one round trip.
+    JumpStart(JumpStart),
+    /// Probes with trains of packets; stays in charge.
+    Pcp(Pcp),
+    /// Slow start, every packet twice.
+    Proactive(Proactive),
+    /// Slow start with a probe for a lost tail.
+    Reactive(Reactive),
     /// Slow start with any initial window.
     SlowStart(SlowStart),
     /// The cached window and threshold of the peer.
@@ -96,6 +119,11 @@ pub enum Scheme {
 macro_rules! each {
     ($self:expr, $scheme:ident => $call:expr) => {
         match $self {
+            Scheme::Halfback($scheme) => $call,
+            Scheme::JumpStart($scheme) => $call,
+            Scheme::Pcp($scheme) => $call,
+            Scheme::Proactive($scheme) => $call,
+            Scheme::Reactive($scheme) => $call,
             Scheme::SlowStart($scheme) => $call,
             Scheme::TcpCache($scheme) => $call,
             Scheme::SCubic($scheme) => $call,
@@ -109,23 +137,28 @@ macro_rules! each {
 }
 
 impl Scheme {
-    /// What this scheme sends again before anybody asked.
+    /// What this scheme sends again before anybody asked. To be asked for after [`Startup::establish`]: copies
+    /// may cover the first flight only.
     #[must_use]
     pub fn repair(&self) -> Repair {
-        Repair::Reactive
+        match self {
+            Self::Halfback(scheme) => scheme.repair(),
+            Self::Proactive(scheme) => scheme.repair(),
+            _ => Repair::Reactive,
+        }
     }
 
     /// Whether the scheme is defined by a tail loss probe of its own (Reactive TCP), whatever the transport's
     /// default is.
     #[must_use]
     pub fn wants_tail_probe(&self) -> bool {
-        false
+        matches!(self, Self::Reactive(_))
     }
 
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
     #[must_use]
     pub fn watches_sending(&self) -> bool {
-        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_) | Self::Bbr(_))
+        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_) | Self::Bbr(_) | Self::Pcp(_))
     }
 }
 

@@ -10,7 +10,7 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-use crate::{Bytes, Packets, Rate, Span};
+use crate::{Bytes, Packets, Rate, Ratio, Span};
 
 /// Why a text is not the quantity that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +136,17 @@ impl FromStr for Packets {
     }
 }
 
+impl FromStr for Ratio {
+    type Err = ParseError;
+    /// A percentage, exact to a millionth.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const EXPECTED: &str = "a share in percent, such as `25 %` or `0.1%`";
+        let millionths = scaled(text, &[("%", 10_000), ("percent", 10_000)]);
+        let millionths = millionths.and_then(|share| u32::try_from(share).ok());
+        millionths.map(|share| Self::new(share, 1_000_000)).ok_or_else(|| refuse(text, EXPECTED))
+    }
+}
+
 /// Prints `amount` of `base` units in the largest of `steps` that keeps it at least one, with at
 /// most three decimals and no trailing zeros.
 fn print(f: &mut fmt::Formatter<'_>, amount: u64, steps: &[(u64, &str)]) -> fmt::Result {
@@ -151,6 +162,18 @@ fn print(f: &mut fmt::Formatter<'_>, amount: u64, steps: &[(u64, &str)]) -> fmt:
         width -= 1;
     }
     write!(f, "{whole}.{thousandths:0width$} {name}")
+}
+
+impl fmt::Display for Ratio {
+    /// As a percentage, with at most four decimals.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let millionths = self.of(1_000_000);
+        if millionths.is_multiple_of(10_000) {
+            return write!(f, "{} %", millionths / 10_000);
+        }
+        let fraction = alloc::format!("{:04}", millionths % 10_000);
+        write!(f, "{}.{} %", millionths / 10_000, fraction.trim_end_matches('0'))
+    }
 }
 
 impl fmt::Display for Bytes {
@@ -203,6 +226,15 @@ mod tests {
             assert!(error.contains("expected a time with its unit"), "{error}");
         }
         assert!("9999999999999999 GB".parse::<Bytes>().is_err(), "too large to count");
+    }
+
+    #[test]
+    fn shares_are_percentages() {
+        assert_eq!("25 %".parse(), Ok(Ratio::new(1, 4)));
+        assert_eq!("0.1%".parse(), Ok(Ratio::new(1, 1000)));
+        assert!("0.25".parse::<Ratio>().is_err(), "without its unit nobody knows what it is");
+        assert_eq!(Ratio::new(1, 4).to_string(), "25 %");
+        assert_eq!(Ratio::new(1, 8).to_string(), "12.5 %");
     }
 
     #[test]

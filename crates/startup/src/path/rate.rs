@@ -104,6 +104,13 @@ impl RateEstimator {
         }
     }
 
+    /// Data was delivered by a transmission that is no longer known: it counts, but measures nothing.
+    #[inline]
+    pub fn on_delivered_late(&mut self, now: Time, bytes: Bytes) {
+        self.delivered += bytes;
+        self.delivered_at = now;
+    }
+
     /// The sample of the ack whose packets were just told, given the path's minimum RTT.
     ///
     /// An interval below the minimum RTT cannot be real and gives no sample.

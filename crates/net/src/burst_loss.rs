@@ -1,0 +1,136 @@
+//! Lose packets in bursts: a path that is sometimes good and sometimes bad.
+//!
+//! Source: E. N. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical Journal 39, 1960 (a good
+//! state that loses nothing); E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels",
+//! Bell System Technical Journal 42, 1963 (both states lose).
+//!
+//! ```text
+//!                enter
+//!          +---------------+
+//!          |               v
+//!        Good             Bad
+//!          ^               |
+//!          +---------------+
+//!                leave
+//! ```
+//!
+//! The share of packets that meet the bad state is `enter / (enter + leave)`; a stay in it covers
+//! `1 / leave` packets in the mean.
+//!
+//! # Deviations
+//!
+//! - The sources speak of bits; here one step is one packet, as usual for packet networks. Time does not
+//!   matter: an idle path stays in its state.
+//! - The sources leave open whether the state changes before or after it is met. Here a packet meets the
+//!   state as it is, then the state may change.
+
+use headstart_units::{Ratio, Time};
+use rand_core::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::chance::Chance;
+use crate::element::{Element, Fate, Output, Packet, Why};
+
+/// The four probabilities of the model.
+#[derive(Clone, Copy, Debug)]
+pub struct Params {
+    /// From good to bad, after each packet (Gilbert's P).
+    pub enter: Ratio,
+    /// From bad to good, after each packet (Gilbert's p).
+    pub leave: Ratio,
+    /// Loss in the good state (Elliott's 1-k).
+    pub loss_when_good: Ratio,
+    /// Loss in the bad state (Gilbert's 1-h).
+    pub loss_when_bad: Ratio,
+}
+
+impl Params {
+    /// Nothing is lost in the good state and everything in the bad one.
+    #[must_use]
+    pub const fn all_or_nothing(enter: Ratio, leave: Ratio) -> Self {
+        Self { enter, leave, loss_when_good: Ratio::new(0, 1), loss_when_bad: Ratio::ONE }
+    }
+}
+
+/// Two-state random loss. It begins in the good state.
+#[derive(Debug)]
+pub struct BurstLoss {
+    enter: Chance,
+    leave: Chance,
+    loss_when_good: Chance,
+    loss_when_bad: Chance,
+    is_bad: bool,
+    source: Xoshiro256PlusPlus,
+}
+
+impl BurstLoss {
+    /// Bursts with these probabilities; more than one counts as one.
+    #[must_use]
+    pub fn new(params: Params, seed: u64) -> Self {
+        Self {
+            enter: Chance::new(params.enter),
+            leave: Chance::new(params.leave),
+            loss_when_good: Chance::new(params.loss_when_good),
+            loss_when_bad: Chance::new(params.loss_when_bad),
+            is_bad: false,
+            source: Xoshiro256PlusPlus::seed_from_u64(seed),
+        }
+    }
+}
+
+impl<P: Packet> Element<P> for BurstLoss {
+    #[inline]
+    fn push(&mut self, _now: Time, packet: P) -> Fate<P> {
+        let (loss, change) =
+            if self.is_bad { (self.loss_when_bad, self.leave) } else { (self.loss_when_good, self.enter) };
+        let is_lost = loss.happens(&mut self.source);
+        self.is_bad ^= change.happens(&mut self.source);
+        if is_lost { Fate::Dropped(packet, Why::BurstLoss) } else { Fate::Passed(packet) }
+    }
+
+    fn pop(&mut self, _now: Time) -> Option<Output<P>> {
+        None
+    }
+
+    fn next_at(&self) -> Time {
+        Time::NEVER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::testing::packet;
+
+    fn losses(params: Params, packets: u64) -> Vec<bool> {
+        let mut loss = BurstLoss::new(params, 3);
+        (0..packets).map(|n| loss.push(Time::ZERO, packet(n)) != Fate::Passed(packet(n))).collect()
+    }
+
+    /// enter 1 %, leave 25 %: 1/26 of the packets are lost, in bursts of 4 in the mean.
+    #[test]
+    fn share_and_length_of_bursts_are_those_of_the_model() {
+        let losses = losses(Params::all_or_nothing(Ratio::percent(1), Ratio::percent(25)), 260_000);
+        let lost = losses.iter().filter(|lost| **lost).count();
+        let bursts = losses.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        assert!((9_000..11_000).contains(&lost), "{lost} of 10 000 expected");
+        assert!((38..42).contains(&(lost * 10 / bursts)), "{lost} losses in {bursts} bursts");
+    }
+
+    #[test]
+    fn both_states_can_lose_some() {
+        let params = Params {
+            enter: Ratio::percent(50),
+            leave: Ratio::percent(50),
+            loss_when_good: Ratio::percent(10),
+            loss_when_bad: Ratio::percent(30),
+        };
+        let lost = losses(params, 100_000).iter().filter(|lost| **lost).count();
+        assert!((19_000..21_000).contains(&lost), "{lost} of 20 000 expected");
+    }
+
+    #[test]
+    fn without_a_way_in_nothing_is_lost() {
+        assert!(!losses(Params::all_or_nothing(Ratio::new(0, 1), Ratio::ONE), 10_000).contains(&true));
+    }
+}

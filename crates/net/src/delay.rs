@@ -1,0 +1,63 @@
+//! Delay every packet by the same time.
+
+use headstart_units::{Span, Time};
+
+use crate::element::{Element, Fate, Output, Packet};
+use crate::ring::Ring;
+
+/// A constant one-way delay: first in, first out, so a ring holds what is under way.
+#[derive(Debug)]
+pub struct Delay<P> {
+    delay: Span,
+    inside: Ring<P>,
+}
+
+impl<P> Delay<P> {
+    /// Delays by `delay`; not at all is allowed.
+    #[must_use]
+    pub const fn new(delay: Span) -> Self {
+        Self { delay, inside: Ring::new() }
+    }
+}
+
+impl<P: Packet> Element<P> for Delay<P> {
+    #[inline]
+    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+        if self.delay.is_zero() && self.inside.is_empty() {
+            return Fate::Passed(packet);
+        }
+        self.inside.push(now + self.delay, packet);
+        Fate::Taken
+    }
+
+    #[inline]
+    fn pop(&mut self, now: Time) -> Option<Output<P>> {
+        self.inside.pop(now).map(Output::Delivered)
+    }
+
+    #[inline]
+    fn next_at(&self) -> Time {
+        self.inside.next_at()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::testing::{drain, packet};
+
+    #[test]
+    fn every_packet_is_late_by_the_same_time() {
+        let mut delay = Delay::new(Span::from_millis(20));
+        for n in 0..3 {
+            assert_eq!(delay.push(Time::from_millis(n), packet(n)), Fate::Taken);
+        }
+        assert_eq!(delay.pop(Time::from_nanos(19_999_999)), None);
+        assert_eq!(drain(&mut delay), [(20_000, 0), (21_000, 1), (22_000, 2)]);
+    }
+
+    #[test]
+    fn no_delay_is_no_event() {
+        assert_eq!(Delay::new(Span::ZERO).push(Time::ZERO, packet(0)), Fate::Passed(packet(0)));
+    }
+}

@@ -1,0 +1,160 @@
+//! A link of constant rate whose queue follows a law: CoDel, RED, or none.
+//!
+//! Before a plain buffer [`Link`](crate::Link) does the same for less; the two agree packet by packet. Here the
+//! transmitter asks its queue for a packet each time it becomes free, because only then does CoDel decide. For
+//! a queue that decides on arrival the link is asked late, about an instant gone by: that saves the event.
+
+use headstart_units::{Bytes, Rate, Span, Time};
+
+use crate::element::{Element, Fate, Output, Packet};
+use crate::queue::{Dropped, Queue};
+use crate::ring::Ring;
+
+/// A constant-rate link and its propagation delay behind any queue.
+#[derive(Debug)]
+pub struct ManagedLink<P> {
+    rate: Rate,
+    delay: Span,
+    queue: Queue<P>,
+    /// When the transmitter becomes free, or became.
+    free_at: Time,
+    /// Whether it asked for a packet when it became free, in vain.
+    is_idle: bool,
+    /// What is being sent or travels, with its arrival at the far end.
+    inside: Ring<P>,
+    dropped: Dropped<P>,
+}
+
+impl<P: Packet> ManagedLink<P> {
+    /// A link of `rate` and one-way propagation `delay` behind `queue`.
+    #[must_use]
+    pub const fn new(rate: Rate, delay: Span, queue: Queue<P>) -> Self {
+        Self {
+            rate,
+            delay,
+            queue,
+            free_at: Time::ZERO,
+            is_idle: true,
+            inside: Ring::new(),
+            dropped: Ring::new(),
+        }
+    }
+
+    /// Begins every serialisation that is due at or before `now`, each at its own time.
+    fn advance(&mut self, now: Time) {
+        while !self.is_idle && self.free_at <= now {
+            match self.queue.dequeue(self.free_at, &mut self.dropped) {
+                Some(packet) => self.send(self.free_at, packet),
+                None => self.is_idle = true,
+            }
+        }
+    }
+
+    fn send(&mut self, now: Time, packet: P) {
+        self.free_at = now + packet.size() / self.rate;
+        self.is_idle = false;
+        self.inside.push(self.free_at + self.delay, packet);
+    }
+}
+
+impl<P: Packet> Element<P> for ManagedLink<P> {
+    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+        self.advance(now);
+        if !self.is_idle {
+            return self.queue.enqueue(now, packet);
+        }
+        match self.queue.pass(now, packet) {
+            Fate::Passed(packet) => {
+                self.send(now, packet);
+                Fate::Taken
+            }
+            fate => fate,
+        }
+    }
+
+    fn pop(&mut self, now: Time) -> Option<Output<P>> {
+        self.advance(now);
+        if let Some((packet, why)) = self.dropped.pop(now) {
+            return Some(Output::Dropped(packet, why));
+        }
+        self.inside.pop(now).map(Output::Delivered)
+    }
+
+    fn next_at(&self) -> Time {
+        let out = self.inside.next_at().min(self.dropped.next_at());
+        if self.queue.drops_at_head() && !self.queue.is_empty() { out.min(self.free_at) } else { out }
+    }
+
+    fn queue(&mut self, now: Time) -> (u64, Bytes) {
+        self.advance(now);
+        self.queue.waiting()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::Why;
+    use crate::element::testing::{Numbered, drain, packet};
+    use crate::limit::Limit;
+    use headstart_units::Packets;
+
+    fn twelve_mbit(queue: Queue<Numbered>) -> ManagedLink<Numbered> {
+        ManagedLink::new(Rate::from_mbit_per_sec(12), Span::from_millis(10), queue)
+    }
+
+    /// 12 Mbit/s carries one 1500-byte packet per millisecond.
+    #[test]
+    fn packets_leave_one_serialisation_time_apart() {
+        let mut link = twelve_mbit(Queue::codel(Limit::NONE));
+        for n in 0..3 {
+            assert_eq!(link.push(Time::ZERO, packet(n)), Fate::Taken);
+        }
+        assert_eq!(link.queue(Time::ZERO), (2, Bytes::new(3000)));
+        assert_eq!(drain(&mut link), [(11_000, 0), (12_000, 1), (13_000, 2)]);
+    }
+
+    #[test]
+    fn the_packet_being_sent_is_not_in_the_buffer() {
+        let mut link = twelve_mbit(Queue::drop_tail(Limit::packets(Packets::new(1))));
+        assert_eq!(link.push(Time::ZERO, packet(0)), Fate::Taken);
+        assert_eq!(link.push(Time::ZERO, packet(1)), Fate::Taken);
+        assert_eq!(link.push(Time::ZERO, packet(2)), Fate::Dropped(packet(2), Why::QueueFull));
+        assert_eq!(link.push(Time::from_millis(1), packet(3)), Fate::Taken);
+    }
+
+    /// Two packets per millisecond into a link for one, for two seconds: CoDel makes the queue shorter than an
+    /// unmanaged one, and reports each drop at the time it happens.
+    #[test]
+    fn codel_drops_are_reported_when_they_happen() {
+        let mut link = twelve_mbit(Queue::codel(Limit::NONE));
+        let (mut delivered, mut drops) = (0, vec![]);
+        let mut take = |link: &mut ManagedLink<Numbered>, until: Time| {
+            while link.next_at() <= until && link.next_at() != Time::NEVER {
+                let now = link.next_at();
+                while let Some(output) = link.pop(now) {
+                    match output {
+                        Output::Delivered(_) => delivered += 1,
+                        Output::Dropped(_, Why::CoDel) => drops.push(now),
+                        Output::Dropped(..) => panic!("no other cause"),
+                    }
+                }
+                assert!(link.next_at() > now);
+            }
+        };
+        for n in 0..4000 {
+            let now = Time::from_nanos(n * 500_000);
+            take(&mut link, now);
+            assert_eq!(link.push(now, packet(n)), Fate::Taken);
+        }
+        take(&mut link, Time::from_nanos(u64::MAX - 1));
+        // The wait passes 5 ms with the packet of 10 ms, which is asked for at 10 ms; an interval later:
+        assert!(drops[0] > Time::from_millis(105) && drops[0] < Time::from_millis(115), "{:?}", drops[0]);
+        assert_eq!(
+            drops[1].since(drops[0]),
+            Span::from_millis(100),
+            "interval / sqrt(1), on the grid of 1 ms"
+        );
+        assert_eq!(delivered + drops.len(), 4000);
+    }
+}

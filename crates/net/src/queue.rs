@@ -1,0 +1,108 @@
+//! Queues: what waits before a link, and the law by which some of it is dropped or marked.
+//!
+//! A queue is a part of a link, not an element: the link asks for the next packet when it can send one.
+//!
+//! | module | drops |
+//! |---|---|
+//! | [`drop_tail`] | what finds the buffer full |
+//! | [`codel`] | at the head, when packets have waited too long (RFC 8289) |
+//! | [`red`] | at the tail, at random, when the average queue is long (Floyd and Jacobson 1993) |
+//!
+//! CoDel and RED mark a packet instead of dropping it where the packet allows it (RFC 3168).
+
+pub mod codel;
+pub mod drop_tail;
+pub mod red;
+
+use headstart_units::{Bytes, Rate, Time};
+
+use crate::element::{Fate, Packet, Why};
+use crate::limit::Limit;
+use crate::ring::Ring;
+
+pub use codel::CoDel;
+pub use drop_tail::DropTail;
+pub use red::Red;
+
+/// What a queue dropped while it was asked for a packet, and when.
+pub(crate) type Dropped<P> = Ring<(P, Why)>;
+
+/// Every queue, for dispatch without a vtable.
+#[derive(Debug)]
+pub enum Queue<P> {
+    /// Drops what finds the buffer full.
+    DropTail(DropTail<P>),
+    /// Drops at the head by waiting time.
+    CoDel(CoDel<P>),
+    /// Drops at the tail by average length.
+    Red(Red<P>),
+}
+
+macro_rules! each {
+    ($self:expr, $queue:ident => $call:expr) => {
+        match $self {
+            Queue::DropTail($queue) => $call,
+            Queue::CoDel($queue) => $call,
+            Queue::Red($queue) => $call,
+        }
+    };
+}
+
+impl<P: Packet> Queue<P> {
+    /// A plain buffer of `limit`.
+    #[must_use]
+    pub const fn drop_tail(limit: Limit) -> Self {
+        Self::DropTail(DropTail::new(limit))
+    }
+
+    /// CoDel with the parameters of RFC 8289 in a buffer of `limit`.
+    #[must_use]
+    pub fn codel(limit: Limit) -> Self {
+        Self::CoDel(CoDel::new(codel::Params::default(), limit))
+    }
+
+    /// RED with the usual parameters before a link of `rate`, in a buffer of `limit`.
+    #[must_use]
+    pub fn red(rate: Rate, limit: Limit, seed: u64) -> Self {
+        Self::Red(Red::new(red::Params::for_rate(rate), limit, seed))
+    }
+
+    /// A packet arrives that has to wait: taken or dropped.
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> Fate<P> {
+        each!(self, queue => queue.enqueue(now, packet))
+    }
+
+    /// A packet arrives at an idle link and would not wait: passed or dropped. The limit does not apply, as the
+    /// packet being sent is not in the buffer, but the law sees it.
+    pub(crate) fn pass(&mut self, now: Time, packet: P) -> Fate<P> {
+        match self {
+            Self::DropTail(_) => Fate::Passed(packet),
+            Self::CoDel(queue) => queue.pass(packet),
+            Self::Red(queue) => queue.pass(now, packet),
+        }
+    }
+
+    /// The link is free: the next packet to send, if any. What the law drops on the way goes to `dropped`.
+    pub(crate) fn dequeue(&mut self, now: Time, dropped: &mut Dropped<P>) -> Option<P> {
+        match self {
+            Self::DropTail(queue) => queue.dequeue().map(|(_, packet)| packet),
+            Self::CoDel(queue) => queue.dequeue(now, dropped),
+            Self::Red(queue) => queue.dequeue(now),
+        }
+    }
+
+    /// Packets and bytes that wait.
+    pub(crate) fn waiting(&self) -> (u64, Bytes) {
+        each!(self, queue => queue.waiting())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting().0 == 0
+    }
+
+    /// Whether packets may be dropped when they are asked for. If not, a link need not ask on time: asking
+    /// later for an earlier instant gives the same packets.
+    pub(crate) const fn drops_at_head(&self) -> bool {
+        matches!(self, Self::CoDel(_))
+    }
+}

@@ -1,0 +1,73 @@
+//! Drop what finds the buffer full: the queue of most links, and the buffer beneath the other queues.
+
+use std::collections::VecDeque;
+
+use headstart_units::{Bytes, Time};
+
+use crate::element::{Fate, Packet, Why};
+use crate::limit::Limit;
+
+/// A first-in-first-out buffer with a limit in packets, bytes or both.
+#[derive(Debug)]
+pub struct DropTail<P> {
+    limit: Limit,
+    /// With the time each arrived, for the laws that ask how long a packet has waited.
+    waiting: VecDeque<(Time, P)>,
+    bytes: Bytes,
+}
+
+impl<P> DropTail<P> {
+    /// An empty buffer of `limit`.
+    #[must_use]
+    pub const fn new(limit: Limit) -> Self {
+        Self { limit, waiting: VecDeque::new(), bytes: Bytes::ZERO }
+    }
+
+    pub(crate) fn waiting(&self) -> (u64, Bytes) {
+        (self.waiting.len() as u64, self.bytes)
+    }
+}
+
+impl<P: Packet> DropTail<P> {
+    /// Whether one more packet of `size` has room.
+    pub(crate) fn admits(&self, size: Bytes) -> bool {
+        self.limit.admits(self.waiting.len() as u64, self.bytes, size)
+    }
+
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> Fate<P> {
+        let size = packet.size();
+        if !self.admits(size) {
+            return Fate::Dropped(packet, Why::QueueFull);
+        }
+        self.bytes += size;
+        self.waiting.push_back((now, packet));
+        Fate::Taken
+    }
+
+    /// The packet that has waited longest, and since when.
+    pub(crate) fn dequeue(&mut self) -> Option<(Time, P)> {
+        let (since, packet) = self.waiting.pop_front()?;
+        self.bytes -= packet.size();
+        Some((since, packet))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::testing::packet;
+    use headstart_units::Packets;
+
+    #[test]
+    fn the_limit_may_count_packets_or_bytes() {
+        for limit in [Limit::packets(Packets::new(2)), Limit::bytes(Bytes::new(3000))] {
+            let mut queue = DropTail::new(limit);
+            assert_eq!(queue.enqueue(Time::ZERO, packet(0)), Fate::Taken);
+            assert_eq!(queue.enqueue(Time::ZERO, packet(1)), Fate::Taken);
+            assert_eq!(queue.enqueue(Time::ZERO, packet(2)), Fate::Dropped(packet(2), Why::QueueFull));
+            assert_eq!(queue.waiting(), (2, Bytes::new(3000)));
+            assert_eq!(queue.dequeue(), Some((Time::ZERO, packet(0))), "first in, first out");
+            assert_eq!(queue.enqueue(Time::ZERO, packet(3)), Fate::Taken, "one place became free");
+        }
+    }
+}

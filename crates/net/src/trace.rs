@@ -1,0 +1,329 @@
+//! Packet-delivery traces in the format of mahimahi: when a link could have sent a packet.
+//!
+//! Source: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, and the
+//! program's behaviour (`ravinet/mahimahi`, `src/frontend/link_queue.cc` and `traces/README`).
+//!
+//! A text of lines, each a decimal number: milliseconds since the trace began, never decreasing. Each line is
+//! one opportunity to send a packet of 1500 bytes; equal lines are several in one millisecond. No header, no
+//! comment, no empty line; the last number is the length of the trace and not zero.
+//!
+//! # Deviations
+//!
+//! - mahimahi reads numbers with `strtol`, so it lets pass a sign or blanks before the digits. Here only
+//!   digits are read.
+//! - Files longer than [`MAX_BYTES`], traces of more than [`MAX_LINES`] lines or longer than [`MAX_MILLIS`]
+//!   are refused: a trace is held in memory, four bytes for a line.
+
+pub mod cellular;
+
+use core::fmt;
+use core::str::FromStr;
+
+use headstart_units::{Bytes, Rate, Span};
+
+/// What one line lets through, as the format's rates are counted.
+pub const PACKET: Bytes = Bytes::new(1500);
+/// The longest text that is read: 128 MiB.
+pub const MAX_BYTES: usize = 128 << 20;
+/// The most lines of a trace: 2^24, more than half an hour of 100 Mbit/s.
+pub const MAX_LINES: usize = 1 << 24;
+/// The largest time of a trace: 2^32 - 1 ms, more than 49 days.
+pub const MAX_MILLIS: u64 = u32::MAX as u64;
+
+/// The opportunities of a link; at least one, in order, the last not at zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    millis: Vec<u32>,
+}
+
+/// Why a text or a request is no trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TraceError {
+    /// More than [`MAX_BYTES`].
+    TooLong {
+        /// How many bytes there are.
+        bytes: usize,
+    },
+    /// More than [`MAX_LINES`].
+    TooManyLines,
+    /// No line at all.
+    NoLines,
+    /// Something else than digits.
+    NotMillis {
+        /// Counted from one.
+        line: usize,
+        /// Its beginning, made printable.
+        found: String,
+    },
+    /// More than [`MAX_MILLIS`].
+    TooLate {
+        /// Counted from one.
+        line: usize,
+        /// Its beginning.
+        found: String,
+    },
+    /// Time goes back.
+    Decreasing {
+        /// Counted from one.
+        line: usize,
+        /// What it says.
+        found: u32,
+        /// What the line before says.
+        previous: u32,
+    },
+    /// The last line says zero, so that the trace has no length.
+    NoLength {
+        /// Counted from one.
+        line: usize,
+    },
+    /// No trace can be generated that has this.
+    OutOfRange {
+        /// What was asked for.
+        found: String,
+        /// What is possible.
+        expected: &'static str,
+    },
+}
+
+impl Trace {
+    /// Reads a trace from the bytes of a file.
+    pub fn from_bytes(text: &[u8]) -> Result<Self, TraceError> {
+        if text.len() > MAX_BYTES {
+            return Err(TraceError::TooLong { bytes: text.len() });
+        }
+        if text.is_empty() {
+            return Err(TraceError::NoLines);
+        }
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
+        Self::checked(text.split(|byte| *byte == b'\n').zip(1..).map(|(text, line)| read_line(line, text)))
+    }
+
+    /// A trace of these milliseconds, which obey the rules of the format.
+    pub fn from_millis(millis: impl IntoIterator<Item = u32>) -> Result<Self, TraceError> {
+        Self::checked(millis.into_iter().map(Ok))
+    }
+
+    fn checked(numbers: impl Iterator<Item = Result<u32, TraceError>>) -> Result<Self, TraceError> {
+        let mut millis: Vec<u32> = vec![];
+        for number in numbers {
+            let number = number?;
+            let line = millis.len() + 1;
+            if line > MAX_LINES {
+                return Err(TraceError::TooManyLines);
+            }
+            if let Some(&previous) = millis.last().filter(|previous| number < **previous) {
+                return Err(TraceError::Decreasing { line, found: number, previous });
+            }
+            millis.push(number);
+        }
+        match millis.last() {
+            None => Err(TraceError::NoLines),
+            Some(0) => Err(TraceError::NoLength { line: millis.len() }),
+            Some(_) => Ok(Self { millis }),
+        }
+    }
+
+    /// A trace of `rate` with opportunities as even as milliseconds allow, none of them early; 12 Mbit/s is
+    /// the one line `1`.
+    ///
+    /// Exact for every rate whose opportunities are a whole number in a minute or less, which includes all
+    /// whole kbit/s. Else the trace lasts a minute and is slow by less than one packet in it (200 bit/s).
+    pub fn constant(rate: Rate) -> Result<Self, TraceError> {
+        // A packet per millisecond.
+        const UNIT: u64 = 1_500_000;
+        const MINUTE: u64 = 60_000;
+        let rate_in_units = rate.as_bytes_per_sec();
+        let divisor = greatest_common_divisor(rate_in_units, UNIT);
+        let (lines, period) = match (rate_in_units / divisor, UNIT / divisor) {
+            exact @ (_, ..=MINUTE) => exact,
+            _ => (rate_in_units / (UNIT / MINUTE), MINUTE),
+        };
+        if lines == 0 || lines > MAX_LINES as u64 {
+            let expected = "between one packet in a minute and what 2^24 lines hold";
+            return Err(TraceError::OutOfRange { found: rate.to_string(), expected });
+        }
+        Self::from_millis((1..=lines).map(|line| (line * period).div_ceil(lines) as u32))
+    }
+
+    /// The times of the opportunities in milliseconds.
+    #[must_use]
+    pub fn as_millis(&self) -> &[u32] {
+        &self.millis
+    }
+
+    /// Its length, after which it begins anew: the last time of all.
+    #[must_use]
+    pub fn period(&self) -> Span {
+        Span::from_millis(self.millis.last().copied().unwrap_or(0).into())
+    }
+
+    /// The rate of a link that wastes no opportunity, in bytes of full packets.
+    #[must_use]
+    pub fn mean_rate(&self) -> Rate {
+        PACKET * self.millis.len() as u64 / self.period()
+    }
+}
+
+fn read_line(line: usize, text: &[u8]) -> Result<u32, TraceError> {
+    let found = || {
+        let head = &text[..text.len().min(24)];
+        format!("{}{}", head.escape_ascii(), if head.len() < text.len() { ".." } else { "" })
+    };
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return Err(TraceError::NotMillis { line, found: found() });
+    }
+    let number = text.iter().try_fold(0_u32, |number, digit| {
+        number.checked_mul(10).and_then(|tens| tens.checked_add(u32::from(digit - b'0')))
+    });
+    number.ok_or_else(|| TraceError::TooLate { line, found: found() })
+}
+
+/// Of zero and `b`: `b`.
+const fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while a != 0 {
+        (a, b) = (b % a, a);
+    }
+    b
+}
+
+impl FromStr for Trace {
+    type Err = TraceError;
+    fn from_str(text: &str) -> Result<Self, TraceError> {
+        Self::from_bytes(text.as_bytes())
+    }
+}
+
+impl fmt::Display for Trace {
+    /// Writes the text that [`Trace::from_bytes`] reads.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.millis.iter().try_for_each(|millis| writeln!(f, "{millis}"))
+    }
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong { bytes } => write!(f, "found {bytes} bytes, expected at most {MAX_BYTES}"),
+            Self::TooManyLines => write!(f, "found more than {MAX_LINES} lines, expected at most these"),
+            Self::NoLines => write!(f, "found no line, expected at least one time in milliseconds"),
+            Self::NotMillis { line, found } if found.is_empty() => {
+                write!(f, "line {line}: found an empty line, expected a time in milliseconds")
+            }
+            Self::NotMillis { line, found } => {
+                write!(f, "line {line}: found `{found}`, expected a time in milliseconds, digits only")
+            }
+            Self::TooLate { line, found } => {
+                write!(f, "line {line}: found {found}, expected at most {MAX_MILLIS} milliseconds")
+            }
+            Self::Decreasing { line, found, previous } => {
+                write!(f, "line {line}: found {found} after {previous}, expected times that never decrease")
+            }
+            Self::NoLength { line } => {
+                write!(f, "line {line}: found 0 as the last time, expected a trace that lasts some time")
+            }
+            Self::OutOfRange { found, expected } => write!(f, "found {found}, expected {expected}"),
+        }
+    }
+}
+
+impl core::error::Error for TraceError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_format_allows_is_read() {
+        for (text, millis) in [
+            ("1\n", &[1][..]),
+            ("1", &[1]),
+            ("0\n0\n5\n5\n", &[0, 0, 5, 5]),
+            ("007\n4294967295\n", &[7, 4_294_967_295]),
+        ] {
+            assert_eq!(text.parse::<Trace>().expect(text).as_millis(), millis);
+        }
+    }
+
+    #[test]
+    fn what_it_does_not_allow_is_refused_with_line_and_reason() {
+        for (text, message) in [
+            (&b""[..], "found no line, expected at least one time in milliseconds"),
+            (b"\n", "line 1: found an empty line, expected a time in milliseconds"),
+            (b"1\n\n2\n", "line 2: found an empty line, expected a time in milliseconds"),
+            (b"1\n\n", "line 2: found an empty line, expected a time in milliseconds"),
+            (b"0\n0\n", "line 2: found 0 as the last time, expected a trace that lasts some time"),
+            (b"1\n5\n4\n", "line 3: found 4 after 5, expected times that never decrease"),
+            (b"-1\n", "line 1: found `-1`, expected a time in milliseconds, digits only"),
+            (b"+1\n", "line 1: found `+1`, expected a time in milliseconds, digits only"),
+            (b" 1\n", "line 1: found ` 1`, expected a time in milliseconds, digits only"),
+            (b"1\r\n", "line 1: found `1\\r`, expected a time in milliseconds, digits only"),
+            (b"1.5\n", "line 1: found `1.5`, expected a time in milliseconds, digits only"),
+            (b"# x\n", "line 1: found `# x`, expected a time in milliseconds, digits only"),
+            (b"1\n\xff\0", "line 2: found `\\xff\\x00`, expected a time in milliseconds, digits only"),
+            (b"4294967296\n", "line 1: found 4294967296, expected at most 4294967295 milliseconds"),
+            (
+                b"99999999999999999999999999\n",
+                "line 1: found 999999999999999999999999.., expected at most 4294967295 milliseconds",
+            ),
+        ] {
+            assert_eq!(Trace::from_bytes(text).expect_err("no trace").to_string(), message);
+        }
+    }
+
+    #[test]
+    fn texts_too_long_to_hold_are_refused() {
+        let error = Trace::from_bytes(&vec![b'1'; MAX_BYTES + 1]).expect_err("too long").to_string();
+        assert_eq!(error, "found 134217729 bytes, expected at most 134217728");
+        let error = Trace::from_bytes(&b"1\n".repeat(MAX_LINES + 1)).expect_err("too many").to_string();
+        assert_eq!(error, "found more than 16777216 lines, expected at most these");
+        assert!(Trace::from_bytes(&b"1\n".repeat(MAX_LINES)).is_ok());
+    }
+
+    #[test]
+    fn printing_gives_the_text_that_was_read() {
+        let text = "0\n0\n48\n57\n57\n120002\n";
+        assert_eq!(text.parse::<Trace>().expect("a trace").to_string(), text);
+    }
+
+    #[test]
+    fn a_constant_rate_is_a_short_trace_where_it_can_be() {
+        for (mbit, millis) in [(12, &[1][..]), (24, &[1, 1]), (6, &[2]), (18, &[1, 2, 2]), (9, &[2, 3, 4])] {
+            let trace = Trace::constant(Rate::from_mbit_per_sec(mbit)).expect("in range");
+            assert_eq!(trace.as_millis(), millis);
+            assert_eq!(trace.mean_rate(), Rate::from_mbit_per_sec(mbit));
+        }
+    }
+
+    #[test]
+    fn a_constant_rate_is_exact_or_slow_by_less_than_a_packet_in_a_minute() {
+        for bytes_per_sec in [25, 26, 125, 1_875_000, 1_875_001, 1_874_999, 125_000_000, 123_456_789] {
+            let rate = Rate::from_bytes_per_sec(bytes_per_sec);
+            let trace = Trace::constant(rate).expect("in range");
+            let mean = trace.mean_rate();
+            assert!(mean <= rate && bytes_per_sec - mean.as_bytes_per_sec() <= 25, "{mean} of {rate}");
+            let early = trace.as_millis().iter().zip(1..).find(|(at, line)| {
+                PACKET * *line > rate * Span::from_millis(u64::from(**at)) + Bytes::new(1)
+            });
+            assert_eq!(early, None, "{rate}");
+        }
+        for kbit in 1..2000 {
+            let rate = Rate::from_bits_per_sec(kbit * 1000);
+            assert_eq!(Trace::constant(rate).expect("in range").mean_rate(), rate);
+        }
+    }
+
+    #[test]
+    fn a_rate_no_trace_can_have_is_refused() {
+        for rate in [Rate::ZERO, Rate::from_bytes_per_sec(24), Rate::MAX] {
+            let error = Trace::constant(rate).expect_err("out of range").to_string();
+            assert!(error.contains("expected between one packet in a minute"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_mean_rate_counts_full_packets_over_the_length() {
+        let trace: Trace = "0\n10\n20\n".parse().expect("a trace");
+        assert_eq!(trace.mean_rate(), Rate::from_bytes_per_sec(225_000));
+        assert_eq!(trace.period(), Span::from_millis(20));
+    }
+}

@@ -1,0 +1,187 @@
+//! An independent check of a run: what the elements did is worked out again from what was told.
+//!
+//! The checker listens like any recorder and knows nothing of the elements' insides. For every element it was told about it
+//! checks that packets are neither made nor lost silently (offered = delivered + dropped + still inside); for
+//! a constant-rate first-in-first-out link moreover that packets come out in order and unchanged, no sooner than
+//! serialisation and propagation allow, never faster than the rate, and that the buffer was never above
+//! its limit and never refused a packet that would have fitted.
+
+use std::collections::VecDeque;
+
+use headstart_net::Limit;
+use headstart_units::{Bytes, Rate, Span, Time};
+
+use crate::packet::Packet;
+use crate::path::Path;
+use crate::record::{ElementEvent, FlowReport, MessageReport, Recorder, SenderTrace};
+use crate::workload::PageReport;
+
+/// What the checker is told of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// A constant-rate link with a drop-tail queue.
+    Link {
+        /// Its rate.
+        rate: Rate,
+        /// Its propagation delay.
+        delay: Span,
+        /// Its buffer.
+        limit: Limit,
+    },
+    /// Anything else: only counted.
+    Counted,
+}
+
+/// Checks a run while it listens, and passes everything on.
+#[derive(Debug)]
+pub struct Checker<R> {
+    inner: R,
+    elements: Vec<Watched>,
+    faults: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    claim: Claim,
+    offered: u64,
+    delivered: u64,
+    dropped: u64,
+    /// Packets inside, with when their serialisation began and when they must come out.
+    inside: VecDeque<(Time, Time, Packet)>,
+    free_at: Time,
+}
+
+/// Enough to see what is wrong.
+const MOST_FAULTS: usize = 20;
+
+impl<R> Checker<R> {
+    /// A checker for a path whose elements are as claimed, in their order.
+    pub fn new(claims: &[Claim], inner: R) -> Self {
+        let watch = |claim: &Claim| Watched {
+            claim: *claim,
+            offered: 0,
+            delivered: 0,
+            dropped: 0,
+            inside: VecDeque::new(),
+            free_at: Time::ZERO,
+        };
+        Self { inner, elements: claims.iter().map(watch).collect(), faults: vec![] }
+    }
+
+    /// What was found wrong, the path's own account included; and the recorder that listened behind.
+    pub fn finish(mut self, path: &Path) -> (Vec<String>, R) {
+        for (watched, (name, account)) in self.elements.iter().zip(path.accounts()) {
+            let told = (watched.offered, watched.delivered, watched.dropped);
+            let counted = (account.offered, account.delivered, account.dropped_in_all());
+            if told != counted {
+                self.faults.push(format!(
+                    "{name}: told of {told:?} offered, delivered, dropped; counted {counted:?}"
+                ));
+            }
+            let inside = watched.offered as i64 - watched.delivered as i64 - watched.dropped as i64;
+            if matches!(watched.claim, Claim::Link { .. }) && inside != watched.inside.len() as i64 {
+                self.faults.push(format!("{name}: {inside} packets should be inside"));
+            }
+        }
+        (self.faults, self.inner)
+    }
+
+    fn fault(&mut self, now: Time, element: usize, what: impl FnOnce() -> String) {
+        if self.faults.len() < MOST_FAULTS {
+            self.faults.push(format!("{} ns, element {element}: {}", now.as_nanos(), what()));
+        }
+    }
+
+    fn watch_link(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
+        let watched = &mut self.elements[element];
+        let Claim::Link { rate, delay, limit } = watched.claim else { return };
+        let size = Bytes::new(u64::from(packet.size));
+        match event {
+            ElementEvent::Taken => {
+                let begins = watched.free_at.max(now);
+                watched.free_at = begins + size / rate;
+                watched.inside.push_back((begins, watched.free_at + delay, *packet));
+                let (packets, bytes) = watched.waiting(now);
+                if packets > limit.packets || bytes > limit.bytes {
+                    self.fault(now, element, || format!("{packets} packets, {} bytes wait", bytes.get()));
+                }
+            }
+            ElementEvent::Refused(_) => {
+                let (packets, bytes) = watched.waiting(now);
+                if watched.free_at <= now || limit.admits(packets, bytes, size) {
+                    self.fault(now, element, || "refused a packet that fitted".into());
+                }
+            }
+            ElementEvent::Delivered => match watched.inside.pop_front() {
+                None => self.fault(now, element, || "delivered a packet that it never had".into()),
+                Some((_, due, expected)) => {
+                    if expected != *packet {
+                        self.fault(now, element, || format!("delivered {packet:?} before {expected:?}"));
+                    } else if due != now {
+                        self.fault(now, element, || format!("delivered when {} ns was due", due.as_nanos()));
+                    }
+                }
+            },
+            ElementEvent::Passed | ElementEvent::Dropped(_) => {
+                self.fault(now, element, || {
+                    "a link neither passes packets through nor drops them inside".into()
+                });
+            }
+        }
+    }
+}
+
+impl Watched {
+    /// Packets whose serialisation has not begun, counted from the back.
+    fn waiting(&self, now: Time) -> (u64, Bytes) {
+        let waiting = self.inside.iter().rev().take_while(|(begins, ..)| *begins > now);
+        waiting.fold((0, Bytes::ZERO), |(count, bytes), (_, _, packet)| {
+            (count + 1, bytes + Bytes::new(u64::from(packet.size)))
+        })
+    }
+}
+
+impl<R: Recorder> Recorder for Checker<R> {
+    fn flow(&mut self, report: &FlowReport) {
+        self.inner.flow(report);
+    }
+
+    fn message(&mut self, report: &MessageReport) {
+        self.inner.message(report);
+    }
+
+    fn page(&mut self, report: &PageReport) {
+        self.inner.page(report);
+    }
+
+    fn focus(&mut self, serial: u64) {
+        self.inner.focus(serial);
+    }
+
+    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+        self.inner.sender(now, trace);
+    }
+
+    fn queue(&mut self, now: Time, element: usize, length: impl FnOnce() -> (u64, Bytes)) {
+        self.inner.queue(now, element, length);
+    }
+
+    fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
+        let watched = &mut self.elements[element];
+        match event {
+            ElementEvent::Taken => watched.offered += 1,
+            ElementEvent::Refused(_) => {
+                watched.offered += 1;
+                watched.dropped += 1;
+            }
+            ElementEvent::Passed => {
+                watched.offered += 1;
+                watched.delivered += 1;
+            }
+            ElementEvent::Delivered => watched.delivered += 1,
+            ElementEvent::Dropped(_) => watched.dropped += 1,
+        }
+        self.watch_link(now, element, event, packet);
+        self.inner.element(now, element, event, packet);
+    }
+}

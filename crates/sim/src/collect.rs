@@ -1,0 +1,269 @@
+//! What a run adds up to, in memory that does not grow with it.
+//!
+//! Times go into histograms whose buckets are 1/256 of their value wide: a quantile read from one is right to 0.4 %, a mean
+//! is exact.
+
+use headstart_units::{Bytes, Span, Time};
+
+use crate::record::{FlowReport, MessageReport, Recorder};
+use crate::tcp::sender::Counts;
+use crate::workload::PageReport;
+
+/// Buckets for each doubling.
+const BUCKETS: u32 = 256;
+/// 2^8: values below are their own bucket.
+const BITS: u32 = 8;
+
+/// Times, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    counts: Vec<u32>,
+    total: u64,
+    sum: u128,
+}
+
+impl Histogram {
+    fn bucket(nanos: u64) -> usize {
+        let magnitude = (64 - nanos.leading_zeros()).saturating_sub(BITS + 1);
+        (magnitude * BUCKETS + (nanos >> magnitude) as u32) as usize
+    }
+
+    /// The middle of a bucket.
+    fn middle(bucket: usize) -> u64 {
+        let bucket = bucket as u64;
+        let (buckets, doubled) = (u64::from(BUCKETS), u64::from(BUCKETS) * 2);
+        if bucket < doubled {
+            return bucket;
+        }
+        let magnitude = (bucket - buckets) / buckets;
+        ((bucket - magnitude * buckets) << magnitude) + (1 << magnitude) / 2
+    }
+
+    /// Counts one time.
+    pub fn add(&mut self, span: Span) {
+        let bucket = Self::bucket(span.as_nanos());
+        if bucket >= self.counts.len() {
+            self.counts.resize(bucket + 1, 0);
+        }
+        self.counts[bucket] += 1;
+        self.total += 1;
+        self.sum += u128::from(span.as_nanos());
+    }
+
+    /// How many were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
+    /// Their mean, exact to a nanosecond.
+    #[must_use]
+    pub fn mean(&self) -> Option<Span> {
+        (self.total > 0).then(|| Span::from_nanos((self.sum / u128::from(self.total)) as u64))
+    }
+
+    /// The time that a share `per_mille` of them does not exceed.
+    #[must_use]
+    pub fn quantile(&self, per_mille: u64) -> Option<Span> {
+        let rank = (self.total * per_mille).div_ceil(1000).max(1);
+        let mut seen = 0;
+        for (bucket, count) in self.counts.iter().enumerate() {
+            seen += u64::from(*count);
+            if seen >= rank {
+                return Some(Span::from_nanos(Self::middle(bucket)));
+            }
+        }
+        None
+    }
+
+    /// The distribution: each bucket in use with the share of times up to it.
+    pub fn distribution(&self) -> impl Iterator<Item = (Span, f64)> {
+        let total = self.total as f64;
+        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).scan(
+            0,
+            move |seen, (bucket, count)| {
+                *seen += u64::from(*count);
+                Some((Span::from_nanos(Self::middle(bucket)), *seen as f64 / total))
+            },
+        )
+    }
+
+    /// Adds what another histogram counted.
+    pub fn merge(&mut self, other: &Self) {
+        if other.counts.len() > self.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+            *mine += theirs;
+        }
+        self.total += other.total;
+        self.sum += other.sum;
+    }
+}
+
+/// What one group's flows add up to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Flows that began after the warm-up.
+    pub flows: u64,
+    /// Those of them that the run's end cut off. They count with their age at that time.
+    pub unfinished: u64,
+    /// From the first SYN to the last byte at the receiver.
+    pub completion: Histogram,
+    /// From establishment at the sender to the last byte at the receiver; finished flows only.
+    pub transfer: Histogram,
+    /// Sum of completion times in units of each flow's own minimum RTT, in thousandths.
+    pub millirounds: u64,
+    /// Payload bytes read by receivers.
+    pub read: Bytes,
+    /// What the senders counted, added up.
+    pub counts: Counts,
+    /// Segments that arrived although they had arrived before.
+    pub duplicates: u64,
+    /// SYNs and requests sent again.
+    pub handshake_retransmissions: u64,
+    /// Starts that could draw on a record of their peer.
+    pub history_hits: u64,
+    /// From asking for a message to its last byte.
+    pub messages: Histogram,
+    /// From a page's first SYN to its last byte.
+    pub pages: Histogram,
+}
+
+impl Totals {
+    /// Payload bytes sent over payload bytes read: 1 is perfect.
+    #[must_use]
+    pub fn overhead(&self) -> f64 {
+        self.counts.bytes_sent as f64 / (self.read.get() as f64).max(1.0)
+    }
+
+    /// Mean completion time in round trips of the flow's own path.
+    #[must_use]
+    pub fn mean_rounds(&self) -> f64 {
+        self.millirounds as f64 / 1000.0 / (self.flows as f64).max(1.0)
+    }
+
+    /// Segments declared lost, as a share of those sent.
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        self.counts.lost as f64 / self.counts.packets_sent.max(1) as f64
+    }
+
+    /// Adds what another run of the same group added up to.
+    pub fn merge(&mut self, other: &Self) {
+        self.flows += other.flows;
+        self.unfinished += other.unfinished;
+        self.completion.merge(&other.completion);
+        self.transfer.merge(&other.transfer);
+        self.millirounds += other.millirounds;
+        self.read += other.read;
+        self.add_counts(&other.counts);
+        self.duplicates += other.duplicates;
+        self.handshake_retransmissions += other.handshake_retransmissions;
+        self.history_hits += other.history_hits;
+        self.messages.merge(&other.messages);
+        self.pages.merge(&other.pages);
+    }
+
+    fn add_counts(&mut self, counts: &Counts) {
+        let mine = &mut self.counts;
+        mine.bytes_sent += counts.bytes_sent;
+        mine.packets_sent += counts.packets_sent;
+        mine.retransmissions += counts.retransmissions;
+        mine.copies += counts.copies;
+        mine.lost += counts.lost;
+        mine.timeouts += counts.timeouts;
+        mine.probes += counts.probes;
+        mine.first_flight_lost += counts.first_flight_lost;
+    }
+}
+
+/// Adds up a run, group by group.
+#[derive(Clone, Debug)]
+pub struct Collector {
+    warm_up: Time,
+    /// One for each group.
+    pub groups: Vec<Totals>,
+}
+
+impl Collector {
+    /// For so many groups; what began before the end of the warm-up is left out.
+    #[must_use]
+    pub fn new(groups: usize, warm_up: Time) -> Self {
+        Self { warm_up, groups: vec![Totals::default(); groups] }
+    }
+}
+
+impl Recorder for Collector {
+    fn flow(&mut self, report: &FlowReport) {
+        if report.opened_at < self.warm_up {
+            return;
+        }
+        let totals = &mut self.groups[usize::from(report.group)];
+        totals.flows += 1;
+        totals.unfinished += u64::from(report.completed_at.is_none());
+        let completion = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
+        totals.completion.add(completion);
+        if let Some(transfer) = report.transfer_time() {
+            totals.transfer.add(transfer);
+        }
+        totals.millirounds += completion.as_nanos() * 1000 / report.min_rtt.as_nanos().max(1);
+        totals.read += report.read;
+        totals.add_counts(&report.counts);
+        totals.duplicates += u64::from(report.duplicates);
+        totals.handshake_retransmissions += u64::from(report.handshake_retransmissions);
+        totals.history_hits += u64::from(report.had_history);
+    }
+
+    fn message(&mut self, report: &MessageReport) {
+        if report.asked_at >= self.warm_up {
+            self.groups[usize::from(report.group)].messages.add(report.read_at.since(report.asked_at));
+        }
+    }
+
+    fn page(&mut self, report: &PageReport) {
+        if report.began_at >= self.warm_up {
+            self.groups[usize::from(report.group)].pages.add(report.ended_at.since(report.began_at));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_right_to_four_thousandths() {
+        let mut histogram = Histogram::default();
+        for millis in 1..=1000 {
+            histogram.add(Span::from_millis(millis));
+        }
+        for per_mille in [1, 10, 500, 990, 1000] {
+            let found = histogram.quantile(per_mille).expect("not empty").as_millis_f64();
+            let exact = per_mille as f64;
+            assert!((found / exact - 1.0).abs() < 0.004, "{per_mille} per mille: {found}");
+        }
+        assert_eq!(histogram.mean(), Some(Span::from_micros(500_500)));
+    }
+
+    #[test]
+    fn every_time_falls_into_a_bucket_near_it() {
+        for nanos in (0..64).map(|bit| 1_u64 << bit).flat_map(|n| [n - 1, n, n + n / 3]) {
+            let middle = Histogram::middle(Histogram::bucket(nanos));
+            assert!(middle.abs_diff(nanos) <= nanos / 256, "{nanos} became {middle}");
+        }
+    }
+
+    #[test]
+    fn merging_is_counting_together() {
+        let (mut one, mut other, mut both) =
+            (Histogram::default(), Histogram::default(), Histogram::default());
+        for millis in 0..100 {
+            let part = if millis % 3 == 0 { &mut one } else { &mut other };
+            part.add(Span::from_millis(millis * millis));
+            both.add(Span::from_millis(millis * millis));
+        }
+        one.merge(&other);
+        assert_eq!(one, both);
+    }
+}

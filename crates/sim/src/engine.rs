@@ -1,0 +1,580 @@
+//! The engine: takes what happens next and lets everybody concerned answer it.
+//!
+//! Three things can be next: a packet comes out of an element, a timer goes off, the workload wants to be called. At
+//! the same instant packets come first, then timers, then the workload; among themselves packets go by the number of
+//! the element, timers by flow and kind. Nothing else decides an order, so a run is the same everywhere.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Store};
+use headstart_startup::prior::Hint;
+use headstart_startup::{Prior, Scheme, Startup, base};
+use headstart_units::{Bytes, Span, Time};
+
+use crate::flow::{ATTEMPTS, Flow, Flows, Stage};
+use crate::packet::{Body, Ecn, FlowId, Packet};
+use crate::path::Path;
+use crate::record::{FlowReport, MessageReport, Recorder};
+use crate::schedule::{FLOW_TIMERS, Timer, TimerKind, Timers};
+use crate::tcp::TcpConfig;
+use crate::tcp::receiver::Answer;
+use crate::workload::{FlowSpec, Opener, Order, Workload};
+
+/// Flows that share settings: a scheme under test, or the background.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The start-up scheme, as it is before establishment.
+    pub scheme: Scheme,
+    /// What it hands over to.
+    pub base: base::Kind,
+    /// Settings of the TCP model.
+    pub tcp: TcpConfig,
+    /// What the peers say of their access links.
+    pub hint: Option<Hint>,
+    /// How many peers the senders' host remembers; zero: no history.
+    pub history_capacity: usize,
+}
+
+/// Everything a run needs.
+#[derive(Debug)]
+pub struct Scenario {
+    /// The path.
+    pub path: Path,
+    /// The groups that flows belong to.
+    pub groups: Vec<Group>,
+    /// What is transferred.
+    pub workload: Box<dyn Workload>,
+    /// The run ends here, whatever is still under way.
+    pub until: Time,
+}
+
+/// What a run was, beyond what its recorder heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// A hash over the stream of events: equal for equal runs.
+    pub fingerprint: u64,
+    /// Packets and timers handled.
+    pub events: u64,
+    /// Data packets sent by all senders.
+    pub data_packets: u64,
+    /// Flows opened.
+    pub flows: u64,
+    /// Flows still alive at the end.
+    pub unfinished: u64,
+    /// Most flows alive at the same time.
+    pub peak_flows: u64,
+    /// The time of the last event.
+    pub ended_at: Time,
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Finished<R> {
+    /// What it was.
+    pub summary: Summary,
+    /// The path, with the account of every packet.
+    pub path: Path,
+    /// The history of each group.
+    pub histories: Vec<MemoryStore>,
+    /// Whoever listened.
+    pub recorder: R,
+}
+
+/// A run in progress.
+#[derive(Debug)]
+pub struct Simulation<R> {
+    path: Path,
+    groups: Vec<Group>,
+    /// One for each group: its senders share a host.
+    histories: Vec<MemoryStore>,
+    workload: Box<dyn Workload>,
+    until: Time,
+    now: Time,
+    flows: Flows,
+    timers: Timers,
+    orders: Vec<Order>,
+    recorder: R,
+    summary: Summary,
+}
+
+impl<R: Recorder> Simulation<R> {
+    /// A run that has not begun.
+    pub fn new(scenario: Scenario, recorder: R) -> Self {
+        let histories = scenario
+            .groups
+            .iter()
+            .map(|group| MemoryStore::new(group.history_capacity, FixedHash::default()));
+        Self {
+            path: scenario.path,
+            histories: histories.collect(),
+            groups: scenario.groups,
+            workload: scenario.workload,
+            until: scenario.until,
+            now: Time::ZERO,
+            flows: Flows::default(),
+            timers: Timers::default(),
+            orders: Vec::new(),
+            recorder,
+            summary: Summary { fingerprint: 0xcbf2_9ce4_8422_2325, ..Summary::default() },
+        }
+    }
+
+    /// Runs to the end: until nothing is left to happen, or until the scenario's limit.
+    pub fn run(mut self) -> Finished<R> {
+        while self.step() {}
+        let ended_at = self.now;
+        let mut left: Vec<_> = self.flows.live().map(|(id, flow)| (flow.serial, id)).collect();
+        left.sort_unstable();
+        for (_, id) in left {
+            self.end_flow(id);
+            self.summary.unfinished += 1;
+        }
+        self.summary.ended_at = ended_at;
+        self.summary.flows = self.flows.opened();
+        self.summary.peak_flows = self.flows.peak() as u64;
+        Finished {
+            summary: self.summary,
+            path: self.path,
+            histories: self.histories,
+            recorder: self.recorder,
+        }
+    }
+
+    /// Handles one event; `false` when there is none left.
+    #[inline]
+    fn step(&mut self) -> bool {
+        let (packet_at, timer_at) = (self.path.next_at(), self.timers.next_at());
+        let workload_at = self.workload.next_at();
+        let next_at = packet_at.min(timer_at).min(workload_at);
+        if next_at > self.until || next_at == Time::NEVER {
+            return false;
+        }
+        self.now = next_at;
+        self.summary.events += 1;
+        if packet_at == next_at {
+            if let Some(packet) = self.path.advance(next_at, &mut self.recorder) {
+                self.arrive(packet);
+            }
+        } else if timer_at == next_at {
+            if let Some(timer) = self.timers.pop() {
+                self.on_timer(timer);
+            }
+        } else {
+            self.workload.on_time(next_at, &mut self.orders);
+            self.obey();
+        }
+        true
+    }
+
+    /// Folds an event into the fingerprint.
+    #[inline]
+    fn mark(&mut self, flow: FlowId, what: u64) {
+        let word = self.now.as_nanos() ^ (u64::from(flow.slot) << 40) ^ what;
+        self.summary.fingerprint =
+            (self.summary.fingerprint.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    // --- orders of the workload -------------------------------------------------------------------
+
+    fn obey(&mut self) {
+        let mut orders = std::mem::take(&mut self.orders);
+        for order in orders.drain(..) {
+            match order {
+                Order::Open(spec) => self.open(&spec),
+                Order::Ask { flow, bytes } => self.ask(flow, bytes),
+                Order::Close(flow) => {
+                    if let Some(closing) = self.flows.get_mut(flow) {
+                        closing.is_closing = true;
+                    }
+                    self.end_if_over(flow);
+                }
+                Order::PageDone(report) => self.recorder.page(&report),
+            }
+        }
+        // Sending may have crossed a path without delay and so made new orders; they come after these.
+        orders.append(&mut self.orders);
+        self.orders = orders;
+        if !self.orders.is_empty() {
+            self.obey();
+        }
+    }
+
+    fn open(&mut self, spec: &FlowSpec) {
+        let now = self.now;
+        let group = &self.groups[usize::from(spec.group)];
+        let (id, flow) = self.flows.open();
+        flow.group = spec.group;
+        flow.class = spec.class;
+        flow.peer = spec.peer;
+        flow.opener = spec.opener;
+        flow.tag = spec.tag;
+        flow.size_known = spec.size_known;
+        flow.is_closing = !spec.keep_open;
+        flow.opened_at = now;
+        flow.sender.reset(group.scheme, group.base, &group.tcp);
+        flow.asked = 1;
+        flow.unread.push_back((now, spec.bytes));
+        match spec.opener {
+            Opener::Sender => {
+                flow.heard = 1;
+                flow.written = spec.bytes;
+                flow.sender.write(now, spec.bytes, &group.tcp);
+            }
+            Opener::Receiver => flow.wanted.push_back(spec.bytes),
+        }
+        self.send_syn(id);
+    }
+
+    fn ask(&mut self, id: FlowId, bytes: Bytes) {
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let group = &self.groups[usize::from(flow.group)];
+        flow.asked += 1;
+        flow.unread.push_back((now, bytes));
+        match flow.opener {
+            Opener::Sender => {
+                flow.heard += 1;
+                flow.written += bytes;
+                flow.sender.write(now, bytes, &group.tcp);
+                self.pump(id);
+            }
+            Opener::Receiver => {
+                flow.wanted.push_back(bytes);
+                flow.client_tries = 0;
+                self.send_request(id);
+            }
+        }
+    }
+
+    // --- the opener -------------------------------------------------------------------------------
+
+    /// Route of packets from sender to receiver; the one back has the number after it.
+    fn forward(flow: &Flow) -> u16 {
+        flow.class * 2
+    }
+
+    fn send_syn(&mut self, id: FlowId) {
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let config = &self.groups[usize::from(flow.group)].tcp;
+        flow.attempt = flow.client_tries.min(ATTEMPTS as u32 - 1) as u8;
+        if flow.opener == Opener::Sender {
+            flow.attempts[usize::from(flow.attempt)] = now;
+        }
+        let route = Self::forward(flow) + u16::from(flow.opener == Opener::Receiver);
+        let body = Body::Syn { attempt: flow.attempt };
+        let size = config.syn.get() as u16;
+        flow.client_at = now + (config.initial_rto * (1 << flow.client_tries.min(6))).min(config.max_rto);
+        self.schedule(id);
+        self.send(id, route, size, Ecn::NotCapable, body);
+    }
+
+    /// The receiver that opened completes the handshake, or asks for the next message.
+    fn send_request(&mut self, id: FlowId) {
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let config = &self.groups[usize::from(flow.group)].tcp;
+        let route = Self::forward(flow) + 1;
+        let body = Body::Request { number: flow.asked, attempt: flow.attempt };
+        let size = config.header.get() as u16;
+        flow.client_at = now + (config.initial_rto * (1 << flow.client_tries.min(6))).min(config.max_rto);
+        self.schedule(id);
+        self.send(id, route, size, Ecn::NotCapable, body);
+    }
+
+    fn on_client_timer(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        flow.client_at = Time::NEVER;
+        flow.client_tries += 1;
+        flow.client_repeats += 1;
+        if flow.opener_done { self.send_request(id) } else { self.send_syn(id) }
+    }
+
+    // --- packets ----------------------------------------------------------------------------------
+
+    #[inline]
+    fn send(&mut self, flow: FlowId, route: u16, size: u16, ecn: Ecn, body: Body) {
+        let FlowId { slot, generation } = flow;
+        let packet = Packet { slot, generation, size, route, hop: 0, ecn, body };
+        if let Some(packet) = self.path.offer(self.now, packet, &mut self.recorder) {
+            self.arrive(packet);
+        }
+    }
+
+    /// A packet has crossed its whole route.
+    #[inline]
+    fn arrive(&mut self, packet: Packet) {
+        let id = packet.flow();
+        match packet.body {
+            Body::Data { segment, transmission } => {
+                self.mark(id, u64::from(segment) << 2);
+                self.on_data(id, segment, transmission, packet.ecn);
+            }
+            Body::Ack(ack) => {
+                self.mark(id, u64::from(ack.cumulative) << 2 | 1);
+                let Some(flow) = self.flows.get_mut(id) else { return };
+                let config = &self.groups[usize::from(flow.group)].tcp;
+                self.recorder.focus(flow.serial);
+                flow.sender.on_ack(self.now, &ack, packet.ecn == Ecn::Marked, config, &mut self.recorder);
+                if flow.is_closing && flow.sender.is_done() {
+                    self.end_if_over(id);
+                }
+                self.pump(id);
+            }
+            Body::Syn { attempt } => {
+                self.mark(id, 2);
+                self.on_syn(id, attempt);
+            }
+            Body::SynAck { attempt } => {
+                self.mark(id, 3);
+                self.on_syn_ack(id, attempt);
+            }
+            Body::Request { number, attempt } => {
+                self.mark(id, u64::from(number) << 2 | 2);
+                self.on_request(id, number, attempt);
+            }
+        }
+    }
+
+    fn on_syn(&mut self, id: FlowId, attempt: u8) {
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
+        if flow.opener == Opener::Receiver {
+            flow.attempt = attempt;
+            flow.attempts[usize::from(attempt)] = now;
+        }
+        let route = Self::forward(flow) + u16::from(flow.opener == Opener::Sender);
+        self.send(id, route, size, Ecn::NotCapable, Body::SynAck { attempt });
+    }
+
+    fn on_syn_ack(&mut self, id: FlowId, attempt: u8) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        if flow.opener_done {
+            return;
+        }
+        flow.opener_done = true;
+        flow.client_at = Time::NEVER;
+        match flow.opener {
+            Opener::Sender => self.establish(id, attempt),
+            Opener::Receiver => {
+                flow.client_tries = 0;
+                flow.attempt = attempt;
+                self.send_request(id);
+            }
+        }
+    }
+
+    fn on_request(&mut self, id: FlowId, number: u32, attempt: u8) {
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let config = &self.groups[usize::from(flow.group)].tcp;
+        while flow.heard < number {
+            flow.heard += 1;
+            if let Some(bytes) = flow.wanted.pop_front() {
+                flow.written += bytes;
+                flow.sender.write(now, bytes, config);
+            }
+        }
+        if flow.stage == Stage::Opening { self.establish(id, attempt) } else { self.pump(id) }
+    }
+
+    /// The sender knows the connection established.
+    fn establish(&mut self, id: FlowId, attempt: u8) {
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let group = &self.groups[usize::from(flow.group)];
+        flow.stage = Stage::Established;
+        flow.established_at = Some(now);
+        let history = if group.history_capacity > 0 {
+            let (known, lease) = self.histories[usize::from(flow.group)].open(peer_address(flow.peer));
+            flow.lease = Some(lease);
+            known
+        } else {
+            None
+        };
+        flow.had_history = history.is_some();
+        let handshake_rtt = now.since(flow.attempts[usize::from(attempt)]);
+        let prior = Prior {
+            handshake_retransmitted: flow.client_repeats > 0,
+            flow_size: flow.size_known.then_some(flow.written),
+            history,
+            hint: group.hint,
+            ..Prior::bare(
+                now,
+                group.tcp.mss,
+                handshake_rtt.max(Span::from_nanos(1)),
+                group.tcp.receive_window,
+            )
+        };
+        self.recorder.focus(flow.serial);
+        flow.sender.establish(now, &prior, &mut self.recorder);
+        self.pump(id);
+    }
+
+    #[inline]
+    fn on_data(&mut self, id: FlowId, segment: u32, transmission: u32, ecn: Ecn) {
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let config = &self.groups[usize::from(flow.group)].tcp;
+        flow.client_at = Time::NEVER;
+        let answer = flow.receiver.on_data(now, segment, transmission, &config.delayed_ack);
+        while flow.sender.next_message_end().is_some_and(|end| end < flow.receiver.next()) {
+            flow.sender.message_read();
+            let Some((asked_at, bytes)) = flow.unread.pop_front() else { break };
+            flow.read += bytes;
+            let (tag, keeps_open) = (flow.tag, !flow.is_closing);
+            self.recorder.message(&MessageReport {
+                serial: flow.serial,
+                group: flow.group,
+                asked_at,
+                read_at: now,
+                bytes,
+            });
+            if flow.unread.is_empty() {
+                flow.completed_at = Some(now);
+            }
+            if keeps_open {
+                self.workload.on_message(now, id, tag, &mut self.orders);
+            }
+        }
+        if answer == Answer::Now || ecn == Ecn::Marked {
+            self.acknowledge(id, ecn);
+        } else {
+            self.schedule(id);
+        }
+        if !self.orders.is_empty() {
+            self.obey();
+        }
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, id: FlowId, ecn: Ecn) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let size = self.groups[usize::from(flow.group)].tcp.header.get() as u16;
+        let ack = flow.receiver.acknowledge();
+        let route = Self::forward(flow) + 1;
+        let echo = if ecn == Ecn::Marked { Ecn::Marked } else { Ecn::NotCapable };
+        self.send(id, route, size, echo, Body::Ack(ack));
+    }
+
+    /// Lets everything go that may leave now, and sets the timers.
+    #[inline]
+    fn pump(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        if flow.stage != Stage::Established {
+            return;
+        }
+        self.recorder.focus(flow.serial);
+        let route = Self::forward(flow);
+        let config = self.groups[usize::from(flow.group)].tcp;
+        let ecn = if config.ecn { Ecn::Capable } else { Ecn::NotCapable };
+        // The flow is looked up once: nothing that an element answers at once can end it.
+        while let Some(flow) = self.flows.get_mut(id)
+            && let Some(departure) = flow.sender.next_departure(self.now, &config, &mut self.recorder)
+        {
+            self.summary.data_packets += 1;
+            let size = departure.payload + config.header.get() as u16;
+            let body = Body::Data { segment: departure.segment, transmission: departure.transmission };
+            self.send(id, route, size, ecn, body);
+        }
+        self.schedule(id);
+    }
+
+    // --- timers -----------------------------------------------------------------------------------
+
+    /// Puts timers into the heap that are due earlier than what the heap holds for them. A timer that
+    /// moved later is left where it is: when it goes off it is put back.
+    #[inline]
+    fn schedule(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let due = [
+            (TimerKind::Loss, flow.sender.loss_timer()),
+            (TimerKind::Pace, flow.sender.pace_timer()),
+            (TimerKind::DelayedAck, flow.receiver.ack_at),
+            (TimerKind::Client, flow.client_at),
+        ];
+        const { assert!(FLOW_TIMERS == 4) };
+        for (kind, at) in due {
+            if at < flow.scheduled[kind as usize] {
+                flow.scheduled[kind as usize] = at;
+                self.timers.push(Timer { at, flow: id, kind });
+            }
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer) {
+        let id = timer.flow;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let scheduled = &mut flow.scheduled[timer.kind as usize];
+        if *scheduled != timer.at {
+            return;
+        }
+        *scheduled = Time::NEVER;
+        let due = match timer.kind {
+            TimerKind::Loss => flow.sender.loss_timer(),
+            TimerKind::Pace => flow.sender.pace_timer(),
+            TimerKind::DelayedAck => flow.receiver.ack_at,
+            TimerKind::Client => flow.client_at,
+        };
+        if due > self.now {
+            self.schedule(id);
+            return;
+        }
+        self.mark(id, 0x100 | timer.kind as u64);
+        match timer.kind {
+            TimerKind::Loss => {
+                let Some(flow) = self.flows.get_mut(id) else { return };
+                let config = &self.groups[usize::from(flow.group)].tcp;
+                self.recorder.focus(flow.serial);
+                flow.sender.on_loss_timer(self.now, config, &mut self.recorder);
+                self.pump(id);
+            }
+            TimerKind::Pace => self.pump(id),
+            TimerKind::DelayedAck => self.acknowledge(id, Ecn::NotCapable),
+            TimerKind::Client => self.on_client_timer(id),
+        }
+    }
+
+    // --- ends -------------------------------------------------------------------------------------
+
+    fn end_if_over(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        if flow.is_closing && flow.unread.is_empty() && flow.sender.is_done() {
+            self.end_flow(id);
+        }
+    }
+
+    fn end_flow(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        self.recorder.flow(&FlowReport {
+            serial: flow.serial,
+            group: flow.group,
+            opened_at: flow.opened_at,
+            established_at: flow.established_at,
+            completed_at: flow.completed_at.filter(|_| flow.unread.is_empty()),
+            ended_at: self.now,
+            min_rtt: flow.sender.rtt().min,
+            written: flow.written,
+            read: flow.read,
+            duplicates: flow.receiver.duplicates(),
+            handshake_retransmissions: flow.client_repeats,
+            had_history: flow.had_history,
+            counts: *flow.sender.counts(),
+        });
+        if let Some(lease) = flow.lease.take() {
+            let outcome = if flow.sender.controller().scheme().discards_history() {
+                Outcome::Misled
+            } else {
+                flow.sender.record(self.now).map_or(Outcome::Nothing, Outcome::Measured)
+            };
+            self.histories[usize::from(flow.group)].close(lease, outcome);
+        }
+        self.flows.close(id);
+    }
+}
+
+/// The address of peer number `peer`, out of 10.0.0.0/8 for the first sixteen million.
+fn peer_address(peer: u32) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from(0x0a00_0000_u32.wrapping_add(peer)))
+}

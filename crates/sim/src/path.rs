@@ -1,0 +1,154 @@
+//! The path: elements, the routes across them, and an account of every packet.
+
+use headstart_net::{AnyElement, Element, Fate, Output, Why};
+use headstart_units::Time;
+
+use crate::packet::Packet;
+use crate::record::{ElementEvent, Recorder};
+use crate::schedule::Tournament;
+
+/// Elements and routes. Every pair of routes belongs to one class of hosts: forward is from sender to receiver.
+#[derive(Debug)]
+pub struct Path {
+    elements: Vec<Hop>,
+    /// Forward routes at even numbers, the reverse of each at the odd number after it.
+    routes: Vec<Vec<u16>>,
+    tournament: Tournament,
+}
+
+#[derive(Debug)]
+struct Hop {
+    name: String,
+    element: AnyElement<Packet>,
+    account: Account,
+}
+
+/// What became of the packets that met an element.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets that came out.
+    pub delivered: u64,
+    /// Bytes that came out.
+    pub delivered_bytes: u64,
+    /// Packets dropped, by cause in the order of [`Why::ALL`].
+    pub dropped: [u64; Why::ALL.len()],
+}
+
+impl Account {
+    /// Packets dropped for whatever cause.
+    #[must_use]
+    pub fn dropped_in_all(&self) -> u64 {
+        self.dropped.iter().sum()
+    }
+}
+
+/// Builds a path.
+#[derive(Debug, Default)]
+pub struct PathBuilder {
+    elements: Vec<Hop>,
+    routes: Vec<Vec<u16>>,
+}
+
+impl PathBuilder {
+    /// Adds an element and returns its number.
+    pub fn element(&mut self, name: impl Into<String>, element: AnyElement<Packet>) -> u16 {
+        self.elements.push(Hop { name: name.into(), element, account: Account::default() });
+        self.elements.len() as u16 - 1
+    }
+
+    /// Adds a class of hosts: the elements its packets cross from sender to receiver, and back.
+    pub fn class(&mut self, forward: Vec<u16>, reverse: Vec<u16>) -> &mut Self {
+        self.routes.push(forward);
+        self.routes.push(reverse);
+        self
+    }
+
+    /// The path.
+    #[must_use]
+    pub fn build(self) -> Path {
+        let tournament = Tournament::new(self.elements.len());
+        Path { elements: self.elements, routes: self.routes, tournament }
+    }
+}
+
+impl Path {
+    /// How many classes of hosts there are.
+    #[must_use]
+    pub fn classes(&self) -> u16 {
+        (self.routes.len() / 2) as u16
+    }
+
+    /// When something comes out of an element next.
+    #[inline]
+    pub fn next_at(&self) -> Time {
+        self.tournament.first().0
+    }
+
+    /// Sends a packet on from where it is. Returned if it has crossed its whole route.
+    #[inline]
+    pub fn offer(&mut self, now: Time, mut packet: Packet, recorder: &mut impl Recorder) -> Option<Packet> {
+        loop {
+            let Some(&at) = self.routes[usize::from(packet.route)].get(usize::from(packet.hop)) else {
+                return Some(packet);
+            };
+            let number = usize::from(at);
+            packet.hop += 1;
+            let hop = &mut self.elements[number];
+            hop.account.offered += 1;
+            match hop.element.push(now, packet) {
+                Fate::Taken => {
+                    recorder.element(now, number, ElementEvent::Taken, &packet);
+                    recorder.queue(now, number, || hop.element.queue(now));
+                    self.tournament.update(number, hop.element.next_at());
+                    return None;
+                }
+                Fate::Passed(passed) => {
+                    hop.account.delivered += 1;
+                    hop.account.delivered_bytes += u64::from(passed.size);
+                    recorder.element(now, number, ElementEvent::Passed, &passed);
+                    packet = passed;
+                }
+                Fate::Dropped(dropped, why) => {
+                    hop.account.dropped[why as usize] += 1;
+                    recorder.element(now, number, ElementEvent::Refused(why), &dropped);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Takes what is due first. Returned if it has crossed its whole route.
+    #[inline]
+    pub fn advance(&mut self, now: Time, recorder: &mut impl Recorder) -> Option<Packet> {
+        let (_, number) = self.tournament.first();
+        let hop = &mut self.elements[number];
+        let output = hop.element.pop(now);
+        self.tournament.update(number, hop.element.next_at());
+        recorder.queue(now, number, || hop.element.queue(now));
+        match output? {
+            Output::Delivered(packet) => {
+                hop.account.delivered += 1;
+                hop.account.delivered_bytes += u64::from(packet.size);
+                recorder.element(now, number, ElementEvent::Delivered, &packet);
+                self.offer(now, packet, recorder)
+            }
+            Output::Dropped(packet, why) => {
+                hop.account.dropped[why as usize] += 1;
+                recorder.element(now, number, ElementEvent::Dropped(why), &packet);
+                None
+            }
+        }
+    }
+
+    /// Each element's name and account.
+    pub fn accounts(&self) -> impl Iterator<Item = (&str, &Account)> {
+        self.elements.iter().map(|hop| (hop.name.as_str(), &hop.account))
+    }
+
+    /// The element of that number.
+    pub fn element_mut(&mut self, number: u16) -> &mut AnyElement<Packet> {
+        &mut self.elements[usize::from(number)].element
+    }
+}

@@ -1,0 +1,185 @@
+//! What a run tells whoever listens.
+//!
+//! A recorder is a type parameter of the simulation: what it does not implement costs nothing.
+
+use headstart_net::Why;
+use headstart_startup::Transmission;
+use headstart_units::{Bytes, Rate, Span, Time};
+
+use crate::packet::Packet;
+use crate::tcp::sender::Counts;
+use crate::workload::PageReport;
+
+/// Listens to a run.
+pub trait Recorder {
+    /// A flow ended, or the run did while it was still going.
+    fn flow(&mut self, report: &FlowReport) {
+        let _ = report;
+    }
+
+    /// A message of a workload's exchange was read whole by the receiver.
+    fn message(&mut self, report: &MessageReport) {
+        let _ = report;
+    }
+
+    /// A page was complete.
+    fn page(&mut self, report: &PageReport) {
+        let _ = report;
+    }
+
+    /// The events that follow concern this flow, by serial number. Called only by recorders that trace.
+    #[inline]
+    fn focus(&mut self, serial: u64) {
+        let _ = serial;
+    }
+
+    /// Something happened at a sender; `trace` is evaluated only by recorders that trace.
+    #[inline]
+    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+        let _ = (now, trace);
+    }
+
+    /// Packets and bytes wait before an element; `length` is evaluated only by recorders that watch queues.
+    #[inline]
+    fn queue(&mut self, now: Time, element: usize, length: impl FnOnce() -> (u64, Bytes)) {
+        let _ = (now, element, length);
+    }
+
+    /// A packet met an element of the path.
+    #[inline]
+    fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
+        let _ = (now, element, event, packet);
+    }
+}
+
+/// Listens to nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deaf;
+
+impl Recorder for Deaf {}
+
+/// What happened to a packet at an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElementEvent {
+    /// It was taken in.
+    Taken,
+    /// It was dropped at the door.
+    Refused(Why),
+    /// It went straight through.
+    Passed,
+    /// It came out.
+    Delivered,
+    /// It was dropped after it had been taken in.
+    Dropped(Why),
+}
+
+/// What happened at a sender, and how the sender stood afterwards.
+#[derive(Clone, Copy, Debug)]
+pub struct SenderTrace {
+    /// What happened.
+    pub event: SenderEvent,
+    /// Bytes in flight.
+    pub in_flight: Bytes,
+    /// The window.
+    pub window: Bytes,
+    /// The pace, if the scheme sets one.
+    pub pace: Option<Rate>,
+    /// The smoothed RTT.
+    pub smoothed_rtt: Span,
+    /// The phase, in the scheme's words.
+    pub phase: &'static str,
+    /// Loss recovery is under way.
+    pub in_recovery: bool,
+}
+
+/// What happened at a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SenderEvent {
+    /// The handshake was through.
+    Established,
+    /// A segment left.
+    Sent {
+        /// Where in the stream it begins.
+        offset: u64,
+        /// Its payload.
+        payload: Bytes,
+        /// Which sending it was.
+        transmission: Transmission,
+    },
+    /// Data was acknowledged.
+    Acked {
+        /// Everything before this offset has arrived.
+        acknowledged: u64,
+        /// Newly acknowledged, selectively or cumulatively.
+        newly: Bytes,
+    },
+    /// A segment was declared lost.
+    Lost {
+        /// Where in the stream it begins.
+        offset: u64,
+        /// Its payload.
+        payload: Bytes,
+    },
+    /// The retransmission timer went off.
+    Timeout,
+}
+
+/// One flow, from its SYN to its end.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowReport {
+    /// Which flow of the run, in order of opening.
+    pub serial: u64,
+    /// The group it belongs to: an index into the run's groups.
+    pub group: u16,
+    /// When the first SYN was sent.
+    pub opened_at: Time,
+    /// When the sender knew the connection established.
+    pub established_at: Option<Time>,
+    /// When the receiver had the last payload byte; `None` if the run ended first.
+    pub completed_at: Option<Time>,
+    /// When the run let go of it.
+    pub ended_at: Time,
+    /// The path's minimum RTT as the sender measured it.
+    pub min_rtt: Span,
+    /// Bytes the application handed over.
+    pub written: Bytes,
+    /// Bytes the receiver read.
+    pub read: Bytes,
+    /// Segments that arrived although they had arrived before.
+    pub duplicates: u32,
+    /// SYNs and requests sent again.
+    pub handshake_retransmissions: u32,
+    /// The start could draw on a record of the peer.
+    pub had_history: bool,
+    /// What the sender counted.
+    pub counts: Counts,
+}
+
+impl FlowReport {
+    /// Completion time: from the first SYN to the last payload byte at the receiver.
+    #[must_use]
+    pub fn completion_time(&self) -> Option<Span> {
+        self.completed_at.map(|at| at.since(self.opened_at))
+    }
+
+    /// Completion time without the handshake: from establishment at the sender.
+    #[must_use]
+    pub fn transfer_time(&self) -> Option<Span> {
+        Some(self.completed_at?.since(self.established_at?))
+    }
+}
+
+/// One message of an exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageReport {
+    /// The flow.
+    pub serial: u64,
+    /// Its group.
+    pub group: u16,
+    /// When it was asked for (or handed over, where nobody asks).
+    pub asked_at: Time,
+    /// When its last byte was read.
+    pub read_at: Time,
+    /// Its size.
+    pub bytes: Bytes,
+}

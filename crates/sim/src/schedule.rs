@@ -1,0 +1,203 @@
+//! What happens next: a heap of timers, and a tournament between the elements of the path.
+//!
+//! Packets in transit do not go through the heap: each element holds its own in order and knows when the first
+//! is due; the tournament keeps the earliest of those. Ties are broken by fixed numbers, never by chance.
+
+use headstart_units::Time;
+
+use crate::packet::FlowId;
+
+/// What a timer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum TimerKind {
+    /// Loss detection: reordering, probe or retransmission timeout.
+    Loss,
+    /// The pacer lets the next packet go.
+    Pace,
+    /// A delayed acknowledgement is due.
+    DelayedAck,
+    /// The opener sends its SYN or request again.
+    Client,
+}
+
+/// How many kinds of per-flow timers there are.
+pub const FLOW_TIMERS: usize = 4;
+
+/// An entry of the heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timer {
+    /// When it goes off.
+    pub at: Time,
+    /// Whose it is.
+    pub flow: FlowId,
+    /// What it is for.
+    pub kind: TimerKind,
+}
+
+impl Timer {
+    #[inline]
+    fn key(&self) -> u128 {
+        u128::from(self.at.as_nanos()) << 64
+            | u128::from(self.flow.slot) << 32
+            | u128::from(self.flow.generation) << 8
+            | self.kind as u128
+    }
+}
+
+/// A four-ary heap: half the depth of a binary one, and its children share a cache line.
+#[derive(Debug, Default)]
+pub struct Timers(Vec<Timer>);
+
+impl Timers {
+    /// When the first goes off.
+    #[inline]
+    pub fn next_at(&self) -> Time {
+        self.0.first().map_or(Time::NEVER, |timer| timer.at)
+    }
+
+    /// Adds a timer.
+    pub fn push(&mut self, timer: Timer) {
+        let key = timer.key();
+        let mut hole = self.0.len();
+        self.0.push(timer);
+        while hole > 0 {
+            let parent = (hole - 1) / 4;
+            if self.0[parent].key() <= key {
+                break;
+            }
+            self.0[hole] = self.0[parent];
+            hole = parent;
+        }
+        self.0[hole] = timer;
+    }
+
+    /// Takes the first.
+    pub fn pop(&mut self) -> Option<Timer> {
+        let last = self.0.pop()?;
+        let Some(&first) = self.0.first() else { return Some(last) };
+        let (key, len) = (last.key(), self.0.len());
+        let mut hole = 0;
+        loop {
+            let children = hole * 4 + 1;
+            if children >= len {
+                break;
+            }
+            let mut smallest = children;
+            for child in children + 1..(children + 4).min(len) {
+                if self.0[child].key() < self.0[smallest].key() {
+                    smallest = child;
+                }
+            }
+            if self.0[smallest].key() >= key {
+                break;
+            }
+            self.0[hole] = self.0[smallest];
+            hole = smallest;
+        }
+        self.0[hole] = last;
+        Some(first)
+    }
+
+    /// How many are waiting, stale ones included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none is waiting.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// The earliest of a fixed number of contestants, kept up to date by one walk to the root.
+#[derive(Debug)]
+pub struct Tournament {
+    times: Vec<Time>,
+    /// Winner of each match; the contestants' own places are below the last level.
+    winners: Vec<u16>,
+    places: usize,
+}
+
+impl Tournament {
+    /// `contestants` of whom none has anything due.
+    #[must_use]
+    pub fn new(contestants: usize) -> Self {
+        let places = contestants.next_power_of_two().max(2);
+        let mut winners = vec![0; 2 * places];
+        for place in 0..places {
+            winners[places + place] = place as u16;
+        }
+        for node in (1..places).rev() {
+            winners[node] = winners[2 * node];
+        }
+        Self { times: vec![Time::NEVER; places], winners, places }
+    }
+
+    /// The earliest time, and whose it is.
+    #[inline]
+    pub fn first(&self) -> (Time, usize) {
+        let winner = usize::from(self.winners[1]);
+        (self.times[winner], winner)
+    }
+
+    /// Contestant `who` now has `at` due.
+    #[inline]
+    pub fn update(&mut self, who: usize, at: Time) {
+        if self.times[who] == at {
+            return;
+        }
+        self.times[who] = at;
+        let mut node = (self.places + who) / 2;
+        while node > 0 {
+            let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
+            let right_wins = self.times[usize::from(right)] < self.times[usize::from(left)];
+            self.winners[node] = if right_wins { right } else { left };
+            node /= 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Random, Seed};
+
+    #[test]
+    fn timers_go_off_in_order_of_time_then_flow_then_kind() {
+        let mut random = Random::new(Seed(3));
+        let mut timers = Timers::default();
+        let mut expected = vec![];
+        for _ in 0..1000 {
+            let timer = Timer {
+                at: Time::from_nanos(random.below(50)),
+                flow: FlowId { slot: random.below(5) as u32, generation: random.below(3) as u16 },
+                kind: [TimerKind::Loss, TimerKind::Pace][random.below(2) as usize],
+            };
+            timers.push(timer);
+            expected.push(timer);
+        }
+        expected.sort();
+        let popped: Vec<_> = std::iter::from_fn(|| timers.pop()).collect();
+        assert_eq!(popped, expected);
+    }
+
+    #[test]
+    fn the_tournament_knows_the_earliest() {
+        let mut random = Random::new(Seed(4));
+        for contestants in [1, 2, 3, 7, 20] {
+            let mut tournament = Tournament::new(contestants);
+            let mut times = vec![Time::NEVER; contestants];
+            for _ in 0..500 {
+                let who = random.below(contestants as u64) as usize;
+                times[who] = Time::from_nanos(random.below(100));
+                tournament.update(who, times[who]);
+                let (at, winner) = tournament.first();
+                assert_eq!(Some(&at), times.iter().min());
+                assert_eq!(times[winner], at);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Everything of the TCP model that can be chosen.
+
+use headstart_units::{Bytes, Span};
+
+/// How losses are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detection {
+    /// RACK (RFC 8985): by the time at which later packets were delivered; finds lost retransmissions.
+    #[default]
+    Rack,
+    /// RFC 6675: three segments delivered beyond; a lost retransmission waits for the timeout.
+    Rfc6675,
+}
+
+/// What happens when acks stop coming before the retransmission timeout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Probe {
+    /// Nothing.
+    None,
+    /// Tail loss probe (RFC 8985 §7): one, outside of recovery.
+    #[default]
+    TailLoss,
+    /// QUIC's probe timeout (RFC 9002 §6.2): in any state, with backoff, instead of a retransmission timeout.
+    Quic,
+}
+
+/// When acknowledgements are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// An ack for every so many segments; 1: immediately.
+    pub every: u32,
+    /// Or after this time.
+    pub timeout: Span,
+    /// The first so many segments of a connection are acknowledged immediately (Linux's quick acks).
+    pub quick: u32,
+}
+
+impl DelayedAck {
+    /// An ack for every segment.
+    pub const IMMEDIATE: Self = Self { every: 1, timeout: Span::ZERO, quick: 0 };
+    /// Every second segment or after 200 ms (RFC 5681 §4.2 as ns-3 has it).
+    pub const SECOND: Self = Self { every: 2, timeout: Span::from_millis(200), quick: 0 };
+}
+
+/// Pacing by the transport, where the scheme does not give a pace of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// Packets leave as the window opens.
+    #[default]
+    Off,
+    /// As Linux paces: 200 % of the window per smoothed RTT in slow start, 120 % in avoidance; the
+    /// first ten segments go at once.
+    Linux,
+}
+
+/// All settings of the TCP model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpConfig {
+    /// Payload of a full segment. 1448: 1500 bytes less IPv4, TCP and timestamps.
+    pub mss: Bytes,
+    /// Headers of a data packet, and size of an ack. 52.
+    pub header: Bytes,
+    /// Size of a SYN or SYN-ACK. 60.
+    pub syn: Bytes,
+    /// The receiver's window. 141 kB: Halfback §4.1.
+    pub receive_window: Bytes,
+    /// How losses are found.
+    pub detection: Detection,
+    /// What happens when acks stop coming.
+    pub probe: Probe,
+    /// Proportional rate reduction (RFC 9937) while a base controller is in recovery; otherwise the window
+    /// alone limits.
+    pub prr: bool,
+    /// When acknowledgements are sent.
+    pub delayed_ack: DelayedAck,
+    /// Lower bound of the retransmission timeout. 200 ms as Linux; RFC 6298 §2.4 says 1 s.
+    pub min_rto: Span,
+    /// Retransmission timeout before there is a sample, and of the SYN. 1 s: RFC 6298 §2.1.
+    pub initial_rto: Span,
+    /// Upper bound of the backed-off timeout. 60 s: RFC 6298 §2.5.
+    pub max_rto: Span,
+    /// Pacing where the scheme gives none.
+    pub pacing: Pacing,
+    /// Segments that a pacer lets go at once. 1: ideal spacing; a real stack sends bursts of up to ten.
+    pub quantum: u32,
+    /// Negotiate ECN: marks instead of drops where a queue can.
+    pub ecn: bool,
+    /// After an idle time of a retransmission timeout the window starts again from the initial one
+    /// (RFC 5681 §4.1).
+    pub idle_restart: bool,
+}
+
+impl Default for TcpConfig {
+    fn default() -> Self {
+        Self {
+            mss: Bytes::new(1448),
+            header: Bytes::new(52),
+            syn: Bytes::new(60),
+            receive_window: Bytes::new(141_000),
+            detection: Detection::default(),
+            probe: Probe::default(),
+            prr: true,
+            delayed_ack: DelayedAck::IMMEDIATE,
+            min_rto: Span::from_millis(200),
+            initial_rto: Span::from_secs(1),
+            max_rto: Span::from_secs(60),
+            pacing: Pacing::default(),
+            quantum: 1,
+            ecn: false,
+            idle_restart: true,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Proportional rate reduction: how many bytes may leave on each ack of a recovery.
+//!
+//! Source: RFC 9937 (formerly RFC 6937) §6, with SafeACK left out: the slow start reduction bound is always used,
+//! as RFC 6937 recommends and ns-3 does.
+
+use headstart_units::Bytes;
+
+/// State of one recovery episode.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Prr {
+    /// Delivered since the episode began (prr_delivered).
+    delivered: u64,
+    /// Sent since the episode began (prr_out).
+    out: u64,
+    /// In flight when it began (RecoverFS).
+    recover_fs: u64,
+    /// What may be in flight after the present ack.
+    window: u64,
+}
+
+impl Prr {
+    /// A new episode: so much was in flight, and `mss` may be retransmitted at once.
+    pub fn begin(&mut self, prior_in_flight: Bytes, in_flight: Bytes, mss: Bytes) {
+        *self = Self {
+            delivered: 0,
+            out: 0,
+            recover_fs: prior_in_flight.get().max(1),
+            window: (in_flight + mss).get(),
+        };
+    }
+
+    /// One ack of the episode delivered so much.
+    pub fn on_ack(&mut self, newly_delivered: Bytes, in_flight: Bytes, ssthresh: Bytes, mss: Bytes) {
+        let (delivered, in_flight, ssthresh) = (newly_delivered.get(), in_flight.get(), ssthresh.get());
+        self.delivered += delivered;
+        let may_send = if in_flight > ssthresh {
+            (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.recover_fs)) as u64
+        } else {
+            let limit = self.delivered.max(self.out + delivered) + mss.get();
+            (self.out + ssthresh - in_flight).min(limit)
+        };
+        // Fast retransmit: the first ack of an episode always lets one segment go.
+        let floor = if self.out == 0 { mss.get() } else { 0 };
+        self.window = in_flight + may_send.saturating_sub(self.out).max(floor);
+    }
+
+    /// Bytes left.
+    pub fn on_sent(&mut self, bytes: Bytes) {
+        self.out += bytes.get();
+    }
+
+    /// What may be in flight.
+    #[must_use]
+    pub fn window(&self) -> Bytes {
+        Bytes::new(self.window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    /// Ten in flight, one lost, threshold five: half of the acks let a segment go.
+    #[test]
+    fn a_single_loss_halves_the_rate_at_once() {
+        let mut prr = Prr::default();
+        prr.begin(MSS * 10, MSS * 8, MSS);
+        let (mut in_flight, mut sent) = (MSS * 8, 0);
+        for _ in 0..8 {
+            in_flight -= MSS;
+            prr.on_ack(MSS, in_flight, MSS * 5, MSS);
+            while in_flight + MSS <= prr.window() {
+                prr.on_sent(MSS);
+                in_flight += MSS;
+                sent += 1;
+            }
+        }
+        assert!((4..=5).contains(&sent), "{sent} segments for eight acks");
+        assert_eq!(in_flight, MSS * 5 - MSS * (5 - sent.min(5)).min(1), "about the threshold in the end");
+    }
+
+    #[test]
+    fn after_heavy_loss_the_window_grows_back_no_faster_than_slow_start() {
+        let mut prr = Prr::default();
+        prr.begin(MSS * 100, MSS * 10, MSS);
+        prr.on_ack(MSS, MSS * 9, MSS * 50, MSS);
+        assert_eq!(prr.window(), MSS * 11, "what was delivered, and one more");
+    }
+}

@@ -1,0 +1,215 @@
+//! The receiving side: reassembly and acknowledgements.
+//!
+//! Keeps out-of-order segments as sorted ranges, acknowledges out-of-order and duplicate arrivals at once
+//! (RFC 5681 §4.2), others as configured, and reports up to three ranges, the most recently changed first
+//! (RFC 2018 §4).
+
+use headstart_units::Time;
+
+use super::config::DelayedAck;
+use crate::packet::{Acknowledgement, Block};
+
+/// What to do after a data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Acknowledge now.
+    Now,
+    /// Acknowledge when the timer goes off, unless another segment comes first.
+    Later,
+}
+
+/// A receiver.
+#[derive(Debug, Default)]
+pub struct Receiver {
+    /// The first segment not yet received.
+    next: u32,
+    /// Ranges received beyond `next`, in order, never touching each other.
+    ranges: Vec<Block>,
+    /// A segment of each of the ranges that changed most recently.
+    recent: [u32; 3],
+    /// Different segments received.
+    received: u32,
+    /// Segments that arrived although they were here already.
+    duplicates: u32,
+    unacknowledged: u32,
+    last: (u32, u32),
+    /// When a delayed ack is due.
+    pub ack_at: Time,
+}
+
+impl Receiver {
+    /// Forgets everything; keeps its memory.
+    pub fn reset(&mut self) {
+        self.ranges.clear();
+        *self = Self { ranges: std::mem::take(&mut self.ranges), ack_at: Time::NEVER, ..Self::default() };
+    }
+
+    /// The first segment not yet received: everything before it can be read by the application.
+    #[inline]
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Segments that arrived although they were here already.
+    pub fn duplicates(&self) -> u32 {
+        self.duplicates
+    }
+
+    /// A data packet arrived.
+    #[inline]
+    pub fn on_data(&mut self, now: Time, segment: u32, transmission: u32, config: &DelayedAck) -> Answer {
+        self.last = (segment, transmission);
+        if segment == self.next && self.ranges.is_empty() {
+            self.next += 1;
+            self.received += 1;
+            self.unacknowledged += 1;
+            if self.unacknowledged >= config.every || self.received <= config.quick {
+                return Answer::Now;
+            }
+            if self.ack_at == Time::NEVER {
+                self.ack_at = now + config.timeout;
+            }
+            return Answer::Later;
+        }
+        self.out_of_order(segment);
+        Answer::Now
+    }
+
+    fn out_of_order(&mut self, segment: u32) {
+        // The first range that ends at or after the segment.
+        let at = self.ranges.partition_point(|range| range.end < segment);
+        let is_known = segment < self.next
+            || self.ranges.get(at).is_some_and(|range| range.start <= segment && segment < range.end);
+        if is_known {
+            self.duplicates += 1;
+            return;
+        }
+        self.received += 1;
+        match self.ranges.get_mut(at) {
+            Some(range) if range.end == segment => {
+                range.end += 1;
+                let end = range.end;
+                if self.ranges.get(at + 1).is_some_and(|following| following.start == end) {
+                    let following = self.ranges.remove(at + 1);
+                    self.ranges[at].end = following.end;
+                }
+            }
+            Some(range) if range.start == segment + 1 => range.start = segment,
+            _ => self.ranges.insert(at, Block { start: segment, end: segment + 1 }),
+        }
+        if self.ranges[0].start == self.next {
+            self.next = self.ranges.remove(0).end;
+        }
+        if !self.recent.contains(&segment) {
+            self.recent = [segment, self.recent[0], self.recent[1]];
+        }
+    }
+
+    /// The acknowledgement to send now.
+    #[inline]
+    pub fn acknowledge(&mut self) -> Acknowledgement {
+        self.unacknowledged = 0;
+        self.ack_at = Time::NEVER;
+        let (trigger, transmission) = self.last;
+        Acknowledgement {
+            cumulative: self.next,
+            trigger,
+            transmission,
+            received: self.received,
+            blocks: if self.ranges.is_empty() { Default::default() } else { self.blocks() },
+        }
+    }
+
+    fn blocks(&self) -> [Block; 3] {
+        let mut blocks = [Block::default(); 3];
+        let mut count = 0;
+        // The range of the segment that just arrived, then those that changed before it, then the lowest:
+        // the last fills what is left, so that a range whose report was lost is told again.
+        let named = std::iter::once(self.last.0).chain(self.recent).filter_map(|segment| {
+            let at = self.ranges.partition_point(|range| range.end <= segment);
+            self.ranges.get(at).filter(|range| range.start <= segment).copied()
+        });
+        for range in named.chain(self.ranges.iter().copied()) {
+            if count < blocks.len() && !blocks[..count].contains(&range) {
+                blocks[count] = range;
+                count += 1;
+            }
+        }
+        blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receiver() -> Receiver {
+        let mut receiver = Receiver::default();
+        receiver.reset();
+        receiver
+    }
+
+    fn block(start: u32, end: u32) -> Block {
+        Block { start, end }
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged_or_the_timer_does_it() {
+        let mut receiver = receiver();
+        let config = DelayedAck::SECOND;
+        assert_eq!(receiver.on_data(Time::ZERO, 0, 0, &config), Answer::Later);
+        assert_eq!(receiver.ack_at, Time::from_millis(200));
+        assert_eq!(receiver.on_data(Time::from_millis(1), 1, 1, &config), Answer::Now);
+        assert_eq!(receiver.acknowledge().cumulative, 2);
+        assert_eq!(receiver.ack_at, Time::NEVER);
+    }
+
+    #[test]
+    fn quick_acks_come_first() {
+        let mut receiver = receiver();
+        let config = DelayedAck { quick: 2, ..DelayedAck::SECOND };
+        let answers: Vec<_> = (0..4)
+            .map(|segment| {
+                let answer = receiver.on_data(Time::ZERO, segment, segment, &config);
+                if answer == Answer::Now {
+                    receiver.acknowledge();
+                }
+                answer
+            })
+            .collect();
+        assert_eq!(answers, [Answer::Now, Answer::Now, Answer::Later, Answer::Now]);
+    }
+
+    #[test]
+    fn holes_are_reported_most_recent_first_and_close_when_filled() {
+        let mut receiver = receiver();
+        let immediate = DelayedAck::IMMEDIATE;
+        #[rustfmt::skip]
+        let steps = [
+            // segment  cumulative  blocks
+            (0, 1, vec![]),
+            (2, 1, vec![block(2, 3)]),
+            (4, 1, vec![block(4, 5), block(2, 3)]),
+            (6, 1, vec![block(6, 7), block(4, 5), block(2, 3)]),
+            (3, 1, vec![block(2, 5), block(6, 7)]),
+            (1, 5, vec![block(6, 7)]),
+            (5, 7, vec![]),
+        ];
+        for (segment, cumulative, blocks) in steps {
+            assert_eq!(receiver.on_data(Time::ZERO, segment, 0, &immediate), Answer::Now);
+            let ack = receiver.acknowledge();
+            let reported: Vec<_> = ack.blocks.into_iter().filter(|b| b.start != b.end).collect();
+            assert_eq!((ack.cumulative, reported), (cumulative, blocks), "after segment {segment}");
+        }
+        assert_eq!(receiver.received, 7);
+    }
+
+    #[test]
+    fn duplicates_are_counted_and_acknowledged_at_once() {
+        let mut receiver = receiver();
+        for segment in [0, 0, 2, 2, 1, 1] {
+            assert_eq!(receiver.on_data(Time::ZERO, segment, 0, &DelayedAck::IMMEDIATE), Answer::Now);
+        }
+        assert_eq!((receiver.next(), receiver.duplicates(), receiver.received), (3, 3, 3));
+    }
+}

@@ -1,0 +1,93 @@
+//! What is transferred: the trait of all workloads, and one file for each.
+
+pub mod arrivals;
+pub mod exchange;
+pub mod long;
+pub mod mixed;
+pub mod page;
+
+use headstart_units::{Bytes, Time};
+
+use crate::packet::FlowId;
+
+pub use arrivals::Arrivals;
+pub use exchange::Sessions;
+pub use long::Listed;
+pub use mixed::Mixed;
+pub use page::Pages;
+
+/// Decides what is transferred and when.
+pub trait Workload: std::fmt::Debug + Send {
+    /// When it wants to be called next; [`Time::NEVER`] if only a message can change that.
+    fn next_at(&self) -> Time;
+
+    /// Its time has come.
+    fn on_time(&mut self, now: Time, orders: &mut Vec<Order>);
+
+    /// The receiver of a flow has read a message whole.
+    fn on_message(&mut self, now: Time, flow: FlowId, tag: u64, orders: &mut Vec<Order>) {
+        let _ = (now, flow, tag, orders);
+    }
+}
+
+/// What a workload wants done.
+#[derive(Clone, Copy, Debug)]
+pub enum Order {
+    /// Open a connection.
+    Open(FlowSpec),
+    /// Have another message sent on a connection that was left open.
+    Ask {
+        /// The connection.
+        flow: FlowId,
+        /// The message's size.
+        bytes: Bytes,
+    },
+    /// Close a connection that was left open, once everything is acknowledged.
+    Close(FlowId),
+    /// A page is complete: tell the recorder.
+    PageDone(PageReport),
+}
+
+/// One page, from its first SYN to its last byte.
+#[derive(Clone, Copy, Debug)]
+pub struct PageReport {
+    /// The group that fetched it.
+    pub group: u16,
+    /// When its first SYN was sent.
+    pub began_at: Time,
+    /// When the last byte of its last object was read.
+    pub ended_at: Time,
+    /// Bytes of all its objects.
+    pub bytes: Bytes,
+}
+
+/// A connection to be opened.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowSpec {
+    /// Whose settings it runs with: an index into the run's groups.
+    pub group: u16,
+    /// Which class of hosts it belongs to.
+    pub class: u16,
+    /// The peer's number: the key of its history.
+    pub peer: u32,
+    /// Who sends the SYN.
+    pub opener: Opener,
+    /// Size of the first message.
+    pub bytes: Bytes,
+    /// The sender's scheme is told the size.
+    pub size_known: bool,
+    /// The connection is left open for more messages.
+    pub keep_open: bool,
+    /// Handed back with each message.
+    pub tag: u64,
+}
+
+/// Who opens a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Opener {
+    /// The data sender: its SYN crosses the data direction (the papers' bulk flows).
+    #[default]
+    Sender,
+    /// The data receiver: a client that asks a server.
+    Receiver,
+}

@@ -1,0 +1,146 @@
+//! Flows that arrive one by one: Poisson at an offered load, or at given times.
+
+use headstart_units::{Bytes, Span, Time};
+
+use super::{FlowSpec, Opener, Order, Workload};
+use crate::random::{Random, Seed};
+
+/// A stream of independent flows of one group mix.
+#[derive(Debug)]
+pub struct Arrivals {
+    gaps: Gaps,
+    next_at: Time,
+    until: Time,
+    sizes: Sizes,
+    /// Groups take turns at random with these weights.
+    groups: Vec<(u16, u32)>,
+    group_draw: Random,
+    classes: u16,
+    class_draw: Random,
+    peers: u32,
+    peer_draw: Random,
+    opener: Opener,
+}
+
+/// When flows arrive.
+#[derive(Debug)]
+pub enum Gaps {
+    /// A Poisson process with this mean gap.
+    Poisson(Span, Random),
+    /// At these times, in order.
+    Given(std::vec::IntoIter<Time>),
+}
+
+/// How large flows are.
+#[derive(Debug)]
+pub enum Sizes {
+    /// All the same.
+    Fixed(Bytes),
+}
+
+impl Sizes {
+    fn draw(&mut self) -> Bytes {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+        }
+    }
+}
+
+/// What a stream of arrivals consists of.
+#[derive(Debug)]
+pub struct ArrivalSpec {
+    /// Mean gap of the Poisson process, or the times themselves.
+    pub gaps: GapSpec,
+    /// Sizes of the flows.
+    pub sizes: Sizes,
+    /// No flow arrives at or after this time.
+    pub until: Time,
+    /// Groups and their weights.
+    pub groups: Vec<(u16, u32)>,
+    /// Classes of hosts, equally likely.
+    pub classes: u16,
+    /// Different peers, equally likely.
+    pub peers: u32,
+    /// Who opens the connections.
+    pub opener: Opener,
+}
+
+/// When flows arrive, as it is asked for.
+#[derive(Clone, Debug)]
+pub enum GapSpec {
+    /// A Poisson process with this mean gap.
+    Poisson(Span),
+    /// At these times, in order.
+    Given(Vec<Time>),
+}
+
+impl Arrivals {
+    /// The stream with the draws of `seed`.
+    #[must_use]
+    pub fn new(spec: ArrivalSpec, seed: Seed) -> Self {
+        let gaps = match spec.gaps {
+            GapSpec::Poisson(mean) => Gaps::Poisson(mean, Random::new(seed.child("gaps"))),
+            GapSpec::Given(times) => Gaps::Given(times.into_iter()),
+        };
+        let mut arrivals = Self {
+            gaps,
+            next_at: Time::ZERO,
+            until: spec.until,
+            sizes: spec.sizes,
+            groups: spec.groups,
+            group_draw: Random::new(seed.child("group")),
+            classes: spec.classes.max(1),
+            class_draw: Random::new(seed.child("class")),
+            peers: spec.peers.max(1),
+            peer_draw: Random::new(seed.child("peer")),
+            opener: spec.opener,
+        };
+        arrivals.step();
+        arrivals
+    }
+
+    fn step(&mut self) {
+        self.next_at = match &mut self.gaps {
+            Gaps::Poisson(mean, random) => self.next_at + random.exponential(*mean),
+            Gaps::Given(times) => times.next().unwrap_or(Time::NEVER),
+        };
+        if self.next_at >= self.until {
+            self.next_at = Time::NEVER;
+        }
+    }
+
+    fn draw_group(&mut self) -> u16 {
+        if let [(group, _)] = self.groups[..] {
+            return group;
+        }
+        let total: u64 = self.groups.iter().map(|(_, weight)| u64::from(*weight)).sum();
+        let mut ticket = self.group_draw.below(total.max(1));
+        for (group, weight) in &self.groups {
+            if ticket < u64::from(*weight) {
+                return *group;
+            }
+            ticket -= u64::from(*weight);
+        }
+        0
+    }
+}
+
+impl Workload for Arrivals {
+    fn next_at(&self) -> Time {
+        self.next_at
+    }
+
+    fn on_time(&mut self, _: Time, orders: &mut Vec<Order>) {
+        orders.push(Order::Open(FlowSpec {
+            group: self.draw_group(),
+            class: self.class_draw.below(u64::from(self.classes)) as u16,
+            peer: self.peer_draw.below(u64::from(self.peers)) as u32,
+            opener: self.opener,
+            bytes: self.sizes.draw(),
+            size_known: true,
+            keep_open: false,
+            tag: 0,
+        }));
+        self.step();
+    }
+}

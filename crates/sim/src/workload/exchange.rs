@@ -1,0 +1,125 @@
+//! Requests and responses with think times on persistent connections: starts that the application limits.
+//!
+//! A session is one connection on which the client asks for one response after another, thinking before each.
+//! Sessions arrive as a Poisson process and go through one of the given scripts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use headstart_units::{Bytes, Span, Time};
+
+use super::{FlowSpec, Opener, Order, Workload};
+use crate::packet::FlowId;
+use crate::random::{Random, Seed};
+
+/// One request of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// How long the client waits after the response before this was read whole; of the first request: ignored.
+    pub think: Span,
+    /// Size of the response.
+    pub bytes: Bytes,
+}
+
+/// What a stream of sessions consists of.
+#[derive(Clone, Debug)]
+pub struct SessionSpec {
+    /// The scripts, equally likely; each has at least one exchange.
+    pub scripts: Vec<Vec<Exchange>>,
+    /// Mean gap of the Poisson process.
+    pub gap: Span,
+    /// No session begins at or after this time.
+    pub until: Time,
+    /// The group of all sessions.
+    pub group: u16,
+    /// Different peers, equally likely.
+    pub peers: u32,
+}
+
+/// Sessions that arrive as a Poisson process.
+#[derive(Debug)]
+pub struct Sessions {
+    spec: SessionSpec,
+    random: Random,
+    next_at: Time,
+    /// Thinking clients: when they ask next.
+    thinking: BTreeSet<(Time, u64, FlowId)>,
+    live: BTreeMap<u64, Session>,
+    opened: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Session {
+    script: usize,
+    /// Exchanges asked for so far.
+    asked: usize,
+}
+
+impl Sessions {
+    /// The stream with the draws of `seed`.
+    #[must_use]
+    pub fn new(spec: SessionSpec, seed: Seed) -> Self {
+        let mut sessions = Self {
+            spec,
+            random: Random::new(seed.child("sessions")),
+            next_at: Time::ZERO,
+            thinking: BTreeSet::new(),
+            live: BTreeMap::new(),
+            opened: 0,
+        };
+        sessions.step();
+        sessions
+    }
+
+    fn step(&mut self) {
+        self.next_at += self.random.exponential(self.spec.gap);
+        if self.next_at >= self.spec.until {
+            self.next_at = Time::NEVER;
+        }
+    }
+}
+
+impl Workload for Sessions {
+    fn next_at(&self) -> Time {
+        self.thinking.first().map_or(Time::NEVER, |(at, ..)| *at).min(self.next_at)
+    }
+
+    fn on_time(&mut self, now: Time, orders: &mut Vec<Order>) {
+        if self.thinking.first().is_some_and(|(at, ..)| *at <= now) {
+            let Some((_, number, flow)) = self.thinking.pop_first() else { return };
+            if let Some(session) = self.live.get_mut(&number) {
+                let bytes = self.spec.scripts[session.script][session.asked].bytes;
+                session.asked += 1;
+                orders.push(Order::Ask { flow, bytes });
+            }
+            return;
+        }
+        let script = self.random.below(self.spec.scripts.len() as u64) as usize;
+        let number = self.opened;
+        self.opened += 1;
+        self.live.insert(number, Session { script, asked: 1 });
+        orders.push(Order::Open(FlowSpec {
+            group: self.spec.group,
+            class: 0,
+            peer: self.random.below(u64::from(self.spec.peers.max(1))) as u32,
+            opener: Opener::Receiver,
+            bytes: self.spec.scripts[script][0].bytes,
+            size_known: false,
+            keep_open: true,
+            tag: number,
+        }));
+        self.step();
+    }
+
+    fn on_message(&mut self, now: Time, flow: FlowId, tag: u64, orders: &mut Vec<Order>) {
+        let Some(session) = self.live.get(&tag) else { return };
+        match self.spec.scripts[session.script].get(session.asked) {
+            Some(next) => {
+                self.thinking.insert((now + next.think, tag, flow));
+            }
+            None => {
+                self.live.remove(&tag);
+                orders.push(Order::Close(flow));
+            }
+        }
+    }
+}

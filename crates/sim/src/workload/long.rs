@@ -1,0 +1,59 @@
+//! A few flows with given sizes and starts: bulk transfers, a newcomer, a single flow under the lens.
+
+use std::collections::VecDeque;
+
+use headstart_units::{Bytes, Time};
+
+use super::{FlowSpec, Opener, Order, Workload};
+
+/// One flow of the list.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// When it opens.
+    pub at: Time,
+    /// Its group.
+    pub group: u16,
+    /// Its class of hosts.
+    pub class: u16,
+    /// How much it sends.
+    pub bytes: Bytes,
+    /// Whether its scheme is told.
+    pub size_known: bool,
+}
+
+/// Flows from a list.
+#[derive(Debug)]
+pub struct Listed {
+    left: VecDeque<Start>,
+    opener: Opener,
+}
+
+impl Listed {
+    /// These flows, whatever their order.
+    #[must_use]
+    pub fn new(mut starts: Vec<Start>, opener: Opener) -> Self {
+        starts.sort_by_key(|start| start.at);
+        Self { left: starts.into(), opener }
+    }
+}
+
+impl Workload for Listed {
+    fn next_at(&self) -> Time {
+        self.left.front().map_or(Time::NEVER, |start| start.at)
+    }
+
+    fn on_time(&mut self, _: Time, orders: &mut Vec<Order>) {
+        if let Some(start) = self.left.pop_front() {
+            orders.push(Order::Open(FlowSpec {
+                group: start.group,
+                class: start.class,
+                peer: 0,
+                opener: self.opener,
+                bytes: start.bytes,
+                size_known: start.size_known,
+                keep_open: false,
+                tag: 0,
+            }));
+        }
+    }
+}

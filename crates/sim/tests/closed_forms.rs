@@ -1,0 +1,143 @@
+//! What must come out exactly, by arithmetic.
+
+use headstart_net::{AnyElement, Limit, Link};
+use headstart_sim::workload::Opener;
+use headstart_sim::workload::long::{Listed, Start};
+use headstart_sim::{
+    Checker, Claim, FlowReport, Group, PathBuilder, Recorder, Scenario, Simulation, TcpConfig,
+};
+use headstart_startup::base;
+use headstart_startup::scheme::slow_start::Params;
+use headstart_startup::scheme::{Scheme, SlowStart};
+use headstart_units::{Bytes, Rate, Span, Time};
+
+#[derive(Debug, Default)]
+struct Reports(Vec<FlowReport>);
+
+impl Recorder for Reports {
+    fn flow(&mut self, report: &FlowReport) {
+        self.0.push(*report);
+    }
+}
+
+struct Alone {
+    rate: Rate,
+    delay: Span,
+    buffer: Limit,
+    scheme: Scheme,
+    bytes: Bytes,
+    tcp: TcpConfig,
+}
+
+impl Alone {
+    /// One flow alone on its path, checked packet by packet.
+    fn run(&self) -> FlowReport {
+        let mut path = PathBuilder::default();
+        let claim = Claim::Link { rate: self.rate, delay: self.delay, limit: self.buffer };
+        let link = || AnyElement::Link(Link::new(self.rate, self.delay, self.buffer));
+        let forward = path.element("forward", link());
+        let reverse = path.element("reverse", link());
+        path.class(vec![forward], vec![reverse]);
+        let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: self.bytes, size_known: true };
+        let scenario = Scenario {
+            path: path.build(),
+            groups: vec![Group {
+                scheme: self.scheme,
+                base: base::Kind::Cubic,
+                tcp: self.tcp,
+                hint: None,
+                history_capacity: 0,
+            }],
+            workload: Box::new(Listed::new(vec![start], Opener::Sender)),
+            until: Time::from_millis(600_000),
+        };
+        let checker = Checker::new(&[claim, claim], Reports::default());
+        let finished = Simulation::new(scenario, checker).run();
+        let (faults, reports) = finished.recorder.finish(&finished.path);
+        assert_eq!(faults, Vec::<String>::new());
+        assert_eq!(reports.0.len(), 1);
+        reports.0[0]
+    }
+}
+
+fn slow_start(initial_window: u64) -> Scheme {
+    Scheme::SlowStart(SlowStart::new(Params { initial_window, ..Params::default() }))
+}
+
+/// A path so fast that only round trips count.
+fn empty_path(scheme: Scheme, segments: u64) -> Alone {
+    let tcp = TcpConfig { receive_window: Bytes::new(100_000_000), ..TcpConfig::default() };
+    Alone {
+        rate: Rate::from_mbit_per_sec(10_000_000),
+        delay: Span::from_millis(50),
+        buffer: Limit::NONE,
+        scheme,
+        bytes: tcp.mss * segments,
+        tcp,
+    }
+}
+
+/// Quick-Start equation (2): log2(N/W + 1) round trips, rounded up, beside the handshake. The last of them is over
+/// when the data is acknowledged; the receiver has it half a round trip sooner.
+#[test]
+fn slow_start_takes_the_round_trips_of_quick_starts_equation() {
+    for window in [1_u64, 2, 3, 10, 32] {
+        for segments in [1_u64, 2, 3, 10, 11, 70, 310, 1000] {
+            let mut round_trips = 0;
+            while window * ((1 << round_trips) - 1) < segments {
+                round_trips += 1;
+            }
+            let report = empty_path(slow_start(window), segments).run();
+            let expected = Span::from_millis(100 + 100 * round_trips - 50);
+            let took = report.completion_time().expect("completes");
+            let excess = took.saturating_sub(expected);
+            assert!(
+                took >= expected && excess < Span::from_millis(1),
+                "{segments} segments from a window of {window}: {took}, expected {expected}"
+            );
+        }
+    }
+}
+
+/// A window that covers path and buffer keeps the bottleneck busy.
+#[test]
+fn a_lone_long_flow_fills_the_link() {
+    let tcp = TcpConfig { receive_window: Bytes::new(10_000_000), ..TcpConfig::default() };
+    let rate = Rate::from_mbit_per_sec(15);
+    let bytes = Bytes::new(100_000_000);
+    let report = Alone {
+        rate,
+        delay: Span::from_millis(30),
+        buffer: Limit::bytes(Bytes::new(115_000)),
+        scheme: slow_start(10),
+        bytes,
+        tcp,
+    }
+    .run();
+    let segments = bytes.get().div_ceil(1448);
+    let ideal = (bytes + Bytes::new(52 * segments)) / rate;
+    let took = report.completion_time().expect("completes");
+    let share = ideal.as_secs_f64() / took.as_secs_f64();
+    assert!((0.97..=1.0).contains(&share), "{share} of the link");
+}
+
+/// The default access path and flow: nothing is lost, nothing is sent twice.
+#[test]
+fn a_window_within_the_path_is_never_lost() {
+    let report = Alone {
+        rate: Rate::from_mbit_per_sec(15),
+        delay: Span::from_millis(30),
+        buffer: Limit::bytes(Bytes::new(115_000)),
+        scheme: slow_start(10),
+        bytes: Bytes::new(100_000),
+        tcp: TcpConfig::default(),
+    }
+    .run();
+    assert_eq!(report.counts.lost, 0);
+    assert_eq!(report.counts.bytes_sent, 100_000);
+    assert_eq!(report.duplicates, 0);
+    // Handshake; 10 segments; 20 more a round trip later and 40 after the next; the last leaves when its ack-clocked
+    // window does.
+    let took = report.completion_time().expect("completes");
+    assert!((Span::from_millis(235)..Span::from_millis(250)).contains(&took), "{took}");
+}

@@ -1,0 +1,113 @@
+//! Every scheme by name: what a command line, a plan or a server's configuration can ask for.
+//!
+//! A new scheme needs its file, a variant of [`Scheme`] and a row here.
+
+use crate::repair::ropr::{Clock, Order};
+use crate::scheme::{
+    Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, RapidStart, Reactive, SCubic, Scheme,
+    SlowStart, TcpCache, WiseStart, halfback, slow_start, wise_start,
+};
+
+/// A scheme as it can be asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub summary: &'static str,
+    /// What it must be told to be itself; without it, it falls back to slow start.
+    pub needs: Needs,
+    make: fn() -> Scheme,
+}
+
+/// What a scheme must be told to be itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nothing beyond the handshake.
+    Nothing,
+    /// The size of the flow.
+    FlowSize,
+    /// A record of the peer.
+    History,
+    /// The peer's hint.
+    Hint,
+}
+
+impl Entry {
+    /// The scheme, as it is before a connection is established.
+    #[must_use]
+    pub fn scheme(&self) -> Scheme {
+        (self.make)()
+    }
+}
+
+/// The entry of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ALL.iter().find(|entry| entry.name == name)
+}
+
+const fn entry(name: &'static str, needs: Needs, summary: &'static str, make: fn() -> Scheme) -> Entry {
+    Entry { name, summary, needs, make }
+}
+
+fn slow_start(initial_window: u64, hystart: bool) -> Scheme {
+    let params = slow_start::Params { initial_window, hystart, spread: None };
+    Scheme::SlowStart(SlowStart::new(params))
+}
+
+fn google() -> Scheme {
+    let spread = Some(slow_start::Spread::default());
+    Scheme::SlowStart(SlowStart::new(slow_start::Params { initial_window: 32, hystart: false, spread }))
+}
+
+fn halfback(change: fn(&mut halfback::Params)) -> Scheme {
+    let mut params = halfback::Params::default();
+    change(&mut params);
+    Scheme::Halfback(Halfback::new(params))
+}
+
+fn wise_start(adaptation: bool) -> Scheme {
+    Scheme::WiseStart(WiseStart::new(wise_start::Params { adaptation, ..wise_start::Params::default() }))
+}
+
+/// Every scheme, baselines first.
+#[rustfmt::skip]
+pub const ALL: &[Entry] = &[
+    entry("iw2", Needs::Nothing, "slow start from 2 segments (TCP in the Halfback paper)", || slow_start(2, false)),
+    entry("iw3", Needs::Nothing, "slow start from 3 segments (TCP in the Quick-Start paper)", || slow_start(3, false)),
+    entry("iw10", Needs::Nothing, "slow start from 10 segments (RFC 6928; TCP-10, Initial-Start)", || slow_start(10, false)),
+    entry("iw10-hystart", Needs::Nothing, "slow start from 10 segments with HyStart++ (RFC 9406)", || slow_start(10, true)),
+    entry("iw32", Needs::Nothing, "slow start from 32 segments (Cubic32)", || slow_start(32, false)),
+    entry("iw32-paced", Needs::Nothing, "Google QUIC's: 10 at once, 22 over half an RTT (Blitzstart's baseline)", google),
+    entry("iw64", Needs::Nothing, "slow start from 64 segments (Cubic64)", || slow_start(64, false)),
+    entry("reactive", Needs::Nothing, "slow start from 2, and a probe for a lost tail", || Scheme::Reactive(Reactive::new(Default::default()))),
+    entry("proactive", Needs::Nothing, "slow start from 2, every packet twice", || Scheme::Proactive(Proactive::new(Default::default()))),
+    entry("jump-start", Needs::FlowSize, "all of the flow paced over one RTT", || Scheme::JumpStart(JumpStart::new(Default::default()))),
+    entry("halfback", Needs::FlowSize, "as jump-start, then again from the end, one for each ack", || halfback(|_| ())),
+    entry("halfback-forward", Needs::FlowSize, "halfback, but again from the beginning", || halfback(|params| params.order = Order::Forward)),
+    entry("halfback-burst", Needs::FlowSize, "halfback, but again at line rate", || halfback(|params| params.clock = Clock::LineRate)),
+    entry("pcp", Needs::Nothing, "paced probes of the path, then the probed rate", || Scheme::Pcp(Pcp::new(Default::default()))),
+    entry("rapid-start", Needs::Nothing, "three times the window each RTT while no queue forms", || Scheme::RapidStart(RapidStart::new(Default::default()))),
+    // entry("bbr", Needs::Nothing, "BBR version 1", || Scheme::Bbr(Bbr::new(Default::default()))),
+    entry("tcp-cache", Needs::History, "window and threshold of the last connection to the peer", || Scheme::TcpCache(TcpCache::new(Default::default()))),
+    entry("s-cubic", Needs::History, "the peer's last rate x RTT, avoidance at once (Stateful-TCP)", || Scheme::SCubic(SCubic::new(Default::default()))),
+    entry("wise-start", Needs::History, "the peer's last rate x RTT, then probe or drain at the sixth ack", || wise_start(true)),
+    entry("wise-start-wa", Needs::History, "wise-start without its adaptation to the application", || wise_start(false)),
+    entry("careful-resume", Needs::History, "half of the peer's last rate x RTT, once it is confirmed (RFC 9959)", || Scheme::CarefulResume(CarefulResume::new(Default::default()))),
+    entry("blitzstart", Needs::Hint, "the client's hint x RTT, avoidance at once", || Scheme::Blitzstart(Blitzstart::new(Default::default()))),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for (at, entry) in ALL.iter().enumerate() {
+            assert!(ALL[..at].iter().all(|other| other.name != entry.name), "{} twice", entry.name);
+            assert_eq!(find(entry.name).map(|found| found.summary), Some(entry.summary));
+        }
+        assert!(find("tahoe").is_none());
+    }
+}

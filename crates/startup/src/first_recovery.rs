@@ -1,0 +1,129 @@
+//! A scheme's own first recovery: the window follows what got through of the first flight.
+//!
+//! A first flight is a guess, so its size says nothing of the path once a part of it was lost; what came
+//! through does. While the losses are repaired the window is a share of that, rising as more arrives, and it
+//! never stands in the way of the repair: each event leaves room for one segment more than is in flight.
+//!
+//! Source (JS below): D. Liu, M. Allman, S. Jin, L. Wang, "Congestion Control Without a Startup Phase",
+//! PFLDNeT 2007: the window at the end of the recovery is (D - R)/2, where D is what the first flight sent and
+//! R what had to be sent again.
+//!
+//! # Deviations
+//!
+//! - D - R is counted as the originals that were acknowledged. It is the same number when each lost segment
+//!   is sent again once, and it does not shrink when a retransmission was spurious or itself lost.
+//! - The rule is of the end of the recovery. Here the share holds from the first loss on, so that the window
+//!   does not jump when the recovery ends; one segment per event is packet conservation (RFC 6937 §3).
+
+use headstart_units::{Bytes, Ratio};
+
+use crate::event::{Ack, Congestion};
+
+/// What a start that failed may go on with: JS's half.
+pub const KEPT: Ratio = Ratio::new(1, 2);
+
+/// RFC 5681 §3.1: never below two segments after a loss.
+const MINIMUM_SEGMENTS: u64 = 2;
+
+/// Counts what got through, and governs the window from the first loss until the repair is done.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstRecovery {
+    mss: Bytes,
+    kept: Ratio,
+    /// Bytes of the first flight that came through as originals.
+    through: Bytes,
+    is_under_way: bool,
+    /// Bytes in flight after the last event of the recovery.
+    in_flight: Bytes,
+}
+
+impl FirstRecovery {
+    /// Nothing got through yet, nothing was lost; afterwards `kept` of what got through is the window.
+    #[must_use]
+    pub const fn new(mss: Bytes, kept: Ratio) -> Self {
+        Self { mss, kept, through: Bytes::ZERO, is_under_way: false, in_flight: Bytes::ZERO }
+    }
+
+    /// Takes note of a loss; the first one opens the recovery.
+    pub fn on_loss(&mut self, signal: &Congestion) {
+        self.is_under_way = true;
+        self.in_flight = signal.in_flight;
+    }
+
+    /// Takes note of every ack from the first on. Returns whether this one ended the recovery.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &Ack) -> bool {
+        self.through += ack.first_flight_acked;
+        self.in_flight = ack.in_flight;
+        let ends = self.is_under_way && !ack.in_recovery;
+        self.is_under_way &= ack.in_recovery;
+        ends
+    }
+
+    /// Whether losses are being repaired.
+    #[must_use]
+    #[inline]
+    pub const fn is_under_way(&self) -> bool {
+        self.is_under_way
+    }
+
+    /// The share of what got through: what to hand over when the recovery has ended.
+    #[must_use]
+    pub fn inherited(&self) -> Bytes {
+        (self.through * self.kept).max(self.least())
+    }
+
+    /// The least any window may be after a loss.
+    #[must_use]
+    pub fn least(&self) -> Bytes {
+        self.mss * MINIMUM_SEGMENTS
+    }
+
+    /// The window while losses are being repaired.
+    #[must_use]
+    pub fn window(&self) -> Bytes {
+        self.inherited().max(self.in_flight + self.mss)
+    }
+
+    /// Bytes of the first flight that came through as originals.
+    #[must_use]
+    pub const fn through(&self) -> Bytes {
+        self.through
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::testing::{acked, lost};
+    use headstart_units::Time;
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    fn ack(through: u64, in_flight: u64, in_recovery: bool) -> Ack {
+        let first_flight_acked = MSS * through;
+        Ack { first_flight_acked, in_flight: MSS * in_flight, in_recovery, ..acked(Time::ZERO, MSS) }
+    }
+
+    #[test]
+    fn the_window_is_half_of_what_got_through_and_never_stops_the_repair() {
+        let mut recovery = FirstRecovery::new(MSS, KEPT);
+        assert!(!recovery.on_ack(&ack(20, 76, false)));
+        recovery.on_loss(&Congestion { in_flight: MSS * 76, ..lost(Time::ZERO, MSS * 4) });
+        assert_eq!(recovery.window(), MSS * 77, "one segment may leave");
+        assert!(!recovery.on_ack(&ack(30, 10, true)));
+        assert_eq!(recovery.window(), MSS * 25, "half of the 50 that got through");
+        assert!(!recovery.on_ack(&ack(10, 0, true)));
+        assert_eq!(recovery.window(), MSS * 30, "it rises as more arrives");
+        assert!(recovery.on_ack(&ack(0, 0, false)), "the repair is done");
+        assert_eq!(recovery.inherited(), MSS * 30);
+        assert!(!recovery.is_under_way());
+    }
+
+    #[test]
+    fn two_segments_are_kept_even_if_nothing_got_through() {
+        let mut recovery = FirstRecovery::new(MSS, KEPT);
+        recovery.on_loss(&Congestion { in_flight: Bytes::ZERO, ..lost(Time::ZERO, MSS * 10) });
+        assert_eq!(recovery.window(), MSS * 2);
+    }
+}

@@ -1,0 +1,397 @@
+//! Pace a short flow out over one round trip, then send it again from its end at the rate of its acks.
+//!
+//! Source (HB below): Q. Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and Safely",
+//! CoNEXT 2015, §3.
+//!
+//! ```text
+//!          first ack with all of it sent        acks meet copies         all of it is delivered
+//!  Pacing -------------------------------> ROPR ----------------> ended ------------------------> hand over
+//!     |                                     |                       |
+//!     +------------------ CE: hand over ----+-----------------------+
+//! ```
+//!
+//! | phase | window | pace | repair |
+//! |---|---|---|---|
+//! | Pacing | what of the first flight is not delivered yet | the flight over the handshake RTT | none |
+//! | ROPR, ended | the same | none | [`crate::repair::ropr`], beside normal retransmission |
+//!
+//! The window leaves room for what is missing of the first flight and for nothing else: a flow that is longer
+//! goes on after the hand-over, with s x RTT (§3.3).
+//!
+//! # Deviations
+//!
+//! - §3.3 estimates s "from arriving ACKs during the ROPR phase". Here from the first ack of the phase to the one
+//!   that meets the copies: what arrives later may have waited for a timer. With a single ack, or none, there is
+//!   no rate; then what was delivered is the window.
+//! - §3.3 does not say whether the window of s x RTT is one of slow start or of avoidance: avoidance, since s is
+//!   a measurement of the path. RTT is the smoothed one.
+//! - Normal TCP retransmission halves a window; that of the first flight is none. It follows what got through
+//!   ([`crate::first_recovery`]), as after a jump that failed.
+//! - A CE mark, which HB does not consider, hands the flight over to the base controller's cut, and what is still
+//!   to leave of it goes on paced over one RTT.
+//! - §3.1's other threshold, "largest throughput observed on recent connections, times the RTT", is one record's
+//!   rate here ([`Threshold::History`]); without a record the fixed one holds.
+//! - The share of additional bandwidth is a parameter because HB §5 compares 0, 50 and 100 %. At 100 % every
+//!   packet is sent twice, as HB says of Proactive TCP.
+//!
+//! # Limits
+//!
+//! A transport that counts copies as bytes in flight holds normal retransmissions back until they are answered.
+//!
+//! A flow of unknown size that ends before the threshold stays in Pacing; its copies leave all the same if the
+//! transport says that its first flight was sent.
+
+use headstart_units::{Bytes, Ratio, Span, Time};
+
+use super::Startup;
+use super::jump_start::{is_out, over_one_round_trip};
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::event::{Ack, Congestion, Signal, Timeout};
+use crate::first_recovery::{self, FirstRecovery};
+use crate::prior::Prior;
+use crate::repair::ropr::{self, Clock, Order};
+use crate::repair::{Proactive, Repair, Ropr};
+
+/// What may be tuned, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// The Pacing Threshold. 141 kB: HB §3.1.
+    pub threshold: Threshold,
+    /// Segments that leave at once before the Pacing phase. 0; HB §4.2.4 suggests 10 as a refinement.
+    pub burst: u64,
+    /// In which order the flight is sent again. Reverse; forward is Halfback-forward: HB §5.
+    pub order: Order,
+    /// What lets copies leave. One for each ack; line rate is Halfback-burst: HB §5.
+    pub clock: Clock,
+    /// Additional bandwidth, as a share of the flight: nothing, a part of it, or all of it. 1/2: HB §5.
+    pub additional: Ratio,
+    /// No more copies once congestion was seen. Off: HB §4.2.1.
+    pub stops_at_congestion: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        let ropr::Params { order, clock, budget, stops_at_congestion } = ropr::Params::default();
+        let threshold = Threshold::Fixed(PACING_THRESHOLD);
+        Self { threshold, burst: 0, order, clock, additional: budget, stops_at_congestion }
+    }
+}
+
+/// HB §3.1: more than 95 % of web transfers are smaller.
+pub const PACING_THRESHOLD: Bytes = Bytes::new(141_000);
+
+/// How much may be paced out over the first round trip (HB §3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Threshold {
+    /// So many bytes.
+    Fixed(Bytes),
+    /// What the largest throughput of an earlier connection moves in the handshake RTT; without a record, so
+    /// many bytes.
+    History(Bytes),
+}
+
+/// Where the scheme stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The flight leaves.
+    Pacing,
+    /// Copies leave, one for each ack. Acks are counted from the first of the phase on.
+    Ropr { since: Time, delivered_before: Bytes },
+    /// Acks have met the copies; in so long so much was delivered.
+    Ended { delivered: Bytes, within: Span },
+}
+
+/// Halfback.
+#[derive(Clone, Copy, Debug)]
+pub struct Halfback {
+    params: Params,
+    phase: Phase,
+    flight: Bytes,
+    /// Window and pace of the plan.
+    plan: Allowance,
+    delivered: Bytes,
+    recovery: FirstRecovery,
+}
+
+impl Halfback {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            phase: Phase::Pacing,
+            flight: Bytes::ZERO,
+            plan: Allowance::window(Bytes::ZERO),
+            delivered: Bytes::ZERO,
+            recovery: FirstRecovery::new(Bytes::ZERO, first_recovery::KEPT),
+        }
+    }
+
+    /// What is sent again before anybody asked; to be asked for after [`Startup::establish`].
+    #[must_use]
+    pub fn repair(&self) -> Repair {
+        let Params { order, clock, additional, stops_at_congestion, .. } = self.params;
+        if additional == Ratio::new(0, 1) {
+            Repair::Reactive
+        } else if additional.of(1) >= 1 {
+            Repair::Proactive(Proactive::default())
+        } else {
+            let params = ropr::Params { order, clock, budget: additional, stops_at_congestion };
+            // Asked too early, it covers what has been sent by the time it begins, rather than nothing.
+            let flight = if self.flight.is_zero() { Bytes::MAX } else { self.flight };
+            Repair::Ropr(Ropr::new(params, flight))
+        }
+    }
+
+    /// Of a flight in order, one copy for each ack and one ack for each segment, acks meet copies when this much
+    /// is delivered (HB §3.2: half-way).
+    fn meeting_point(&self) -> Bytes {
+        self.flight / 2
+    }
+
+    /// HB §3.3: "a congestion window of s x RTT".
+    fn hand_over(&self, rtt: Span) -> Next {
+        let window = match self.phase {
+            Phase::Ended { delivered, within } if !within.is_zero() => delivered / within * rtt,
+            _ => self.delivered,
+        };
+        Next::HandOver(HandOver::avoiding(window.max(self.recovery.least())))
+    }
+
+    fn missing(&self) -> Bytes {
+        self.plan.window.saturating_sub(self.delivered)
+    }
+}
+
+impl Startup for Halfback {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        let threshold = match (self.params.threshold, prior.history) {
+            (Threshold::History(_), Some(known)) => known.record.btl_bw * prior.handshake_rtt,
+            (Threshold::History(fixed) | Threshold::Fixed(fixed), _) => fixed,
+        };
+        let plan = over_one_round_trip(prior, threshold, self.params.burst);
+        self.flight = plan.flight;
+        self.plan = plan.allowance;
+        self.recovery = FirstRecovery::new(prior.mss, first_recovery::KEPT);
+        plan
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        let _ = self.recovery.on_ack(ack);
+        self.delivered = ack.delivered;
+        match self.phase {
+            Phase::Pacing if is_out(self.flight, ack) => {
+                self.phase = Phase::Ropr { since: ack.now, delivered_before: ack.delivered };
+            }
+            Phase::Ropr { since, delivered_before } if ack.delivered > self.meeting_point() => {
+                let (delivered, within) = (ack.delivered - delivered_before, ack.now.since(since));
+                self.phase = Phase::Ended { delivered, within };
+            }
+            _ => {}
+        }
+        if ack.delivered >= self.flight { self.hand_over(ack.rtt.smoothed) } else { Next::Stay }
+    }
+
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        if signal.signal == Signal::Loss {
+            self.recovery.on_loss(signal);
+            return Next::Stay;
+        }
+        let pace_over = (self.phase == Phase::Pacing).then_some(Ratio::ONE);
+        Next::HandOver(HandOver { pace_over, ..HandOver::to_be_cut(self.flight) })
+    }
+
+    fn on_timeout(&mut self, _: &Timeout) -> Next {
+        Next::HandOver(HandOver::to_be_cut(self.recovery.through()))
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        let missing = self.missing();
+        let window = if self.recovery.is_under_way() { missing.min(self.recovery.window()) } else { missing };
+        let pace = if self.phase == Phase::Pacing { self.plan.pace } else { None };
+        Allowance { window, pace }
+    }
+
+    fn is_slow_start(&self) -> bool {
+        !self.recovery.is_under_way()
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.phase {
+            _ if self.recovery.is_under_way() => "recovery",
+            Phase::Pacing => "Pacing",
+            Phase::Ropr { .. } => "ROPR",
+            Phase::Ended { .. } => "ROPR ended",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::steps::{Event, Says, play};
+    use super::*;
+    use crate::base::testing::{acked, lost, timed_out};
+    use crate::history::{Ended, Known, Record};
+    use headstart_units::Rate;
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    /// A flow of unknown size and a receiver that takes ten segments, 100 ms away.
+    fn prior() -> Prior {
+        Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 10)
+    }
+
+    fn established(params: Params) -> Halfback {
+        let mut start = Halfback::new(params);
+        let _ = start.establish(&prior());
+        start
+    }
+
+    /// An ack of one original; `delivered` and `in_flight` in segments, after it.
+    fn ack(delivered: u64, in_flight: u64) -> Event {
+        Event::Ack(repairing(delivered, in_flight, false))
+    }
+
+    fn repairing(delivered: u64, in_flight: u64, in_recovery: bool) -> Ack {
+        Ack {
+            first_flight_acked: MSS,
+            delivered: MSS * delivered,
+            in_flight: MSS * in_flight,
+            in_recovery,
+            ..acked(Time::ZERO, MSS)
+        }
+    }
+
+    /// HB §3.1: the minimum of the flow control window, the flow size and the Pacing Threshold.
+    #[test]
+    fn the_first_flight_is_bounded_by_the_pacing_threshold() {
+        let history = |rate| {
+            let record = Record {
+                saved_at: Time::ZERO,
+                btl_bw: Rate::from_bytes_per_sec(rate),
+                rt_prop: Span::from_millis(100),
+                window: MSS,
+                ssthresh: MSS,
+                ended: Ended::Clean,
+            };
+            Some(Known { record, live: 0 })
+        };
+        let fixed = Threshold::Fixed(PACING_THRESHOLD);
+        let largest = Threshold::History(PACING_THRESHOLD);
+        #[rustfmt::skip]
+        let rows = [
+            (fixed,   None,             None,          141_000, "the threshold"),
+            (fixed,   None,             Some(100_000), 100_000, "the flow is smaller"),
+            (fixed,   history(500_000), None,          141_000, "history is not asked"),
+            (largest, history(500_000), None,           50_000, "500 kB/s for 100 ms"),
+            (largest, history(500_000), Some(20_000),   20_000, "the flow is smaller"),
+            (largest, None,             None,          141_000, "no record: the fixed threshold"),
+        ];
+        for (threshold, history, size, flight, why) in rows {
+            let prior = Prior {
+                history,
+                flow_size: size.map(Bytes::new),
+                receive_window: Bytes::new(1_000_000),
+                ..prior()
+            };
+            let plan = Halfback::new(Params { threshold, ..Params::default() }).establish(&prior);
+            assert_eq!(plan.flight, Bytes::new(flight), "{why}");
+            assert_eq!(
+                plan.allowance.pace,
+                Some(Bytes::new(flight) / Span::from_millis(100)),
+                "over one RTT"
+            );
+        }
+    }
+
+    /// HB §3.4's ten packets at ten milliseconds each, of a flow that goes on.
+    #[test]
+    fn ten_packets_are_paced_protected_and_followed_by_a_window_of_s_times_rtt() {
+        let mut start = established(Params::default());
+        #[rustfmt::skip]
+        let steps = [
+            (85,  ack(1, 7), Says::Paced(9_000, 100_000), "an early ack: two packets are still to leave, no more"),
+            (100, ack(2, 8), Says::Window(8_000),         "all out: ROPR, and no new data beside it"),
+            (110, ack(3, 7), Says::Window(7_000),         "what is missing of the flight may be in flight"),
+            (120, ack(4, 6), Says::Window(6_000),         "again"),
+            (130, ack(5, 5), Says::Window(5_000),         "again"),
+            (140, ack(6, 4), Says::Window(4_000),         "acks have met the copies: s is 4 packets in 40 ms"),
+            (400, ack(9, 1), Says::Window(1_000),         "what comes later does not change s"),
+            (410, ack(10, 0), Says::HandsOver(10_000),    "HB §3.3: 100 kB/s x 100 ms"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn a_slow_path_hands_over_less_than_the_flight() {
+        let mut start = established(Params::default());
+        #[rustfmt::skip]
+        let steps = [
+            (100, ack(1, 9),  Says::Window(9_000),    "ROPR"),
+            (200, ack(6, 4),  Says::Window(4_000),    "5 packets in 100 ms"),
+            (280, ack(10, 0), Says::HandsOver(5_000), "50 kB/s x 100 ms"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn normal_retransmission_runs_beside_the_copies() {
+        let mut start = established(Params::default());
+        let loss = |in_flight| {
+            Event::Congestion(Congestion {
+                first_flight_lost: MSS,
+                in_flight: MSS * in_flight,
+                ..lost(Time::ZERO, MSS)
+            })
+        };
+        #[rustfmt::skip]
+        let steps = [
+            (100, ack(1, 9),                              Says::Window(9_000),    "ROPR"),
+            (130, ack(4, 6),                              Says::Window(6_000),    "the second packet is missing"),
+            (140, loss(4),                                Says::Window(5_000),    "declared lost: room for it"),
+            (140, Event::Ack(repairing(5, 4, true)),      Says::Window(5_000),    "and for what else will be"),
+            (180, Event::Ack(repairing(9, 1, true)),      Says::Window(1_000),    "the last one missing"),
+            (240, Event::Ack(repairing(10, 0, false)),    Says::HandsOver(10_000), "repaired: 8 packets in 80 ms"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn a_timeout_hands_over_what_got_through() {
+        let mut start = established(Params::default());
+        #[rustfmt::skip]
+        let steps = [
+            (100, ack(1, 9), Says::Window(9_000), "one packet got through"),
+            (400, Event::Timeout(timed_out(Time::ZERO)), Says::Cut(1_000), "and nothing else"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn a_mark_hands_over_but_the_flight_stays_paced() {
+        let mut start = established(Params::default());
+        let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
+        let expected = HandOver { pace_over: Some(Ratio::ONE), ..HandOver::to_be_cut(MSS * 10) };
+        assert_eq!(start.on_congestion(&mark), Next::HandOver(expected));
+    }
+
+    /// HB §5: the ablations are parameters of the same scheme.
+    #[test]
+    fn variants_differ_in_their_repair_alone() {
+        let half = Params::default();
+        let ropr = |params: Params| match established(params).repair() {
+            Repair::Ropr(ropr) => ropr.params(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(ropr(half), ropr::Params::default());
+        assert_eq!(ropr(Params { order: Order::Forward, ..half }).order, Order::Forward);
+        assert_eq!(ropr(Params { clock: Clock::LineRate, ..half }).clock, Clock::LineRate);
+        assert_eq!(ropr(Params { additional: Ratio::percent(25), ..half }).budget, Ratio::new(1, 4));
+        let none = established(Params { additional: Ratio::percent(0), ..half });
+        assert!(matches!(none.repair(), Repair::Reactive));
+        let twice = established(Params { additional: Ratio::percent(100), ..half });
+        assert!(matches!(twice.repair(), Repair::Proactive(_)));
+    }
+}

@@ -1,0 +1,322 @@
+//! Send all there is, paced over one round trip, and go on as TCP.
+//!
+//! Source (JS below): D. Liu, M. Allman, S. Jin, L. Wang, "Congestion Control Without a Startup Phase",
+//! PFLDNeT 2007; and, for what its competitors run, Halfback §2.2 and §3.1 (Q. Li, M. Dong, P. B. Godfrey,
+//! "Halfback: Running Short Flows Quickly and Safely", CoNEXT 2015).
+//!
+//! ```text
+//!             first ack with all of it sent                 loss elsewhere, CE, or HyStart++'s exit
+//!  jump start -----------------------------> slow start ----------------------------------------> hand over
+//!       |                                        |                                                    ^
+//!       | loss of first-flight packets           |                                                    |
+//!       +--------------------+-------------------+                                                    |
+//!                            v                                        the recovery ends               |
+//!                        recovery ------------------------------------------------------------------+
+//! ```
+//!
+//! | phase | window | pace |
+//! |---|---|---|
+//! | jump start | min(flow size, receive window) | all of it over the handshake RTT |
+//! | slow start | one byte more for each byte acked | none |
+//! | recovery | half of what got through, at least one segment more than is in flight | none |
+//!
+//! # Deviations
+//!
+//! - Of JS only the abstract was at hand, Halfback's account of it, and its rule for the window after a loss.
+//!   Where those are silent the choice is ours, and named here.
+//! - Pacing ends at the first ack after the whole flight has left, not at the very first: an RTT below the
+//!   handshake's would let the rest of the flight out in one burst (Halfback §3.2 waits for the same reason).
+//! - If the flow is longer than the flight, slow start goes on.
+//! - A CE mark on the first flight is answered by the base controller, as a mark in slow start is: nothing has
+//!   to be repaired, so there is no recovery to govern.
+//! - A timeout before the flight is through hands over what got through, not the size of the flight.
+//! - [`Params::burst`] and [`Params::cap`] are not in JS: Halfback §4.2.4 suggests the first for very small
+//!   flows, every deployment has the second.
+//!
+//! # Limits
+//!
+//! A flow of unknown size that ends before its first flight is full stays in the first phase, paced.
+
+use headstart_units::{Bytes, Ratio};
+
+use super::Startup;
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::event::{Ack, Congestion, Signal, Timeout};
+use crate::first_recovery::{self, FirstRecovery};
+use crate::growth::{Growth, Verdict};
+use crate::prior::Prior;
+
+/// What may be tuned, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Segments that leave at once; the others follow over one RTT. 0, all paced: JS.
+    pub burst: u64,
+    /// A limit on the first flight beside flow size and receive window. None: JS.
+    pub cap: Option<Bytes>,
+    /// The share of what got through that is the window after a loss. 1/2: JS.
+    pub kept: Ratio,
+    /// Leave slow start when delay grows. Off: JS is older than that.
+    pub hystart: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { burst: 0, cap: None, kept: first_recovery::KEPT, hystart: false }
+    }
+}
+
+/// `JumpStart`.
+#[derive(Clone, Copy, Debug)]
+pub struct JumpStart {
+    params: Params,
+    flight: Bytes,
+    allowance: Allowance,
+    growth: Growth,
+    recovery: FirstRecovery,
+}
+
+impl JumpStart {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            flight: Bytes::ZERO,
+            allowance: Allowance::window(Bytes::ZERO),
+            growth: Growth::new(params.hystart),
+            recovery: FirstRecovery::new(Bytes::ZERO, params.kept),
+        }
+    }
+}
+
+impl Startup for JumpStart {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        let plan = over_one_round_trip(prior, self.params.cap.unwrap_or(Bytes::MAX), self.params.burst);
+        self.flight = plan.flight;
+        self.allowance = plan.allowance;
+        self.recovery = FirstRecovery::new(prior.mss, self.params.kept);
+        plan
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        if self.recovery.on_ack(ack) {
+            return Next::HandOver(HandOver::avoiding(self.recovery.inherited()));
+        }
+        if self.recovery.is_under_way() {
+            return Next::Stay;
+        }
+        if self.allowance.pace.is_some() && is_out(self.flight, ack) {
+            self.allowance.pace = None;
+        }
+        match self.growth.on_ack(&mut self.allowance.window, ack) {
+            Verdict::GoOn => Next::Stay,
+            Verdict::Exit => Next::HandOver(HandOver::avoiding(self.allowance.window)),
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        let is_of_the_flight = signal.signal == Signal::Loss && !signal.first_flight_lost.is_zero();
+        if is_of_the_flight || self.recovery.is_under_way() {
+            self.recovery.on_loss(signal);
+            Next::Stay
+        } else {
+            Next::HandOver(HandOver::to_be_cut(self.allowance.window))
+        }
+    }
+
+    fn on_timeout(&mut self, timeout: &Timeout) -> Next {
+        let is_through = timeout.delivered >= self.flight && !self.recovery.is_under_way();
+        let window = if is_through { self.allowance.window } else { self.recovery.through() };
+        Next::HandOver(HandOver::to_be_cut(window))
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        if self.recovery.is_under_way() { Allowance::window(self.recovery.window()) } else { self.allowance }
+    }
+
+    fn is_slow_start(&self) -> bool {
+        !self.recovery.is_under_way()
+    }
+
+    fn phase(&self) -> &'static str {
+        if self.recovery.is_under_way() {
+            "recovery"
+        } else if self.allowance.pace.is_some() {
+            "jump start"
+        } else {
+            self.growth.phase()
+        }
+    }
+}
+
+/// As much of the flow as the receiver and `limit` let through, paced over the handshake RTT: of n segments one
+/// leaves at once and the next an n-th of an RTT later. With a `burst`, that many leave at once and the others
+/// share the RTT.
+pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> Plan {
+    let mss = prior.mss;
+    // The receiver and the limit admit whole segments only; the flow's last segment may be a short one.
+    let admitted = prior.receive_window.min(limit).get() / mss.get();
+    let wanted = prior.flow_size.map_or(u64::MAX, |size| size.get().div_ceil(mss.get()));
+    let segments = admitted.min(wanted).max(1);
+    let paced = if burst == 0 { segments } else { segments.saturating_sub(burst).max(1) };
+    let window = mss * segments;
+    Plan {
+        burst: mss * burst.clamp(1, segments),
+        flight: prior.flow_size.map_or(window, |size| size.min(window)),
+        allowance: Allowance { window, pace: Some(mss * paced / prior.handshake_rtt) },
+    }
+}
+
+/// Whether all of the first flight has left, as the ack shows it. While segments are missing it may say no too
+/// long, never yes too early.
+#[inline]
+pub(super) fn is_out(flight: Bytes, ack: &Ack) -> bool {
+    ack.delivered + ack.in_flight >= flight
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::steps::{Event, Says, play};
+    use super::*;
+    use crate::base::testing::{acked, lost, timed_out};
+    use headstart_units::{Rate, Span, Time};
+
+    const MSS: Bytes = Bytes::new(1000);
+    const RTT: Span = Span::from_millis(100);
+
+    /// 100 segments to send, 141 may be.
+    fn prior() -> Prior {
+        let bare = Prior::bare(Time::ZERO, MSS, RTT, MSS * 141);
+        Prior { flow_size: Some(MSS * 100), ..bare }
+    }
+
+    /// An ack of one original; `delivered` and `in_flight` in segments, after it.
+    fn ack(delivered: u64, in_flight: u64) -> Event {
+        Event::Ack(Ack {
+            first_flight_acked: MSS,
+            delivered: MSS * delivered,
+            in_flight: MSS * in_flight,
+            ..acked(Time::ZERO, MSS)
+        })
+    }
+
+    fn repairing(originals: u64, in_flight: u64, in_recovery: bool) -> Event {
+        Event::Ack(Ack {
+            first_flight_acked: MSS * originals,
+            in_flight: MSS * in_flight,
+            in_recovery,
+            ..acked(Time::ZERO, MSS)
+        })
+    }
+
+    fn loss(of_flight: u64, in_flight: u64) -> Event {
+        Event::Congestion(Congestion {
+            first_flight_lost: MSS * of_flight,
+            in_flight: MSS * in_flight,
+            ..lost(Time::ZERO, MSS)
+        })
+    }
+
+    /// JS, Halfback §3.1: the flight is min(flow size, receive window).
+    #[test]
+    fn the_flight_is_what_there_is_and_what_may_be() {
+        #[rustfmt::skip]
+        let rows = [
+            // flow size      receive window  cap             flight   window
+            (Some(100_000),   141_000,        None,           100_000, 100_000, "the flow"),
+            (Some(99_001),    141_000,        None,            99_001, 100_000, "its last segment is a short one"),
+            (Some(200_000),   141_500,        None,           141_000, 141_000, "whole segments of the receive window"),
+            (None,            141_000,        None,           141_000, 141_000, "nobody knows the size"),
+            (Some(100_000),   141_000,        Some(50_000),    50_000,  50_000, "the cap"),
+            (Some(0),         141_000,        None,                 0,   1_000, "a window is never nothing"),
+        ];
+        for (size, receive_window, cap, flight, window, why) in rows {
+            let prior = Prior {
+                flow_size: size.map(Bytes::new),
+                receive_window: Bytes::new(receive_window),
+                ..prior()
+            };
+            let mut start = JumpStart::new(Params { cap: cap.map(Bytes::new), ..Params::default() });
+            let plan = start.establish(&prior);
+            assert_eq!(
+                (plan.flight, plan.allowance.window),
+                (Bytes::new(flight), Bytes::new(window)),
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn of_n_segments_one_leaves_at_once_and_the_next_an_nth_of_an_rtt_later() {
+        for (segments, burst, at_once, gap) in [
+            (100, 0, 1, Span::from_millis(1)),
+            (10, 0, 1, Span::from_millis(10)),
+            (1, 0, 1, RTT),
+            (100, 1, 1, RTT / 99),
+            (110, 10, 10, Span::from_millis(1)),
+            (4, 10, 4, RTT),
+        ] {
+            let prior = Prior { flow_size: Some(MSS * segments), ..prior() };
+            let plan = JumpStart::new(Params { burst, ..Params::default() }).establish(&prior);
+            assert_eq!(plan.burst, MSS * at_once, "{segments} segments, burst {burst}");
+            let next = MSS / plan.allowance.pace.expect("paced");
+            let error = next.abs_diff(gap);
+            assert!(error < Span::from_micros(1), "{segments} segments, burst {burst}: {next:?}");
+        }
+    }
+
+    #[test]
+    fn a_flight_that_gets_through_is_paced_once_and_slow_start_goes_on() {
+        let mut start = JumpStart::new(Params::default());
+        let plan = start.establish(&prior());
+        assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(1_000_000)));
+        #[rustfmt::skip]
+        let steps = [
+            (90,  ack(1, 89),         Says::Paced(101_000, 1_000_000), "an early ack: ten segments are still to leave"),
+            (100, ack(2, 98),         Says::Window(102_000),           "all of it is out: no more pacing"),
+            (101, ack(3, 97),         Says::Window(103_000),           "slow start: one byte for each byte"),
+            (250, loss(0, 90),        Says::Cut(103_000),              "a later loss is the base controller's"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn a_flight_that_overflowed_is_repaired_and_half_of_what_got_through_is_handed_over() {
+        let mut start = JumpStart::new(Params::default());
+        let _ = start.establish(&prior());
+        #[rustfmt::skip]
+        let steps = [
+            (101, ack(1, 99),              Says::Window(101_000),    "the first ack"),
+            (103, loss(2, 94),             Says::Window(95_000),     "one segment may be sent again"),
+            (103, repairing(1, 93, true),  Says::Window(94_000),     "and one for each ack"),
+            (104, loss(40, 20),            Says::Window(21_000),     "more losses: the window follows"),
+            (150, repairing(38, 10, true), Says::Window(20_000),     "half of the 40 that got through"),
+            (190, repairing(20, 0, true),  Says::Window(30_000),     "rising as more arrives"),
+            (205, repairing(0, 0, false),  Says::HandsOver(30_000),  "(D - R)/2 of JS: (100 - 40)/2"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn a_timeout_hands_over_what_got_through() {
+        let mut start = JumpStart::new(Params::default());
+        let _ = start.establish(&prior());
+        #[rustfmt::skip]
+        let steps = [
+            (100, ack(1, 99), Says::Window(101_000), "one segment got through, and then nothing"),
+            (400, Event::Timeout(timed_out(Time::ZERO)), Says::Cut(1_000), "the flight's size is no measure"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn a_mark_is_answered_by_the_base_controller() {
+        let mut start = JumpStart::new(Params::default());
+        let _ = start.establish(&prior());
+        let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
+        let steps = [(100, Event::Congestion(mark), Says::Cut(100_000), "as in slow start")];
+        play(&mut start, &steps);
+    }
+}

@@ -1,0 +1,294 @@
+//! Ask the network for a rate with a short train of packets; take it if the train met no queue.
+//!
+//! Source (PCP below): T. Anderson, A. Collins, A. Krishnamurthy, J. Zahorjan, "PCP: Efficient Endpoint
+//! Congestion Control", NSDI 2006. PCP stays in charge for ever: it never hands over.
+//!
+//! ```text
+//!               whole train left            delay flat or falling: base = probed rate, increase doubles
+//!  +-> Probing -----------------> Judging -------------------------------------------------------------+
+//!  |      |                          | delay rises, or a packet of the train is lost: increase halves  |
+//!  |      +-------- loss ----------> |                                                                 |
+//!  |                                 +----- increase above its minimum --------------------------------+
+//!  |                                 | at its minimum                                                  |
+//!  |                                 v                                                                 |
+//!  |       so many round trips    Waiting                                                              |
+//!  +---------------------------------+-----------------------------------------------------------------+
+//! ```
+//!
+//! | phase | pace |
+//! |---|---|
+//! | Probing | base rate + increase |
+//! | Judging, Waiting | base rate |
+//!
+//! Data leaves at the base rate, at least one segment for each round trip. Once in two round trips a queue that
+//! stood for a whole round trip lowers the base rate by as much as drains it (§3.2, "rate compensation"); where
+//! that does not help for several round trips, a TCP flow must be filling the queue, and the compensation is
+//! a tenth (§3.5, "tit for tat"). A timeout halves the base rate.
+//!
+//! # Deviations
+//!
+//! - The text of §3.2, of the end of §3.1 and of the end of §3.3 was not at hand; for what they are known to do
+//!   the rule is ours: the size of the compensation, what "consistent with flat" means, back-off and minimum.
+//! - Probes carry "limited payload" (Table 2) beside the base traffic. Here a train is five full segments of
+//!   the flow's own data, sent at base rate + increase instead of the base rate: the load is the same. At the
+//!   first rate, two segments for each RTT (§3.3), the first train takes two RTTs.
+//! - §3.1 accepts with a probability that depends on the variance. There is no random source here: the train is
+//!   accepted if the fitted slope is within one standard error of zero.
+//! - §3.1 measures one-way delay by timestamps of the receiver; here it is the RTT of each ack, so a queue on
+//!   the way back counts too.
+//! - A train that left more slowly than asked, because the application had no more, shows only its own rate.
+//! - §3.3 "binary search" is the doubling and halving of the increase that the same section describes: a refused
+//!   probe is followed by the middle between it and the base rate. No refused rate is remembered.
+//! - Back-off spreads probes out (Table 2) but draws no random times here: no random source.
+//! - Loss: §3 does not need it. Once for each episode the base rate is halved, as after a timeout.
+//! - §3.4 remembers base rates; a record's delivery rate is used. The record of how well earlier predictions
+//!   held is not kept.
+//!
+//! # Limits
+//!
+//! Each packet of a train needs an ack of its own. With delayed acks the receiver's timer looks like a queue.
+
+mod queue;
+mod train;
+
+use headstart_units::{Bytes, Rate, Ratio, Span};
+
+use super::Startup;
+use crate::allowance::{Allowance, Next, Plan};
+use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
+use crate::path::Round;
+use crate::prior::Prior;
+
+use queue::Queue;
+use train::Train;
+
+/// What may be tuned, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Packets of a train. 5: ours.
+    pub train: u64,
+    /// The share of a remembered rate that is probed first. 1/3: PCP §3.4.
+    pub history_share: Ratio,
+    /// A rise of delay along a train below this is none. 1 us, the unit of the measurement.
+    pub resolution: Span,
+    /// A queue that stands for less than this share of the minimum RTT is not compensated. 1/8: ours.
+    pub queue_slack: Ratio,
+    /// Fruitless compensations after which a TCP flow is suspected. 3 ("several"): PCP §3.5.
+    pub patience: u32,
+    /// The share of the compensation that remains then. 1/10: PCP §3.5.
+    pub tit_for_tat: Ratio,
+    /// The longest wait between two probes, in round trips. 32: ours.
+    pub longest_wait: u64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            train: 5,
+            history_share: Ratio::new(1, 3),
+            resolution: Span::from_micros(1),
+            queue_slack: Ratio::new(1, 8),
+            patience: 3,
+            tit_for_tat: Ratio::new(1, 10),
+            longest_wait: 32,
+        }
+    }
+}
+
+/// Where the scheme stands.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// The train leaves, `left` packets are still to come.
+    Probing { train: Train, left: u64 },
+    /// It has left; the ack of its last packet is awaited.
+    Judging { train: Train },
+    /// So many round trips until the next.
+    Waiting { rounds: u64 },
+}
+
+/// PCP.
+#[derive(Clone, Copy, Debug)]
+pub struct Pcp {
+    params: Params,
+    phase: Phase,
+    mss: Bytes,
+    srtt: Span,
+    /// Zero until a probe was accepted.
+    base: Rate,
+    /// What the next probe asks for in addition.
+    increase: Rate,
+    /// Round trips to wait after the next refusal at the smallest increase.
+    wait: u64,
+    round: Round,
+    queue: Queue,
+}
+
+impl Pcp {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            phase: Phase::Waiting { rounds: 1 },
+            mss: Bytes::ZERO,
+            srtt: Span::ZERO,
+            base: Rate::ZERO,
+            increase: Rate::ZERO,
+            wait: 1,
+            round: Round::default(),
+            queue: Queue::default(),
+        }
+    }
+
+    /// One segment for each round trip: the least base rate, and the least increase worth a probe.
+    fn least(&self) -> Rate {
+        (self.mss / self.srtt).max(Rate::from_bytes_per_sec(1))
+    }
+
+    fn base_rate(&self) -> Rate {
+        self.base.max(self.least())
+    }
+
+    fn begin_probing(&mut self) {
+        let rate = sum(self.base, self.increase).max(self.least());
+        self.phase = Phase::Probing { train: Train::new(rate), left: self.params.train };
+    }
+
+    /// The train is complete.
+    fn judge(&mut self, train: &Train) {
+        if train.trend().count() < 2 {
+            self.begin_probing();
+        } else if train.trend().is_flat_or_falling(self.params.resolution) {
+            // PCP §3.1, "direct jump", to what the train has shown.
+            self.base = self.base.max(train.shown());
+            self.increase = self.increase * 2;
+            self.wait = 1;
+            self.begin_probing();
+        } else {
+            self.refuse();
+        }
+    }
+
+    fn refuse(&mut self) {
+        let (halved, least) = (self.increase * Ratio::new(1, 2), self.least());
+        self.increase = halved.max(least);
+        if halved < least {
+            self.phase = Phase::Waiting { rounds: self.wait };
+            self.wait = (self.wait * 2).min(self.params.longest_wait);
+        } else {
+            self.begin_probing();
+        }
+    }
+
+    /// The train, once its first packet has left.
+    fn train(&mut self) -> Option<&mut Train> {
+        match &mut self.phase {
+            Phase::Probing { train, .. } | Phase::Judging { train } if train.has_left() => Some(train),
+            _ => None,
+        }
+    }
+
+    fn on_round(&mut self, min_rtt: Span) {
+        self.base = self.queue.on_round(&self.params, self.base, min_rtt);
+        if let Phase::Waiting { rounds } = &mut self.phase {
+            *rounds = rounds.saturating_sub(1);
+            if *rounds == 0 {
+                self.begin_probing();
+            }
+        }
+    }
+}
+
+impl Startup for Pcp {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        self.mss = prior.mss;
+        self.srtt = prior.handshake_rtt;
+        // PCP §3.4, or else §3.3: one segment in half of the RTT.
+        self.increase = match prior.history {
+            Some(known) => known.record.btl_bw * self.params.history_share,
+            None => prior.mss * 2 / prior.handshake_rtt,
+        }
+        .max(self.least());
+        self.begin_probing();
+        Plan { burst: prior.mss, flight: prior.mss * self.params.train, allowance: self.allowance() }
+    }
+
+    #[inline]
+    fn on_sent(&mut self, sent: &Sent) {
+        let Phase::Probing { train, left } = &mut self.phase else { return };
+        train.on_sent(sent);
+        *left = left.saturating_sub(1);
+        if *left == 0 || sent.is_app_limited {
+            self.phase = Phase::Judging { train: *train };
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        if !ack.rtt.smoothed.is_zero() {
+            self.srtt = ack.rtt.smoothed;
+        }
+        if self.round.on_ack(ack) {
+            self.on_round(ack.rtt.min);
+        }
+        if let Some(rtt) = ack.rtt_sample {
+            self.queue.on_sample(rtt);
+            if let Some(train) = self.train() {
+                train.on_sample(ack.newest_sent_at, rtt);
+            }
+        }
+        if let Phase::Judging { train } = self.phase
+            && train.has_arrived(ack.newest_sent_at)
+        {
+            self.judge(&train);
+        }
+        Next::Stay
+    }
+
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        if signal.opens_episode {
+            self.base = self.base * Ratio::new(1, 2);
+        }
+        let is_mark = signal.signal == Signal::CongestionExperienced;
+        if self.train().is_some_and(|train| is_mark || train.has_begun(signal.newest_lost_sent_at)) {
+            self.refuse();
+        }
+        Next::Stay
+    }
+
+    fn on_timeout(&mut self, _: &Timeout) -> Next {
+        self.base = self.base * Ratio::new(1, 2);
+        self.increase = (self.increase * Ratio::new(1, 2)).max(self.least());
+        self.phase = Phase::Waiting { rounds: 1 };
+        Next::Stay
+    }
+
+    /// The pace decides; the window only stops a sender whose acks have stopped.
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        let pace = match self.phase {
+            Phase::Probing { train, .. } => train.rate(),
+            Phase::Judging { .. } | Phase::Waiting { .. } => self.base_rate(),
+        };
+        Allowance { window: pace * (self.srtt * 2) + self.mss * self.params.train, pace: Some(pace) }
+    }
+
+    fn is_slow_start(&self) -> bool {
+        false
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.phase {
+            Phase::Probing { .. } => "Probing",
+            Phase::Judging { .. } => "Judging",
+            Phase::Waiting { .. } => "Waiting",
+        }
+    }
+}
+
+fn sum(a: Rate, b: Rate) -> Rate {
+    Rate::from_bytes_per_sec(a.as_bytes_per_sec().saturating_add(b.as_bytes_per_sec()))
+}
+
+#[cfg(test)]
+mod tests;

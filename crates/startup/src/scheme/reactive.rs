@@ -1,0 +1,100 @@
+//! Slow start, and a probe for a lost tail.
+//!
+//! Source: Reactive of T. Flach et al., "Reducing Web Latency: the Virtue of Gentle Aggression", SIGCOMM 2013,
+//! as Halfback §2.2 and §4.1 compare with it: after a probe timeout the last packet is sent again, initial
+//! window 2. What it became is the tail loss probe of RFC 8985 §7.
+//!
+//! ```text
+//!  slow start ---- loss or CE ----> hand over          a tail probe, before and after
+//! ```
+//!
+//! # Deviations
+//!
+//! - The probe is the transport's part and not to be found here: the scheme says that it wants one
+//!   ([`super::Scheme::wants_tail_probe`]), and a transport without a probe timer must refuse it.
+
+use super::slow_start::{self, SlowStart};
+use super::{Next, Plan, Startup};
+use crate::allowance::Allowance;
+use crate::event::{Ack, Congestion};
+use crate::prior::Prior;
+
+/// What may be tuned: slow start's own, with an initial window of 2 segments (Halfback §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// How the window grows.
+    pub slow_start: slow_start::Params,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { slow_start: slow_start::Params { initial_window: 2, ..slow_start::Params::default() } }
+    }
+}
+
+/// Reactive TCP.
+#[derive(Clone, Copy, Debug)]
+pub struct Reactive {
+    slow_start: SlowStart,
+}
+
+impl Reactive {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self { slow_start: SlowStart::new(params.slow_start) }
+    }
+}
+
+impl Startup for Reactive {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        self.slow_start.establish(prior)
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        self.slow_start.on_ack(ack)
+    }
+
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        self.slow_start.on_congestion(signal)
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        self.slow_start.allowance()
+    }
+
+    fn phase(&self) -> &'static str {
+        self.slow_start.phase()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Scheme;
+    use super::super::steps::{Event, Says, play};
+    use super::*;
+    use crate::base::testing::{acked, lost};
+    use crate::repair::Repair;
+    use headstart_units::{Bytes, Span, Time};
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    #[test]
+    fn two_segments_double_and_a_probe_watches_the_tail() {
+        let mut start = Scheme::Reactive(Reactive::new(Params::default()));
+        let prior = Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 141);
+        assert_eq!(start.establish(&prior), Plan::burst(MSS * 2));
+        assert!(start.wants_tail_probe());
+        assert!(matches!(start.repair(), Repair::Reactive), "nothing is sent again unasked");
+        let ack = Event::Ack(acked(Time::ZERO, MSS));
+        #[rustfmt::skip]
+        let steps = [
+            (100, ack, Says::Window(3_000), "slow start"),
+            (101, ack, Says::Window(4_000), "twice the initial window"),
+            (300, Event::Congestion(lost(Time::ZERO, MSS)), Says::Cut(4_000), "a loss, found by the probe or not"),
+        ];
+        play(&mut start, &steps);
+    }
+}
