@@ -1,1 +1,317 @@
-fn main() {}
+//! The `headstart` command: a thin door to the library of the same name.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Parser, Subcommand};
+use headstart::capacity::{Capacity, capacity};
+use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
+use headstart::output::Folder;
+use headstart::race::{Race, Row, race};
+use headstart::runner::{self, Job};
+use headstart::setup::{Cast, Setup};
+use headstart::sweep::{self, Kept};
+use headstart::table::{Cell, Column, Table};
+use headstart::{show, table};
+use headstart_startup::catalogue;
+
+/// Which fast start is best on my path, and what does it cost everybody else?
+#[derive(Parser, Debug)]
+#[command(name = "headstart", version, max_term_width = 100, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run all schemes on one path and compare them
+    ///
+    /// Without options: Halfback's access path (15 Mbit/s, 60 ms, 115 kB of drop-tail buffer), flows of 100 kB at 25 % load.
+    /// Prints a table and writes report.html, race.csv and race.json.
+    Race(RaceArgs),
+    /// As `race`, where any option takes a list: every combination is run once, and an interrupted sweep goes on
+    ///
+    /// For example: headstart sweep --load 5%,25%,50% --rtt 20ms,60ms --schemes iw10,jump-start
+    #[command(disable_help_flag = true)]
+    Sweep {
+        /// Options of `race`; `--out` names the folder
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+        arguments: Vec<String>,
+    },
+    /// One flow in detail: every send, ack, loss, window, pace and phase
+    Trace(TraceArgs),
+    /// List the schemes
+    Schemes,
+}
+
+#[derive(Args, Debug)]
+struct RaceArgs {
+    #[command(flatten)]
+    run: RunOptions,
+    #[command(flatten)]
+    path: PathOptions,
+    #[command(flatten)]
+    workload: WorkloadOptions,
+    #[command(flatten)]
+    transport: TransportOptions,
+    /// Search the feasible capacity of every scheme too (minutes, not seconds; use --duration 600s)
+    #[arg(long, help_heading = "Output")]
+    capacity: bool,
+    /// Folder for report.html, race.csv and race.json
+    #[arg(long, default_value = "headstart-race", value_name = "FOLDER", help_heading = "Output")]
+    out: PathBuf,
+    /// Print JSON instead of the table
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+struct TraceArgs {
+    /// The scheme
+    scheme: SchemeName,
+    /// Which flow of the run, counted from zero [default: one flow alone on the path]
+    #[arg(long, value_name = "NUMBER")]
+    flow: Option<u64>,
+    #[command(flatten)]
+    run: RunOptions,
+    #[command(flatten)]
+    path: PathOptions,
+    #[command(flatten)]
+    workload: WorkloadOptions,
+    #[command(flatten)]
+    transport: TransportOptions,
+    /// Folder for events.csv, time-sequence.svg and queue.svg
+    #[arg(long, default_value = "headstart-trace", value_name = "FOLDER", help_heading = "Output")]
+    out: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Race(args) => run_race(args),
+        Command::Sweep { arguments } => run_sweep(&arguments),
+        Command::Trace(args) => run_trace(args),
+        Command::Schemes => list_schemes(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("headstart: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Writes to standard output; a reader that went away early is no error.
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to standard output"),
+    }
+}
+
+fn print_table(table: &Table) -> Result<()> {
+    let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
+    let bold = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    print(&table.terminal(width, bold))
+}
+
+fn command_line() -> String {
+    std::env::args().skip(1).fold("headstart".to_owned(), |line, argument| {
+        let plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_=,.%+/:".contains(c));
+        if plain { format!("{line} {argument}") } else { format!("{line} '{argument}'") }
+    })
+}
+
+fn run_race(args: RaceArgs) -> Result<()> {
+    let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
+    // A folder that is not ours is refused before anything is run.
+    let folder = Folder::open(&args.out)?;
+    let result = race(&setup)?;
+    let capacities = if args.capacity { Some(capacity(&setup)?) } else { None };
+    let rows: Vec<Row> = result.standings.iter().map(Row::from).collect();
+    let json = json(&setup, &rows, capacities.as_deref())?;
+    folder.write("race.json", json.as_bytes())?;
+    folder.write_csv("race.csv", &Row::NAMES, rows.iter().map(Row::fields))?;
+    let report = show::race::report(&setup, &result, capacities.as_deref(), &command_line());
+    let page = folder.write("report.html", report.html().as_bytes())?;
+    if args.json {
+        return print(&json);
+    }
+    print_race(&setup, &result, capacities.as_deref())?;
+    print(&format!("\nReport: {}\n", page.display()))
+}
+
+fn print_race(setup: &Setup, result: &Race, capacities: Option<&[Capacity]>) -> Result<()> {
+    print_table(&show::race::table(setup, result))?;
+    if let Some(capacities) = capacities {
+        print("\n")?;
+        print_table(&show::race::capacity_table(capacities))?;
+    }
+    Ok(())
+}
+
+fn json(setup: &Setup, rows: &[Row], capacities: Option<&[Capacity]>) -> Result<String> {
+    let definitions: serde_json::Map<String, serde_json::Value> = show::race::definitions(setup)
+        .into_iter()
+        .map(|(term, text)| (term, serde_json::Value::String(text)))
+        .collect();
+    let document = serde_json::json!({
+        "headstart": env!("CARGO_PKG_VERSION"),
+        "command": command_line(),
+        "seeds": { "first": setup.run.seed, "count": setup.run.repeats },
+        "definitions": definitions,
+        "schemes": rows,
+        "capacity": capacities,
+    });
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+fn run_sweep(arguments: &[String]) -> Result<()> {
+    // The sweep's own parser is the race's: each point is parsed, so that a mistake is found before anything runs.
+    #[derive(Parser, Debug)]
+    #[command(name = "headstart sweep", max_term_width = 100, about = "As `race`, where any option takes a list")]
+    struct PointArgs {
+        #[command(flatten)]
+        args: RaceArgs,
+    }
+    let parse = |arguments: &[String]| {
+        let line = std::iter::once("headstart sweep".to_owned()).chain(arguments.iter().cloned());
+        PointArgs::try_parse_from(line).unwrap_or_else(|error| error.exit()).args
+    };
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        parse(&["--help".to_owned()]);
+    }
+    let points = sweep::expand(arguments)?;
+    let mut parsed = vec![];
+    for point in &points {
+        let args = parse(&point.arguments);
+        if args.capacity || args.json {
+            bail!("--capacity and --json are the race's: a sweep writes sweep.csv");
+        }
+        parsed.push(args);
+    }
+    let Some(first) = parsed.first() else { bail!("nothing to sweep") };
+    let out = if first.out == Path::new("headstart-race") { PathBuf::from("headstart-sweep") } else { first.out.clone() };
+    let folder = Folder::open(&out)?;
+    let kept = folder.folder("points")?;
+
+    let mut rows = vec![];
+    let mut done_before = 0;
+    let total = points.len();
+    for (number, (point, args)) in points.iter().zip(parsed).enumerate() {
+        let found = match sweep::kept_rows(kept.path(), point)? {
+            Some(found) => {
+                done_before += 1;
+                found
+            }
+            None => {
+                let names: Vec<String> = point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
+                eprintln!("headstart: point {} of {total}: {}", number + 1, names.join(", "));
+                let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
+                let result = race(&setup)?;
+                let fields = result.standings.iter().map(|standing| Row::from(standing).fields()).collect();
+                let found = Kept { arguments: point.arguments.clone(), rows: fields };
+                kept.write(&point.file_name(), &serde_json::to_vec(&found)?)?;
+                found
+            }
+        };
+        rows.extend(found.rows.into_iter().map(|fields| {
+            point.varied.iter().map(|(_, value)| value.clone()).chain(fields).collect::<Vec<String>>()
+        }));
+    }
+    let varied: Vec<&str> =
+        points.first().map(|point| point.varied.iter().map(|(name, _)| name.as_str()).collect()).unwrap_or_default();
+    let header: Vec<&str> = varied.iter().copied().chain(Row::NAMES).collect();
+    let file = folder.write_csv("sweep.csv", &header, &rows)?;
+
+    let mut columns: Vec<Column> = varied.iter().map(|name| Column::text(name)).collect();
+    columns.extend([
+        Column::text("scheme"),
+        Column::number("mean", "ms"),
+        Column::number("p99", "ms").priority(1),
+        Column::number("loss", "%").priority(1),
+        Column::number("harm", ""),
+    ]);
+    let mut table = Table::new("", columns);
+    let place = |name: &str| header.iter().position(|other| *other == name);
+    for row in &rows {
+        let number = |name: &str, decimals| {
+            let value = place(name).and_then(|at| row[at].parse().ok());
+            value.map_or(Cell::Missing, |value| Cell::number(value, decimals))
+        };
+        let mut cells: Vec<Cell> = row[..varied.len()].iter().map(|text| Cell::text(text)).collect();
+        cells.extend([
+            Cell::text(&row[varied.len()]),
+            number("mean_ms", 0),
+            number("p99_ms", 0),
+            number("loss_percent", 2),
+            number("harm", 3),
+        ]);
+        table.row(cells);
+    }
+    print_table(&table)?;
+    print(&format!("\n{total} points, {done_before} of them run before. Table: {}\n", file.display()))
+}
+
+fn run_trace(args: TraceArgs) -> Result<()> {
+    let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
+    let folder = Folder::open(&args.out)?;
+    let entry = args.scheme.0;
+    let view = match args.flow {
+        None => runner::run_alone(&setup, entry)?,
+        Some(number) => {
+            let cast = Cast { tested: entry, beside: None };
+            let job = Job { cast, load: setup.workload.load, seed: setup.run.seed, look_at: Some(number) };
+            runner::run(&setup, &job)?.view.unwrap_or_default()
+        }
+    };
+    let Some(report) = view.report else {
+        bail!("--flow: the run has no flow number {}", args.flow.unwrap_or_default());
+    };
+    folder.write_csv("events.csv", &show::flow::COLUMNS, show::flow::rows(&view))?;
+    folder.write("time-sequence.svg", show::flow::time_sequence(&view, entry.name).as_str().as_bytes())?;
+    folder.write("queue.svg", show::flow::queue(&view, entry.name).as_str().as_bytes())?;
+
+    let mut table = Table::new(
+        &format!("{}: {}", entry.name, entry.summary),
+        [Column::number("at", "ms"), Column::text("phase"), Column::number("window", "kB"), Column::number("pace", "Mbit/s")],
+    );
+    for (at, phase, window, pace) in show::flow::phases(&view) {
+        table.row([
+            Cell::number(at, 1),
+            Cell::text(phase),
+            Cell::number(window as f64 / 1000.0, 1),
+            pace.map_or(Cell::Missing, |bits| Cell::number(bits as f64 / 1e6, 2)),
+        ]);
+    }
+    print_table(&table)?;
+    let counts = &report.counts;
+    let completed = report.completion_time().map_or("never".to_owned(), |time| time.to_string());
+    print(&format!(
+        "\nComplete after {completed}; {} packets, {} lost, {} retransmitted, {} copies, {} timeouts.\n\
+         Events and figures: {}\n",
+        counts.packets_sent,
+        counts.lost,
+        counts.retransmissions,
+        counts.copies,
+        counts.timeouts,
+        folder.path().display()
+    ))
+}
+
+fn list_schemes() -> Result<()> {
+    let mut table = Table::new("", [Column::text("scheme"), Column::text("needs"), Column::text("what it is")]);
+    for entry in catalogue::ALL {
+        let needs = match entry.needs {
+            catalogue::Needs::Nothing => "",
+            catalogue::Needs::FlowSize => "flow size",
+            catalogue::Needs::History => "history",
+            catalogue::Needs::Hint => "hint",
+        };
+        table.row([Cell::text(entry.name), Cell::text(needs), Cell::text(entry.summary)]);
+    }
+    print_table(&table)
+}

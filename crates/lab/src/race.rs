@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::lens::View;
 use crate::runner::{Job, JobResult, run_all};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED, reference};
-use crate::statistics::{Interval, mean_interval, ratio_interval};
+use crate::statistics::{Interval, mean, mean_interval, ratio_interval};
 
 /// What the race found out about one scheme.
 #[derive(Clone, Debug)]
@@ -175,14 +175,18 @@ fn standing(entry: &'static Entry, results: &[JobResult], baseline: &[JobResult]
 
 /// The interval of a sample; where there is nothing to measure, nothing.
 fn interval(sample: &[f64]) -> Interval {
-    mean_interval(sample).unwrap_or(NOTHING)
+    mean_interval(sample).unwrap_or_else(|| bare(mean(sample).unwrap_or(f64::NAN)))
 }
 
 fn ratio(sample: &[f64], baseline: &[f64]) -> Interval {
-    ratio_interval(sample, baseline).unwrap_or(NOTHING)
+    let bare_ratio = || mean(sample).unwrap_or(f64::NAN) / mean(baseline).unwrap_or(f64::NAN);
+    ratio_interval(sample, baseline).unwrap_or_else(|| bare(bare_ratio()))
 }
 
-const NOTHING: Interval = Interval { value: f64::NAN, low: f64::NAN, high: f64::NAN };
+/// A single seed says nothing of what other seeds would have said.
+fn bare(value: f64) -> Interval {
+    Interval { value, low: f64::NAN, high: f64::NAN }
+}
 
 /// A standing as machines read it.
 #[derive(Clone, Debug, Serialize)]

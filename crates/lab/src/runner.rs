@@ -1,9 +1,10 @@
 //! Runs: each one alone, all cores busy, the same results whatever the number of threads.
 
 use anyhow::{Result, bail};
-use headstart_sim::{Checker, Collector, Finished, Seed, Simulation, Summary, Totals};
+use headstart_sim::{Checker, Collector, Deaf, Finished, Seed, Simulation, Summary, Totals};
+use headstart_startup::catalogue::Entry;
 use headstart_startup::history::memory::Counters;
-use headstart_units::{Ratio, Time};
+use headstart_units::{Bytes, Ratio, Time};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
@@ -111,4 +112,20 @@ fn progress(length: usize, what: &str) -> ProgressBar {
     }
     bar.set_message(what.to_owned());
     bar
+}
+
+/// One flow alone on the path, of the workload's size.
+///
+/// # Errors
+/// If the checker found a fault.
+pub fn run_alone(setup: &Setup, tested: &'static Entry) -> Result<View> {
+    let bytes = Bytes::new(setup.mean_bytes() as u64);
+    let (scenario, claims) = setup.alone(tested, bytes, Seed(setup.run.seed));
+    let recorder = Checker::new(&claims, Lens::new(0, Deaf));
+    let Finished { path, recorder, .. } = Simulation::new(scenario, recorder).run();
+    let (faults, lens) = recorder.finish(&path);
+    if let Some(first) = faults.first() {
+        bail!("the checker found {} faults, the first: {first}", faults.len());
+    }
+    Ok(lens.view)
 }

@@ -92,7 +92,9 @@ impl Setup {
         let sizes = sizes(&workload)?;
         let mut pages = vec![];
         for file in &workload.har {
-            pages.push(crate::har::Page::read(file)?.objects);
+            let page = crate::har::read(file)?;
+            ensure!(!page.objects.is_empty(), "{}: no object of the page was fetched over the network", file.display());
+            pages.push(page.objects);
         }
         Ok(Self { path, transport, workload, run, pages, sizes })
     }

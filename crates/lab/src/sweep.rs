@@ -40,10 +40,11 @@ pub fn expand(arguments: &[String]) -> Result<Vec<Point>> {
             points.len().saturating_mul(values.len()) <= MOST_POINTS,
             "found more than {MOST_POINTS} combinations, expected fewer"
         );
-        points = points
-            .into_iter()
-            .flat_map(|point| values.iter().map(move |value| point.with(&name, value.as_deref(), is_varied)))
-            .collect();
+        let mut next = Vec::with_capacity(points.len() * values.len());
+        for point in &points {
+            next.extend(values.iter().map(|value| point.with(&name, value.as_deref(), is_varied)));
+        }
+        points = next;
     }
     Ok(points)
 }

@@ -1,0 +1,537 @@
+//! Lay a figure out and draw it, from the back to the front.
+
+use std::collections::BTreeSet;
+
+use super::axis::Ruler;
+use super::canvas::{Canvas, PathData, Place, shorten, text_width, wrap};
+use super::label::{self, Area, Obstacle, Wanted};
+use super::legend::Layout;
+use super::palette::{Mark, colour, dash};
+use super::series::{Join, Point, Series, Uncertainty};
+use super::{Figure, Guide};
+
+const WIDTH: f64 = 720.0;
+const MARGIN: f64 = 12.0;
+const FONT: f64 = 12.0;
+const TITLE_FONT: f64 = 15.0;
+const LABEL_FONT: f64 = 11.0;
+
+/// A drawing opened by itself has no page around it and brings its colours. `:root` matches only then: in a
+/// page these rules touch nothing.
+const STANDALONE: &str = "svg:root{color:#222;background:#fff}\
+@media (prefers-color-scheme:dark){svg:root{color:#ddd;background:#161616}}";
+
+/// The area between the axes, and what places values in it.
+struct Plot {
+    area: Area,
+    x: Ruler,
+    y: Ruler,
+}
+
+impl Plot {
+    fn x_of(&self, x: f64) -> f64 {
+        self.area.left + self.x.share(x) * (self.area.right - self.area.left)
+    }
+
+    fn y_of(&self, y: f64) -> f64 {
+        self.area.bottom - self.y.share(y) * (self.area.bottom - self.area.top)
+    }
+
+    fn place(&self, x: f64, y: f64) -> Place {
+        (self.x_of(x), self.y_of(y))
+    }
+}
+
+pub(super) fn draw(figure: &Figure) -> String {
+    let title = wrap(&figure.title, TITLE_FONT, WIDTH - 2.0 * MARGIN);
+    let y_title = wrap(&figure.y.caption(), FONT, WIDTH - 2.0 * MARGIN);
+    let layout = Layout::choose(figure.legend, &figure.series, WIDTH - 2.0 * MARGIN);
+    let plot_height = figure.plot_height.max(layout.height_beside(figure.series.len())).max(80.0);
+
+    let top = MARGIN + title.len() as f64 * 20.0 + y_title.len() as f64 * 16.0 + 8.0;
+    let bottom = top + plot_height;
+    let y = Ruler::fit(&figure.y, y_values(figure), plot_height, |_| 15.0);
+    let widest = y.ticks.iter().map(|tick| text_width(&tick.label, FONT)).fold(0.0, f64::max);
+    let area = Area {
+        left: MARGIN + widest + 8.0,
+        top,
+        right: WIDTH - MARGIN - 8.0 - layout.width_beside(),
+        bottom,
+    };
+    let x = Ruler::fit(&figure.x, x_values(figure), area.right - area.left, |text| text_width(text, FONT));
+    let x_title = wrap(&figure.x.caption(), FONT, area.right - area.left);
+    let height = bottom + 24.0 + x_title.len() as f64 * 16.0 + layout.height_below() + MARGIN;
+    let plot = Plot { area, x, y };
+
+    let mut canvas = Canvas::default();
+    canvas.open(
+        "svg",
+        &[
+            ("xmlns", "http://www.w3.org/2000/svg".into()),
+            ("viewBox", format!("0 0 {WIDTH:.0} {height:.0}").as_str().into()),
+            ("width", WIDTH.into()),
+            ("height", height.round().into()),
+            ("role", "img".into()),
+            ("aria-label", figure.title.as_str().into()),
+            ("font-family", "system-ui, sans-serif".into()),
+            ("fill", "none".into()),
+        ],
+    );
+    canvas.style(STANDALONE);
+    lines_of_text(&mut canvas, &title, (MARGIN, MARGIN + 14.0), 20.0, TITLE_FONT, "600");
+    lines_of_text(
+        &mut canvas,
+        &y_title,
+        (MARGIN, top - 10.0 - (y_title.len() as f64 - 1.0) * 16.0),
+        16.0,
+        FONT,
+        "normal",
+    );
+    axes(&mut canvas, &plot);
+    let centre = f64::midpoint(area.left, area.right);
+    canvas.open("g", &[("text-anchor", "middle".into())]);
+    lines_of_text(&mut canvas, &x_title, (centre, bottom + 36.0), 16.0, FONT, "normal");
+    canvas.close();
+
+    guides(&mut canvas, figure, &plot);
+    if figure.series.iter().all(|series| !series.points.iter().any(|p| can_show(figure, p))) {
+        let middle = (centre, f64::midpoint(top, bottom));
+        canvas.open("g", &[("text-anchor", "middle".into()), ("opacity", "0.7".into())]);
+        lines_of_text(&mut canvas, &["no data".into()], middle, 16.0, FONT, "normal");
+        canvas.close();
+    }
+    // Emphasis last, so that it lies above; otherwise in the order given.
+    let mut order: Vec<usize> = (0..figure.series.len()).collect();
+    order.sort_by_key(|&index| figure.series[index].style.emphasis);
+    for index in order {
+        series(&mut canvas, figure, &plot, index);
+    }
+    labels(&mut canvas, figure, &plot);
+
+    let corner = match layout {
+        Layout::Right { .. } => (area.right + MARGIN + 6.0, top),
+        _ => (MARGIN, bottom + 32.0 + x_title.len() as f64 * 16.0),
+    };
+    layout.draw(&mut canvas, &figure.series, corner);
+    canvas.finish()
+}
+
+fn can_show(figure: &Figure, point: &Point) -> bool {
+    figure.x.can_show(point.x) && figure.y.can_show(point.y)
+}
+
+fn ends(range: Option<(f64, f64)>) -> [f64; 2] {
+    range.map_or([f64::NAN; 2], |(low, high)| [low, high])
+}
+
+/// All x values that the axis must hold.
+fn x_values(figure: &Figure) -> impl Iterator<Item = f64> {
+    let points = figure.series.iter().flat_map(|series| &series.points);
+    let guides = figure.guides.iter().map(|guide| if let Guide::X(at, _) = guide { *at } else { f64::NAN });
+    points
+        .filter(|point| can_show(figure, point))
+        .flat_map(|point| [point.x].into_iter().chain(ends(point.x_range)))
+        .chain(guides)
+}
+
+/// All y values that the axis must hold.
+fn y_values(figure: &Figure) -> impl Iterator<Item = f64> {
+    let points = figure.series.iter().flat_map(|series| &series.points);
+    let guides = figure.guides.iter().map(|guide| if let Guide::Y(at, _) = guide { *at } else { f64::NAN });
+    points
+        .filter(|point| can_show(figure, point))
+        .flat_map(|point| [point.y].into_iter().chain(ends(point.y_range)))
+        .chain(guides)
+}
+
+fn lines_of_text(canvas: &mut Canvas, lines: &[String], from: Place, step: f64, size: f64, weight: &str) {
+    for (index, line) in lines.iter().enumerate() {
+        canvas.text(
+            "text",
+            &[
+                ("x", from.0.into()),
+                ("y", (from.1 + index as f64 * step).into()),
+                ("fill", "currentColor".into()),
+                ("font-size", size.into()),
+                ("font-weight", weight.into()),
+            ],
+            line,
+        );
+    }
+}
+
+/// Grid, frame and labels of the ticks.
+fn axes(canvas: &mut Canvas, plot: &Plot) {
+    let Area { left, top, right, bottom } = plot.area;
+    canvas.open("g", &[("stroke", "currentColor".into()), ("stroke-width", 1.0.into())]);
+    for tick in &plot.x.ticks {
+        let x = plot.x_of(tick.at);
+        let (strength, length) = if tick.label.is_empty() { ("0.05", 3.0) } else { ("0.13", 5.0) };
+        canvas.line((x, top), (x, bottom), &[("stroke-opacity", strength.into())]);
+        canvas.line((x, bottom), (x, bottom + length), &[("stroke-opacity", "0.6".into())]);
+    }
+    for tick in &plot.y.ticks {
+        let y = plot.y_of(tick.at);
+        let (strength, length) = if tick.label.is_empty() { ("0.05", 3.0) } else { ("0.13", 5.0) };
+        canvas.line((left, y), (right, y), &[("stroke-opacity", strength.into())]);
+        canvas.line((left - length, y), (left, y), &[("stroke-opacity", "0.6".into())]);
+    }
+    let solid = [("stroke-opacity", "0.6".into())];
+    canvas.line((left, bottom), (right, bottom), &solid);
+    canvas.line((left, top), (left, bottom), &solid);
+    canvas.close();
+    canvas.open("g", &[("fill", "currentColor".into()), ("font-size", FONT.into())]);
+    for tick in plot.x.ticks.iter().filter(|tick| !tick.label.is_empty()) {
+        let at = [
+            ("x", plot.x_of(tick.at).into()),
+            ("y", (bottom + 18.0).into()),
+            ("text-anchor", "middle".into()),
+        ];
+        canvas.text("text", &at, &tick.label);
+    }
+    for tick in plot.y.ticks.iter().filter(|tick| !tick.label.is_empty()) {
+        let at = [
+            ("x", (left - 8.0).into()),
+            ("y", (plot.y_of(tick.at) + 4.2).into()),
+            ("text-anchor", "end".into()),
+        ];
+        canvas.text("text", &at, &tick.label);
+    }
+    canvas.close();
+}
+
+fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
+    let Area { left, top, right, bottom } = plot.area;
+    let look = [
+        ("stroke", "currentColor".into()),
+        ("stroke-opacity", "0.7".into()),
+        ("stroke-dasharray", "4 3".into()),
+    ];
+    let write = |canvas: &mut Canvas, text: &str, (x, y): Place, anchor: &str, room: f64| {
+        let at = [
+            ("x", x.into()),
+            ("y", y.into()),
+            ("fill", "currentColor".into()),
+            ("font-size", LABEL_FONT.into()),
+            ("text-anchor", anchor.into()),
+        ];
+        canvas.text("text", &at, &shorten(text, LABEL_FONT, room));
+    };
+    for guide in &figure.guides {
+        match guide {
+            Guide::X(at, text) if figure.x.can_show(*at) && plot.x.contains(*at) => {
+                let x = plot.x_of(*at);
+                canvas.line((x, top), (x, bottom), &look);
+                // On the side with more room.
+                let (anchor, shift, room) = if x > f64::midpoint(left, right) {
+                    ("end", -5.0, x - left)
+                } else {
+                    ("start", 5.0, right - x)
+                };
+                write(canvas, text, (x + shift, top + 11.0), anchor, room - 5.0);
+            }
+            Guide::Y(at, text) if figure.y.can_show(*at) && plot.y.contains(*at) => {
+                let y = plot.y_of(*at);
+                canvas.line((left, y), (right, y), &look);
+                let shift = if y - top < 16.0 { 13.0 } else { -4.0 };
+                write(canvas, text, (right - 2.0, y + shift), "end", right - left);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn series(canvas: &mut Canvas, figure: &Figure, plot: &Plot, index: usize) {
+    let series = &figure.series[index];
+    let slot = series.style.slot.unwrap_or(index);
+    canvas.open("g", &[]);
+    if !series.name.is_empty() {
+        canvas.text("title", &[], &series.name);
+    }
+    let Area { left, top, right, bottom } = plot.area;
+    let (width, height) = (right - left, bottom - top);
+    let window = format!("{left:.1} {top:.1} {width:.1} {height:.1}");
+    let runs = runs(figure, series);
+    if series.style.join != Join::None {
+        // An inner drawing cuts off what lies beyond the axes, and unlike a clip path it needs no name.
+        canvas.open(
+            "svg",
+            &[
+                ("x", left.into()),
+                ("y", top.into()),
+                ("width", width.into()),
+                ("height", height.into()),
+                ("viewBox", window.as_str().into()),
+            ],
+        );
+        if series.style.uncertainty == Uncertainty::Band {
+            band(canvas, figure, plot, &runs, series.style.join, slot);
+        }
+        line(canvas, plot, &runs, series, slot);
+        canvas.close();
+    }
+    if series.style.uncertainty == Uncertainty::Bars {
+        bars(canvas, figure, plot, series, slot);
+    }
+    if let Some(mark) = series.style.mark {
+        marks(canvas, figure, plot, series, mark.resolve(slot), slot);
+    }
+    canvas.close();
+}
+
+/// The points of a series, parted wherever one cannot be shown.
+fn runs<'a>(figure: &Figure, series: &'a Series) -> Vec<Vec<&'a Point>> {
+    series
+        .points
+        .split(|point| !can_show(figure, point))
+        .filter(|run| !run.is_empty())
+        .map(|run| run.iter().collect())
+        .collect()
+}
+
+fn line(canvas: &mut Canvas, plot: &Plot, runs: &[Vec<&Point>], series: &Series, slot: usize) {
+    let mut data = PathData::default();
+    for run in runs {
+        let places = run.iter().map(|point| plot.place(point.x, point.y)).collect();
+        trace(&mut data, &joined(&thinned(places), series.style.join), true);
+    }
+    if data.is_empty() {
+        return;
+    }
+    let width = if series.style.emphasis { 3.0 } else { 1.8 };
+    canvas.empty(
+        "path",
+        &[
+            ("d", data.as_str().into()),
+            ("stroke", colour(slot).into()),
+            ("stroke-width", width.into()),
+            ("stroke-dasharray", dash(slot).into()),
+            ("stroke-linejoin", "round".into()),
+        ],
+    );
+}
+
+fn band(canvas: &mut Canvas, figure: &Figure, plot: &Plot, runs: &[Vec<&Point>], join: Join, slot: usize) {
+    let mut data = PathData::default();
+    let shown = |point: &Point| point.y_range.filter(|r| figure.y.can_show(r.0) && figure.y.can_show(r.1));
+    for part in runs.iter().flat_map(|run| run.split(|point| shown(point).is_none())) {
+        let side = |upper: bool| {
+            let places = part.iter().filter_map(|point| {
+                shown(point).map(|range| plot.place(point.x, if upper { range.1 } else { range.0 }))
+            });
+            joined(&thinned(places.collect()), join)
+        };
+        if part.len() > 1 {
+            trace(&mut data, &side(true), true);
+            let mut back = side(false);
+            back.reverse();
+            trace(&mut data, &back, false);
+            data.raw("z");
+        }
+    }
+    if !data.is_empty() {
+        let look =
+            [("d", data.as_str().into()), ("fill", colour(slot).into()), ("fill-opacity", "0.18".into())];
+        canvas.empty("path", &look);
+    }
+}
+
+fn bars(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series, slot: usize) {
+    let mut data = PathData::default();
+    let Area { left, top, right, bottom } = plot.area;
+    for point in series.points.iter().filter(|point| is_inside(figure, plot, point)) {
+        let (x, y) = plot.place(point.x, point.y);
+        if let Some((low, high)) = point.y_range.filter(|r| figure.y.can_show(r.0) && figure.y.can_show(r.1))
+        {
+            let (low, high) = (plot.y_of(low).clamp(top, bottom), plot.y_of(high).clamp(top, bottom));
+            for (from, to) in
+                [((x, low), (x, high)), ((x - 3.0, low), (x + 3.0, low)), ((x - 3.0, high), (x + 3.0, high))]
+            {
+                trace(&mut data, &[from, to], true);
+            }
+        }
+        if let Some((low, high)) = point.x_range.filter(|r| figure.x.can_show(r.0) && figure.x.can_show(r.1))
+        {
+            let (low, high) = (plot.x_of(low).clamp(left, right), plot.x_of(high).clamp(left, right));
+            for (from, to) in
+                [((low, y), (high, y)), ((low, y - 3.0), (low, y + 3.0)), ((high, y - 3.0), (high, y + 3.0))]
+            {
+                trace(&mut data, &[from, to], true);
+            }
+        }
+    }
+    if !data.is_empty() {
+        let look =
+            [("d", data.as_str().into()), ("stroke", colour(slot).into()), ("stroke-opacity", "0.7".into())];
+        canvas.empty("path", &look);
+    }
+}
+
+fn is_inside(figure: &Figure, plot: &Plot, point: &Point) -> bool {
+    can_show(figure, point) && plot.x.contains(point.x) && plot.y.contains(point.y)
+}
+
+fn marks(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series, mark: Mark, slot: usize) {
+    let mut data = PathData::default();
+    let mut drawn = BTreeSet::new();
+    for point in series.points.iter().filter(|point| is_inside(figure, plot, point)) {
+        let place = plot.place(point.x, point.y);
+        // A mark upon its twin adds bytes and nothing to see.
+        if drawn.insert(((place.0 * 2.0).round() as i64, (place.1 * 2.0).round() as i64)) {
+            data.move_to(place);
+            data.raw(mark.commands());
+        }
+    }
+    if !data.is_empty() {
+        mark_path(canvas, &data, mark, slot);
+    }
+}
+
+/// Marks of one kind, in the colour of `slot`.
+pub(super) fn mark_path(canvas: &mut Canvas, data: &PathData, mark: Mark, slot: usize) {
+    let look = if mark.is_filled() {
+        [("fill", colour(slot).into()), ("stroke", "none".into())]
+    } else {
+        [("stroke", colour(slot).into()), ("stroke-width", 1.7.into())]
+    };
+    canvas.empty("path", &[&[("d", data.as_str().into())], &look[..]].concat());
+}
+
+fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
+    let mut wanted = Vec::new();
+    let mut texts = Vec::new();
+    let mut obstacles = Vec::new();
+    let bounds = Area { left: plot.area.left + 2.0, right: plot.area.right + 4.0, ..plot.area };
+    for series in &figure.series {
+        for point in series.points.iter().filter(|point| is_inside(figure, plot, point)) {
+            let place = plot.place(point.x, point.y);
+            if let Some(text) = &point.label {
+                let text = shorten(text, LABEL_FONT, (plot.area.right - plot.area.left) / 2.0);
+                let factor = if series.style.emphasis { 1.08 } else { 1.0 };
+                let width = text_width(&text, LABEL_FONT) * factor;
+                wanted.push(Wanted { point: place, width, height: LABEL_FONT + 3.0 });
+                texts.push((text, series.style.emphasis));
+                let y_bar = ends(point.y_range).map(|y| plot.y_of(y));
+                let x_bar = ends(point.x_range).map(|x| plot.x_of(x));
+                let upright =
+                    Area { left: place.0 - 3.0, top: y_bar[1], right: place.0 + 3.0, bottom: y_bar[0] };
+                let flat =
+                    Area { left: x_bar[0], top: place.1 - 3.0, right: x_bar[1], bottom: place.1 + 3.0 };
+                obstacles.extend([upright, flat].map(|area| Obstacle { area, weight: 30.0 }));
+            }
+        }
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    obstacles.extend(figure.series.iter().flat_map(|series| line_obstacles(figure, plot, series)));
+    let areas = label::place(&wanted, bounds, &obstacles);
+    canvas.open("g", &[("fill", "currentColor".into()), ("font-size", LABEL_FONT.into())]);
+    for ((area, label), (text, emphasis)) in areas.iter().zip(&wanted).zip(&texts) {
+        if let Some((from, to)) = label::leader(label.point, *area) {
+            canvas.line(from, to, &[("stroke", "currentColor".into()), ("stroke-opacity", "0.4".into())]);
+        }
+        // Towards the point, so that a font narrower than expected leaves no gap.
+        let (x, anchor) = if area.left >= label.point.0 {
+            (area.left, "start")
+        } else if area.right <= label.point.0 {
+            (area.right, "end")
+        } else {
+            (f64::midpoint(area.left, area.right), "middle")
+        };
+        let weight = if *emphasis { "bold" } else { "normal" };
+        canvas.text(
+            "text",
+            &[
+                ("x", x.into()),
+                ("y", (area.bottom - 3.6).into()),
+                ("text-anchor", anchor.into()),
+                ("font-weight", weight.into()),
+            ],
+            text,
+        );
+    }
+    canvas.close();
+}
+
+/// Small areas along a line: labels had rather not lie on it, but may.
+fn line_obstacles(figure: &Figure, plot: &Plot, series: &Series) -> Vec<Obstacle> {
+    let mut out = Vec::new();
+    if series.style.join == Join::None || series.points.len() > 200 {
+        return out;
+    }
+    for run in runs(figure, series) {
+        let places = run.iter().map(|point| plot.place(point.x, point.y)).collect::<Vec<_>>();
+        for pair in joined(&places, series.style.join).windows(2) {
+            let pieces =
+                (libm::hypot(pair[1].0 - pair[0].0, pair[1].1 - pair[0].1) / 8.0).clamp(1.0, 200.0) as u32;
+            for piece in 0..pieces {
+                let share = f64::from(piece) / f64::from(pieces);
+                let between = |a: f64, b: f64| a + (b - a) * share;
+                let place = (between(pair[0].0, pair[1].0), between(pair[0].1, pair[1].1));
+                out.push(Obstacle { area: Area::around(place, 1.0, 1.0), weight: 6.0 });
+            }
+        }
+    }
+    out
+}
+
+/// At most four places for each half pixel along x: first, lowest, highest, last. A line through them looks
+/// the same, however many points it had.
+fn thinned(places: Vec<Place>) -> Vec<Place> {
+    if places.len() <= 2000 {
+        return places;
+    }
+    let column = |place: &Place| (place.0 * 2.0).floor() as i64;
+    let mut out = Vec::new();
+    for group in places.chunk_by(|a, b| column(a) == column(b)) {
+        let by_height = |a: &&usize, b: &&usize| group[**a].1.total_cmp(&group[**b].1);
+        let indices: Vec<usize> = (0..group.len()).collect();
+        let lowest = indices.iter().min_by(by_height).copied().unwrap_or(0);
+        let highest = indices.iter().max_by(by_height).copied().unwrap_or(0);
+        let kept = BTreeSet::from([0, lowest, highest, group.len() - 1]);
+        out.extend(kept.into_iter().map(|index| group[index]));
+    }
+    out
+}
+
+/// The corners of the line through `places`.
+fn joined(places: &[Place], join: Join) -> Vec<Place> {
+    if join != Join::Steps {
+        return places.to_vec();
+    }
+    let mut out = Vec::with_capacity(places.len() * 2);
+    for (index, &place) in places.iter().enumerate() {
+        if index > 0 && places[index - 1] != place {
+            out.push((place.0, places[index - 1].1));
+        }
+        out.push(place);
+    }
+    out
+}
+
+/// Adds a line, without the places at which it neither moves nor turns.
+fn trace(data: &mut PathData, places: &[Place], begins: bool) {
+    let rounded = |place: &Place| ((place.0 * 10.0).round() as i64, (place.1 * 10.0).round() as i64);
+    let mut last = None;
+    for (index, place) in places.iter().enumerate() {
+        let here = rounded(place);
+        let next = places.get(index + 1).map(rounded);
+        let straight = last.zip(next).is_some_and(|(before, after): ((i64, i64), (i64, i64))| {
+            (before.0 == here.0 && here.0 == after.0 && (before.1 <= here.1) == (here.1 <= after.1))
+                || (before.1 == here.1 && here.1 == after.1 && (before.0 <= here.0) == (here.0 <= after.0))
+        });
+        if index == 0 && begins {
+            data.move_to(*place);
+        } else if !straight && last != Some(here) {
+            data.line_to(*place);
+        } else {
+            continue;
+        }
+        last = Some(here);
+    }
+    // A single point would leave no trace.
+    if places.len() == 1 && begins {
+        data.raw("h0.1");
+    }
+}

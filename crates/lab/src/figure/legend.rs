@@ -1,0 +1,120 @@
+//! Decide where the names of the series stand, and draw them there.
+
+use super::canvas::{Canvas, PathData, Place, shorten, text_width};
+use super::palette::{colour, dash};
+use super::series::{Join, Series};
+
+/// Where the names of the series stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Legend {
+    /// Below while that takes one or two rows, else to the right if names are short; nowhere if every
+    /// series labels its points, or if there is but one series without a name.
+    #[default]
+    Auto,
+    /// In one column to the right of the plot.
+    Right,
+    /// In rows below the plot.
+    Below,
+    /// Nowhere.
+    None,
+}
+
+const FONT: f64 = 12.0;
+const LINE: f64 = 17.0;
+const SAMPLE: f64 = 26.0;
+const GAP: f64 = 14.0;
+/// The widest legend that may stand beside the plot: more would squeeze the plot.
+const WIDEST_RIGHT: f64 = 170.0;
+
+/// The legend's place in the drawing, decided before the plot's size is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Layout {
+    None,
+    Right { width: f64 },
+    Below { columns: usize, column_width: f64, rows: usize },
+}
+
+impl Layout {
+    /// Chooses for `names` in a drawing that is `width` wide.
+    pub fn choose(legend: Legend, series: &[Series], width: f64) -> Self {
+        let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
+        let labelled = |one: &Series| !one.points.is_empty() && one.points.iter().all(|p| p.label.is_some());
+        let needless = series.iter().all(labelled) || names.iter().all(|name| name.is_empty());
+        if legend == Legend::None || names.is_empty() || (legend == Legend::Auto && needless) {
+            return Self::None;
+        }
+        let widest = names.iter().map(|name| text_width(name, FONT)).fold(0.0, f64::max);
+        let entry = SAMPLE + 6.0 + widest;
+        let right = Self::Right { width: entry.min(WIDEST_RIGHT) };
+        let column_width = (entry + GAP).min(width);
+        let columns = ((width / column_width).floor() as usize).clamp(1, names.len());
+        let rows = names.len().div_ceil(columns);
+        let below = Self::Below { columns, column_width, rows };
+        match legend {
+            Legend::Right => right,
+            Legend::Auto if rows > 2 && entry <= WIDEST_RIGHT => right,
+            _ => below,
+        }
+    }
+
+    /// Height it needs beside the plot.
+    pub fn height_beside(self, count: usize) -> f64 {
+        if matches!(self, Self::Right { .. }) { count as f64 * LINE } else { 0.0 }
+    }
+
+    /// Width it takes from the plot.
+    pub fn width_beside(self) -> f64 {
+        if let Self::Right { width } = self { width + GAP } else { 0.0 }
+    }
+
+    /// Height it takes below the axis.
+    pub fn height_below(self) -> f64 {
+        if let Self::Below { rows, .. } = self { rows as f64 * LINE + 8.0 } else { 0.0 }
+    }
+
+    /// Draws it with its upper left corner at `corner`.
+    pub fn draw(self, canvas: &mut Canvas, series: &[Series], corner: Place) {
+        let (columns, column_width, width) = match self {
+            Self::None => return,
+            Self::Right { width } => (1, width, width),
+            Self::Below { columns, column_width, .. } => (columns, column_width, column_width - GAP),
+        };
+        canvas.open("g", &[("fill", "currentColor".into()), ("font-size", FONT.into())]);
+        for (index, one) in series.iter().enumerate() {
+            let x = corner.0 + (index % columns) as f64 * column_width;
+            let y = corner.1 + (index / columns) as f64 * LINE + LINE / 2.0;
+            canvas.open("g", &[]);
+            canvas.text("title", &[], &one.name);
+            sample(canvas, one, index, (x, y));
+            let name = shorten(&one.name, FONT, width - SAMPLE - 6.0);
+            let weight = if one.style.emphasis { "bold" } else { "normal" };
+            canvas.text(
+                "text",
+                &[("x", (x + SAMPLE + 6.0).into()), ("y", (y + 4.2).into()), ("font-weight", weight.into())],
+                &name,
+            );
+            canvas.close();
+        }
+        canvas.close();
+    }
+}
+
+/// A piece of the line with its mark.
+fn sample(canvas: &mut Canvas, series: &Series, index: usize, (x, y): Place) {
+    let slot = series.style.slot.unwrap_or(index);
+    if series.style.join != Join::None {
+        let width = if series.style.emphasis { 3.0 } else { 1.8 };
+        let look = [
+            ("stroke", colour(slot).into()),
+            ("stroke-width", width.into()),
+            ("stroke-dasharray", dash(slot).into()),
+        ];
+        canvas.line((x, y), (x + SAMPLE, y), &look);
+    }
+    if let Some(mark) = series.style.mark {
+        let mut data = PathData::default();
+        data.move_to((x + SAMPLE / 2.0, y));
+        data.raw(mark.resolve(slot).commands());
+        super::draw::mark_path(canvas, &data, mark.resolve(slot), slot);
+    }
+}

@@ -1,0 +1,257 @@
+//! What a figure shows: points, and how they are to be drawn.
+
+use super::palette::Mark;
+
+/// One value, perhaps with its uncertainty and a name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Point {
+    /// Position along x, in the unit of the axis.
+    pub x: f64,
+    /// Position along y; a value that cannot be shown (infinite, not a number) interrupts the line.
+    pub y: f64,
+    /// Lower and upper end of the uncertainty in x.
+    pub x_range: Option<(f64, f64)>,
+    /// Lower and upper end of the uncertainty in y.
+    pub y_range: Option<(f64, f64)>,
+    /// Written beside the point, clear of other labels.
+    pub label: Option<String>,
+}
+
+impl Point {
+    /// A bare point.
+    #[must_use]
+    pub fn new(x: f64, y: f64) -> Self {
+        Self { x, y, ..Self::default() }
+    }
+
+    /// The same point with an uncertainty in x.
+    #[must_use]
+    pub fn with_x_range(self, low: f64, high: f64) -> Self {
+        Self { x_range: Some((low, high)), ..self }
+    }
+
+    /// The same point with an uncertainty in y.
+    #[must_use]
+    pub fn with_y_range(self, low: f64, high: f64) -> Self {
+        Self { y_range: Some((low, high)), ..self }
+    }
+
+    /// The same point with a name beside it.
+    #[must_use]
+    pub fn labelled(self, label: &str) -> Self {
+        Self { label: Some(label.into()), ..self }
+    }
+}
+
+impl From<(f64, f64)> for Point {
+    fn from((x, y): (f64, f64)) -> Self {
+        Self::new(x, y)
+    }
+}
+
+/// How neighbouring points are joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Join {
+    /// Not at all.
+    None,
+    /// By straight lines.
+    #[default]
+    Straight,
+    /// By steps: a value holds until the next point's x.
+    Steps,
+}
+
+/// How uncertainty is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Uncertainty {
+    /// A bar through each point that has one.
+    #[default]
+    Bars,
+    /// One band along the line (y only).
+    Band,
+}
+
+/// The looks of a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// How points are joined.
+    pub join: Join,
+    /// The shape at each point, if any.
+    pub mark: Option<Mark>,
+    /// How uncertainty is drawn.
+    pub uncertainty: Uncertainty,
+    /// Which of the 24 looks; the series' position if not said. Give a scheme the same one in each figure.
+    pub slot: Option<usize>,
+    /// Drawn heavier than the others, and above them.
+    pub emphasis: bool,
+}
+
+impl Style {
+    /// A line without marks.
+    #[must_use]
+    pub fn line() -> Self {
+        Self::default()
+    }
+
+    /// A line with a mark at each point.
+    #[must_use]
+    pub fn line_and_marks() -> Self {
+        Self { mark: Some(Mark::BySlot), ..Self::default() }
+    }
+
+    /// A step line.
+    #[must_use]
+    pub fn steps() -> Self {
+        Self { join: Join::Steps, ..Self::default() }
+    }
+
+    /// Marks alone.
+    #[must_use]
+    pub fn marks(mark: Mark) -> Self {
+        Self { join: Join::None, mark: Some(mark), ..Self::default() }
+    }
+
+    /// The same with the uncertainty as a band.
+    #[must_use]
+    pub fn with_band(self) -> Self {
+        Self { uncertainty: Uncertainty::Band, ..self }
+    }
+
+    /// The same with the look of `slot`.
+    #[must_use]
+    pub fn with_slot(self, slot: usize) -> Self {
+        Self { slot: Some(slot), ..self }
+    }
+
+    /// The same, drawn heavier and above the others.
+    #[must_use]
+    pub fn emphasised(self) -> Self {
+        Self { emphasis: true, ..self }
+    }
+}
+
+/// Points that belong together, under one name in the legend.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// What is drawn, in the order in which points are joined.
+    pub points: Vec<Point>,
+    /// How it is drawn.
+    pub style: Style,
+}
+
+impl Series {
+    /// A series of `points`.
+    #[must_use]
+    pub fn new<P: Into<Point>>(name: &str, style: Style, points: impl IntoIterator<Item = P>) -> Self {
+        Self { name: name.into(), points: points.into_iter().map(Into::into).collect(), style }
+    }
+
+    /// The share of `samples` at or below each value, as steps.
+    ///
+    /// Infinite samples (a transfer that never ended) count but are not reached: the line then ends below
+    /// one. Samples that are not a number are left out. Many samples are thinned to what can be seen.
+    #[must_use]
+    pub fn cumulative(name: &str, style: Style, samples: &[f64]) -> Self {
+        /// Shares told apart: finer than a pixel of any figure.
+        const LEVELS: usize = 1024;
+        let mut sorted: Vec<f64> = samples.iter().copied().filter(|sample| !sample.is_nan()).collect();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len();
+        let mut points = Vec::new();
+        let mut shown = None;
+        for (index, &value) in sorted.iter().enumerate().filter(|(_, value)| value.is_finite()) {
+            if points.is_empty() {
+                points.push(Point::new(value, 0.0));
+            }
+            let is_last = sorted.get(index + 1).is_none_or(|next| next.is_infinite());
+            let ends_a_run = is_last || sorted[index + 1] > value;
+            let level = (index + 1) * LEVELS / count;
+            if is_last || (ends_a_run && shown != Some(level)) {
+                points.push(Point::new(value, (index + 1) as f64 / count as f64));
+                shown = Some(level);
+            }
+        }
+        Self { name: name.into(), points, style: Style { join: Join::Steps, ..style } }
+    }
+
+    /// The marks of one kind of packet in a time-sequence plot.
+    #[must_use]
+    pub fn packets<P: Into<Point>>(kind: PacketKind, points: impl IntoIterator<Item = P>) -> Self {
+        let (mark, slot) = kind.look();
+        Self::new(kind.name(), Style::marks(mark).with_slot(slot), points)
+    }
+}
+
+/// What a point of a time-sequence plot tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PacketKind {
+    /// Data sent for the first time.
+    Sent,
+    /// The highest byte acknowledged.
+    Acked,
+    /// Data that was dropped or declared lost.
+    Lost,
+    /// Data sent again because it was thought lost.
+    Retransmitted,
+    /// Data sent again before anything was known to be lost.
+    Copied,
+}
+
+impl PacketKind {
+    /// Its name in the legend.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Acked => "acknowledged",
+            Self::Lost => "lost",
+            Self::Retransmitted => "retransmitted",
+            Self::Copied => "proactive copy",
+        }
+    }
+
+    /// Mark and slot: no two kinds share a shape or a colour.
+    fn look(self) -> (Mark, usize) {
+        match self {
+            Self::Sent => (Mark::Dot, 0),
+            Self::Acked => (Mark::Dash, 2),
+            Self::Lost => (Mark::Cross, 1),
+            Self::Retransmitted => (Mark::Triangle, 3),
+            Self::Copied => (Mark::Ring, 4),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(series: &Series) -> Vec<(f64, f64)> {
+        series.points.iter().map(|point| (point.x, point.y)).collect()
+    }
+
+    #[test]
+    fn a_distribution_climbs_from_zero_to_one() {
+        let series = Series::cumulative("a", Style::steps(), &[3.0, 1.0, 2.0, 2.0]);
+        assert_eq!(pairs(&series), [(1.0, 0.0), (1.0, 0.25), (2.0, 0.75), (3.0, 1.0)]);
+    }
+
+    #[test]
+    fn what_never_ends_keeps_the_distribution_below_one() {
+        let series =
+            Series::cumulative("a", Style::steps(), &[1.0, f64::INFINITY, 2.0, f64::NAN, f64::INFINITY]);
+        assert_eq!(pairs(&series), [(1.0, 0.0), (1.0, 0.25), (2.0, 0.5)]);
+        assert!(Series::cumulative("b", Style::steps(), &[]).points.is_empty());
+    }
+
+    #[test]
+    fn a_large_distribution_is_thinned_but_keeps_its_ends() {
+        let samples: Vec<f64> = (0..100_000).map(f64::from).collect();
+        let points = pairs(&Series::cumulative("a", Style::steps(), &samples));
+        assert!(points.len() < 1100, "{}", points.len());
+        assert_eq!((points[0], points[points.len() - 1]), ((0.0, 0.0), (99_999.0, 1.0)));
+        assert!(points.windows(2).all(|pair| pair[1].1 - pair[0].1 < 0.002));
+    }
+}

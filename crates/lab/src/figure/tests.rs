@@ -1,0 +1,126 @@
+//! Figures as a whole: bytes, escaping, and what a reader of the drawing relies on.
+
+use super::*;
+
+fn crowded() -> Figure {
+    let mut figure = Figure::new(
+        "Load",
+        Axis::linear("offered load", "%"),
+        Axis::logarithmic("mean completion time", "ms"),
+    );
+    for index in 0..24_u32 {
+        let points = (1..10).map(|step| {
+            let y = 100.0 * f64::from(index + 1) / f64::from(10 - step);
+            Point::new(f64::from(step * 10), y).with_y_range(y * 0.9, y * 1.1)
+        });
+        figure.series.push(Series::new(&format!("scheme-{index}"), Style::line_and_marks(), points));
+    }
+    figure.guides.push(Guide::Y(150.0, "twice the round trip".into()));
+    figure
+}
+
+/// Every start tag has its end tag, in order.
+fn assert_balanced(svg: &str) {
+    let mut open = Vec::new();
+    for piece in svg.split('<').skip(1) {
+        let (tag, _) = piece.split_once('>').expect("every tag is closed");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name));
+        } else if !tag.ends_with('/') {
+            open.push(tag.split(' ').next().expect("a name"));
+        }
+    }
+    assert!(open.is_empty(), "{open:?} left open");
+}
+
+#[test]
+fn the_same_figure_gives_the_same_bytes() {
+    let svg = crowded().svg();
+    assert_eq!(svg, crowded().svg());
+    assert_balanced(svg.as_str());
+}
+
+#[test]
+fn a_small_figure_is_drawn_to_the_byte() {
+    let mut figure = Figure::new("T", Axis::linear("x", "s"), Axis::linear("y", ""));
+    figure.series.push(Series::new("a", Style::steps(), [(0.0, 0.0), (1.0, 2.0), (2.0, 1.0)]));
+    let svg = figure.svg();
+    // The plot lies from 39.2 to 700 across and 56 to 396 down: the corners of the steps.
+    assert!(svg.as_str().contains("d=\"M39.2 396L369.6 396L369.6 56L700 56L700 226\""), "{svg}");
+}
+
+#[test]
+fn names_cannot_break_out() {
+    let evil = "</title><script>alert(1)</script>\"'&";
+    let mut figure = Figure::new(evil, Axis::linear(evil, evil), Axis::linear(evil, evil));
+    figure.series.push(Series::new(evil, Style::marks(Mark::Disc), [Point::new(1.0, 1.0).labelled(evil)]));
+    figure.guides.push(Guide::X(1.0, evil.into()));
+    for legend in [Legend::Below, Legend::Right] {
+        figure.legend = legend;
+        let svg = figure.svg();
+        assert!(!svg.as_str().contains("<script"), "{svg}");
+        assert_balanced(svg.as_str());
+    }
+}
+
+#[test]
+fn nothing_that_is_no_number_reaches_the_drawing() {
+    let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 1.0, 1e300, f64::MIN_POSITIVE];
+    for scale in [Scale::Linear, Scale::Logarithmic] {
+        let axis = Axis { scale, ..Axis::linear("a", "b") };
+        for style in [Style::line_and_marks().with_band(), Style::steps(), Style::marks(Mark::Plus)] {
+            let mut figure = Figure::new("", axis.clone(), axis.clone());
+            let points = values.iter().flat_map(|&x| {
+                values.map(|y| {
+                    Point::new(x, y).with_y_range(y, f64::NAN).with_x_range(x, x * 2.0).labelled("p")
+                })
+            });
+            figure.series.push(Series::new("s", style, points));
+            let svg = figure.svg();
+            assert!(!svg.as_str().contains("NaN") && !svg.as_str().contains("inf"), "{svg}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_figure_says_so() {
+    let figure = Figure::new("", Axis::linear("x", ""), Axis::logarithmic("y", ""));
+    assert!(figure.svg().as_str().contains("no data"));
+}
+
+#[test]
+fn a_gap_interrupts_the_line() {
+    let mut figure = Figure::new("", Axis::linear("x", ""), Axis::linear("y", ""));
+    figure.series.push(Series::new(
+        "a",
+        Style::line(),
+        [(0.0, 1.0), (1.0, f64::NAN), (2.0, 1.0), (3.0, 2.0)],
+    ));
+    let svg = figure.svg();
+    let line = svg.as_str().split("<path d=\"").nth(1).expect("a line");
+    assert_eq!(line.split('"').next().map(|data| data.matches('M').count()), Some(2));
+}
+
+#[test]
+fn a_million_points_stay_a_small_file() {
+    let mut figure = Figure::new("", Axis::linear("t", "s"), Axis::linear("queue", "packets"));
+    let points = (0..1_000_000_u32).map(|i| (f64::from(i), f64::from(i.wrapping_mul(2_654_435_761) >> 24)));
+    figure.series.push(Series::new("queue", Style::steps(), points));
+    let bytes = figure.svg().as_str().len();
+    assert!(bytes < 150_000, "{bytes}");
+}
+
+#[test]
+fn a_legend_of_many_stands_beside_and_of_few_below() {
+    let figure = crowded();
+    let drawn = figure.svg();
+    assert!((0..24).all(|index| drawn.as_str().contains(&format!(">scheme-{index}</text>"))));
+    let width = 696.0;
+    assert!(matches!(
+        legend::Layout::choose(Legend::Auto, &figure.series, width),
+        legend::Layout::Right { .. }
+    ));
+    let few = legend::Layout::choose(Legend::Auto, &figure.series[..3], width);
+    assert!(matches!(few, legend::Layout::Below { rows: 1, columns: 3, .. }), "{few:?}");
+    assert_eq!(legend::Layout::choose(Legend::None, &figure.series, width), legend::Layout::None);
+}

@@ -1,0 +1,14 @@
+//! What people see: tables, figures and reports of a race, of capacities, of one flow.
+
+pub mod flow;
+pub mod race;
+
+/// How a number with its interval goes into a table.
+fn cell(interval: &crate::statistics::Interval, decimals: u8) -> crate::table::Cell {
+    let cell = crate::table::Cell::number(interval.value, decimals);
+    if interval.low.is_finite() && interval.high.is_finite() {
+        cell.with_interval(interval.low, interval.high)
+    } else {
+        cell
+    }
+}

@@ -1,0 +1,325 @@
+//! The race's table and report.
+
+use std::fmt::Write as _;
+
+use crate::capacity::Capacity;
+use crate::figure::{Axis, Figure, Guide, Join, Legend, Mark, Point, Series, Style, Svg};
+use crate::race::{Race, Standing};
+use crate::report::{Provenance, Report, Section};
+use crate::setup::{REFERENCE, Setup};
+use crate::show::{cell, flow};
+use crate::table::{Better, Cell, Column, Table};
+
+/// The race in one table.
+#[must_use]
+pub fn table(setup: &Setup, race: &Race) -> Table {
+    let time = if race.is_pages { "page" } else { "mean" };
+    let mut columns = vec![
+        Column::text("scheme"),
+        Column::number(time, "ms").better(Better::Lower),
+        Column::number("p50", "ms").better(Better::Lower).priority(2),
+        Column::number("p99", "ms").better(Better::Lower).priority(1),
+        Column::number("in RTTs", "").better(Better::Lower).priority(3),
+        Column::number("no handshake", "ms").better(Better::Lower).priority(5),
+        Column::number("loss", "%").better(Better::Lower).priority(1),
+        Column::number("sent/useful", "").better(Better::Lower).priority(2),
+        Column::number("harm", "").better(Better::Lower),
+    ];
+    let has_long = race.standings.iter().any(|standing| standing.long_share.is_some());
+    if has_long {
+        columns.push(Column::number("long flows", "").better(Better::Higher).priority(1));
+    }
+    let mut table = Table::new(&headline(setup), columns);
+    for standing in &race.standings {
+        let mut cells = vec![
+            Cell::text(standing.entry.name),
+            cell(&standing.mean_ms, 0),
+            cell(&standing.p50_ms, 0),
+            cell(&standing.p99_ms, 0),
+            cell(&standing.rounds, 1),
+            cell(&standing.transfer_ms, 0),
+            cell(&standing.loss_percent, 2),
+            cell(&standing.overhead, 2),
+            cell(&standing.harm, 3),
+        ];
+        if has_long {
+            cells.push(standing.long_share.as_ref().map_or(Cell::Missing, |share| cell(share, 2)));
+        }
+        table.row(cells);
+    }
+    let unfinished: u64 = race.standings.iter().map(|standing| standing.totals.unfinished).sum();
+    if unfinished > 0 {
+        table.note(&format!("{unfinished} flows were not finished at the end of their run and count with their age"));
+    }
+    table
+}
+
+/// Path and load in one line.
+#[must_use]
+pub fn headline(setup: &Setup) -> String {
+    let path = &setup.path;
+    let rate = match &path.trace {
+        Some(file) => format!("{} ({} on average)", file.name, setup.bottleneck()),
+        None => path.rate.to_string(),
+    };
+    let rtts: Vec<String> = path.rtt.0.iter().map(ToString::to_string).collect();
+    let what = if setup.pages.is_empty() {
+        match &setup.workload.size {
+            crate::options::SizeName::Fixed(bytes) => format!("{bytes} flows"),
+            crate::options::SizeName::Named(name) => format!("flow sizes: {name}"),
+        }
+    } else {
+        format!("{} pages", setup.pages.len())
+    };
+    format!("{rate}, RTT {}, {what}, load {}", rtts.join(" + "), setup.workload.load)
+}
+
+/// What every number means: nothing here is left to a reader's guess.
+#[must_use]
+pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
+    let tcp = setup.tcp();
+    let own = |term: &str, text: String| (term.to_owned(), text);
+    let limit = setup.path.buffer.limit(setup.bottleneck(), setup.rtt());
+    let buffer = if limit.packets == u64::MAX { limit.bytes.to_string() } else { format!("{} packets", limit.packets) };
+    vec![
+        own("mean, p50, p99", "Completion time: from the first SYN to the last payload byte at the receiver, handshake included; of all flows that began after the warm-up. A flow that the run's end cuts off counts with its age. Pages: from the first SYN to the last byte of the last object.".into()),
+        own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t); of a ratio, paired by seed (Fieller).", setup.run.repeats)),
+        own("in RTTs", "Mean completion time divided by the smallest RTT that the flow itself measured.".into()),
+        own("no handshake", "Mean time from establishment at the sender to the last byte; finished flows only.".into()),
+        own("loss", "Packets that the bottleneck dropped, as a share of those offered to it, in per cent.".into()),
+        own("sent/useful", "Payload bytes sent, all transmissions and copies, over payload bytes delivered once.".into()),
+        own("harm", format!("In a run of its own every second flow is {REFERENCE}: their mean completion time, over that of the same flows when everybody is {REFERENCE}. Above 1 the scheme costs others time.")),
+        own("long flows", format!("With --background: bytes delivered by long flows, over those delivered when the short ones are {REFERENCE}.")),
+        own("load", "Payload offered, as a share of the bottleneck's rate. Headers, retransmissions and copies come on top.".into()),
+        own("segment", format!("MSS {}, {} of headers; an ack has {}, a SYN {}.", tcp.mss, tcp.header, tcp.header, tcp.syn)),
+        own("buffer", format!("{buffer} before the bottleneck, counted as on the link with headers; the packet being sent is not in it.")),
+        own("acks", format!("{:?} ({} segments, {}).", setup.transport.acks, tcp.delayed_ack.every, tcp.delayed_ack.timeout)),
+        own("timers", format!("Retransmission timeout {} at least, {} before there is a sample and for the SYN; {:?} detection, {:?} probe.", tcp.min_rto, tcp.initial_rto, tcp.detection, tcp.probe)),
+        own("history", format!("{} peers, equally likely, share the bottleneck; a sender's host remembers up to {}. Hints announce {} of the bottleneck's rate.", setup.workload.peers, setup.workload.history, setup.workload.hint)),
+    ]
+}
+
+/// The whole report.
+#[must_use]
+pub fn report(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>, command: &str) -> Report {
+    let mut sections = vec![
+        Section::Heading("Standings".into()),
+        Section::Table(table(setup, race)),
+        Section::Heading("What it costs everybody else".into()),
+        Section::Figure {
+            svg: plane(race),
+            caption: format!("The latency-safety plane: fast is low, considerate is left. Harm is what {REFERENCE} flows suffer beside the scheme. Bars are 95 % confidence intervals."),
+        },
+    ];
+    if let Some(capacities) = capacities {
+        sections.push(Section::Heading("Feasible capacity".into()));
+        sections.push(Section::Table(capacity_table(capacities)));
+        sections.push(Section::Figure {
+            svg: capacity_plane(race, capacities),
+            caption: "Completion time at the race's load against feasible capacity (mean at most four times the scheme's own at 5 % load): the lower right corner is the one to hold.".into(),
+        });
+        sections.push(Section::Figure {
+            svg: curves(capacities),
+            caption: "Mean completion time against load. A line ends where all three rules are broken.".into(),
+        });
+    }
+    sections.extend([
+        Section::Heading("Distribution of completion times".into()),
+        Section::Figure {
+            svg: distribution(race),
+            caption: "The share of flows (pages) that are complete after a time; logarithmic, so that tails can be told apart.".into(),
+        },
+        Section::Heading("One flow of each scheme".into()),
+        Section::Text(format!("Flow number {} of the first seed, the same arrival for every scheme.", race.lens_serial)),
+    ]);
+    for standing in &race.standings {
+        sections.push(details(standing));
+    }
+    sections.push(Section::Heading("What the numbers mean".into()));
+    sections.push(Section::Definitions(definitions(setup)));
+    Report {
+        title: "Which fast start is best on this path?".into(),
+        lead: lead(setup, race),
+        sections,
+        provenance: provenance(setup, race, command),
+    }
+}
+
+/// The answer in one paragraph.
+fn lead(setup: &Setup, race: &Race) -> String {
+    let fastest = race.standings.iter().min_by(|a, b| a.mean_ms.value.total_cmp(&b.mean_ms.value));
+    // Harm of which noise could be the reason is no harm.
+    let harmless = race
+        .standings
+        .iter()
+        .filter(|standing| standing.harm.low.is_nan() || standing.harm.low <= 1.0)
+        .min_by(|a, b| a.mean_ms.value.total_cmp(&b.mean_ms.value));
+    let mut text = format!("On {}. ", headline(setup));
+    if let Some(fastest) = fastest {
+        let _ = write!(
+            text,
+            "Fastest is {} with a mean of {:.0} ms; beside it, {REFERENCE} flows take {:.3} times as long as among themselves. ",
+            fastest.entry.name, fastest.mean_ms.value, fastest.harm.value
+        );
+    }
+    if let Some(harmless) = harmless {
+        let _ = write!(
+            text,
+            "Fastest of those whose harm cannot be told from none is {} with {:.0} ms.",
+            harmless.entry.name, harmless.mean_ms.value
+        );
+    }
+    text
+}
+
+fn provenance(setup: &Setup, race: &Race, command: &str) -> Provenance {
+    let fingerprint = race.standings.iter().fold(0, |all: u64, one| all.rotate_left(9) ^ one.fingerprint);
+    let packets: u64 = race.standings.iter().map(|standing| standing.data_packets).sum();
+    let first = setup.run.seed;
+    Provenance {
+        facts: vec![
+            ("headstart".into(), env!("CARGO_PKG_VERSION").into()),
+            ("seeds".into(), format!("{first} to {}", first.wrapping_add(u64::from(setup.run.repeats) - 1))),
+            ("simulated".into(), format!("{} of arrivals a run, {packets} data packets in all", setup.run.duration)),
+            ("checked".into(), "the first seed of every scheme, packet by packet".into()),
+            ("fingerprint".into(), format!("{fingerprint:016x}")),
+        ],
+        plan: command.to_owned(),
+    }
+}
+
+fn details(standing: &Standing) -> Section {
+    let totals = &standing.totals;
+    let counts = &totals.counts;
+    let per_flow = |count: u64| format!("{:.2}", count as f64 / (totals.flows as f64).max(1.0));
+    let mut sections = vec![Section::Figure {
+        svg: flow::time_sequence(&standing.view, ""),
+        caption: format!("{}: place in the stream over time.", standing.entry.name),
+    }];
+    if !standing.view.queue.is_empty() {
+        sections.push(Section::Figure {
+            svg: flow::queue(&standing.view, ""),
+            caption: "Queue before the bottleneck while this flow was alive, its flight and its window.".into(),
+        });
+    }
+    let phases: Vec<String> = flow::phases(&standing.view)
+        .iter()
+        .map(|(at, phase, window, pace)| {
+            let pace = pace.map(|bits| format!(", {:.2} Mbit/s", bits as f64 / 1e6)).unwrap_or_default();
+            format!("{at:.1} ms {phase} (window {:.1} kB{pace})", *window as f64 / 1000.0)
+        })
+        .collect();
+    sections.push(Section::Definitions(vec![
+        ("flows".into(), format!("{} in all runs, {} unfinished", totals.flows, totals.unfinished)),
+        ("retransmissions a flow".into(), per_flow(counts.retransmissions)),
+        ("proactive copies a flow".into(), per_flow(counts.copies)),
+        ("timeouts a flow".into(), per_flow(counts.timeouts)),
+        ("probes a flow".into(), per_flow(counts.probes)),
+        ("duplicates delivered a flow".into(), per_flow(totals.duplicates)),
+        (
+            "history".into(),
+            format!(
+                "{:.1} % of starts met a record; {} bytes for each peer remembered",
+                100.0 * standing.history_hits,
+                standing.history_bytes_per_peer
+            ),
+        ),
+        ("phases of the flow shown".into(), phases.join("; ")),
+    ]));
+    Section::Details {
+        summary: format!("{}: {} ({:.0} ms)", standing.entry.name, standing.entry.summary, standing.mean_ms.value),
+        sections,
+    }
+}
+
+fn plane(race: &Race) -> Svg {
+    let mut figure = Figure::new("", Axis::linear("harm", ""), Axis::linear("mean completion time", "ms"));
+    for (slot, standing) in race.standings.iter().enumerate() {
+        let mut point = Point::new(standing.harm.value, standing.mean_ms.value).labelled(standing.entry.name);
+        if standing.harm.low.is_finite() {
+            point = point.with_x_range(standing.harm.low, standing.harm.high);
+        }
+        if standing.mean_ms.low.is_finite() {
+            point = point.with_y_range(standing.mean_ms.low, standing.mean_ms.high);
+        }
+        figure.series.push(Series::new(standing.entry.name, Style::marks(Mark::BySlot).with_slot(slot), [point]));
+    }
+    figure.guides.push(Guide::X(1.0, "no harm".into()));
+    figure.plot_height = 420.0;
+    figure.svg()
+}
+
+fn distribution(race: &Race) -> Svg {
+    let mut figure = Figure::new("", Axis::logarithmic("completion time", "ms"), Axis::linear("share complete", ""));
+    for (slot, standing) in race.standings.iter().enumerate() {
+        let mut last = -1.0;
+        // Steps finer than a pixel only make the file larger.
+        let points: Vec<(f64, f64)> = standing
+            .times
+            .distribution()
+            .filter_map(|(span, share)| {
+                let is_visible = share - last > 0.002 || share >= 1.0;
+                last = if is_visible { share } else { last };
+                is_visible.then(|| (span.as_millis_f64(), share))
+            })
+            .collect();
+        let style = Style { join: Join::Steps, ..Style::line() }.with_slot(slot);
+        figure.series.push(Series::new(standing.entry.name, style, points));
+    }
+    figure.plot_height = 420.0;
+    figure.svg()
+}
+
+/// Capacities in one table.
+#[must_use]
+pub fn capacity_table(capacities: &[Capacity]) -> Table {
+    let mut table = Table::new(
+        "Feasible capacity: the highest load, in steps of 5 %, at which the mean completion time is",
+        [
+            Column::text("scheme"),
+            Column::number("at most 4x its own at 5 %", "% load").better(Better::Higher),
+            Column::number("at most 1 s", "% load").better(Better::Higher),
+            Column::number(&format!("at most {REFERENCE}'s"), "% load").better(Better::Higher),
+            Column::number("mean at 5 %", "ms").better(Better::Lower).priority(1),
+        ],
+    );
+    let percent = |percent: u32| if percent == 0 { Cell::Missing } else { Cell::count(u64::from(percent)) };
+    for found in capacities {
+        table.row([
+            Cell::text(found.scheme),
+            percent(found.own_percent),
+            percent(found.absolute_percent),
+            percent(found.reference_percent),
+            found.curve.first().map_or(Cell::Missing, |(_, mean)| Cell::number(*mean, 0)),
+        ]);
+    }
+    table.note("A dash: the rule is broken at 5 % already. 95 is the highest load tried.");
+    table
+}
+
+fn capacity_plane(race: &Race, capacities: &[Capacity]) -> Svg {
+    let mut figure =
+        Figure::new("", Axis::linear("feasible capacity", "% load"), Axis::linear("mean completion time", "ms"));
+    for (slot, standing) in race.standings.iter().enumerate() {
+        if let Some(found) = capacities.iter().find(|found| found.scheme == standing.entry.name) {
+            let point = Point::new(f64::from(found.own_percent), standing.mean_ms.value).labelled(found.scheme);
+            figure.series.push(Series::new(found.scheme, Style::marks(Mark::BySlot).with_slot(slot), [point]));
+        }
+    }
+    figure.plot_height = 420.0;
+    figure.svg()
+}
+
+fn curves(capacities: &[Capacity]) -> Svg {
+    let mut figure =
+        Figure::new("", Axis::linear("load", "%"), Axis::logarithmic("mean completion time", "ms"));
+    for (slot, found) in capacities.iter().enumerate() {
+        let points: Vec<(f64, f64)> =
+            found.curve.iter().map(|(percent, mean)| (f64::from(*percent), *mean)).collect();
+        figure.series.push(Series::new(found.scheme, Style::line_and_marks().with_slot(slot), points));
+    }
+    figure.guides.push(Guide::Y(1000.0, "1 s".into()));
+    figure.legend = Legend::Auto;
+    figure.plot_height = 420.0;
+    figure.svg()
+}
