@@ -1,0 +1,339 @@
+//! Result files: each is whole or not there, in a folder that is known to be ours.
+//!
+//! A file is written beside its place under a name that begins with a dot, and renamed when it is complete. A run that is
+//! interrupted leaves the previous result, or none, and at most one file ending in `.partial`, which the next
+//! run overwrites.
+//!
+//! A folder is ours if it holds the marker file `.headstart`. A new or empty folder receives it; any other folder is
+//! refused, so that a mistyped path cannot overwrite somebody's work.
+//!
+//! # Limits
+//!
+//! One run at a time writes to a folder. Files of an earlier run that the present one does not write stay.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// The file that makes a folder ours.
+const MARKER: &str = ".headstart";
+
+/// Its content, for whoever wonders.
+const MARKER_TEXT: &str =
+    "Results written by headstart. While this file is here, headstart may replace the others.\n";
+
+/// A folder of results.
+#[derive(Clone, Debug)]
+pub struct Folder(PathBuf);
+
+/// Why a result could not be written.
+#[derive(Debug)]
+pub enum OutputError {
+    /// The folder holds something that is not ours.
+    Foreign {
+        /// The folder.
+        folder: PathBuf,
+        /// One of the things in it, the first by name.
+        found: String,
+    },
+    /// There is a file where the folder should be.
+    NotAFolder(PathBuf),
+    /// A name that is empty, begins with a dot or leaves the folder.
+    BadName(String),
+    /// A row of a CSV file has another number of fields than its header.
+    Ragged {
+        /// The file.
+        name: String,
+        /// Which row, counted from 1 below the header.
+        row: usize,
+        /// Its fields.
+        found: usize,
+        /// The header's fields.
+        expected: usize,
+    },
+    /// The system refused.
+    Io {
+        /// What was being done, as in "create".
+        doing: &'static str,
+        /// With which file or folder.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl fmt::Display for OutputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Foreign { folder, found } => write!(
+                f,
+                "{}: found `{found}`, expected a new or empty folder or one with earlier results (it has no `{MARKER}`)",
+                folder.display()
+            ),
+            Self::NotAFolder(path) => write!(f, "{}: found a file, expected a folder", path.display()),
+            Self::BadName(name) => {
+                write!(f, "found {name:?}, expected a plain file name that does not begin with a dot")
+            }
+            Self::Ragged { name, row, found, expected } => {
+                write!(f, "{name}, row {row}: found {found} fields, expected the {expected} of the header")
+            }
+            Self::Io { doing, path, error } => write!(f, "cannot {doing} {}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for OutputError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl Folder {
+    /// Creates the folder, with those above it, or takes it over if it is empty or ours.
+    pub fn open(path: &Path) -> Result<Self, OutputError> {
+        if fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
+            return Err(OutputError::NotAFolder(path.to_path_buf()));
+        }
+        fs::create_dir_all(path).map_err(|error| failed("create", path, error))?;
+        let folder = Self(path.to_path_buf());
+        let marker = path.join(MARKER);
+        if !marker.is_file() {
+            folder.refuse_foreign()?;
+            folder.replace(&marker, |file| file.write_all(MARKER_TEXT.as_bytes()))?;
+        }
+        Ok(folder)
+    }
+
+    /// A folder in this one, under the same rules.
+    pub fn folder(&self, name: &str) -> Result<Self, OutputError> {
+        Self::open(&self.place(name)?)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Writes a file whole.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf, OutputError> {
+        self.write_with(name, |file| file.write_all(content))
+    }
+
+    /// Writes a file in pieces; if `fill` fails the file is as it was before.
+    pub fn write_with(
+        &self,
+        name: &str,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<PathBuf, OutputError> {
+        let place = self.place(name)?;
+        self.replace(&place, fill)?;
+        Ok(place)
+    }
+
+    /// Writes a CSV file: RFC 4180 quoting, where a field needs it; lines end with a plain line feed.
+    pub fn write_csv<Row, Field>(
+        &self,
+        name: &str,
+        header: &[&str],
+        rows: impl IntoIterator<Item = Row>,
+    ) -> Result<PathBuf, OutputError>
+    where
+        Row: AsRef<[Field]>,
+        Field: AsRef<str>,
+    {
+        let mut ragged = None;
+        let written = self.write_with(name, |file| {
+            let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(file);
+            writer.write_record(header)?;
+            for (index, row) in rows.into_iter().enumerate() {
+                let row = row.as_ref();
+                if row.len() != header.len() {
+                    ragged = Some((index + 1, row.len()));
+                    return Err(io::Error::other("ragged"));
+                }
+                writer.write_record(row.iter().map(|field| field.as_ref().as_bytes()))?;
+            }
+            writer.flush()
+        });
+        match ragged {
+            Some((row, found)) => {
+                Err(OutputError::Ragged { name: name.to_owned(), row, found, expected: header.len() })
+            }
+            None => written,
+        }
+    }
+
+    fn place(&self, name: &str) -> Result<PathBuf, OutputError> {
+        if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', ':', '\0']) {
+            return Err(OutputError::BadName(name.to_owned()));
+        }
+        Ok(self.0.join(name))
+    }
+
+    fn replace(
+        &self,
+        place: &Path,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), OutputError> {
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let partial = self.0.join(format!(".{}.partial", name.trim_start_matches('.')));
+        let outcome = fill_file(&partial, fill)
+            .map_err(|error| failed("write", place, error))
+            .and_then(|()| fs::rename(&partial, place).map_err(|error| failed("replace", place, error)));
+        if outcome.is_err() {
+            // The first failure is the one to tell; what this one leaves behind is overwritten next time.
+            let _ = fs::remove_file(&partial);
+        }
+        outcome
+    }
+
+    fn refuse_foreign(&self) -> Result<(), OutputError> {
+        let mut found: Option<String> = None;
+        for entry in fs::read_dir(&self.0).map_err(|error| failed("read", &self.0, error))? {
+            let name = entry.map_err(|error| failed("read", &self.0, error))?.file_name();
+            let name = name.to_string_lossy().into_owned();
+            // A run that was interrupted while it wrote the marker left this.
+            if name != ".headstart.partial" && found.as_ref().is_none_or(|first| name < *first) {
+                found = Some(name);
+            }
+        }
+        match found {
+            Some(found) => Err(OutputError::Foreign { folder: self.0.clone(), found }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// On the disk when it returns: a rename must never overtake the content.
+fn fill_file(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    fill(&mut file)?;
+    file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+}
+
+fn failed(doing: &'static str, path: &Path, error: io::Error) -> OutputError {
+    OutputError::Io { doing, path: path.to_path_buf(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of the test's own, gone when it ends.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("headstart-output-{}-{name}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(&path).expect("a temporary folder");
+            Self(path)
+        }
+
+        fn names(&self, folder: &str) -> Vec<String> {
+            let mut names: Vec<String> = fs::read_dir(self.0.join(folder))
+                .expect("a folder")
+                .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+                .collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_new_folder_is_created_and_found_again() {
+        let scratch = Scratch::new("new");
+        let path = scratch.0.join("a/b");
+        let folder = Folder::open(&path).expect("nothing in the way");
+        folder.write("one.txt", b"first").expect("a plain name");
+        let again = Folder::open(&path).expect("it is ours");
+        again.write("one.txt", b"second").expect("a plain name");
+        assert_eq!(fs::read(path.join("one.txt")).expect("written"), b"second");
+        assert_eq!(scratch.names("a/b"), [".headstart", "one.txt"], "nothing is left over");
+        again.folder("inner").expect("nothing in the way").write("two.txt", b"2").expect("a plain name");
+        assert_eq!(scratch.names("a/b/inner"), [".headstart", "two.txt"]);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_ours_is_refused_and_untouched() {
+        let scratch = Scratch::new("foreign");
+        fs::write(scratch.0.join("thesis.tex"), "years of work").expect("a temporary file");
+        let error = Folder::open(&scratch.0).expect_err("somebody's work").to_string();
+        assert!(error.contains("found `thesis.tex`, expected a new or empty folder"), "{error}");
+        assert_eq!(scratch.names("."), ["thesis.tex"]);
+    }
+
+    #[test]
+    fn a_file_is_no_folder() {
+        let scratch = Scratch::new("file");
+        let path = scratch.0.join("results");
+        fs::write(&path, "x").expect("a temporary file");
+        assert!(matches!(Folder::open(&path), Err(OutputError::NotAFolder(found)) if found == path));
+        let error = Folder::open(&path.join("deeper")).expect_err("a file above it").to_string();
+        assert!(error.starts_with("cannot create "), "{error}");
+    }
+
+    #[test]
+    fn an_interrupted_first_run_does_not_lock_the_folder() {
+        let scratch = Scratch::new("interrupted");
+        fs::write(scratch.0.join(".headstart.partial"), "Resul").expect("a temporary file");
+        Folder::open(&scratch.0).expect("only our own leftovers");
+        assert_eq!(scratch.names("."), [".headstart"]);
+    }
+
+    #[test]
+    fn a_writer_that_fails_leaves_the_previous_result() {
+        let scratch = Scratch::new("half");
+        let folder = Folder::open(&scratch.0).expect("empty");
+        folder.write("result.csv", b"whole").expect("a plain name");
+        let error = folder
+            .write_with("result.csv", |file| {
+                file.write_all(&[b'x'; 100_000])?;
+                Err(io::Error::other("out of numbers"))
+            })
+            .expect_err("the writer failed");
+        assert!(error.to_string().ends_with("result.csv: out of numbers"), "{error}");
+        assert_eq!(fs::read(scratch.0.join("result.csv")).expect("written"), b"whole");
+        assert_eq!(scratch.names("."), [".headstart", "result.csv"]);
+    }
+
+    #[test]
+    fn names_stay_in_the_folder() {
+        let scratch = Scratch::new("names");
+        let folder = Folder::open(&scratch.0).expect("empty");
+        for name in ["", ".", "..", "../x", "a/b", "/etc/x", "a\\b", "c:x", ".headstart", "a\0b"] {
+            assert!(matches!(folder.write(name, b""), Err(OutputError::BadName(_))), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn fields_are_quoted_where_they_need_it() {
+        let scratch = Scratch::new("csv");
+        let folder = Folder::open(&scratch.0).expect("empty");
+        let rows = [["plain", "1.5"], ["comma, here", "a \"quote\""], ["two\nlines", ""]];
+        let path = folder.write_csv("table.csv", &["name", "value"], rows).expect("even rows");
+        let text = fs::read_to_string(path).expect("written");
+        assert_eq!(text, "name,value\nplain,1.5\n\"comma, here\",\"a \"\"quote\"\"\"\n\"two\nlines\",\n");
+    }
+
+    #[test]
+    fn a_ragged_row_is_refused_and_nothing_is_written() {
+        let scratch = Scratch::new("ragged");
+        let folder = Folder::open(&scratch.0).expect("empty");
+        let rows = [vec!["1", "2"], vec!["3"]];
+        let error = folder.write_csv("table.csv", &["a", "b"], rows).expect_err("one field is missing");
+        assert_eq!(error.to_string(), "table.csv, row 2: found 1 fields, expected the 2 of the header");
+        assert_eq!(scratch.names("."), [".headstart"]);
+    }
+}
