@@ -1,0 +1,25 @@
+//! The reader of HAR files: whatever the bytes, it reads a page a simulator can fetch, or refuses with one
+//! line that says what was expected.
+
+#![no_main]
+
+use headstart::har::{self, MOST_ENTRIES, MOST_OBJECT_BYTES};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|content: &[u8]| {
+    match har::parse(content) {
+        Ok(page) => {
+            assert!((1..=MOST_ENTRIES).contains(&page.objects.len()));
+            for object in &page.objects {
+                assert!(usize::from(object.origin) < page.origins.len());
+                assert!((1..=MOST_OBJECT_BYTES).contains(&object.bytes.get()));
+            }
+            assert!(!page.title.contains(char::is_control));
+            assert!(page.origins.iter().all(|origin| !origin.contains(char::is_control)));
+        }
+        Err(error) => {
+            let message = error.to_string();
+            assert!(message.contains("expected") && message.lines().count() == 1);
+        }
+    }
+});
