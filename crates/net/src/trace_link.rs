@@ -96,16 +96,17 @@ impl<P: Packet> TraceLink<P> {
     /// Uses every opportunity at or before `now`, each at its own time.
     fn advance(&mut self, now: Time) {
         while let Some(at) = self.opportunities.next().filter(|at| *at <= now) {
-            self.send(at);
+            let ran_dry = self.send(at);
             self.opportunities.step();
-            if !self.is_waiting() {
+            // The queue has been asked in vain; asking again tells nobody anything.
+            if ran_dry {
                 self.opportunities.skip(now);
             }
         }
     }
 
-    /// Uses one opportunity.
-    fn send(&mut self, at: Time) {
+    /// Uses one opportunity. Whether there was too little to send.
+    fn send(&mut self, at: Time) -> bool {
         let mut left = OPPORTUNITY;
         while !left.is_zero() {
             let (packet, to_send) = match self.in_transit.take() {
@@ -115,16 +116,17 @@ impl<P: Packet> TraceLink<P> {
                         let size = framed.size();
                         (framed.0, size)
                     }
-                    None => return,
+                    None => return true,
                 },
             };
             if to_send > left {
                 self.in_transit = Some((packet, to_send - left));
-                return;
+                return false;
             }
             left -= to_send;
             self.inside.push(at + self.delay, packet);
         }
+        false
     }
 }
 
@@ -209,6 +211,9 @@ impl Opportunities {
         self.line = self.trace.as_millis().partition_point(|at| u64::from(*at) <= in_round);
     }
 }
+
+#[cfg(test)]
+mod replay;
 
 #[cfg(test)]
 mod tests {

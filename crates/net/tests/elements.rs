@@ -1,0 +1,404 @@
+//! What holds of every element, whatever arrives and whenever it is asked.
+
+use std::sync::Arc;
+
+use headstart_net::burst_loss;
+use headstart_net::jitter::Order;
+use headstart_net::trace_link::AtEnd;
+use headstart_net::{
+    AnyElement, BurstLoss, Delay, Duplicate, Element, Fate, Jitter, Limit, Link, Loss, ManagedLink, Output,
+    Packet, Queue, Trace, TraceLink, Why,
+};
+use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
+use proptest::prelude::*;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Numbered {
+    number: u64,
+    size: Bytes,
+    ecn_capable: bool,
+    marked: bool,
+}
+
+impl Packet for Numbered {
+    fn size(&self) -> Bytes {
+        self.size
+    }
+    fn is_ecn_capable(&self) -> bool {
+        self.ecn_capable
+    }
+    fn mark_congestion_experienced(&mut self) {
+        self.marked = true;
+    }
+}
+
+/// A queue to build, as often as needed.
+#[derive(Clone, Copy, Debug)]
+enum QueueKind {
+    DropTail,
+    CoDel,
+    Red(u64),
+}
+
+impl QueueKind {
+    fn build<P: Packet>(self, rate: Rate, limit: Limit) -> Queue<P> {
+        match self {
+            Self::DropTail => Queue::drop_tail(limit),
+            Self::CoDel => Queue::codel(limit),
+            Self::Red(seed) => Queue::red(rate, limit, seed),
+        }
+    }
+}
+
+/// An element to build, as often as needed.
+#[derive(Clone, Debug)]
+enum Recipe {
+    Link(Rate, Span, Limit),
+    ManagedLink(Rate, Span, Limit, QueueKind),
+    TraceLink(Arc<Trace>, AtEnd, Span, Limit, QueueKind),
+    Delay(Span),
+    Jitter(Span, Order, u64),
+    Loss(Ratio, u64),
+    BurstLoss([Ratio; 4], u64),
+    Duplicate(Ratio, u64),
+}
+
+impl Recipe {
+    fn build(&self) -> AnyElement<Numbered> {
+        match self.clone() {
+            Self::Link(rate, delay, limit) => AnyElement::Link(Link::new(rate, delay, limit)),
+            Self::ManagedLink(rate, delay, limit, kind) => {
+                AnyElement::ManagedLink(Box::new(ManagedLink::new(rate, delay, kind.build(rate, limit))))
+            }
+            Self::TraceLink(trace, at_end, delay, limit, kind) => {
+                let queue = kind.build(trace.mean_rate(), limit);
+                AnyElement::TraceLink(Box::new(TraceLink::new(trace, at_end, delay, queue)))
+            }
+            Self::Delay(delay) => AnyElement::Delay(Delay::new(delay)),
+            Self::Jitter(bound, order, seed) => AnyElement::Jitter(Jitter::new(bound, order, seed)),
+            Self::Loss(probability, seed) => AnyElement::Loss(Loss::new(probability, seed)),
+            Self::BurstLoss([enter, leave, loss_when_good, loss_when_bad], seed) => {
+                let params = burst_loss::Params { enter, leave, loss_when_good, loss_when_bad };
+                AnyElement::BurstLoss(BurstLoss::new(params, seed))
+            }
+            Self::Duplicate(probability, seed) => AnyElement::Duplicate(Duplicate::new(probability, seed)),
+        }
+    }
+
+    /// The most packets and bytes that may wait; nothing where there is no queue.
+    fn limit(&self) -> Limit {
+        match self {
+            Self::Link(.., limit)
+            | Self::ManagedLink(_, _, limit, _)
+            | Self::TraceLink(_, _, _, limit, _) => *limit,
+            _ => Limit { packets: 0, bytes: Bytes::ZERO },
+        }
+    }
+
+    fn may_lose_for(&self, why: Why) -> bool {
+        let kind = match self {
+            Self::Link(..) => QueueKind::DropTail,
+            Self::ManagedLink(.., kind) | Self::TraceLink(.., kind) => *kind,
+            Self::Loss(..) => return why == Why::RandomLoss,
+            Self::BurstLoss(..) => return why == Why::BurstLoss,
+            Self::Delay(_) | Self::Jitter(..) | Self::Duplicate(..) => return false,
+        };
+        match kind {
+            QueueKind::DropTail => why == Why::QueueFull,
+            QueueKind::CoDel => why == Why::QueueFull || why == Why::CoDel,
+            QueueKind::Red(_) => why == Why::QueueFull || why == Why::Red,
+        }
+    }
+}
+
+fn rates() -> impl Strategy<Value = Rate> {
+    prop_oneof![
+        (1..200_u64).prop_map(Rate::from_mbit_per_sec),
+        (1..10_000_000_u64).prop_map(Rate::from_bytes_per_sec)
+    ]
+}
+
+fn spans() -> impl Strategy<Value = Span> {
+    prop_oneof![Just(Span::ZERO), (0..50_000_000_u64).prop_map(Span::from_nanos)]
+}
+
+fn limits() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        (0..60_u64).prop_map(|packets| Limit::packets(Packets::new(packets))),
+        (0..60_000_u64).prop_map(|bytes| Limit::bytes(Bytes::new(bytes))),
+        Just(Limit::NONE),
+    ]
+}
+
+fn queues() -> impl Strategy<Value = QueueKind> {
+    prop_oneof![Just(QueueKind::DropTail), Just(QueueKind::CoDel), any::<u64>().prop_map(QueueKind::Red)]
+}
+
+fn ratios() -> impl Strategy<Value = Ratio> {
+    (0..110_u32).prop_map(Ratio::percent)
+}
+
+fn traces() -> impl Strategy<Value = Arc<Trace>> {
+    prop::collection::vec(0..60_u32, 1..30).prop_map(|mut millis| {
+        millis.sort_unstable();
+        millis.push(60);
+        Arc::new(Trace::from_millis(millis).expect("in order"))
+    })
+}
+
+fn recipes() -> impl Strategy<Value = Recipe> {
+    let order = prop_oneof![Just(Order::Kept), Just(Order::Free)];
+    let at_end = prop_oneof![Just(AtEnd::Repeat), Just(AtEnd::Stop)];
+    prop_oneof![
+        (rates(), spans(), limits()).prop_map(|(rate, delay, limit)| Recipe::Link(rate, delay, limit)),
+        (rates(), spans(), limits(), queues())
+            .prop_map(|(rate, delay, limit, kind)| Recipe::ManagedLink(rate, delay, limit, kind)),
+        (traces(), at_end, spans(), limits(), queues()).prop_map(|(trace, at_end, delay, limit, kind)| {
+            Recipe::TraceLink(trace, at_end, delay, limit, kind)
+        }),
+        spans().prop_map(Recipe::Delay),
+        (spans(), order, any::<u64>()).prop_map(|(bound, order, seed)| Recipe::Jitter(bound, order, seed)),
+        (ratios(), any::<u64>()).prop_map(|(probability, seed)| Recipe::Loss(probability, seed)),
+        ([ratios(), ratios(), ratios(), ratios()], any::<u64>())
+            .prop_map(|(ratios, seed)| Recipe::BurstLoss(ratios, seed)),
+        (ratios(), any::<u64>()).prop_map(|(probability, seed)| Recipe::Duplicate(probability, seed)),
+    ]
+}
+
+/// Arrivals in order of time.
+fn arrivals() -> impl Strategy<Value = Vec<(Time, Numbered)>> {
+    let gap = prop_oneof![4 => Just(0), 8 => 0..2_000_000_u64, 1 => 0..500_000_000_u64];
+    let size = prop_oneof![4 => Just(1500), 1 => Just(40), 1 => 1..1500_u64];
+    prop::collection::vec((gap, size, any::<bool>()), 1..200).prop_map(|arrivals| {
+        let mut now = Time::ZERO;
+        let arrive = |((gap, size, ecn_capable), number)| {
+            now += Span::from_nanos(gap);
+            (now, Numbered { number, size: Bytes::new(size), ecn_capable, marked: false })
+        };
+        arrivals.into_iter().zip(0..).map(arrive).collect()
+    })
+}
+
+fn any_nanos() -> impl Strategy<Value = u64> {
+    prop_oneof![any::<u64>(), 0..100_000_000_u64, Just(u64::MAX)]
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Outcome {
+    delivered: Vec<(Time, Numbered)>,
+    dropped: Vec<(Time, Numbered, Why)>,
+}
+
+/// Drives an element as the simulator does: what is due, then what arrives; to the end.
+/// `look` is called before each arrival.
+fn drive(
+    element: &mut AnyElement<Numbered>,
+    arrivals: &[(Time, Numbered)],
+    mut look: impl FnMut(&mut AnyElement<Numbered>, Time),
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    for (at, packet) in arrivals {
+        pop_until(element, *at, &mut outcome);
+        look(element, *at);
+        match element.push(*at, *packet) {
+            Fate::Taken => assert!(element.next_at() >= *at, "what is inside comes out later"),
+            Fate::Passed(packet) => outcome.delivered.push((*at, packet)),
+            Fate::Dropped(packet, why) => outcome.dropped.push((*at, packet, why)),
+        }
+    }
+    pop_until(element, Time::from_nanos(u64::MAX - 1), &mut outcome);
+    outcome
+}
+
+fn pop_until(element: &mut AnyElement<Numbered>, end: Time, outcome: &mut Outcome) {
+    while element.next_at() <= end {
+        let now = element.next_at();
+        while let Some(output) = element.pop(now) {
+            match output {
+                Output::Delivered(packet) => outcome.delivered.push((now, packet)),
+                Output::Dropped(packet, why) => outcome.dropped.push((now, packet, why)),
+            }
+        }
+        assert!(element.next_at() > now, "after pop nothing is due");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn every_packet_comes_out_once_or_is_dropped_once_or_is_still_inside(
+        recipe in recipes(),
+        arrivals in arrivals(),
+    ) {
+        let mut element = recipe.build();
+        let outcome = drive(&mut element, &arrivals, |_, _| {});
+        let mut seen = vec![0; arrivals.len()];
+        for packet in outcome.delivered.iter().map(|(_, packet)| packet) {
+            let (_, sent) = arrivals[packet.number as usize];
+            prop_assert!(!packet.marked || packet.ecn_capable);
+            prop_assert_eq!(Numbered { marked: false, ..*packet }, sent, "nothing but the mark has changed");
+            seen[packet.number as usize] += 1;
+        }
+        for (_, packet, why) in &outcome.dropped {
+            prop_assert!(recipe.may_lose_for(*why), "{:?}", why);
+            seen[packet.number as usize] += 1;
+        }
+        let inside = seen.iter().filter(|times| **times == 0).count() as u64;
+        match recipe {
+            Recipe::Duplicate(..) => prop_assert!(seen.iter().all(|times| *times == 1 || *times == 2)),
+            Recipe::TraceLink(_, AtEnd::Stop, ..) => {
+                prop_assert!(seen.iter().all(|times| *times <= 1));
+                let waiting = element.queue(Time::from_nanos(u64::MAX - 1)).0;
+                prop_assert!((waiting..=waiting + 1).contains(&inside), "those that wait and one in transit");
+            }
+            _ => prop_assert!(seen.iter().all(|times| *times == 1)),
+        }
+    }
+
+    #[test]
+    fn packets_keep_their_order_unless_the_element_is_there_to_break_it(
+        recipe in recipes(),
+        arrivals in arrivals(),
+    ) {
+        let delivered = drive(&mut recipe.build(), &arrivals, |_, _| {}).delivered;
+        prop_assert!(delivered.is_sorted_by_key(|(at, _)| *at), "time does not go back");
+        if !matches!(recipe, Recipe::Jitter(_, Order::Free, _)) {
+            prop_assert!(delivered.is_sorted_by_key(|(_, packet)| packet.number));
+        }
+    }
+
+    #[test]
+    fn the_queue_is_never_above_its_limit(recipe in recipes(), arrivals in arrivals()) {
+        let limit = recipe.limit();
+        drive(&mut recipe.build(), &arrivals, |element, now| {
+            let (packets, bytes) = element.queue(now);
+            assert!(packets <= limit.packets && bytes <= limit.bytes, "{packets} packets, {bytes}");
+        });
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_outcome_and_looking_changes_nothing(
+        recipe in recipes(),
+        arrivals in arrivals(),
+    ) {
+        let once = drive(&mut recipe.build(), &arrivals, |_, _| {});
+        let again = drive(&mut recipe.build(), &arrivals, |_, _| {});
+        prop_assert_eq!(&once, &again);
+        let looked = drive(&mut recipe.build(), &arrivals, |element, now| {
+            let _ = element.queue(now);
+            assert_eq!(element.pop(now), None);
+        });
+        prop_assert_eq!(&once, &looked);
+    }
+
+    #[test]
+    fn no_link_is_faster_than_its_rate_over_any_interval(
+        rate in rates(),
+        delay in spans(),
+        limit in limits(),
+        kind in queues(),
+        arrivals in arrivals(),
+    ) {
+        for recipe in [Recipe::Link(rate, delay, limit), Recipe::ManagedLink(rate, delay, limit, kind)] {
+            let delivered = drive(&mut recipe.build(), &arrivals, |_, _| {}).delivered;
+            for (index, (begin, _)) in delivered.iter().enumerate() {
+                let mut bytes = Bytes::ZERO;
+                for (end, packet) in &delivered[index + 1..] {
+                    bytes += packet.size;
+                    prop_assert!(end.since(*begin) >= bytes / rate);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_trace_link_sends_more_than_its_opportunities_over_any_interval(
+        trace in traces(),
+        limit in limits(),
+        kind in queues(),
+        arrivals in arrivals(),
+    ) {
+        let recipe = Recipe::TraceLink(Arc::clone(&trace), AtEnd::Repeat, Span::ZERO, limit, kind);
+        let delivered = drive(&mut recipe.build(), &arrivals, |_, _| {}).delivered;
+        // Opportunities from time zero up to and at a millisecond.
+        let period = u64::from(*trace.as_millis().last().expect("not empty"));
+        let lines = trace.as_millis().len() as u64;
+        let opportunities = |ms: u64| {
+            let in_round = trace.as_millis().iter().filter(|at| u64::from(**at) <= ms % period).count() as u64;
+            ms / period * lines + in_round
+        };
+        for (index, (begin, _)) in delivered.iter().enumerate() {
+            let begin = begin.as_nanos() / 1_000_000;
+            let before = if begin == 0 { 0 } else { opportunities(begin - 1) };
+            let mut cost = 0;
+            for (end, packet) in &delivered[index..] {
+                cost += packet.size.get() + 4;
+                let count = opportunities(end.as_nanos() / 1_000_000) - before;
+                // All but one byte of the first packet may have been sent before the interval.
+                prop_assert!(cost <= count * 1504 + 1503);
+            }
+        }
+    }
+
+    #[test]
+    fn a_managed_link_with_a_plain_buffer_is_a_link(
+        rate in rates(),
+        delay in spans(),
+        limit in limits(),
+        arrivals in arrivals(),
+    ) {
+        let mut lengths = [vec![], vec![]];
+        let recipes = [Recipe::Link(rate, delay, limit), Recipe::ManagedLink(rate, delay, limit, QueueKind::DropTail)];
+        let [link, managed] = [0, 1].map(|index| {
+            drive(&mut recipes[index].build(), &arrivals, |element, now| lengths[index].push(element.queue(now)))
+        });
+        prop_assert_eq!(link, managed);
+        prop_assert_eq!(&lengths[0], &lengths[1]);
+    }
+
+    /// Times that go back and forth are a fault of the driver; the element must survive it.
+    #[test]
+    fn nothing_panics_or_appears_from_nowhere_whatever_the_times(
+        recipe in recipes(),
+        calls in prop::collection::vec((0..5, any_nanos()), 1..100),
+    ) {
+        let mut element = recipe.build();
+        let (mut pushed, mut out) = (0, 0);
+        for (call, nanos) in calls {
+            let now = Time::from_nanos(nanos);
+            match call {
+                0 | 1 => {
+                    let size = Bytes::new(1500);
+                    let packet = Numbered { number: pushed, size, ecn_capable: call == 0, marked: false };
+                    pushed += 1;
+                    out += u64::from(element.push(now, packet) != Fate::Taken);
+                }
+                2 | 3 => out += u64::from(element.pop(now).is_some()),
+                _ => prop_assert!(element.queue(now).0 <= pushed),
+            }
+            let _ = element.next_at();
+            let most = if matches!(recipe, Recipe::Duplicate(..)) { 2 * pushed } else { pushed };
+            prop_assert!(out <= most);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_trace_reads_what_it_prints(mut millis in prop::collection::vec(any::<u32>(), 1..200)) {
+        millis.sort_unstable();
+        prop_assume!(millis[millis.len() - 1] > 0);
+        let trace = Trace::from_millis(millis).expect("in order");
+        prop_assert_eq!(trace.to_string().parse::<Trace>(), Ok(trace));
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in prop::collection::vec(prop_oneof![Just(b'\n'), b'0'..=b'9', any::<u8>()], 0..60)) {
+        match Trace::from_bytes(&text) {
+            Ok(trace) => prop_assert_eq!(Trace::from_bytes(trace.to_string().as_bytes()), Ok(trace)),
+            Err(error) => prop_assert!(error.to_string().contains("expected")),
+        }
+    }
+}
