@@ -32,9 +32,9 @@ use crate::queue::{DropTail, Dropped};
 /// What may be tuned, with the source of each default.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// The waiting time that is acceptable. 5 ms: RFC 8289 §4.3.
+    /// The waiting time that is acceptable. 5 ms: RFC 8289 §4.
     pub target: Span,
-    /// How long it may be exceeded; about the longest usual round-trip time. 100 ms: RFC 8289 §4.3.
+    /// How long it may be exceeded; about the longest usual round-trip time. 100 ms: RFC 8289 §4.
     pub interval: Span,
     /// With no more than this in the buffer nothing is dropped: one packet of the largest size. 1500 bytes.
     pub max_packet: Bytes,
@@ -273,11 +273,22 @@ mod tests {
 
     #[test]
     fn a_queue_that_comes_back_soon_is_met_with_the_old_drop_rate() {
-        for (pause_ms, count) in [(100, 8), (10_000, 1)] {
+        // `delta > 1` and `now - drop_next < 16 interval`, of RFC 8289 §5.
+        for (drops, pause_ms, count) in
+            [(8, 1599, 8), (2, 1599, 2), (1, 1599, 1), (8, 1600, 1), (8, 10_000, 1)]
+        {
             let mut queue: CoDel<Numbered> = CoDel::new(Params::default(), Limit::NONE);
-            (queue.count, queue.last_count, queue.drop_next) = (10, 2, Time::from_millis(500));
+            (queue.count, queue.last_count, queue.drop_next) = (2 + drops, 2, Time::from_millis(500));
             queue.begin_dropping(Time::from_millis(500 + pause_ms));
-            assert_eq!((queue.count, queue.last_count), (count, count), "after {pause_ms} ms");
+            assert_eq!((queue.count, queue.last_count), (count, count), "{drops} drops, {pause_ms} ms ago");
         }
+    }
+
+    #[test]
+    fn a_packet_that_does_not_wait_ends_the_dropping() {
+        let mut queue: CoDel<Numbered> = CoDel::new(Params::default(), Limit::NONE);
+        (queue.is_dropping, queue.first_above_time) = (true, Some(Time::ZERO));
+        assert_eq!(queue.pass(packet(0)), Fate::Passed(packet(0)));
+        assert_eq!((queue.is_dropping, queue.first_above_time), (false, None));
     }
 }

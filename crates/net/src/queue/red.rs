@@ -361,6 +361,32 @@ mod tests {
     }
 
     #[test]
+    fn a_full_buffer_restarts_the_count() {
+        let mut queue = with_average(100);
+        queue.buffer = DropTail::new(Limit::packets(Packets::new(0)));
+        queue.count = Some(10);
+        assert_eq!(queue.enqueue(Time::ZERO, packet(0)), Fate::Dropped(packet(0), Why::QueueFull));
+        assert_eq!(queue.count, Some(0));
+    }
+
+    /// 334 microseconds for each small packet: 299 of them in 100 ms.
+    #[test]
+    fn the_average_shrinks_with_time_only_while_the_link_is_idle() {
+        let idle = |queue: &mut Red<Numbered>| {
+            queue.update_average(Time::from_millis(100));
+            queue.average.fixed as f64 / ONE as f64
+        };
+        let mut queue = with_average(40);
+        assert_eq!(queue.pass(Time::ZERO, packet(0)), Fate::Passed(packet(0)));
+        let one_step = 4.0 * (511.0 / 512.0);
+        assert!((idle(&mut queue) - one_step).abs() < 1e-6, "busy: one arrival, one step");
+        assert_eq!(queue.dequeue(Time::ZERO), None, "the link asks in vain");
+        assert_eq!(queue.dequeue(Time::from_millis(50)), None, "and again, still idle since the first time");
+        let steps = one_step * f64::powi(511.0 / 512.0, 299);
+        assert!((idle(&mut queue) - steps).abs() < 1e-6, "idle: one step for each small packet");
+    }
+
+    #[test]
     fn idle_time_is_not_counted_twice() {
         let mut queue = with_average(400);
         let at = Time::from_millis(10);
