@@ -148,24 +148,52 @@ macro_rules! each {
     };
 }
 
+/// The link is asked directly, everything else behind a call that is not inlined: nearly every packet of nearly every
+/// run crosses plain links only, and a packet that is copied through memory costs more than the link itself.
 impl<P: Packet + Clone> Element<P> for AnyElement<P> {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, now: Time, packet: P) -> Fate<P> {
-        each!(self, element => element.push(now, packet))
+        match self {
+            Self::Link(link) => link.push(now, packet),
+            other => other.push_elsewhere(now, packet),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self, now: Time) -> Option<Output<P>> {
-        each!(self, element => element.pop(now))
+        match self {
+            Self::Link(link) => link.pop(now),
+            other => other.pop_elsewhere(now),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_at(&self) -> Time {
-        each!(self, element => Element::<P>::next_at(element))
+        match self {
+            Self::Link(link) => link.next_at(),
+            other => other.next_elsewhere(),
+        }
     }
 
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         each!(self, element => Element::<P>::queue(element, now))
+    }
+}
+
+impl<P: Packet + Clone> AnyElement<P> {
+    #[inline(never)]
+    fn push_elsewhere(&mut self, now: Time, packet: P) -> Fate<P> {
+        each!(self, element => element.push(now, packet))
+    }
+
+    #[inline(never)]
+    fn pop_elsewhere(&mut self, now: Time) -> Option<Output<P>> {
+        each!(self, element => element.pop(now))
+    }
+
+    #[inline(never)]
+    fn next_elsewhere(&self) -> Time {
+        each!(self, element => Element::<P>::next_at(element))
     }
 }
 

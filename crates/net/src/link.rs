@@ -42,6 +42,18 @@ impl<P> Link<P> {
         }
     }
 
+    /// The packet that comes out next, if it is due at or before `now`; it stays inside.
+    #[inline(always)]
+    pub fn first_due(&self, now: Time) -> Option<&P> {
+        self.inside.front().filter(|(at, _)| *at <= now).map(|(_, packet)| packet)
+    }
+
+    /// Forgets the packet that comes out next: for a driver that has copied it where it is.
+    #[inline(always)]
+    pub fn forget_first(&mut self) {
+        self.inside.pop_front();
+    }
+
     #[inline]
     fn begin_due(&mut self, now: Time) {
         while let Some(&(begins, size)) = self.waiting.front() {
@@ -55,7 +67,7 @@ impl<P> Link<P> {
 }
 
 impl<P: Packet> Element<P> for Link<P> {
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, now: Time, packet: P) -> Fate<P> {
         let size = packet.size();
         if now < self.free_at {
@@ -75,7 +87,7 @@ impl<P: Packet> Element<P> for Link<P> {
         Fate::Taken
     }
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self, now: Time) -> Option<Output<P>> {
         if self.inside.front()?.0 > now {
             return None;
@@ -83,7 +95,7 @@ impl<P: Packet> Element<P> for Link<P> {
         self.inside.pop_front().map(|(_, packet)| Output::Delivered(packet))
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_at(&self) -> Time {
         self.inside.front().map_or(Time::NEVER, |(at, _)| *at)
     }

@@ -10,7 +10,9 @@ use headstart_units::*;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let loads: Vec<f64> = args.first().map_or(vec![0.05, 0.25, 0.5, 0.7, 0.85], |l| l.split(',').map(|x| x.parse().unwrap()).collect());
+    let loads: Vec<f64> = args
+        .first()
+        .map_or(vec![0.05, 0.25, 0.5, 0.7, 0.85], |l| l.split(',').map(|x| x.parse().unwrap()).collect());
     let only = args.get(1).cloned().unwrap_or_default();
     for entry in catalogue::ALL.iter().filter(|e| e.name.contains(&only)) {
         print!("{:18}", entry.name);
@@ -26,11 +28,20 @@ fn main() {
                 gaps: GapSpec::Poisson(Span::from_nanos((800_000.0 / (load * 15e6) * 1e9) as u64)),
                 sizes: Sizes::Fixed(Bytes::new(100_000)),
                 until: Time::from_millis((secs * 1000.0) as u64),
-                groups: vec![(0, 1)], classes: 1, peers: 20, opener: Opener::Sender,
+                groups: vec![(0, 1)],
+                classes: 1,
+                peers: 20,
+                opener: Opener::Sender,
             };
             let s = Scenario {
                 path: b.build(),
-                groups: vec![Group { scheme: entry.scheme(), base: base::Kind::Cubic, tcp: TcpConfig::default(), hint: Some(Hint { bandwidth: rate, access: Access::Unknown }), history_capacity: 1000 }],
+                groups: vec![Group {
+                    scheme: entry.scheme(),
+                    base: base::Kind::Cubic,
+                    tcp: TcpConfig::default(),
+                    hint: Some(Hint { bandwidth: rate, access: Access::Unknown }),
+                    history_capacity: 1000,
+                }],
                 workload: Box::new(Arrivals::new(spec, Seed(1))),
                 until: Time::from_millis((secs * 1000.0) as u64 + 20_000),
             };
@@ -40,8 +51,17 @@ fn main() {
             let (faults, col) = fin.recorder.finish(&fin.path);
             let wall = t.elapsed().as_secs_f64();
             let g = &col.groups[0];
-            print!(" | {:6.0} l{:4.1}% o{:.2} u{} {:.1}M", g.completion.mean().unwrap().as_millis_f64(), g.loss() * 100.0, g.overhead(), g.unfinished, fin.summary.data_packets as f64 / wall / 1e6);
-            if !faults.is_empty() { print!(" FAULTS {faults:?}"); }
+            print!(
+                " | {:6.0} l{:4.1}% o{:.2} u{} {:.1}M",
+                g.completion.mean().unwrap().as_millis_f64(),
+                g.loss() * 100.0,
+                g.overhead(),
+                g.unfinished,
+                fin.summary.data_packets as f64 / wall / 1e6
+            );
+            if !faults.is_empty() {
+                print!(" FAULTS {faults:?}");
+            }
         }
         println!();
     }

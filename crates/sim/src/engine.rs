@@ -292,11 +292,11 @@ impl<R: Recorder> Simulation<R> {
 
     // --- packets ----------------------------------------------------------------------------------
 
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, flow: FlowId, route: u16, size: u16, ecn: Ecn, body: Body) {
         let FlowId { slot, generation } = flow;
         let packet = Packet { slot, generation, size, route, hop: 0, ecn, body };
-        if let Some(packet) = self.path.offer(self.now, packet, &mut self.recorder) {
+        if let Some(packet) = self.path.launch(self.now, packet, &mut self.recorder) {
             self.arrive(packet);
         }
     }

@@ -86,9 +86,38 @@ impl Path {
         self.tournament.first().0
     }
 
+    /// Sends a packet on its way. Returned if its route is empty or all of it was crossed at once.
+    ///
+    /// A packet whose way begins with a plain link is written straight into it. It matters: a packet that is built in one
+    /// place and copied to another at once costs more than the link itself, because the processor cannot forward several
+    /// narrow stores to one wide load.
+    #[inline(always)]
+    pub fn launch(&mut self, now: Time, mut packet: Packet, recorder: &mut impl Recorder) -> Option<Packet> {
+        let first = self.routes[usize::from(packet.route)].first().copied().map(usize::from);
+        if let Some(number) = first
+            && let Hop { element: AnyElement::Link(link), account, .. } = &mut self.elements[number]
+        {
+            packet.hop = 1;
+            account.offered += 1;
+            match link.push(now, packet) {
+                Fate::Taken | Fate::Passed(_) => {
+                    recorder.element(now, number, ElementEvent::Taken, &packet);
+                    recorder.queue(now, number, || link.queue(now));
+                    self.tournament.update(number, link.next_at());
+                }
+                Fate::Dropped(_, why) => {
+                    account.dropped[why as usize] += 1;
+                    recorder.element(now, number, ElementEvent::Refused(why), &packet);
+                }
+            }
+            return None;
+        }
+        self.offer(now, packet, recorder)
+    }
+
     /// Sends a packet on from where it is. Returned if it has crossed its whole route.
-    #[inline]
-    pub fn offer(&mut self, now: Time, mut packet: Packet, recorder: &mut impl Recorder) -> Option<Packet> {
+    #[inline(never)]
+    fn offer(&mut self, now: Time, mut packet: Packet, recorder: &mut impl Recorder) -> Option<Packet> {
         loop {
             let Some(&at) = self.routes[usize::from(packet.route)].get(usize::from(packet.hop)) else {
                 return Some(packet);
@@ -120,9 +149,32 @@ impl Path {
     }
 
     /// Takes what is due first. Returned if it has crossed its whole route.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, now: Time, recorder: &mut impl Recorder) -> Option<Packet> {
         let (_, number) = self.tournament.first();
+        let Hop { element: AnyElement::Link(link), account, .. } = &mut self.elements[number] else {
+            return self.advance_elsewhere(now, number, recorder);
+        };
+        let packet = *link.first_due(now)?;
+        link.forget_first();
+        self.tournament.update(number, link.next_at());
+        account.delivered += 1;
+        account.delivered_bytes += u64::from(packet.size);
+        recorder.element(now, number, ElementEvent::Delivered, &packet);
+        recorder.queue(now, number, || link.queue(now));
+        if usize::from(packet.hop) == self.routes[usize::from(packet.route)].len() {
+            return Some(packet);
+        }
+        self.offer(now, packet, recorder)
+    }
+
+    #[inline(never)]
+    fn advance_elsewhere(
+        &mut self,
+        now: Time,
+        number: usize,
+        recorder: &mut impl Recorder,
+    ) -> Option<Packet> {
         let hop = &mut self.elements[number];
         let output = hop.element.pop(now);
         self.tournament.update(number, hop.element.next_at());
