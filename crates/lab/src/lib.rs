@@ -14,3 +14,5 @@
 
 pub mod figure;
 pub mod markup;
+pub mod report;
+pub mod table;

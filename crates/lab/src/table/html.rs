@@ -1,0 +1,91 @@
+//! Write a table for the report.
+
+use std::fmt::Write as _;
+
+use super::{Align, Table};
+use crate::markup::escape;
+
+impl Table {
+    /// A `table` element in a box that scrolls by itself where the page is too narrow.
+    ///
+    /// The best cells of a column have the class `best`, numbers the class `number`; the report's style
+    /// sheet knows both.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let class = |column: usize| match self.columns[column].align {
+            Align::Left => "",
+            Align::Right => " class=\"number\"",
+        };
+        let mut out = String::from("<div class=\"wide\"><table>\n");
+        // Writing to a string cannot fail, here and below.
+        if !self.title.is_empty() {
+            let _ = writeln!(out, "<caption>{}</caption>", escape(&self.title));
+        }
+        out.push_str("<thead><tr>");
+        for (index, column) in self.columns.iter().enumerate() {
+            let _ = write!(out, "<th scope=\"col\"{}>{}", class(index), escape(&column.title));
+            if !column.unit.is_empty() {
+                let _ = write!(out, " <span class=\"unit\">{}</span>", escape(&column.unit));
+            }
+            out.push_str("</th>");
+        }
+        out.push_str("</tr></thead>\n<tbody>\n");
+        let best: Vec<Vec<bool>> = (0..self.columns.len()).map(|column| self.best_of(column)).collect();
+        for row in 0..self.rows.len() {
+            out.push_str("<tr>");
+            for column in 0..self.columns.len() {
+                let cell = self.cell(row, column);
+                let mut content = escape(&cell.shown());
+                if best[column][row] {
+                    content =
+                        format!("<strong class=\"best\" title=\"best of its column\">{content}</strong>");
+                }
+                let interval = cell.shown_interval();
+                if !interval.is_empty() {
+                    let _ = write!(content, "<span class=\"interval\">{}</span>", escape(&interval));
+                }
+                let (tag, scope) = if column == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
+                let _ = write!(out, "<{tag}{scope}{}>{content}</{tag}>", class(column));
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</tbody></table></div>\n");
+        for note in &self.notes {
+            let _ = writeln!(out, "<p class=\"note\">{}</p>", escape(note));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Better, Cell, Column, Table};
+
+    #[test]
+    fn a_table_is_written_with_its_best_cell_marked() {
+        let mut table =
+            Table::new("T", [Column::text("scheme"), Column::number("mean", "ms").better(Better::Lower)]);
+        table.row([Cell::text("a"), Cell::number(2.0, 1).with_interval(1.0, 3.0)]);
+        table.row([Cell::text("b"), Cell::number(1.0, 1)]);
+        table.note("n");
+        let expected = "<div class=\"wide\"><table>\n<caption>T</caption>\n\
+            <thead><tr><th scope=\"col\">scheme</th>\
+            <th scope=\"col\" class=\"number\">mean <span class=\"unit\">ms</span></th></tr></thead>\n\
+            <tbody>\n<tr><th scope=\"row\">a</th>\
+            <td class=\"number\">2.0<span class=\"interval\">[1.0, 3.0]</span></td></tr>\n\
+            <tr><th scope=\"row\">b</th><td class=\"number\">\
+            <strong class=\"best\" title=\"best of its column\">1.0</strong></td></tr>\n\
+            </tbody></table></div>\n<p class=\"note\">n</p>\n";
+        assert_eq!(table.html(), expected);
+    }
+
+    #[test]
+    fn nothing_in_a_table_is_taken_for_markup() {
+        let evil = "<img src=x onerror='alert(1)'>";
+        let mut table = Table::new(evil, [Column::number(evil, evil)]);
+        table.row([Cell::text(evil)]);
+        table.note(evil);
+        assert!(!table.html().contains("<img"));
+        assert_eq!(table.html().matches("&lt;img").count(), 5);
+    }
+}

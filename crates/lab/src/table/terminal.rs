@@ -1,0 +1,289 @@
+//! Write a table for a terminal of a given width.
+//!
+//! Columns that do not fit are left out, least important first, and a last note names them: a table that is
+//! wrapped by the terminal cannot be read, and one that is silently cut cannot be trusted.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::{Align, Table};
+
+const GAP: usize = 2;
+const BOLD: &str = "\u{1b}[1m";
+const PLAIN: &str = "\u{1b}[0m";
+
+/// Columns of the terminal: `columns` (the caller's `COLUMNS` variable) if it holds a number, else what
+/// standard output reports, else 80.
+#[must_use]
+pub fn terminal_width(columns: Option<&str>) -> usize {
+    columns
+        .and_then(|text| text.trim().parse().ok())
+        .filter(|&width| width > 0)
+        .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)).filter(|&w| w > 0))
+        .unwrap_or(80)
+}
+
+/// One column, ready to be set.
+struct Block {
+    head: Vec<String>,
+    /// Value and uncertainty, apart so that values line up whatever stands behind them.
+    cells: Vec<(String, String)>,
+    value_width: usize,
+    interval_width: usize,
+    width: usize,
+}
+
+impl Table {
+    /// The table at most `width` columns wide; with `bold`, the best of each column in bold.
+    ///
+    /// Pass `bold` only if the output is a terminal and `NO_COLOR` is not set. Control characters in text
+    /// are replaced: what came from a file cannot drive the terminal.
+    #[must_use]
+    pub fn terminal(&self, width: usize, bold: bool) -> String {
+        let width = width.max(8);
+        let blocks: Vec<Block> = (0..self.columns.len()).map(|column| self.block(column)).collect();
+        let kept = self.fitting(&blocks, width);
+        let widths: Vec<usize> = kept.iter().map(|&column| blocks[column].width.min(width)).collect();
+        let mut lines = Vec::new();
+        if !self.title.is_empty() {
+            lines.extend(wrapped(&clean(&self.title), width));
+        }
+        let depth = kept.iter().map(|&column| blocks[column].head.len()).max().unwrap_or(0);
+        for level in 0..depth {
+            lines.push(self.line(&kept, &widths, |column| {
+                let head = &blocks[column].head;
+                // Heads stand on the rule, whatever their height.
+                let text = (level + head.len()).checked_sub(depth).map_or("", |at| head[at].as_str());
+                (text.into(), false)
+            }));
+        }
+        lines.push("\u{2500}".repeat(widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)));
+        let best: Vec<Vec<bool>> = (0..self.columns.len()).map(|column| self.best_of(column)).collect();
+        for row in 0..self.rows.len() {
+            lines.push(self.line(&kept, &widths, |column| {
+                let block = &blocks[column];
+                let (value, interval) = &block.cells[row];
+                let text = if block.interval_width == 0 {
+                    value.clone()
+                } else {
+                    let value = pad(value, block.value_width, self.columns[column].align);
+                    format!("{value} {}", pad(interval, block.interval_width, Align::Right))
+                };
+                (text, bold && best[column][row])
+            }));
+        }
+        for note in &self.notes {
+            lines.extend(wrapped(&clean(note), width));
+        }
+        let left_out: Vec<String> = (0..self.columns.len())
+            .filter(|column| !kept.contains(column))
+            .map(|column| clean(&self.columns[column].caption()))
+            .collect();
+        if !left_out.is_empty() {
+            lines.extend(wrapped(&format!("Left out for want of room: {}.", left_out.join(", ")), width));
+        }
+        lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+
+    fn block(&self, column: usize) -> Block {
+        let cells: Vec<(String, String)> = (0..self.rows.len())
+            .map(|row| self.cell(row, column))
+            .map(|cell| (clean(&cell.shown()), cell.shown_interval()))
+            .collect();
+        let value_width = cells.iter().map(|(value, _)| value.width()).max().unwrap_or(0);
+        let interval_width = cells.iter().map(|(_, interval)| interval.width()).max().unwrap_or(0);
+        let content = if interval_width == 0 { value_width } else { value_width + 1 + interval_width };
+        let mut head = Vec::new();
+        let title = clean(&self.columns[column].title);
+        let longest_word = title.split_whitespace().map(UnicodeWidthStr::width).max().unwrap_or(0);
+        // Titles are broken at spaces rather than widen their column.
+        head.extend(wrapped(&title, content.max(longest_word).max(1)));
+        if !self.columns[column].unit.is_empty() {
+            head.push(format!("({})", clean(&self.columns[column].unit)));
+        }
+        let width = head.iter().map(|line| line.width()).max().unwrap_or(0).max(content);
+        Block { head, cells, value_width, interval_width, width }
+    }
+
+    /// The columns that fit, in their order. The first always stays.
+    fn fitting(&self, blocks: &[Block], width: usize) -> Vec<usize> {
+        let mut kept: Vec<usize> = (0..blocks.len()).collect();
+        let total = |kept: &[usize]| {
+            kept.iter().map(|&column| blocks[column].width).sum::<usize>()
+                + GAP * kept.len().saturating_sub(1)
+        };
+        while kept.len() > 1 && total(&kept) > width {
+            let least = kept
+                .iter()
+                .copied()
+                .skip(1)
+                .min_by_key(|&column| (self.columns[column].priority, std::cmp::Reverse(column)));
+            kept.retain(|&column| Some(column) != least);
+        }
+        kept
+    }
+
+    fn line(&self, kept: &[usize], widths: &[usize], cell: impl Fn(usize) -> (String, bool)) -> String {
+        let mut out = String::new();
+        for (index, (&column, &width)) in kept.iter().zip(widths).enumerate() {
+            if index > 0 {
+                out.push_str(&" ".repeat(GAP));
+            }
+            let (text, is_best) = cell(column);
+            let text = cut(&text, width);
+            let padded = pad(&text, width, self.columns[column].align);
+            if is_best {
+                // The padding stays plain: some terminals underline or colour bold blanks.
+                out.push_str(&padded.replacen(&text, &format!("{BOLD}{text}{PLAIN}"), 1));
+            } else {
+                out.push_str(&padded);
+            }
+        }
+        out
+    }
+}
+
+/// `text` without control characters, on one line.
+fn clean(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' | '\r' => ' ',
+            // Overrides of the writing direction can make a row read as another.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+fn pad(text: &str, width: usize, align: Align) -> String {
+    let blanks = " ".repeat(width.saturating_sub(text.width()));
+    match align {
+        Align::Left => format!("{text}{blanks}"),
+        Align::Right => format!("{blanks}{text}"),
+    }
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.into();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for character in text.chars() {
+        let next = character.width().unwrap_or(0);
+        if used + next + 1 > width {
+            break;
+        }
+        used += next;
+        out.push(character);
+    }
+    out.push('\u{2026}');
+    out
+}
+
+/// `text` broken at spaces into lines of at most `width`; a longer word is cut.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(cut(word, width)),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Better, Cell, Column, Table};
+    use super::*;
+
+    fn sample() -> Table {
+        let mut table = Table::new(
+            "Load 40 %",
+            [
+                Column::text("scheme"),
+                Column::number("mean completion", "ms").better(Better::Lower),
+                Column::number("99th percentile", "ms").priority(50),
+                Column::number("loss", "%").priority(70),
+            ],
+        );
+        table.row([
+            Cell::text("halfback"),
+            Cell::number(98.25, 1).with_interval(9.0, 101.0),
+            Cell::number(400.0, 0),
+            Cell::number(0.5, 2),
+        ]);
+        table.row([Cell::text("速度"), Cell::number(312.0, 1).with_interval(300.0, 324.0), Cell::Missing]);
+        table.note("Made up.");
+        table
+    }
+
+    #[test]
+    fn a_wide_terminal_shows_everything_aligned() {
+        let expected = "\
+Load 40 %
+               mean completion  99th percentile  loss
+scheme                    (ms)             (ms)   (%)
+─────────────────────────────────────────────────────
+halfback   98.2   [9.0, 101.0]              400  0.50
+速度      312.0 [300.0, 324.0]                –     –
+Made up.
+";
+        let shown = sample().terminal(80, false);
+        // The head of the third column is as narrow as its longest word allows.
+        let expected = expected
+            .replace("               mean completion  99th percentile  loss", "                                      99th\n                mean completion  percentile  loss")
+            .replace("scheme                    (ms)             (ms)   (%)", "scheme                     (ms)        (ms)   (%)");
+        assert_eq!(shown.lines().count(), expected.lines().count());
+        assert_eq!(shown.lines().last(), Some("Made up."));
+        let row = |text: &str| shown.lines().find(|line| line.contains(text)).map(str::to_owned);
+        assert_eq!(row("halfback").as_deref(), Some("halfback   98.2   [9.0, 101.0]         400  0.50"));
+        assert_eq!(row("速度").as_deref(), Some("速度      312.0 [300.0, 324.0]           –     –"));
+    }
+
+    #[test]
+    fn a_narrow_terminal_leaves_out_the_least_and_says_so() {
+        let shown = sample().terminal(40, false);
+        assert!(shown.lines().all(|line| line.width() <= 40), "{shown}");
+        assert!(shown.contains("0.50") && !shown.contains("400"), "{shown}");
+        assert!(
+            shown.replace('\n', " ").contains("Left out for want of room: 99th percentile (ms)."),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        for width in 8..90 {
+            let shown = sample().terminal(width, false);
+            assert!(shown.lines().all(|line| line.width() <= width), "{width}:\n{shown}");
+            assert!(shown.contains("速度"), "the first column stays");
+        }
+    }
+
+    #[test]
+    fn bold_only_when_asked_and_only_the_best() {
+        assert!(!sample().terminal(80, false).contains('\u{1b}'));
+        let bold = sample().terminal(80, true);
+        assert_eq!(bold.matches(BOLD).count(), 1);
+        assert_eq!(bold.replace(BOLD, "").replace(PLAIN, ""), sample().terminal(80, false));
+    }
+
+    #[test]
+    fn a_name_cannot_drive_the_terminal() {
+        let mut table = Table::new("", [Column::text("a")]);
+        table.row([Cell::text("\u{1b}[2Jx\ny\u{202e}z")]);
+        assert!(table.terminal(80, true).contains("\u{fffd}[2Jx y\u{fffd}z"));
+    }
+
+    #[test]
+    fn the_variable_wins_unless_it_is_nonsense() {
+        assert_eq!(terminal_width(Some("132")), 132);
+        let without = terminal_width(None);
+        assert_eq!((terminal_width(Some("0")), terminal_width(Some("wide"))), (without, without));
+    }
+}
