@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Align, Table};
+use super::{Align, Cell, Table};
 use crate::markup::escape;
 
 impl Table {
@@ -44,8 +44,12 @@ impl Table {
                 if !interval.is_empty() {
                     let _ = write!(content, "<span class=\"interval\">{}</span>", escape(&interval));
                 }
+                let class = match cell {
+                    Cell::Text(text) if column > 0 && text.chars().count() > 36 => " class=\"long\"",
+                    _ => class(column),
+                };
                 let (tag, scope) = if column == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
-                let _ = write!(out, "<{tag}{scope}{}>{content}</{tag}>", class(column));
+                let _ = write!(out, "<{tag}{scope}{class}>{content}</{tag}>");
             }
             out.push_str("</tr>\n");
         }

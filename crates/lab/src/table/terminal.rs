@@ -95,8 +95,8 @@ impl Table {
         let mut head = Vec::new();
         let title = clean(&self.columns[column].title);
         let longest_word = title.split_whitespace().map(UnicodeWidthStr::width).max().unwrap_or(0);
-        // Titles are broken at spaces rather than widen their column.
-        head.extend(wrapped(&title, content.max(longest_word).max(1)));
+        // Titles are broken at spaces rather than widen their column, but not into towers of short words.
+        head.extend(wrapped(&title, content.max(longest_word).max(8)));
         if !self.columns[column].unit.is_empty() {
             head.push(format!("({})", clean(&self.columns[column].unit)));
         }
@@ -224,25 +224,17 @@ mod tests {
 
     #[test]
     fn a_wide_terminal_shows_everything_aligned() {
-        let expected = "\
-Load 40 %
-               mean completion  99th percentile  loss
-scheme                    (ms)             (ms)   (%)
-─────────────────────────────────────────────────────
-halfback   98.2   [9.0, 101.0]              400  0.50
-速度      312.0 [300.0, 324.0]                –     –
-Made up.
-";
-        let shown = sample().terminal(80, false);
-        // The head of the third column is as narrow as its longest word allows.
-        let expected = expected
-            .replace("               mean completion  99th percentile  loss", "                                      99th\n                mean completion  percentile  loss")
-            .replace("scheme                    (ms)             (ms)   (%)", "scheme                     (ms)        (ms)   (%)");
-        assert_eq!(shown.lines().count(), expected.lines().count());
-        assert_eq!(shown.lines().last(), Some("Made up."));
-        let row = |text: &str| shown.lines().find(|line| line.contains(text)).map(str::to_owned);
-        assert_eq!(row("halfback").as_deref(), Some("halfback   98.2   [9.0, 101.0]         400  0.50"));
-        assert_eq!(row("速度").as_deref(), Some("速度      312.0 [300.0, 324.0]           –     –"));
+        let expected = [
+            "Load 40 %",
+            "                                      99th",
+            "               mean completion  percentile  loss",
+            "scheme                    (ms)        (ms)   (%)",
+            "────────────────────────────────────────────────",
+            "halfback   98.2   [9.0, 101.0]         400  0.50",
+            "速度      312.0 [300.0, 324.0]           –     –",
+            "Made up.",
+        ];
+        assert_eq!(sample().terminal(80, false).lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]
