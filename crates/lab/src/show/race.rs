@@ -14,20 +14,24 @@ use crate::table::{Better, Cell, Column, Table};
 #[must_use]
 pub fn table(setup: &Setup, race: &Race) -> Table {
     let time = if race.is_pages { "page" } else { "mean" };
+    // In a narrow terminal columns of low priority are left out first.
+    let lower = |title: &str, unit: &str, priority: u8| {
+        Column::number(title, unit).better(Better::Lower).priority(priority)
+    };
     let mut columns = vec![
         Column::text("scheme"),
-        Column::number(time, "ms").better(Better::Lower),
-        Column::number("p50", "ms").better(Better::Lower).priority(2),
-        Column::number("p99", "ms").better(Better::Lower).priority(1),
-        Column::number("in RTTs", "").better(Better::Lower).priority(3),
-        Column::number("no handshake", "ms").better(Better::Lower).priority(5),
-        Column::number("loss", "%").better(Better::Lower).priority(1),
-        Column::number("sent/useful", "").better(Better::Lower).priority(2),
-        Column::number("harm", "").better(Better::Lower),
+        lower(time, "ms", 9),
+        lower("p50", "ms", 5),
+        lower("p99", "ms", 7),
+        lower("in RTTs", "", 4),
+        lower("no handshake", "ms", 3),
+        lower("loss", "%", 6),
+        lower("sent/ useful", "", 5),
+        lower("harm", "", 9),
     ];
     let has_long = race.standings.iter().any(|standing| standing.long_share.is_some());
     if has_long {
-        columns.push(Column::number("long flows", "").better(Better::Higher).priority(1));
+        columns.push(Column::number("long flows", "").better(Better::Higher).priority(8));
     }
     let mut table = Table::new(&headline(setup), columns);
     for standing in &race.standings {

@@ -31,6 +31,7 @@ impl Table {
         }
         out.push_str("</tr></thead>\n<tbody>\n");
         let best: Vec<Vec<bool>> = (0..self.columns.len()).map(|column| self.best_of(column)).collect();
+        #[expect(clippy::needless_range_loop, reason = "rows and columns index several tables at once")]
         for row in 0..self.rows.len() {
             out.push_str("<tr>");
             for column in 0..self.columns.len() {

@@ -1,7 +1,8 @@
 //! Write a table for a terminal of a given width.
 //!
 //! Columns that do not fit are left out, least important first, and a last note names them: a table that is
-//! wrapped by the terminal cannot be read, and one that is silently cut cannot be trusted.
+//! wrapped by the terminal cannot be read, and one that is silently cut cannot be trusted. An interval is
+//! shown as half of its width; its ends are in the report and in the CSV.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -58,6 +59,7 @@ impl Table {
         }
         lines.push("\u{2500}".repeat(widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)));
         let best: Vec<Vec<bool>> = (0..self.columns.len()).map(|column| self.best_of(column)).collect();
+        #[expect(clippy::needless_range_loop, reason = "rows index several tables at once")]
         for row in 0..self.rows.len() {
             lines.push(self.line(&kept, &widths, |column| {
                 let block = &blocks[column];
@@ -87,7 +89,7 @@ impl Table {
     fn block(&self, column: usize) -> Block {
         let cells: Vec<(String, String)> = (0..self.rows.len())
             .map(|row| self.cell(row, column))
-            .map(|cell| (clean(&cell.shown()), cell.shown_interval()))
+            .map(|cell| (clean(&cell.shown()), cell.shown_half_width()))
             .collect();
         let value_width = cells.iter().map(|(value, _)| value.width()).max().unwrap_or(0);
         let interval_width = cells.iter().map(|(_, interval)| interval.width()).max().unwrap_or(0);
@@ -226,12 +228,12 @@ mod tests {
     fn a_wide_terminal_shows_everything_aligned() {
         let expected = [
             "Load 40 %",
-            "                                      99th",
-            "               mean completion  percentile  loss",
-            "scheme                    (ms)        (ms)   (%)",
-            "────────────────────────────────────────────────",
-            "halfback   98.2   [9.0, 101.0]         400  0.50",
-            "速度      312.0 [300.0, 324.0]           –     –",
+            "                 mean        99th",
+            "           completion  percentile  loss",
+            "scheme           (ms)        (ms)   (%)",
+            "───────────────────────────────────────",
+            "halfback   98.2 ±46.0         400  0.50",
+            "速度      312.0 ±12.0           –     –",
             "Made up.",
         ];
         assert_eq!(sample().terminal(80, false).lines().collect::<Vec<_>>(), expected);
@@ -239,8 +241,8 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_leaves_out_the_least_and_says_so() {
-        let shown = sample().terminal(40, false);
-        assert!(shown.lines().all(|line| line.width() <= 40), "{shown}");
+        let shown = sample().terminal(36, false);
+        assert!(shown.lines().all(|line| line.width() <= 36), "{shown}");
         assert!(shown.contains("0.50") && !shown.contains("400"), "{shown}");
         assert!(
             shown.replace('\n', " ").contains("Left out for want of room: 99th percentile (ms)."),
