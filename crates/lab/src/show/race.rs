@@ -51,6 +51,9 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
         }
         table.row(cells);
     }
+    for note in &setup.notes {
+        table.note(note);
+    }
     let unfinished: u64 = race.standings.iter().map(|standing| standing.totals.unfinished).sum();
     if unfinished > 0 {
         table.note(&format!(
@@ -75,7 +78,8 @@ pub fn headline(setup: &Setup) -> String {
             crate::options::SizeName::Named(name) => format!("flow sizes: {name}"),
         }
     } else {
-        format!("{} pages", setup.pages.len())
+        let count = setup.pages.len();
+        format!("{count} page{}", if count == 1 { "" } else { "s" })
     };
     format!("{rate}, RTT {}, {what}, load {}", rtts.join(" + "), setup.workload.load)
 }
