@@ -936,7 +936,8 @@ impl Sender {
     fn take_from_pacer(&mut self, now: Time, bytes: Bytes, pace: Rate, config: &TcpConfig) -> bool {
         if self.burst_left >= bytes.get() {
             self.burst_left -= bytes.get();
-            self.next_send_at = self.next_send_at.max(now);
+            // What follows the burst leaves one gap after its last packet.
+            self.next_send_at = now + bytes / pace;
             return true;
         }
         if self.quantum_left == 0 {
