@@ -283,15 +283,13 @@ fn distribution(race: &Race) -> Svg {
     for (slot, standing) in race.standings.iter().enumerate() {
         let mut last = -1.0;
         // Steps finer than a pixel only make the file larger.
-        let points: Vec<(f64, f64)> = standing
-            .times
-            .distribution()
-            .filter_map(|(span, share)| {
-                let is_visible = share - last > 0.002 || share >= 1.0;
-                last = if is_visible { share } else { last };
-                is_visible.then(|| (span.as_millis_f64(), share))
-            })
-            .collect();
+        let first = standing.times.distribution().next().map(|(span, _)| (span.as_millis_f64(), 0.0));
+        let rest = standing.times.distribution().filter_map(|(span, share)| {
+            let is_visible = share - last > 0.002 || share >= 1.0;
+            last = if is_visible { share } else { last };
+            is_visible.then(|| (span.as_millis_f64(), share))
+        });
+        let points = first.into_iter().chain(rest);
         let style = Style { join: Join::Steps, ..Style::line() }.with_slot(slot);
         figure.series.push(Series::new(standing.entry.name, style, points));
     }
