@@ -69,11 +69,8 @@ pub fn capacity(setup: &Setup) -> Result<Vec<Capacity>> {
         })
         .collect();
     for percent in (STEP_PERCENT..=TOP_PERCENT).step_by(STEP_PERCENT as usize) {
-        let alive: Vec<&'static Entry> = contenders
-            .iter()
-            .filter(|(_, found)| found.alive(percent))
-            .map(|(entry, _)| *entry)
-            .collect();
+        let alive: Vec<&'static Entry> =
+            contenders.iter().filter(|(_, found)| found.alive(percent)).map(|(entry, _)| *entry).collect();
         if alive.is_empty() {
             break;
         }
@@ -105,9 +102,8 @@ pub fn capacity(setup: &Setup) -> Result<Vec<Capacity>> {
                 all.mean().map_or(f64::NAN, Span::as_millis_f64)
             })
             .collect();
-        let mean_of = |name: &str| {
-            run.iter().position(|entry| entry.name == name).map_or(f64::NAN, |at| means[at])
-        };
+        let mean_of =
+            |name: &str| run.iter().position(|entry| entry.name == name).map_or(f64::NAN, |at| means[at]);
         let reference_mean = mean_of(reference().name);
         for (entry, found) in &mut contenders {
             if !alive.iter().any(|other| other.name == entry.name) {

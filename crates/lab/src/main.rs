@@ -172,7 +172,11 @@ fn json(setup: &Setup, rows: &[Row], capacities: Option<&[Capacity]>) -> Result<
 fn run_sweep(arguments: &[String]) -> Result<()> {
     // The sweep's own parser is the race's: each point is parsed, so that a mistake is found before anything runs.
     #[derive(Parser, Debug)]
-    #[command(name = "headstart sweep", max_term_width = 100, about = "As `race`, where any option takes a list")]
+    #[command(
+        name = "headstart sweep",
+        max_term_width = 100,
+        about = "As `race`, where any option takes a list"
+    )]
     struct PointArgs {
         #[command(flatten)]
         args: RaceArgs,
@@ -194,7 +198,11 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
         parsed.push(args);
     }
     let Some(first) = parsed.first() else { bail!("nothing to sweep") };
-    let out = if first.out == Path::new("headstart-race") { PathBuf::from("headstart-sweep") } else { first.out.clone() };
+    let out = if first.out == Path::new("headstart-race") {
+        PathBuf::from("headstart-sweep")
+    } else {
+        first.out.clone()
+    };
     let folder = Folder::open(&out)?;
     let kept = folder.folder("points")?;
 
@@ -208,7 +216,8 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
                 found
             }
             None => {
-                let names: Vec<String> = point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
+                let names: Vec<String> =
+                    point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
                 eprintln!("headstart: point {} of {total}: {}", number + 1, names.join(", "));
                 let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
                 let result = race(&setup)?;
@@ -222,8 +231,10 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
             point.varied.iter().map(|(_, value)| value.clone()).chain(fields).collect::<Vec<String>>()
         }));
     }
-    let varied: Vec<&str> =
-        points.first().map(|point| point.varied.iter().map(|(name, _)| name.as_str()).collect()).unwrap_or_default();
+    let varied: Vec<&str> = points
+        .first()
+        .map(|point| point.varied.iter().map(|(name, _)| name.as_str()).collect())
+        .unwrap_or_default();
     let header: Vec<&str> = varied.iter().copied().chain(Row::NAMES).collect();
     let file = folder.write_csv("sweep.csv", &header, &rows)?;
 
@@ -277,7 +288,12 @@ fn run_trace(args: TraceArgs) -> Result<()> {
 
     let mut table = Table::new(
         &format!("{}: {}", entry.name, entry.summary),
-        [Column::number("at", "ms"), Column::text("phase"), Column::number("window", "kB"), Column::number("pace", "Mbit/s")],
+        [
+            Column::number("at", "ms"),
+            Column::text("phase"),
+            Column::number("window", "kB"),
+            Column::number("pace", "Mbit/s"),
+        ],
     );
     for (at, phase, window, pace) in show::flow::phases(&view) {
         table.row([
@@ -303,7 +319,8 @@ fn run_trace(args: TraceArgs) -> Result<()> {
 }
 
 fn list_schemes() -> Result<()> {
-    let mut table = Table::new("", [Column::text("scheme"), Column::text("needs"), Column::text("what it is")]);
+    let mut table =
+        Table::new("", [Column::text("scheme"), Column::text("needs"), Column::text("what it is")]);
     for entry in catalogue::ALL {
         let needs = match entry.needs {
             catalogue::Needs::Nothing => "",

@@ -195,9 +195,10 @@ impl FromStr for Buffer {
         if let Some(number) = lower.strip_suffix("bdp") {
             let hundredths = format!("{}%", number.trim());
             // `1.5 BDP` is 1.5 times; the percentage reader takes the digits.
-            return hundredths.parse().map(|share: Ratio| Self::Bdp(share)).map_err(|_| {
-                format!("found `{text}`, expected a number before `BDP`, such as `1.5 BDP`")
-            });
+            return hundredths
+                .parse()
+                .map(|share: Ratio| Self::Bdp(share))
+                .map_err(|_| format!("found `{text}`, expected a number before `BDP`, such as `1.5 BDP`"));
         }
         if let Ok(packets) = text.parse() {
             return Ok(Self::Packets(packets));

@@ -87,7 +87,12 @@ pub fn race(setup: &Setup) -> Result<Race> {
             let load = setup.workload.load;
             let look_at = (number == 0).then_some(lens_serial);
             jobs.push(Job { cast: Cast { tested: entry, beside: None }, load, seed, look_at });
-            jobs.push(Job { cast: Cast { tested: entry, beside: Some(reference) }, load, seed, look_at: None });
+            jobs.push(Job {
+                cast: Cast { tested: entry, beside: Some(reference) },
+                load,
+                seed,
+                look_at: None,
+            });
         }
     }
     let results = run_all(setup, &jobs, "racing")?;
@@ -124,20 +129,24 @@ fn millis(span: Option<Span>) -> f64 {
     span.map_or(f64::NAN, Span::as_millis_f64)
 }
 
-fn standing(entry: &'static Entry, results: &[JobResult], baseline: &[JobResult], is_pages: bool) -> Standing {
+fn standing(
+    entry: &'static Entry,
+    results: &[JobResult],
+    baseline: &[JobResult],
+    is_pages: bool,
+) -> Standing {
     let alone: Vec<&JobResult> = results.iter().step_by(2).collect();
     let mixed: Vec<&JobResult> = results.iter().skip(1).step_by(2).collect();
     let tested = |result: &&JobResult| result.groups[usize::from(TESTED)].clone();
     let each = |figure: &dyn Fn(&Totals) -> f64| -> Interval {
-        let sample: Vec<f64> = alone.iter().map(|result| figure(&result.groups[usize::from(TESTED)])).collect();
+        let sample: Vec<f64> =
+            alone.iter().map(|result| figure(&result.groups[usize::from(TESTED)])).collect();
         interval(&sample)
     };
     let mut totals = Totals::default();
     alone.iter().map(tested).for_each(|part| totals.merge(&part));
 
-    let beside = |result: &JobResult| {
-        millis(times(&result.groups[usize::from(BESIDE)], is_pages).mean())
-    };
+    let beside = |result: &JobResult| millis(times(&result.groups[usize::from(BESIDE)], is_pages).mean());
     let suffered: Vec<f64> = mixed.iter().map(|result| beside(result)).collect();
     let otherwise: Vec<f64> = baseline.iter().map(beside).collect();
     let long = |result: &JobResult| result.groups[usize::from(LONG)].delivered.get() as f64;
@@ -220,10 +229,30 @@ pub struct Row {
 impl Row {
     /// Names of the fields, in order.
     pub const NAMES: [&'static str; 24] = [
-        "scheme", "mean_ms", "mean_ms_low", "mean_ms_high", "p50_ms", "p99_ms", "mean_without_handshake_ms",
-        "mean_round_trips", "loss_percent", "bytes_sent_over_useful", "harm", "harm_low", "harm_high",
-        "long_flow_share", "flows", "unfinished", "retransmissions", "copies", "timeouts", "probes", "duplicates",
-        "history_hit_rate", "history_bytes_per_peer", "fingerprint",
+        "scheme",
+        "mean_ms",
+        "mean_ms_low",
+        "mean_ms_high",
+        "p50_ms",
+        "p99_ms",
+        "mean_without_handshake_ms",
+        "mean_round_trips",
+        "loss_percent",
+        "bytes_sent_over_useful",
+        "harm",
+        "harm_low",
+        "harm_high",
+        "long_flow_share",
+        "flows",
+        "unfinished",
+        "retransmissions",
+        "copies",
+        "timeouts",
+        "probes",
+        "duplicates",
+        "history_hit_rate",
+        "history_bytes_per_peer",
+        "fingerprint",
     ];
 
     /// The fields as text, in the order of their names; what was not measured is empty.

@@ -60,7 +60,11 @@ pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
     let (found, lens) = recorder.finish(&path);
     faults.extend(found);
     if let Some(first) = faults.first() {
-        bail!("the checker found {} faults in a run of {}, the first: {first}", faults.len(), job.cast.tested.name);
+        bail!(
+            "the checker found {} faults in a run of {}, the first: {first}",
+            faults.len(),
+            job.cast.tested.name
+        );
     }
     let finished = Finished { summary, path, histories, recorder: lens };
     Ok(result(finished, |lens| (lens.inner, Some(lens.view))))

@@ -85,15 +85,36 @@ impl Setup {
         ensure!(workload.load.of(1_000_000) > 0, "--load: found 0 %, expected more");
         ensure!(workload.load.of(1000) <= 5000, "--load: found {}, expected 500 % at most", workload.load);
         ensure!(!run.duration.is_zero(), "--duration: found 0, expected more");
-        ensure!(run.duration <= Span::from_secs(1_000_000), "--duration: found {}, expected a million seconds at most", run.duration);
-        ensure!(run.drain <= Span::from_secs(100_000), "--drain: found {}, expected 100 000 s at most", run.drain);
-        ensure!(run.warm_up < run.duration, "--warm-up: found {}, expected less than the duration of {}", run.warm_up, run.duration);
-        ensure!(transport.receive_window >= Bytes::new(1448), "--receive-window: found {}, expected a segment of 1448 B at least", transport.receive_window);
+        ensure!(
+            run.duration <= Span::from_secs(1_000_000),
+            "--duration: found {}, expected a million seconds at most",
+            run.duration
+        );
+        ensure!(
+            run.drain <= Span::from_secs(100_000),
+            "--drain: found {}, expected 100 000 s at most",
+            run.drain
+        );
+        ensure!(
+            run.warm_up < run.duration,
+            "--warm-up: found {}, expected less than the duration of {}",
+            run.warm_up,
+            run.duration
+        );
+        ensure!(
+            transport.receive_window >= Bytes::new(1448),
+            "--receive-window: found {}, expected a segment of 1448 B at least",
+            transport.receive_window
+        );
         let sizes = sizes(&workload)?;
         let mut pages = vec![];
         for file in &workload.har {
             let page = crate::har::read(file)?;
-            ensure!(!page.objects.is_empty(), "{}: no object of the page was fetched over the network", file.display());
+            ensure!(
+                !page.objects.is_empty(),
+                "{}: no object of the page was fetched over the network",
+                file.display()
+            );
             pages.push(page.objects);
         }
         Ok(Self { path, transport, workload, run, pages, sizes })
@@ -268,17 +289,33 @@ impl Setup {
         let (options, rtt) = (&self.path, self.rtt());
         let delay = rtt / 2;
         let down_limit = options.buffer.limit(self.bottleneck(), rtt);
-        let down = path.link("bottleneck", options.rate, options.trace.as_ref(), delay, down_limit, options.queue);
+        let down =
+            path.link("bottleneck", options.rate, options.trace.as_ref(), delay, down_limit, options.queue);
         let up_rate = options.up_rate.unwrap_or(options.rate);
         let up_mean = options.up_trace.as_ref().map_or(up_rate, |file| file.trace.mean_rate());
         let up_limit = options.up_buffer.unwrap_or(options.buffer).limit(up_mean, rtt);
-        let up = path.link("way back", up_rate, options.up_trace.as_ref(), delay, up_limit, Discipline::DropTail);
+        let up =
+            path.link("way back", up_rate, options.up_trace.as_ref(), delay, up_limit, Discipline::DropTail);
 
         let (mut forward, mut reverse) = (vec![down], vec![up]);
         for (number, hop) in options.hops.iter().enumerate() {
             let limit = hop.buffer.limit(hop.rate, rtt);
-            forward.push(path.link(&format!("hop {}", number + 1), hop.rate, None, hop.delay, limit, Discipline::DropTail));
-            reverse.push(path.link(&format!("hop {} back", number + 1), hop.rate, None, hop.delay, limit, Discipline::DropTail));
+            forward.push(path.link(
+                &format!("hop {}", number + 1),
+                hop.rate,
+                None,
+                hop.delay,
+                limit,
+                Discipline::DropTail,
+            ));
+            reverse.push(path.link(
+                &format!("hop {} back", number + 1),
+                hop.rate,
+                None,
+                hop.delay,
+                limit,
+                Discipline::DropTail,
+            ));
         }
         if options.loss.of(u64::from(u32::MAX)) > 0 {
             let child = path.seed.child("loss").0;
@@ -296,7 +333,9 @@ impl Setup {
         }
         if options.duplicate.of(u64::from(u32::MAX)) > 0 {
             let child = path.seed.child("duplicate").0;
-            forward.push(path.add("duplicates", AnyElement::Duplicate(Duplicate::new(options.duplicate, child))));
+            forward.push(
+                path.add("duplicates", AnyElement::Duplicate(Duplicate::new(options.duplicate, child))),
+            );
         }
         // Hosts farther away than the nearest have the difference on their own access link, half each way.
         for class in &options.rtt.0 {

@@ -23,7 +23,9 @@ pub fn expand(arguments: &[String]) -> Result<Vec<Point>> {
         at += 1;
         let (name, value) = match argument.split_once('=') {
             Some((name, value)) if argument.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
-            _ if argument.starts_with("--") && arguments.get(at).is_some_and(|next| !next.starts_with("--")) => {
+            _ if argument.starts_with("--")
+                && arguments.get(at).is_some_and(|next| !next.starts_with("--")) =>
+            {
                 at += 1;
                 (argument.clone(), Some(arguments[at - 1].clone()))
             }
@@ -92,9 +94,9 @@ impl Point {
 pub fn kept_rows(folder: &std::path::Path, point: &Point) -> Result<Option<Kept>> {
     let path = folder.join(point.file_name());
     match std::fs::read(&path) {
-        Ok(bytes) => Ok(serde_json::from_slice::<Kept>(&bytes)
-            .ok()
-            .filter(|kept| kept.arguments == point.arguments)),
+        Ok(bytes) => {
+            Ok(serde_json::from_slice::<Kept>(&bytes).ok().filter(|kept| kept.arguments == point.arguments))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
@@ -119,7 +121,8 @@ mod tests {
 
     #[test]
     fn every_combination_is_a_point() {
-        let points = expand(&arguments("--load 5%,25% --ecn --rtt=20ms,60ms --schemes iw2,iw10")).expect("small");
+        let points =
+            expand(&arguments("--load 5%,25% --ecn --rtt=20ms,60ms --schemes iw2,iw10")).expect("small");
         let lists: Vec<String> = points.iter().map(|point| point.arguments.join(" ")).collect();
         assert_eq!(
             lists,

@@ -4,8 +4,8 @@
 
 use crate::repair::ropr::{Clock, Order};
 use crate::scheme::{
-    Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, RapidStart, Reactive, SCubic, Scheme,
-    SlowStart, TcpCache, WiseStart, halfback, slow_start, wise_start,
+    Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, RapidStart, Reactive, SCubic,
+    Scheme, SlowStart, TcpCache, WiseStart, halfback, slow_start, wise_start,
 };
 
 /// A scheme as it can be asked for.

@@ -45,8 +45,11 @@ pub fn time_sequence(view: &View, title: &str) -> Svg {
             SenderEvent::Established | SenderEvent::Timeout => {}
         }
     }
-    let mut figure =
-        Figure::new(title, Axis::linear("time since the SYN", "ms"), Axis::linear("place in the stream", "kB"));
+    let mut figure = Figure::new(
+        title,
+        Axis::linear("time since the SYN", "ms"),
+        Axis::linear("place in the stream", "kB"),
+    );
     for (kind, points) in [
         (PacketKind::Acked, acked),
         (PacketKind::Sent, sent),
@@ -76,23 +79,36 @@ pub fn queue(view: &View, title: &str) -> Svg {
         .map(|(at, _, bytes)| (since_opening(view, *at), bytes.get() as f64 / 1000.0))
         .collect();
     let of = |figure: &dyn Fn(&headstart_sim::record::SenderTrace) -> u64| -> Vec<(f64, f64)> {
-        let points = view.events.iter().map(|(at, trace)| {
-            (since_opening(view, *at), figure(trace) as f64 / 1000.0)
-        });
+        let points =
+            view.events.iter().map(|(at, trace)| (since_opening(view, *at), figure(trace) as f64 / 1000.0));
         thinned(points.collect())
     };
-    let mut figure = Figure::new(title, Axis::linear("time since the SYN", "ms"), Axis::linear("bytes", "kB"));
+    let mut figure =
+        Figure::new(title, Axis::linear("time since the SYN", "ms"), Axis::linear("bytes", "kB"));
     figure.series.push(Series::new("queue at the bottleneck", Style::steps(), thinned(waiting)));
     figure.series.push(Series::new("in flight", Style::steps(), of(&|trace| trace.in_flight.get())));
-    figure.series.push(Series::new("window", Style::steps(), of(&|trace| trace.window.get().min(10_000_000))));
+    figure.series.push(Series::new(
+        "window",
+        Style::steps(),
+        of(&|trace| trace.window.get().min(10_000_000)),
+    ));
     figure.plot_height = 220.0;
     figure.svg()
 }
 
 /// The names of [`rows`]' fields.
 pub const COLUMNS: [&str; 11] = [
-    "time_ns", "event", "offset_bytes", "payload_bytes", "acknowledged_bytes", "in_flight_bytes", "window_bytes",
-    "pace_bytes_per_second", "smoothed_rtt_ns", "phase", "in_recovery",
+    "time_ns",
+    "event",
+    "offset_bytes",
+    "payload_bytes",
+    "acknowledged_bytes",
+    "in_flight_bytes",
+    "window_bytes",
+    "pace_bytes_per_second",
+    "smoothed_rtt_ns",
+    "phase",
+    "in_recovery",
 ];
 
 /// Every event of the flow, for machines.

@@ -49,7 +49,9 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
     }
     let unfinished: u64 = race.standings.iter().map(|standing| standing.totals.unfinished).sum();
     if unfinished > 0 {
-        table.note(&format!("{unfinished} flows were not finished at the end of their run and count with their age"));
+        table.note(&format!(
+            "{unfinished} flows were not finished at the end of their run and count with their age"
+        ));
     }
     table
 }
@@ -80,7 +82,11 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
     let tcp = setup.tcp();
     let own = |term: &str, text: String| (term.to_owned(), text);
     let limit = setup.path.buffer.limit(setup.bottleneck(), setup.rtt());
-    let buffer = if limit.packets == u64::MAX { limit.bytes.to_string() } else { format!("{} packets", limit.packets) };
+    let buffer = if limit.packets == u64::MAX {
+        limit.bytes.to_string()
+    } else {
+        format!("{} packets", limit.packets)
+    };
     vec![
         own("mean, p50, p99", "Completion time: from the first SYN to the last payload byte at the receiver, handshake included; of all flows that began after the warm-up. A flow that the run's end cuts off counts with its age. Pages: from the first SYN to the last byte of the last object.".into()),
         own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t); of a ratio, paired by seed (Fieller).", setup.run.repeats)),
@@ -108,7 +114,9 @@ pub fn report(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>, comma
         Section::Heading("What it costs everybody else".into()),
         Section::Figure {
             svg: plane(race),
-            caption: format!("The latency-safety plane: fast is low, considerate is left. Harm is what {REFERENCE} flows suffer beside the scheme. Bars are 95 % confidence intervals."),
+            caption: format!(
+                "The latency-safety plane: fast is low, considerate is left. Harm is what {REFERENCE} flows suffer beside the scheme. Bars are 95 % confidence intervals."
+            ),
         },
     ];
     if let Some(capacities) = capacities {
@@ -120,7 +128,8 @@ pub fn report(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>, comma
         });
         sections.push(Section::Figure {
             svg: curves(capacities),
-            caption: "Mean completion time against load. A line ends where all three rules are broken.".into(),
+            caption: "Mean completion time against load. A line ends where all three rules are broken."
+                .into(),
         });
     }
     sections.extend([
@@ -180,7 +189,10 @@ fn provenance(setup: &Setup, race: &Race, command: &str) -> Provenance {
         facts: vec![
             ("headstart".into(), env!("CARGO_PKG_VERSION").into()),
             ("seeds".into(), format!("{first} to {}", first.wrapping_add(u64::from(setup.run.repeats) - 1))),
-            ("simulated".into(), format!("{} of arrivals a run, {packets} data packets in all", setup.run.duration)),
+            (
+                "simulated".into(),
+                format!("{} of arrivals a run, {packets} data packets in all", setup.run.duration),
+            ),
             ("checked".into(), "the first seed of every scheme, packet by packet".into()),
             ("fingerprint".into(), format!("{fingerprint:016x}")),
         ],
@@ -199,7 +211,8 @@ fn details(standing: &Standing) -> Section {
     if !standing.view.queue.is_empty() {
         sections.push(Section::Figure {
             svg: flow::queue(&standing.view, ""),
-            caption: "Queue before the bottleneck while this flow was alive, its flight and its window.".into(),
+            caption: "Queue before the bottleneck while this flow was alive, its flight and its window."
+                .into(),
         });
     }
     let phases: Vec<String> = flow::phases(&standing.view)
@@ -227,7 +240,10 @@ fn details(standing: &Standing) -> Section {
         ("phases of the flow shown".into(), phases.join("; ")),
     ]));
     Section::Details {
-        summary: format!("{}: {} ({:.0} ms)", standing.entry.name, standing.entry.summary, standing.mean_ms.value),
+        summary: format!(
+            "{}: {} ({:.0} ms)",
+            standing.entry.name, standing.entry.summary, standing.mean_ms.value
+        ),
         sections,
     }
 }
@@ -242,7 +258,11 @@ fn plane(race: &Race) -> Svg {
         if standing.mean_ms.low.is_finite() {
             point = point.with_y_range(standing.mean_ms.low, standing.mean_ms.high);
         }
-        figure.series.push(Series::new(standing.entry.name, Style::marks(Mark::BySlot).with_slot(slot), [point]));
+        figure.series.push(Series::new(
+            standing.entry.name,
+            Style::marks(Mark::BySlot).with_slot(slot),
+            [point],
+        ));
     }
     figure.guides.push(Guide::X(1.0, "no harm".into()));
     figure.plot_height = 420.0;
@@ -250,7 +270,8 @@ fn plane(race: &Race) -> Svg {
 }
 
 fn distribution(race: &Race) -> Svg {
-    let mut figure = Figure::new("", Axis::logarithmic("completion time", "ms"), Axis::linear("share complete", ""));
+    let mut figure =
+        Figure::new("", Axis::logarithmic("completion time", "ms"), Axis::linear("share complete", ""));
     for (slot, standing) in race.standings.iter().enumerate() {
         let mut last = -1.0;
         // Steps finer than a pixel only make the file larger.
@@ -298,12 +319,20 @@ pub fn capacity_table(capacities: &[Capacity]) -> Table {
 }
 
 fn capacity_plane(race: &Race, capacities: &[Capacity]) -> Svg {
-    let mut figure =
-        Figure::new("", Axis::linear("feasible capacity", "% load"), Axis::linear("mean completion time", "ms"));
+    let mut figure = Figure::new(
+        "",
+        Axis::linear("feasible capacity", "% load"),
+        Axis::linear("mean completion time", "ms"),
+    );
     for (slot, standing) in race.standings.iter().enumerate() {
         if let Some(found) = capacities.iter().find(|found| found.scheme == standing.entry.name) {
-            let point = Point::new(f64::from(found.own_percent), standing.mean_ms.value).labelled(found.scheme);
-            figure.series.push(Series::new(found.scheme, Style::marks(Mark::BySlot).with_slot(slot), [point]));
+            let point =
+                Point::new(f64::from(found.own_percent), standing.mean_ms.value).labelled(found.scheme);
+            figure.series.push(Series::new(
+                found.scheme,
+                Style::marks(Mark::BySlot).with_slot(slot),
+                [point],
+            ));
         }
     }
     figure.plot_height = 420.0;
