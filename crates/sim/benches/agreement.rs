@@ -1,7 +1,7 @@
 //! Our TCP model beside ns-3's, row by row of `benches/peers/ns3/reference`: `cargo bench -p headstart-sim --bench agreement`.
 //!
 //! Same arrivals, same dumbbell, same settings; `docs/ns3.md` says what comes out and why. Nothing here depends on
-//! the machine: the output repeats exactly.
+//! the machine: the output repeats exactly. `-- --only alone` runs the sections whose names contain that.
 
 mod common;
 
@@ -287,9 +287,10 @@ fn main() {
     common::check_twister();
     let (mut agreeing, mut judged) = (0, 0);
     let only = common::option("--only").unwrap_or_default();
-    for table in ["delayed-cubic", "immediate", "linuxreno", "delayed-newreno"] {
-        if table.contains(&only) {
-            let (yes, all) = short(&format!("short-{table}.csv"));
+    let is_wanted = |section: &str| section.contains(&only);
+    for table in ["short-delayed-cubic", "short-immediate", "short-linuxreno", "short-delayed-newreno"] {
+        if is_wanted(table) {
+            let (yes, all) = short(&format!("{table}.csv"));
             agreeing += yes;
             judged += all;
         }
@@ -297,9 +298,9 @@ fn main() {
     println!(
         "\nWithin {TOLERANCE:.0} %: {agreeing} of {judged} configurations (NewReno, which differs by design, not counted)."
     );
-    if only.is_empty() {
-        alone();
-        by_flow();
-        bulk();
+    for (section, run) in [("alone", alone as fn()), ("fct", by_flow), ("bulk", bulk)] {
+        if is_wanted(section) {
+            run();
+        }
     }
 }

@@ -7,8 +7,8 @@
 mod common;
 
 use common::{Bottleneck, FLOW};
-use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
 use headstart_sim::workload::Opener;
+use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
 use headstart_sim::{Collector, Finished, Scenario, Seed, Simulation, TcpConfig};
 use headstart_startup::base;
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -51,7 +51,8 @@ fn run(flows: u64) {
     let simulation = Simulation::new(scenario, Collector::new(1, Time::ZERO));
     let (Finished { summary, recorder, .. }, wall) = common::timed(|| simulation.run());
     let mean = recorder.groups[0].completion.mean().unwrap_or(Span::ZERO);
-    let peak = peak_resident().map_or("unknown".into(), |kilobytes| format!("{:.1}", kilobytes as f64 / 1024.0));
+    let peak =
+        peak_resident().map_or("unknown".into(), |kilobytes| format!("{:.1}", kilobytes as f64 / 1024.0));
     println!(
         "| {} | {} | {} | {:.1} | {peak} | {:.1} | {:.2} |",
         summary.flows,
@@ -69,7 +70,9 @@ fn main() {
         Some(Ok(flows)) => flows,
         Some(Err(error)) => panic!("--flows: {error}"),
     };
-    println!("| flows | data packets | most at once | mean, ms | peak resident, MiB | wall, s | M packets/s |");
+    println!(
+        "| flows | data packets | most at once | mean, ms | peak resident, MiB | wall, s | M packets/s |"
+    );
     println!("|--:|--:|--:|--:|--:|--:|--:|");
     // From small to large: the peak is the process's, so it can only tell growth in this order.
     let mut flows = 100_000;

@@ -100,7 +100,8 @@ fn main() {
     if peer.is_none() {
         println!("ns-3 does not run: benches/peers/ns3/ns3-peer is not built (make -C benches/peers/ns3)\n");
     }
-    for plan in ["short", "bulk"].into_iter().filter(|plan| only.as_deref().is_none_or(|only| only == *plan)) {
+    for plan in ["short", "bulk"].into_iter().filter(|plan| only.as_deref().is_none_or(|only| only == *plan))
+    {
         println!("{plan}:");
         let _warm_up = ours(plan);
         let (mut our_runs, mut their_runs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
