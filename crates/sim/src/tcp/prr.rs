@@ -37,7 +37,7 @@ impl Prr {
             (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.recover_fs)) as u64
         } else {
             let limit = self.delivered.max(self.out + delivered) + mss.get();
-            (self.out + ssthresh - in_flight).min(limit)
+            (ssthresh - in_flight).saturating_add(self.out).min(limit)
         };
         // Fast retransmit: the first ack of an episode always lets one segment go.
         let floor = if self.out == 0 { mss.get() } else { 0 };
@@ -87,5 +87,15 @@ mod tests {
         prr.begin(MSS * 100, MSS * 10, MSS);
         prr.on_ack(MSS, MSS * 9, MSS * 50, MSS);
         assert_eq!(prr.window(), MSS * 11, "what was delivered, and one more");
+    }
+
+    /// A scheme that stays in charge may have no window to speak of.
+    #[test]
+    fn no_threshold_is_too_large() {
+        let mut prr = Prr::default();
+        prr.begin(MSS * 10, MSS * 8, MSS);
+        prr.on_sent(MSS);
+        prr.on_ack(MSS, MSS * 8, Bytes::MAX, MSS);
+        assert_eq!(prr.window(), MSS * 10, "what was delivered, and one more");
     }
 }

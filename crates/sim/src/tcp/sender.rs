@@ -12,6 +12,8 @@
 //! - Nothing is undone when a retransmission turns out to have been unnecessary (Eifel, DSACK undo). RACK's
 //!   reordering window keeps its initial size of a quarter of the minimum RTT.
 //! - Proactive copies do not count as in flight: to the scoreboard they are packets that the network made.
+//! - [`Probe::Quic`]: the backed-off timeout is bounded as a TCP's is; RFC 9002 has no bound and gives up instead,
+//!   when the connection was idle for too long.
 //! - [`Probe::Quic`]: persistent congestion (RFC 9002 §7.6) is found within one loss detection, not across several.
 
 use std::collections::VecDeque;
@@ -383,7 +385,8 @@ impl Sender {
     /// RFC 9002 §6.2.1.
     fn quic_probe_timeout(&self, config: &TcpConfig) -> Span {
         let variation = (self.rtt.variation * 4).max(Span::from_millis(1));
-        (self.rtt.smoothed + variation + config.delayed_ack.timeout) * (1 << self.backoff.min(16))
+        let once = self.rtt.smoothed + variation + config.delayed_ack.timeout;
+        (once * (1 << self.backoff.min(16))).min(config.max_rto)
     }
 
     /// Sets the timers anew: the retransmission timer only after progress, or if it was off
@@ -659,7 +662,10 @@ impl Sender {
         if opens_episode {
             self.state = State::Recovery { until: self.segments.end() };
             self.rescue_done = false;
-            self.probe_at = Time::NEVER;
+            // RFC 8985 §7.3: no tail loss probe in recovery. QUIC's probe is the only timer there is.
+            if config.probe != Probe::Quic {
+                self.probe_at = Time::NEVER;
+            }
             if config.prr {
                 self.prr.begin(prior_in_flight, self.in_flight, config.mss);
             }
