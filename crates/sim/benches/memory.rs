@@ -74,9 +74,9 @@ fn main() {
         Some(Err(error)) => panic!("--flows: {error}"),
     };
     println!(
-        "| flows | data packets | most at once | mean, ms | peak resident, MiB | wall, s | M packets/s |"
+        "| Mbit/s | flows | data packets | declared lost | most at once | mean, ms | peak resident, MiB | wall, s | M packets/s |"
     );
-    println!("|--:|--:|--:|--:|--:|--:|--:|");
+    println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     // From small to large: the peak is the process's, so it can only tell growth in this order.
     let mut flows = 100_000;
     while flows < most {
