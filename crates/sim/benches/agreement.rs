@@ -14,8 +14,6 @@ use headstart_units::{Bytes, Span, Time};
 
 /// Differences up to here are agreement.
 const TOLERANCE: f64 = 5.0;
-/// A difference in loss below this many percentage points is agreement too: at 0.03 % a dozen packets are 20 %.
-const LOSS_FLOOR: f64 = 0.05;
 /// Packets of a flow that are not data, on the way of the data: SYN, the handshake's ACK, FIN, last ACK.
 const NOT_DATA: f64 = 4.0;
 
@@ -139,10 +137,7 @@ fn short(table: &str) -> (usize, usize) {
         let our = Outcome::average(&rows.iter().map(run).collect::<Vec<_>>());
         let differences =
             [percent(our.mean, their.mean), percent(our.median, their.median), percent(our.loss, their.loss)];
-        let is_loss_small = (our.loss - their.loss).abs() < LOSS_FLOOR;
-        let agrees = differences[0].abs() <= TOLERANCE
-            && differences[1].abs() <= TOLERANCE
-            && (is_loss_small || differences[2].abs() <= TOLERANCE);
+        let agrees = differences.iter().all(|difference| difference.abs() <= TOLERANCE);
         let by_design = key.starts_with("newreno");
         judged += usize::from(!by_design);
         agreeing += usize::from(agrees && !by_design);
