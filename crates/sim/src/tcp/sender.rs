@@ -486,6 +486,7 @@ impl Sender {
         recorder: &mut impl Recorder,
     ) {
         let prior_in_flight = self.in_flight;
+        let (prior_base, prior_lost) = (self.segments.base(), self.counts.lost);
         let mut newly = Newly { highest_before: self.highest[0], ..Newly::default() };
 
         // The segment that set the ack off first: its transmission is known.
@@ -543,6 +544,9 @@ impl Sender {
                 ..self.congestion(now, prior_in_flight)
             });
         }
+        let is_advance = self.segments.base() > prior_base;
+        // RFC 5681 §3.2 step 1: a duplicate ack lets a packet go, but the window stays. QUIC knows no duplicate acks.
+        let may_grow = is_advance || config.probe == Probe::Quic;
         self.controller.on_ack(&Ack {
             now,
             newest_sent_at: self.newest_sent_at,
@@ -553,12 +557,13 @@ impl Sender {
             in_flight: self.in_flight,
             delivered: self.rate.delivered(),
             rate,
-            is_window_limited: self.newest_delivered <= self.limited_below,
+            is_window_limited: may_grow && self.newest_delivered <= self.limited_below,
             in_recovery: matches!(self.state, State::Recovery { .. }),
         });
         if matches!(self.state, State::Recovery { .. }) && config.prr {
             let ssthresh = self.controller.allowance().window;
-            self.prr.on_ack(newly.bytes, self.in_flight, ssthresh, config.mss);
+            let is_safe = is_advance && self.counts.lost == prior_lost;
+            self.prr.on_ack(newly.bytes, self.in_flight, ssthresh, config.mss, is_safe);
         }
         if self.repair.is_active() {
             let board = board!(self);
