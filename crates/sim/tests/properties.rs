@@ -836,6 +836,26 @@ fn a_copy_of_the_syn_does_not_shorten_the_handshake() {
     }
 }
 
+/// A client whose second SYN was too early has the answer to its first one: that is what its request echoes, however
+/// often it is sent.
+#[test]
+fn a_repeated_request_echoes_the_syn_that_was_answered() {
+    for seed in 0..1_000 {
+        let flows = Transfer::Flows(vec![(0, 1000)], Opener::Receiver, true);
+        let mut case = disturbed(TcpConfig::default(), flows, seed);
+        let link = Part::Link(Rate::from_mbit_per_sec(10), Span::from_millis(505), Limit::NONE);
+        case.forward = vec![link.clone()];
+        case.reverse =
+            vec![Part::Loss(Ratio::percent(30)), Part::Jitter(Span::from_millis(60), Order::Free), link];
+        let (_, _, watch) = case.run(Watch::new(&case));
+        let report = &watch.reports[0];
+        assert!(
+            report.handshake_retransmissions > 6 || report.min_rtt >= case.least_rtt(),
+            "seed {seed}: {report:?}"
+        );
+    }
+}
+
 #[test]
 fn what_the_network_duplicates_arrives_twice() {
     let flows = Transfer::Flows(vec![(0, 100_000)], Opener::Sender, true);
@@ -875,9 +895,10 @@ fn wise_start_paces_at_twice_the_bottleneck_at_most() {
         for (serial, watched) in &watch.flows {
             let Some((_, trace)) = watched.established else { continue };
             let pace = trace.pace.map_or(0.0, |pace| pace.as_bytes_per_sec() as f64);
-            // RFC 5681: two segments in a round trip whatever the rate.
+            // RFC 5681: two segments in a round trip whatever the rate. A tenth more, because an ack for several
+            // segments counts some that arrived before its interval began.
             let least = 2.0 * 2.0 * case.tcp.mss.get() as f64 / trace.smoothed_rtt.as_secs_f64();
-            let most = (2.0 * rate.as_bytes_per_sec() as f64).max(least) * 1.01;
+            let most = (2.0 * rate.as_bytes_per_sec() as f64).max(least) * 1.1;
             prop_assert!(pace <= most, "flow {serial} is paced at {pace} B/s of {most}");
         }
         Ok(())
