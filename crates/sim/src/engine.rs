@@ -341,7 +341,6 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
         if flow.opener == Opener::Receiver {
-            flow.attempt = attempt;
             // A copy of a SYN comes later than the one that is timed; only the last number stands for several attempts.
             let at = usize::from(attempt);
             if flow.attempts[at] == Time::ZERO || at == ATTEMPTS - 1 {

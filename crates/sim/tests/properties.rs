@@ -603,6 +603,15 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     prop_assert!(watch.faults.is_empty(), "the watch: {:#?}", watch.faults);
 
     prop_assert_eq!(summary.unfinished, 0, "flows were left over at {} s", summary.ended_at.as_secs_f64());
+    for ((name, account), part) in path.accounts().zip(case.forward.iter().chain(&case.reverse)) {
+        // Nothing is left to happen, so nothing is left inside.
+        let out = account.delivered + account.dropped_in_all();
+        let least_and_most = match part {
+            Part::Duplicate(_) => account.offered..=account.offered * 2,
+            _ => account.offered..=account.offered,
+        };
+        prop_assert!(least_and_most.contains(&out), "{name}: {account:?}");
+    }
     prop_assert_eq!(watch.reports.len() as u64, summary.flows);
     for report in &watch.reports {
         let counts = &report.counts;
@@ -827,6 +836,26 @@ fn a_copy_of_the_syn_does_not_shorten_the_handshake() {
     }
 }
 
+/// A client whose second SYN was too early has the answer to its first one: that is what its request echoes, however
+/// often it is sent.
+#[test]
+fn a_repeated_request_echoes_the_syn_that_was_answered() {
+    for seed in 0..1_000 {
+        let flows = Transfer::Flows(vec![(0, 1000)], Opener::Receiver, true);
+        let mut case = disturbed(TcpConfig::default(), flows, seed);
+        let link = Part::Link(Rate::from_mbit_per_sec(10), Span::from_millis(505), Limit::NONE);
+        case.forward = vec![link.clone()];
+        case.reverse =
+            vec![Part::Loss(Ratio::percent(30)), Part::Jitter(Span::from_millis(60), Order::Free), link];
+        let (_, _, watch) = case.run(Watch::new(&case));
+        let report = &watch.reports[0];
+        assert!(
+            report.handshake_retransmissions > 6 || report.min_rtt >= case.least_rtt(),
+            "seed {seed}: {report:?}"
+        );
+    }
+}
+
 #[test]
 fn what_the_network_duplicates_arrives_twice() {
     let flows = Transfer::Flows(vec![(0, 100_000)], Opener::Sender, true);
@@ -838,4 +867,40 @@ fn what_the_network_duplicates_arrives_twice() {
     let report = watch.reports[0];
     // The last copy finds the connection closed, or not: it is acknowledged at once.
     assert!(u64::from(report.duplicates) + 1 >= report.counts.packets_sent, "{report:?}");
+}
+
+/// WiseStart §3.3.1: twice the bottleneck rate that was measured; and no measurement is above the bottleneck's rate.
+#[test]
+fn wise_start_paces_at_twice_the_bottleneck_at_most() {
+    let path =
+        (case(), 500_000..=100_000_000_u64, 1..=100_u64, logarithmic(20_000, 1_000_000), any::<bool>());
+    over(1_000, path, |(case, bits, delay, size, adapts)| {
+        let rate = Rate::from_bits_per_sec(bits);
+        let link = Part::Link(rate, Span::from_millis(delay), Limit::bytes(Bytes::new(100_000)));
+        let case = Case {
+            entry: catalogue::find(if adapts { "wise-start" } else { "wise-start-wa" })
+                .expect("in the catalogue"),
+            forward: vec![link.clone()],
+            reverse: vec![link],
+            history_capacity: 1,
+            peers: 1,
+            transfer: vec![Transfer::Flows(
+                (0..4).map(|number| (number * 200_000, size)).collect(),
+                Opener::Sender,
+                true,
+            )],
+            ..case
+        };
+        let (_, _, watch) = case.run(Watch::new(&case));
+        for (serial, watched) in &watch.flows {
+            let Some((_, trace)) = watched.established else { continue };
+            let pace = trace.pace.map_or(0.0, |pace| pace.as_bytes_per_sec() as f64);
+            // RFC 5681: two segments in a round trip whatever the rate. A tenth more, because an ack for several
+            // segments counts some that arrived before its interval began.
+            let least = 2.0 * 2.0 * case.tcp.mss.get() as f64 / trace.smoothed_rtt.as_secs_f64();
+            let most = (2.0 * rate.as_bytes_per_sec() as f64).max(least) * 1.1;
+            prop_assert!(pace <= most, "flow {serial} is paced at {pace} B/s of {most}");
+        }
+        Ok(())
+    });
 }
