@@ -79,7 +79,9 @@ impl Setup {
             ensure!(!hop.rate.is_zero(), "--hop: found a rate of 0, expected more");
         }
         let most = Span::from_secs(60);
-        ensure!(path.rtt.0.iter().all(|rtt| *rtt <= most), "--rtt: found more than a minute, expected less");
+        for rtt in &path.rtt.0 {
+            ensure!(*rtt <= most, "--rtt: found {rtt}, expected a minute at most");
+        }
         ensure!(path.jitter <= most, "--jitter: found {}, expected a minute at most", path.jitter);
         for (name, share) in [("--loss", path.loss), ("--duplicate", path.duplicate)] {
             ensure!(share.of(1000) <= 1000, "{name}: found {share}, expected 100 % at most");
@@ -124,6 +126,13 @@ impl Setup {
             }
             notes.push(note);
             pages.push(page.objects);
+        }
+        if transport.acks == AckName::Delayed && transport.min_rto <= Span::from_millis(200) {
+            notes.push(
+                "acks are delayed by up to 200 ms and the retransmission timeout may be as short: some timeouts are \
+                 spurious; --min-rto 300ms avoids them"
+                    .to_owned(),
+            );
         }
         Ok(Self { path, transport, workload, run, pages, notes, sizes })
     }
