@@ -8,6 +8,7 @@
 //! | [`setup`] | from options to scenarios |
 //! | [`runner`] | runs on all cores, the same results whatever their number |
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
+//! | [`experiment`] | papers as plans and claims, run and checked |
 //! | [`lens`] | one flow in detail |
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`har`] | pages as browsers save them |
@@ -16,6 +17,7 @@
 //! | [`output`] | result files, whole or not at all |
 
 pub mod capacity;
+pub mod experiment;
 pub mod figure;
 pub mod har;
 pub mod lens;
