@@ -97,7 +97,7 @@ struct TraceArgs {
 
 #[derive(Args, Debug)]
 struct ReproduceArgs {
-    /// The paper
+    /// The paper; or a folder that is laid out like those of `experiments/`
     #[arg(required_unless_present = "list")]
     paper: Option<String>,
     /// List papers and figures
@@ -358,7 +358,7 @@ fn list_papers() -> Result<()> {
         let (_, experiments) = library::read(files, false, |_| true)?;
         for one in &experiments {
             table.row([
-                Cell::text(files.name),
+                Cell::text(&files.name),
                 Cell::text(&one.name),
                 Cell::text(&format!("{} ({})", one.plan.title, one.plan.source)),
             ]);
@@ -372,22 +372,31 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
         Some(name) if !args.list => name,
         _ => return list_papers(),
     };
-    let files = library::find(name).with_context(|| {
-        let known: Vec<&str> = library::ALL.iter().map(|files| files.name).collect();
-        format!("found the paper `{name}`, expected one of {}", known.join(", "))
-    })?;
+    // What looks like a path is one: a paper of the user's own.
+    let files = if Path::new(name).components().count() > 1 {
+        library::open(Path::new(name))?
+    } else {
+        let found = library::find(name).with_context(|| {
+            let known: Vec<&str> = library::ALL.iter().map(|files| files.name.as_ref()).collect();
+            format!(
+                "found the paper `{name}`, expected one of {}, or a folder such as ./{name}",
+                known.join(", ")
+            )
+        })?;
+        found.clone()
+    };
     let is_asked =
         |asked: &str, figure: &str| figure == asked || figure.strip_prefix("figure-") == Some(asked);
     for asked in &args.figure {
-        if !files.figures.iter().any(|figure| is_asked(asked, figure.name)) {
-            let known: Vec<&str> = files.figures.iter().map(|figure| figure.name).collect();
+        if !files.figures.iter().any(|figure| is_asked(asked, &figure.name)) {
+            let known: Vec<&str> = files.figures.iter().map(|figure| figure.name.as_ref()).collect();
             bail!("--figure: found `{asked}`, expected one of {}", known.join(", "));
         }
     }
     let is_wanted =
         |figure: &str| args.figure.is_empty() || args.figure.iter().any(|asked| is_asked(asked, figure));
-    let (paper, experiments) = library::read(files, args.quick, is_wanted)?;
-    let folder = Folder::open(&args.out)?.folder(files.name)?;
+    let (paper, experiments) = library::read(&files, args.quick, is_wanted)?;
+    let folder = Folder::open(&args.out)?.folder(&files.name)?;
     let results = experiment::run::run(&experiments, &folder, args.threads)?;
 
     let judged: Vec<Judged> =

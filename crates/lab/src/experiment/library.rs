@@ -1,45 +1,48 @@
-//! The experiments that are built into the program, so that it needs no checkout to run them.
+//! The experiments that are built into the program, so that it needs no checkout to run them, and those of a folder.
 
-use anyhow::{Context, Result};
+use std::borrow::Cow;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
 
 use super::claim::{self, Claim};
 use super::plan::{Paper, Plan};
 
 /// The files of one figure, as they are in the repository.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct FigureFiles {
     /// The folder's name, by which `--figure` asks for it.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// `plan.toml`.
-    pub plan: &'static str,
+    pub plan: Cow<'static, str>,
     /// `claims.toml`.
-    pub claims: &'static str,
+    pub claims: Cow<'static, str>,
     /// `notes.md`.
-    pub notes: &'static str,
+    pub notes: Cow<'static, str>,
 }
 
 /// The files of one paper.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PaperFiles {
     /// The folder's name, by which `reproduce` asks for it.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// `paper.toml`.
-    pub paper: &'static str,
+    pub paper: Cow<'static, str>,
     /// Its figures, in the order of the report.
-    pub figures: &'static [FigureFiles],
+    pub figures: Cow<'static, [FigureFiles]>,
 }
 
 macro_rules! paper {
     ($paper:literal: $($figure:literal),+ $(,)?) => {
         PaperFiles {
-            name: $paper,
-            paper: include_str!(concat!("../../../../experiments/", $paper, "/paper.toml")),
-            figures: &[$(FigureFiles {
-                name: $figure,
-                plan: include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/plan.toml")),
-                claims: include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/claims.toml")),
-                notes: include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/notes.md")),
-            }),+],
+            name: Cow::Borrowed($paper),
+            paper: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/paper.toml"))),
+            figures: Cow::Borrowed(&[$(FigureFiles {
+                name: Cow::Borrowed($figure),
+                plan: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/plan.toml"))),
+                claims: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/claims.toml"))),
+                notes: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/notes.md"))),
+            }),+]),
         }
     };
 }
@@ -59,6 +62,42 @@ pub const ALL: &[PaperFiles] = &[paper! {
 #[must_use]
 pub fn find(name: &str) -> Option<&'static PaperFiles> {
     ALL.iter().find(|paper| paper.name == name)
+}
+
+/// A paper's folder on disk: figures are its folders with a plan, in the order of their names.
+///
+/// # Errors
+/// If a file is missing or cannot be read.
+pub fn open(folder: &Path) -> Result<PaperFiles> {
+    let text = |path: &Path| -> Result<Cow<'static, str>> {
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Cow::Owned(text))
+    };
+    let named = |path: &Path| Cow::Owned(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    let folder = folder.canonicalize().with_context(|| format!("cannot read {}", folder.display()))?;
+    let paper = text(&folder.join("paper.toml"))?;
+    let mut places = vec![];
+    for entry in std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let place = entry?.path();
+        if place.join("plan.toml").is_file() {
+            places.push(place);
+        }
+    }
+    places.sort();
+    let figures = places
+        .iter()
+        .map(|place| {
+            Ok(FigureFiles {
+                name: named(place),
+                plan: text(&place.join("plan.toml"))?,
+                claims: text(&place.join("claims.toml"))?,
+                notes: text(&place.join("notes.md"))?,
+            })
+        })
+        .collect::<Result<Vec<_>>>()?;
+    ensure!(!figures.is_empty(), "{}: found no folder with a plan.toml", folder.display());
+    Ok(PaperFiles { name: named(&folder), paper, figures: Cow::Owned(figures) })
 }
 
 /// One figure, read and checked.
@@ -83,14 +122,14 @@ impl Experiment {
     /// With file, key, what was found and what was expected.
     pub fn read(paper: &Paper, folder: &str, files: &FigureFiles, is_quick: bool) -> Result<Self> {
         let at = |file: &str| format!("{folder}/{}/{file}", files.name);
-        let plan = Plan::read(files.plan, paper, is_quick).with_context(|| at("plan.toml"))?;
-        let claims = claim::read(files.claims, &plan).with_context(|| at("claims.toml"))?;
+        let plan = Plan::read(&files.plan, paper, is_quick).with_context(|| at("plan.toml"))?;
+        let claims = claim::read(&files.claims, &plan).with_context(|| at("claims.toml"))?;
         Ok(Self {
-            name: files.name.to_owned(),
+            name: files.name.to_string(),
             plan,
             claims,
-            notes: files.notes.to_owned(),
-            text: files.plan.to_owned(),
+            notes: files.notes.to_string(),
+            text: files.plan.to_string(),
         })
     }
 }
@@ -105,11 +144,11 @@ pub fn read(
     is_wanted: impl Fn(&str) -> bool,
 ) -> Result<(Paper, Vec<Experiment>)> {
     let folder = format!("experiments/{}", files.name);
-    let paper = Paper::read(files.paper).with_context(|| format!("{folder}/paper.toml"))?;
+    let paper = Paper::read(&files.paper).with_context(|| format!("{folder}/paper.toml"))?;
     let experiments = files
         .figures
         .iter()
-        .filter(|figure| is_wanted(figure.name))
+        .filter(|figure| is_wanted(&figure.name))
         .map(|figure| Experiment::read(&paper, &folder, figure, is_quick))
         .collect::<Result<_>>()?;
     Ok((paper, experiments))
@@ -123,7 +162,7 @@ mod tests {
     fn every_built_in_experiment_is_read_in_full_and_quick() {
         for files in ALL {
             for is_quick in [false, true] {
-                let (_, experiments) = read(files, is_quick, |_| true).expect(files.name);
+                let (_, experiments) = read(files, is_quick, |_| true).expect(&files.name);
                 assert_eq!(experiments.len(), files.figures.len());
                 for experiment in &experiments {
                     assert!(!experiment.notes.trim().is_empty(), "{} has no notes", experiment.name);
