@@ -67,6 +67,12 @@ pub struct TransportOptions {
     /// How losses are found
     #[arg(long, default_value = "rack", value_name = "NAME")]
     pub detection: DetectionName,
+    /// With `udt`: when a loss is reported again: a time, `round-trips` (draft-gg-udt-03) or `once` (UDT 4.10)
+    #[arg(long, default_value = "10 ms", value_name = "WHEN")]
+    pub loss_reports: ReportsName,
+    /// Round trips of the handshake; UDT takes 2
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub handshakes: u8,
     /// What happens when acks stop coming
     #[arg(long, default_value = "tlp", value_name = "NAME")]
     pub probe: ProbeName,
@@ -348,6 +354,27 @@ impl FromStr for FetchName {
     }
 }
 
+/// When a loss is reported again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReportsName(pub headstart_sim::tcp::Reports);
+
+impl FromStr for ReportsName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        use headstart_sim::tcp::Reports;
+        match text {
+            "round-trips" => Ok(Self(Reports::RoundTrips)),
+            "once" => Ok(Self(Reports::Once)),
+            _ => match text.parse::<Span>() {
+                Ok(interval) if interval >= Span::from_millis(1) => Ok(Self(Reports::Every(interval))),
+                _ => {
+                    Err(format!("found `{text}`, expected a time of at least 1 ms, `round-trips` or `once`"))
+                }
+            },
+        }
+    }
+}
+
 /// How a buffer is kept short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Discipline {
@@ -375,6 +402,8 @@ pub enum DetectionName {
     Rack,
     /// By count (RFC 6675).
     Rfc6675,
+    /// By count, then sent again at line rate every so often until it arrives (UDT, Halfback's transport).
+    Udt,
 }
 
 /// What happens when acks stop coming.
@@ -450,6 +479,8 @@ mod tests {
             "1%,0".parse::<Burst>().map(|_| ()).expect_err("no burst"),
             "persistent:0".parse::<FetchName>().map(|_| ()).expect_err("no connection"),
             "0 B".parse::<SizeName>().map(|_| ()).expect_err("nothing"),
+            "often".parse::<ReportsName>().map(|_| ()).expect_err("no time"),
+            "1 us".parse::<ReportsName>().map(|_| ()).expect_err("an endless loop"),
             "60ms,70ms".parse::<Rtts>().map(|_| ()).expect_err("no plus"),
         ] {
             assert!(error.contains("expected"), "{error}");

@@ -152,7 +152,9 @@ impl Setup {
             detection: match options.detection {
                 DetectionName::Rack => Detection::Rack,
                 DetectionName::Rfc6675 => Detection::Rfc6675,
+                DetectionName::Udt => Detection::Udt(options.loss_reports.0),
             },
+            handshakes: options.handshakes,
             probe: match options.probe {
                 ProbeName::None => Probe::None,
                 ProbeName::Tlp => Probe::TailLoss,

@@ -26,6 +26,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::config::{Detection, Pacing, Probe, TcpConfig};
 use super::prr::Prr;
+use super::udt::Reports;
 use crate::packet::Acknowledgement;
 use crate::record::{Recorder, SenderEvent};
 use crate::ring::Ring;
@@ -418,7 +419,9 @@ impl Sender {
     /// A loss timer is due.
     pub fn on_loss_timer(&mut self, now: Time, config: &TcpConfig, recorder: &mut impl Recorder) {
         if self.reorder_at <= now {
-            self.reorder_at = Time::NEVER;
+            if !matches!(config.detection, Detection::Udt(_)) {
+                self.reorder_at = Time::NEVER;
+            }
             self.detect(now, config, recorder);
         } else if self.probe_at <= now {
             self.on_probe_timer(now, config);
@@ -641,6 +644,11 @@ impl Sender {
         let losses = match config.detection {
             Detection::Rack => self.detect_by_time(now, recorder),
             Detection::Rfc6675 => self.detect_by_count(recorder),
+            Detection::Udt(reports) => {
+                let losses = self.detect_by_count(recorder);
+                self.report_again(now, reports, recorder);
+                losses
+            }
         };
         if losses.bytes.is_zero() {
             return;
@@ -727,6 +735,33 @@ impl Sender {
             self.flights.forget_below(self.flights.base() + 1);
         }
         losses
+    }
+
+    /// What was reported lost and is still missing is lost once more whenever the report is repeated.
+    #[cold]
+    fn report_again(&mut self, now: Time, reports: Reports, recorder: &mut impl Recorder) {
+        let known = self.judged.min(self.highest[0]).max(self.segments.base());
+        let is_missing = |segment: &Segment| !segment.is(DELIVERED);
+        if !(self.segments.base()..known).any(|number| is_missing(&self.segments[number])) {
+            self.reorder_at = Time::NEVER;
+            return;
+        }
+        let Some(interval) = reports.interval(&self.rtt) else { return };
+        if self.reorder_at == Time::NEVER {
+            self.reorder_at = now + interval;
+        }
+        if self.reorder_at > now {
+            return;
+        }
+        self.reorder_at = now + interval;
+        for number in self.segments.base()..known {
+            let segment = self.segments[number];
+            if segment.is(IN_FLIGHT) {
+                let lost = self.counts.lost;
+                self.lose(now, segment.transmission, &mut Losses::default(), recorder);
+                self.counts.lost = lost;
+            }
+        }
     }
 
     fn lose(&mut self, now: Time, transmission: u32, losses: &mut Losses, recorder: &mut impl Recorder) {
@@ -878,13 +913,16 @@ impl Sender {
             Choice::Again(number) => self.segments[number].payload,
         };
         let bytes = Bytes::new(u64::from(payload));
-        if !self.probe_due && self.in_flight + bytes > window && !self.in_flight.is_zero() {
+        // UDT's loss list asks neither window nor pacer.
+        let is_free =
+            self.probe_due || matches!((config.detection, choice), (Detection::Udt(_), Choice::Again(_)));
+        if !is_free && self.in_flight + bytes > window && !self.in_flight.is_zero() {
             self.limited_below = self.flights.end();
             return None;
         }
         let pace = allowance.pace.or_else(|| self.transport_pace(allowance.window, config));
         if let Some(pace) = pace
-            && !self.probe_due
+            && !is_free
             && !self.take_from_pacer(now, bytes, pace, config)
         {
             self.limited_below = self.flights.end();
