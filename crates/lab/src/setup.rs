@@ -107,7 +107,7 @@ impl Setup {
             transport.receive_window
         );
         let sizes = sizes(&workload)?;
-        let mut pages = vec![];
+        let mut pages = workload.pages.map_or_else(Vec::new, crate::front_pages::draw);
         for file in &workload.har {
             let page = crate::har::read(file)?;
             ensure!(
@@ -213,7 +213,9 @@ impl Setup {
         }
     }
 
-    fn groups(&self, cast: Cast) -> Vec<Group> {
+    /// The groups of a run of `cast`, in the order of [`TESTED`], [`BESIDE`], [`LONG`].
+    #[must_use]
+    pub fn groups(&self, cast: Cast) -> Vec<Group> {
         let base = match self.transport.base {
             BaseName::Cubic => base::Kind::Cubic,
             BaseName::Reno => base::Kind::Reno,
@@ -286,7 +288,9 @@ impl Setup {
         Box::new(Mixed::new(vec![short, Box::new(Listed::new(starts.collect(), Opener::Sender))]))
     }
 
-    fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
+    /// The path, with what the checker may rely on.
+    #[must_use]
+    pub fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
         let mut path = Builder { builder: PathBuilder::default(), claims: vec![], seed: seed.child("path") };
         let (options, rtt) = (&self.path, self.rtt());
         let delay = rtt / 2;

@@ -16,4 +16,4 @@ pub mod udt;
 pub use config::{DelayedAck, Detection, Pacing, Probe, TcpConfig};
 pub use receiver::Receiver;
 pub use sender::Sender;
-pub use udt::Reports;
+pub use udt::{Reports, Udt};

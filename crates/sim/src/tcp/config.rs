@@ -2,7 +2,7 @@
 
 use headstart_units::{Bytes, Span};
 
-use super::udt::Reports;
+use super::udt::Udt;
 
 /// How losses are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub enum Detection {
     /// RFC 6675: three segments delivered beyond; a lost retransmission waits for the timeout.
     Rfc6675,
     /// UDT's loss list, as the Halfback paper describes its transport: see [`super::udt`].
-    Udt(Reports),
+    Udt(Udt),
 }
 
 /// What happens when acks stop coming before the retransmission timeout.

@@ -15,6 +15,7 @@
 //! - [`Probe::Quic`]: persistent congestion (RFC 9002 §7.6) is found within one loss detection, not across several.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use headstart_startup::history::{Ended, Record};
 use headstart_startup::path::{RateEstimator, SendStamp};
@@ -26,7 +27,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::config::{Detection, Pacing, Probe, TcpConfig};
 use super::prr::Prr;
-use super::udt::Reports;
+use super::udt::Udt;
 use crate::packet::Acknowledgement;
 use crate::record::{Recorder, SenderEvent};
 use crate::ring::Ring;
@@ -158,6 +159,8 @@ pub struct Sender {
     /// RFC 6675: everything below has been judged.
     judged: u32,
     rescue_done: bool,
+    /// UDT: what a timeout still has to send again although it was received.
+    back: Range<u32>,
     /// The newest transmission delivered, plus one; and when it was sent.
     newest_delivered: u32,
     newest_sent_at: Time,
@@ -213,6 +216,7 @@ impl Default for Sender {
             highest: [0; 3],
             judged: 0,
             rescue_done: false,
+            back: 0..0,
             newest_delivered: 0,
             newest_sent_at: Time::ZERO,
             rack_rtt: Span::ZERO,
@@ -441,6 +445,9 @@ impl Sender {
                 self.counts.lost += 1;
             }
         }
+        if matches!(config.detection, Detection::Udt(Udt { goes_back: true, .. })) {
+            self.back = self.segments.base()..self.segments.end();
+        }
         self.in_flight = Bytes::ZERO;
         self.flights.forget_below(self.flights.end());
         self.lost_hint = self.segments.base();
@@ -644,11 +651,7 @@ impl Sender {
         let losses = match config.detection {
             Detection::Rack => self.detect_by_time(now, recorder),
             Detection::Rfc6675 => self.detect_by_count(recorder),
-            Detection::Udt(reports) => {
-                let losses = self.detect_by_count(recorder);
-                self.report_again(now, reports, recorder);
-                losses
-            }
+            Detection::Udt(udt) => self.detect_by_report(now, udt, recorder),
         };
         if losses.bytes.is_zero() {
             return;
@@ -737,31 +740,39 @@ impl Sender {
         losses
     }
 
-    /// What was reported lost and is still missing is lost once more whenever the report is repeated.
+    /// A loss report names what was overtaken by three others; it is repeated while something is missing.
     #[cold]
-    fn report_again(&mut self, now: Time, reports: Reports, recorder: &mut impl Recorder) {
-        let known = self.judged.min(self.highest[0]).max(self.segments.base());
-        let is_missing = |segment: &Segment| !segment.is(DELIVERED);
-        if !(self.segments.base()..known).any(|number| is_missing(&self.segments[number])) {
+    fn detect_by_report(&mut self, now: Time, udt: Udt, recorder: &mut impl Recorder) -> Losses {
+        let mut losses = if udt.is_periodic { Losses::default() } else { self.detect_by_count(recorder) };
+        let overtaken = self.highest[DUP_THRESH as usize - 1].saturating_sub(1);
+        let known = if udt.is_periodic { overtaken } else { self.judged.min(self.highest[0]) };
+        let range = self.segments.base()..known.max(self.segments.base());
+        if range.clone().all(|number| self.segments[number].is(DELIVERED)) {
             self.reorder_at = Time::NEVER;
-            return;
+            return losses;
         }
-        let Some(interval) = reports.interval(&self.rtt) else { return };
+        let Some(interval) = udt.reports.interval(&self.rtt) else { return losses };
         if self.reorder_at == Time::NEVER {
             self.reorder_at = now + interval;
         }
         if self.reorder_at > now {
-            return;
+            return losses;
         }
         self.reorder_at = now + interval;
-        for number in self.segments.base()..known {
+        for number in range {
             let segment = self.segments[number];
             if segment.is(IN_FLIGHT) {
+                let is_known = segment.is(RETRANSMITTED);
                 let lost = self.counts.lost;
-                self.lose(now, segment.transmission, &mut Losses::default(), recorder);
-                self.counts.lost = lost;
+                if is_known {
+                    self.lose(now, segment.transmission, &mut Losses::default(), recorder);
+                    self.counts.lost = lost;
+                } else {
+                    self.lose(now, segment.transmission, &mut losses, recorder);
+                }
             }
         }
+        losses
     }
 
     fn lose(&mut self, now: Time, transmission: u32, losses: &mut Losses, recorder: &mut impl Recorder) {
@@ -827,6 +838,11 @@ impl Sender {
             && let Some(copy) = self.next_copy(now, recorder)
         {
             return Some(copy);
+        }
+        if !self.back.is_empty()
+            && let Some(departure) = self.go_back(now)
+        {
+            return Some(departure);
         }
         let departure = match self.choose(config) {
             Some(choice) => self.try_send(now, choice, config, recorder),
@@ -914,8 +930,11 @@ impl Sender {
         };
         let bytes = Bytes::new(u64::from(payload));
         // UDT's loss list asks neither window nor pacer.
-        let is_free =
-            self.probe_due || matches!((config.detection, choice), (Detection::Udt(_), Choice::Again(_)));
+        let is_free = self.probe_due
+            || matches!(
+                (config.detection, choice),
+                (Detection::Udt(Udt { asks_window: false, .. }), Choice::Again(_))
+            );
         if !is_free && self.in_flight + bytes > window && !self.in_flight.is_zero() {
             self.limited_below = self.flights.end();
             return None;
@@ -1011,6 +1030,26 @@ impl Sender {
             self.repair.on_sent(u64::from(number));
         }
         Departure { segment: number, transmission, payload }
+    }
+
+    /// The next segment of those that a timeout sends again although they arrived. Each waits for what is missing before it.
+    #[cold]
+    fn go_back(&mut self, now: Time) -> Option<Departure> {
+        self.back.start = self.back.start.max(self.segments.base());
+        let number = self.back.start;
+        let segment = self.segments.get(number).copied().filter(|_| !self.back.is_empty())?;
+        if !segment.is(DELIVERED) {
+            if !segment.is(LOST) {
+                self.back.start += 1;
+                return self.go_back(now);
+            }
+            return None;
+        }
+        self.back.start += 1;
+        let transmission = self.launch(now, number, true, false);
+        self.counts.retransmissions += 1;
+        self.counted(now, segment.payload);
+        Some(Departure { segment: number, transmission, payload: segment.payload })
     }
 
     fn send_again(&mut self, now: Time, number: u32) -> Departure {
