@@ -139,12 +139,12 @@ fn hosts() -> Vec<Host> {
             continent: (number % 5) as usize,
             // Sites cap a slice, most often at 10 Mbit/s; a few sit behind slow lines.
             rate: match speed.unit() {
-                share if share < 0.12 => speed.scale(1.0, 5.0),
+                share if share < 0.06 => speed.scale(1.0, 5.0),
                 share if share < 0.50 => speed.between(8.0, 12.0),
                 _ => speed.scale(20.0, 100.0),
             },
-            buffer_ms: room.scale(8.0, 200.0),
-            cross_percent: if harm.is_below(0.35) { harm.between(10.0, 60.0) as u32 } else { 0 },
+            buffer_ms: room.scale(15.0, 250.0),
+            cross_percent: if harm.is_below(0.35) { harm.between(5.0, 50.0) as u32 } else { 0 },
         })
         .collect()
 }
@@ -186,22 +186,22 @@ impl Population {
                     rtt: millis(place.between(RTT_MS.0, RTT_MS.1)),
                     rate: mbit(rate),
                     up_rate: mbit(rate),
-                    buffer: Bytes::new(room.scale(12_000.0, 1_000_000.0) as u64),
+                    buffer: Bytes::new(room.scale(8_000.0, 250_000.0) as u64),
                     loss_ppm: 0,
                     burst: 1,
                     jitter: Span::ZERO,
-                    cross_percent: if harm.is_below(0.25) { harm.between(5.0, 50.0) as u32 } else { 0 },
+                    cross_percent: if harm.is_below(0.50) { harm.between(5.0, 50.0) as u32 } else { 0 },
                 }
             }
             Self::Random => {
                 let rate = mbit(speed.scale(20.0, 200.0));
-                let is_lossy = harm.is_below(0.5);
+                let is_lossy = harm.is_below(0.7);
                 PathSpec {
                     rtt: millis(place.between(RTT_MS.0, RTT_MS.1)),
                     rate,
                     up_rate: rate,
                     buffer: Bytes::new(250_000),
-                    loss_ppm: if is_lossy { harm.scale(2_000.0, 60_000.0) as u32 } else { 0 },
+                    loss_ppm: if is_lossy { harm.scale(4_000.0, 80_000.0) as u32 } else { 0 },
                     burst: 3,
                     jitter: Span::ZERO,
                     cross_percent: 0,
