@@ -8,6 +8,7 @@
 //! | [`setup`] | from options to scenarios |
 //! | [`runner`] | runs on all cores, the same results whatever their number |
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
+//! | [`experiment`] | papers as plans and claims, run and checked |
 //! | [`lens`] | one flow in detail |
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`har`], [`front_pages`] | pages as browsers save them, and as statistics describe them |
@@ -18,6 +19,7 @@
 //! | [`output`] | result files, whole or not at all |
 
 pub mod capacity;
+pub mod experiment;
 pub mod figure;
 pub mod front_pages;
 pub mod har;

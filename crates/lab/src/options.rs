@@ -122,12 +122,24 @@ pub struct WorkloadOptions {
     /// Offered load: payload as a share of the bottleneck's rate
     #[arg(long, default_value = "25 %", value_name = "SHARE")]
     pub load: Ratio,
-    /// Long flows in the background (slow start from 10 segments, then the base controller)
+    /// Long flows in the background, from the beginning to the end
     #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub background: u32,
     /// Flows that come at once and share the bytes of one, beside a flow that is there (for `reproduce`)
     #[arg(long, default_value_t = 1, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub newcomers: u8,
+    /// Share of the load that long flows bring, which arrive as the short ones do
+    #[arg(long, default_value = "0 %", value_name = "SHARE")]
+    pub long_share: Ratio,
+    /// Size of those long flows
+    #[arg(long, default_value = "100 MB", value_name = "SIZE")]
+    pub long_size: Bytes,
+    /// What long flows run, those in the background too
+    #[arg(long, default_value = "iw10", value_name = "SCHEME")]
+    pub long_scheme: SchemeName,
+    /// Receive window of long flows, if larger than that of the others
+    #[arg(long, default_value = "4 MB", value_name = "SIZE")]
+    pub long_window: Bytes,
     /// Pages instead of flows: HAR files that a browser saved; may be repeated
     #[arg(long, value_name = "FILE")]
     pub har: Vec<PathBuf>,

@@ -82,6 +82,12 @@ impl Setup {
         for (name, share) in [("--loss", path.loss), ("--duplicate", path.duplicate)] {
             ensure!(share.of(1000) <= 1000, "{name}: found {share}, expected 100 % at most");
         }
+        ensure!(
+            workload.long_share.of(1000) < 1000,
+            "--long-share: found {}, expected less than 100 %",
+            workload.long_share
+        );
+        ensure!(!workload.long_size.is_zero(), "--long-size: found 0, expected more");
         ensure!(workload.load.of(1_000_000) > 0, "--load: found 0 %, expected more");
         ensure!(workload.load.of(1000) <= 5000, "--load: found {}, expected 500 % at most", workload.load);
         ensure!(!run.duration.is_zero(), "--duration: found 0, expected more");
@@ -230,11 +236,11 @@ impl Setup {
             history_capacity: self.workload.history,
         };
         let reference = reference();
-        let long = TcpConfig { receive_window: tcp.receive_window.max(Bytes::new(4_000_000)), ..tcp };
+        let long = TcpConfig { receive_window: tcp.receive_window.max(self.workload.long_window), ..tcp };
         vec![
             group(cast.tested),
             group(cast.beside.unwrap_or(reference)),
-            Group { tcp: long, ..group(reference) },
+            Group { tcp: long, ..group(self.workload.long_scheme.0) },
         ]
     }
 
@@ -245,6 +251,9 @@ impl Setup {
             Some(_) => vec![(TESTED, 1), (BESIDE, 1)],
         };
         let payload = self.bottleneck() * load;
+        let long_payload = payload * options.long_share;
+        let short_millionths = 1_000_000 - options.long_share.of(1_000_000).min(1_000_000) as u32;
+        let payload = payload * Ratio::new(short_millionths, 1_000_000);
         let seed = seed.child("workload");
         let short: Box<dyn Workload> = if self.pages.is_empty() {
             Box::new(Arrivals::new(
@@ -273,19 +282,36 @@ impl Setup {
                 seed,
             ))
         };
-        if options.background == 0 {
-            return short;
+        let mut parts = vec![short];
+        if options.background > 0 {
+            // More than the link can carry in the whole run: they never end.
+            let endless =
+                self.bottleneck() * (self.run.duration + self.run.drain) * 2 + Bytes::new(1_000_000);
+            let starts = (0..options.background).map(|number| Start {
+                at: Time::from_millis(100 * u64::from(number)),
+                group: LONG,
+                class: 0,
+                bytes: endless,
+                size_known: false,
+            });
+            parts.push(Box::new(Listed::new(starts.collect(), Opener::Sender)));
         }
-        // More than the link can carry in the whole run: they never end.
-        let endless = self.bottleneck() * (self.run.duration + self.run.drain) * 2 + Bytes::new(1_000_000);
-        let starts = (0..options.background).map(|number| Start {
-            at: Time::from_millis(100 * u64::from(number)),
-            group: LONG,
-            class: 0,
-            bytes: endless,
-            size_known: false,
-        });
-        Box::new(Mixed::new(vec![short, Box::new(Listed::new(starts.collect(), Opener::Sender))]))
+        if !long_payload.is_zero() {
+            let sizes = headstart_sim::sizes::Sizes::Fixed(options.long_size);
+            parts.push(Box::new(Arrivals::new(
+                ArrivalSpec {
+                    gaps: GapSpec::Poisson(sizes.gap_at(long_payload)),
+                    sizes,
+                    until,
+                    groups: vec![(LONG, 1)],
+                    classes: self.path.rtt.0.len() as u16,
+                    peers: options.peers,
+                    opener: self.opener(),
+                },
+                seed.child("long"),
+            )));
+        }
+        if parts.len() == 1 { parts.remove(0) } else { Box::new(Mixed::new(parts)) }
     }
 
     /// The path, with what the checker may rely on.
