@@ -115,7 +115,8 @@ impl Setup {
             transport.receive_window
         );
         let sizes = sizes(&workload)?;
-        let (mut pages, mut notes) = (vec![], vec![]);
+        let mut notes = vec![];
+        let mut pages = workload.pages.map_or_else(Vec::new, crate::front_pages::draw);
         for file in &workload.har {
             let page = crate::har::read(file)?;
             let bytes: Bytes = page.objects.iter().map(|object| object.bytes).sum();
@@ -166,7 +167,9 @@ impl Setup {
             detection: match options.detection {
                 DetectionName::Rack => Detection::Rack,
                 DetectionName::Rfc6675 => Detection::Rfc6675,
+                DetectionName::Udt => Detection::Udt(options.loss_reports.0),
             },
+            handshakes: options.handshakes,
             probe: match options.probe {
                 ProbeName::None => Probe::None,
                 ProbeName::Tlp => Probe::TailLoss,
@@ -225,7 +228,9 @@ impl Setup {
         }
     }
 
-    fn groups(&self, cast: Cast) -> Vec<Group> {
+    /// The groups of a run of `cast`, in the order of [`TESTED`], [`BESIDE`], [`LONG`].
+    #[must_use]
+    pub fn groups(&self, cast: Cast) -> Vec<Group> {
         let base = match self.transport.base {
             BaseName::Cubic => base::Kind::Cubic,
             BaseName::Reno => base::Kind::Reno,
@@ -318,7 +323,9 @@ impl Setup {
         if parts.len() == 1 { parts.remove(0) } else { Box::new(Mixed::new(parts)) }
     }
 
-    fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
+    /// The path, with what the checker may rely on.
+    #[must_use]
+    pub fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
         let mut path = Builder { builder: PathBuilder::default(), claims: vec![], seed: seed.child("path") };
         let (options, rtt) = (&self.path, self.rtt());
         let delay = rtt / 2;

@@ -13,8 +13,10 @@ use headstart_sim::{Collector, Finished, FlowReport, Recorder, Seed, Simulation,
 use headstart_units::{Span, Time};
 use serde::Deserialize;
 
+use crate::newcomer;
 use crate::options::SizeName;
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
+use crate::wide_area;
 
 /// What a run gives; what was not measured is not there.
 pub type Numbers = BTreeMap<String, f64>;
@@ -26,6 +28,10 @@ pub enum Study {
     /// Flows arrive at one bottleneck.
     #[default]
     Dumbbell,
+    /// One flow over each path of a population; the seed is the path's number.
+    WideArea,
+    /// A newcomer beside a flow that is there.
+    Newcomer,
 }
 
 /// Numbers of each group, with what they mean.
@@ -69,6 +75,11 @@ impl Study {
     pub fn run(self, setup: &Setup, cast: Cast, seed: u64) -> Result<Numbers> {
         match self {
             Self::Dumbbell => Ok(dumbbell(setup, cast, seed)),
+            Self::WideArea => {
+                let named = wide_area::survey(setup, cast, seed)?;
+                Ok(gathered(named.into_iter().map(|(name, value)| (name.to_owned(), value))))
+            }
+            Self::Newcomer => Ok(gathered(newcomer::watch(setup, cast, seed))),
         }
     }
 
@@ -76,7 +87,13 @@ impl Study {
     #[must_use]
     pub fn measures(self, name: &str) -> bool {
         let (family, member) = name.split_once('/').unwrap_or((name, "0"));
+        let is_one_of = |known: &[(&str, &str)]| known.iter().any(|(known, _)| *known == name);
         match self {
+            Self::WideArea => is_one_of(wide_area::MEASURES),
+            Self::Newcomer => {
+                is_one_of(newcomer::MEASURES)
+                    || (newcomer::PROFILES.contains(&family) && member.parse::<u64>().is_ok())
+            }
             Self::Dumbbell => {
                 let of_a_group = GROUPS.iter().any(|(prefix, _)| {
                     name.strip_prefix(prefix)
@@ -118,6 +135,10 @@ fn dumbbell(setup: &Setup, cast: Cast, seed: u64) -> Numbers {
         }
     }
     numbers
+}
+
+fn gathered(named: impl IntoIterator<Item = (String, f64)>) -> Numbers {
+    named.into_iter().filter(|(_, value)| value.is_finite()).collect()
 }
 
 /// Adds a number, if it is one.
