@@ -24,9 +24,9 @@ const STEP_PERCENT: u32 = 5;
 /// The highest load tried.
 const TOP_PERCENT: u32 = 95;
 /// Rule 1.
-const TIMES_OWN: f64 = 4.0;
+pub const TIMES_OWN: f64 = 4.0;
 /// Rule 2.
-const ABSOLUTE: Span = Span::from_secs(1);
+pub const ABSOLUTE: Span = Span::from_secs(1);
 
 /// What the search found for one scheme.
 #[derive(Clone, Debug, Serialize)]

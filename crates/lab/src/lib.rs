@@ -8,20 +8,27 @@
 //! | [`setup`] | from options to scenarios |
 //! | [`runner`] | runs on all cores, the same results whatever their number |
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
+//! | [`experiment`] | papers as plans and claims, run and checked |
 //! | [`lens`] | one flow in detail |
 //! | [`show`] | tables, figures and reports of all these |
-//! | [`har`] | pages as browsers save them |
+//! | [`har`], [`front_pages`] | pages as browsers save them, and as statistics describe them |
+//! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
+//! | [`newcomer`] | what a new flow takes from one that is there |
 //! | [`statistics`] | means, quantiles, confidence intervals |
 //! | [`figure`], [`table`], [`report`], [`markup`] | how numbers become pictures, tables and pages |
 //! | [`output`] | result files, whole or not at all |
 
 pub mod capacity;
+pub mod experiment;
 pub mod figure;
+pub mod front_pages;
 pub mod har;
 pub mod lens;
 pub mod markup;
+pub mod newcomer;
 pub mod options;
 pub mod output;
+pub mod population;
 pub mod race;
 pub mod report;
 pub mod runner;
@@ -30,3 +37,4 @@ pub mod show;
 pub mod statistics;
 pub mod sweep;
 pub mod table;
+pub mod wide_area;

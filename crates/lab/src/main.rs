@@ -7,11 +7,13 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
+use headstart::experiment::{self, library};
 use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
 use headstart::output::Folder;
 use headstart::race::{Race, Row, race};
 use headstart::runner::{self, Job};
 use headstart::setup::{Cast, Setup};
+use headstart::show::reproduce::{self, Judged};
 use headstart::sweep::{self, Kept};
 use headstart::table::{Cell, Column, Table};
 use headstart::{show, table};
@@ -45,6 +47,11 @@ enum Command {
     /// One flow in detail: every send, ack, loss, window, pace and phase
     #[command(allow_negative_numbers = true)]
     Trace(TraceArgs),
+    /// Run a paper's experiments again and compare what comes out with what it says
+    ///
+    /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV. An interrupted run goes on
+    /// where it stopped.
+    Reproduce(ReproduceArgs),
     /// List the schemes
     Schemes,
 }
@@ -90,11 +97,37 @@ struct TraceArgs {
     out: PathBuf,
 }
 
+#[derive(Args, Debug)]
+struct ReproduceArgs {
+    /// The paper; or a folder that is laid out like those of `experiments/`
+    #[arg(required_unless_present = "list")]
+    paper: Option<String>,
+    /// List papers and figures
+    #[arg(long)]
+    list: bool,
+    /// Only these figures, as `12` or `figure-12`
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    figure: Vec<String>,
+    /// A cut-down run: fewer points, seeds and seconds
+    #[arg(long)]
+    quick: bool,
+    /// Fail if a claim that is not known to differ does
+    #[arg(long)]
+    check: bool,
+    /// Threads [default: all cores]; the results do not depend on it
+    #[arg(long, value_name = "COUNT")]
+    threads: Option<usize>,
+    /// Folder for the results; each paper has its own in it
+    #[arg(long, default_value = "headstart-reproduce", value_name = "FOLDER")]
+    out: PathBuf,
+}
+
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Race(args) => run_race(args),
         Command::Sweep { arguments } => run_sweep(&arguments),
         Command::Trace(args) => run_trace(args),
+        Command::Reproduce(args) => run_reproduce(&args),
         Command::Schemes => list_schemes(),
     };
     match result {
@@ -315,6 +348,89 @@ fn run_trace(args: TraceArgs) -> Result<()> {
         counts.timeouts,
         folder.path().display()
     ))
+}
+
+fn list_papers() -> Result<()> {
+    let mut table =
+        Table::new("", [Column::text("paper"), Column::text("figure"), Column::text("what it shows")]);
+    for files in library::ALL {
+        let (_, experiments) = library::read(files, false, |_| true)?;
+        for one in &experiments {
+            table.row([
+                Cell::text(&files.name),
+                Cell::text(&one.name),
+                Cell::text(&format!("{} ({})", one.plan.title, one.plan.source)),
+            ]);
+        }
+    }
+    print_table(&table)
+}
+
+fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
+    let name = match &args.paper {
+        Some(name) if !args.list => name,
+        _ => return list_papers(),
+    };
+    // What looks like a path is one: a paper of the user's own.
+    let files = if Path::new(name).components().count() > 1 {
+        library::open(Path::new(name))?
+    } else {
+        let found = library::find(name).with_context(|| {
+            let known: Vec<&str> = library::ALL.iter().map(|files| files.name.as_ref()).collect();
+            format!(
+                "found the paper `{name}`, expected one of {}, or a folder such as ./{name}",
+                known.join(", ")
+            )
+        })?;
+        found.clone()
+    };
+    let is_asked =
+        |asked: &str, figure: &str| figure == asked || figure.strip_prefix("figure-") == Some(asked);
+    for asked in &args.figure {
+        if !files.figures.iter().any(|figure| is_asked(asked, &figure.name)) {
+            let known: Vec<&str> = files.figures.iter().map(|figure| figure.name.as_ref()).collect();
+            bail!("--figure: found `{asked}`, expected one of {}", known.join(", "));
+        }
+    }
+    let is_wanted =
+        |figure: &str| args.figure.is_empty() || args.figure.iter().any(|asked| is_asked(asked, figure));
+    let (paper, experiments) = library::read(&files, args.quick, is_wanted)?;
+    let folder = Folder::open(&args.out)?.folder(&files.name)?;
+    let results = experiment::run::run(&experiments, &folder, args.threads)?;
+
+    let judged: Vec<Judged> =
+        experiments.iter().zip(&results).map(|(one, results)| Judged::new(one, results)).collect();
+    let drawings: Vec<_> = judged.iter().map(|one| reproduce::drawn(one.experiment, one.results)).collect();
+    for drawn in drawings.iter().flatten() {
+        folder.write(&format!("{}.svg", drawn.name), drawn.svg.as_str().as_bytes())?;
+        folder.write_csv(
+            &format!("{}.csv", drawn.name),
+            &reproduce::DATA_COLUMNS,
+            reproduce::data_rows(&drawn.data),
+        )?;
+    }
+    folder.write_csv("claims.csv", &reproduce::CLAIM_COLUMNS, reproduce::claim_rows(&judged))?;
+    let facts = vec![
+        ("headstart".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("length".to_owned(), if args.quick { "quick".to_owned() } else { "full".to_owned() }),
+        (
+            "figures".to_owned(),
+            experiments.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", "),
+        ),
+    ];
+    let report = reproduce::report(&paper, &judged, &drawings, facts);
+    let page = folder.write("report.html", report.html().as_bytes())?;
+
+    for one in judged.iter().filter(|one| !one.findings.is_empty()) {
+        print_table(&reproduce::claims_table(one, false))?;
+        print("\n")?;
+    }
+    let score = reproduce::score(&judged);
+    print(&format!("{}\n\nReport: {}\n", reproduce::summary(&score), page.display()))?;
+    if args.check && score.unexplained > 0 {
+        bail!("{} claims do not hold, and no reason is known (marked `?`)", score.unexplained);
+    }
+    Ok(())
 }
 
 fn list_schemes() -> Result<()> {

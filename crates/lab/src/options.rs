@@ -9,6 +9,9 @@ use headstart_net::{Limit, Trace};
 use headstart_startup::catalogue::{self, Entry};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
+use crate::front_pages::PageStatistics;
+use crate::population::Population;
+
 /// The path between the hosts.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Path")]
@@ -40,6 +43,9 @@ pub struct PathOptions {
     /// Share of packets that arrive twice
     #[arg(long, default_value = "0 %", value_name = "SHARE")]
     pub duplicate: Ratio,
+    /// Draw the path of each seed from this population, whatever else is said of it (for `reproduce`)
+    #[arg(long, value_name = "NAME", hide = true)]
+    pub population: Option<Population>,
     /// Packet-delivery trace (mahimahi format) that drives the bottleneck instead of a rate
     #[arg(long, value_name = "FILE")]
     pub trace: Option<TraceFile>,
@@ -67,6 +73,13 @@ pub struct TransportOptions {
     /// How losses are found
     #[arg(long, default_value = "rack", value_name = "NAME")]
     pub detection: DetectionName,
+    /// With `udt`: when losses are reported: after a time, `round-trips` (4 RTT + RTTVAR + 10 ms) or `once`;
+    /// `+periodic`: the first time too; `+back`: timeouts re-send what was received; `+window`: it limits
+    #[arg(long, default_value = "round-trips+periodic+back", value_name = "WHEN")]
+    pub loss_reports: ReportsName,
+    /// Round trips of the handshake; UDT takes 2
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=4))]
+    pub handshakes: u8,
     /// What happens when acks stop coming
     #[arg(long, default_value = "tlp", value_name = "NAME")]
     pub probe: ProbeName,
@@ -109,12 +122,30 @@ pub struct WorkloadOptions {
     /// Offered load: payload as a share of the bottleneck's rate
     #[arg(long, default_value = "25 %", value_name = "SHARE")]
     pub load: Ratio,
-    /// Long flows in the background (slow start from 10 segments, then the base controller)
+    /// Long flows in the background, from the beginning to the end
     #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub background: u32,
+    /// Flows that come at once and share the bytes of one, beside a flow that is there (for `reproduce`)
+    #[arg(long, default_value_t = 1, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub newcomers: u8,
+    /// Share of the load that long flows bring, which arrive as the short ones do
+    #[arg(long, default_value = "0 %", value_name = "SHARE")]
+    pub long_share: Ratio,
+    /// Size of those long flows
+    #[arg(long, default_value = "100 MB", value_name = "SIZE")]
+    pub long_size: Bytes,
+    /// What long flows run, those in the background too
+    #[arg(long, default_value = "iw10", value_name = "SCHEME")]
+    pub long_scheme: SchemeName,
+    /// Receive window of long flows, if larger than that of the others
+    #[arg(long, default_value = "4 MB", value_name = "SIZE")]
+    pub long_window: Bytes,
     /// Pages instead of flows: HAR files that a browser saved; may be repeated
     #[arg(long, value_name = "FILE")]
     pub har: Vec<PathBuf>,
+    /// Pages instead of flows: a hundred drawn from published statistics of front pages
+    #[arg(long, value_name = "NAME", conflicts_with = "har")]
+    pub pages: Option<PageStatistics>,
     /// How pages are fetched: persistent:6, parallel:6, multiplexed
     #[arg(long, default_value = "persistent:6", value_name = "HOW")]
     pub fetch: FetchName,
@@ -149,7 +180,7 @@ pub struct RunOptions {
     #[arg(long, default_value = "20 s", value_name = "TIME")]
     pub drain: Span,
     /// Repetitions with different seeds
-    #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repeats: u32,
     /// First seed
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
@@ -348,6 +379,40 @@ impl FromStr for FetchName {
     }
 }
 
+/// When a loss is reported again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReportsName(pub headstart_sim::tcp::Udt);
+
+impl FromStr for ReportsName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        use headstart_sim::tcp::{Reports, Udt};
+        let mut udt =
+            Udt { reports: Reports::Once, is_periodic: false, asks_window: false, goes_back: false };
+        for part in text.split('+') {
+            match part {
+                "round-trips" => udt.reports = Reports::RoundTrips,
+                "once" => udt.reports = Reports::Once,
+                "periodic" => udt.is_periodic = true,
+                "window" => udt.asks_window = true,
+                "back" => udt.goes_back = true,
+                _ => match part.parse::<Span>() {
+                    Ok(interval) if interval >= Span::from_millis(1) => {
+                        udt.reports = Reports::Every(interval)
+                    }
+                    _ => {
+                        return Err(format!(
+                            "found `{text}`, expected a time of at least 1 ms, `round-trips` or `once`, and any of \
+                             `+periodic`, `+window`, `+back`"
+                        ));
+                    }
+                },
+            }
+        }
+        Ok(Self(udt))
+    }
+}
+
 /// How a buffer is kept short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Discipline {
@@ -375,6 +440,8 @@ pub enum DetectionName {
     Rack,
     /// By count (RFC 6675).
     Rfc6675,
+    /// By count, then sent again at line rate every so often until it arrives (UDT, Halfback's transport).
+    Udt,
 }
 
 /// What happens when acks stop coming.
@@ -450,6 +517,8 @@ mod tests {
             "1%,0".parse::<Burst>().map(|_| ()).expect_err("no burst"),
             "persistent:0".parse::<FetchName>().map(|_| ()).expect_err("no connection"),
             "0 B".parse::<SizeName>().map(|_| ()).expect_err("nothing"),
+            "often".parse::<ReportsName>().map(|_| ()).expect_err("no time"),
+            "1 us".parse::<ReportsName>().map(|_| ()).expect_err("an endless loop"),
             "60ms,70ms".parse::<Rtts>().map(|_| ()).expect_err("no plus"),
         ] {
             assert!(error.contains("expected"), "{error}");

@@ -111,7 +111,8 @@ pub fn race(setup: &Setup) -> Result<Race> {
 pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
     let wanted = &setup.run.schemes;
     let is_wanted = |entry: &&Entry| wanted.is_empty() || wanted.iter().any(|name| name.0.name == entry.name);
-    catalogue::ALL.iter().filter(is_wanted).collect()
+    let variants = if wanted.is_empty() { &[] } else { catalogue::VARIANTS };
+    catalogue::ALL.iter().chain(variants).filter(is_wanted).collect()
 }
 
 /// Flows or pages that will arrive, about.

@@ -108,7 +108,7 @@ pub fn run_all(setup: &Setup, jobs: &[Job], what: &str) -> Result<Vec<JobResult>
 }
 
 /// A progress bar on standard error; silent where that is no terminal.
-fn progress(length: usize, what: &str) -> ProgressBar {
+pub fn progress(length: usize, what: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(length as u64), ProgressDrawTarget::stderr_with_hz(10));
     let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left");
     if let Ok(style) = style {

@@ -86,6 +86,12 @@ impl Setup {
         for (name, share) in [("--loss", path.loss), ("--duplicate", path.duplicate)] {
             ensure!(share.of(1000) <= 1000, "{name}: found {share}, expected 100 % at most");
         }
+        ensure!(
+            workload.long_share.of(1000) < 1000,
+            "--long-share: found {}, expected less than 100 %",
+            workload.long_share
+        );
+        ensure!(!workload.long_size.is_zero(), "--long-size: found 0, expected more");
         ensure!(workload.load.of(1_000_000) > 0, "--load: found 0 %, expected more");
         ensure!(workload.load.of(1000) <= 5000, "--load: found {}, expected 500 % at most", workload.load);
         ensure!(!run.duration.is_zero(), "--duration: found 0, expected more");
@@ -111,7 +117,8 @@ impl Setup {
             transport.receive_window
         );
         let sizes = sizes(&workload)?;
-        let (mut pages, mut notes) = (vec![], vec![]);
+        let mut notes = vec![];
+        let mut pages = workload.pages.map_or_else(Vec::new, crate::front_pages::draw);
         for file in &workload.har {
             let page = crate::har::read(file)?;
             let bytes: Bytes = page.objects.iter().map(|object| object.bytes).sum();
@@ -169,7 +176,9 @@ impl Setup {
             detection: match options.detection {
                 DetectionName::Rack => Detection::Rack,
                 DetectionName::Rfc6675 => Detection::Rfc6675,
+                DetectionName::Udt => Detection::Udt(options.loss_reports.0),
             },
+            handshakes: options.handshakes,
             probe: match options.probe {
                 ProbeName::None => Probe::None,
                 ProbeName::Tlp => Probe::TailLoss,
@@ -228,7 +237,9 @@ impl Setup {
         }
     }
 
-    fn groups(&self, cast: Cast) -> Vec<Group> {
+    /// The groups of a run of `cast`, in the order of [`TESTED`], [`BESIDE`], [`LONG`].
+    #[must_use]
+    pub fn groups(&self, cast: Cast) -> Vec<Group> {
         let base = match self.transport.base {
             BaseName::Cubic => base::Kind::Cubic,
             BaseName::Reno => base::Kind::Reno,
@@ -243,11 +254,11 @@ impl Setup {
             history_capacity: self.workload.history,
         };
         let reference = reference();
-        let long = TcpConfig { receive_window: tcp.receive_window.max(Bytes::new(4_000_000)), ..tcp };
+        let long = TcpConfig { receive_window: tcp.receive_window.max(self.workload.long_window), ..tcp };
         vec![
             group(cast.tested),
             group(cast.beside.unwrap_or(reference)),
-            Group { tcp: long, ..group(reference) },
+            Group { tcp: long, ..group(self.workload.long_scheme.0) },
         ]
     }
 
@@ -258,6 +269,9 @@ impl Setup {
             Some(_) => vec![(TESTED, 1), (BESIDE, 1)],
         };
         let payload = self.bottleneck() * load;
+        let long_payload = payload * options.long_share;
+        let short_millionths = 1_000_000 - options.long_share.of(1_000_000).min(1_000_000) as u32;
+        let payload = payload * Ratio::new(short_millionths, 1_000_000);
         let seed = seed.child("workload");
         let short: Box<dyn Workload> = if self.pages.is_empty() {
             Box::new(Arrivals::new(
@@ -286,22 +300,41 @@ impl Setup {
                 seed,
             ))
         };
-        if options.background == 0 {
-            return short;
+        let mut parts = vec![short];
+        if options.background > 0 {
+            // More than the link can carry in the whole run: they never end.
+            let endless =
+                self.bottleneck() * (self.run.duration + self.run.drain) * 2 + Bytes::new(1_000_000);
+            let starts = (0..options.background).map(|number| Start {
+                at: Time::from_millis(100 * u64::from(number)),
+                group: LONG,
+                class: 0,
+                bytes: endless,
+                size_known: false,
+            });
+            parts.push(Box::new(Listed::new(starts.collect(), Opener::Sender)));
         }
-        // More than the link can carry in the whole run: they never end.
-        let endless = self.bottleneck() * (self.run.duration + self.run.drain) * 2 + Bytes::new(1_000_000);
-        let starts = (0..options.background).map(|number| Start {
-            at: Time::from_millis(100 * u64::from(number)),
-            group: LONG,
-            class: 0,
-            bytes: endless,
-            size_known: false,
-        });
-        Box::new(Mixed::new(vec![short, Box::new(Listed::new(starts.collect(), Opener::Sender))]))
+        if !long_payload.is_zero() {
+            let sizes = headstart_sim::sizes::Sizes::Fixed(options.long_size);
+            parts.push(Box::new(Arrivals::new(
+                ArrivalSpec {
+                    gaps: GapSpec::Poisson(sizes.gap_at(long_payload)),
+                    sizes,
+                    until,
+                    groups: vec![(LONG, 1)],
+                    classes: self.path.rtt.0.len() as u16,
+                    peers: options.peers,
+                    opener: self.opener(),
+                },
+                seed.child("long"),
+            )));
+        }
+        if parts.len() == 1 { parts.remove(0) } else { Box::new(Mixed::new(parts)) }
     }
 
-    fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
+    /// The path, with what the checker may rely on.
+    #[must_use]
+    pub fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
         let mut path = Builder { builder: PathBuilder::default(), claims: vec![], seed: seed.child("path") };
         let (options, rtt) = (&self.path, self.rtt());
         let delay = rtt / 2;

@@ -2,6 +2,7 @@
 
 pub mod flow;
 pub mod race;
+pub mod reproduce;
 
 /// How a number with its interval goes into a table.
 fn cell(interval: &crate::statistics::Interval, decimals: u8) -> crate::table::Cell {

@@ -110,6 +110,8 @@ pub struct Totals {
     pub unfinished: u64,
     /// From the first SYN to the last byte at the receiver.
     pub completion: Histogram,
+    /// From the first SYN to the sender's last ack.
+    pub acknowledged: Histogram,
     /// From establishment at the sender to the last byte at the receiver; finished flows only.
     pub transfer: Histogram,
     /// Sum of completion times in units of each flow's own minimum RTT, in thousandths.
@@ -154,6 +156,7 @@ impl Totals {
         self.flows += other.flows;
         self.unfinished += other.unfinished;
         self.completion.merge(&other.completion);
+        self.acknowledged.merge(&other.acknowledged);
         self.transfer.merge(&other.transfer);
         self.millirounds += other.millirounds;
         self.delivered += other.delivered;
@@ -204,6 +207,7 @@ impl Recorder for Collector {
         totals.unfinished += u64::from(report.completed_at.is_none());
         let completion = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
         totals.completion.add(completion);
+        totals.acknowledged.add(report.ended_at.since(report.opened_at));
         if let Some(transfer) = report.transfer_time() {
             totals.transfer.add(transfer);
         }

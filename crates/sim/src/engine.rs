@@ -356,6 +356,11 @@ impl<R: Recorder> Simulation<R> {
         if flow.opener_done {
             return;
         }
+        flow.handshakes += 1;
+        if flow.handshakes < self.groups[usize::from(flow.group)].tcp.handshakes {
+            flow.client_tries = 0;
+            return self.send_syn(id);
+        }
         flow.opener_done = true;
         flow.client_at = Time::NEVER;
         match flow.opener {

@@ -66,6 +66,8 @@ pub struct Flow {
     pub attempts: [Time; ATTEMPTS],
     /// At the opener: the latest attempt of its SYN, and from the SYN-ACK on the one that was answered.
     pub attempt: u8,
+    /// Round trips of the handshake that are over.
+    pub handshakes: u8,
     /// The opener has seen the other side answer.
     pub opener_done: bool,
     /// When the opener sends its SYN or request again, and how often it has.

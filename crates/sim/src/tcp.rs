@@ -4,13 +4,16 @@
 //! |---|---|
 //! | [`config`] | everything that can be chosen, with defaults and their sources |
 //! | [`sender`] | scoreboard, loss recovery, timers, pacing: what leaves and when |
+//! | [`udt`] | loss recovery as UDT does it: the Halfback paper's own transport |
 //! | [`receiver`] | reassembly, acknowledgements |
 
 pub mod config;
 pub mod prr;
 pub mod receiver;
 pub mod sender;
+pub mod udt;
 
 pub use config::{DelayedAck, Detection, Pacing, Probe, TcpConfig};
 pub use receiver::Receiver;
 pub use sender::Sender;
+pub use udt::{Reports, Udt};

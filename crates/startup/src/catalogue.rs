@@ -2,6 +2,8 @@
 //!
 //! A new scheme needs its file, a variant of [`Scheme`] and a row here.
 
+use headstart_units::Ratio;
+
 use crate::repair::ropr::{Clock, Order};
 use crate::scheme::{
     Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, RapidStart, Reactive, SCubic,
@@ -44,7 +46,7 @@ impl Entry {
 /// The entry of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().find(|entry| entry.name == name)
+    ALL.iter().chain(VARIANTS).find(|entry| entry.name == name)
 }
 
 const fn entry(name: &'static str, needs: Needs, summary: &'static str, make: fn() -> Scheme) -> Entry {
@@ -98,14 +100,24 @@ pub const ALL: &[Entry] = &[
     entry("blitzstart", Needs::Hint, "the client's hint x RTT, avoidance at once", || Scheme::Blitzstart(Blitzstart::new(Default::default()))),
 ];
 
+/// Schemes with one parameter changed, for ablations: found by name, but not in the list of schemes to compare.
+#[rustfmt::skip]
+pub const VARIANTS: &[Entry] = &[
+    entry("halfback-0", Needs::FlowSize, "halfback without copies", || halfback(|params| params.additional = Ratio::new(0, 1))),
+    entry("halfback-25", Needs::FlowSize, "halfback that sends a quarter of its flight again", || halfback(|params| params.additional = Ratio::new(1, 4))),
+    entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),
+    entry("halfback-10", Needs::FlowSize, "halfback with 10 segments at once before it paces (Halfback section 4.2.4)", || halfback(|params| params.burst = 10)),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_are_unique_and_found() {
-        for (at, entry) in ALL.iter().enumerate() {
-            assert!(ALL[..at].iter().all(|other| other.name != entry.name), "{} twice", entry.name);
+        let all: Vec<&Entry> = ALL.iter().chain(VARIANTS).collect();
+        for (at, entry) in all.iter().enumerate() {
+            assert!(all[..at].iter().all(|other| other.name != entry.name), "{} twice", entry.name);
             assert_eq!(find(entry.name).map(|found| found.summary), Some(entry.summary));
         }
         assert!(find("tahoe").is_none());

@@ -2,6 +2,8 @@
 
 use headstart_units::{Bytes, Span};
 
+use super::udt::Udt;
+
 /// How losses are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
@@ -10,6 +12,8 @@ pub enum Detection {
     Rack,
     /// RFC 6675: three segments delivered beyond; a lost retransmission waits for the timeout.
     Rfc6675,
+    /// UDT's loss list, as the Halfback paper describes its transport: see [`super::udt`].
+    Udt(Udt),
 }
 
 /// What happens when acks stop coming before the retransmission timeout.
@@ -60,6 +64,8 @@ pub struct TcpConfig {
     pub mss: Bytes,
     /// Headers of a data packet, and size of an ack. 52.
     pub header: Bytes,
+    /// Round trips of the handshake. 1; UDT has 2, the first for a cookie (draft-gg-udt-03 §5).
+    pub handshakes: u8,
     /// Size of a SYN or SYN-ACK. 60.
     pub syn: Bytes,
     /// The receiver's window. 141 kB: Halfback §4.1.
@@ -95,6 +101,7 @@ impl Default for TcpConfig {
         Self {
             mss: Bytes::new(1448),
             header: Bytes::new(52),
+            handshakes: 1,
             syn: Bytes::new(60),
             receive_window: Bytes::new(141_000),
             detection: Detection::default(),

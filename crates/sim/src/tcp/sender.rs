@@ -17,6 +17,7 @@
 //! - [`Probe::Quic`]: persistent congestion (RFC 9002 §7.6) is found within one loss detection, not across several.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use headstart_startup::history::{Ended, Record};
 use headstart_startup::path::{RateEstimator, SendStamp};
@@ -28,6 +29,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::config::{Detection, Pacing, Probe, TcpConfig};
 use super::prr::Prr;
+use super::udt::Udt;
 use crate::packet::Acknowledgement;
 use crate::record::{Recorder, SenderEvent};
 use crate::ring::Ring;
@@ -159,6 +161,8 @@ pub struct Sender {
     /// RFC 6675: everything below has been judged.
     judged: u32,
     rescue_done: bool,
+    /// UDT: what a timeout still has to send again although it was received.
+    back: Range<u32>,
     /// The newest transmission delivered, plus one; and when it was sent.
     newest_delivered: u32,
     newest_sent_at: Time,
@@ -214,6 +218,7 @@ impl Default for Sender {
             highest: [0; 3],
             judged: 0,
             rescue_done: false,
+            back: 0..0,
             newest_delivered: 0,
             newest_sent_at: Time::ZERO,
             rack_rtt: Span::ZERO,
@@ -421,7 +426,9 @@ impl Sender {
     /// A loss timer is due.
     pub fn on_loss_timer(&mut self, now: Time, config: &TcpConfig, recorder: &mut impl Recorder) {
         if self.reorder_at <= now {
-            self.reorder_at = Time::NEVER;
+            if !matches!(config.detection, Detection::Udt(_)) {
+                self.reorder_at = Time::NEVER;
+            }
             self.detect(now, config, recorder);
         } else if self.probe_at <= now {
             self.on_probe_timer(now, config);
@@ -440,6 +447,9 @@ impl Sender {
                 self.lost_pending += 1;
                 self.counts.lost += 1;
             }
+        }
+        if matches!(config.detection, Detection::Udt(Udt { goes_back: true, .. })) {
+            self.back = self.segments.base()..self.segments.end();
         }
         self.in_flight = Bytes::ZERO;
         self.flights.forget_below(self.flights.end());
@@ -649,6 +659,7 @@ impl Sender {
         let losses = match config.detection {
             Detection::Rack => self.detect_by_time(now, recorder),
             Detection::Rfc6675 => self.detect_by_count(recorder),
+            Detection::Udt(udt) => self.detect_by_report(now, udt, recorder),
         };
         if losses.bytes.is_zero() {
             return;
@@ -740,6 +751,41 @@ impl Sender {
         losses
     }
 
+    /// A loss report names what was overtaken by three others; it is repeated while something is missing.
+    #[cold]
+    fn detect_by_report(&mut self, now: Time, udt: Udt, recorder: &mut impl Recorder) -> Losses {
+        let mut losses = if udt.is_periodic { Losses::default() } else { self.detect_by_count(recorder) };
+        let overtaken = self.highest[DUP_THRESH as usize - 1].saturating_sub(1);
+        let known = if udt.is_periodic { overtaken } else { self.judged.min(self.highest[0]) };
+        let range = self.segments.base()..known.max(self.segments.base());
+        if range.clone().all(|number| self.segments[number].is(DELIVERED)) {
+            self.reorder_at = Time::NEVER;
+            return losses;
+        }
+        let Some(interval) = udt.reports.interval(&self.rtt) else { return losses };
+        if self.reorder_at == Time::NEVER {
+            self.reorder_at = now + interval;
+        }
+        if self.reorder_at > now {
+            return losses;
+        }
+        self.reorder_at = now + interval;
+        for number in range {
+            let segment = self.segments[number];
+            if segment.is(IN_FLIGHT) {
+                let is_known = segment.is(RETRANSMITTED);
+                let lost = self.counts.lost;
+                if is_known {
+                    self.lose(now, segment.transmission, &mut Losses::default(), recorder);
+                    self.counts.lost = lost;
+                } else {
+                    self.lose(now, segment.transmission, &mut losses, recorder);
+                }
+            }
+        }
+        losses
+    }
+
     fn lose(&mut self, now: Time, transmission: u32, losses: &mut Losses, recorder: &mut impl Recorder) {
         let (mut sent_at, mut is_original, mut number) = (now, false, None);
         if let Some(flight) = self.flights.get_mut(transmission) {
@@ -803,6 +849,11 @@ impl Sender {
             && let Some(copy) = self.next_copy(now, recorder)
         {
             return Some(copy);
+        }
+        if !self.back.is_empty()
+            && let Some(departure) = self.go_back(now)
+        {
+            return Some(departure);
         }
         let departure = match self.choose(config) {
             Some(choice) => self.try_send(now, choice, config, recorder),
@@ -889,13 +940,19 @@ impl Sender {
             Choice::Again(number) => self.segments[number].payload,
         };
         let bytes = Bytes::new(u64::from(payload));
-        if !self.probe_due && self.in_flight + bytes > window && !self.in_flight.is_zero() {
+        // UDT's loss list asks neither window nor pacer.
+        let is_free = self.probe_due
+            || matches!(
+                (config.detection, choice),
+                (Detection::Udt(Udt { asks_window: false, .. }), Choice::Again(_))
+            );
+        if !is_free && self.in_flight + bytes > window && !self.in_flight.is_zero() {
             self.limited_below = self.flights.end();
             return None;
         }
         let pace = allowance.pace.or_else(|| self.transport_pace(allowance.window, config));
         if let Some(pace) = pace
-            && !self.probe_due
+            && !is_free
             && !self.take_from_pacer(now, bytes, pace, config)
         {
             self.limited_below = self.flights.end();
@@ -985,6 +1042,26 @@ impl Sender {
             self.repair.on_sent(u64::from(number));
         }
         Departure { segment: number, transmission, payload }
+    }
+
+    /// The next segment of those that a timeout sends again although they arrived. Each waits for what is missing before it.
+    #[cold]
+    fn go_back(&mut self, now: Time) -> Option<Departure> {
+        self.back.start = self.back.start.max(self.segments.base());
+        let number = self.back.start;
+        let segment = self.segments.get(number).copied().filter(|_| !self.back.is_empty())?;
+        if !segment.is(DELIVERED) {
+            if !segment.is(LOST) {
+                self.back.start += 1;
+                return self.go_back(now);
+            }
+            return None;
+        }
+        self.back.start += 1;
+        let transmission = self.launch(now, number, true, false);
+        self.counts.retransmissions += 1;
+        self.counted(now, segment.payload);
+        Some(Departure { segment: number, transmission, payload: segment.payload })
     }
 
     fn send_again(&mut self, now: Time, number: u32) -> Departure {

@@ -1,0 +1,42 @@
+//! Experiments as data: what a paper ran, what it says came out, and whether the same comes out here.
+//!
+//! A paper is a folder of `experiments/`, each of its figures a folder in that:
+//!
+//! | file | holds |
+//! |---|---|
+//! | `<paper>/paper.toml` | what all figures share: path, transport, schemes by the paper's names, variants |
+//! | `<paper>/<figure>/plan.toml` | what is varied, what is drawn ([`plan`]) |
+//! | `<paper>/<figure>/claims.toml` | the paper's numbers ([`claim`]) |
+//! | `<paper>/<figure>/notes.md` | how and why ours differ |
+//!
+//! # To add a figure
+//!
+//! Write the three files and add the folder's name to the list in [`library`]. Tables `[path]`, `[transport]`, `[workload]`
+//! and `[run]` of a plan take the command line's options under the command line's names, so that each is declared once.
+//! A figure needs code only if
+//!
+//! - a run is not a dumbbell with arriving flows: add a [`study::Study`], whose one job is to turn a setup, a cast and a seed
+//!   into [`study::Numbers`] (names and values). Seeds, threads, resuming, claims, tables and drawings then
+//!   work as they are. A population of paths draws one path for each seed and runs all schemes on it; quantities are then
+//!   paired by path, and `draw = "distribution"` shows the distribution over paths;
+//! - a number is not measured yet: add it in [`study`].
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`library`] | the experiments that are built in |
+//! | [`settings`] | tables of options, read as the command line reads them |
+//! | [`plan`] | a paper's common part and a figure's plan |
+//! | [`study`] | one run and the numbers it gives |
+//! | [`run`] | all runs of all figures, on all cores; what was run before is kept |
+//! | [`quantity`] | a number of a claim or a figure: a measure, a ratio, a capacity, with its interval |
+//! | [`claim`] | the paper's numbers, and the verdict |
+//! | [`draw`] | figures and their tables |
+
+pub mod claim;
+pub mod draw;
+pub mod library;
+pub mod plan;
+pub mod quantity;
+pub mod run;
+pub mod settings;
+pub mod study;

@@ -1,0 +1,290 @@
+//! The figures of a plan, in the paper's own axes, and their data.
+//!
+//! ```toml
+//! [[figure]]
+//! name = "completion"                 # of the SVG and CSV files
+//! caption = "..."
+//! draw = "lines"                      # see below
+//! x = "load"                          # the swept option along x (lines), or its points (scatter)
+//! value = { measure = "mean" }        # what is along y, of every scheme
+//! x-value = { measure = "capacity.own" }  # scatter: what is along x
+//! x-axis = { title = "utilisation", unit = "%", from = 0, to = 90 }
+//! y-axis = { title = "mean completion time", unit = "ms", scale = "log" }
+//! schemes = ["TCP"]                   # if not all
+//! ```
+//!
+//! | `draw` | shows |
+//! |---|---|
+//! | `lines` | `value` along the swept option `x`, a line for each scheme |
+//! | `scatter` | `value` against `x-value`, a point for each scheme (and each value of the option `x`, if given) |
+//! | `profile` | the family of numbers `value.measure/..` along their own names |
+//! | `distribution` | the share of seeds up to a value |
+//!
+//! There is one drawing for each variant of the plan.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+use super::plan::{Plan, number_of};
+use super::quantity::{Quantity, QuantityText, Scope, check_scheme};
+use super::run::Results;
+use crate::figure::{Axis, Figure, Mark, Point, Range, Series, Style};
+use crate::statistics::Interval;
+
+/// A figure as it is written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FigureText {
+    name: String,
+    caption: String,
+    draw: Kind,
+    x: Option<String>,
+    value: QuantityText,
+    x_value: Option<QuantityText>,
+    #[serde(default)]
+    x_axis: AxisText,
+    y_axis: AxisText,
+    schemes: Option<Vec<String>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AxisText {
+    #[serde(default)]
+    title: String,
+    unit: Option<String>,
+    #[serde(default)]
+    scale: ScaleText,
+    from: Option<f64>,
+    to: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ScaleText {
+    #[default]
+    Linear,
+    Log,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Lines,
+    Scatter,
+    Profile,
+    Distribution,
+}
+
+/// A checked figure.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// The name of its files.
+    pub name: String,
+    /// What it shows, and what to notice.
+    pub caption: String,
+    kind: Kind,
+    x: Option<String>,
+    value: Quantity,
+    x_value: Option<Quantity>,
+    x_axis: AxisText,
+    y_axis: AxisText,
+    schemes: Vec<String>,
+}
+
+/// One value of a figure.
+#[derive(Clone, Debug)]
+pub struct Datum {
+    /// The scheme.
+    pub scheme: String,
+    /// Along x.
+    pub x: Interval,
+    /// Along y.
+    pub y: Interval,
+    /// The value of the swept option, where a scatter has several points of a scheme.
+    pub label: String,
+}
+
+impl Drawing {
+    /// Checks a figure against its plan.
+    ///
+    /// # Errors
+    /// With key, found and expected.
+    pub fn read(text: FigureText, plan: &Plan) -> Result<Self> {
+        let schemes = text.schemes.unwrap_or_else(|| plan.known_schemes.clone());
+        schemes.iter().try_for_each(|scheme| check_scheme(scheme, plan)).context("schemes")?;
+        if let Some(axis) = &text.x {
+            ensure!(
+                plan.axes.iter().any(|(name, _)| name == axis),
+                "x: found `{axis}`, expected an option that the plan sweeps"
+            );
+        }
+        ensure!(text.x.is_some() || text.draw != Kind::Lines, "found `lines` without the key `x`");
+        ensure!(
+            text.x_value.is_some() == (text.draw == Kind::Scatter),
+            "x-value: found it where it is not expected, or not where it is: it belongs to `scatter`"
+        );
+        let value = Quantity::read(text.value, plan, true).context("value")?;
+        let x_value =
+            text.x_value.map(|text| Quantity::read(text, plan, true)).transpose().context("x-value")?;
+        let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        ensure!(
+            !text.name.is_empty() && is_plain(&text.name),
+            "name: found `{}`, expected a plain word",
+            text.name
+        );
+        Ok(Self {
+            name: text.name,
+            caption: text.caption,
+            kind: text.draw,
+            x: text.x,
+            value,
+            x_value,
+            x_axis: text.x_axis,
+            y_axis: text.y_axis,
+            schemes,
+        })
+    }
+
+    /// The figure's values under one variant; what was not run is left out.
+    #[must_use]
+    pub fn data(&self, plan: &Plan, results: &Results, variant: usize) -> Vec<Datum> {
+        let mut data = vec![];
+        for name in self.schemes.iter().filter(|name| plan.schemes.iter().any(|scheme| scheme.name == **name))
+        {
+            let scope = Scope { plan, results, variant, scheme: Some(name), at: &[] };
+            data.extend(self.of_scheme(name, &scope));
+        }
+        data.retain(|datum| datum.x.value.is_finite() && datum.y.value.is_finite());
+        data
+    }
+
+    fn of_scheme(&self, name: &str, scope: &Scope<'_>) -> Vec<Datum> {
+        let datum = |x: Interval, y: Interval, label: &str| Datum {
+            scheme: name.to_owned(),
+            x,
+            y,
+            label: label.to_owned(),
+        };
+        // Values along the option `x`, in the order of the plan; one without a name if there is none.
+        let along: Vec<Vec<(String, String)>> = match &self.x {
+            None => vec![vec![]],
+            Some(axis) => {
+                let mut values: Vec<&str> = vec![];
+                for value in scope.plan.points.iter().filter_map(|point| point.value(axis)) {
+                    if !values.contains(&value) {
+                        values.push(value);
+                    }
+                }
+                values.into_iter().map(|value| vec![(axis.clone(), value.to_owned())]).collect()
+            }
+        };
+        let mut data = vec![];
+        for at in &along {
+            let here = Scope { at, ..*scope };
+            let label = at.first().map_or("", |(_, value)| value.as_str());
+            match self.kind {
+                Kind::Lines => {
+                    let x = number_of(label).map_or(f64::NAN, |(number, _)| number);
+                    data.push(datum(bare(x), self.value.value(&here), label));
+                }
+                Kind::Scatter => {
+                    let x = self.x_value.as_ref().map_or(bare(f64::NAN), |x| x.value(&here));
+                    data.push(datum(x, self.value.value(&here), label));
+                }
+                Kind::Profile => {
+                    for (member, x) in members(&self.value, &here) {
+                        data.push(datum(bare(x), self.value.measuring(&member).value(&here), label));
+                    }
+                }
+                Kind::Distribution => {
+                    let mut values = self.value.by_seed(&here);
+                    values.sort_by(f64::total_cmp);
+                    let count = values.len() as f64;
+                    for (number, value) in values.into_iter().enumerate() {
+                        data.push(datum(bare(value), bare((number + 1) as f64 / count), label));
+                    }
+                }
+            }
+        }
+        data
+    }
+
+    /// The drawing.
+    #[must_use]
+    pub fn figure(&self, plan: &Plan, data: &[Datum], title: &str) -> Figure {
+        let unit = self.x.as_deref().and_then(|axis| {
+            let (_, values) = plan.axes.iter().find(|(name, _)| name == axis)?;
+            number_of(values.first()?).map(|(_, unit)| unit)
+        });
+        let x = self.x_axis.axis(self.x.as_deref().unwrap_or_default(), unit.unwrap_or_default());
+        let mut figure = Figure::new(title, x, self.y_axis.axis("", ""));
+        for (slot, name) in plan.known_schemes.iter().enumerate() {
+            let own: Vec<&Datum> = data.iter().filter(|datum| datum.scheme == *name).collect();
+            if own.is_empty() {
+                continue;
+            }
+            let points = own.iter().map(|datum| {
+                let mut point = Point::new(datum.x.value, datum.y.value);
+                if datum.y.low.is_finite() && datum.y.high.is_finite() {
+                    point = point.with_y_range(datum.y.low, datum.y.high);
+                }
+                if self.kind == Kind::Scatter && datum.x.low.is_finite() && datum.x.low < datum.x.high {
+                    point = point.with_x_range(datum.x.low, datum.x.high);
+                }
+                if self.kind == Kind::Scatter && own.len() == 1 { point.labelled(name) } else { point }
+            });
+            let style = match self.kind {
+                Kind::Lines => Style::line_and_marks(),
+                Kind::Profile => Style::line(),
+                Kind::Distribution => Style::steps(),
+                Kind::Scatter => Style::marks(Mark::BySlot),
+            };
+            figure.series.push(Series::new(name, style.with_slot(slot), points));
+        }
+        figure
+    }
+}
+
+fn bare(value: f64) -> Interval {
+    Interval { value, low: f64::NAN, high: f64::NAN }
+}
+
+/// The names of a family of numbers that any run gave, with the numbers in them.
+fn members(value: &Quantity, scope: &Scope<'_>) -> Vec<(String, f64)> {
+    let family = format!("{}/", value.measure());
+    let mut found: BTreeMap<String, f64> = BTreeMap::new();
+    for scheme in 0..scope.plan.schemes.len() {
+        for point in 0..scope.plan.points.len() {
+            for numbers in scope.results.seeds(scope.variant, point, scheme, super::plan::CastName::Alone) {
+                for name in numbers.keys().filter(|name| name.starts_with(&family)) {
+                    if let Ok(x) = name[family.len()..].parse() {
+                        found.insert(name.clone(), x);
+                    }
+                }
+            }
+        }
+    }
+    let mut members: Vec<(String, f64)> = found.into_iter().collect();
+    members.sort_by(|a, b| a.1.total_cmp(&b.1));
+    members
+}
+
+impl AxisText {
+    fn axis(&self, title: &str, unit: &str) -> Axis {
+        let title = if self.title.is_empty() { title } else { &self.title };
+        let unit = self.unit.as_deref().unwrap_or(unit);
+        let axis = match self.scale {
+            ScaleText::Linear => Axis::linear(title, unit),
+            ScaleText::Log => Axis::logarithmic(title, unit),
+        };
+        match (self.from, self.to) {
+            (Some(from), Some(to)) => axis.with_range(Range::Fixed(from, to)),
+            (None, Some(to)) => axis.with_range(Range::Fixed(0.0, to)),
+            _ if self.from == Some(0.0) => axis.with_range(Range::FromZero),
+            _ => axis,
+        }
+    }
+}

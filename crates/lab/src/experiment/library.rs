@@ -1,0 +1,174 @@
+//! The experiments that are built into the program, so that it needs no checkout to run them, and those of a folder.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+use super::claim::{self, Claim};
+use super::plan::{Paper, Plan};
+
+/// The files of one figure, as they are in the repository.
+#[derive(Clone, Debug)]
+pub struct FigureFiles {
+    /// The folder's name, by which `--figure` asks for it.
+    pub name: Cow<'static, str>,
+    /// `plan.toml`.
+    pub plan: Cow<'static, str>,
+    /// `claims.toml`.
+    pub claims: Cow<'static, str>,
+    /// `notes.md`.
+    pub notes: Cow<'static, str>,
+}
+
+/// The files of one paper.
+#[derive(Clone, Debug)]
+pub struct PaperFiles {
+    /// The folder's name, by which `reproduce` asks for it.
+    pub name: Cow<'static, str>,
+    /// `paper.toml`.
+    pub paper: Cow<'static, str>,
+    /// Its figures, in the order of the report.
+    pub figures: Cow<'static, [FigureFiles]>,
+}
+
+macro_rules! paper {
+    ($paper:literal: $($figure:literal),+ $(,)?) => {
+        PaperFiles {
+            name: Cow::Borrowed($paper),
+            paper: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/paper.toml"))),
+            figures: Cow::Borrowed(&[$(FigureFiles {
+                name: Cow::Borrowed($figure),
+                plan: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/plan.toml"))),
+                claims: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/claims.toml"))),
+                notes: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/notes.md"))),
+            }),+]),
+        }
+    };
+}
+
+/// Every paper.
+pub const ALL: &[PaperFiles] = &[paper! {
+    "halfback":
+    "figure-10",
+    "figure-11",
+    "figure-12",
+    "figure-13",
+    "figure-14",
+    "beyond",
+}];
+
+/// A paper's folder by name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static PaperFiles> {
+    ALL.iter().find(|paper| paper.name == name)
+}
+
+/// A paper's folder on disk: figures are its folders with a plan, in the order of their names.
+///
+/// # Errors
+/// If a file is missing or cannot be read.
+pub fn open(folder: &Path) -> Result<PaperFiles> {
+    let text = |path: &Path| -> Result<Cow<'static, str>> {
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(Cow::Owned(text))
+    };
+    let named = |path: &Path| Cow::Owned(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+    let folder = folder.canonicalize().with_context(|| format!("cannot read {}", folder.display()))?;
+    let paper = text(&folder.join("paper.toml"))?;
+    let mut places = vec![];
+    for entry in std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let place = entry?.path();
+        if place.join("plan.toml").is_file() {
+            places.push(place);
+        }
+    }
+    places.sort();
+    let figures = places
+        .iter()
+        .map(|place| {
+            Ok(FigureFiles {
+                name: named(place),
+                plan: text(&place.join("plan.toml"))?,
+                claims: text(&place.join("claims.toml"))?,
+                notes: text(&place.join("notes.md"))?,
+            })
+        })
+        .collect::<Result<Vec<_>>>()?;
+    ensure!(!figures.is_empty(), "{}: found no folder with a plan.toml", folder.display());
+    Ok(PaperFiles { name: named(&folder), paper, figures: Cow::Owned(figures) })
+}
+
+/// One figure, read and checked.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// The folder's name.
+    pub name: String,
+    /// What is run and drawn.
+    pub plan: Plan,
+    /// What the paper says.
+    pub claims: Vec<Claim>,
+    /// How and why ours differ.
+    pub notes: String,
+    /// `plan.toml` as it is.
+    pub text: String,
+}
+
+impl Experiment {
+    /// Reads a figure's files; `folder` names them in messages.
+    ///
+    /// # Errors
+    /// With file, key, what was found and what was expected.
+    pub fn read(paper: &Paper, folder: &str, files: &FigureFiles, is_quick: bool) -> Result<Self> {
+        let at = |file: &str| format!("{folder}/{}/{file}", files.name);
+        let plan = Plan::read(&files.plan, paper, is_quick).with_context(|| at("plan.toml"))?;
+        let claims = claim::read(&files.claims, &plan).with_context(|| at("claims.toml"))?;
+        Ok(Self {
+            name: files.name.to_string(),
+            plan,
+            claims,
+            notes: files.notes.to_string(),
+            text: files.plan.to_string(),
+        })
+    }
+}
+
+/// Reads a paper and those of its figures that `is_wanted` names.
+///
+/// # Errors
+/// As [`Experiment::read`].
+pub fn read(
+    files: &PaperFiles,
+    is_quick: bool,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<(Paper, Vec<Experiment>)> {
+    let folder = format!("experiments/{}", files.name);
+    let paper = Paper::read(&files.paper).with_context(|| format!("{folder}/paper.toml"))?;
+    let experiments = files
+        .figures
+        .iter()
+        .filter(|figure| is_wanted(&figure.name))
+        .map(|figure| Experiment::read(&paper, &folder, figure, is_quick))
+        .collect::<Result<_>>()?;
+    Ok((paper, experiments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_experiment_is_read_in_full_and_quick() {
+        for files in ALL {
+            for is_quick in [false, true] {
+                let (_, experiments) = read(files, is_quick, |_| true).expect(&files.name);
+                assert_eq!(experiments.len(), files.figures.len());
+                for experiment in &experiments {
+                    assert!(!experiment.notes.trim().is_empty(), "{} has no notes", experiment.name);
+                    experiment.plan.setups().expect(&experiment.name);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! One run of a study, and the numbers that come of it.
+//!
+//! A number's name says whose it is: `mean` is that of the scheme under test, `beside.mean` of the other half in a mixture,
+//! `long.mean` of long flows. A name with a slash is one of a profile: `by-size/12589` is the mean completion time of
+//! flows of about 12 589 bytes.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use headstart_sim::record::MessageReport;
+use headstart_sim::workload::PageReport;
+use headstart_sim::{Collector, Finished, FlowReport, Recorder, Seed, Simulation, Totals};
+use headstart_units::{Span, Time};
+use serde::Deserialize;
+
+use crate::newcomer;
+use crate::options::SizeName;
+use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
+use crate::wide_area;
+
+/// What a run gives; what was not measured is not there.
+pub type Numbers = BTreeMap<String, f64>;
+
+/// How a plan's setup becomes a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Study {
+    /// Flows arrive at one bottleneck.
+    #[default]
+    Dumbbell,
+    /// One flow over each path of a population; the seed is the path's number.
+    WideArea,
+    /// A newcomer beside a flow that is there.
+    Newcomer,
+}
+
+/// Numbers of each group, with what they mean.
+pub const GROUP_MEASURES: &[(&str, &str)] = &[
+    ("mean", "mean completion time, ms"),
+    ("p50", "median completion time, ms"),
+    ("p90", "90th percentile of completion times, ms"),
+    ("p99", "99th percentile of completion times, ms"),
+    ("transfer", "mean completion time without the handshake, ms"),
+    ("rounds", "mean completion time in round trips of the flow's own path"),
+    ("lost", "segments declared lost, for each flow"),
+    ("retransmissions", "normal retransmissions, probes included, copies not, for each flow"),
+    ("copies", "proactive copies for each flow"),
+    ("timeouts", "retransmission timeouts for each flow"),
+    ("probes", "probes for each flow"),
+    ("overhead", "payload bytes sent over payload bytes delivered"),
+    ("flows", "flows that began after the warm-up"),
+    ("unfinished", "those of them that the run's end cut off"),
+    ("delivered", "payload bytes delivered"),
+    ("page.mean", "mean page response time, ms"),
+    ("page.p50", "median page response time, ms"),
+];
+
+/// Numbers of the run.
+pub const RUN_MEASURES: &[(&str, &str)] = &[
+    ("link-loss", "packets dropped by the bottleneck, percent of those offered"),
+    (
+        "utilisation",
+        "bytes that came out of the bottleneck, percent of what its rate could carry while flows arrived",
+    ),
+];
+
+/// Names before a group's numbers.
+pub const GROUPS: [(&str, u16); 3] = [("", TESTED), ("beside.", BESIDE), ("long.", LONG)];
+
+impl Study {
+    /// Does one run.
+    ///
+    /// # Errors
+    /// If it cannot be done.
+    pub fn run(self, setup: &Setup, cast: Cast, seed: u64) -> Result<Numbers> {
+        match self {
+            Self::Dumbbell => Ok(dumbbell(setup, cast, seed)),
+            Self::WideArea => {
+                let named = wide_area::survey(setup, cast, seed)?;
+                Ok(gathered(named.into_iter().map(|(name, value)| (name.to_owned(), value))))
+            }
+            Self::Newcomer => Ok(gathered(newcomer::watch(setup, cast, seed))),
+        }
+    }
+
+    /// Whether the study gives numbers of that name, or a profile of it.
+    #[must_use]
+    pub fn measures(self, name: &str) -> bool {
+        let (family, member) = name.split_once('/').unwrap_or((name, "0"));
+        let is_one_of = |known: &[(&str, &str)]| known.iter().any(|(known, _)| *known == name);
+        match self {
+            Self::WideArea => is_one_of(wide_area::MEASURES),
+            Self::Newcomer => {
+                is_one_of(newcomer::MEASURES)
+                    || (newcomer::PROFILES.contains(&family) && member.parse::<u64>().is_ok())
+            }
+            Self::Dumbbell => {
+                let of_a_group = GROUPS.iter().any(|(prefix, _)| {
+                    name.strip_prefix(prefix)
+                        .is_some_and(|rest| GROUP_MEASURES.iter().any(|(known, _)| *known == rest))
+                });
+                of_a_group
+                    || RUN_MEASURES.iter().any(|(known, _)| *known == name)
+                    || (family == BY_SIZE && member.parse::<u64>().is_ok())
+            }
+        }
+    }
+}
+
+fn dumbbell(setup: &Setup, cast: Cast, seed: u64) -> Numbers {
+    let (scenario, _) = setup.scenario(cast, setup.workload.load, Seed(seed));
+    let warm_up = Time::ZERO + setup.run.warm_up;
+    let collector = Collector::new(scenario.groups.len(), warm_up);
+    let recorder = BySize { collector, warm_up, bins: BTreeMap::new() };
+    let Finished { recorder, path, .. } = Simulation::new(scenario, recorder).run();
+    let mut numbers = Numbers::new();
+    for (prefix, group) in GROUPS {
+        add_group(&mut numbers, prefix, &recorder.collector.groups[usize::from(group)]);
+    }
+    let account = path.accounts().next().map(|(_, account)| *account).unwrap_or_default();
+    let could = (setup.bottleneck() * setup.run.duration).get() as f64;
+    add(
+        &mut numbers,
+        "link-loss",
+        100.0 * account.dropped_in_all() as f64 / (account.offered as f64).max(1.0),
+    );
+    add(&mut numbers, "utilisation", 100.0 * account.delivered_bytes as f64 / could.max(1.0));
+    if let SizeName::Named(_) = setup.workload.size {
+        for (bin, (count, total)) in &recorder.bins {
+            add(
+                &mut numbers,
+                &format!("{BY_SIZE}/{}", middle_of(*bin)),
+                total.as_millis_f64() / *count as f64,
+            );
+        }
+    }
+    numbers
+}
+
+fn gathered(named: impl IntoIterator<Item = (String, f64)>) -> Numbers {
+    named.into_iter().filter(|(_, value)| value.is_finite()).collect()
+}
+
+/// Adds a number, if it is one.
+pub fn add(numbers: &mut Numbers, name: &str, value: f64) {
+    if value.is_finite() {
+        numbers.insert(name.to_owned(), value);
+    }
+}
+
+/// Adds what one group's flows add up to.
+pub fn add_group(numbers: &mut Numbers, prefix: &str, totals: &Totals) {
+    if totals.flows == 0 && totals.pages.count() == 0 {
+        return;
+    }
+    let flows = totals.flows as f64;
+    let counts = &totals.counts;
+    let millis = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
+    for (name, value) in [
+        ("mean", millis(totals.completion.mean())),
+        ("p50", millis(totals.completion.quantile(500))),
+        ("p90", millis(totals.completion.quantile(900))),
+        ("p99", millis(totals.completion.quantile(990))),
+        ("transfer", millis(totals.transfer.mean())),
+        ("rounds", totals.mean_rounds()),
+        ("lost", counts.lost as f64 / flows),
+        ("retransmissions", counts.retransmissions as f64 / flows),
+        ("copies", counts.copies as f64 / flows),
+        ("timeouts", counts.timeouts as f64 / flows),
+        ("probes", counts.probes as f64 / flows),
+        ("overhead", totals.overhead()),
+        ("flows", flows),
+        ("unfinished", totals.unfinished as f64),
+        ("delivered", totals.delivered.get() as f64),
+        ("page.mean", millis(totals.pages.mean())),
+        ("page.p50", millis(totals.pages.quantile(500))),
+    ] {
+        add(numbers, &format!("{prefix}{name}"), value);
+    }
+}
+
+/// The profile of completion times by flow size.
+pub const BY_SIZE: &str = "by-size";
+
+/// Upper ends of the bins, ten for each factor of ten, in thousandths of it.
+const BIN_ENDS: [u64; 10] = [1259, 1585, 1995, 2512, 3162, 3981, 5012, 6310, 7943, 10_000];
+
+/// Which bin a size falls into: ten for each power of ten.
+fn bin_of(bytes: u64) -> u32 {
+    let power = bytes.max(1).ilog10();
+    let thousandths = u128::from(bytes.max(1)) * 1000 / 10_u128.pow(power);
+    let step = BIN_ENDS.iter().position(|end| thousandths < u128::from(*end)).unwrap_or(9);
+    power * 10 + step as u32
+}
+
+/// The geometric middle of a bin, in whole bytes.
+fn middle_of(bin: u32) -> u64 {
+    let begin = |bin: u32| {
+        let thousandths = if bin % 10 == 0 { 1000 } else { BIN_ENDS[bin as usize % 10 - 1] };
+        u128::from(thousandths) * 10_u128.pow(bin / 10)
+    };
+    ((begin(bin) * begin(bin + 1)).isqrt() / 1000) as u64
+}
+
+/// A collector that also keeps the completion times of the tested group apart by size.
+#[derive(Debug)]
+struct BySize {
+    collector: Collector,
+    warm_up: Time,
+    bins: BTreeMap<u32, (u64, Span)>,
+}
+
+impl Recorder for BySize {
+    fn flow(&mut self, report: &FlowReport) {
+        self.collector.flow(report);
+        if report.group == TESTED && report.opened_at >= self.warm_up {
+            let age = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
+            let bin = self.bins.entry(bin_of(report.written.get())).or_default();
+            *bin = (bin.0 + 1, bin.1 + age);
+        }
+    }
+
+    fn message(&mut self, report: &MessageReport) {
+        self.collector.message(report);
+    }
+
+    fn page(&mut self, report: &PageReport) {
+        self.collector.page(report);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_fall_into_ten_bins_for_each_factor_of_ten() {
+        for (bytes, bin) in
+            [(0, 0), (1, 0), (9, 9), (10, 10), (99_999, 49), (100_000, 50), (126_000, 51), (1_000_000, 60)]
+        {
+            assert_eq!(bin_of(bytes), bin, "{bytes}");
+        }
+        for bin in 20..70 {
+            assert_eq!(bin_of(middle_of(bin)), bin);
+        }
+        assert_eq!(middle_of(50), 112_205);
+    }
+
+    #[test]
+    fn names_of_numbers_are_checked() {
+        for name in ["mean", "beside.mean", "long.overhead", "link-loss", "by-size/112205", "by-size"] {
+            assert!(Study::Dumbbell.measures(name), "{name}");
+        }
+        for name in ["", "median", "besides.mean", "by-size/large", "long.link-loss"] {
+            assert!(!Study::Dumbbell.measures(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a newcomer takes from a flow that is there: throughput of both in bins of 60 ms.
+//!
+//! Source: Halfback §4.3.4 (Figure 15). A TCP flow has the bottleneck for itself. Then a short flow comes, or several that
+//! carry the same bytes between them. The sender's newly acknowledged bytes are counted in bins.
+//!
+//! Bins are counted from the newcomer's SYN. The flow's own rate just before is what "half" and "full" refer to: its mean over the
+//! second before. A bin counts as recovered if it and the one after it reach 50 % or 90 %: a flow in congestion avoidance never
+//! keeps 100 % in every bin.
+
+use headstart_sim::record::{SenderEvent, SenderTrace};
+use headstart_sim::workload::Opener;
+use headstart_sim::workload::long::{Listed, Start};
+use headstart_sim::{FlowReport, Random, Recorder, Scenario, Seed, Simulation};
+use headstart_units::{Bytes, Span, Time};
+
+use crate::setup::{Cast, LONG, Setup, TESTED};
+
+/// Width of a bin (Halfback §4.3.4).
+const BIN: Span = Span::from_millis(60);
+/// The newcomer comes so long after the flow that is there, give or take a second by seed.
+const START: Time = Time::from_millis(20_000);
+/// How long both are watched from then on.
+const WATCHED: Span = Span::from_secs(8);
+/// Bins before the newcomer that are shown, and those that the flow's own rate is the mean of.
+const SHOWN_BEFORE: usize = 10;
+const OWN_BINS: usize = 16;
+/// Share of its own rate that a bin needs.
+const HALF: f64 = 0.5;
+const FULL: f64 = 0.9;
+
+/// Names of the numbers, with what they mean.
+pub const MEASURES: &[(&str, &str)] = &[
+    ("newcomer", "completion time of the newcomer, of the last one if there are several, ms"),
+    ("dip", "smallest bin of the flow that was there, percent of its rate before"),
+    ("half", "from the newcomer's SYN until the flow that was there has half of its rate again, ms"),
+    ("full", "until it has 90 % of it again, ms"),
+    ("missing", "what it fell short of its rate in the eight seconds, kB"),
+];
+
+/// Families of numbers, one for each bin: Mbit/s, by milliseconds from the newcomer's SYN plus 600.
+pub const PROFILES: &[&str] = &["ongoing", "arriving"];
+
+/// Runs it with as many newcomers as the setup says.
+#[must_use]
+pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
+    let seed = Seed(seed);
+    let newcomers = u64::from(setup.workload.newcomers);
+    let began_at = START + Span::from_micros(Random::new(seed.child("newcomer")).below(1_000_000));
+    let until = began_at + WATCHED;
+    let bytes = Bytes::new(setup.mean_bytes() as u64 / newcomers);
+    let endless = setup.bottleneck() * until.since(Time::ZERO) * 2;
+    let ongoing = Start { at: Time::ZERO, group: LONG, class: 0, bytes: endless, size_known: false };
+    let mut starts = vec![ongoing];
+    starts.extend((0..newcomers).map(|_| Start {
+        at: began_at,
+        group: TESTED,
+        class: 0,
+        bytes,
+        size_known: true,
+    }));
+    let (path, _) = setup.build_path(seed);
+    let scenario = Scenario {
+        path,
+        groups: setup.groups(cast),
+        workload: Box::new(Listed::new(starts, Opener::Sender)),
+        until,
+    };
+    let recorder = Throughput::new(began_at - BIN * (OWN_BINS as u64));
+    let Throughput { bins, newcomer, .. } = Simulation::new(scenario, recorder).run().recorder;
+    let rate = |number: usize, is_ongoing: bool| -> f64 {
+        let pair = bins.get(number).copied().unwrap_or_default();
+        (if is_ongoing { pair.0 } else { pair.1 }) as f64 * 8.0 / 1e6 / BIN.as_secs_f64()
+    };
+    let own = (0..OWN_BINS).map(|number| rate(number, true)).sum::<f64>() / OWN_BINS as f64;
+    let last = OWN_BINS + (WATCHED.as_nanos() / BIN.as_nanos()) as usize;
+    let after = OWN_BINS..last;
+    let lowest = after.clone().min_by(|one, other| rate(*one, true).total_cmp(&rate(*other, true)));
+    let lowest = lowest.unwrap_or(OWN_BINS);
+    let regained = |share: f64| -> f64 {
+        let fell = after.clone().find(|bin| rate(*bin, true) < share * own);
+        let again = fell.and_then(|fell| {
+            (fell..last - 1).find(|bin| (*bin..bin + 2).all(|bin| rate(bin, true) >= share * own))
+        });
+        // Never below it: nothing to regain. Below it to the end: at least as long as it was watched.
+        let bins = match (fell, again) {
+            (None, _) => 0,
+            (Some(_), Some(bin)) => bin - OWN_BINS,
+            (Some(_), None) => last - OWN_BINS,
+        };
+        BIN.as_millis_f64() * bins as f64
+    };
+    let missing: f64 =
+        after.clone().map(|bin| (own - rate(bin, true)) * 1e6 / 8.0 * BIN.as_secs_f64()).sum::<f64>() / 1e3;
+    let mut numbers = vec![
+        ("newcomer".to_owned(), newcomer.map_or(f64::NAN, Span::as_millis_f64)),
+        ("dip".to_owned(), 100.0 * rate(lowest, true) / own),
+        ("half".to_owned(), regained(HALF)),
+        ("full".to_owned(), regained(FULL)),
+        ("missing".to_owned(), missing),
+    ];
+    for (number, bin) in (OWN_BINS - SHOWN_BEFORE..last).enumerate() {
+        let at = number as u64 * BIN.as_nanos() / 1_000_000;
+        numbers.push((format!("ongoing/{at}"), rate(bin, true)));
+        numbers.push((format!("arriving/{at}"), rate(bin, false)));
+    }
+    numbers
+}
+
+/// Bytes newly acknowledged in each bin: those of the flow that was there (the run's first), and of all others.
+#[derive(Debug)]
+struct Throughput {
+    from: Time,
+    is_ongoing: bool,
+    bins: Vec<(u64, u64)>,
+    newcomer: Option<Span>,
+}
+
+impl Throughput {
+    fn new(from: Time) -> Self {
+        Self { from, is_ongoing: true, bins: vec![], newcomer: None }
+    }
+}
+
+impl Recorder for Throughput {
+    fn focus(&mut self, serial: u64) {
+        self.is_ongoing = serial == 0;
+    }
+
+    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+        if now < self.from {
+            return;
+        }
+        let SenderEvent::Acked { newly, .. } = trace().event else { return };
+        let bin = (now.since(self.from).as_nanos() / BIN.as_nanos()) as usize;
+        if bin >= self.bins.len() {
+            self.bins.resize(bin + 1, (0, 0));
+        }
+        let bin = &mut self.bins[bin];
+        if self.is_ongoing { bin.0 += newly.get() } else { bin.1 += newly.get() }
+    }
+
+    fn flow(&mut self, report: &FlowReport) {
+        if report.group == TESTED {
+            let age = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
+            self.newcomer = self.newcomer.max(Some(age));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! One short flow over a path of a population: completion time, round trips, losses.
+//!
+//! Source: Halfback §4.2.1 (Figures 5 to 8) and §4.2.2 (Figure 9). The seed is the number of the path; on it, every scheme meets
+//! the same cross traffic and the same random losses. Ten seconds before the flow that counts, another one of the scheme
+//! has gone the same way: what remembers (TCP-Cache) has something to remember.
+
+use anyhow::{Context, Result};
+use headstart_sim::sizes::Sizes;
+use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
+use headstart_sim::workload::long::{Listed, Start};
+use headstart_sim::workload::{Mixed, Opener, Workload};
+use headstart_sim::{FlowReport, Random, Recorder, Scenario, Seed, Simulation};
+use headstart_startup::catalogue;
+use headstart_units::{Bytes, Ratio, Span, Time};
+
+use crate::population::PathSpec;
+use crate::setup::{BESIDE, Cast, Setup, TESTED};
+
+/// When the flow that counts begins.
+const START: Time = Time::from_millis(10_000);
+/// Cross traffic has been there for this long by then, and goes on for long enough.
+const BEFORE: Span = Span::from_secs(3);
+const UNTIL: Time = Time::from_millis(14_000);
+/// What has not finished by now counts with its age.
+const END: Time = Time::from_millis(70_000);
+/// Size of each flow of the cross traffic.
+const CROSS: Bytes = Bytes::new(30_000);
+/// Whose losses make a case one "where packet loss happened" (Halfback Figure 8), for all schemes alike.
+const JUDGE: &str = "jump-start";
+
+/// Names of the numbers, with what they mean.
+pub const MEASURES: &[(&str, &str)] = &[
+    ("completion", "from the first SYN to the last byte at the receiver, ms"),
+    ("acknowledged", "from the first SYN to the sender's last ack, ms"),
+    ("rounds", "from establishment to the sender's last ack, in round trips of the flow's own path"),
+    ("is-two-rounds", "100 if that is at most 2.5, else 0"),
+    ("retransmissions", "normal retransmissions, copies not"),
+    ("copies", "proactive copies"),
+    ("timeouts", "retransmission timeouts"),
+    ("is-lossy", "100 if a segment of this flow was declared lost, else 0"),
+    ("lossy.completion", "completion, on paths where jump-start lost a segment"),
+    ("lossy.acknowledged", "acknowledged, on those paths"),
+];
+
+/// Runs one flow of `cast` over path number `seed` of the setup's population.
+///
+/// # Errors
+/// If the setup names no population.
+pub fn survey(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(&'static str, f64)>> {
+    let population =
+        setup.path.population.context("path.population: found none, expected a population's name")?;
+    let path = population.path(seed);
+    let on_path =
+        Setup::new(path.options(), setup.transport.clone(), setup.workload.clone(), setup.run.clone())?;
+    let report = one(&on_path, &path, cast, seed).context("the flow was not reported")?;
+    let acknowledged = report.ended_at.since(report.opened_at);
+    let completion = report.completion_time().unwrap_or(acknowledged).as_millis_f64();
+    let established = report.established_at.unwrap_or(report.ended_at);
+    let rounds =
+        report.ended_at.since(established).as_millis_f64() / report.min_rtt.as_millis_f64().max(1e-6);
+    let percent = |is: bool| if is { 100.0 } else { 0.0 };
+    let mut numbers = vec![
+        ("completion", completion),
+        ("acknowledged", acknowledged.as_millis_f64()),
+        ("rounds", rounds),
+        ("is-two-rounds", percent(rounds <= 2.5)),
+        ("retransmissions", report.counts.retransmissions as f64),
+        ("copies", report.counts.copies as f64),
+        ("timeouts", report.counts.timeouts as f64),
+        ("is-lossy", percent(report.counts.lost > 0)),
+    ];
+    let judge = match catalogue::find(JUDGE) {
+        Some(tested) if cast.tested.name != JUDGE => {
+            one(&on_path, &path, Cast { tested, beside: None }, seed)
+        }
+        _ => Some(report),
+    };
+    if judge.is_some_and(|report| report.counts.lost > 0) {
+        numbers.push(("lossy.completion", completion));
+        numbers.push(("lossy.acknowledged", acknowledged.as_millis_f64()));
+    }
+    Ok(numbers)
+}
+
+fn one(setup: &Setup, path: &PathSpec, cast: Cast, seed: u64) -> Option<FlowReport> {
+    let seed = Seed(seed).child("wide area");
+    let bytes = Bytes::new(setup.mean_bytes() as u64);
+    let start = |at| Start { at, group: TESTED, class: 0, bytes, size_known: true };
+    let flows = Listed::new(vec![start(Time::ZERO), start(START)], Opener::Sender);
+    let mut parts: Vec<Box<dyn Workload>> = vec![Box::new(flows)];
+    if path.cross_percent > 0 {
+        parts.push(Box::new(cross_traffic(path, seed.child("cross traffic"))));
+    }
+    let (built, _) = setup.build_path(seed);
+    let scenario = Scenario {
+        path: built,
+        groups: setup.groups(cast),
+        workload: Box::new(Mixed::new(parts)),
+        until: END,
+    };
+    Simulation::new(scenario, Second::default()).run().recorder.0
+}
+
+/// Flows of slow start from ten segments; they begin shortly before the flow that counts.
+fn cross_traffic(path: &PathSpec, seed: Seed) -> Arrivals {
+    let gap = CROSS / (path.rate * Ratio::percent(path.cross_percent));
+    let mut gaps = Random::new(seed.child("gaps"));
+    let (mut times, mut at) = (vec![], START - BEFORE);
+    while at < UNTIL {
+        times.push(at);
+        at += gaps.exponential(gap);
+    }
+    let spec = ArrivalSpec {
+        gaps: GapSpec::Given(times),
+        sizes: Sizes::Fixed(CROSS),
+        until: UNTIL,
+        groups: vec![(BESIDE, 1)],
+        classes: 1,
+        peers: 1,
+        opener: Opener::Sender,
+    };
+    Arrivals::new(spec, seed)
+}
+
+/// Keeps the report of the later flow under test.
+#[derive(Debug, Default)]
+struct Second(Option<FlowReport>);
+
+impl Recorder for Second {
+    fn flow(&mut self, report: &FlowReport) {
+        if report.group == TESTED && report.opened_at >= START {
+            self.0 = Some(*report);
+        }
+    }
+}

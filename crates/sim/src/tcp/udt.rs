@@ -1,0 +1,116 @@
+//! Wait for a loss report, then re-send everything that it names at once, whatever the window says.
+//!
+//! Halfback (HB below) measured all schemes but PCP inside UDT, a transport over UDP, "with Selective ACK" (§4.1). Of that
+//! transport HB says: three later packets make a loss (§3.4); all lost packets leave in one burst (§2.2) at line rate
+//! (§4.2.3); a packet may be retransmitted several times (§4.2.3, §4.3.2); a lost retransmission waits for a timeout or longer
+//! (§4.2.3); and with a small buffer Halfback's losses that the receiver *notices* are a tenth of JumpStart's (§4.2.3),
+//! although both send the same first flight: by then the copies have filled the gaps. UDT itself (Y. Gu, draft-gg-udt-03, 2010, UD
+//! below; release 4, 2009-2013) explains most of this: the receiver keeps a list of what is missing and reports it; what is reported
+//! joins the sender's loss list; that list goes before new data and asks no congestion window; the report is repeated on a
+//! timer; and when nothing was heard for a timeout, everything that is not acknowledged cumulatively joins the list, received or not.
+//!
+//! ```text
+//!  in flight --- three delivered beyond, ---> reported ---> sent again at line rate
+//!                and the interval is over        ^                    |
+//!                                                +---- interval ------+   until delivered
+//!
+//!  timeout: everything from the first missing segment on, received or not
+//! ```
+//!
+//! One parameter set, never tuned for a figure. What the sources leave open, and what it does to the capacities of HB Figure 12
+//! (rule 1 of `docs/definitions.md`, 2 x 100 s, Reno, 1 s minimum timeout; HB: TCP 90, TCP-10 85, JumpStart 50, Halfback 70,
+//! forward 35):
+//!
+//! | | TCP | TCP-10 | JumpStart | Halfback | forward |
+//! |---|---|---|---|---|---|
+//! | **on the timer, every 4 RTT + RTTVAR + 10 ms** (UD §4; default) | 85 | 80 | 55 | 55 | 40 |
+//! | on the timer, every 60 ms | 80 | 75 | 60 | 55 | 45 |
+//! | at once, repeated after 4 RTT + RTTVAR + 10 ms (UD as written) | 90 | 85 | 65 | 55 | 45 |
+//! | at once and never repeated (UDT 4.10 on), timeouts go back | 85 | 80 | 60 | 45 | 40 |
+//! | at once, repeated every 10 ms | 55 | 40 | 35 | 30 | 30 |
+//! | RFC 6675, for comparison | 90 | 85 | 70 | 50 | 40 |
+//!
+//! No row has JumpStart below Halfback. Repeats every 10 ms (UDT's own clock tick, and what a trial of ours needed for JumpStart's
+//! 50) pull TCP down with them once the loss list asks no window, and so are not what HB ran.
+//!
+//! # Deviations
+//!
+//! - UD reports a gap as soon as it is seen *and* on the timer. Here only on the timer: HB's burst of *all* lost packets, and
+//!   its tenth of noticed losses, cannot come from reports at once. This is our inference.
+//! - Reports are not packets of their own: the sender repeats them from its own scoreboard. Acks that arrive at once tell it
+//!   what a report sent at the same instant would; were acks lost, a real report would come later.
+//! - UD reports after one later packet, HB §3.4 speaks of three duplicate acks: three.
+//! - The congestion window is told of the first report of a packet only: a repeat is no new congestion.
+//! - UDT's timeout restarts at whatever the peer sends; here at progress, and it backs off, as in RFC 6298.
+//!
+//! # Limits
+//!
+//! UDT's own rate control is not modelled: HB replaced it by the schemes under test. Two round trips of handshake
+//! (UD §5) are a setting of their own, [`super::TcpConfig::handshakes`].
+
+use headstart_startup::Rtt;
+use headstart_units::Span;
+
+/// When a report of a packet that is still missing is repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reports {
+    /// Always after this time.
+    Every(Span),
+    /// After 4 RTT + RTTVAR + [`SYNCHRONISATION`].
+    RoundTrips,
+    /// Never.
+    Once,
+}
+
+/// UDT's synchronisation time (UD §4).
+pub const SYNCHRONISATION: Span = Span::from_millis(10);
+
+/// UDT's loss recovery; the defaults are explained above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Udt {
+    /// When a report is repeated.
+    pub reports: Reports,
+    /// The first report waits for the interval too.
+    pub is_periodic: bool,
+    /// What is reported asks the window and the pacer as everything else.
+    pub asks_window: bool,
+    /// A timeout sends everything again that is not acknowledged cumulatively, received or not.
+    pub goes_back: bool,
+}
+
+impl Default for Udt {
+    fn default() -> Self {
+        Self { reports: Reports::RoundTrips, is_periodic: true, asks_window: false, goes_back: true }
+    }
+}
+
+impl Reports {
+    /// The time to the next report, on a path of this round-trip time.
+    #[must_use]
+    pub fn interval(self, rtt: &Rtt) -> Option<Span> {
+        match self {
+            Self::Every(interval) => Some(interval),
+            Self::RoundTrips => Some(rtt.smoothed * 4 + rtt.variation + SYNCHRONISATION),
+            Self::Once => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_those_of_the_sources() {
+        let mut rtt = Rtt::default();
+        rtt.update(Span::from_millis(60));
+        for (reports, expected) in [
+            (Reports::Every(Span::from_millis(15)), Some(15)),
+            // 4 x 60 + 30 + 10: the variation begins at half of the first sample.
+            (Reports::RoundTrips, Some(280)),
+            (Reports::Once, None),
+        ] {
+            assert_eq!(reports.interval(&rtt), expected.map(Span::from_millis), "{reports:?}");
+        }
+    }
+}

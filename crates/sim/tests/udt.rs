@@ -1,0 +1,112 @@
+//! UDT's recovery on a path that drops half of a first flight.
+
+use headstart_net::{AnyElement, Limit, Link};
+use headstart_sim::record::{SenderEvent, SenderTrace};
+use headstart_sim::tcp::{Detection, Reports, TcpConfig, Udt};
+use headstart_sim::workload::Opener;
+use headstart_sim::workload::long::{Listed, Start};
+use headstart_sim::{FlowReport, Group, PathBuilder, Recorder, Scenario, Simulation};
+use headstart_startup::{Transmission, base, catalogue};
+use headstart_units::{Bytes, Rate, Span, Time};
+
+#[derive(Debug, Default)]
+struct Events {
+    again: Vec<(Time, u64)>,
+    timeouts: Vec<Time>,
+    report: Option<FlowReport>,
+}
+
+impl Recorder for Events {
+    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+        match trace().event {
+            SenderEvent::Sent { offset, transmission: Transmission::Retransmission, .. } => {
+                self.again.push((now, offset));
+            }
+            SenderEvent::Timeout => self.timeouts.push(now),
+            _ => {}
+        }
+    }
+    fn flow(&mut self, report: &FlowReport) {
+        self.report = Some(*report);
+    }
+}
+
+/// 100 kB of JumpStart into 4 Mbit/s and 30 kB of buffer: 60 ms of pacing bring 13 Mbit/s.
+fn run(udt: Udt, handshakes: u8) -> Events {
+    let mut builder = PathBuilder::default();
+    let (delay, wide) = (Span::from_millis(30), Limit::bytes(Bytes::new(1_000_000)));
+    let narrow = Limit::bytes(Bytes::new(30_000));
+    let there =
+        builder.element("there", AnyElement::Link(Link::new(Rate::from_mbit_per_sec(4), delay, narrow)));
+    let back =
+        builder.element("back", AnyElement::Link(Link::new(Rate::from_mbit_per_sec(100), delay, wide)));
+    builder.class(vec![there], vec![back]);
+    let tcp = TcpConfig {
+        detection: Detection::Udt(udt),
+        prr: false,
+        probe: headstart_sim::tcp::Probe::None,
+        min_rto: Span::from_secs(1),
+        handshakes,
+        ..TcpConfig::default()
+    };
+    let scheme = catalogue::find("jump-start").expect("a scheme of the paper").scheme();
+    let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(100_000), size_known: true };
+    let scenario = Scenario {
+        path: builder.build(),
+        groups: vec![Group { scheme, base: base::Kind::Reno, tcp, hint: None, history_capacity: 0 }],
+        workload: Box::new(Listed::new(vec![start], Opener::Sender)),
+        until: Time::from_millis(60_000),
+    };
+    Simulation::new(scenario, Events::default()).run().recorder
+}
+
+#[test]
+fn a_report_sends_all_that_is_missing_at_one_instant() {
+    let events = run(Udt::default(), 1);
+    let first = events.again[0].0;
+    let burst = events.again.iter().filter(|(at, _)| *at == first).count();
+    assert!(burst >= 15, "{burst} segments left together");
+    let mut offsets: Vec<u64> = events.again[..burst].iter().map(|(_, offset)| *offset).collect();
+    offsets.dedup();
+    assert_eq!(offsets.len(), burst, "each of them once");
+    let report = events.report.expect("a flow");
+    assert_eq!(report.read, Bytes::new(100_000));
+}
+
+#[test]
+fn reports_at_once_follow_the_acks_and_are_repeated() {
+    let at_once =
+        Udt { is_periodic: false, reports: Reports::Every(Span::from_millis(10)), ..Udt::default() };
+    let events = run(at_once, 1);
+    let first = events.again[0];
+    let repeats = events.again.iter().filter(|(_, offset)| *offset == first.1).count();
+    // The first retransmission needs a round trip of six intervals at least.
+    assert!(repeats >= 6, "{repeats} transmissions of the first missing segment");
+    let once = run(Udt { reports: Reports::Once, is_periodic: false, ..Udt::default() }, 1);
+    assert!(once.again.len() < events.again.len());
+}
+
+#[test]
+fn a_report_that_is_never_repeated_leaves_lost_retransmissions_to_the_timeout_and_that_goes_back() {
+    let once = Udt { reports: Reports::Once, is_periodic: false, ..Udt::default() };
+    let back = run(once, 1);
+    let forth = run(Udt { goes_back: false, ..once }, 1);
+    assert!(!back.timeouts.is_empty(), "a retransmission was lost");
+    let sent = |events: &Events| events.report.expect("a flow").counts.retransmissions;
+    assert!(
+        sent(&back) > sent(&forth),
+        "{} against {}: what was received goes again",
+        sent(&back),
+        sent(&forth)
+    );
+    let duplicates = |events: &Events| events.report.expect("a flow").duplicates;
+    assert!(duplicates(&back) > duplicates(&forth));
+}
+
+#[test]
+fn a_handshake_of_two_round_trips_takes_one_more() {
+    let time = |handshakes| run(Udt::default(), handshakes).report.and_then(|flow| flow.established_at);
+    let difference = time(2).expect("established").since(time(1).expect("established"));
+    // Two SYNs of 60 bytes wait for their own serialisation too.
+    assert!(difference >= Span::from_millis(60) && difference < Span::from_millis(61), "{difference}");
+}
