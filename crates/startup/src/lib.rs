@@ -24,6 +24,7 @@
 //! | [`growth`] | slow start's doubling, with HyStart++ or without |
 //! | [`history`] | what earlier connections to a peer measured: record, bounded store |
 //! | [`quick_start`] | RFC 4782: formats, the routers' decision, what a sender asks for and believes |
+//! | [`rcp`] | the rate that an RCP router stamps |
 //! | [`controller`] | joins a scheme and a base; what a transport holds |
 //!
 //! Start with [`scheme::slow_start`], then any other scheme.
@@ -43,6 +44,7 @@ pub mod history;
 pub mod path;
 pub mod prior;
 pub mod quick_start;
+pub mod rcp;
 pub mod repair;
 pub mod scheme;
 
