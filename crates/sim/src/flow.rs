@@ -6,9 +6,11 @@
 use std::collections::VecDeque;
 
 use headstart_startup::history::Lease;
+use headstart_startup::quick_start::Asked;
 use headstart_units::{Bytes, Time};
 
-use crate::packet::FlowId;
+use crate::packet::{FlowId, Note, Stamp};
+use crate::record::Grant;
 use crate::schedule::FLOW_TIMERS;
 use crate::tcp::{Receiver, Sender};
 use crate::workload::Opener;
@@ -56,6 +58,13 @@ pub struct Flow {
     /// Its place in the history of its group.
     pub lease: Option<Lease>,
 
+    /// What the sender asked the routers for.
+    pub request: Option<Asked>,
+    /// What a receiver that opened has to say of it with its first request.
+    pub echo: Note,
+    /// What came of it.
+    pub grant: Grant,
+
     /// When the first SYN left.
     pub opened_at: Time,
     /// When the sender knew it established.
@@ -92,6 +101,8 @@ pub struct Flow {
     pub sender: Sender,
     /// The receiving side.
     pub receiver: Receiver,
+    /// The stamp of the last data packet that arrived.
+    pub stamp: Stamp,
     /// The earliest heap entry of each kind of timer.
     pub scheduled: [Time; FLOW_TIMERS],
 }

@@ -26,7 +26,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::config::{Detection, Pacing, Probe, TcpConfig};
 use super::prr::Prr;
-use crate::packet::Acknowledgement;
+use crate::packet::{Acknowledgement, Label, Stamp};
 use crate::record::{Recorder, SenderEvent};
 use crate::ring::Ring;
 
@@ -123,6 +123,7 @@ pub struct Counts {
 pub struct Sender {
     controller: Controller,
     watches_sending: bool,
+    wants_stamps: bool,
     repair: Repair,
     tail_probe: bool,
     rtt: Rtt,
@@ -190,6 +191,7 @@ impl Default for Sender {
         Self {
             controller: Controller::new(scheme, base::Kind::Cubic, Bytes::new(1)),
             watches_sending: false,
+            wants_stamps: false,
             repair: Repair::Reactive,
             tail_probe: false,
             rtt: Rtt::default(),
@@ -277,6 +279,7 @@ impl Sender {
         *self = Self {
             controller: Controller::new(scheme, base, config.mss),
             watches_sending: scheme.watches_sending(),
+            wants_stamps: scheme.wants_stamps(),
             tail_probe: config.probe == Probe::TailLoss || scheme.wants_tail_probe(),
             segments: std::mem::take(&mut self.segments),
             flights: std::mem::take(&mut self.flights),
@@ -355,6 +358,17 @@ impl Sender {
             ssthresh: self.controller.ssthresh(),
             ended: if lost { Ended::Lossy } else { Ended::Clean },
         })
+    }
+
+    /// What the next data packet has for RCP routers.
+    #[inline]
+    pub fn label(&self) -> Label {
+        if self.wants_stamps { Label::wanted(self.rtt.smoothed) } else { Label::default() }
+    }
+
+    /// Bytes of the first flight that were sent.
+    pub fn first_flight_sent(&self) -> Bytes {
+        Bytes::new(self.first_flight.min(self.sent))
     }
 
     /// Bytes in flight.
@@ -473,12 +487,13 @@ impl Sender {
 
     // --- acknowledgements -----------------------------------------------------------------------
 
-    /// An acknowledgement arrived; `is_marked` is the receiver's echo of a congestion mark.
+    /// An acknowledgement arrived; `is_marked` and `stamp` are the receiver's echo of a congestion mark and of RCP's stamp.
     pub fn on_ack(
         &mut self,
         now: Time,
         ack: &Acknowledgement,
         is_marked: bool,
+        stamp: Stamp,
         config: &TcpConfig,
         recorder: &mut impl Recorder,
     ) {
@@ -552,6 +567,7 @@ impl Sender {
             rate,
             is_window_limited: self.newest_delivered <= self.limited_below,
             in_recovery: matches!(self.state, State::Recovery { .. }),
+            stamped: stamp.rate(),
         });
         if matches!(self.state, State::Recovery { .. }) && config.prr {
             let ssthresh = self.controller.allowance().window;

@@ -1,6 +1,6 @@
 //! A request on its way, its echo, and what the sender makes of that.
 //!
-//! Sources: RFC 4782 §3.3 (routers), §4.3 to §4.5 (hosts); QS §3.1.
+//! Sources: RFC 4782 §3.3 (routers), §4.1 to §4.4 (hosts); QS §3.1.
 //!
 //! # Deviations
 //!
@@ -8,7 +8,7 @@
 //!   rate, so both must be possible: a router rounds down or not ([`Granularity`](super::router::Granularity)), and what
 //!   is put into an option is rounded anyway.
 //! - The nonce's steps are those of the four bits also for exact rates: a change within one step leaves it alone.
-//! - RFC 4782 §4.5 has the sender report what it was approved on a later packet. Nothing reads the report here, so it is
+//! - RFC 4782 §3.3.1 has the sender report what it was approved on a later packet. Nothing reads the report here, so it is
 //!   written by nobody; its format is in [`IpOption`].
 
 use headstart_units::Rate;

@@ -279,9 +279,19 @@ impl Router {
 }
 
 impl Granularity {
+    /// What a router can say that grants `rate`: not more.
     fn round(self, rate: Rate) -> Rate {
         match self {
             Self::Encoded => EncodedRate::at_most(rate).rate(),
+            Self::Exact => rate,
+        }
+    }
+
+    /// What a sender can say that wants `rate`: not less, if there is such a code.
+    #[must_use]
+    pub fn round_up(self, rate: Rate) -> Rate {
+        match self {
+            Self::Encoded => EncodedRate::at_least(rate).rate(),
             Self::Exact => rate,
         }
     }

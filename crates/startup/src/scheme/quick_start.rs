@@ -25,7 +25,7 @@
 //!
 //! - QS ends the Quick-Start phase at the first ack; a packet sent in it can still be lost afterwards, and that is a
 //!   failure too. Hence the phase "validating", which grows like slow start.
-//! - The window at the first ack is cut to what is in use (RFC 4782 §4.6), so that a short burst leaves no licence behind.
+//! - The window at the first ack is cut to what is in use (RFC 4782 §4.4), so that a short burst leaves no licence behind.
 //! - QS's "slow start from the default initial window" happens while the losses are repaired. Acks of what was sent before the
 //!   failure do not open the window: they say nothing of the rate that the new window leads to.
 //! - After a failure the threshold stays where it was (none), "as it would have done if Quick-Start had not been approved".
@@ -36,7 +36,7 @@
 //! # Limits
 //!
 //! A request in the middle of a connection needs a transport that can carry one on a data packet; the scheme itself starts
-//! whenever it is established with a grant. No sender reports the approved rate (RFC 4782 §4.5).
+//! whenever it is established with a grant. No sender reports the approved rate (RFC 4782 §3.3.1).
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -45,6 +45,7 @@ use crate::allowance::{Allowance, HandOver, Next, Plan};
 use crate::event::{Ack, Congestion, Timeout};
 use crate::growth::{Growth, Verdict};
 use crate::prior::Prior;
+use crate::quick_start::router::Granularity;
 use crate::quick_start::{Amount, Question};
 
 /// The answer to a failure (QS §6.3, Figure 4).
@@ -65,6 +66,8 @@ pub struct Params {
     pub header: Bytes,
     /// For how much to ask. Exactly the object, and a window of 64 KiB over an RTT where its size is unknown: QS §6.2.
     pub amount: Amount,
+    /// How finely it can say that. Four bits, rounded up: RFC 4782.
+    pub granularity: Granularity,
     /// What an RTT that nobody has measured is taken for when the request leaves. 100 ms: ours.
     pub assumed_rtt: Span,
     /// The answer to a failure. Slow start: QS §6.3.
@@ -79,6 +82,7 @@ impl Default for Params {
             initial_window: 10,
             header: Bytes::new(52),
             amount: Amount::Object { socket_buffer: Bytes::new(65_536) },
+            granularity: Granularity::Encoded,
             assumed_rtt: Span::from_millis(100),
             failure: Failure::SlowStart,
             hystart: false,
@@ -131,7 +135,8 @@ impl QuickStart {
     #[must_use]
     pub fn request(&self, known: &Question) -> Option<Rate> {
         let initial = known.mss * self.params.initial_window;
-        self.params.amount.rate(known, self.params.header, initial, self.params.assumed_rtt)
+        let rate = self.params.amount.rate(known, self.params.header, initial, self.params.assumed_rtt)?;
+        Some(self.params.granularity.round_up(rate))
     }
 
     fn initial_window(&self) -> Bytes {
