@@ -223,12 +223,15 @@ pub struct Row {
     duplicates: u64,
     history_hit_rate: f64,
     history_bytes_per_peer: usize,
+    rate_requests: u64,
+    rate_grants: u64,
+    granted_starts_with_loss: u64,
     fingerprint: String,
 }
 
 impl Row {
     /// Names of the fields, in order.
-    pub const NAMES: [&'static str; 24] = [
+    pub const NAMES: [&'static str; 27] = [
         "scheme",
         "mean_ms",
         "mean_ms_low",
@@ -252,6 +255,9 @@ impl Row {
         "duplicates",
         "history_hit_rate",
         "history_bytes_per_peer",
+        "rate_requests",
+        "rate_grants",
+        "granted_starts_with_loss",
         "fingerprint",
     ];
 
@@ -283,6 +289,9 @@ impl Row {
             self.duplicates.to_string(),
             number(Some(self.history_hit_rate)),
             self.history_bytes_per_peer.to_string(),
+            self.rate_requests.to_string(),
+            self.rate_grants.to_string(),
+            self.granted_starts_with_loss.to_string(),
             self.fingerprint.clone(),
         ]
     }
@@ -320,6 +329,9 @@ impl From<&Standing> for Row {
             duplicates: totals.duplicates,
             history_hit_rate: round(standing.history_hits).unwrap_or_default(),
             history_bytes_per_peer: standing.history_bytes_per_peer,
+            rate_requests: totals.asked,
+            rate_grants: totals.granted,
+            granted_starts_with_loss: totals.granted_and_failed,
             fingerprint: format!("{:016x}", standing.fingerprint),
         }
     }
