@@ -30,7 +30,7 @@ enum Kind {
     Plain,
     QuickStart(Params),
     Rcp,
-    /// Drops one request in transit, by deleting it.
+    /// The link as it is, and behind both a router that only forwards.
     Deaf,
 }
 
@@ -144,6 +144,38 @@ fn a_path_that_does_not_take_part_is_told_from_one_that_does() {
         assert_eq!(report.grant, Grant::Denied(reason), "{why}");
         assert_eq!(report.completion_time(), expected, "{why}: slow start");
     }
+}
+
+/// QS §6.3 and Figure 4: routers that grant four times what the link can carry. Slow start from the default window loses a
+/// round trip or two against a start that never asked. Half of the flight is still more than this path holds, so halving
+/// is quicker here; where it is not is for the experiment.
+#[test]
+fn a_failure_costs_a_round_trip_or_two() {
+    let liar = Params { bandwidth: Rate::from_mbit_per_sec(1000), ..target() };
+    let run = |scheme| {
+        let (path, _) = path([Kind::QuickStart(liar); 2], 60);
+        let bytes = Bytes::new(1448 * 170);
+        let start = Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known: true };
+        let scenario = Scenario {
+            path,
+            groups: vec![group(scheme)],
+            workload: Box::new(Listed::new(vec![start], Opener::Sender)),
+            until: Time::from_millis(600_000),
+        };
+        let finished = Simulation::new(scenario, Reports::default()).run();
+        let report = finished.recorder.0[0];
+        (report.completion_time().expect("done").as_millis_f64() / 80.0, report.counts)
+    };
+    let (never, counts) = run(slow());
+    assert_eq!(counts.lost, 0, "slow start alone meets no loss");
+    let (restarts, counts) = run(quick(|params| params.amount = Amount::Fixed(Rate::from_mbit_per_sec(40))));
+    assert!(counts.first_flight_lost > 0 && counts.timeouts == 0, "{counts:?}");
+    let (halves, _) = run(quick(|params| {
+        params.amount = Amount::Fixed(Rate::from_mbit_per_sec(40));
+        params.failure = quick_start::Failure::Halve;
+    }));
+    assert!(restarts - never > 0.5 && restarts - never < 3.0, "{restarts} against {never} round trips");
+    assert!(halves < restarts, "{halves} against {restarts}");
 }
 
 #[test]
