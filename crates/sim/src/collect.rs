@@ -133,6 +133,8 @@ pub struct Totals {
     pub granted_and_failed: u64,
     /// Starts that were granted nothing, by reason in the order of [`Denied::ALL`].
     pub denied: [u64; Denied::ALL.len()],
+    /// Requests in the middle of a connection, and those of them that began a new start.
+    pub again: (u64, u64),
     /// Bytes of the first flights that were sent at a granted rate.
     pub granted_bytes: u64,
     /// From asking for a message to its last byte.
@@ -176,6 +178,8 @@ impl Totals {
         self.granted += other.granted;
         self.granted_and_failed += other.granted_and_failed;
         self.granted_bytes += other.granted_bytes;
+        self.again.0 += other.again.0;
+        self.again.1 += other.again.1;
         for (mine, theirs) in self.denied.iter_mut().zip(&other.denied) {
             *mine += theirs;
         }
@@ -231,6 +235,8 @@ impl Recorder for Collector {
         totals.duplicates += u64::from(report.duplicates);
         totals.handshake_retransmissions += u64::from(report.handshake_retransmissions);
         totals.history_hits += u64::from(report.had_history);
+        totals.again.0 += u64::from(report.again.0);
+        totals.again.1 += u64::from(report.again.1);
         totals.asked += u64::from(report.grant != Grant::NotAsked);
         match report.grant {
             Grant::NotAsked | Grant::Unstamped => {}

@@ -220,7 +220,7 @@ impl<R: Recorder> Simulation<R> {
             Opener::Sender => {
                 flow.heard = 1;
                 flow.written = spec.bytes;
-                flow.sender.write(now, spec.bytes, &group.tcp);
+                let _ = flow.sender.write(now, spec.bytes, &group.tcp);
             }
             Opener::Receiver => flow.wanted.push_back(spec.bytes),
         }
@@ -237,7 +237,9 @@ impl<R: Recorder> Simulation<R> {
             Opener::Sender => {
                 flow.heard += 1;
                 flow.written += bytes;
-                flow.sender.write(now, bytes, &group.tcp);
+                if flow.sender.write(now, bytes, &group.tcp) {
+                    self.ask_again(id, bytes);
+                }
                 self.pump(id);
             }
             Opener::Receiver => {
@@ -291,6 +293,49 @@ impl<R: Recorder> Simulation<R> {
         let (asked, request) = Asked::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
         flow.request = Some(asked);
         Note::Asking { request: request.into(), host: flow.peer }
+    }
+
+    /// There is more to send after an idle time: a scheme that asks again does, on a packet of its own before the data.
+    fn ask_again(&mut self, id: FlowId, bytes: Bytes) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let group = &self.groups[usize::from(flow.group)];
+        if flow.stage != Stage::Established || !group.scheme.asks_again() {
+            return;
+        }
+        let known = Question {
+            mss: group.tcp.mss,
+            size: flow.size_known.then_some(bytes),
+            rtt: Some(flow.sender.rtt().smoothed),
+            receive_window: Some(group.tcp.receive_window),
+        };
+        let Some(rate) = group.scheme.request(&known) else { return };
+        flow.again.0 += 1;
+        let random = Seed(flow.serial ^ u64::from(flow.again.0) << 48).child("quick-start").0;
+        let (asked, request) = Asked::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
+        flow.request = Some(asked);
+        let note = Note::Asking { request: request.into(), host: flow.peer };
+        let (route, size) = (Self::forward(flow), group.tcp.syn.get() as u16);
+        self.send(id, route, size, Ecn::NotCapable, Body::Question { note });
+    }
+
+    /// The receiver answers a request in the middle of a connection.
+    fn on_question(&mut self, id: FlowId, answer: Note) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
+        let route = Self::forward(flow) + 1;
+        self.send(id, route, size, Ecn::NotCapable, Body::Answer { note: answer });
+    }
+
+    fn on_answer(&mut self, id: FlowId, note: Note) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let config = &self.groups[usize::from(flow.group)].tcp;
+        self.recorder.focus(flow.serial);
+        if let Grant::Granted(rate) = verdict(flow.request.as_ref(), note)
+            && flow.sender.on_grant(self.now, rate, config, &mut self.recorder)
+        {
+            flow.again.1 += 1;
+        }
+        self.pump(id);
     }
 
     /// What the receiver has to say of a note that arrived on this route.
@@ -365,6 +410,14 @@ impl<R: Recorder> Simulation<R> {
                 self.mark(id, 3);
                 self.on_syn_ack(id, attempt, note, packet.route);
             }
+            Body::Question { note } => {
+                self.mark(id, 3 << 2 | 2);
+                self.on_question(id, self.answer(note, packet.route));
+            }
+            Body::Answer { note } => {
+                self.mark(id, 3 << 2 | 3);
+                self.on_answer(id, note);
+            }
             Body::Request { number, attempt, note } => {
                 self.mark(id, u64::from(number) << 2 | 2);
                 self.on_request(id, number, attempt, note);
@@ -410,14 +463,21 @@ impl<R: Recorder> Simulation<R> {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
+        let mut after_idle = None;
         while flow.heard < number {
             flow.heard += 1;
             if let Some(bytes) = flow.wanted.pop_front() {
                 flow.written += bytes;
-                flow.sender.write(now, bytes, config);
+                if flow.sender.write(now, bytes, config) {
+                    after_idle = Some(bytes);
+                }
             }
         }
-        if flow.stage == Stage::Opening { self.establish(id, attempt, note) } else { self.pump(id) }
+        let is_opening = flow.stage == Stage::Opening;
+        if let Some(bytes) = after_idle {
+            self.ask_again(id, bytes);
+        }
+        if is_opening { self.establish(id, attempt, note) } else { self.pump(id) }
     }
 
     /// The sender knows the connection established.
@@ -608,6 +668,7 @@ impl<R: Recorder> Simulation<R> {
             handshake_retransmissions: flow.client_repeats,
             had_history: flow.had_history,
             grant: flow.grant,
+            again: flow.again,
             first_flight: flow.sender.first_flight_sent(),
             counts: *flow.sender.counts(),
         });

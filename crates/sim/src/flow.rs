@@ -64,6 +64,8 @@ pub struct Flow {
     pub echo: Note,
     /// What came of it.
     pub grant: Grant,
+    /// Requests in the middle of the connection, and those of them that began a new start.
+    pub again: (u32, u32),
 
     /// When the first SYN left.
     pub opened_at: Time,

@@ -59,21 +59,22 @@ impl Packet {
                 *note = Note::Nothing;
             }
             Body::Data { label, .. } => *label = Label::default(),
-            Body::Ack(..) => {}
+            Body::Question { note } => *note = Note::Nothing,
+            Body::Answer { .. } | Body::Ack(..) => {}
         }
         self
     }
 
     fn note(&self) -> Note {
         match self.body {
-            Body::Syn { note, .. } | Body::SynAck { note, .. } => note,
+            Body::Syn { note, .. } | Body::SynAck { note, .. } | Body::Question { note } => note,
             _ => Note::Nothing,
         }
     }
 
     fn note_mut(&mut self) -> Option<&mut Note> {
         match &mut self.body {
-            Body::Syn { note, .. } | Body::SynAck { note, .. } => Some(note),
+            Body::Syn { note, .. } | Body::SynAck { note, .. } | Body::Question { note } => Some(note),
             _ => None,
         }
     }
@@ -123,6 +124,16 @@ pub enum Body {
         transmission: u32,
         /// For RCP routers.
         label: Label,
+    },
+    /// A request to the routers in the middle of a connection.
+    Question {
+        /// The request.
+        note: Note,
+    },
+    /// The receiver's answer to it.
+    Answer {
+        /// The echo.
+        note: Note,
     },
     /// An acknowledgement, and the stamp of the packet that set it off.
     Ack(Acknowledgement, Stamp),

@@ -170,7 +170,9 @@ pub struct FlowReport {
     pub had_history: bool,
     /// What routers said to its start.
     pub grant: Grant,
-    /// Bytes that its first flight sent.
+    /// Requests in the middle of the connection, and those of them that began a new start.
+    pub again: (u32, u32),
+    /// Bytes that its first flight sent; with a new start in the middle, those before it included.
     pub first_flight: Bytes,
     /// What the sender counted.
     pub counts: Counts,

@@ -281,3 +281,40 @@ fn at_low_load_grants_speed_flows_up_and_cost_nothing() {
         );
     }
 }
+
+/// A second message after a pause of a second: with a grant it is through in about two round trips again.
+#[test]
+fn after_an_idle_time_a_sender_asks_again() {
+    use headstart_sim::workload::exchange::{Exchange, SessionSpec, Sessions};
+    let mean = |kind, again| {
+        let (path, _) = path([kind; 2], 150);
+        let exchange = Exchange { think: Span::from_secs(1), bytes: Bytes::new(1448 * 60) };
+        let spec = SessionSpec {
+            scripts: vec![vec![exchange; 5]],
+            gap: Span::from_secs(20),
+            until: Time::from_millis(200_000),
+            group: 0,
+            peers: 1,
+        };
+        let scheme = if again { quick(|_| ()) } else { quick(|params| params.again = false) };
+        let scenario = Scenario {
+            path,
+            groups: vec![group(scheme)],
+            workload: Box::new(Sessions::new(spec, Seed(3))),
+            until: Time::from_millis(300_000),
+        };
+        let finished = Simulation::new(scenario, Collector::new(1, Time::ZERO)).run();
+        let totals = finished.recorder.groups[0].clone();
+        assert!(totals.flows > 3 && totals.unfinished == 0);
+        (totals.messages.mean().expect("messages").as_millis_f64(), totals.again, totals.flows)
+    };
+    let target = Kind::QuickStart(target());
+    let (once, asked_once, _) = mean(target, false);
+    let (again, asked_again, flows) = mean(target, true);
+    let (_, asked_deaf, _) = mean(Kind::Plain, true);
+    assert_eq!(asked_once, (0, 0));
+    assert_eq!(asked_again.0, 4 * flows, "after each pause");
+    assert!(asked_again.1 * 10 >= asked_again.0 * 9, "{asked_again:?}");
+    assert_eq!(asked_deaf, (4 * flows, 0), "asked and never granted");
+    assert!(again < 0.9 * once, "{again} and {once} ms");
+}

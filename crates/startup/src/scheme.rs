@@ -177,6 +177,12 @@ impl Scheme {
         }
     }
 
+    /// Whether it asks again when there is more to send after an idle time.
+    #[must_use]
+    pub fn asks_again(&self) -> bool {
+        matches!(self, Self::QuickStart(scheme) if scheme.asks_again())
+    }
+
     /// Whether its packets, the handshake's included, are to be stamped by routers (RCP).
     #[must_use]
     pub fn wants_stamps(&self) -> bool {

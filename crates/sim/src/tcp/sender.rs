@@ -300,14 +300,43 @@ impl Sender {
         recorder.sender(now, || self.snapshot(SenderEvent::Established));
     }
 
-    /// The application hands over a message of `bytes`.
-    pub fn write(&mut self, now: Time, bytes: Bytes, config: &TcpConfig) {
+    /// The application hands over a message of `bytes`. Returns whether the connection was idle for a retransmission timeout
+    /// before.
+    pub fn write(&mut self, now: Time, bytes: Bytes, config: &TcpConfig) -> bool {
         self.written += bytes.get();
         self.ends.push_back(self.written);
         let idle = now.since(self.last_sent_at);
-        if config.idle_restart && self.sent > 0 && self.in_flight.is_zero() && idle > self.rto(config) {
+        let was_idle = self.sent > 0 && self.in_flight.is_zero() && idle > self.rto(config);
+        if config.idle_restart && was_idle {
             self.controller.on_idle(config.mss * 10);
         }
+        was_idle
+    }
+
+    /// Routers granted a rate in the middle of the connection: the scheme starts anew, if that is more than there is.
+    pub fn on_grant(
+        &mut self,
+        now: Time,
+        granted: Rate,
+        config: &TcpConfig,
+        recorder: &mut impl Recorder,
+    ) -> bool {
+        let remaining = self.written - self.sent;
+        let window = self.controller.allowance().window;
+        if remaining == 0 || self.state != State::Open || granted * self.rtt.smoothed <= window {
+            return false;
+        }
+        let prior = Prior {
+            flow_size: Some(Bytes::new(remaining)),
+            granted: Some(granted),
+            ..Prior::bare(now, config.mss, self.rtt.smoothed, config.receive_window)
+        };
+        let plan = self.controller.restart(&prior);
+        self.first_flight = (self.sent + plan.flight.get()).min(self.written);
+        self.burst_left = plan.burst.get();
+        self.next_send_at = now;
+        recorder.sender(now, || self.snapshot(SenderEvent::Established));
+        true
     }
 
     /// Everything written is acknowledged.

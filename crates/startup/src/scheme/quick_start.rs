@@ -4,21 +4,21 @@
 //!
 //! ```text
 //!             not granted, or not more than the initial window
-//!  (prior) --------------------------------------------------> slow start ------ loss or CE ------> hand over
-//!     | granted                                                  ^     ^
-//!     v            ack of a Quick-Start packet                   |     |
-//!  quick start -----------------------------> validating --------+     |
-//!     |                                           |  all of it through  |
-//!     +------------ loss or CE of a Quick-Start packet: failure         |
-//!                                |                                      | all that was sent before is out
-//!                                +--------------> restarting -----------+
-//!                                +--------------> hand over (if failures halve)
+//!  (prior) --------------------------------------------------> slow start --- loss or CE ---> hand over, to be cut
+//!     | granted
+//!     v            ack of a Quick-Start packet                    all of it through
+//!  quick start -----------------------------> validating ----------------------------> hand over, in slow start
+//!     |                                           |                                        ^
+//!     +---- loss or CE of a Quick-Start packet ---+                                        |
+//!                                |                                                         |
+//!                                +--------------> restarting ------- repaired -------------+
+//!                                +--------------> hand over, half the window (if failures halve)
 //! ```
 //!
 //! | phase | window | pace |
 //! |---|---|---|
 //! | quick start | rate x RTT / (MSS + H) segments (QS Equation 1) | the granted rate |
-//! | validating, slow start | one byte more for each byte acked, from what was in use | none |
+//! | validating, slow start | one byte more for each byte acked, in validating from what was in use | none |
 //! | restarting | the default initial window, growing with what was sent after the failure | none |
 //!
 //! # Deviations
@@ -35,8 +35,8 @@
 //!
 //! # Limits
 //!
-//! A request in the middle of a connection needs a transport that can carry one on a data packet; the scheme itself starts
-//! whenever it is established with a grant. No sender reports the approved rate (RFC 4782 §3.3.1).
+//! In the middle of a connection the scheme starts anew when it is established anew with a grant; the base controller's
+//! threshold is not remembered beyond that. No sender reports the approved rate (RFC 4782 §3.3.1).
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -72,7 +72,9 @@ pub struct Params {
     pub assumed_rtt: Span,
     /// The answer to a failure. Slow start: QS §6.3.
     pub failure: Failure,
-    /// Leave slow start when delay grows. Off: QS is older than that.
+    /// Ask again when there is more to send after an idle time. On: QS §1, RFC 4782 §4.8.
+    pub again: bool,
+    /// Leave slow start when delay grows, if nothing was granted. Off: QS is older than that.
     pub hystart: bool,
 }
 
@@ -85,6 +87,7 @@ impl Default for Params {
             granularity: Granularity::Encoded,
             assumed_rtt: Span::from_millis(100),
             failure: Failure::SlowStart,
+            again: true,
             hystart: false,
         }
     }
@@ -139,6 +142,12 @@ impl QuickStart {
         Some(self.params.granularity.round_up(rate))
     }
 
+    /// Whether to ask again when there is more to send after an idle time.
+    #[must_use]
+    pub const fn asks_again(&self) -> bool {
+        self.params.again
+    }
+
     fn initial_window(&self) -> Bytes {
         self.mss * self.params.initial_window
     }
@@ -179,23 +188,24 @@ impl Startup for QuickStart {
     fn on_ack(&mut self, ack: &Ack) -> Next {
         self.through += ack.first_flight_acked;
         match self.phase {
+            // In the middle of a connection what was sent before the grant is acknowledged first.
+            Phase::QuickStart { .. } if ack.first_flight_acked.is_zero() => Next::Stay,
             Phase::QuickStart { .. } => {
                 self.window = self.window.min(ack.in_flight + ack.newly_acked).max(self.initial_window());
                 self.phase = Phase::Validating;
-                self.grow(ack)
+                let _ = self.growth.on_ack(&mut self.window, ack);
+                Next::Stay
             }
             Phase::Validating => {
+                let _ = self.growth.on_ack(&mut self.window, ack);
                 if self.through >= self.flight {
-                    self.phase = Phase::SlowStart;
+                    return Next::HandOver(HandOver::growing(self.window));
                 }
-                self.grow(ack)
+                Next::Stay
             }
             Phase::Restarting { since } if ack.newest_sent_at > since => {
                 self.window += ack.newly_acked;
-                if !ack.in_recovery {
-                    self.phase = Phase::SlowStart;
-                }
-                Next::Stay
+                if ack.in_recovery { Next::Stay } else { Next::HandOver(HandOver::growing(self.window)) }
             }
             Phase::Restarting { .. } => Next::Stay,
             Phase::SlowStart => self.grow(ack),
@@ -331,8 +341,7 @@ mod tests {
             (102, ack(3), Says::Window(9_000),  ""),
             (103, ack(2), Says::Window(10_000), ""),
             (104, ack(1), Says::Window(11_000), ""),
-            (105, ack(0), Says::Window(12_000), "all of it is through"),
-            (300, loss(200), Says::Cut(12_000), "a later loss is the base controller's"),
+            (105, ack(0), Says::Grows(12_000), "all of it is through: TCP goes on"),
         ];
         play(&mut start, &steps);
     }
@@ -357,9 +366,7 @@ mod tests {
             (130, loss(60),         Says::Window(3_000),   "more of the same failure"),
             (215, again(112, true), Says::Window(4_000),   "slow start, while it is repaired"),
             (216, again(113, true), Says::Window(5_000),   ""),
-            (320, again(217, false), Says::Window(6_000),  "repaired"),
-            (421, again(321, false), Says::Window(7_000),  "slow start goes on"),
-            (500, loss(410),        Says::Cut(7_000),      "and ends as it always does"),
+            (320, again(217, false), Says::Grows(6_000), "repaired: slow start goes on"),
         ];
         play(&mut start, &steps);
     }
@@ -385,7 +392,7 @@ mod tests {
         let steps = [
             (101, Event::Congestion(mark), Says::Window(3_000), "before the first ack is told"),
             (101, ack(99), Says::Window(3_000), "which was sent before"),
-            (205, again(105, false), Says::Window(4_000), "slow start"),
+            (205, again(105, false), Says::Grows(4_000), "nothing to repair: slow start"),
         ];
         play(&mut start, &steps);
     }
