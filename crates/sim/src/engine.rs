@@ -521,7 +521,7 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
         flow.client_at = Time::NEVER;
-        flow.stamp = stamp;
+        flow.receiver.stamp = stamp;
         let answer = flow.receiver.on_data(now, segment, transmission, &config.delayed_ack);
         while flow.sender.next_message_end().is_some_and(|end| end < flow.receiver.next()) {
             flow.sender.message_read();
@@ -557,7 +557,7 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let size = self.groups[usize::from(flow.group)].tcp.header.get() as u16;
         let ack = flow.receiver.acknowledge();
-        let stamp = flow.stamp;
+        let stamp = flow.receiver.stamp;
         let route = Self::forward(flow) + 1;
         let echo = if ecn == Ecn::Marked { Ecn::Marked } else { Ecn::NotCapable };
         self.send(id, route, size, echo, Body::Ack(ack, stamp));

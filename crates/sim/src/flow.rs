@@ -9,7 +9,7 @@ use headstart_startup::history::Lease;
 use headstart_startup::quick_start::Asked;
 use headstart_units::{Bytes, Time};
 
-use crate::packet::{FlowId, Note, Stamp};
+use crate::packet::{FlowId, Note};
 use crate::record::Grant;
 use crate::schedule::FLOW_TIMERS;
 use crate::tcp::{Receiver, Sender};
@@ -103,8 +103,6 @@ pub struct Flow {
     pub sender: Sender,
     /// The receiving side.
     pub receiver: Receiver,
-    /// The stamp of the last data packet that arrived.
-    pub stamp: Stamp,
     /// The earliest heap entry of each kind of timer.
     pub scheduled: [Time; FLOW_TIMERS],
 }
