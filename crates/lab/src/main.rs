@@ -442,6 +442,7 @@ fn list_schemes() -> Result<()> {
             catalogue::Needs::FlowSize => "flow size",
             catalogue::Needs::History => "history",
             catalogue::Needs::Hint => "hint",
+            catalogue::Needs::Routers => "routers",
         };
         table.row([Cell::text(entry.name), Cell::text(needs), Cell::text(entry.summary)]);
     }

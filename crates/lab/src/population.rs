@@ -72,6 +72,7 @@ impl PathSpec {
             reorder: false,
             duplicate: Ratio::new(0, 1),
             population: None,
+            routers: crate::options::RouterName::None,
             trace: None,
             up_rate: Some(self.up_rate),
             up_buffer: Some(Buffer::Bytes(self.buffer)),
