@@ -23,6 +23,8 @@ pub enum Population {
     Random,
     /// Servers as in the first draw to a home with DSL of about 6 Mbit/s behind Wi-Fi (HB §4.2.2).
     DslWifi,
+    /// The same home with a neighbour or a film: 0.8 Mbit/s are left of the 6.
+    BusyDslWifi,
     /// To a home with cable of 25 Mbit/s, wired.
     Cable,
     /// To a Wi-Fi that a building shares.
@@ -145,7 +147,7 @@ fn hosts() -> Vec<Host> {
                 _ => speed.scale(20.0, 100.0),
             },
             buffer_ms: room.scale(15.0, 250.0),
-            cross_percent: if harm.is_below(0.35) { harm.between(5.0, 50.0) as u32 } else { 0 },
+            cross_percent: if harm.is_below(0.45) { harm.between(5.0, 50.0) as u32 } else { 0 },
         })
         .collect()
 }
@@ -208,12 +210,13 @@ impl Population {
                     cross_percent: 0,
                 }
             }
-            Self::DslWifi | Self::Cable | Self::SharedWifi | Self::Wired => {
+            Self::DslWifi | Self::BusyDslWifi | Self::Cable | Self::SharedWifi | Self::Wired => {
                 let rtt = BETWEEN[0][place.0.below(5) as usize] * place.scale(0.5, 1.6);
                 let server = if speed.is_below(0.4) { speed.between(8.0, 12.0) } else { 100.0 };
                 // Mbit/s down and up, buffer in ms of that, own delay in ms, jitter in ms, loss in ppm, load in %.
                 let (down, up, buffer, delay, jitter, loss, cross) = match self {
                     Self::DslWifi => (6.0, 0.75, 120.0, 20.0, 6.0, harm.scale(1_000.0, 20_000.0), 0),
+                    Self::BusyDslWifi => (0.8, 0.75, 120.0, 20.0, 6.0, harm.scale(1_000.0, 20_000.0), 0),
                     Self::Cable => (25.0, 5.0, 100.0, 8.0, 1.0, 0.0, 0),
                     Self::SharedWifi => (20.0, 20.0, 100.0, 2.0, 8.0, harm.scale(100.0, 3_000.0), 20),
                     _ => (100.0, 100.0, 30.0, 0.5, 0.1, 0.0, 0),

@@ -7,7 +7,7 @@ use headstart_units::Ratio;
 use crate::repair::ropr::{Clock, Order};
 use crate::scheme::{
     Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, QuickStart, RapidStart, Rcp,
-    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, halfback, slow_start, wise_start,
+    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, halfback, proactive, reactive, slow_start, wise_start,
 };
 
 /// A scheme as it can be asked for.
@@ -60,6 +60,10 @@ fn slow_start(initial_window: u64, hystart: bool) -> Scheme {
     Scheme::SlowStart(SlowStart::new(params))
 }
 
+fn iw10() -> slow_start::Params {
+    slow_start::Params { initial_window: 10, hystart: false, spread: None }
+}
+
 fn google() -> Scheme {
     let spread = Some(slow_start::Spread::default());
     Scheme::SlowStart(SlowStart::new(slow_start::Params { initial_window: 32, hystart: false, spread }))
@@ -107,6 +111,8 @@ pub const ALL: &[Entry] = &[
 /// Schemes with one parameter changed, for ablations: found by name, but not in the list of schemes to compare.
 #[rustfmt::skip]
 pub const VARIANTS: &[Entry] = &[
+    entry("reactive-10", Needs::Nothing, "reactive from 10 segments", || Scheme::Reactive(Reactive::new(reactive::Params { slow_start: iw10() }))),
+    entry("proactive-10", Needs::Nothing, "proactive from 10 segments", || Scheme::Proactive(Proactive::new(proactive::Params { slow_start: iw10() }))),
     entry("halfback-0", Needs::FlowSize, "halfback without copies", || halfback(|params| params.additional = Ratio::new(0, 1))),
     entry("halfback-25", Needs::FlowSize, "halfback that sends a quarter of its flight again", || halfback(|params| params.additional = Ratio::new(1, 4))),
     entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),

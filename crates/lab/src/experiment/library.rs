@@ -50,11 +50,19 @@ macro_rules! paper {
 /// Every paper.
 pub const ALL: &[PaperFiles] = &[paper! {
     "halfback":
+    "figure-6",
+    "population",
+    "figure-9",
     "figure-10",
     "figure-11",
     "figure-12",
     "figure-13",
     "figure-14",
+    "figure-17",
+    "figure-15",
+    "figure-16",
+    "pages",
+    "sensitivity",
     "beyond",
 }];
 

@@ -258,6 +258,10 @@ impl Quantity {
                 }
                 _ => None,
             };
+            // Quotients are paired by seed: both must have the same cases.
+            if other.as_ref().is_some_and(|other: &Sample| other.by_seed.len() != sample.by_seed.len()) {
+                return None;
+            }
             samples.push((sample, other));
         }
         if let [(sample, other)] = &samples[..] {
@@ -437,8 +441,9 @@ impl Scope<'_> {
 
     fn numbers(&self, measure: &str, scheme: usize, cast: CastName, point: usize) -> Option<Vec<f64>> {
         let seeds = self.results.seeds(self.variant, point, scheme, cast);
-        let values: Option<Vec<f64>> = seeds.iter().map(|numbers| numbers.get(measure).copied()).collect();
-        values.filter(|values| !values.is_empty())
+        // A seed may lack a number that it has no case for, such as a time where packets were lost.
+        let values: Vec<f64> = seeds.iter().filter_map(|numbers| numbers.get(measure).copied()).collect();
+        if values.is_empty() { None } else { Some(values) }
     }
 
     fn sample(&self, place: &Place, points: &[usize], statistic: Statistic) -> Option<Sample> {
