@@ -274,10 +274,10 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
     let mut columns: Vec<Column> = varied.iter().map(|name| Column::text(name)).collect();
     columns.extend([
         Column::text("scheme"),
-        Column::number("mean", "ms"),
-        Column::number("p99", "ms").priority(1),
-        Column::number("loss", "%").priority(1),
-        Column::number("harm", ""),
+        Column::number("mean", "ms").priority(9),
+        Column::number("p99", "ms").priority(3),
+        Column::number("loss", "%").priority(2),
+        Column::number("harm", "").priority(8),
     ]);
     let mut table = Table::new("", columns);
     let place = |name: &str| header.iter().position(|other| *other == name);

@@ -252,7 +252,7 @@ impl Buffer {
             Self::Packets(packets) => Limit::packets(packets),
             Self::Time(time) => Limit::bytes(rate * time),
             // The share was read as a percentage.
-            Self::Bdp(share) => Limit::bytes(rate * rtt * share * 100),
+            Self::Bdp(share) => Limit::bytes(rate * rtt * 100 * share),
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct Setup {
     pub run: RunOptions,
     /// Pages, if HAR files were given.
     pub pages: Vec<Vec<Object>>,
+    /// What a reader of the results must know of those files.
+    pub notes: Vec<String>,
     sizes: headstart_sim::sizes::Sizes,
 }
 
@@ -113,17 +115,24 @@ impl Setup {
             transport.receive_window
         );
         let sizes = sizes(&workload)?;
+        let mut notes = vec![];
         let mut pages = workload.pages.map_or_else(Vec::new, crate::front_pages::draw);
         for file in &workload.har {
             let page = crate::har::read(file)?;
-            ensure!(
-                !page.objects.is_empty(),
-                "{}: no object of the page was fetched over the network",
-                file.display()
-            );
+            let bytes: Bytes = page.objects.iter().map(|object| object.bytes).sum();
+            let skipped: Vec<String> =
+                page.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+            let mut note = format!("{}: {} objects, {bytes}", file.display(), page.objects.len());
+            if !skipped.is_empty() {
+                note += &format!("; left out: {}", skipped.join(", "));
+            }
+            if page.document_skipped.is_some() {
+                note += "; the document itself is among those: save the page with an empty cache";
+            }
+            notes.push(note);
             pages.push(page.objects);
         }
-        Ok(Self { path, transport, workload, run, pages, sizes })
+        Ok(Self { path, transport, workload, run, pages, notes, sizes })
     }
 
     /// Rate of the bottleneck: the trace's mean where one drives it.

@@ -154,6 +154,16 @@ impl Cell {
         }
     }
 
+    /// Half of the uncertainty, for narrow places; empty if there is none.
+    fn shown_half_width(&self) -> String {
+        match self {
+            Self::Number { decimals, interval: Some((low, high)), .. } => {
+                format!("\u{b1}{}", shown((high - low) / 2.0, *decimals))
+            }
+            _ => String::new(),
+        }
+    }
+
     /// The uncertainty as people read it; empty if there is none.
     fn shown_interval(&self) -> String {
         match self {

@@ -341,8 +341,11 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
         if flow.opener == Opener::Receiver {
-            flow.attempt = attempt;
-            flow.attempts[usize::from(attempt)] = now;
+            // A copy of a SYN comes later than the one that is timed; only the last number stands for several attempts.
+            let at = usize::from(attempt);
+            if flow.attempts[at] == Time::ZERO || at == ATTEMPTS - 1 {
+                flow.attempts[at] = now;
+            }
         }
         let route = Self::forward(flow) + u16::from(flow.opener == Opener::Sender);
         self.send(id, route, size, Ecn::NotCapable, Body::SynAck { attempt });
@@ -422,7 +425,10 @@ impl<R: Recorder> Simulation<R> {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
-        flow.client_at = Time::NEVER;
+        // What arrives answers all requests only if all were heard: a later one may have been lost.
+        if flow.heard == flow.asked {
+            flow.client_at = Time::NEVER;
+        }
         let answer = flow.receiver.on_data(now, segment, transmission, &config.delayed_ack);
         while flow.sender.next_message_end().is_some_and(|end| end < flow.receiver.next()) {
             flow.sender.message_read();

@@ -64,7 +64,7 @@ pub struct Flow {
     pub completed_at: Option<Time>,
     /// When each attempt of the packet that times the handshake left.
     pub attempts: [Time; ATTEMPTS],
-    /// The latest attempt of the SYN (or of the SYN-ACK, at a sender that was opened to).
+    /// At the opener: the latest attempt of its SYN, and from the SYN-ACK on the one that was answered.
     pub attempt: u8,
     /// Round trips of the handshake that are over.
     pub handshakes: u8,

@@ -137,6 +137,8 @@ impl Path {
                     hop.account.delivered += 1;
                     hop.account.delivered_bytes += u64::from(passed.size);
                     recorder.element(now, number, ElementEvent::Passed, &passed);
+                    // A copy may have stayed behind.
+                    self.tournament.update(number, hop.element.next_at());
                     packet = passed;
                 }
                 Fate::Dropped(dropped, why) => {

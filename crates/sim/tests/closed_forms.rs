@@ -6,9 +6,9 @@ use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::{
     Checker, Claim, FlowReport, Group, PathBuilder, Recorder, Scenario, Simulation, TcpConfig,
 };
-use headstart_startup::base;
 use headstart_startup::scheme::slow_start::Params;
 use headstart_startup::scheme::{Scheme, SlowStart};
+use headstart_startup::{base, catalogue};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 #[derive(Debug, Default)]
@@ -96,6 +96,35 @@ fn slow_start_takes_the_round_trips_of_quick_starts_equation() {
                 "{segments} segments from a window of {window}: {took}, expected {expected}"
             );
         }
+    }
+}
+
+/// JumpStart alone: the handshake, the flight paced over one RTT (its last segment leaves one gap before the end), half
+/// an RTT of propagation, and the transmission of the last segment.
+#[test]
+fn a_lone_paced_jump_start_takes_the_handshake_one_round_trip_and_transmission() {
+    for segments in [1_u64, 2, 10, 69, 97] {
+        let tcp = TcpConfig::default();
+        let rate = Rate::from_mbit_per_sec(100);
+        let report = Alone {
+            rate,
+            delay: Span::from_millis(30),
+            buffer: Limit::bytes(Bytes::new(115_000)),
+            scheme: catalogue::find("jump-start").expect("it is in the catalogue").scheme(),
+            bytes: tcp.mss * segments,
+            tcp,
+        }
+        .run();
+        let handshake = Span::from_millis(60) + tcp.syn / rate * 2;
+        let last_leaves = handshake * (segments - 1) / segments;
+        let expected = handshake + last_leaves + Bytes::new(1500) / rate + Span::from_millis(30);
+        let took = report.completion_time().expect("completes");
+        // The pace is whole bytes per second, the gap whole nanoseconds.
+        assert!(
+            took.abs_diff(expected) < Span::from_micros(1),
+            "{segments} segments: {took}, expected {expected}"
+        );
+        assert_eq!(report.counts.packets_sent, segments);
     }
 }
 

@@ -18,6 +18,8 @@ pub enum Range {
     /// From the data; begins at zero unless that would leave more than half of the axis empty.
     #[default]
     Auto,
+    /// From the smallest to the largest value and little more, wherever zero is: for scatters.
+    Tight,
     /// From zero to the largest value (on a logarithmic axis the same as `Auto`).
     FromZero,
     /// These ends; lines are cut there, marks beyond them are left out.
@@ -104,19 +106,19 @@ impl Ruler {
         };
         let room = Room { length, extent };
         match axis.scale {
-            Scale::Linear => Self::fit_linear(axis.range == Range::FromZero, data, fixed, room),
+            Scale::Linear => Self::fit_linear(axis.range, data, fixed, room),
             Scale::Logarithmic => Self::fit_logarithmic(data, fixed, room),
         }
     }
 
-    fn fit_linear(from_zero: bool, data: Option<(f64, f64)>, fixed: Option<(f64, f64)>, room: Room) -> Self {
+    fn fit_linear(range: Range, data: Option<(f64, f64)>, fixed: Option<(f64, f64)>, room: Room) -> Self {
         let (low, high) = fixed.unwrap_or_else(|| {
             let (mut low, mut high) = data.unwrap_or((0.0, 1.0));
-            if (low >= 0.0 && low <= high / 2.0) || (from_zero && low > 0.0) {
-                low = 0.0;
-            }
-            if from_zero && high < 0.0 {
-                high = 0.0;
+            match range {
+                Range::FromZero => (low, high) = (low.min(0.0), high.max(0.0)),
+                Range::Tight => {}
+                _ if low >= 0.0 && low <= high / 2.0 => low = 0.0,
+                _ => {}
             }
             if low == high {
                 let half = if low == 0.0 { 1.0 } else { low.abs() / 10.0 };
@@ -420,12 +422,25 @@ mod tests {
     #[test]
     fn the_data_lies_within_the_ends() {
         for (low, high) in [(0.0, 10.1), (9.0, 10.0), (-3.0, -2.9), (5.0, 5.0), (0.0, 0.0), (1e-9, 1e9)] {
-            for axis in [Axis::linear("x", ""), Axis::linear("x", "").with_range(Range::FromZero)] {
+            for range in [Range::Auto, Range::Tight, Range::FromZero] {
+                let axis = Axis::linear("x", "").with_range(range);
                 let ruler = Ruler::fit(&axis, [low, high].into_iter(), 500.0, |_| 20.0);
                 assert!(ruler.contains(low) && ruler.contains(high), "{low} {high} {ruler:?}");
                 assert!(axis.range != Range::FromZero || ruler.contains(0.0));
             }
         }
+    }
+
+    #[test]
+    fn an_axis_begins_at_zero_unless_half_of_it_would_be_empty() {
+        let low_end = |low, high, range| {
+            let axis = Axis::linear("x", "").with_range(range);
+            Ruler::fit(&axis, [low, high].into_iter(), 500.0, |_| 20.0).low
+        };
+        assert_eq!(low_end(50.0, 100.0, Range::Auto), 0.0);
+        assert!(low_end(51.0, 100.0, Range::Auto) > 40.0);
+        assert!(low_end(50.0, 100.0, Range::Tight) > 40.0);
+        assert_eq!(low_end(90.0, 100.0, Range::FromZero), 0.0);
     }
 
     #[test]

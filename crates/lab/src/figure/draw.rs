@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::axis::Ruler;
+use super::axis::{Ruler, Scale};
 use super::canvas::{Canvas, PathData, Place, shorten, text_width, wrap};
 use super::label::{self, Area, Obstacle, Wanted};
 use super::legend::Layout;
@@ -134,14 +134,24 @@ fn x_values(figure: &Figure) -> impl Iterator<Item = f64> {
         .chain(guides)
 }
 
-/// All y values that the axis must hold.
+/// All y values that the axis must hold, with room for the text above the guides.
 fn y_values(figure: &Figure) -> impl Iterator<Item = f64> {
     let points = figure.series.iter().flat_map(|series| &series.points);
-    let guides = figure.guides.iter().map(|guide| if let Guide::Y(at, _) = guide { *at } else { f64::NAN });
-    points
+    let guides =
+        figure.guides.iter().filter_map(|guide| if let Guide::Y(at, _) = guide { Some(*at) } else { None });
+    let values = points
         .filter(|point| can_show(figure, point))
-        .flat_map(|point| [point.y].into_iter().chain(ends(point.y_range)))
-        .chain(guides)
+        .flat_map(|point| [point.y].into_iter().chain(ends(point.y_range)));
+    let (lowest, highest) = values
+        .clone()
+        .chain(guides.clone())
+        .filter(|&value| figure.y.can_show(value))
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    let above = move |at: f64| match figure.y.scale {
+        Scale::Linear => at + (highest - lowest.min(highest / 2.0)) * 0.08,
+        Scale::Logarithmic => at,
+    };
+    values.chain(guides.flat_map(move |at| [at, above(at)]))
 }
 
 fn lines_of_text(canvas: &mut Canvas, lines: &[String], from: Place, step: f64, size: f64, weight: &str) {
@@ -200,44 +210,55 @@ fn axes(canvas: &mut Canvas, plot: &Plot) {
     canvas.close();
 }
 
+/// Lines across the plot, each with its text where it covers the least of the data.
 fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
+    if figure.guides.is_empty() {
+        return;
+    }
     let Area { left, top, right, bottom } = plot.area;
     let look = [
         ("stroke", "currentColor".into()),
         ("stroke-opacity", "0.7".into()),
         ("stroke-dasharray", "4 3".into()),
     ];
-    let write = |canvas: &mut Canvas, text: &str, (x, y): Place, anchor: &str, room: f64| {
-        let at = [
-            ("x", x.into()),
-            ("y", y.into()),
-            ("fill", "currentColor".into()),
-            ("font-size", LABEL_FONT.into()),
-            ("text-anchor", anchor.into()),
-        ];
-        canvas.text("text", &at, &shorten(text, LABEL_FONT, room));
-    };
+    let mut taken: Vec<Area> = figure.series.iter().flat_map(|one| footprint(figure, plot, one)).collect();
     for guide in &figure.guides {
-        match guide {
+        let (text, from, to) = match guide {
             Guide::X(at, text) if figure.x.can_show(*at) && plot.x.contains(*at) => {
-                let x = plot.x_of(*at);
-                canvas.line((x, top), (x, bottom), &look);
-                // On the side with more room.
-                let (anchor, shift, room) = if x > f64::midpoint(left, right) {
-                    ("end", -5.0, x - left)
-                } else {
-                    ("start", 5.0, right - x)
-                };
-                write(canvas, text, (x + shift, top + 11.0), anchor, room - 5.0);
+                (text, (plot.x_of(*at), top), (plot.x_of(*at), bottom))
             }
             Guide::Y(at, text) if figure.y.can_show(*at) && plot.y.contains(*at) => {
-                let y = plot.y_of(*at);
-                canvas.line((left, y), (right, y), &look);
-                let shift = if y - top < 16.0 { 13.0 } else { -4.0 };
-                write(canvas, text, (right - 2.0, y + shift), "end", right - left);
+                (text, (left, plot.y_of(*at)), (right, plot.y_of(*at)))
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        canvas.line(from, to, &look);
+        let text = shorten(text, LABEL_FONT, (right - left) / 2.0);
+        let half = (text_width(&text, LABEL_FONT) / 2.0, 7.0);
+        let area = (0..=10)
+            .flat_map(|step| [(step, 1.0), (step, -1.0)])
+            .map(|(step, side)| {
+                let share = f64::from(step) / 10.0;
+                if from.0 == to.0 {
+                    let y = top + half.1 + share * (bottom - top - 2.0 * half.1);
+                    Area::around((from.0 + side * (half.0 + 5.0), y), half.0, half.1)
+                } else {
+                    let x = right - half.0 - 2.0 - share * (right - left - 2.0 * half.0 - 4.0);
+                    Area::around((x, from.1 - side * (half.1 + 2.0)), half.0, half.1)
+                }
+            })
+            .filter(|area| plot.area.holds(*area))
+            .min_by_key(|area| taken.iter().filter(|other| area.overlap(**other) > 0.0).count());
+        let Some(area) = area else { continue };
+        taken.push(area);
+        let at = [
+            ("x", f64::midpoint(area.left, area.right).into()),
+            ("y", (area.bottom - 3.6).into()),
+            ("fill", "currentColor".into()),
+            ("font-size", LABEL_FONT.into()),
+            ("text-anchor", "middle".into()),
+        ];
+        canvas.text("text", &at, &text);
     }
 }
 
@@ -392,9 +413,11 @@ pub(super) fn mark_path(canvas: &mut Canvas, data: &PathData, mark: Mark, slot: 
     let look = if mark.is_filled() {
         [("fill", colour(slot).into()), ("stroke", "none".into())]
     } else {
-        [("stroke", colour(slot).into()), ("stroke-width", 1.7.into())]
+        // Said outright: in the legend it would inherit the colour of the text.
+        [("fill", "none".into()), ("stroke", colour(slot).into())]
     };
-    canvas.empty("path", &[&[("d", data.as_str().into())], &look[..]].concat());
+    let width = [("stroke-width", 1.7.into())];
+    canvas.empty("path", &[&[("d", data.as_str().into())], &look[..], &width].concat());
 }
 
 fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
@@ -417,14 +440,20 @@ fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
                     Area { left: place.0 - 3.0, top: y_bar[1], right: place.0 + 3.0, bottom: y_bar[0] };
                 let flat =
                     Area { left: x_bar[0], top: place.1 - 3.0, right: x_bar[1], bottom: place.1 + 3.0 };
-                obstacles.extend([upright, flat].map(|area| Obstacle { area, weight: 30.0 }));
+                obstacles.extend([upright, flat].map(|area| Obstacle { area, weight: 45.0 }));
             }
         }
     }
     if wanted.is_empty() {
         return;
     }
-    obstacles.extend(figure.series.iter().flat_map(|series| line_obstacles(figure, plot, series)));
+    // Labels are few where points are few; a drawing of thousands needs no such care.
+    for series in
+        figure.series.iter().filter(|series| series.style.join != Join::None && series.points.len() <= 200)
+    {
+        let areas = footprint(figure, plot, series);
+        obstacles.extend(areas.into_iter().map(|area| Obstacle { area, weight: 10.0 }));
+    }
     let areas = label::place(&wanted, bounds, &obstacles);
     canvas.open("g", &[("fill", "currentColor".into()), ("font-size", LABEL_FONT.into())]);
     for ((area, label), (text, emphasis)) in areas.iter().zip(&wanted).zip(&texts) {
@@ -454,22 +483,23 @@ fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
     canvas.close();
 }
 
-/// Small areas along a line: labels had rather not lie on it, but may.
-fn line_obstacles(figure: &Figure, plot: &Plot, series: &Series) -> Vec<Obstacle> {
+/// Small areas that cover a series' marks and line, for texts that had rather not lie on them.
+fn footprint(figure: &Figure, plot: &Plot, series: &Series) -> Vec<Area> {
     let mut out = Vec::new();
-    if series.style.join == Join::None || series.points.len() > 200 {
-        return out;
-    }
     for run in runs(figure, series) {
-        let places = run.iter().map(|point| plot.place(point.x, point.y)).collect::<Vec<_>>();
+        let places = thinned(run.iter().map(|point| plot.place(point.x, point.y)).collect());
+        if series.style.join == Join::None {
+            out.extend(places.iter().map(|place| Area::around(*place, 4.0, 4.0)));
+            continue;
+        }
         for pair in joined(&places, series.style.join).windows(2) {
-            let pieces =
-                (libm::hypot(pair[1].0 - pair[0].0, pair[1].1 - pair[0].1) / 8.0).clamp(1.0, 200.0) as u32;
+            let length = libm::hypot(pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
+            let pieces = (length / 8.0).clamp(1.0, 200.0) as u32;
             for piece in 0..pieces {
                 let share = f64::from(piece) / f64::from(pieces);
                 let between = |a: f64, b: f64| a + (b - a) * share;
                 let place = (between(pair[0].0, pair[1].0), between(pair[0].1, pair[1].1));
-                out.push(Obstacle { area: Area::around(place, 1.0, 1.0), weight: 6.0 });
+                out.push(Area::around(place, 1.0, 1.0));
             }
         }
     }

@@ -19,7 +19,7 @@ impl Area {
         Self { left: x - half_width, top: y - half_height, right: x + half_width, bottom: y + half_height }
     }
 
-    fn overlap(self, other: Self) -> f64 {
+    pub fn overlap(self, other: Self) -> f64 {
         let width = self.right.min(other.right) - self.left.max(other.left);
         let height = self.bottom.min(other.bottom) - self.top.max(other.top);
         if width > 0.0 && height > 0.0 { width * height } else { 0.0 }

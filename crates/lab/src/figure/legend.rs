@@ -30,8 +30,17 @@ const WIDEST_RIGHT: f64 = 170.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Layout {
     None,
-    Right { width: f64 },
-    Below { columns: usize, column_width: f64, rows: usize },
+    Right {
+        width: f64,
+    },
+    /// One row below, each name as wide as it is.
+    Row,
+    /// Columns below, all as wide as the widest name.
+    Below {
+        columns: usize,
+        column_width: f64,
+        rows: usize,
+    },
 }
 
 impl Layout {
@@ -43,16 +52,17 @@ impl Layout {
         if legend == Legend::None || names.is_empty() || (legend == Legend::Auto && needless) {
             return Self::None;
         }
-        let widest = names.iter().map(|name| text_width(name, FONT)).fold(0.0, f64::max);
-        let entry = SAMPLE + 6.0 + widest;
+        let entry = names.iter().map(|name| entry_width(name)).fold(0.0, f64::max);
         let right = Self::Right { width: entry.min(WIDEST_RIGHT) };
         let column_width = (entry + GAP).min(width);
         let columns = ((width / column_width).floor() as usize).clamp(1, names.len());
         let rows = names.len().div_ceil(columns);
-        let below = Self::Below { columns, column_width, rows };
+        let together: f64 = names.iter().map(|name| entry_width(name) + GAP).sum();
+        let below =
+            if together <= width + GAP { Self::Row } else { Self::Below { columns, column_width, rows } };
         match legend {
             Legend::Right => right,
-            Legend::Auto if rows > 2 && entry <= WIDEST_RIGHT => right,
+            Legend::Auto if below != Self::Row && rows > 2 && entry <= WIDEST_RIGHT => right,
             _ => below,
         }
     }
@@ -69,19 +79,30 @@ impl Layout {
 
     /// Height it takes below the axis.
     pub fn height_below(self) -> f64 {
-        if let Self::Below { rows, .. } = self { rows as f64 * LINE + 8.0 } else { 0.0 }
+        match self {
+            Self::Below { rows, .. } => rows as f64 * LINE + 8.0,
+            Self::Row => LINE + 8.0,
+            Self::None | Self::Right { .. } => 0.0,
+        }
     }
 
     /// Draws it with its upper left corner at `corner`.
     pub fn draw(self, canvas: &mut Canvas, series: &[Series], corner: Place) {
         let (columns, column_width, width) = match self {
             Self::None => return,
+            Self::Row => (series.len(), 0.0, f64::INFINITY),
             Self::Right { width } => (1, width, width),
             Self::Below { columns, column_width, .. } => (columns, column_width, column_width - GAP),
         };
+        let mut along_row = corner.0;
         canvas.open("g", &[("fill", "currentColor".into()), ("font-size", FONT.into())]);
         for (index, one) in series.iter().enumerate() {
-            let x = corner.0 + (index % columns) as f64 * column_width;
+            let x = if self == Self::Row {
+                along_row
+            } else {
+                corner.0 + (index % columns) as f64 * column_width
+            };
+            along_row += entry_width(&one.name) + GAP;
             let y = corner.1 + (index / columns) as f64 * LINE + LINE / 2.0;
             canvas.open("g", &[]);
             canvas.text("title", &[], &one.name);
@@ -97,6 +118,12 @@ impl Layout {
         }
         canvas.close();
     }
+}
+
+/// What a name takes up together with its sample.
+fn entry_width(name: &str) -> f64 {
+    // Bold letters are a little wider; any name may be emphasised.
+    SAMPLE + 6.0 + text_width(name, FONT) * 1.05
 }
 
 /// A piece of the line with its mark.

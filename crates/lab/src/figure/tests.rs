@@ -120,7 +120,8 @@ fn a_legend_of_many_stands_beside_and_of_few_below() {
         legend::Layout::choose(Legend::Auto, &figure.series, width),
         legend::Layout::Right { .. }
     ));
-    let few = legend::Layout::choose(Legend::Auto, &figure.series[..3], width);
-    assert!(matches!(few, legend::Layout::Below { rows: 1, columns: 3, .. }), "{few:?}");
+    assert_eq!(legend::Layout::choose(Legend::Auto, &figure.series[..3], width), legend::Layout::Row);
+    let below = legend::Layout::choose(Legend::Below, &figure.series, width);
+    assert!(matches!(below, legend::Layout::Below { rows: 5, columns: 5, .. }), "{below:?}");
     assert_eq!(legend::Layout::choose(Legend::None, &figure.series, width), legend::Layout::None);
 }

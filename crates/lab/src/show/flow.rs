@@ -71,6 +71,8 @@ pub fn time_sequence(view: &View, title: &str) -> Svg {
 }
 
 /// Bytes that waited before the bottleneck while the flow was alive, and its window and flight.
+///
+/// The queue is known when a packet arrives or comes out; between two such moments it is drawn as a straight line.
 #[must_use]
 pub fn queue(view: &View, title: &str) -> Svg {
     let waiting: Vec<(f64, f64)> = view
@@ -85,7 +87,7 @@ pub fn queue(view: &View, title: &str) -> Svg {
     };
     let mut figure =
         Figure::new(title, Axis::linear("time since the SYN", "ms"), Axis::linear("bytes", "kB"));
-    figure.series.push(Series::new("queue at the bottleneck", Style::steps(), thinned(waiting)));
+    figure.series.push(Series::new("queue at the bottleneck", Style::line(), thinned(waiting)));
     figure.series.push(Series::new("in flight", Style::steps(), of(&|trace| trace.in_flight.get())));
     figure.series.push(Series::new(
         "window",

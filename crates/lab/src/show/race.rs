@@ -14,20 +14,24 @@ use crate::table::{Better, Cell, Column, Table};
 #[must_use]
 pub fn table(setup: &Setup, race: &Race) -> Table {
     let time = if race.is_pages { "page" } else { "mean" };
+    // In a narrow terminal columns of low priority are left out first.
+    let lower = |title: &str, unit: &str, priority: u8| {
+        Column::number(title, unit).better(Better::Lower).priority(priority)
+    };
     let mut columns = vec![
         Column::text("scheme"),
-        Column::number(time, "ms").better(Better::Lower),
-        Column::number("p50", "ms").better(Better::Lower).priority(2),
-        Column::number("p99", "ms").better(Better::Lower).priority(1),
-        Column::number("in RTTs", "").better(Better::Lower).priority(3),
-        Column::number("no handshake", "ms").better(Better::Lower).priority(5),
-        Column::number("loss", "%").better(Better::Lower).priority(1),
-        Column::number("sent/useful", "").better(Better::Lower).priority(2),
-        Column::number("harm", "").better(Better::Lower),
+        lower(time, "ms", 9),
+        lower("p50", "ms", 5),
+        lower("p99", "ms", 7),
+        lower("in RTTs", "", 4),
+        lower("no handshake", "ms", 3),
+        lower("loss", "%", 6),
+        lower("sent/ useful", "", 5),
+        lower("harm", "", 9),
     ];
     let has_long = race.standings.iter().any(|standing| standing.long_share.is_some());
     if has_long {
-        columns.push(Column::number("long flows", "").better(Better::Higher).priority(1));
+        columns.push(Column::number("long flows", "").better(Better::Higher).priority(8));
     }
     let mut table = Table::new(&headline(setup), columns);
     for standing in &race.standings {
@@ -46,6 +50,9 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
             cells.push(standing.long_share.as_ref().map_or(Cell::Missing, |share| cell(share, 2)));
         }
         table.row(cells);
+    }
+    for note in &setup.notes {
+        table.note(note);
     }
     let unfinished: u64 = race.standings.iter().map(|standing| standing.totals.unfinished).sum();
     if unfinished > 0 {
@@ -71,7 +78,8 @@ pub fn headline(setup: &Setup) -> String {
             crate::options::SizeName::Named(name) => format!("flow sizes: {name}"),
         }
     } else {
-        format!("{} pages", setup.pages.len())
+        let count = setup.pages.len();
+        format!("{count} page{}", if count == 1 { "" } else { "s" })
     };
     format!("{rate}, RTT {}, {what}, load {}", rtts.join(" + "), setup.workload.load)
 }
@@ -275,15 +283,13 @@ fn distribution(race: &Race) -> Svg {
     for (slot, standing) in race.standings.iter().enumerate() {
         let mut last = -1.0;
         // Steps finer than a pixel only make the file larger.
-        let points: Vec<(f64, f64)> = standing
-            .times
-            .distribution()
-            .filter_map(|(span, share)| {
-                let is_visible = share - last > 0.002 || share >= 1.0;
-                last = if is_visible { share } else { last };
-                is_visible.then(|| (span.as_millis_f64(), share))
-            })
-            .collect();
+        let first = standing.times.distribution().next().map(|(span, _)| (span.as_millis_f64(), 0.0));
+        let rest = standing.times.distribution().filter_map(|(span, share)| {
+            let is_visible = share - last > 0.002 || share >= 1.0;
+            last = if is_visible { share } else { last };
+            is_visible.then(|| (span.as_millis_f64(), share))
+        });
+        let points = first.into_iter().chain(rest);
         let style = Style { join: Join::Steps, ..Style::line() }.with_slot(slot);
         figure.series.push(Series::new(standing.entry.name, style, points));
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Align, Table};
+use super::{Align, Cell, Table};
 use crate::markup::escape;
 
 impl Table {
@@ -31,6 +31,7 @@ impl Table {
         }
         out.push_str("</tr></thead>\n<tbody>\n");
         let best: Vec<Vec<bool>> = (0..self.columns.len()).map(|column| self.best_of(column)).collect();
+        #[expect(clippy::needless_range_loop, reason = "rows and columns index several tables at once")]
         for row in 0..self.rows.len() {
             out.push_str("<tr>");
             for column in 0..self.columns.len() {
@@ -44,8 +45,12 @@ impl Table {
                 if !interval.is_empty() {
                     let _ = write!(content, "<span class=\"interval\">{}</span>", escape(&interval));
                 }
+                let class = match cell {
+                    Cell::Text(text) if column > 0 && text.chars().count() > 36 => " class=\"long\"",
+                    _ => class(column),
+                };
                 let (tag, scope) = if column == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
-                let _ = write!(out, "<{tag}{scope}{}>{content}</{tag}>", class(column));
+                let _ = write!(out, "<{tag}{scope}{class}>{content}</{tag}>");
             }
             out.push_str("</tr>\n");
         }

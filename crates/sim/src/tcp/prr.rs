@@ -1,7 +1,6 @@
 //! Proportional rate reduction: how many bytes may leave on each ack of a recovery.
 //!
-//! Source: RFC 9937 (formerly RFC 6937) §6, with SafeACK left out: the slow start reduction bound is always used,
-//! as RFC 6937 recommends and ns-3 does.
+//! Source: RFC 9937 (formerly RFC 6937) §6.
 
 use headstart_units::Bytes;
 
@@ -29,15 +28,23 @@ impl Prr {
         };
     }
 
-    /// One ack of the episode delivered so much.
-    pub fn on_ack(&mut self, newly_delivered: Bytes, in_flight: Bytes, ssthresh: Bytes, mss: Bytes) {
+    /// One ack of the episode delivered so much. `is_safe` (SafeACK): it advanced the cumulative point and found no new loss.
+    pub fn on_ack(
+        &mut self,
+        newly_delivered: Bytes,
+        in_flight: Bytes,
+        ssthresh: Bytes,
+        mss: Bytes,
+        is_safe: bool,
+    ) {
         let (delivered, in_flight, ssthresh) = (newly_delivered.get(), in_flight.get(), ssthresh.get());
         self.delivered += delivered;
         let may_send = if in_flight > ssthresh {
             (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.recover_fs)) as u64
         } else {
-            let limit = self.delivered.max(self.out + delivered) + mss.get();
-            (self.out + ssthresh - in_flight).min(limit)
+            // Packet conservation; one segment more, as in slow start, only while the ack says that all goes well.
+            let limit = self.delivered.max(self.out + delivered) + if is_safe { mss.get() } else { 0 };
+            (ssthresh - in_flight).saturating_add(self.out).min(limit)
         };
         // Fast retransmit: the first ack of an episode always lets one segment go.
         let floor = if self.out == 0 { mss.get() } else { 0 };
@@ -70,7 +77,7 @@ mod tests {
         let (mut in_flight, mut sent) = (MSS * 8, 0);
         for _ in 0..8 {
             in_flight -= MSS;
-            prr.on_ack(MSS, in_flight, MSS * 5, MSS);
+            prr.on_ack(MSS, in_flight, MSS * 5, MSS, false);
             while in_flight + MSS <= prr.window() {
                 prr.on_sent(MSS);
                 in_flight += MSS;
@@ -85,7 +92,25 @@ mod tests {
     fn after_heavy_loss_the_window_grows_back_no_faster_than_slow_start() {
         let mut prr = Prr::default();
         prr.begin(MSS * 100, MSS * 10, MSS);
-        prr.on_ack(MSS, MSS * 9, MSS * 50, MSS);
+        prr.on_ack(MSS, MSS * 9, MSS * 50, MSS, true);
         assert_eq!(prr.window(), MSS * 11, "what was delivered, and one more");
+    }
+
+    #[test]
+    fn an_ack_that_is_not_safe_lets_go_only_what_was_delivered() {
+        let mut prr = Prr::default();
+        prr.begin(MSS * 100, MSS * 10, MSS);
+        prr.on_ack(MSS, MSS * 9, MSS * 50, MSS, false);
+        assert_eq!(prr.window(), MSS * 10);
+    }
+
+    /// A scheme that stays in charge may have no window to speak of.
+    #[test]
+    fn no_threshold_is_too_large() {
+        let mut prr = Prr::default();
+        prr.begin(MSS * 10, MSS * 8, MSS);
+        prr.on_sent(MSS);
+        prr.on_ack(MSS, MSS * 8, Bytes::MAX, MSS, true);
+        assert_eq!(prr.window(), MSS * 10, "what was delivered, and one more");
     }
 }

@@ -12,6 +12,8 @@
 //! - Nothing is undone when a retransmission turns out to have been unnecessary (Eifel, DSACK undo). RACK's
 //!   reordering window keeps its initial size of a quarter of the minimum RTT.
 //! - Proactive copies do not count as in flight: to the scoreboard they are packets that the network made.
+//! - [`Probe::Quic`]: the backed-off timeout is bounded as a TCP's is; RFC 9002 has no bound and gives up instead,
+//!   when the connection was idle for too long.
 //! - [`Probe::Quic`]: persistent congestion (RFC 9002 §7.6) is found within one loss detection, not across several.
 
 use std::collections::VecDeque;
@@ -388,7 +390,8 @@ impl Sender {
     /// RFC 9002 §6.2.1.
     fn quic_probe_timeout(&self, config: &TcpConfig) -> Span {
         let variation = (self.rtt.variation * 4).max(Span::from_millis(1));
-        (self.rtt.smoothed + variation + config.delayed_ack.timeout) * (1 << self.backoff.min(16))
+        let once = self.rtt.smoothed + variation + config.delayed_ack.timeout;
+        (once * (1 << self.backoff.min(16))).min(config.max_rto)
     }
 
     /// Sets the timers anew: the retransmission timer only after progress, or if it was off
@@ -493,6 +496,7 @@ impl Sender {
         recorder: &mut impl Recorder,
     ) {
         let prior_in_flight = self.in_flight;
+        let (prior_base, prior_lost) = (self.segments.base(), self.counts.lost);
         let mut newly = Newly { highest_before: self.highest[0], ..Newly::default() };
 
         // The segment that set the ack off first: its transmission is known.
@@ -550,6 +554,9 @@ impl Sender {
                 ..self.congestion(now, prior_in_flight)
             });
         }
+        let is_advance = self.segments.base() > prior_base;
+        // RFC 5681 §3.2 step 1: a duplicate ack lets a packet go, but the window stays. QUIC knows no duplicate acks.
+        let may_grow = is_advance || config.probe == Probe::Quic;
         self.controller.on_ack(&Ack {
             now,
             newest_sent_at: self.newest_sent_at,
@@ -560,12 +567,13 @@ impl Sender {
             in_flight: self.in_flight,
             delivered: self.rate.delivered(),
             rate,
-            is_window_limited: self.newest_delivered <= self.limited_below,
+            is_window_limited: may_grow && self.newest_delivered <= self.limited_below,
             in_recovery: matches!(self.state, State::Recovery { .. }),
         });
         if matches!(self.state, State::Recovery { .. }) && config.prr {
             let ssthresh = self.controller.allowance().window;
-            self.prr.on_ack(newly.bytes, self.in_flight, ssthresh, config.mss);
+            let is_safe = is_advance && self.counts.lost == prior_lost;
+            self.prr.on_ack(newly.bytes, self.in_flight, ssthresh, config.mss, is_safe);
         }
         if self.repair.is_active() {
             let board = board!(self);
@@ -670,7 +678,10 @@ impl Sender {
         if opens_episode {
             self.state = State::Recovery { until: self.segments.end() };
             self.rescue_done = false;
-            self.probe_at = Time::NEVER;
+            // RFC 8985 §7.3: no tail loss probe in recovery. QUIC's probe is the only timer there is.
+            if config.probe != Probe::Quic {
+                self.probe_at = Time::NEVER;
+            }
             if config.prr {
                 self.prr.begin(prior_in_flight, self.in_flight, config.mss);
             }
@@ -993,7 +1004,8 @@ impl Sender {
     fn take_from_pacer(&mut self, now: Time, bytes: Bytes, pace: Rate, config: &TcpConfig) -> bool {
         if self.burst_left >= bytes.get() {
             self.burst_left -= bytes.get();
-            self.next_send_at = self.next_send_at.max(now);
+            // What follows the burst leaves one gap after its last packet.
+            self.next_send_at = now + bytes / pace;
             return true;
         }
         if self.quantum_left == 0 {

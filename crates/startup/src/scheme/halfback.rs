@@ -105,6 +105,7 @@ enum Phase {
 #[derive(Clone, Copy, Debug)]
 pub struct Halfback {
     params: Params,
+    mss: Bytes,
     phase: Phase,
     flight: Bytes,
     /// Window and pace of the plan.
@@ -119,6 +120,7 @@ impl Halfback {
     pub fn new(params: Params) -> Self {
         Self {
             params,
+            mss: Bytes::ZERO,
             phase: Phase::Pacing,
             flight: Bytes::ZERO,
             plan: Allowance::window(Bytes::ZERO),
@@ -158,8 +160,9 @@ impl Halfback {
         Next::HandOver(HandOver::avoiding(window.max(self.recovery.least())))
     }
 
+    /// What of the flight has not arrived; never less than a segment, for messages do not end where it does.
     fn missing(&self) -> Bytes {
-        self.plan.window.saturating_sub(self.delivered)
+        self.plan.window.saturating_sub(self.delivered).max(self.mss)
     }
 }
 
@@ -170,6 +173,7 @@ impl Startup for Halfback {
             (Threshold::History(fixed) | Threshold::Fixed(fixed), _) => fixed,
         };
         let plan = over_one_round_trip(prior, threshold, self.params.burst);
+        self.mss = prior.mss;
         self.flight = plan.flight;
         self.plan = plan.allowance;
         self.recovery = FirstRecovery::new(prior.mss, first_recovery::KEPT);
@@ -322,6 +326,13 @@ mod tests {
             (410, ack(10, 0), Says::HandsOver(10_000),    "HB §3.3: 100 kB/s x 100 ms"),
         ];
         play(&mut start, &steps);
+    }
+
+    #[test]
+    fn a_window_is_a_segment_at_least_though_messages_end_where_segments_do_not() {
+        let mut start = established(Params::default());
+        let _ = start.on_ack(&Ack { delivered: MSS * 10 - Bytes::new(1), ..repairing(10, 0, false) });
+        assert_eq!(start.allowance().window, MSS);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use headstart_units::{Bytes, Ratio, Span};
 
 use super::Startup;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
-use crate::event::{Ack, Congestion};
+use crate::event::{Ack, Congestion, Timeout};
 use crate::growth::{Growth, Verdict};
 use crate::prior::Prior;
 
@@ -101,6 +101,10 @@ impl Startup for SlowStart {
         self.hand_over(HandOver::to_be_cut(self.window))
     }
 
+    fn on_timeout(&mut self, _: &Timeout) -> Next {
+        self.hand_over(HandOver::to_be_cut(self.window))
+    }
+
     #[inline]
     fn allowance(&self) -> Allowance {
         let pace = self.params.spread.map(|spread| self.window / (self.srtt * spread.slow_start));
@@ -164,7 +168,13 @@ mod tests {
         let plan = start.establish(&prior());
         assert_eq!(plan.burst, MSS * 10);
         assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(32_000 * 20)));
-        let Next::HandOver(how) = start.on_congestion(&lost(Time::ZERO, MSS)) else { panic!("hands over") };
-        assert_eq!(how.pace_over, Some(Ratio::new(3, 4)));
+        let mut at_timeout = start;
+        for next in [
+            start.on_congestion(&lost(Time::ZERO, MSS)),
+            at_timeout.on_timeout(&crate::base::testing::timed_out(Time::ZERO)),
+        ] {
+            let Next::HandOver(how) = next else { panic!("hands over") };
+            assert_eq!(how.pace_over, Some(Ratio::new(3, 4)));
+        }
     }
 }

@@ -1,0 +1,226 @@
+//! The JSON of a HAR file, as far as it is read: every key may be missing, and each mistake names its key.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::MOST_ENTRIES;
+
+#[derive(Deserialize)]
+pub(super) struct Har {
+    pub(super) log: Option<Map<Log>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Log {
+    pub(super) pages: Option<List<Map<PageEntry>>>,
+    pub(super) entries: Option<List<Map<Entry>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct PageEntry {
+    pub(super) id: Text,
+    pub(super) title: Text,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Entry {
+    pub(super) pageref: Text,
+    pub(super) started_date_time: Option<String>,
+    pub(super) request: Option<Map<Request>>,
+    pub(super) response: Option<Map<Response>>,
+    #[serde(rename = "_fromCache")]
+    pub(super) from_cache: Flag,
+    #[serde(rename = "_resourceType")]
+    pub(super) resource_type: Text,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Request {
+    pub(super) url: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Response {
+    pub(super) status: Count,
+    pub(super) headers_size: Count,
+    pub(super) body_size: Count,
+    pub(super) content: Option<Map<Content>>,
+    #[serde(rename = "_transferSize")]
+    pub(super) transfer_size: Count,
+    #[serde(rename = "_error")]
+    pub(super) error: Flag,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Content {
+    pub(super) size: Count,
+    pub(super) compression: Count,
+}
+
+/// A JSON object. What derives `Deserialize` would take a list for one, field by field.
+pub(super) struct Map<T>(pub(super) T);
+
+/// A JSON list of bounded length.
+pub(super) struct List<T>(pub(super) Vec<T>);
+
+/// A number that is not negative; `None` if it is, or is `null` or absent.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Count(pub(super) Option<u64>);
+
+/// A string; `None` for anything else, since nothing depends on it.
+#[derive(Default)]
+pub(super) struct Text(pub(super) Option<String>);
+
+/// Whether something is said: not absent, `null`, `false`, zero or empty.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Flag(pub(super) bool);
+
+/// Reads a `T` through `impl Visitor for Reading<T>`.
+struct Reading<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Map<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Reading::<Self>(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<Map<T>> {
+    type Value = Map<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Map)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Reading::<Self>(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Reading<List<T>> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = list.next_element()? {
+            if members.len() == MOST_ENTRIES {
+                return Err(A::Error::custom(format!(
+                    "more than {MOST_ENTRIES} members, expected at most that many"
+                )));
+            }
+            members.push(member);
+        }
+        Ok(List(members))
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reading::<Self>(PhantomData))
+    }
+}
+
+impl Visitor<'_> for Reading<Count> {
+    type Value = Count;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number")
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Count, E> {
+        Ok(Count(Some(value)))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Count, E> {
+        Ok(Count(u64::try_from(value).ok()))
+    }
+
+    /// Numbers with a point or an exponent, and those beyond 64 bits.
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Count, E> {
+        if value < 0.0 {
+            Ok(Count(None))
+        } else if value.fract() == 0.0 {
+            // The conversion saturates; the limit on sizes answers that.
+            Ok(Count(Some(value as u64)))
+        } else {
+            Err(E::invalid_value(serde::de::Unexpected::Float(value), &self))
+        }
+    }
+
+    fn visit_unit<E>(self) -> Result<Count, E> {
+        Ok(Count(None))
+    }
+}
+
+/// What JSON may hold, reduced to whether it says something and to the string it is.
+macro_rules! visit_anything {
+    ($reading:ty, $value:ident, $from_string:expr, $from_flag:expr) => {
+        impl<'de> Deserialize<'de> for $value {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(Reading::<Self>(PhantomData))
+            }
+        }
+
+        impl<'de> Visitor<'de> for $reading {
+            type Value = $value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("anything")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<$value, E> {
+                Ok($from_string(text))
+            }
+
+            fn visit_bool<E>(self, value: bool) -> Result<$value, E> {
+                Ok($from_flag(value))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<$value, E> {
+                Ok($from_flag(value != 0))
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<$value, E> {
+                Ok($from_flag(value != 0))
+            }
+
+            fn visit_f64<E>(self, value: f64) -> Result<$value, E> {
+                Ok($from_flag(value != 0.0))
+            }
+
+            fn visit_unit<E>(self) -> Result<$value, E> {
+                Ok($from_flag(false))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<$value, A::Error> {
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                Ok($from_flag(true))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<$value, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok($from_flag(true))
+            }
+        }
+    };
+}
+
+visit_anything!(Reading<Text>, Text, |text: &str| Text(Some(text.to_owned())), |_| Text(None));
+visit_anything!(Reading<Flag>, Flag, |text: &str| Flag(!text.is_empty()), Flag);

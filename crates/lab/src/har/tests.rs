@@ -1,0 +1,368 @@
+use super::*;
+use serde_json::{Value, json};
+
+/// An entry as Chrome writes it, `at` milliseconds after the document.
+fn chrome(at: u32, url: &str, transferred: i64) -> Value {
+    json!({
+        "startedDateTime": format!("2024-05-06T07:08:{:02}.{:03}Z", at / 1000, at % 1000),
+        "request": { "method": "GET", "url": url, "headersSize": -1, "bodySize": 0 },
+        "response": {
+            "status": 200, "headersSize": -1, "bodySize": -1, "_transferSize": transferred, "_error": null,
+            "content": { "size": 50_000, "mimeType": "text/html", "text": "<p>" }
+        },
+        "cache": {}, "time": 12.5, "pageref": "page_1"
+    })
+}
+
+fn har(entries: &[Value]) -> Value {
+    json!({ "log": {
+        "version": "1.2", "creator": { "name": "test" },
+        "pages": [{ "id": "page_1", "title": "A page" }, { "id": "page_2", "title": "Another" }],
+        "entries": entries
+    }})
+}
+
+fn parsed(entries: &[Value]) -> Page {
+    parse(har(entries).to_string().as_bytes()).expect("a HAR")
+}
+
+fn refused(value: &Value) -> String {
+    parse(value.to_string().as_bytes()).expect_err("no HAR").to_string()
+}
+
+fn sizes(page: &Page) -> Vec<u64> {
+    page.objects.iter().map(|object| object.bytes.get()).collect()
+}
+
+/// The first entry's response with the given fields instead of its own sizes.
+fn size_of(fields: Value) -> Result<u64, Reason> {
+    let mut entry = chrome(0, "https://a.example/", 0);
+    let response = entry["response"].as_object_mut().expect("an object");
+    for name in ["headersSize", "bodySize", "_transferSize", "content"] {
+        response.remove(name);
+    }
+    response.extend(fields.as_object().expect("an object").clone());
+    let page = parsed(&[chrome(1, "https://a.example/other", 1), entry]);
+    match page.skipped.keys().next() {
+        Some(reason) => Err(*reason),
+        None => Ok(sizes(&page)[0]),
+    }
+}
+
+#[test]
+fn objects_come_in_the_order_of_their_requests_with_their_origins() {
+    let page = parsed(&[
+        chrome(30, "https://cdn.example/late.js", 300),
+        chrome(0, "https://Www.Example/", 1000),
+        chrome(10, "https://user@cdn.example:443/early.css?x#y", 100),
+        chrome(10, "http://www.example/tie", 200),
+    ]);
+    assert_eq!(page.title, "A page");
+    assert_eq!(sizes(&page), [1000, 100, 200, 300]);
+    assert_eq!(page.origins, ["https://www.example:443", "https://cdn.example:443", "http://www.example:80"]);
+    assert_eq!(page.objects.iter().map(|object| object.origin).collect::<Vec<_>>(), [0, 1, 2, 1]);
+    assert!(page.skipped.is_empty() && page.document_skipped.is_none());
+}
+
+#[test]
+fn the_document_comes_before_the_redirect_that_led_to_it() {
+    let mut redirect = chrome(0, "http://example/", 150);
+    redirect["response"]["status"] = json!(301);
+    let page = parsed(&[redirect, chrome(5, "https://example/", 5000), chrome(9, "https://example/a", 7)]);
+    assert_eq!(sizes(&page), [5000, 150, 7]);
+}
+
+#[rustfmt::skip]
+#[test]
+fn an_object_weighs_what_crossed_the_network() {
+    for (fields, expected, reason) in [
+        (json!({"_transferSize": 10, "bodySize": 700, "headersSize": 70}), Ok(10), "Chrome counts all of it"),
+        (json!({"bodySize": 700, "headersSize": 70, "content": {"size": 9000}}), Ok(770), "Firefox, WebPageTest"),
+        (json!({"bodySize": 700, "headersSize": -1}), Ok(700), "unknown headers count nothing"),
+        (json!({"_transferSize": -1, "bodySize": 700.0, "headersSize": null}), Ok(700), "-1, null: unknown"),
+        (json!({"bodySize": -370, "headersSize": 70, "content": {"size": 900}}), Ok(970), "unpacked, as a last resort"),
+        (json!({"bodySize": -1, "content": {"size": 900, "compression": 600}}), Ok(300), "less what packing saved"),
+        (json!({"bodySize": -1, "content": {"size": 9, "compression": 600}}), Err(Reason::ZeroBytes), "never below zero"),
+        (json!({"headersSize": 70, "bodySize": -1}), Ok(70), "at least its headers"),
+        (json!({"status": 304, "headersSize": 70, "bodySize": 0, "content": {"size": 900}}), Ok(70), "a 304 is asked for"),
+        (json!({"status": 0, "bodySize": 700}), Ok(700), "Firefox's pushed objects"),
+        (json!({"status": 0, "bodySize": -1}), Err(Reason::Failed), "no answer"),
+        (json!({"_transferSize": 10, "_error": "net::ERR_FAILED"}), Err(Reason::Failed), "an error"),
+        (json!({"_transferSize": 0, "content": {"size": 900}}), Err(Reason::FromCache), "Chrome's cache"),
+        (json!({"bodySize": 0, "headersSize": 70, "content": {"size": 900}}), Err(Reason::FromCache), "HAR's cache"),
+        (json!({"_transferSize": 0, "content": {"size": 0}}), Err(Reason::ZeroBytes), "nothing at all"),
+        (json!({}), Err(Reason::UnknownSize), "nothing is said"),
+    ] {
+        assert_eq!(size_of(fields), expected, "{reason}");
+    }
+}
+
+#[test]
+fn what_did_not_cross_the_network_is_counted_by_reason() {
+    let mut from_disk = chrome(1, "https://example/b", 77);
+    from_disk["_fromCache"] = json!("disk");
+    let mut socket = chrome(2, "https://example/c", 77);
+    socket["_resourceType"] = json!("websocket");
+    let mut other = chrome(3, "https://other.example/", 77);
+    other["pageref"] = json!("page_2");
+    let page = parsed(&[
+        chrome(0, "https://example/", 9),
+        chrome(1, "data:image/png;base64,AAAA", 0),
+        chrome(1, "blob:https://example/1", 0),
+        chrome(1, "WSS://example/live", 12),
+        chrome(1, "chrome-extension://abc/x.js", 12),
+        from_disk,
+        socket,
+        other,
+    ]);
+    let counts: Vec<_> = page.skipped.iter().map(|(reason, count)| (*reason, *count)).collect();
+    assert_eq!(
+        counts,
+        [
+            (Reason::DataUrl, 2),
+            (Reason::OtherScheme, 1),
+            (Reason::WebSocket, 2),
+            (Reason::OtherPage, 1),
+            (Reason::FromCache, 1)
+        ]
+    );
+    assert_eq!((sizes(&page), page.origins.len()), (vec![9], 1));
+}
+
+#[test]
+fn a_document_from_the_cache_is_told() {
+    let page = parsed(&[chrome(0, "https://example/", 0), chrome(5, "https://example/a", 7)]);
+    assert_eq!((sizes(&page), page.document_skipped), (vec![7], Some(Reason::FromCache)));
+}
+
+#[test]
+fn a_page_without_a_title_has_its_address() {
+    let entry = chrome(0, "https://example/\u{1b}[2J", 7);
+    let value = json!({ "log": { "entries": [entry] } });
+    let page = parse(value.to_string().as_bytes()).expect("pages are optional");
+    assert_eq!(page.title, "https://example/ [2J", "no control characters on a terminal");
+    assert_eq!(shortened("a\u{1b}[2J\nb"), "a [2J b");
+    assert_eq!(shortened(&"x".repeat(201)).len(), 203);
+}
+
+#[test]
+fn a_refusal_names_the_key_what_was_found_and_what_was_expected() {
+    let good = har(&[chrome(0, "https://example/", 9), chrome(1, "https://example/a", 9)]);
+    let with = |pointer: &str, value: Value| {
+        let mut har = good.clone();
+        *har.pointer_mut(pointer).expect("a key") = value;
+        refused(&har)
+    };
+    let date = r#"expected a date and time such as "2017-02-11T09:36:22.868Z""#;
+    for (found, expected) in [
+        (with("", json!([])), "the file: found sequence, expected an object".to_owned()),
+        (with("", json!({ "a": 1 })), "log: found nothing, expected an object".to_owned()),
+        (with("/log", json!("x")), r#"log: found string "x", expected an object"#.to_owned()),
+        (with("/log/entries", json!({})), "log.entries: found map, expected a list".to_owned()),
+        (with("/log/entries", Value::Null), "log.entries: found nothing, expected a list of requests".to_owned()),
+        (
+            with("/log/entries", json!([])),
+            "log.entries: found none, expected at least one object that crossed the network".to_owned(),
+        ),
+        (
+            with("/log/entries/1/response", json!(3)),
+            "log.entries[1].response: found integer `3`, expected an object".to_owned(),
+        ),
+        (
+            with("/log/entries/1/response", Value::Null),
+            "log.entries[1].response: found nothing, expected an object".to_owned(),
+        ),
+        (
+            with("/log/entries/1/response/bodySize", json!("many")),
+            r#"log.entries[1].response.bodySize: found string "many", expected a whole number"#.to_owned(),
+        ),
+        (
+            with("/log/entries/0/response/_transferSize", json!(1.5)),
+            "log.entries[0].response._transferSize: found floating point `1.5`, expected a whole number"
+                .to_owned(),
+        ),
+        (
+            with("/log/entries/0/response/_transferSize", json!(u64::MAX)),
+            "log.entries[0].response: found an object of 18446744073709551615 bytes, expected at most 1073741824 bytes"
+                .to_owned(),
+        ),
+        (
+            with("/log/entries/0/request/url", json!("https:///x")),
+            r#"log.entries[0].request.url: found "https:///x", expected a URL with a scheme and a host"#.to_owned(),
+        ),
+        (
+            with("/log/entries/1/startedDateTime", json!("yesterday")),
+            format!("log.entries[1].startedDateTime: found \"yesterday\", {date}"),
+        ),
+        (
+            with("/log/entries/1/startedDateTime", Value::Null),
+            format!("log.entries[1].startedDateTime: found nothing, {date}"),
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn what_is_no_json_is_told_with_its_place() {
+    let text = har(&[chrome(0, "https://example/", 9)]).to_string();
+    let cut = parse(&text.as_bytes()[..text.len() - 9]).expect_err("cut short").to_string();
+    assert!(cut.starts_with("line 1, column ") && cut.contains("EOF"), "{cut}");
+    let html = parse(b"<!doctype html>").expect_err("a web page").to_string();
+    assert_eq!(html, "line 1, column 1: found no JSON (expected value), expected a HAR file");
+    assert!(parse(format!("{text} x").as_bytes()).is_err(), "something follows");
+    assert!(parse(format!("\u{feff}{text}").as_bytes()).is_ok(), "a byte-order mark does no harm");
+    let missing = read(Path::new("no/such.har")).expect_err("no file").to_string();
+    assert!(missing.starts_with("no/such.har: cannot be read: "), "{missing}");
+}
+
+#[test]
+fn limits_hold() {
+    let entry = chrome(0, "https://example/", 9).to_string();
+    let with = |count: usize| {
+        let list = vec![entry.as_str(); count].join(",");
+        parse(format!(r#"{{"log":{{"entries":[{list}]}}}}"#).as_bytes())
+    };
+    assert_eq!(with(MOST_ENTRIES).expect("as many as allowed").objects.len(), MOST_ENTRIES);
+    let error = with(MOST_ENTRIES + 1).expect_err("one too many").to_string();
+    assert_eq!(error, "log.entries: found more than 10000 members, expected at most that many");
+    let deep = format!(r#"{{"x":{}"#, "[".repeat(1_000_000));
+    assert!(parse(deep.as_bytes()).is_err(), "depth costs no stack");
+}
+
+#[rustfmt::skip]
+#[test]
+fn date_times_are_read_strictly() {
+    let second = |text| microseconds(text).map(|value| value as f64 / 1e6);
+    for (text, expected) in [
+        ("1970-01-01T00:00:00Z", Some(0.0)),
+        ("2017-02-11T09:36:22.868Z", Some(1_486_805_782.868)),
+        ("2017-06-28T17:41:55.090+09:00", Some(1_498_639_315.09)),
+        ("2017-06-28T17:41:55.0900001-0330", Some(1_498_684_315.09)),
+        ("2000-02-29T23:59:60Z", Some(951_868_800.0)),
+        ("1969-12-31T23:59:59.5Z", Some(-0.5)),
+        ("0000-01-01T00:00:00Z", Some(-62_167_219_200.0)),
+        ("2017-02-29T00:00:00Z", None), ("2017-13-01T00:00:00Z", None), ("2017-00-01T00:00:00Z", None),
+        ("2017-01-01T24:00:00Z", None), ("2017-01-01T00:00:00", None), ("2017-01-01T00:00:00.Z", None),
+        ("2017-01-01T00:00:00+9:00", None), ("2017-01-01T00:00:00Z ", None), ("+017-01-01T00:00:00Z", None),
+        ("2017-01-01T00:00:00+09:00x", None), ("2017-01-01", None), ("", None), ("２017-01-01T00:00:00Z", None),
+    ] {
+        assert_eq!(second(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn origins_are_scheme_host_and_port() {
+    for (url, expected) in [
+        ("https://a.example", Some("https://a.example:443")),
+        ("http://a.example?q=:9", Some("http://a.example:80")),
+        ("https://u:p@a.example:8443/x@y:1", Some("https://a.example:8443")),
+        ("http://[2001:DB8::1]:81/", Some("http://[2001:db8::1]:81")),
+        ("http://[::1]/", Some("http://[::1]:80")),
+        ("http://a.example:/", Some("http://a.example:80")),
+        ("http://a.example:65536/", None),
+        ("http://a.example:+80/", None),
+        ("http://:80/", None),
+        ("http:a.example", None),
+        ("http://a b/", None),
+    ] {
+        let scheme = url.split(':').next().expect("a scheme");
+        assert_eq!(origin(scheme, url).as_deref(), expected, "{url}");
+    }
+}
+
+/// SplitMix64, enough to pick places to damage.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+    }
+}
+
+/// What holds of whatever is accepted, and that a refusal is one bounded line.
+fn check(content: &[u8]) -> bool {
+    match parse(content) {
+        Ok(page) => {
+            assert!(!page.objects.is_empty());
+            for object in &page.objects {
+                assert!(usize::from(object.origin) < page.origins.len());
+                assert!((1..=MOST_OBJECT_BYTES).contains(&object.bytes.get()));
+            }
+            true
+        }
+        Err(error) => {
+            let message = error.to_string();
+            assert!(message.lines().count() == 1 && message.chars().count() < 1000, "{message}");
+            false
+        }
+    }
+}
+
+#[test]
+fn damaged_bytes_never_panic() {
+    let good = har(&[chrome(0, "https://example/", 9), chrome(1, "http://[::1]:8/a", 99)]).to_string();
+    let pieces: &[&[u8]] =
+        &[b"null", b"-1", b"1e999", b"[", b"}", b"\"", b"99999999999999999999", b"\xff", b"\\u", b":"];
+    let (mut draws, mut accepted) = (Draws(1), 0);
+    for _ in 0..20_000 {
+        let mut content = good.clone().into_bytes();
+        for _ in 0..=draws.below(3) {
+            let from = draws.below(content.len() + 1);
+            let to = (from + draws.below(12)).min(content.len());
+            let piece = pieces[draws.below(pieces.len())];
+            content.splice(from..to, piece.iter().copied());
+        }
+        accepted += u32::from(check(&content));
+    }
+    assert!((1..19_000).contains(&accepted), "some damage does no harm, most does: {accepted}");
+}
+
+#[test]
+fn values_in_the_wrong_place_never_panic() {
+    fn places(value: &Value, at: String, all: &mut Vec<String>) {
+        match value {
+            Value::Object(map) => {
+                map.iter().for_each(|(key, value)| places(value, format!("{at}/{key}"), all))
+            }
+            Value::Array(list) => {
+                list.iter()
+                    .enumerate()
+                    .for_each(|(index, value)| places(value, format!("{at}/{index}"), all));
+            }
+            _ => {}
+        }
+        all.push(at);
+    }
+    let good = har(&[chrome(0, "https://example/", 9), chrome(1, "http://[::1]:8/a", 99)]);
+    let strange = [
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(u64::MAX),
+        json!(i64::MIN),
+        json!(1e300),
+        json!(""),
+        json!("\n".repeat(5_000)),
+        json!("2024-02-30T00:00:00Z"),
+        json!("http://"),
+        json!([]),
+        json!([[0]]),
+        json!({}),
+        json!({ "log": {} }),
+    ];
+    let mut all = Vec::new();
+    places(&good, String::new(), &mut all);
+    for place in &all {
+        for value in &strange {
+            let mut har = good.clone();
+            *har.pointer_mut(place).expect("a place") = value.clone();
+            check(har.to_string().as_bytes());
+        }
+    }
+    assert!(all.len() > 40, "every key was tried");
+}

@@ -1,0 +1,212 @@
+//! The command line as its users meet it: what is wrong is refused with one clear message and nothing written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder for one test, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("command line").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the folder for tests can be made");
+    folder
+}
+
+fn headstart(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("headstart starts")
+}
+
+/// Everything in a folder, folders included.
+fn files(folder: &Path) -> Vec<String> {
+    let mut found: Vec<String> = fs::read_dir(folder)
+        .expect("the folder is there")
+        .map(|entry| entry.expect("the folder can be read").file_name().to_string_lossy().into_owned())
+        .collect();
+    found.sort();
+    found
+}
+
+/// Files that are not what they should be.
+const BAD_FILES: [(&str, &str); 9] = [
+    ("words.trace", "1\n2\nthree\n"),
+    ("falling.trace", "5\n4\n"),
+    ("empty.trace", ""),
+    ("zero.trace", "0\n0\n"),
+    ("negative.trace", "1\n-2\n"),
+    ("text.har", "this is no HAR\n"),
+    ("cut.har", "{\"log\": {\"entries\": [{\"req"),
+    ("keyless.har", "{\"logs\": {}}"),
+    ("hollow.har", "{\"log\": {\"entries\": []}}"),
+];
+
+/// Arguments, and what the message must say: where, what was found, what was expected.
+#[rustfmt::skip]
+const MISTAKES: &[(&[&str], &[&str])] = &[
+    (&["rcae"],                                  &["rcae", "race"]),
+    (&["race", "--rate", "15"],                  &["--rate", "15", "Mbit/s"]),
+    (&["race", "--rate=-1 Mbit/s"],              &["--rate", "-1 Mbit/s", "expected"]),
+    (&["race", "--rate", "0 Mbit/s"],            &["--rate", "0", "expected"]),
+    (&["race", "--up-rate", "0 Mbit/s"],         &["--up-rate", "0", "expected"]),
+    (&["race", "--rtt", "60"],                   &["--rtt", "60", "ms"]),
+    (&["race", "--rtt", "100s"],                 &["--rtt", "expected"]),
+    (&["race", "--buffer", "115"],               &["--buffer", "115", "expected"]),
+    (&["race", "--buffer", "x BDP"],             &["--buffer", "x BDP", "expected"]),
+    (&["race", "--queue", "fifo"],               &["--queue", "fifo", "codel"]),
+    (&["race", "--loss", "120%"],                &["--loss", "120", "100"]),
+    (&["race", "--loss", "1"],                   &["--loss", "1", "%"]),
+    (&["race", "--burst-loss", "1%"],            &["--burst-loss", "1%", "0.1%,5"]),
+    (&["race", "--duplicate", "300%"],           &["--duplicate", "300", "100"]),
+    (&["race", "--jitter", "5m"],                &["--jitter", "5m", "expected"]),
+    (&["race", "--hop", "10mbit"],               &["--hop", "10mbit", "10mbit/5ms/50kB"]),
+    (&["race", "--hop", "0mbit/5ms/50kB"],       &["--hop", "0", "expected"]),
+    (&["race", "--schemes", "iw10,tahoe"],       &["--schemes", "tahoe", "halfback"]),
+    (&["race", "--base", "vegas"],               &["--base", "vegas", "cubic"]),
+    (&["race", "--load", "0%"],                  &["--load", "0 %", "expected"]),
+    (&["race", "--load", "600%"],                &["--load", "600", "500 %"]),
+    (&["race", "--load", "half"],                &["--load", "half", "%"]),
+    (&["race", "--size", "0 B"],                 &["--size", "0 B", "expected"]),
+    (&["race", "--size", "gigantic"],            &["--size", "gigantic", "internet"]),
+    (&["race", "--duration", "0s"],              &["--duration", "0", "expected"]),
+    (&["race", "--duration", "5s", "--warm-up", "6s"], &["--warm-up", "6 s", "5 s"]),
+    (&["race", "--repeats", "0"],                &["--repeats", "0", "1"]),
+    (&["race", "--seed=-1"],                     &["--seed", "-1"]),
+    (&["race", "--quantum", "65"],               &["--quantum", "65", "64"]),
+    (&["race", "--receive-window", "1 kB"],      &["--receive-window", "1 kB", "1448"]),
+    (&["race", "--fetch", "persistent:0"],       &["--fetch", "persistent:0", "persistent:6"]),
+    (&["race", "--colour", "red"],               &["--colour"]),
+    (&["race", "--trace", "nowhere.trace"],      &["--trace", "nowhere.trace"]),
+    (&["race", "--trace", "words.trace"],        &["--trace", "words.trace", "line 3", "three", "expected"]),
+    (&["race", "--trace", "falling.trace"],      &["--trace", "falling.trace", "line 2", "4 after 5", "expected"]),
+    (&["race", "--trace", "empty.trace"],        &["--trace", "empty.trace", "no line", "expected"]),
+    (&["race", "--trace", "zero.trace"],         &["--trace", "zero.trace", "line 2", "expected"]),
+    (&["race", "--up-trace", "negative.trace"],  &["--up-trace", "negative.trace", "line 2", "-2", "expected"]),
+    (&["race", "--har", "nowhere.har"],          &["nowhere.har"]),
+    (&["race", "--har", "text.har"],             &["text.har", "line 1", "expected"]),
+    (&["race", "--har", "cut.har"],              &["cut.har", "line 1", "expected"]),
+    (&["race", "--har", "keyless.har"],          &["keyless.har", "log", "expected"]),
+    (&["race", "--har", "hollow.har"],           &["hollow.har", "object"]),
+    (&["race", "--out", "words.trace"],          &["words.trace", "file", "folder"]),
+    (&["race", "--out", "."],                    &[".", "cut.har", "expected"]),
+    (&["trace"],                                 &["<SCHEME>"]),
+    (&["trace", "tahoe"],                        &["tahoe", "halfback"]),
+    (&["trace", "iw10", "--flow", "many"],       &["--flow", "many"]),
+    (&["sweep", "--load", "10%,none"],           &["--load", "none", "%"]),
+    (&["sweep", "--json"],                       &["--json", "race"]),
+];
+
+/// A line of advice is no second message: what counts is lines that say what is wrong.
+fn is_complaint(line: &str) -> bool {
+    line.starts_with("error: ") || line.starts_with("headstart: ")
+}
+
+#[test]
+fn every_mistake_is_told_once_and_clearly_and_nothing_is_written() {
+    let mut wrong = vec![];
+    for (number, (arguments, words)) in MISTAKES.iter().enumerate() {
+        let folder = folder(&format!("mistake {number}"));
+        for (name, text) in BAD_FILES {
+            fs::write(folder.join(name), text).expect("a file can be written");
+        }
+        let before = files(&folder);
+        let output = headstart(&folder, arguments);
+        let (said, printed) =
+            (String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout));
+        let mut faults = vec![];
+        if !matches!(output.status.code(), Some(1 | 2)) {
+            faults.push(format!("ended with {}", output.status));
+        }
+        if said.contains("panicked") {
+            faults.push("panicked".into());
+        }
+        if said.lines().filter(|line| is_complaint(line)).count() != 1 {
+            faults.push("expected one complaint".into());
+        }
+        if !printed.is_empty() {
+            faults.push(format!("printed {printed}"));
+        }
+        let missing: Vec<_> = words.iter().filter(|word| !said.contains(**word)).collect();
+        if !missing.is_empty() {
+            faults.push(format!("does not say {missing:?}"));
+        }
+        let after = files(&folder);
+        if before != after {
+            faults.push(format!("left {after:?} behind"));
+        }
+        if !faults.is_empty() {
+            wrong.push(format!("headstart {}: {}\n{said}", arguments.join(" "), faults.join("; ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} mistakes:\n{}", wrong.len(), MISTAKES.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let folder = folder("help");
+    for (arguments, word) in [
+        (&["--help"][..], "race"),
+        (&["race", "--help"], "--schemes"),
+        (&["sweep", "--help"], "--schemes"),
+        (&["trace", "--help"], "--flow"),
+        (&["schemes", "--help"], "schemes"),
+        (&["--version"], "headstart"),
+    ] {
+        let output = headstart(&folder, arguments);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains(word), "{arguments:?}: {said}");
+    }
+    assert_eq!(files(&folder), [""; 0], "help writes nothing");
+}
+
+#[test]
+fn a_trace_writes_its_three_files() {
+    let folder = folder("trace");
+    let output = headstart(&folder, &["trace", "halfback", "--out", "out"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("Complete after"), "{said}");
+    assert_eq!(files(&folder.join("out")), [".headstart", "events.csv", "queue.svg", "time-sequence.svg"]);
+    let text = |name: &str| fs::read_to_string(folder.join("out").join(name)).expect("UTF-8");
+    assert!(text("events.csv").lines().count() > 100, "a flow of 70 segments has more events");
+    for figure in ["queue.svg", "time-sequence.svg"] {
+        let svg = text(figure);
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{figure}: {svg:.200}");
+    }
+}
+
+#[test]
+fn json_is_json_and_says_what_the_files_say() {
+    let folder = folder("json");
+    let arguments = [
+        "race",
+        "--schemes",
+        "iw10,blitzstart",
+        "--duration",
+        "2s",
+        "--repeats",
+        "2",
+        "--json",
+        "--out",
+        "out",
+    ];
+    let output = headstart(&folder, &arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    let written = fs::read(folder.join("out/race.json")).expect("race.json is there");
+    assert_eq!(printed, serde_json::from_slice::<serde_json::Value>(&written).expect("JSON"));
+    let names: Vec<_> =
+        printed["schemes"].as_array().expect("a list").iter().map(|row| &row["scheme"]).collect();
+    assert_eq!(names, ["iw10", "blitzstart"]);
+}
+
+#[test]
+fn schemes_are_listed() {
+    let folder = folder("schemes");
+    let output = headstart(&folder, &["schemes"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    for entry in headstart_startup::catalogue::ALL {
+        assert!(said.contains(entry.name), "{}", entry.name);
+    }
+}

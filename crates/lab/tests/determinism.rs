@@ -1,0 +1,124 @@
+//! The same plan and seed give the same bytes, however many threads there are and however often a sweep was
+//! interrupted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder for one test, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("determinism").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the folder for tests can be made");
+    folder
+}
+
+/// Runs `headstart` in `folder`.
+fn headstart(folder: &Path, arguments: &str) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .expect("headstart starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {said}");
+    output
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What the files say, but for the command that they quote.
+fn without_threads(path: &Path) -> String {
+    let text = String::from_utf8(bytes(path)).expect("results are UTF-8");
+    text.replace("--threads 1", "--threads N").replace("--threads 2", "--threads N")
+}
+
+const RACE: &str = "race --schemes iw10,halfback,wise-start,pcp --duration 4s --drain 2s --repeats 3 --load 50% --loss 1% \
+                    --jitter 3ms --out out";
+
+#[test]
+fn a_race_writes_the_same_bytes_whatever_the_threads_and_each_time() {
+    let runs = [(1, 1), (2, 2), (3, 2)].map(|(number, threads)| {
+        let folder = folder(&format!("race {number}"));
+        let output = headstart(&folder, &format!("{RACE} --threads {threads}"));
+        (folder.join("out"), String::from_utf8(output.stdout).expect("tables are UTF-8"))
+    });
+    let (first, table) = &runs[0];
+    assert!(table.contains("halfback"), "{table}");
+    for (other, same_table) in &runs[1..] {
+        for file in ["race.csv", "race.json", "report.html"] {
+            assert!(
+                without_threads(&first.join(file)) == without_threads(&other.join(file)),
+                "{file} differs"
+            );
+        }
+        assert_eq!(bytes(&first.join("race.csv")), bytes(&other.join("race.csv")));
+        assert_eq!(table, same_table);
+    }
+}
+
+#[test]
+fn another_seed_gives_another_race() {
+    let folder = folder("seeds");
+    for seed in [1, 2] {
+        headstart(
+            &folder,
+            &format!("race --schemes iw10 --duration 3s --repeats 1 --seed {seed} --out {seed}"),
+        );
+    }
+    assert_ne!(bytes(&folder.join("1/race.csv")), bytes(&folder.join("2/race.csv")));
+}
+
+const SWEEP: &str = "sweep --schemes iw10,jump-start --load 10%,40% --rtt 20ms,60ms --duration 3s --drain 2s --repeats 2 --out out";
+
+/// The files of the points, in order.
+fn points(out: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(out.join("points")).expect("points are kept");
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("the folder can be read").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn an_interrupted_sweep_goes_on_where_it_stopped() {
+    let folder = folder("sweep");
+    let out = folder.join("out");
+    headstart(&folder, SWEEP);
+    let (whole, kept) = (bytes(&out.join("sweep.csv")), points(&out));
+    assert_eq!(kept.len(), 4, "two loads, two round-trip times");
+
+    // As if it had been interrupted after the second point, while the third was being written.
+    for file in &kept[2..] {
+        fs::remove_file(file).expect("a point can be removed");
+    }
+    fs::write(&kept[2], b"{\"arguments\": [\"--lo").expect("a point can be damaged");
+    fs::remove_file(out.join("sweep.csv")).expect("the table can be removed");
+    let before: Vec<_> =
+        kept[..2].iter().map(|file| fs::metadata(file).and_then(|it| it.modified()).ok()).collect();
+    let said = headstart(&folder, SWEEP);
+
+    assert_eq!(bytes(&out.join("sweep.csv")), whole);
+    assert_eq!(points(&out), kept);
+    let after: Vec<_> =
+        kept[..2].iter().map(|file| fs::metadata(file).and_then(|it| it.modified()).ok()).collect();
+    assert_eq!(before, after, "kept points are not run again");
+    let progress = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(progress.lines().filter(|line| line.contains("point ")).count(), 2, "{progress}");
+    let table = String::from_utf8_lossy(&said.stdout);
+    assert!(table.contains("4 points, 2 of them run before"), "{table}");
+}
+
+#[test]
+fn an_extended_sweep_runs_only_what_is_new() {
+    let folder = folder("extended");
+    headstart(&folder, "sweep --schemes iw10 --load 10%,20% --duration 2s --repeats 1 --out out");
+    let said =
+        headstart(&folder, "sweep --schemes iw10 --load 10%,20%,30% --duration 2s --repeats 1 --out out");
+    let table = String::from_utf8_lossy(&said.stdout);
+    assert!(table.contains("3 points, 2 of them run before"), "{table}");
+}
