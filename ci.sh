@@ -27,3 +27,7 @@ trap 'rm -rf "$out"' EXIT
 timeout 60 ./target/release/headstart race --out "$out/race" >"$out/table"
 head -n 12 "$out/table"
 test -s "$out/race/report.html"
+step "Halfback, figure by figure, cut down to less than three minutes"
+timeout 600 ./target/release/headstart reproduce halfback --quick --out "$out/reproduce" >"$out/claims"
+tail -n 3 "$out/claims"
+test -s "$out/reproduce/halfback/report.html"

@@ -423,7 +423,8 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
     let page = folder.write("report.html", report.html().as_bytes())?;
 
     for one in judged.iter().filter(|one| !one.findings.is_empty()) {
-        print_table(&reproduce::claims_table(one, false))?;
+        let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
+        print_table(&reproduce::terminal_table(one, width))?;
         print("\n")?;
     }
     let score = reproduce::score(&judged);

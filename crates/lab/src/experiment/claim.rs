@@ -14,7 +14,7 @@
 //! | kind | keys |
 //! |---|---|
 //! | a number | `value`; `paper` with `within`, `at-least`, `at-most` or any of them |
-//! | an order | `value`, and `order`: schemes, the smallest first |
+//! | an order | `value`, and `order`: schemes, the smallest first; equal is not smaller |
 //! | a crossing | `value`, `crosses`: above which scheme, and `along`: on which axis |
 //! | never crossing | the same with `never = true` |
 //!
@@ -259,7 +259,7 @@ impl Claim {
         if found.iter().any(|(_, value)| value.is_nan()) {
             return Finding { verdict: Verdict::NotRun, ours, shown: "-".into() };
         }
-        let holds = found.windows(2).all(|pair| pair[0].1 <= pair[1].1);
+        let holds = found.windows(2).all(|pair| pair[0].1 < pair[1].1);
         found.sort_by(|a, b| a.1.total_cmp(&b.1));
         let shown: Vec<String> =
             found.iter().map(|(name, value)| format!("{name} {}", digits(*value))).collect();

@@ -58,6 +58,7 @@ pub const ALL: &[PaperFiles] = &[paper! {
     "figure-12",
     "figure-13",
     "figure-14",
+    "figure-17",
     "figure-15",
     "figure-16",
     "pages",

@@ -227,6 +227,42 @@ mod tests {
         assert!(kept(&path).expect("nothing is no error").is_empty());
     }
 
+    /// Runs a tiny plan in a folder of its own and gives back all that a reproduction would write.
+    fn reproduced(name: &str, threads: usize, is_cut_off: bool) -> (Vec<u8>, String) {
+        use crate::experiment::{draw, plan, quantity};
+        let path = std::env::temp_dir().join(format!("headstart-run-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        let folder = Folder::open(&path).expect("a temporary folder");
+        let figure = "[[figure]]\nname = \"a\"\ncaption = \"\"\ndraw = \"lines\"\nx = \"load\"\nvalue = { measure = \"mean\", over = { scheme = \"TCP\" } }\ny-axis = {}\n";
+        let text = format!("{}{figure}", quantity::tests::PLAN);
+        let plan = plan::tests::plan(&text, false).expect("fine");
+        let experiment = Experiment { name: "tiny".into(), plan, claims: vec![], notes: String::new(), text };
+        let experiments = [experiment];
+        if is_cut_off {
+            run(&experiments, &folder, Some(threads)).expect("it runs");
+            let kept = std::fs::read_to_string(path.join(KEPT)).expect("written");
+            let half: Vec<&str> = kept.lines().take(7).collect();
+            std::fs::write(path.join(KEPT), half.join("\n") + "\n{\"key\":\"12").expect("a temporary file");
+        }
+        let results = run(&experiments, &folder, Some(threads)).expect("it runs");
+        let kept = std::fs::read(path.join(KEPT)).expect("written");
+        std::fs::remove_dir_all(&path).expect("it is there");
+        let plan = &experiments[0].plan;
+        let drawing: &draw::Drawing = &plan.drawings[0];
+        let data = drawing.data(plan, &results[0], 0);
+        assert_eq!(data.len(), 6, "two schemes at three loads");
+        assert!(data[..3].iter().all(|datum| datum.y.value == 1.0), "a scheme over itself");
+        assert!(data[3..].iter().all(|datum| datum.y.value < 0.9), "ten segments beat two: {data:?}");
+        (kept, drawing.figure(plan, &data, "").svg().to_string())
+    }
+
+    #[test]
+    fn a_reproduction_gives_the_same_bytes_with_any_threads_and_after_an_interruption() {
+        let one = reproduced("one", 1, false);
+        assert!(one == reproduced("two", 2, false), "two threads gave other bytes");
+        assert!(one == reproduced("again", 2, true), "an interrupted run gave other bytes");
+    }
+
     #[test]
     fn keys_tell_where_a_text_ends() {
         assert_ne!(hash(["ab", "c"].into_iter()), hash(["a", "bc"].into_iter()));

@@ -198,7 +198,7 @@ fn bin_of(bytes: u64) -> u32 {
 /// The geometric middle of a bin, in whole bytes.
 fn middle_of(bin: u32) -> u64 {
     let begin = |bin: u32| {
-        let thousandths = if bin % 10 == 0 { 1000 } else { BIN_ENDS[bin as usize % 10 - 1] };
+        let thousandths = if bin.is_multiple_of(10) { 1000 } else { BIN_ENDS[bin as usize % 10 - 1] };
         u128::from(thousandths) * 10_u128.pow(bin / 10)
     };
     ((begin(bin) * begin(bin + 1)).isqrt() / 1000) as u64

@@ -81,25 +81,14 @@ pub fn summary(score: &Score) -> String {
     )
 }
 
-/// One figure's claims. `is_page`: with source and reasons in columns, which a terminal has no room for.
+/// One figure's claims as a page shows them: every variant, with source and reason.
 #[must_use]
-pub fn claims_table(judged: &Judged<'_>, is_page: bool) -> Table {
+pub fn claims_table(judged: &Judged<'_>) -> Table {
     let plan = &judged.experiment.plan;
     let mut columns = vec![Column::text("claim"), Column::text("paper")];
-    for (number, variant) in plan.variants.iter().enumerate() {
-        columns.push(Column::text(&format!("ours ({})", variant.name)).priority(if number == 0 {
-            100
-        } else {
-            1
-        }));
-    }
-    columns.push(Column::text("verdict"));
-    if is_page {
-        columns.push(Column::text("source"));
-        columns.push(Column::text("why"));
-    }
-    let title = format!("{}: {}", plan.source, plan.title);
-    let mut table = Table::new(if is_page { "" } else { &title }, columns);
+    columns.extend(plan.variants.iter().map(|variant| Column::text(&format!("ours ({})", variant.name))));
+    columns.extend(["verdict", "source", "why"].map(Column::text));
+    let mut table = Table::new("", columns);
     for (claim, findings) in &judged.findings {
         let mut cells = vec![Cell::text(&claim.says), Cell::text(&claim.paper())];
         for (number, finding) in findings.iter().enumerate() {
@@ -109,24 +98,69 @@ pub fn claims_table(judged: &Judged<'_>, is_page: bool) -> Table {
             }
             cells.push(Cell::text(&text));
         }
-        let verdict = findings.first().map_or(Verdict::NotRun, |finding| finding.verdict);
-        let is_surprise = verdict == Verdict::Holds && claim.differs.is_some();
-        let unexplained = claim.differs.is_none() && matches!(verdict, Verdict::Differs | Verdict::Direction);
-        let mark = if is_surprise {
-            "!"
-        } else if unexplained {
-            "?"
-        } else {
-            ""
-        };
-        cells.push(Cell::text(&format!("{}{mark}", verdict.word())));
-        if is_page {
-            cells.push(Cell::text(&claim.source));
-            cells.push(claim.differs.as_deref().map_or(Cell::Missing, Cell::text));
-        }
+        cells.push(Cell::text(&verdict(claim, findings)));
+        cells.push(Cell::text(&claim.source));
+        cells.push(claim.differs.as_deref().map_or(Cell::Missing, Cell::text));
         table.row(cells);
     }
     table
+}
+
+/// One figure's claims as a terminal of some width shows them: the first variant only. What is too wide for its column
+/// goes on in rows below.
+#[must_use]
+pub fn terminal_table(judged: &Judged<'_>, width: usize) -> Table {
+    /// Columns of paper, ours and verdict, and the gaps between all.
+    const OTHERS: [usize; 4] = [20, 24, 10, 6];
+    let plan = &judged.experiment.plan;
+    let ours = plan.variants.first().map_or(String::new(), |variant| format!("ours ({})", variant.name));
+    let columns = ["claim", "paper", &ours, "verdict"].map(Column::text);
+    let mut table = Table::new(&format!("{}: {}", plan.source, plan.title), columns);
+    let first = width.saturating_sub(OTHERS.iter().sum()).clamp(18, 70);
+    for (claim, findings) in &judged.findings {
+        let shown = findings.first().map_or("-", |finding| finding.shown.as_str());
+        let cells = [
+            folded(&claim.says, first),
+            folded(&claim.paper(), OTHERS[0]),
+            folded(shown, OTHERS[1]),
+            folded(&verdict(claim, findings), OTHERS[2]),
+        ];
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+        for line in 0..height {
+            table.row(cells.iter().map(|cell| Cell::text(cell.get(line).map_or("", String::as_str))));
+        }
+    }
+    table
+}
+
+/// The verdict under the first variant; `?` marks one without a reason, `!` one that holds against its reason.
+fn verdict(claim: &Claim, findings: &[Finding]) -> String {
+    let verdict = findings.first().map_or(Verdict::NotRun, |finding| finding.verdict);
+    let mark = match (verdict, &claim.differs) {
+        (Verdict::Holds, Some(_)) => "!",
+        (Verdict::Differs | Verdict::Direction, None) => "?",
+        _ => "",
+    };
+    format!("{}{mark}", verdict.word())
+}
+
+/// Lines of at most so many characters, cut between words.
+fn folded(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines
+            .last_mut()
+            .filter(|line| line.is_empty() || line.chars().count() + 1 + word.chars().count() <= width);
+        match last {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Columns of `claims.csv`.
@@ -238,7 +272,7 @@ pub fn report(
         sections.push(Section::Heading(format!("{}: {}", plan.source, plan.title)));
         sections.push(Section::Text(plan.shows.clone()));
         if !one.findings.is_empty() {
-            sections.push(Section::Table(claims_table(one, true)));
+            sections.push(Section::Table(claims_table(one)));
         }
         for drawing in drawn {
             sections.push(Section::Figure { svg: drawing.svg.clone(), caption: drawing.caption.clone() });
@@ -257,5 +291,20 @@ pub fn report(
         lead: format!("{} {}", paper.citation, summary(&score(judged))),
         sections,
         provenance: Provenance { facts, plan: String::new() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_folded_between_words() {
+        assert_eq!(folded("one two three", 8), ["one two", "three"]);
+        assert_eq!(
+            folded("antidisestablishmentarianism is long", 8),
+            ["antidisestablishmentarianism", "is long"]
+        );
+        assert_eq!(folded("", 8), [""]);
     }
 }
