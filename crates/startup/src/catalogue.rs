@@ -7,7 +7,8 @@ use headstart_units::Ratio;
 use crate::repair::ropr::{Clock, Order};
 use crate::scheme::{
     Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, QuickStart, RapidStart, Rcp,
-    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, halfback, proactive, reactive, slow_start, wise_start,
+    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, halfback, proactive, reactive, slow_start,
+    wise_start,
 };
 
 /// A scheme as it can be asked for.
