@@ -259,8 +259,31 @@ mod tests {
     #[test]
     fn a_reproduction_gives_the_same_bytes_with_any_threads_and_after_an_interruption() {
         let one = reproduced("one", 1, false);
-        assert!(one == reproduced("two", 2, false), "two threads gave other bytes");
-        assert!(one == reproduced("again", 2, true), "an interrupted run gave other bytes");
+        // Line by line: a difference is then told by its run, not by pages of numbers.
+        let same = |other: (Vec<u8>, String), what: &str| {
+            let lines =
+                |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect::<Vec<_>>();
+            for (mine, theirs) in lines(&one.0).iter().zip(lines(&other.0)) {
+                assert_eq!(*mine, theirs, "{what}");
+            }
+            assert!(one == other, "{what}");
+        };
+        same(reproduced("two", 2, false), "two threads gave other bytes");
+        same(reproduced("again", 2, true), "an interrupted run gave other bytes");
+    }
+
+    /// Without serde_json's `float_roundtrip` one number in a few comes back one bit off, and which ones are read back hangs on where
+    /// a run was interrupted.
+    #[test]
+    fn kept_numbers_come_back_to_the_last_bit() {
+        let mut random = headstart_sim::random::Random::new(headstart_sim::Seed(1));
+        for _ in 0..10_000 {
+            let value = random.draw() as f64 / 1e16;
+            let numbers = Numbers::from([("mean".to_owned(), value)]);
+            let line = serde_json::to_string(&Kept { key: String::new(), numbers }).expect("plain numbers");
+            let back: Kept = serde_json::from_str(&line).expect("our own line");
+            assert_eq!(back.numbers["mean"].to_bits(), value.to_bits(), "{value}");
+        }
     }
 
     #[test]

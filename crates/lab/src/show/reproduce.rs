@@ -81,16 +81,17 @@ pub fn summary(score: &Score) -> String {
     )
 }
 
-/// One figure's claims as a page shows them: every variant, with source and reason.
+/// One figure's claims as a page shows them: every variant, with the source.
 #[must_use]
 pub fn claims_table(judged: &Judged<'_>) -> Table {
     let plan = &judged.experiment.plan;
-    let mut columns = vec![Column::text("claim"), Column::text("paper")];
+    let mut columns = ["claim", "verdict", "paper"].map(Column::text).to_vec();
     columns.extend(plan.variants.iter().map(|variant| Column::text(&format!("ours ({})", variant.name))));
-    columns.extend(["verdict", "source", "why"].map(Column::text));
+    columns.push(Column::text("source"));
     let mut table = Table::new("", columns);
     for (claim, findings) in &judged.findings {
-        let mut cells = vec![Cell::text(&claim.says), Cell::text(&claim.paper())];
+        let mut cells =
+            vec![Cell::text(&claim.says), Cell::text(&verdict(claim, findings)), Cell::text(&claim.paper())];
         for (number, finding) in findings.iter().enumerate() {
             let mut text = finding.shown.clone();
             if number > 0 && finding.verdict != Verdict::NotRun {
@@ -98,9 +99,7 @@ pub fn claims_table(judged: &Judged<'_>) -> Table {
             }
             cells.push(Cell::text(&text));
         }
-        cells.push(Cell::text(&verdict(claim, findings)));
         cells.push(Cell::text(&claim.source));
-        cells.push(claim.differs.as_deref().map_or(Cell::Missing, Cell::text));
         table.row(cells);
     }
     table
@@ -273,6 +272,18 @@ pub fn report(
         sections.push(Section::Text(plan.shows.clone()));
         if !one.findings.is_empty() {
             sections.push(Section::Table(claims_table(one)));
+            // Beside the table: a paragraph in a cell would push everything else off the page.
+            let reasons: Vec<(String, String)> = one
+                .findings
+                .iter()
+                .filter_map(|(claim, _)| Some((claim.says.clone(), claim.differs.clone()?)))
+                .collect();
+            if !reasons.is_empty() {
+                sections.push(Section::Details {
+                    summary: "Why claims differ".into(),
+                    sections: vec![Section::Definitions(reasons)],
+                });
+            }
         }
         for drawing in drawn {
             sections.push(Section::Figure { svg: drawing.svg.clone(), caption: drawing.caption.clone() });
