@@ -1,0 +1,172 @@
+//! Acknowledgements: what one delivers, and who is told.
+
+use super::*;
+
+impl Sender {
+    /// An acknowledgement arrived; `is_marked` and `stamp` are the receiver's echo of a congestion mark and of RCP's stamp.
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        ack: &Acknowledgement,
+        is_marked: bool,
+        stamp: Stamp,
+        config: &TcpConfig,
+        recorder: &mut impl Recorder,
+    ) {
+        let prior_in_flight = self.in_flight;
+        let (prior_base, prior_lost) = (self.segments.base(), self.counts.lost);
+        let mut newly = Newly { highest_before: self.highest[0], ..Newly::default() };
+
+        // The segment that set the ack off first: its transmission is known.
+        if self.segments.get(ack.trigger).is_some_and(|segment| !segment.is(DELIVERED)) {
+            if let Some(flight) = self.flights.get(ack.transmission) {
+                newly.rtt_sample = Some(now.since(flight.stamp.sent_at));
+            }
+            self.deliver(now, ack.trigger, Some(ack.transmission), &mut newly);
+        }
+        while self.segments.base() < ack.cumulative {
+            let number = self.segments.base();
+            if !self.segments[number].is(DELIVERED) {
+                self.deliver(now, number, None, &mut newly);
+            }
+            let segment = self.segments[number];
+            self.acknowledged = segment.offset + u64::from(segment.payload);
+            self.delivered_beyond -= 1;
+            self.segments.forget_below(number + 1);
+        }
+        // Only if the receiver has more than is known here was an earlier ack lost or overtaken.
+        if self.segments.base() + self.delivered_beyond < ack.received {
+            for block in ack.blocks {
+                for number in block.start.max(self.segments.base())..block.end.min(self.segments.end()) {
+                    if !self.segments[number].is(DELIVERED) {
+                        self.deliver(now, number, None, &mut newly);
+                    }
+                }
+            }
+        }
+        self.lost_hint = self.lost_hint.max(self.segments.base());
+
+        if newly.bytes.is_zero() {
+            return;
+        }
+        if let Some(sample) = newly.rtt_sample {
+            self.rtt.update(sample);
+        }
+        let rate = self.rate.sample(now, self.rtt.min);
+        self.backoff = 0;
+        self.tail_probe_out = false;
+        match self.state {
+            State::Recovery { until } | State::Loss { until } if self.segments.base() >= until => {
+                self.state = State::Open;
+            }
+            _ => {}
+        }
+        self.detect_after(now, prior_in_flight, config, recorder);
+        if is_marked && self.segments.base() >= self.cwr_until {
+            self.cwr_until = self.segments.end();
+            let opens_episode = self.state == State::Open;
+            self.repair.on_congestion();
+            self.controller.on_congestion(&Congestion {
+                signal: Signal::CongestionExperienced,
+                opens_episode,
+                ..self.congestion(now, prior_in_flight)
+            });
+        }
+        let is_advance = self.segments.base() > prior_base;
+        // RFC 5681 §3.2 step 1: a duplicate ack lets a packet go, but the window stays. QUIC knows no duplicate acks.
+        let may_grow = is_advance || config.probe == Probe::Quic;
+        self.controller.on_ack(&Ack {
+            now,
+            newest_sent_at: self.newest_sent_at,
+            newly_acked: newly.bytes,
+            first_flight_acked: newly.first_flight,
+            rtt_sample: newly.rtt_sample,
+            rtt: self.rtt,
+            in_flight: self.in_flight,
+            delivered: self.rate.delivered(),
+            rate,
+            is_window_limited: may_grow && self.newest_delivered <= self.limited_below,
+            in_recovery: matches!(self.state, State::Recovery { .. }),
+            stamped: stamp.rate(),
+        });
+        if matches!(self.state, State::Recovery { .. }) && config.prr {
+            let ssthresh = self.controller.allowance().window;
+            let is_safe = is_advance && self.counts.lost == prior_lost;
+            self.prr.on_ack(newly.bytes, self.in_flight, ssthresh, config.mss, is_safe);
+        }
+        if self.repair.is_active() {
+            let board = board!(self);
+            self.repair.on_ack(&board);
+        }
+        self.rearm(now, true, config);
+        recorder.sender(now, || {
+            self.snapshot(SenderEvent::Acked { acknowledged: self.acknowledged, newly: newly.bytes })
+        });
+    }
+
+    /// The peer has segment `number`; `via` is the transmission that brought it, where that is known.
+    #[inline]
+    fn deliver(&mut self, now: Time, number: u32, via: Option<u32>, newly: &mut Newly) {
+        let segment = &mut self.segments[number];
+        let payload = Bytes::new(u64::from(segment.payload));
+        if segment.is(IN_FLIGHT) {
+            self.in_flight -= payload;
+        }
+        if segment.is(LOST) {
+            self.lost_pending -= 1;
+        }
+        segment.flags = (segment.flags | DELIVERED) & !(IN_FLIGHT | LOST);
+        newly.bytes += payload;
+        self.delivered_beyond += 1;
+        let was_retransmitted = segment.is(RETRANSMITTED);
+        let is_first_flight = segment.is(FIRST_FLIGHT);
+        let transmission = via.unwrap_or(segment.transmission);
+
+        // Never sent twice, yet overtaken by what was delivered before: the path reorders (RFC 8985 §6.2).
+        if !was_retransmitted && number + 1 < newly.highest_before {
+            self.reordering_seen = true;
+        }
+        let rank = number + 1;
+        if rank > self.highest[2] {
+            self.highest[2] = rank;
+            if rank > self.highest[1] {
+                self.highest.swap(1, 2);
+                if rank > self.highest[0] {
+                    self.highest.swap(0, 1);
+                }
+            }
+        }
+
+        let Some(flight) = self.flights.get(transmission) else {
+            self.rate.on_delivered_late(now, payload);
+            return;
+        };
+        let sent_at = flight.stamp.sent_at;
+        // RFC 8985 §6.2: an ambiguous ack sooner than any round trip answers an earlier transmission.
+        let is_credible = via.is_some() || !was_retransmitted || now.since(sent_at) >= self.rtt.min;
+        if is_credible && transmission + 1 > self.newest_delivered {
+            self.newest_delivered = transmission + 1;
+            self.newest_sent_at = sent_at;
+            self.rack_rtt = now.since(sent_at);
+        }
+        if is_first_flight && flight.is_original {
+            newly.first_flight += payload;
+            self.first_flight_delivered += payload;
+        }
+        if is_credible {
+            self.rate.on_delivered(now, payload, &flight.stamp);
+        } else {
+            self.rate.on_delivered_late(now, payload);
+        }
+    }
+}
+
+/// What one ack delivered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Newly {
+    bytes: Bytes,
+    first_flight: Bytes,
+    rtt_sample: Option<Span>,
+    /// Rank of the highest segment delivered before this ack.
+    highest_before: u32,
+}

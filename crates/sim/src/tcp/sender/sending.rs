@@ -1,0 +1,311 @@
+//! Sending: what leaves next, whether window and pacer let it, and how it is remembered.
+
+use super::*;
+
+impl Sender {
+    /// When the pacer lets the next packet go; [`Time::NEVER`] if it is not what holds it back.
+    #[inline]
+    pub fn pace_timer(&self) -> Time {
+        self.pace_at
+    }
+
+    /// The next packet that may leave now: a retransmission before new data, new data before copies.
+    #[inline]
+    pub fn next_departure(
+        &mut self,
+        now: Time,
+        config: &TcpConfig,
+        recorder: &mut impl Recorder,
+    ) -> Option<Departure> {
+        self.pace_at = Time::NEVER;
+        if self.repair.is_prompt()
+            && let Some(copy) = self.next_copy(now, recorder)
+        {
+            return Some(copy);
+        }
+        if !self.back.is_empty()
+            && let Some(departure) = self.go_back(now)
+        {
+            return Some(departure);
+        }
+        let departure = match self.choose(config) {
+            Some(choice) => self.try_send(now, choice, config, recorder),
+            None => {
+                if self.sent == self.written && !self.in_flight.is_zero() {
+                    self.rate.on_app_limited(self.in_flight);
+                }
+                None
+            }
+        };
+        match departure {
+            None if self.repair.is_active() => self.next_copy(now, recorder),
+            departure => departure,
+        }
+    }
+
+    /// What would leave next if it may.
+    #[inline]
+    fn choose(&mut self, config: &TcpConfig) -> Option<Choice> {
+        if self.lost_pending > 0 {
+            while !self.segments[self.lost_hint].is(LOST) {
+                self.lost_hint += 1;
+            }
+            return Some(Choice::Again(self.lost_hint));
+        }
+        if let Some(&end) = self.ends.front() {
+            let payload = (end - self.sent).min(config.mss.get());
+            if self.sent + payload <= self.acknowledged + config.receive_window.get() {
+                return Some(Choice::New(payload as u16));
+            }
+        }
+        if self.probe_due {
+            let range = self.segments.base()..self.segments.end();
+            let is_waiting = |number: &u32| self.segments[*number].is(IN_FLIGHT);
+            return match config.probe {
+                // RFC 8985 §7.3: the last one.
+                Probe::TailLoss | Probe::None => range.rev().find(is_waiting),
+                // RFC 9002 §6.2.4: what was sent before; the oldest helps most.
+                Probe::Quic => range.clone().find(is_waiting),
+            }
+            .map(Choice::Again);
+        }
+        if config.detection == Detection::Rfc6675 && matches!(self.state, State::Recovery { .. }) {
+            return self.choose_beyond_rules();
+        }
+        None
+    }
+
+    /// RFC 6675 §4 NextSeg rules 3 and 4: below what was delivered and not sent again yet; then, once an episode,
+    /// the last one that is missing.
+    #[cold]
+    fn choose_beyond_rules(&mut self) -> Option<Choice> {
+        let range = self.segments.base()..self.segments.end();
+        let highest = self.highest[0].saturating_sub(1);
+        let untried = |number: &u32| {
+            let segment = &self.segments[*number];
+            segment.is(IN_FLIGHT) && !segment.is(RETRANSMITTED)
+        };
+        if let Some(number) = range.clone().take_while(|number| *number < highest).find(untried) {
+            return Some(Choice::Again(number));
+        }
+        if self.rescue_done {
+            return None;
+        }
+        self.rescue_done = true;
+        range.rev().find(|number| self.segments[*number].is(IN_FLIGHT)).map(Choice::Again)
+    }
+
+    #[inline]
+    fn try_send(
+        &mut self,
+        now: Time,
+        choice: Choice,
+        config: &TcpConfig,
+        recorder: &mut impl Recorder,
+    ) -> Option<Departure> {
+        let allowance = self.controller.allowance();
+        let window = match self.state {
+            State::Recovery { .. } if config.prr && self.controller.is_handed_over() => self.prr.window(),
+            _ => allowance.window,
+        };
+        let payload = match choice {
+            Choice::New(payload) => payload,
+            Choice::Again(number) => self.segments[number].payload,
+        };
+        let bytes = Bytes::new(u64::from(payload));
+        // UDT's loss list asks neither window nor pacer.
+        let is_free = self.probe_due
+            || matches!(
+                (config.detection, choice),
+                (Detection::Udt(Udt { asks_window: false, .. }), Choice::Again(_))
+            );
+        if !is_free && self.in_flight + bytes > window && !self.in_flight.is_zero() {
+            self.limited_below = self.flights.end();
+            return None;
+        }
+        let pace = allowance.pace.or_else(|| self.transport_pace(allowance.window, config));
+        if let Some(pace) = pace
+            && !is_free
+            && !self.take_from_pacer(now, bytes, pace, config)
+        {
+            self.limited_below = self.flights.end();
+            return None;
+        }
+        self.probe_due = false;
+        let is_new = matches!(choice, Choice::New(_));
+        let departure = match choice {
+            Choice::New(payload) => self.send_new(now, payload),
+            Choice::Again(number) => self.send_again(now, number),
+        };
+        if matches!(self.state, State::Recovery { .. }) {
+            self.prr.on_sent(bytes);
+        }
+        self.counted(now, departure.payload);
+        if self.watches_sending {
+            self.controller.on_sent(&Sent {
+                now,
+                bytes,
+                in_flight: self.in_flight,
+                transmission: if is_new { Transmission::Original } else { Transmission::Retransmission },
+                is_app_limited: self.sent == self.written,
+            });
+        }
+        if is_new || self.rto_at == Time::NEVER {
+            self.rearm(now, false, config);
+        }
+        recorder.sender(now, || {
+            self.snapshot(SenderEvent::Sent {
+                offset: self.segments[departure.segment].offset,
+                payload: bytes,
+                transmission: if is_new { Transmission::Original } else { Transmission::Retransmission },
+            })
+        });
+        Some(departure)
+    }
+
+    fn transport_pace(&self, window: Bytes, config: &TcpConfig) -> Option<Rate> {
+        match config.pacing {
+            Pacing::Off => None,
+            Pacing::Linux => {
+                let percent = if self.controller.is_slow_start() { 200 } else { 120 };
+                Some(window * percent / 100 / self.rtt.smoothed)
+            }
+        }
+    }
+
+    /// Whether `bytes` may leave now at `pace`; takes them if so, sets the timer if not.
+    fn take_from_pacer(&mut self, now: Time, bytes: Bytes, pace: Rate, config: &TcpConfig) -> bool {
+        if self.burst_left >= bytes.get() {
+            self.burst_left -= bytes.get();
+            // What follows the burst leaves one gap after its last packet.
+            self.next_send_at = now + bytes / pace;
+            return true;
+        }
+        if self.quantum_left == 0 {
+            if now < self.next_send_at {
+                self.pace_at = self.next_send_at;
+                return false;
+            }
+            self.quantum_left = config.quantum.max(1);
+            self.next_send_at = now;
+        }
+        self.quantum_left -= 1;
+        self.next_send_at += bytes / pace;
+        true
+    }
+
+    #[inline]
+    fn send_new(&mut self, now: Time, payload: u16) -> Departure {
+        let number = self.segments.end();
+        let is_first_flight = self.sent < self.first_flight;
+        let transmission = self.launch(now, number, false, true);
+        self.segments.push(Segment {
+            offset: self.sent,
+            transmission,
+            payload,
+            flags: IN_FLIGHT | if is_first_flight { FIRST_FLIGHT } else { 0 },
+        });
+        self.in_flight += Bytes::new(u64::from(payload));
+        self.sent += u64::from(payload);
+        if self.ends.front() == Some(&self.sent) {
+            self.ends.pop_front();
+            self.message_ends.push_back(number);
+        }
+        if self.repair.is_active() {
+            self.repair.on_sent(u64::from(number));
+        }
+        Departure { segment: number, transmission, payload }
+    }
+
+    /// The next segment of those that a timeout sends again although they arrived. Each waits for what is missing before it.
+    #[cold]
+    fn go_back(&mut self, now: Time) -> Option<Departure> {
+        self.back.start = self.back.start.max(self.segments.base());
+        let number = self.back.start;
+        let segment = self.segments.get(number).copied().filter(|_| !self.back.is_empty())?;
+        if !segment.is(DELIVERED) {
+            if !segment.is(LOST) {
+                self.back.start += 1;
+                return self.go_back(now);
+            }
+            return None;
+        }
+        self.back.start += 1;
+        let transmission = self.launch(now, number, true, false);
+        self.counts.retransmissions += 1;
+        self.counted(now, segment.payload);
+        Some(Departure { segment: number, transmission, payload: segment.payload })
+    }
+
+    fn send_again(&mut self, now: Time, number: u32) -> Departure {
+        let transmission = self.launch(now, number, false, false);
+        let segment = &mut self.segments[number];
+        if segment.is(LOST) {
+            self.lost_pending -= 1;
+            self.in_flight += Bytes::new(u64::from(segment.payload));
+        }
+        let before = segment.transmission;
+        segment.flags = (segment.flags | IN_FLIGHT | RETRANSMITTED) & !LOST;
+        segment.transmission = transmission;
+        let payload = segment.payload;
+        if let Some(flight) = self.flights.get_mut(before) {
+            flight.is_settled = true;
+        }
+        self.counts.retransmissions += 1;
+        Departure { segment: number, transmission, payload }
+    }
+
+    /// The next proactive copy, if the scheme's repair wants one.
+    fn next_copy(&mut self, now: Time, recorder: &mut impl Recorder) -> Option<Departure> {
+        let number = {
+            let board = board!(self);
+            u32::try_from(self.repair.next(&board)?).ok()?
+        };
+        let segment = *self.segments.get(number)?;
+        let transmission = self.launch(now, number, true, false);
+        self.counts.copies += 1;
+        self.counted(now, segment.payload);
+        let bytes = Bytes::new(u64::from(segment.payload));
+        if self.watches_sending {
+            self.controller.on_sent(&Sent {
+                now,
+                bytes,
+                in_flight: self.in_flight,
+                transmission: Transmission::Copy,
+                is_app_limited: self.sent == self.written,
+            });
+        }
+        recorder.sender(now, || {
+            self.snapshot(SenderEvent::Sent {
+                offset: segment.offset,
+                payload: bytes,
+                transmission: Transmission::Copy,
+            })
+        });
+        Some(Departure { segment: number, transmission, payload: segment.payload })
+    }
+
+    #[inline]
+    fn launch(&mut self, now: Time, segment: u32, is_copy: bool, is_original: bool) -> u32 {
+        let transmission = self.flights.end();
+        let stamp = self.rate.on_sent(now, self.in_flight);
+        self.flights.push(Flight { stamp, segment, is_copy, is_original, is_settled: false });
+        transmission
+    }
+
+    #[inline]
+    fn counted(&mut self, now: Time, payload: u16) {
+        self.counts.bytes_sent += u64::from(payload);
+        self.counts.packets_sent += 1;
+        self.last_sent_at = now;
+    }
+}
+
+/// What would leave next.
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    /// So many bytes of new data.
+    New(u16),
+    /// This segment again.
+    Again(u32),
+}
