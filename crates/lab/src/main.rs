@@ -33,6 +33,7 @@ enum Command {
     ///
     /// Without options: Halfback's access path (15 Mbit/s, 60 ms, 115 kB of drop-tail buffer), flows of 100 kB at 25 % load.
     /// Prints a table and writes report.html, race.csv and race.json.
+    #[command(allow_negative_numbers = true)]
     Race(RaceArgs),
     /// As `race`, where any option takes a list: every combination is run once, and an interrupted sweep goes on
     ///
@@ -44,6 +45,7 @@ enum Command {
         arguments: Vec<String>,
     },
     /// One flow in detail: every send, ack, loss, window, pace and phase
+    #[command(allow_negative_numbers = true)]
     Trace(TraceArgs),
     /// Run a paper's experiments again and compare what comes out with what it says
     ///
@@ -222,27 +224,25 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
         parse(&["--help".to_owned()]);
     }
     let points = sweep::expand(arguments)?;
-    let mut parsed = vec![];
+    let mut setups = vec![];
+    let mut out = PathBuf::from("headstart-sweep");
     for point in &points {
         let args = parse(&point.arguments);
         if args.capacity || args.json {
             bail!("--capacity and --json are the race's: a sweep writes sweep.csv");
         }
-        parsed.push(args);
+        if args.out != Path::new("headstart-race") {
+            out = args.out;
+        }
+        setups.push(Setup::new(args.path, args.transport, args.workload, args.run)?);
     }
-    let Some(first) = parsed.first() else { bail!("nothing to sweep") };
-    let out = if first.out == Path::new("headstart-race") {
-        PathBuf::from("headstart-sweep")
-    } else {
-        first.out.clone()
-    };
     let folder = Folder::open(&out)?;
     let kept = folder.folder("points")?;
 
     let mut rows = vec![];
     let mut done_before = 0;
     let total = points.len();
-    for (number, (point, args)) in points.iter().zip(parsed).enumerate() {
+    for (number, (point, setup)) in points.iter().zip(&setups).enumerate() {
         let found = match sweep::kept_rows(kept.path(), point)? {
             Some(found) => {
                 done_before += 1;
@@ -252,8 +252,7 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
                 let names: Vec<String> =
                     point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
                 eprintln!("headstart: point {} of {total}: {}", number + 1, names.join(", "));
-                let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
-                let result = race(&setup)?;
+                let result = race(setup)?;
                 let fields = result.standings.iter().map(|standing| Row::from(standing).fields()).collect();
                 let found = Kept { arguments: point.arguments.clone(), rows: fields };
                 kept.write(&point.file_name(), &serde_json::to_vec(&found)?)?;
@@ -302,7 +301,6 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
 
 fn run_trace(args: TraceArgs) -> Result<()> {
     let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
-    let folder = Folder::open(&args.out)?;
     let entry = args.scheme.0;
     let view = match args.flow {
         None => runner::run_alone(&setup, entry)?,
@@ -315,6 +313,7 @@ fn run_trace(args: TraceArgs) -> Result<()> {
     let Some(report) = view.report else {
         bail!("--flow: the run has no flow number {}", args.flow.unwrap_or_default());
     };
+    let folder = Folder::open(&args.out)?;
     folder.write_csv("events.csv", &show::flow::COLUMNS, show::flow::rows(&view))?;
     folder.write("time-sequence.svg", show::flow::time_sequence(&view, entry.name).as_str().as_bytes())?;
     folder.write("queue.svg", show::flow::queue(&view, entry.name).as_str().as_bytes())?;
@@ -444,6 +443,7 @@ fn list_schemes() -> Result<()> {
             catalogue::Needs::FlowSize => "flow size",
             catalogue::Needs::History => "history",
             catalogue::Needs::Hint => "hint",
+            catalogue::Needs::Routers => "routers",
         };
         table.row([Cell::text(entry.name), Cell::text(needs), Cell::text(entry.summary)]);
     }

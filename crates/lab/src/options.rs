@@ -58,6 +58,9 @@ pub struct PathOptions {
     /// Trace that drives the way back
     #[arg(long, value_name = "FILE")]
     pub up_trace: Option<TraceFile>,
+    /// What the routers before the links understand
+    #[arg(long, default_value = "none", value_name = "WHAT")]
+    pub routers: RouterName,
     /// Another link behind the bottleneck, as `10mbit/5ms/50kB` (rate/delay/buffer); may be repeated
     #[arg(long = "hop", value_name = "LINK")]
     pub hops: Vec<HopLink>,
@@ -422,6 +425,23 @@ pub enum Discipline {
     Codel,
     /// Floyd and Jacobson 1993, gentle.
     Red,
+}
+
+/// What routers understand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RouterName {
+    /// Packets.
+    None,
+    /// Quick-Start requests, of which Share answers each with half of what is free.
+    Share,
+    /// Quick-Start requests, of which Target grants up to 90 % of the link.
+    Target,
+    /// As target, with a memory of flows and hosts.
+    Extreme,
+    /// RCP: they stamp the rate that is fair.
+    Rcp,
+    /// As target, all but one behind the bottleneck, which forwards requests as they are.
+    Deaf,
 }
 
 /// Base controllers.

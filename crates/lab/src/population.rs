@@ -74,6 +74,7 @@ impl PathSpec {
             reorder: false,
             duplicate: Ratio::new(0, 1),
             population: None,
+            routers: crate::options::RouterName::None,
             trace: None,
             up_rate: Some(self.up_rate),
             up_buffer: Some(Buffer::Bytes(self.buffer)),
@@ -215,7 +216,7 @@ impl Population {
                 // Mbit/s down and up, buffer in ms of that, own delay in ms, jitter in ms, loss in ppm, load in %.
                 let (down, up, buffer, delay, jitter, loss, cross) = match self {
                     Self::DslWifi => (6.0, 0.75, 120.0, 20.0, 6.0, harm.scale(1_000.0, 20_000.0), 0),
-                    Self::BusyDslWifi => (0.8, 0.75, 120.0, 20.0, 6.0, harm.scale(1_000.0, 20_000.0), 0),
+                    Self::BusyDslWifi => (0.8, 0.75, 900.0, 20.0, 6.0, harm.scale(1_000.0, 20_000.0), 0),
                     Self::Cable => (25.0, 5.0, 100.0, 8.0, 1.0, 0.0, 0),
                     Self::SharedWifi => (20.0, 20.0, 100.0, 2.0, 8.0, harm.scale(100.0, 3_000.0), 20),
                     _ => (100.0, 100.0, 30.0, 0.5, 0.1, 0.0, 0),

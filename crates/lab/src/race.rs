@@ -6,11 +6,12 @@
 
 use anyhow::Result;
 use headstart_sim::{Histogram, Totals};
-use headstart_startup::catalogue::{self, Entry};
+use headstart_startup::catalogue::{self, Entry, Needs};
 use headstart_units::Span;
 use serde::Serialize;
 
 use crate::lens::View;
+use crate::options::RouterName;
 use crate::runner::{Job, JobResult, run_all};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED, reference};
 use crate::statistics::{Interval, mean, mean_interval, ratio_interval};
@@ -106,11 +107,16 @@ pub fn race(setup: &Setup) -> Result<Race> {
     Ok(Race { standings, is_pages, lens_serial })
 }
 
-/// The schemes that were asked for, in the order of the catalogue, each once.
+/// The schemes that were asked for, in the order of the catalogue, each once. If none was: all, but not those that
+/// need routers where no router takes part and they would only be slow start again.
 #[must_use]
 pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
     let wanted = &setup.run.schemes;
-    let is_wanted = |entry: &&Entry| wanted.is_empty() || wanted.iter().any(|name| name.0.name == entry.name);
+    let has_routers = setup.path.routers != RouterName::None;
+    let is_wanted = |entry: &&Entry| {
+        let is_able = entry.needs != Needs::Routers || has_routers;
+        (wanted.is_empty() && is_able) || wanted.iter().any(|name| name.0.name == entry.name)
+    };
     let variants = if wanted.is_empty() { &[] } else { catalogue::VARIANTS };
     catalogue::ALL.iter().chain(variants).filter(is_wanted).collect()
 }
@@ -224,12 +230,15 @@ pub struct Row {
     duplicates: u64,
     history_hit_rate: f64,
     history_bytes_per_peer: usize,
+    rate_requests: u64,
+    rate_grants: u64,
+    granted_starts_with_loss: u64,
     fingerprint: String,
 }
 
 impl Row {
     /// Names of the fields, in order.
-    pub const NAMES: [&'static str; 24] = [
+    pub const NAMES: [&'static str; 27] = [
         "scheme",
         "mean_ms",
         "mean_ms_low",
@@ -253,6 +262,9 @@ impl Row {
         "duplicates",
         "history_hit_rate",
         "history_bytes_per_peer",
+        "rate_requests",
+        "rate_grants",
+        "granted_starts_with_loss",
         "fingerprint",
     ];
 
@@ -284,6 +296,9 @@ impl Row {
             self.duplicates.to_string(),
             number(Some(self.history_hit_rate)),
             self.history_bytes_per_peer.to_string(),
+            self.rate_requests.to_string(),
+            self.rate_grants.to_string(),
+            self.granted_starts_with_loss.to_string(),
             self.fingerprint.clone(),
         ]
     }
@@ -321,6 +336,9 @@ impl From<&Standing> for Row {
             duplicates: totals.duplicates,
             history_hit_rate: round(standing.history_hits).unwrap_or_default(),
             history_bytes_per_peer: standing.history_bytes_per_peer,
+            rate_requests: totals.asked,
+            rate_grants: totals.granted,
+            granted_starts_with_loss: totals.granted_and_failed,
             fingerprint: format!("{:016x}", standing.fingerprint),
         }
     }

@@ -5,8 +5,9 @@ use headstart_net::burst_loss::{self, BurstLoss};
 use headstart_net::jitter::{Jitter, Order};
 use headstart_net::managed_link::ManagedLink;
 use headstart_net::queue::Queue;
+use headstart_net::routed_link::Part;
 use headstart_net::trace_link::{AtEnd, TraceLink};
-use headstart_net::{AnyElement, Delay, Duplicate, Limit, Link, Loss};
+use headstart_net::{AnyElement, Delay, Duplicate, Limit, Link, Loss, RoutedLink};
 use headstart_sim::packet::Packet;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
@@ -16,11 +17,13 @@ use headstart_sim::{Claim, Group, PathBuilder, Scenario, Seed, TcpConfig};
 use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_startup::prior::{Access, Hint};
+use headstart_startup::quick_start::router::{self, Algorithm, Router};
+use headstart_startup::rcp::{self, FairRate};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::options::{
-    AckName, BaseName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RunOptions,
-    SizeName, TraceFile, TransportOptions, WorkloadOptions,
+    AckName, BaseName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RouterName,
+    RunOptions, SizeName, TraceFile, TransportOptions, WorkloadOptions,
 };
 
 /// The group of the scheme under test.
@@ -79,7 +82,9 @@ impl Setup {
             ensure!(!hop.rate.is_zero(), "--hop: found a rate of 0, expected more");
         }
         let most = Span::from_secs(60);
-        ensure!(path.rtt.0.iter().all(|rtt| *rtt <= most), "--rtt: found more than a minute, expected less");
+        for rtt in &path.rtt.0 {
+            ensure!(*rtt <= most, "--rtt: found {rtt}, expected a minute at most");
+        }
         ensure!(path.jitter <= most, "--jitter: found {}, expected a minute at most", path.jitter);
         for (name, share) in [("--loss", path.loss), ("--duplicate", path.duplicate)] {
             ensure!(share.of(1000) <= 1000, "{name}: found {share}, expected 100 % at most");
@@ -131,6 +136,13 @@ impl Setup {
             }
             notes.push(note);
             pages.push(page.objects);
+        }
+        if transport.acks == AckName::Delayed && transport.min_rto <= Span::from_millis(200) {
+            notes.push(
+                "acks are delayed by up to 200 ms and the retransmission timeout may be as short: some timeouts are \
+                 spurious; --min-rto 300ms avoids them"
+                    .to_owned(),
+            );
         }
         Ok(Self { path, transport, workload, run, pages, notes, sizes })
     }
@@ -326,8 +338,13 @@ impl Setup {
     /// The path, with what the checker may rely on.
     #[must_use]
     pub fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
-        let mut path = Builder { builder: PathBuilder::default(), claims: vec![], seed: seed.child("path") };
         let (options, rtt) = (&self.path, self.rtt());
+        let mut path = Builder {
+            builder: PathBuilder::default(),
+            claims: vec![],
+            seed: seed.child("path"),
+            routers: options.routers,
+        };
         let delay = rtt / 2;
         let down_limit = options.buffer.limit(self.bottleneck(), rtt);
         let down =
@@ -357,6 +374,11 @@ impl Setup {
                 limit,
                 Discipline::DropTail,
             ));
+        }
+        if options.routers == RouterName::Deaf {
+            path.claims.push(Claim::Counted);
+            let forwards = AnyElement::Delay(Delay::new(Span::ZERO));
+            forward.push(path.builder.deaf_router("deaf router", forwards));
         }
         if options.loss.of(u64::from(u32::MAX)) > 0 {
             let child = path.seed.child("loss").0;
@@ -409,16 +431,43 @@ fn sizes(options: &WorkloadOptions) -> Result<headstart_sim::sizes::Sizes> {
     })
 }
 
+/// The part that a router before a link of this rate takes.
+fn routing(routers: RouterName, rate: Rate) -> Option<Part> {
+    let threshold = Ratio::percent(90);
+    let algorithm = match routers {
+        RouterName::None => return None,
+        RouterName::Rcp => return Some(Part::Rcp(FairRate::new(rcp::Params::new(rate)))),
+        RouterName::Share => Algorithm::Share { alloc_rate: Ratio::percent(50) },
+        RouterName::Target | RouterName::Deaf => Algorithm::Target { threshold },
+        RouterName::Extreme => Algorithm::Extreme { threshold, tracking: router::extreme::Params::default() },
+    };
+    let params = router::Params { algorithm, ..router::Params::new(rate) };
+    Some(Part::QuickStart(Box::new(Router::new(params))))
+}
+
 struct Builder {
     builder: PathBuilder,
     claims: Vec<Claim>,
     seed: Seed,
+    routers: RouterName,
 }
 
 impl Builder {
     fn add(&mut self, name: &str, element: AnyElement<Packet>) -> u16 {
         self.claims.push(Claim::Counted);
         self.builder.element(name, element)
+    }
+
+    /// A router before `link`, if there are any.
+    fn routed(&mut self, name: &str, rate: Rate, link: AnyElement<Packet>) -> u16 {
+        let link = match routing(self.routers, rate) {
+            None => link,
+            Some(part) => {
+                let seed = self.seed.child(name).child("router").0;
+                AnyElement::RoutedLink(Box::new(RoutedLink::new(part, link, seed)))
+            }
+        };
+        self.builder.element(name, link)
     }
 
     fn link(
@@ -438,16 +487,18 @@ impl Builder {
                 Discipline::Red => Queue::red(file.trace.mean_rate(), limit, seed),
             };
             let link = TraceLink::new(file.trace.clone(), AtEnd::Repeat, delay, queue);
-            return self.add(name, AnyElement::TraceLink(Box::new(link)));
+            self.claims.push(Claim::Counted);
+            return self.routed(name, file.trace.mean_rate(), AnyElement::TraceLink(Box::new(link)));
         }
         let queue = match queue {
             Discipline::DropTail => {
                 self.claims.push(Claim::Link { rate, delay, limit });
-                return self.builder.element(name, AnyElement::Link(Link::new(rate, delay, limit)));
+                return self.routed(name, rate, AnyElement::Link(Link::new(rate, delay, limit)));
             }
             Discipline::Codel => Queue::codel(limit),
             Discipline::Red => Queue::red(rate, limit, seed),
         };
-        self.add(name, AnyElement::ManagedLink(Box::new(ManagedLink::new(rate, delay, queue))))
+        self.claims.push(Claim::Counted);
+        self.routed(name, rate, AnyElement::ManagedLink(Box::new(ManagedLink::new(rate, delay, queue))))
     }
 }

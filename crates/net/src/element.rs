@@ -2,7 +2,8 @@
 
 use core::fmt::Debug;
 
-use headstart_units::{Bytes, Time};
+use headstart_startup::quick_start::Request;
+use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::burst_loss::BurstLoss;
 use crate::delay::Delay;
@@ -11,6 +12,7 @@ use crate::jitter::Jitter;
 use crate::link::Link;
 use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
+use crate::routed_link::RoutedLink;
 use crate::trace_link::TraceLink;
 
 /// What an element may know of a packet.
@@ -21,6 +23,40 @@ pub trait Packet: Debug {
     fn is_ecn_capable(&self) -> bool;
     /// Sets the congestion-experienced mark.
     fn mark_congestion_experienced(&mut self);
+
+    /// Tells its flow from others, for routers that remember flows.
+    #[inline]
+    fn flow_key(&self) -> u64 {
+        0
+    }
+
+    /// Tells its sender from others, for routers that remember hosts.
+    #[inline]
+    fn host_key(&self) -> u32 {
+        0
+    }
+
+    /// The Quick-Start request that it carries.
+    #[inline]
+    fn request(&self) -> Option<Request> {
+        None
+    }
+
+    /// A router has changed the request, or takes it out of the packet.
+    fn set_request(&mut self, request: Option<Request>) {
+        let _ = request;
+    }
+
+    /// Whether RCP routers are to stamp it, and its sender's RTT (zero: not known).
+    #[inline]
+    fn wants_stamp(&self) -> Option<Span> {
+        None
+    }
+
+    /// An RCP router offers this rate; the packet keeps the smallest.
+    fn stamp(&mut self, rate: Rate) {
+        let _ = rate;
+    }
 }
 
 /// A part of a path.
@@ -121,6 +157,8 @@ pub enum AnyElement<P> {
     ManagedLink(Box<ManagedLink<P>>),
     /// A trace, delay, any queue. Boxed, as RED is large.
     TraceLink(Box<TraceLink<P>>),
+    /// A link of any kind behind a router that takes part.
+    RoutedLink(Box<RoutedLink<P>>),
     /// Constant delay.
     Delay(Delay<P>),
     /// Random delay, with or without overtaking.
@@ -139,6 +177,7 @@ macro_rules! each {
             AnyElement::Link($element) => $call,
             AnyElement::ManagedLink($element) => $call,
             AnyElement::TraceLink($element) => $call,
+            AnyElement::RoutedLink($element) => $call,
             AnyElement::Delay($element) => $call,
             AnyElement::Jitter($element) => $call,
             AnyElement::Loss($element) => $call,
@@ -177,6 +216,14 @@ impl<P: Packet + Clone> Element<P> for AnyElement<P> {
 
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         each!(self, element => Element::<P>::queue(element, now))
+    }
+}
+
+impl<P> AnyElement<P> {
+    /// Whether a router forwards packets into it, whatever that router understands: they lose one of their time to live.
+    #[must_use]
+    pub const fn is_link(&self) -> bool {
+        matches!(self, Self::Link(_) | Self::ManagedLink(_) | Self::TraceLink(_) | Self::RoutedLink(_))
     }
 }
 

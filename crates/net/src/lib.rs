@@ -10,6 +10,7 @@
 //! | [`link`] | a constant rate, a propagation delay and a drop-tail queue |
 //! | [`managed_link`] | the same before any queue |
 //! | [`trace_link`] | a rate that follows a packet-delivery trace, as in mahimahi |
+//! | [`routed_link`] | a link behind a router that answers Quick-Start requests or stamps RCP's rate |
 //! | [`delay`] | the same delay for every packet |
 //! | [`jitter`] | a random delay for each, in order or not |
 //! | [`loss`], [`burst_loss`] | random loss, alone or in bursts |
@@ -30,6 +31,7 @@ pub mod loss;
 pub mod managed_link;
 pub mod queue;
 mod ring;
+pub mod routed_link;
 pub mod trace;
 pub mod trace_link;
 
@@ -43,5 +45,6 @@ pub use link::Link;
 pub use loss::Loss;
 pub use managed_link::ManagedLink;
 pub use queue::Queue;
+pub use routed_link::RoutedLink;
 pub use trace::Trace;
 pub use trace_link::TraceLink;

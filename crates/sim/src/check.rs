@@ -115,7 +115,7 @@ impl<R> Checker<R> {
             ElementEvent::Delivered => match watched.inside.pop_front() {
                 None => self.fault(now, element, || "delivered a packet that it never had".into()),
                 Some((_, due, expected)) => {
-                    if expected != *packet {
+                    if expected.without_notes() != packet.without_notes() {
                         self.fault(now, element, || format!("delivered {packet:?} before {expected:?}"));
                     } else if due != now {
                         self.fault(now, element, || format!("delivered when {} ns was due", due.as_nanos()));

@@ -3,9 +3,10 @@
 //! Times go into histograms whose buckets are 1/256 of their value wide: a quantile read from one is right to 0.4 %, a mean
 //! is exact.
 
+use headstart_startup::quick_start::Denied;
 use headstart_units::{Bytes, Span, Time};
 
-use crate::record::{FlowReport, MessageReport, Recorder};
+use crate::record::{FlowReport, Grant, MessageReport, Recorder};
 use crate::tcp::sender::Counts;
 use crate::workload::PageReport;
 
@@ -126,6 +127,18 @@ pub struct Totals {
     pub handshake_retransmissions: u64,
     /// Starts that could draw on a record of their peer.
     pub history_hits: u64,
+    /// Starts that asked the routers for a rate.
+    pub asked: u64,
+    /// Those of them that were granted one.
+    pub granted: u64,
+    /// Those of the granted whose first flight lost something (Quick-Start failures).
+    pub granted_and_failed: u64,
+    /// Starts that were granted nothing, by reason in the order of [`Denied::ALL`].
+    pub denied: [u64; Denied::ALL.len()],
+    /// Requests in the middle of a connection, and those of them that began a new start.
+    pub again: (u64, u64),
+    /// Bytes of the first flights that were sent at a granted rate.
+    pub granted_bytes: u64,
     /// From asking for a message to its last byte.
     pub messages: Histogram,
     /// From a page's first SYN to its last byte.
@@ -164,6 +177,15 @@ impl Totals {
         self.duplicates += other.duplicates;
         self.handshake_retransmissions += other.handshake_retransmissions;
         self.history_hits += other.history_hits;
+        self.asked += other.asked;
+        self.granted += other.granted;
+        self.granted_and_failed += other.granted_and_failed;
+        self.granted_bytes += other.granted_bytes;
+        self.again.0 += other.again.0;
+        self.again.1 += other.again.1;
+        for (mine, theirs) in self.denied.iter_mut().zip(&other.denied) {
+            *mine += theirs;
+        }
         self.messages.merge(&other.messages);
         self.pages.merge(&other.pages);
     }
@@ -217,6 +239,18 @@ impl Recorder for Collector {
         totals.duplicates += u64::from(report.duplicates);
         totals.handshake_retransmissions += u64::from(report.handshake_retransmissions);
         totals.history_hits += u64::from(report.had_history);
+        totals.again.0 += u64::from(report.again.0);
+        totals.again.1 += u64::from(report.again.1);
+        totals.asked += u64::from(report.grant != Grant::NotAsked);
+        match report.grant {
+            Grant::NotAsked | Grant::Unstamped => {}
+            Grant::Denied(reason) => totals.denied[reason as usize] += 1,
+            Grant::Granted(_) => {
+                totals.granted += 1;
+                totals.granted_and_failed += u64::from(report.counts.first_flight_lost > 0);
+                totals.granted_bytes += report.first_flight.get();
+            }
+        }
     }
 
     fn message(&mut self, report: &MessageReport) {

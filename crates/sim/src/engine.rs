@@ -8,13 +8,15 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Store};
 use headstart_startup::prior::Hint;
+use headstart_startup::quick_start::{Asked, Denied, Echo, Nonce, Question};
 use headstart_startup::{Prior, Scheme, Startup, base};
 use headstart_units::{Bytes, Span, Time};
 
 use crate::flow::{ATTEMPTS, Flow, Flows, Stage};
-use crate::packet::{Body, Ecn, FlowId, Packet};
+use crate::packet::{Body, Ecn, FlowId, Label, Note, Packet, Stamp};
 use crate::path::Path;
-use crate::record::{FlowReport, MessageReport, Recorder};
+use crate::random::Seed;
+use crate::record::{FlowReport, Grant, MessageReport, Recorder};
 use crate::schedule::{FLOW_TIMERS, Timer, TimerKind, Timers};
 use crate::tcp::TcpConfig;
 use crate::tcp::receiver::Answer;
@@ -218,7 +220,7 @@ impl<R: Recorder> Simulation<R> {
             Opener::Sender => {
                 flow.heard = 1;
                 flow.written = spec.bytes;
-                flow.sender.write(now, spec.bytes, &group.tcp);
+                let _ = flow.sender.write(now, spec.bytes, &group.tcp);
             }
             Opener::Receiver => flow.wanted.push_back(spec.bytes),
         }
@@ -235,7 +237,9 @@ impl<R: Recorder> Simulation<R> {
             Opener::Sender => {
                 flow.heard += 1;
                 flow.written += bytes;
-                flow.sender.write(now, bytes, &group.tcp);
+                if flow.sender.write(now, bytes, &group.tcp) {
+                    self.ask_again(id, bytes);
+                }
                 self.pump(id);
             }
             Opener::Receiver => {
@@ -262,11 +266,87 @@ impl<R: Recorder> Simulation<R> {
             flow.attempts[usize::from(flow.attempt)] = now;
         }
         let route = Self::forward(flow) + u16::from(flow.opener == Opener::Receiver);
-        let body = Body::Syn { attempt: flow.attempt };
+        let attempt = flow.attempt;
         let size = config.syn.get() as u16;
         flow.client_at = now + (config.initial_rto * (1 << flow.client_tries.min(6))).min(config.max_rto);
+        let note = if flow.opener == Opener::Sender { self.question(id, attempt) } else { Note::Nothing };
         self.schedule(id);
-        self.send(id, route, size, Ecn::NotCapable, body);
+        self.send(id, route, size, Ecn::NotCapable, Body::Syn { attempt, note });
+    }
+
+    /// What the sender's packet of the handshake has for routers. A packet that is sent again asks for nothing: the first may
+    /// have been dropped for its request (RFC 4782 §4.7.2).
+    fn question(&mut self, id: FlowId, attempt: u8) -> Note {
+        let Some(flow) = self.flows.get_mut(id) else { return Note::Nothing };
+        let group = &self.groups[usize::from(flow.group)];
+        if group.scheme.wants_stamps() {
+            return Note::Labelled(Label::wanted(Span::ZERO));
+        }
+        let known = Question {
+            mss: group.tcp.mss,
+            size: flow.size_known.then(|| flow.unread.iter().map(|(_, bytes)| *bytes).sum()),
+            rtt: None,
+            receive_window: None,
+        };
+        let Some(rate) = group.scheme.request(&known).filter(|_| attempt == 0) else { return Note::Nothing };
+        let random = Seed(flow.serial).child("quick-start").0;
+        let (asked, request) = Asked::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
+        flow.request = Some(asked);
+        Note::Asking { request: request.into(), host: flow.peer }
+    }
+
+    /// There is more to send after an idle time: a scheme that asks again does, on a packet of its own before the data.
+    fn ask_again(&mut self, id: FlowId, bytes: Bytes) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let group = &self.groups[usize::from(flow.group)];
+        if flow.stage != Stage::Established || !group.scheme.asks_again() {
+            return;
+        }
+        let known = Question {
+            mss: group.tcp.mss,
+            size: flow.size_known.then_some(bytes),
+            rtt: Some(flow.sender.rtt().smoothed),
+            receive_window: Some(group.tcp.receive_window),
+        };
+        let Some(rate) = group.scheme.request(&known) else { return };
+        flow.again.0 += 1;
+        let random = Seed(flow.serial ^ u64::from(flow.again.0) << 48).child("quick-start").0;
+        let (asked, request) = Asked::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
+        flow.request = Some(asked);
+        let note = Note::Asking { request: request.into(), host: flow.peer };
+        let (route, size) = (Self::forward(flow), group.tcp.syn.get() as u16);
+        self.send(id, route, size, Ecn::NotCapable, Body::Question { note });
+    }
+
+    /// The receiver answers a request in the middle of a connection.
+    fn on_question(&mut self, id: FlowId, answer: Note) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
+        let route = Self::forward(flow) + 1;
+        self.send(id, route, size, Ecn::NotCapable, Body::Answer { note: answer });
+    }
+
+    fn on_answer(&mut self, id: FlowId, note: Note) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let config = &self.groups[usize::from(flow.group)].tcp;
+        self.recorder.focus(flow.serial);
+        if let Grant::Granted(rate) = verdict(flow.request.as_ref(), note)
+            && flow.sender.on_grant(self.now, rate, config, &mut self.recorder)
+        {
+            flow.again.1 += 1;
+        }
+        self.pump(id);
+    }
+
+    /// What the receiver has to say of a note that arrived on this route.
+    fn answer(&self, note: Note, route: u16) -> Note {
+        match note {
+            Note::Asking { request, .. } => Note::Answering(
+                Echo::of(&request.into(), IP_TTL.wrapping_sub(self.path.routers(route))).into(),
+            ),
+            Note::Labelled(label) => Note::Stamped(label.stamp),
+            _ => Note::Nothing,
+        }
     }
 
     /// The receiver that opened completes the handshake, or asks for the next message.
@@ -275,7 +355,7 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
         let route = Self::forward(flow) + 1;
-        let body = Body::Request { number: flow.asked, attempt: flow.attempt };
+        let body = Body::Request { number: flow.asked, attempt: flow.attempt, note: flow.echo };
         let size = config.header.get() as u16;
         flow.client_at = now + (config.initial_rto * (1 << flow.client_tries.min(6))).min(config.max_rto);
         self.schedule(id);
@@ -306,37 +386,47 @@ impl<R: Recorder> Simulation<R> {
     fn arrive(&mut self, packet: Packet) {
         let id = packet.flow();
         match packet.body {
-            Body::Data { segment, transmission } => {
+            Body::Data { segment, transmission, label } => {
                 self.mark(id, u64::from(segment) << 2);
-                self.on_data(id, segment, transmission, packet.ecn);
+                self.on_data(id, segment, transmission, packet.ecn, label.stamp);
             }
-            Body::Ack(ack) => {
+            Body::Ack(ack, stamp) => {
                 self.mark(id, u64::from(ack.cumulative) << 2 | 1);
                 let Some(flow) = self.flows.get_mut(id) else { return };
                 let config = &self.groups[usize::from(flow.group)].tcp;
                 self.recorder.focus(flow.serial);
-                flow.sender.on_ack(self.now, &ack, packet.ecn == Ecn::Marked, config, &mut self.recorder);
+                let is_marked = packet.ecn == Ecn::Marked;
+                flow.sender.on_ack(self.now, &ack, is_marked, stamp, config, &mut self.recorder);
                 if flow.is_closing && flow.sender.is_done() {
                     self.end_if_over(id);
                 }
                 self.pump(id);
             }
-            Body::Syn { attempt } => {
+            Body::Syn { attempt, note } => {
                 self.mark(id, 2);
-                self.on_syn(id, attempt);
+                self.on_syn(id, attempt, self.answer(note, packet.route));
             }
-            Body::SynAck { attempt } => {
+            Body::SynAck { attempt, note } => {
                 self.mark(id, 3);
-                self.on_syn_ack(id, attempt);
+                self.on_syn_ack(id, attempt, note, packet.route);
             }
-            Body::Request { number, attempt } => {
+            Body::Question { note } => {
+                self.mark(id, 3 << 2 | 2);
+                self.on_question(id, self.answer(note, packet.route));
+            }
+            Body::Answer { note } => {
+                self.mark(id, 3 << 2 | 3);
+                self.on_answer(id, note);
+            }
+            Body::Request { number, attempt, note } => {
                 self.mark(id, u64::from(number) << 2 | 2);
-                self.on_request(id, number, attempt);
+                self.on_request(id, number, attempt, note);
             }
         }
     }
 
-    fn on_syn(&mut self, id: FlowId, attempt: u8) {
+    /// `answer` is what the receiver has to say; a sender that was opened to asks itself.
+    fn on_syn(&mut self, id: FlowId, attempt: u8, answer: Note) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
@@ -347,11 +437,14 @@ impl<R: Recorder> Simulation<R> {
                 flow.attempts[at] = now;
             }
         }
-        let route = Self::forward(flow) + u16::from(flow.opener == Opener::Sender);
-        self.send(id, route, size, Ecn::NotCapable, Body::SynAck { attempt });
+        let opener = flow.opener;
+        let route = Self::forward(flow) + u16::from(opener == Opener::Sender);
+        let note = if opener == Opener::Receiver { self.question(id, attempt) } else { answer };
+        self.send(id, route, size, Ecn::NotCapable, Body::SynAck { attempt, note });
     }
 
-    fn on_syn_ack(&mut self, id: FlowId, attempt: u8) {
+    fn on_syn_ack(&mut self, id: FlowId, attempt: u8, note: Note, route: u16) {
+        let answer = self.answer(note, route);
         let Some(flow) = self.flows.get_mut(id) else { return };
         if flow.opener_done {
             return;
@@ -364,8 +457,9 @@ impl<R: Recorder> Simulation<R> {
         flow.opener_done = true;
         flow.client_at = Time::NEVER;
         match flow.opener {
-            Opener::Sender => self.establish(id, attempt),
+            Opener::Sender => self.establish(id, attempt, note),
             Opener::Receiver => {
+                flow.echo = answer;
                 flow.client_tries = 0;
                 flow.attempt = attempt;
                 self.send_request(id);
@@ -373,22 +467,29 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    fn on_request(&mut self, id: FlowId, number: u32, attempt: u8) {
+    fn on_request(&mut self, id: FlowId, number: u32, attempt: u8, note: Note) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
+        let mut after_idle = None;
         while flow.heard < number {
             flow.heard += 1;
             if let Some(bytes) = flow.wanted.pop_front() {
                 flow.written += bytes;
-                flow.sender.write(now, bytes, config);
+                if flow.sender.write(now, bytes, config) {
+                    after_idle = Some(bytes);
+                }
             }
         }
-        if flow.stage == Stage::Opening { self.establish(id, attempt) } else { self.pump(id) }
+        let is_opening = flow.stage == Stage::Opening;
+        if let Some(bytes) = after_idle {
+            self.ask_again(id, bytes);
+        }
+        if is_opening { self.establish(id, attempt, note) } else { self.pump(id) }
     }
 
     /// The sender knows the connection established.
-    fn establish(&mut self, id: FlowId, attempt: u8) {
+    fn establish(&mut self, id: FlowId, attempt: u8, note: Note) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = &self.groups[usize::from(flow.group)];
@@ -402,12 +503,14 @@ impl<R: Recorder> Simulation<R> {
             None
         };
         flow.had_history = history.is_some();
+        flow.grant = verdict(flow.request.as_ref(), note);
         let handshake_rtt = now.since(flow.attempts[usize::from(attempt)]);
         let prior = Prior {
             handshake_retransmitted: flow.client_repeats > 0,
             flow_size: flow.size_known.then_some(flow.written),
             history,
             hint: group.hint,
+            granted: if let Grant::Granted(rate) = flow.grant { Some(rate) } else { None },
             ..Prior::bare(
                 now,
                 group.tcp.mss,
@@ -421,7 +524,7 @@ impl<R: Recorder> Simulation<R> {
     }
 
     #[inline]
-    fn on_data(&mut self, id: FlowId, segment: u32, transmission: u32, ecn: Ecn) {
+    fn on_data(&mut self, id: FlowId, segment: u32, transmission: u32, ecn: Ecn, stamp: Stamp) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
@@ -429,6 +532,7 @@ impl<R: Recorder> Simulation<R> {
         if flow.heard == flow.asked {
             flow.client_at = Time::NEVER;
         }
+        flow.receiver.stamp = stamp;
         let answer = flow.receiver.on_data(now, segment, transmission, &config.delayed_ack);
         while flow.sender.next_message_end().is_some_and(|end| end < flow.receiver.next()) {
             flow.sender.message_read();
@@ -464,9 +568,10 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let size = self.groups[usize::from(flow.group)].tcp.header.get() as u16;
         let ack = flow.receiver.acknowledge();
+        let stamp = flow.receiver.stamp;
         let route = Self::forward(flow) + 1;
         let echo = if ecn == Ecn::Marked { Ecn::Marked } else { Ecn::NotCapable };
-        self.send(id, route, size, echo, Body::Ack(ack));
+        self.send(id, route, size, echo, Body::Ack(ack, stamp));
     }
 
     /// Lets everything go that may leave now, and sets the timers.
@@ -486,7 +591,8 @@ impl<R: Recorder> Simulation<R> {
         {
             self.summary.data_packets += 1;
             let size = departure.payload + config.header.get() as u16;
-            let body = Body::Data { segment: departure.segment, transmission: departure.transmission };
+            let label = flow.sender.label();
+            let body = Body::Data { segment: departure.segment, transmission: departure.transmission, label };
             self.send(id, route, size, ecn, body);
         }
         self.schedule(id);
@@ -572,6 +678,9 @@ impl<R: Recorder> Simulation<R> {
             duplicates: flow.receiver.duplicates(),
             handshake_retransmissions: flow.client_repeats,
             had_history: flow.had_history,
+            grant: flow.grant,
+            again: flow.again,
+            first_flight: flow.sender.first_flight_sent(),
             counts: *flow.sender.counts(),
         });
         if let Some(lease) = flow.lease.take() {
@@ -583,6 +692,22 @@ impl<R: Recorder> Simulation<R> {
             self.histories[usize::from(flow.group)].close(lease, outcome);
         }
         self.flows.close(id);
+    }
+}
+
+/// The time to live that packets begin with.
+const IP_TTL: u8 = 64;
+
+/// What the routers said, as the sender believes it.
+fn verdict(request: Option<&Asked>, note: Note) -> Grant {
+    match (request, note) {
+        (Some(asked), Note::Answering(echo)) => match asked.judge(&echo.into()) {
+            Ok(rate) => Grant::Granted(rate),
+            Err(reason) => Grant::Denied(reason),
+        },
+        (Some(_), _) => Grant::Denied(Denied::NoEcho),
+        (None, Note::Stamped(stamp)) => stamp.rate().map_or(Grant::Unstamped, Grant::Granted),
+        (None, _) => Grant::NotAsked,
     }
 }
 

@@ -6,9 +6,11 @@
 use std::collections::VecDeque;
 
 use headstart_startup::history::Lease;
+use headstart_startup::quick_start::Asked;
 use headstart_units::{Bytes, Time};
 
-use crate::packet::FlowId;
+use crate::packet::{FlowId, Note};
+use crate::record::Grant;
 use crate::schedule::FLOW_TIMERS;
 use crate::tcp::{Receiver, Sender};
 use crate::workload::Opener;
@@ -55,6 +57,15 @@ pub struct Flow {
     pub had_history: bool,
     /// Its place in the history of its group.
     pub lease: Option<Lease>,
+
+    /// What the sender asked the routers for.
+    pub request: Option<Asked>,
+    /// What a receiver that opened has to say of it with its first request.
+    pub echo: Note,
+    /// What came of it.
+    pub grant: Grant,
+    /// Requests in the middle of the connection, and those of them that began a new start.
+    pub again: (u32, u32),
 
     /// When the first SYN left.
     pub opened_at: Time,

@@ -37,5 +37,5 @@ pub use collect::{Collector, Histogram, Totals};
 pub use engine::{Finished, Group, Scenario, Simulation, Summary};
 pub use path::{Account, Path, PathBuilder};
 pub use random::{Random, Seed};
-pub use record::{Deaf, FlowReport, Recorder};
+pub use record::{Deaf, FlowReport, Grant, Recorder};
 pub use tcp::TcpConfig;

@@ -1,6 +1,7 @@
 //! What travels: headers reduced to what the model needs, sizes as on the link.
 
-use headstart_units::Bytes;
+use headstart_startup::quick_start::{Echo, Nonce, Request};
+use headstart_units::{Bytes, Rate, Span};
 
 /// A flow's place in the table of live flows; the generation tells it from a later flow in the same place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +50,43 @@ impl Packet {
     pub const fn flow(&self) -> FlowId {
         FlowId { slot: self.slot, generation: self.generation }
     }
+
+    /// The packet without anything that a router may change.
+    #[must_use]
+    pub fn without_notes(mut self) -> Self {
+        match &mut self.body {
+            Body::Syn { note, .. } | Body::SynAck { note, .. } | Body::Request { note, .. } => {
+                *note = Note::Nothing;
+            }
+            Body::Data { label, .. } => *label = Label::default(),
+            Body::Question { note } => *note = Note::Nothing,
+            Body::Answer { .. } | Body::Ack(..) => {}
+        }
+        self
+    }
+
+    fn note(&self) -> Note {
+        match self.body {
+            Body::Syn { note, .. } | Body::SynAck { note, .. } | Body::Question { note } => note,
+            _ => Note::Nothing,
+        }
+    }
+
+    fn note_mut(&mut self) -> Option<&mut Note> {
+        match &mut self.body {
+            Body::Syn { note, .. } | Body::SynAck { note, .. } | Body::Question { note } => Some(note),
+            _ => None,
+        }
+    }
+
+    fn label_mut(&mut self) -> Option<&mut Label> {
+        match &mut self.body {
+            Body::Data { label, .. } => Some(label),
+            Body::Syn { note: Note::Labelled(label), .. }
+            | Body::SynAck { note: Note::Labelled(label), .. } => Some(label),
+            _ => None,
+        }
+    }
 }
 
 /// What a packet carries.
@@ -58,11 +96,15 @@ pub enum Body {
     Syn {
         /// Which attempt this is.
         attempt: u8,
+        /// For the routers, or from them.
+        note: Note,
     },
     /// Answers the SYN of that attempt.
     SynAck {
         /// The attempt that is answered.
         attempt: u8,
+        /// For the routers, or from them.
+        note: Note,
     },
     /// Completes the handshake of a connection that the receiver opened, or asks for the next message.
     Request {
@@ -70,6 +112,8 @@ pub enum Body {
         number: u32,
         /// The SYN-ACK's attempt, echoed: gives the server its handshake RTT.
         attempt: u8,
+        /// From the routers.
+        note: Note,
     },
     /// One segment of the stream.
     Data {
@@ -78,9 +122,143 @@ pub enum Body {
         /// Number of this transmission, over the whole connection: what timestamps tell a real TCP
         /// and packet numbers tell QUIC.
         transmission: u32,
+        /// For RCP routers.
+        label: Label,
     },
-    /// An acknowledgement.
-    Ack(Acknowledgement),
+    /// A request to the routers in the middle of a connection.
+    Question {
+        /// The request.
+        note: Note,
+    },
+    /// The receiver's answer to it.
+    Answer {
+        /// The echo.
+        note: Note,
+    },
+    /// An acknowledgement, and the stamp of the packet that set it off.
+    Ack(Acknowledgement, Stamp),
+}
+
+/// What a packet of the handshake carries for routers, or back from them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Note {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A Quick-Start request.
+    Asking {
+        /// The request.
+        request: Carried,
+        /// Who asks.
+        host: u32,
+    },
+    /// The receiver's answer to a request; the byte is the difference of the TTLs.
+    Answering(Carried),
+    /// RCP routers are to stamp it.
+    Labelled(Label),
+    /// The receiver's echo of the stamp.
+    Stamped(Stamp),
+}
+
+/// A rate, a byte and a nonce, four-byte aligned so that packets stay small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carried {
+    rate: [u32; 2],
+    nonce: u32,
+    byte: u8,
+}
+
+impl Carried {
+    const fn new(rate: Rate, nonce: Nonce, byte: u8) -> Self {
+        let bytes = rate.as_bytes_per_sec();
+        Self { rate: [(bytes >> 32) as u32, bytes as u32], nonce: nonce.bits(), byte }
+    }
+
+    const fn rate(self) -> Rate {
+        Rate::from_bytes_per_sec((self.rate[0] as u64) << 32 | self.rate[1] as u64)
+    }
+}
+
+impl From<Request> for Carried {
+    fn from(request: Request) -> Self {
+        Self::new(request.rate, request.nonce, request.ttl)
+    }
+}
+
+impl From<Carried> for Request {
+    fn from(carried: Carried) -> Self {
+        Self { rate: carried.rate(), ttl: carried.byte, nonce: Nonce::new(carried.nonce) }
+    }
+}
+
+impl From<Echo> for Carried {
+    fn from(echo: Echo) -> Self {
+        Self::new(echo.rate, echo.nonce, echo.ttl_difference)
+    }
+}
+
+impl From<Carried> for Echo {
+    fn from(carried: Carried) -> Self {
+        let (rate, nonce) = (carried.rate(), Nonce::new(carried.nonce));
+        Self { rate, ttl_difference: carried.byte, nonce }
+    }
+}
+
+/// What a data packet has for RCP routers: a stamp, and its sender's RTT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Label {
+    /// The smallest rate so far.
+    pub stamp: Stamp,
+    /// The sender's RTT in microseconds, as a stamp is coded; zero if it is not known.
+    rtt: u16,
+}
+
+impl Label {
+    /// As a sender writes it: any rate is welcome.
+    #[must_use]
+    pub fn wanted(rtt: Span) -> Self {
+        Self { stamp: Stamp::UNLIMITED, rtt: coded(rtt.as_nanos() / 1000).min(Stamp::UNLIMITED.0 - 1) }
+    }
+}
+
+/// A rate in eleven bits and a binary exponent of five: right to a thousandth, which room in an ack allows. RCP's own
+/// header has more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp(u16);
+
+const MANTISSA: u32 = 11;
+
+/// The largest code that stands for no more than `value`.
+const fn coded(value: u64) -> u16 {
+    let exponent = (64 - value.leading_zeros()).saturating_sub(MANTISSA);
+    if exponent > 31 { u16::MAX } else { (exponent << MANTISSA) as u16 | (value >> exponent) as u16 }
+}
+
+const fn decoded(code: u16) -> u64 {
+    (code as u64 & ((1 << MANTISSA) - 1)) << (code >> MANTISSA)
+}
+
+impl Stamp {
+    /// The packet is not to be stamped.
+    pub const NONE: Self = Self(0);
+    /// No router has stamped it yet.
+    pub const UNLIMITED: Self = Self(u16::MAX);
+
+    /// A rate, rounded down by a thousandth at most; never less than one byte per second.
+    #[must_use]
+    pub fn new(rate: Rate) -> Self {
+        Self(coded(rate.as_bytes_per_sec().max(1)).min(Self::UNLIMITED.0 - 1))
+    }
+
+    /// The rate; `None` if no router stamped one.
+    #[must_use]
+    #[inline]
+    pub fn rate(self) -> Option<Rate> {
+        match self {
+            Self::NONE | Self::UNLIMITED => None,
+            Self(code) => Some(Rate::from_bytes_per_sec(decoded(code))),
+        }
+    }
 }
 
 /// An acknowledgement: cumulative, selective, and what set it off.
@@ -120,6 +298,44 @@ impl headstart_net::Packet for Packet {
     fn mark_congestion_experienced(&mut self) {
         self.ecn = Ecn::Marked;
     }
+
+    fn flow_key(&self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.slot)
+    }
+
+    fn host_key(&self) -> u32 {
+        if let Note::Asking { host, .. } = self.note() { host } else { 0 }
+    }
+
+    fn request(&self) -> Option<Request> {
+        if let Note::Asking { request, .. } = self.note() { Some(request.into()) } else { None }
+    }
+
+    fn set_request(&mut self, request: Option<Request>) {
+        let host = headstart_net::Packet::host_key(self);
+        if let Some(note) = self.note_mut() {
+            *note = request.map_or(Note::Nothing, |request| Note::Asking { request: request.into(), host });
+        }
+    }
+
+    fn wants_stamp(&self) -> Option<Span> {
+        let label = match self.body {
+            Body::Data { label, .. }
+            | Body::Syn { note: Note::Labelled(label), .. }
+            | Body::SynAck { note: Note::Labelled(label), .. } => label,
+            _ => return None,
+        };
+        (label.stamp != Stamp::NONE).then(|| Span::from_micros(decoded(label.rtt)))
+    }
+
+    fn stamp(&mut self, rate: Rate) {
+        if let Some(label) = self.label_mut()
+            && label.stamp != Stamp::NONE
+        {
+            let least = label.stamp.rate().map_or(rate, |stamped| stamped.min(rate));
+            label.stamp = Stamp::new(least);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -130,5 +346,50 @@ mod tests {
     #[test]
     fn a_packet_fits_a_cache_line_with_its_time() {
         assert!(size_of::<Packet>() <= 56, "{}", size_of::<Packet>());
+    }
+
+    #[test]
+    fn a_stamp_is_right_to_a_thousandth_and_never_too_large() {
+        for bits in 0..42 {
+            for offset in [0, 1, 77] {
+                let rate = Rate::from_bytes_per_sec((1 << bits) + offset * (1 << bits) / 100);
+                let found = Stamp::new(rate).rate().expect("a rate");
+                assert!(
+                    found <= rate
+                        && (rate.as_bytes_per_sec() - found.as_bytes_per_sec()) * 1000
+                            <= rate.as_bytes_per_sec()
+                );
+            }
+        }
+        assert_eq!(Stamp::new(Rate::ZERO).rate(), Some(Rate::from_bytes_per_sec(1)), "zero would mean none");
+        assert_eq!((Stamp::NONE.rate(), Stamp::UNLIMITED.rate()), (None, None));
+        assert!(Stamp::new(Rate::MAX).rate().is_some());
+    }
+
+    #[test]
+    fn the_smallest_stamp_stays_and_requests_come_back_as_they_were_written() {
+        use headstart_net::Packet as _;
+        let label = Label::wanted(Span::from_millis(64));
+        let packet =
+            |body| Packet { slot: 1, generation: 2, size: 60, route: 0, hop: 0, ecn: Ecn::NotCapable, body };
+        let mut data = packet(Body::Data { segment: 0, transmission: 0, label });
+        assert_eq!(data.wants_stamp(), Some(Span::from_millis(64)));
+        for mbit in [8, 2, 4] {
+            data.stamp(Rate::from_mbit_per_sec(mbit));
+        }
+        let Body::Data { label, .. } = data.body else { panic!("data") };
+        assert_eq!(label.stamp, Stamp::new(Rate::from_mbit_per_sec(2)));
+        let mut plain = packet(Body::Data { segment: 0, transmission: 0, label: Label::default() });
+        assert_eq!(plain.wants_stamp(), None);
+        plain.stamp(Rate::ZERO);
+        assert_eq!(plain.without_notes(), plain);
+
+        let request =
+            Request { rate: Rate::from_bytes_per_sec(u64::MAX / 3), ttl: 9, nonce: Nonce::new(12_345) };
+        let note = Note::Asking { request: request.into(), host: 77 };
+        let mut syn = packet(Body::Syn { attempt: 0, note });
+        assert_eq!((syn.request(), syn.host_key()), (Some(request), 77));
+        syn.set_request(None);
+        assert_eq!(syn.request(), None);
     }
 }

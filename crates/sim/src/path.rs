@@ -13,6 +13,8 @@ pub struct Path {
     elements: Vec<Hop>,
     /// Forward routes at even numbers, the reverse of each at the odd number after it.
     routes: Vec<Vec<u16>>,
+    /// How many routers each route crosses.
+    routers: Vec<u8>,
     tournament: Tournament,
 }
 
@@ -48,14 +50,25 @@ impl Account {
 #[derive(Debug, Default)]
 pub struct PathBuilder {
     elements: Vec<Hop>,
+    /// Elements into which a router forwards.
+    routers: Vec<bool>,
     routes: Vec<Vec<u16>>,
 }
 
 impl PathBuilder {
     /// Adds an element and returns its number.
     pub fn element(&mut self, name: impl Into<String>, element: AnyElement<Packet>) -> u16 {
+        self.routers.push(element.is_link());
         self.elements.push(Hop { name: name.into(), element, account: Account::default() });
         self.elements.len() as u16 - 1
+    }
+
+    /// Adds an element with a router before it that understands nothing: packets lose one of their time to live there, as they
+    /// do before every link.
+    pub fn deaf_router(&mut self, name: impl Into<String>, element: AnyElement<Packet>) -> u16 {
+        let number = self.element(name, element);
+        self.routers[usize::from(number)] = true;
+        number
     }
 
     /// Adds a class of hosts: the elements its packets cross from sender to receiver, and back.
@@ -69,11 +82,23 @@ impl PathBuilder {
     #[must_use]
     pub fn build(self) -> Path {
         let tournament = Tournament::new(self.elements.len());
-        Path { elements: self.elements, routes: self.routes, tournament }
+        let crossed = |route: &Vec<u16>| -> u8 {
+            let routers = route.iter().filter(|number| self.routers[usize::from(**number)]).count();
+            // A time to live is a byte: a longer path would not be crossed.
+            routers.min(usize::from(u8::MAX)) as u8
+        };
+        let routers = self.routes.iter().map(crossed).collect();
+        Path { elements: self.elements, routes: self.routes, routers, tournament }
     }
 }
 
 impl Path {
+    /// How many routers a packet on this route crosses: what its time to live loses.
+    #[must_use]
+    pub fn routers(&self, route: u16) -> u8 {
+        self.routers[usize::from(route)]
+    }
+
     /// How many classes of hosts there are.
     #[must_use]
     pub fn classes(&self) -> u16 {

@@ -4,6 +4,7 @@
 
 use headstart_net::Why;
 use headstart_startup::Transmission;
+use headstart_startup::quick_start::Denied;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::packet::Packet;
@@ -124,6 +125,20 @@ pub enum SenderEvent {
     Timeout,
 }
 
+/// What the routers of the path said to a start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grant {
+    /// Nobody asked.
+    #[default]
+    NotAsked,
+    /// This rate was granted (Quick-Start) or stamped (RCP).
+    Granted(Rate),
+    /// Nothing was granted.
+    Denied(Denied),
+    /// No RCP router stamped the handshake.
+    Unstamped,
+}
+
 /// One flow, from its SYN to its end.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowReport {
@@ -153,6 +168,12 @@ pub struct FlowReport {
     pub handshake_retransmissions: u32,
     /// The start could draw on a record of the peer.
     pub had_history: bool,
+    /// What routers said to its start.
+    pub grant: Grant,
+    /// Requests in the middle of the connection, and those of them that began a new start.
+    pub again: (u32, u32),
+    /// Bytes that its first flight sent; with a new start in the middle, those before it included.
+    pub first_flight: Bytes,
     /// What the sender counted.
     pub counts: Counts,
 }

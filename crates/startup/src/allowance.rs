@@ -70,6 +70,12 @@ impl HandOver {
         Self { window, ssthresh: Bytes::MAX, cut: true, pace_over: None }
     }
 
+    /// Slow start goes on from `window`, no limit being known.
+    #[must_use]
+    pub const fn growing(window: Bytes) -> Self {
+        Self { window, ssthresh: Bytes::MAX, cut: false, pace_over: None }
+    }
+
     /// Congestion avoidance goes on from exactly `window`.
     #[must_use]
     pub const fn avoiding(window: Bytes) -> Self {

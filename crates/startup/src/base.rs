@@ -124,6 +124,7 @@ pub(crate) mod testing {
             rate: RateSample::default(),
             is_window_limited: true,
             in_recovery: false,
+            stamped: None,
         }
     }
 

@@ -6,8 +6,9 @@ use headstart_units::Ratio;
 
 use crate::repair::ropr::{Clock, Order};
 use crate::scheme::{
-    Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, RapidStart, Reactive, SCubic,
-    Scheme, SlowStart, TcpCache, WiseStart, halfback, proactive, reactive, slow_start, wise_start,
+    Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, QuickStart, RapidStart, Rcp,
+    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, halfback, proactive, reactive, slow_start,
+    wise_start,
 };
 
 /// A scheme as it can be asked for.
@@ -33,6 +34,8 @@ pub enum Needs {
     History,
     /// The peer's hint.
     Hint,
+    /// Routers that take part, all of them.
+    Routers,
 }
 
 impl Entry {
@@ -101,6 +104,8 @@ pub const ALL: &[Entry] = &[
     entry("wise-start", Needs::History, "the peer's last rate x RTT, then probe or drain at the sixth ack", || wise_start(true)),
     entry("wise-start-wa", Needs::History, "wise-start without its adaptation to the application", || wise_start(false)),
     entry("careful-resume", Needs::History, "half of the peer's last rate x RTT, once it is confirmed (RFC 9959)", || Scheme::CarefulResume(CarefulResume::new(Default::default()))),
+    entry("quick-start", Needs::Routers, "the rate that every router grants, for one RTT (RFC 4782)", || Scheme::QuickStart(QuickStart::new(Default::default()))),
+    entry("rcp", Needs::Routers, "the rate that routers stamp on every packet", || Scheme::Rcp(Rcp::new(Default::default()))),
     entry("blitzstart", Needs::Hint, "the client's hint x RTT, avoidance at once", || Scheme::Blitzstart(Blitzstart::new(Default::default()))),
 ];
 
@@ -121,7 +126,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_found() {
-        let all: Vec<&Entry> = ALL.iter().chain(VARIANTS).collect();
+        let all: alloc::vec::Vec<&Entry> = ALL.iter().chain(VARIANTS).collect();
         for (at, entry) in all.iter().enumerate() {
             assert!(all[..at].iter().all(|other| other.name != entry.name), "{} twice", entry.name);
             assert_eq!(find(entry.name).map(|found| found.summary), Some(entry.summary));

@@ -85,6 +85,13 @@ impl Controller {
         }
     }
 
+    /// The scheme starts anew in the middle of the connection, from what is known now.
+    pub fn restart(&mut self, prior: &Prior) -> Plan {
+        self.handed_over = false;
+        self.pace_over = None;
+        self.establish(prior)
+    }
+
     fn hand_over(&mut self, how: &HandOver) {
         self.handed_over = true;
         self.pace_over = how.pace_over;

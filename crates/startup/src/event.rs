@@ -1,6 +1,6 @@
 //! What a scheme is told: one struct for each event, times included.
 
-use headstart_units::{Bytes, Span, Time};
+use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::path::{RateSample, Rtt};
 
@@ -55,6 +55,8 @@ pub struct Ack {
     pub is_window_limited: bool,
     /// Loss recovery is under way after this ack.
     pub in_recovery: bool,
+    /// The rate that routers stamped on the packet that set it off (RCP); `None` if none did.
+    pub stamped: Option<Rate>,
 }
 
 /// What kind of congestion was seen.

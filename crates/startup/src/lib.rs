@@ -23,6 +23,8 @@
 //! | [`first_recovery`] | a first flight that was lost in part: the window follows what got through |
 //! | [`growth`] | slow start's doubling, with HyStart++ or without |
 //! | [`history`] | what earlier connections to a peer measured: record, bounded store |
+//! | [`quick_start`] | RFC 4782: formats, the routers' decision, what a sender asks for and believes |
+//! | [`rcp`] | the rate that an RCP router stamps |
 //! | [`controller`] | joins a scheme and a base; what a transport holds |
 //!
 //! Start with [`scheme::slow_start`], then any other scheme.
@@ -41,6 +43,8 @@ pub mod growth;
 pub mod history;
 pub mod path;
 pub mod prior;
+pub mod quick_start;
+pub mod rcp;
 pub mod repair;
 pub mod scheme;
 

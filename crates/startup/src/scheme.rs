@@ -7,7 +7,9 @@ pub mod halfback;
 pub mod jump_start;
 pub mod pcp;
 pub mod proactive;
+pub mod quick_start;
 pub mod rapid_start;
+pub mod rcp;
 pub mod reactive;
 pub mod s_cubic;
 pub mod slow_start;
@@ -21,9 +23,12 @@ mod steps;
 
 use core::fmt::Debug;
 
+use headstart_units::Rate;
+
 use crate::allowance::{Allowance, HandOver, Next, Plan};
 use crate::event::{Ack, Congestion, Sent, Timeout};
 use crate::prior::Prior;
+use crate::quick_start::Question;
 use crate::repair::Repair;
 
 pub use bbr::Bbr;
@@ -33,7 +38,9 @@ pub use halfback::Halfback;
 pub use jump_start::JumpStart;
 pub use pcp::Pcp;
 pub use proactive::Proactive;
+pub use quick_start::QuickStart;
 pub use rapid_start::RapidStart;
+pub use rcp::Rcp;
 pub use reactive::Reactive;
 pub use s_cubic::SCubic;
 pub use slow_start::SlowStart;
@@ -114,6 +121,10 @@ pub enum Scheme {
     CarefulResume(CarefulResume),
     /// The delivery rate, probed for ever.
     Bbr(Bbr),
+    /// The rate that every router granted, for one round trip.
+    QuickStart(QuickStart),
+    /// The rate that routers stamp; stays in charge.
+    Rcp(Rcp),
 }
 
 macro_rules! each {
@@ -132,6 +143,8 @@ macro_rules! each {
             Scheme::RapidStart($scheme) => $call,
             Scheme::CarefulResume($scheme) => $call,
             Scheme::Bbr($scheme) => $call,
+            Scheme::QuickStart($scheme) => $call,
+            Scheme::Rcp($scheme) => $call,
         }
     };
 }
@@ -153,6 +166,27 @@ impl Scheme {
     #[must_use]
     pub fn wants_tail_probe(&self) -> bool {
         matches!(self, Self::Reactive(_))
+    }
+
+    /// The rate to ask the routers for before the connection is established (RFC 4782); `None`: do not ask.
+    #[must_use]
+    pub fn request(&self, known: &Question) -> Option<Rate> {
+        match self {
+            Self::QuickStart(scheme) => scheme.request(known),
+            _ => None,
+        }
+    }
+
+    /// Whether it asks again when there is more to send after an idle time.
+    #[must_use]
+    pub fn asks_again(&self) -> bool {
+        matches!(self, Self::QuickStart(scheme) if scheme.asks_again())
+    }
+
+    /// Whether its packets, the handshake's included, are to be stamped by routers (RCP).
+    #[must_use]
+    pub fn wants_stamps(&self) -> bool {
+        matches!(self, Self::Rcp(_))
     }
 
     /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.

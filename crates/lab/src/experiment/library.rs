@@ -62,6 +62,7 @@ pub const ALL: &[PaperFiles] = &[paper! {
     "figure-15",
     "figure-16",
     "pages",
+    "set-up",
     "sensitivity",
     "beyond",
 }];

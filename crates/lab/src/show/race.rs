@@ -2,8 +2,12 @@
 
 use std::fmt::Write as _;
 
+use headstart_startup::catalogue::Needs;
+use headstart_startup::quick_start::Denied;
+
 use crate::capacity::Capacity;
 use crate::figure::{Axis, Figure, Guide, Join, Legend, Mark, Point, Series, Style, Svg};
+use crate::options::RouterName;
 use crate::race::{Race, Standing};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::{REFERENCE, Setup};
@@ -54,6 +58,9 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
     for note in &setup.notes {
         table.note(note);
     }
+    for note in race.standings.iter().filter_map(|standing| routers(setup, standing)) {
+        table.note(&note);
+    }
     let unfinished: u64 = race.standings.iter().map(|standing| standing.totals.unfinished).sum();
     if unfinished > 0 {
         table.note(&format!(
@@ -61,6 +68,40 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
         ));
     }
     table
+}
+
+/// What the routers did for a scheme that needs them: whether it could be itself at all.
+fn routers(setup: &Setup, standing: &Standing) -> Option<String> {
+    let totals = &standing.totals;
+    if standing.entry.needs != Needs::Routers || totals.flows == 0 {
+        return None;
+    }
+    let name = standing.entry.name;
+    if totals.granted == 0 {
+        // The reason that most starts met.
+        let told = Denied::ALL.iter().max_by_key(|reason| totals.denied[**reason as usize]);
+        let why = match setup.path.routers {
+            RouterName::None => "no router on this path takes part (--routers)",
+            RouterName::Deaf if totals.asked > 0 && name == "quick-start" => {
+                "a router in the middle does not understand requests, and the TTLs tell"
+            }
+            RouterName::Rcp if name == "quick-start" => "the routers here understand RCP only",
+            _ if totals.asked == 0 => "no flow was worth a request",
+            _ => match told {
+                Some(reason) if totals.denied[*reason as usize] > 0 => reason.reason(),
+                _ => "the routers here understand Quick-Start only",
+            },
+        };
+        return Some(format!("{name} cannot work here: {why}. Every flow was plain slow start"));
+    }
+    let share = 100.0 * totals.granted as f64 / totals.asked.max(1) as f64;
+    let mut text = format!("{name}: routers granted {share:.1} % of {} requests", totals.asked);
+    if totals.asked < totals.flows {
+        let _ = write!(text, " ({} flows did not ask)", totals.flows - totals.asked);
+    }
+    let failed = 100.0 * totals.granted_and_failed as f64 / totals.granted as f64;
+    let _ = write!(text, "; {failed:.1} % of the granted starts lost packets of their first flight");
+    Some(text)
 }
 
 /// Path and load in one line.
@@ -110,6 +151,7 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         own("acks", format!("{:?} ({} segments, {}).", setup.transport.acks, tcp.delayed_ack.every, tcp.delayed_ack.timeout)),
         own("timers", format!("Retransmission timeout {} at least, {} before there is a sample and for the SYN; {:?} detection, {:?} probe.", tcp.min_rto, tcp.initial_rto, tcp.detection, tcp.probe)),
         own("history", format!("{} peers, equally likely, share the bottleneck; a sender's host remembers up to {}. Hints announce {} of the bottleneck's rate.", setup.workload.peers, setup.workload.history, setup.workload.hint)),
+        own("routers", format!("{:?} before every link, both ways. Quick-Start: four-bit rates, peak of five times 150 ms, a memory of 150 ms, up to 90 % of the link (Target, Extreme) or half of what is free (Share); the sender asks in its SYN (SYN-ACK if the receiver opens) for its object over 100 ms. RCP: alpha 0.4, beta 0.226. Deaf: as Target, and one router that only forwards.", setup.path.routers)),
     ]
 }
 

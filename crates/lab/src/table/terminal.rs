@@ -1,6 +1,6 @@
 //! Write a table for a terminal of a given width.
 //!
-//! Columns that do not fit are left out, least important first, and a last note names them: a table that is
+//! Columns of long texts are folded. Columns that do not fit are left out, least important first, and a last note names them: a table that is
 //! wrapped by the terminal cannot be read, and one that is silently cut cannot be trusted. An interval is
 //! shown as half of its width; its ends are in the report and in the CSV.
 
@@ -9,6 +9,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::{Align, Table};
 
 const GAP: usize = 2;
+/// Columns of text are not folded to less than this.
+const FOLDED: usize = 18;
 const BOLD: &str = "\u{1b}[1m";
 const PLAIN: &str = "\u{1b}[0m";
 
@@ -43,7 +45,7 @@ impl Table {
         let width = width.max(8);
         let blocks: Vec<Block> = (0..self.columns.len()).map(|column| self.block(column)).collect();
         let kept = self.fitting(&blocks, width);
-        let widths: Vec<usize> = kept.iter().map(|&column| blocks[column].width.min(width)).collect();
+        let widths = self.widths(&blocks, &kept, width);
         let mut lines = Vec::new();
         if !self.title.is_empty() {
             lines.extend(wrapped(&clean(&self.title), width));
@@ -61,17 +63,30 @@ impl Table {
         let best: Vec<Vec<bool>> = (0..self.columns.len()).map(|column| self.best_of(column)).collect();
         #[expect(clippy::needless_range_loop, reason = "rows index several tables at once")]
         for row in 0..self.rows.len() {
-            lines.push(self.line(&kept, &widths, |column| {
-                let block = &blocks[column];
-                let (value, interval) = &block.cells[row];
-                let text = if block.interval_width == 0 {
-                    value.clone()
-                } else {
+            let folded: Vec<Vec<String>> = kept
+                .iter()
+                .zip(&widths)
+                .map(|(&column, &width)| {
+                    let block = &blocks[column];
+                    let (value, interval) = &block.cells[row];
+                    if self.columns[column].align == Align::Left {
+                        return wrapped(value, width);
+                    }
+                    if block.interval_width == 0 {
+                        return vec![value.clone()];
+                    }
                     let value = pad(value, block.value_width, self.columns[column].align);
-                    format!("{value} {}", pad(interval, block.interval_width, Align::Right))
-                };
-                (text, bold && best[column][row])
-            }));
+                    vec![format!("{value} {}", pad(interval, block.interval_width, Align::Right))]
+                })
+                .collect();
+            for level in 0..folded.iter().map(Vec::len).max().unwrap_or(1).max(1) {
+                lines.push(self.line(&kept, &widths, |column| {
+                    let place = kept.iter().position(|&other| other == column).unwrap_or(0);
+                    let text = folded[place].get(level).cloned().unwrap_or_default();
+                    let is_best = bold && best[column][row] && !text.is_empty();
+                    (text, is_best)
+                }));
+            }
         }
         for note in &self.notes {
             lines.extend(wrapped(&clean(note), width));
@@ -109,9 +124,9 @@ impl Table {
     /// The columns that fit, in their order. The first always stays.
     fn fitting(&self, blocks: &[Block], width: usize) -> Vec<usize> {
         let mut kept: Vec<usize> = (0..blocks.len()).collect();
+        let needed = |column: usize| self.least_width(blocks, column);
         let total = |kept: &[usize]| {
-            kept.iter().map(|&column| blocks[column].width).sum::<usize>()
-                + GAP * kept.len().saturating_sub(1)
+            kept.iter().map(|&column| needed(column)).sum::<usize>() + GAP * kept.len().saturating_sub(1)
         };
         while kept.len() > 1 && total(&kept) > width {
             let least = kept
@@ -122,6 +137,26 @@ impl Table {
             kept.retain(|&column| Some(column) != least);
         }
         kept
+    }
+
+    /// A column of text can be folded, one of numbers cannot.
+    fn least_width(&self, blocks: &[Block], column: usize) -> usize {
+        let width = blocks[column].width;
+        if self.columns[column].align == Align::Left { width.min(FOLDED) } else { width }
+    }
+
+    /// Widths of the columns that are shown: what is left over goes to columns of text, first come, first served.
+    fn widths(&self, blocks: &[Block], kept: &[usize], width: usize) -> Vec<usize> {
+        let mut widths: Vec<usize> =
+            kept.iter().map(|&column| self.least_width(blocks, column).min(width)).collect();
+        let used = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        let mut left_over = width.saturating_sub(used);
+        for (own, &column) in widths.iter_mut().zip(kept) {
+            let more = (blocks[column].width.min(width) - *own).min(left_over);
+            *own += more;
+            left_over -= more;
+        }
+        widths
     }
 
     fn line(&self, kept: &[usize], widths: &[usize], cell: impl Fn(usize) -> (String, bool)) -> String {

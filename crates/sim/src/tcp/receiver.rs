@@ -7,7 +7,7 @@
 use headstart_units::Time;
 
 use super::config::DelayedAck;
-use crate::packet::{Acknowledgement, Block};
+use crate::packet::{Acknowledgement, Block, Stamp};
 
 /// What to do after a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Receiver {
     duplicates: u32,
     unacknowledged: u32,
     last: (u32, u32),
+    /// The stamp of the last packet that arrived, to be echoed.
+    pub stamp: Stamp,
     /// When a delayed ack is due.
     pub ack_at: Time,
 }

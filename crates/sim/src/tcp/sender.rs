@@ -30,7 +30,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 use super::config::{Detection, Pacing, Probe, TcpConfig};
 use super::prr::Prr;
 use super::udt::Udt;
-use crate::packet::Acknowledgement;
+use crate::packet::{Acknowledgement, Label, Stamp};
 use crate::record::{Recorder, SenderEvent};
 use crate::ring::Ring;
 
@@ -127,6 +127,7 @@ pub struct Counts {
 pub struct Sender {
     controller: Controller,
     watches_sending: bool,
+    wants_stamps: bool,
     repair: Repair,
     tail_probe: bool,
     rtt: Rtt,
@@ -196,6 +197,7 @@ impl Default for Sender {
         Self {
             controller: Controller::new(scheme, base::Kind::Cubic, Bytes::new(1)),
             watches_sending: false,
+            wants_stamps: false,
             repair: Repair::Reactive,
             tail_probe: false,
             rtt: Rtt::default(),
@@ -284,6 +286,7 @@ impl Sender {
         *self = Self {
             controller: Controller::new(scheme, base, config.mss),
             watches_sending: scheme.watches_sending(),
+            wants_stamps: scheme.wants_stamps(),
             tail_probe: config.probe == Probe::TailLoss || scheme.wants_tail_probe(),
             segments: std::mem::take(&mut self.segments),
             flights: std::mem::take(&mut self.flights),
@@ -304,14 +307,43 @@ impl Sender {
         recorder.sender(now, || self.snapshot(SenderEvent::Established));
     }
 
-    /// The application hands over a message of `bytes`.
-    pub fn write(&mut self, now: Time, bytes: Bytes, config: &TcpConfig) {
+    /// The application hands over a message of `bytes`. Returns whether the connection was idle for a retransmission timeout
+    /// before.
+    pub fn write(&mut self, now: Time, bytes: Bytes, config: &TcpConfig) -> bool {
         self.written += bytes.get();
         self.ends.push_back(self.written);
         let idle = now.since(self.last_sent_at);
-        if config.idle_restart && self.sent > 0 && self.in_flight.is_zero() && idle > self.rto(config) {
+        let was_idle = self.sent > 0 && self.in_flight.is_zero() && idle > self.rto(config);
+        if config.idle_restart && was_idle {
             self.controller.on_idle(config.mss * 10);
         }
+        was_idle
+    }
+
+    /// Routers granted a rate in the middle of the connection: the scheme starts anew, if that is more than there is.
+    pub fn on_grant(
+        &mut self,
+        now: Time,
+        granted: Rate,
+        config: &TcpConfig,
+        recorder: &mut impl Recorder,
+    ) -> bool {
+        let remaining = self.written - self.sent;
+        let window = self.controller.allowance().window;
+        if remaining == 0 || self.state != State::Open || granted * self.rtt.smoothed <= window {
+            return false;
+        }
+        let prior = Prior {
+            flow_size: Some(Bytes::new(remaining)),
+            granted: Some(granted),
+            ..Prior::bare(now, config.mss, self.rtt.smoothed, config.receive_window)
+        };
+        let plan = self.controller.restart(&prior);
+        self.first_flight = (self.sent + plan.flight.get()).min(self.written);
+        self.burst_left = plan.burst.get();
+        self.next_send_at = now;
+        recorder.sender(now, || self.snapshot(SenderEvent::Established));
+        true
     }
 
     /// Everything written is acknowledged.
@@ -362,6 +394,17 @@ impl Sender {
             ssthresh: self.controller.ssthresh(),
             ended: if lost { Ended::Lossy } else { Ended::Clean },
         })
+    }
+
+    /// What the next data packet has for RCP routers.
+    #[inline]
+    pub fn label(&self) -> Label {
+        if self.wants_stamps { Label::wanted(self.rtt.smoothed) } else { Label::default() }
+    }
+
+    /// Bytes of the first flight that were sent.
+    pub fn first_flight_sent(&self) -> Bytes {
+        Bytes::new(self.first_flight.min(self.sent))
     }
 
     /// Bytes in flight.
@@ -486,12 +529,13 @@ impl Sender {
 
     // --- acknowledgements -----------------------------------------------------------------------
 
-    /// An acknowledgement arrived; `is_marked` is the receiver's echo of a congestion mark.
+    /// An acknowledgement arrived; `is_marked` and `stamp` are the receiver's echo of a congestion mark and of RCP's stamp.
     pub fn on_ack(
         &mut self,
         now: Time,
         ack: &Acknowledgement,
         is_marked: bool,
+        stamp: Stamp,
         config: &TcpConfig,
         recorder: &mut impl Recorder,
     ) {
@@ -569,6 +613,7 @@ impl Sender {
             rate,
             is_window_limited: may_grow && self.newest_delivered <= self.limited_below,
             in_recovery: matches!(self.state, State::Recovery { .. }),
+            stamped: stamp.rate(),
         });
         if matches!(self.state, State::Recovery { .. }) && config.prr {
             let ssthresh = self.controller.allowance().window;

@@ -23,6 +23,8 @@ pub enum Says {
     Paced(u64, u64),
     /// It hands this window over to avoidance.
     HandsOver(u64),
+    /// It hands this window over to slow start.
+    Grows(u64),
     /// It hands this window over for the base controller to cut.
     Cut(u64),
 }
@@ -44,6 +46,7 @@ pub fn play(scheme: &mut impl Startup, rows: &[(u64, Event, Says, &str)]) {
             (Next::HandOver(how), _) if how == HandOver::avoiding(how.window) => {
                 Says::HandsOver(how.window.get())
             }
+            (Next::HandOver(how), _) if how == HandOver::growing(how.window) => Says::Grows(how.window.get()),
             (Next::HandOver(how), _) if how == HandOver::to_be_cut(how.window) => Says::Cut(how.window.get()),
             (other, _) => panic!("at {ms} ms: {other:?} is none of the usual answers"),
         };

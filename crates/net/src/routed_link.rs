@@ -1,0 +1,209 @@
+//! A link with a router before it that takes part: Quick-Start or RCP.
+//!
+//! The algorithms are `headstart-startup`'s, which know no packets; here they meet them. The router sees each packet on
+//! arrival, changes what it carries, and counts what the link takes. A link without such a router is a plain one: it forwards
+//! requests and stamps as they are, which is what a router does that does not understand them.
+//!
+//! # Limits
+//!
+//! What a queue drops after it had been taken (CoDel) counts as sent. Before a link that follows a trace the router knows
+//! a mean rate only, so its idea of the link's use is as good as that.
+
+use headstart_startup::quick_start::Router;
+use headstart_startup::quick_start::router::Verdict;
+use headstart_startup::rcp::FairRate;
+use headstart_units::{Bytes, Time};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::element::{AnyElement, Element, Fate, Output, Packet};
+
+/// How a router takes part.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// It answers Quick-Start requests.
+    QuickStart(Box<Router>),
+    /// It stamps its fair rate.
+    Rcp(FairRate),
+}
+
+/// A link behind a router that takes part.
+#[derive(Debug)]
+pub struct RoutedLink<P> {
+    part: Part,
+    link: Box<AnyElement<P>>,
+    random: Xoshiro256PlusPlus,
+}
+
+impl<P: Packet + Clone> RoutedLink<P> {
+    /// Before `link`; `seed` is for the nonces of requests that are lowered.
+    #[must_use]
+    pub fn new(part: Part, link: AnyElement<P>, seed: u64) -> Self {
+        Self { part, link: Box::new(link), random: Xoshiro256PlusPlus::seed_from_u64(seed) }
+    }
+
+    /// The router's state, for what it counted.
+    #[must_use]
+    pub fn part(&self) -> &Part {
+        &self.part
+    }
+}
+
+impl<P: Packet + Clone> Element<P> for RoutedLink<P> {
+    fn push(&mut self, now: Time, mut packet: P) -> Fate<P> {
+        let (size, flow) = (packet.size(), packet.flow_key());
+        match &mut self.part {
+            Part::QuickStart(router) => {
+                let host = packet.host_key();
+                if let Some(mut request) = packet.request() {
+                    let random = self.random.next_u32();
+                    let verdict = router.on_request(now, &mut request, flow, host, random);
+                    packet.set_request((verdict != Verdict::Delete).then_some(request));
+                }
+            }
+            Part::Rcp(router) => {
+                let rtt = packet.wants_stamp();
+                let rate = router.on_arrival(now, size, rtt.unwrap_or_default());
+                if rtt.is_some() {
+                    packet.stamp(rate);
+                }
+            }
+        }
+        let fate = self.link.push(now, packet);
+        if matches!(fate, Fate::Taken) {
+            match &mut self.part {
+                Part::QuickStart(router) => router.on_packet(now, size, flow),
+                Part::Rcp(router) => router.on_taken(now, size),
+            }
+        }
+        fate
+    }
+
+    fn pop(&mut self, now: Time) -> Option<Output<P>> {
+        self.link.pop(now)
+    }
+
+    fn next_at(&self) -> Time {
+        self.link.next_at()
+    }
+
+    fn queue(&mut self, now: Time) -> (u64, Bytes) {
+        self.link.queue(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::testing::{Numbered, drain, packet};
+    use crate::{Limit, Link};
+    use headstart_startup::quick_start::router::{Algorithm, Denial, Params};
+    use headstart_startup::quick_start::{Asked, Nonce, Request};
+    use headstart_startup::rcp;
+    use headstart_units::{Rate, Ratio, Span};
+
+    const RATE: Rate = Rate::from_mbit_per_sec(12);
+
+    /// A packet that asks, or wants to be stamped.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    struct Asking {
+        packet: Numbered,
+        request: Option<Request>,
+        stamp: Option<Rate>,
+    }
+
+    impl Packet for Asking {
+        fn size(&self) -> Bytes {
+            self.packet.size
+        }
+        fn is_ecn_capable(&self) -> bool {
+            false
+        }
+        fn mark_congestion_experienced(&mut self) {}
+        fn request(&self) -> Option<Request> {
+            self.request
+        }
+        fn set_request(&mut self, request: Option<Request>) {
+            self.request = request;
+        }
+        fn wants_stamp(&self) -> Option<Span> {
+            self.stamp.map(|_| Span::from_millis(20))
+        }
+        fn stamp(&mut self, rate: Rate) {
+            self.stamp = self.stamp.map(|stamped| stamped.min(rate));
+        }
+    }
+
+    fn asking(kbit: u64) -> Asking {
+        let (_, request) = Asked::new(Rate::from_bits_per_sec(kbit * 1000), 64, 9, Nonce::new(7));
+        Asking { packet: packet(0), request: Some(request), stamp: None }
+    }
+
+    fn link<P: Packet>() -> AnyElement<P> {
+        AnyElement::Link(Link::new(RATE, Span::from_millis(10), Limit::NONE))
+    }
+
+    fn target(denial: Denial, percent: u32) -> Part {
+        let algorithm = Algorithm::Target { threshold: Ratio::percent(percent) };
+        Part::QuickStart(Box::new(Router::new(Params { algorithm, denial, ..Params::new(RATE) })))
+    }
+
+    fn through(part: Part, packet: Asking) -> Asking {
+        let mut element = RoutedLink::new(part, link(), 1);
+        assert_eq!(element.push(Time::ZERO, packet), Fate::Taken);
+        let Some(Output::Delivered(out)) = element.pop(element.next_at()) else { panic!("it comes out") };
+        out
+    }
+
+    #[test]
+    fn requests_are_lowered_zeroed_deleted_or_left_alone_on_their_way() {
+        let granted = through(target(Denial::Zero, 90), asking(20_480)).request.expect("still there");
+        assert_eq!(
+            (granted.rate.as_bits_per_sec(), granted.ttl),
+            (10_240_000, 8),
+            "90 % of 12 Mbit/s, in four bits"
+        );
+        let zeroed = through(target(Denial::Zero, 0), asking(20_480)).request.expect("still there");
+        assert_eq!((zeroed.rate, zeroed.ttl), (Rate::ZERO, 0));
+        assert_eq!(through(target(Denial::Delete, 0), asking(20_480)).request, None);
+        assert_eq!(through(target(Denial::Ignore, 0), asking(20_480)), asking(20_480));
+    }
+
+    #[test]
+    fn rcp_stamps_what_wants_a_stamp_and_never_raises_one() {
+        let part = || Part::Rcp(FairRate::new(rcp::Params::new(RATE)));
+        let with = |stamp| Asking { packet: packet(0), request: None, stamp };
+        assert_eq!(through(part(), with(Some(Rate::MAX))).stamp, Some(RATE));
+        let less = Rate::from_mbit_per_sec(1);
+        assert_eq!(through(part(), with(Some(less))).stamp, Some(less));
+        assert_eq!(through(part(), with(None)).stamp, None);
+    }
+
+    /// A packet per millisecond is all the link can carry, so use is measured as full.
+    #[test]
+    fn the_router_sees_what_its_link_carries() {
+        let mut element = RoutedLink::new(target(Denial::Zero, 90), link(), 1);
+        for n in 0..600 {
+            let plain = Asking { packet: packet(n), request: None, stamp: None };
+            assert_eq!(element.push(Time::from_millis(n), plain), Fate::Taken);
+        }
+        let full = element.push(Time::from_millis(600), asking(80));
+        assert_eq!(full, Fate::Taken);
+        let Part::QuickStart(router) = &mut element.part else { panic!("as built") };
+        assert_eq!((router.counts().requests, router.counts().approved), (1, 0));
+        assert_eq!(router.utilisation(Time::from_millis(600)), 1_000_000_000);
+    }
+
+    /// A packet that asks nothing crosses it as it crosses the plain link.
+    #[test]
+    fn to_other_packets_it_is_the_link_alone() {
+        let mut plain = link();
+        let mut routed = RoutedLink::new(target(Denial::Zero, 90), link(), 1);
+        for n in 0..50 {
+            let now = Time::from_nanos(n * 700_000);
+            assert_eq!(plain.push(now, packet(n)), routed.push(now, packet(n)));
+            assert_eq!(plain.queue(now), routed.queue(now));
+        }
+        assert_eq!(drain(&mut plain), drain(&mut routed));
+    }
+}

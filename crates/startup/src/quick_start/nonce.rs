@@ -1,0 +1,90 @@
+//! Thirty random bits, of which each step down of the rate destroys two: whoever raises a rate must guess them.
+//!
+//! Source: RFC 4782 §3.4 and its Figure 2: fifteen fields of two bits, the leftmost for the step from rate 15 to rate 14, the
+//! rightmost for the step from 1 to 0. A router that lowers the rate from K to L draws the fields of all steps
+//! between anew. A sender that is told rate K knows that the rightmost 2K bits must be as it sent them.
+
+use super::rate::EncodedRate;
+
+/// The nonce of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nonce(u32);
+
+const BITS: u32 = 30;
+
+/// The lowest `2 x code` bits.
+const fn below(rate: EncodedRate) -> u32 {
+    (1 << (2 * rate.code() as u32)) - 1
+}
+
+impl Nonce {
+    /// The low thirty bits of `bits`.
+    #[must_use]
+    pub const fn new(bits: u32) -> Self {
+        Self(bits & ((1 << BITS) - 1))
+    }
+
+    /// The thirty bits.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The nonce after the rate was lowered; `random` supplies the new fields. Nothing changes if it was not lowered.
+    #[must_use]
+    pub const fn lowered(self, from: EncodedRate, to: EncodedRate, random: u32) -> Self {
+        let fields = below(from) & !below(to);
+        Self(self.0 & !fields | random & fields)
+    }
+
+    /// Whether this may be what came back of `original` if no router granted less than `rate`.
+    #[must_use]
+    pub const fn vouches_for(self, rate: EncodedRate, original: Self) -> bool {
+        (self.0 ^ original.0) & below(rate) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// RFC 4782, Figure 2: bits 0-1 are the step from 15 to 14, bits 28-29 that from 1 to 0; bit 0 is the leftmost.
+    #[test]
+    fn each_step_down_has_its_two_bits() {
+        for code in 1..=15_u8 {
+            let (from, to) = (EncodedRate::from_code(code), EncodedRate::from_code(code - 1));
+            let changed = Nonce::new(0).lowered(from, to, u32::MAX).bits();
+            let leftmost = 2 * (15 - u32::from(code));
+            assert_eq!(changed, 0b11 << (BITS - 2 - leftmost), "from {code}");
+        }
+    }
+
+    #[test]
+    fn a_nonce_that_nobody_lowered_vouches_for_every_rate() {
+        let nonce = Nonce::new(0x2aaa_aaaa);
+        for code in 0..=15 {
+            assert!(nonce.vouches_for(EncodedRate::from_code(code), nonce));
+        }
+    }
+
+    proptest! {
+        /// Whatever routers lowered on the way, the nonce vouches for what arrived, and a receiver that claims more is
+        /// found out unless each field between happened to be drawn as it was.
+        #[test]
+        fn who_lowers_is_believed_and_who_raises_is_not(
+            bits: u32, random: u32, from in 0_u8..16, to in 0_u8..16, claimed in 0_u8..16,
+        ) {
+            let code = EncodedRate::from_code;
+            let (from, to) = (code(from.max(to)), code(from.min(to)));
+            let original = Nonce::new(bits);
+            let arrived = original.lowered(from, to, random);
+            prop_assert!(arrived.vouches_for(to, original));
+            let claimed = code(claimed);
+            if claimed > to && arrived.vouches_for(claimed, original) {
+                let destroyed = below(claimed.min(from)) & !below(to);
+                prop_assert_eq!(random & destroyed, original.bits() & destroyed, "a lucky guess");
+            }
+        }
+    }
+}

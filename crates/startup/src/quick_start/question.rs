@@ -1,0 +1,98 @@
+//! For how much to ask: the four ways of QS §6.2.
+//!
+//! Each approved request lessens what others can get, so a sender should ask for what it can use. What it knows when the
+//! SYN leaves is little; where a way needs a number that nobody has, it falls back as its documentation says.
+
+use headstart_units::{Bytes, Rate, Span};
+
+/// What a sender knows when it could ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// Bytes there are to send, if anybody knows.
+    pub size: Option<Bytes>,
+    /// The round-trip time, if one was measured, on this connection or an earlier one.
+    pub rtt: Option<Span>,
+    /// The window that the peer advertised; nobody knows it when the SYN leaves (QS §6.2, note 5).
+    pub receive_window: Option<Bytes>,
+}
+
+/// How a sender decides for how much to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// Not at all.
+    Never,
+    /// Always the same.
+    Fixed(Rate),
+    /// What the last mile can carry, or the share of it that one connection is allowed.
+    LastMile(Rate),
+    /// min(S, W) / R: what the socket's buffer S and the peer's window W (where it is known) allow.
+    Window {
+        /// The socket's buffer.
+        socket_buffer: Bytes,
+    },
+    /// (O + O/MSS x H) / R: exactly what sends the object in one RTT; nothing if it fits into the initial window.
+    /// If nobody knows its size, as [`Self::Window`] with this buffer.
+    Object {
+        /// The socket's buffer.
+        socket_buffer: Bytes,
+    },
+}
+
+impl Amount {
+    /// The rate to ask for; `None`: do not ask. `header` is H, `initial` the default initial window, `assumed_rtt` what an
+    /// RTT that nobody knows is taken for.
+    #[must_use]
+    pub fn rate(self, known: &Question, header: Bytes, initial: Bytes, assumed_rtt: Span) -> Option<Rate> {
+        let rtt = known.rtt.unwrap_or(assumed_rtt);
+        let window = |buffer: Bytes| buffer.min(known.receive_window.unwrap_or(Bytes::MAX)) / rtt;
+        // QS §6.2 asks for nothing where the default window carries all of it.
+        if known.size.is_some_and(|size| size <= initial) {
+            return None;
+        }
+        let rate = match self {
+            Self::Never => return None,
+            Self::Fixed(rate) | Self::LastMile(rate) => rate,
+            Self::Window { socket_buffer } => window(socket_buffer),
+            Self::Object { socket_buffer } => match known.size {
+                Some(size) => (size + header * size.get().div_ceil(known.mss.get().max(1))) / rtt,
+                None => window(socket_buffer),
+            },
+        };
+        (!rate.is_zero()).then_some(rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_asks_for_what_it_knows() {
+        let nothing = Question { mss: Bytes::new(1460), size: None, rtt: None, receive_window: None };
+        let object = Question { size: Some(Bytes::new(14_600)), ..nothing };
+        let later =
+            Question { rtt: Some(Span::from_millis(50)), receive_window: Some(Bytes::new(20_000)), ..object };
+        let tiny = Question { size: Some(Bytes::new(4_380)), ..later };
+        let fixed = Amount::Fixed(Rate::from_bytes_per_sec(2_000_000));
+        let window = Amount::Window { socket_buffer: Bytes::new(64_000) };
+        let exact = Amount::Object { socket_buffer: Bytes::new(64_000) };
+        #[rustfmt::skip]
+        let rows = [
+            (Amount::Never, later,   None,            "never"),
+            (fixed,         nothing, Some(2_000_000), "always the same"),
+            (window,        nothing, Some(640_000),   "S over the assumed RTT"),
+            (window,        later,   Some(400_000),   "W is smaller, and the RTT was measured"),
+            (exact,         object,  Some(150_000),   "ten segments of 1500 bytes in 100 ms"),
+            (exact,         later,   Some(300_000),   "in 50 ms"),
+            (exact,         nothing, Some(640_000),   "nobody knows the size: the window"),
+            (exact,         tiny,    None,            "it fits into the initial window"),
+            (fixed,         tiny,    None,            "whatever the way"),
+        ];
+        for (amount, known, expected, why) in rows {
+            let rate = amount.rate(&known, Bytes::new(40), Bytes::new(4_380), Span::from_millis(100));
+            assert_eq!(rate.map(Rate::as_bytes_per_sec), expected, "{why}");
+        }
+    }
+}

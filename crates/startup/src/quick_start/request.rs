@@ -1,0 +1,234 @@
+//! A request on its way, its echo, and what the sender makes of that.
+//!
+//! Sources: RFC 4782 §3.3 (routers), §4.1 to §4.4 (hosts); QS §3.1.
+//!
+//! # Deviations
+//!
+//! - Rates are exact here; the options carry four bits ([`EncodedRate`]). The paper is older than the four bits and grants any
+//!   rate, so both must be possible: a router rounds down or not ([`Granularity`](super::router::Granularity)), and what
+//!   is put into an option is rounded anyway.
+//! - The nonce's steps are those of the four bits also for exact rates: a change within one step leaves it alone.
+//! - RFC 4782 §3.3.1 has the sender report what it was approved on a later packet. Nothing reads the report here, so it is
+//!   written by nobody; its format is in [`IpOption`].
+
+use headstart_units::Rate;
+
+use super::nonce::Nonce;
+use super::option::IpOption;
+use super::rate::EncodedRate;
+use super::response::Response;
+
+/// What a packet asks of the routers it meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The rate, as far as routers have agreed to it.
+    pub rate: Rate,
+    /// The QS TTL.
+    pub ttl: u8,
+    /// The nonce.
+    pub nonce: Nonce,
+}
+
+impl Request {
+    /// A router agrees to `granted`, which is not more than was asked for: it lowers rate and TTL.
+    pub fn approve(&mut self, granted: Rate, random: u32) {
+        let (from, to) = (EncodedRate::at_most(self.rate), EncodedRate::at_most(granted));
+        self.nonce = self.nonce.lowered(from, to.min(from), random);
+        self.rate = granted.min(self.rate);
+        self.ttl = self.ttl.wrapping_sub(1);
+    }
+
+    /// A router says no without deleting the option: rate, TTL and nonce become zero (RFC 4782 §3.3).
+    pub fn deny(&mut self) {
+        *self = Self { rate: Rate::ZERO, ttl: 0, nonce: Nonce::new(0) };
+    }
+
+    /// The option that carries it.
+    #[must_use]
+    pub const fn option(&self) -> IpOption {
+        IpOption::Request { rate: EncodedRate::at_most(self.rate), ttl: self.ttl, nonce: self.nonce }
+    }
+}
+
+/// What the receiver says of the request that reached it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echo {
+    /// The rate as the request arrived with it.
+    pub rate: Rate,
+    /// IP TTL - QS TTL, modulo 256.
+    pub ttl_difference: u8,
+    /// The nonce as it arrived.
+    pub nonce: Nonce,
+}
+
+impl Echo {
+    /// The echo of a request that arrived with this IP TTL.
+    #[must_use]
+    pub const fn of(request: &Request, ip_ttl: u8) -> Self {
+        let ttl_difference = ip_ttl.wrapping_sub(request.ttl);
+        Self { rate: request.rate, ttl_difference, nonce: request.nonce }
+    }
+
+    /// The option that carries it.
+    #[must_use]
+    pub const fn response(&self) -> Response {
+        let rate = EncodedRate::at_most(self.rate);
+        Response { rate, ttl_difference: self.ttl_difference, nonce: self.nonce }
+    }
+}
+
+impl From<Response> for Echo {
+    fn from(response: Response) -> Self {
+        let Response { rate, ttl_difference, nonce } = response;
+        Self { rate: rate.rate(), ttl_difference, nonce }
+    }
+}
+
+/// What a sender remembers of its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    rate: Rate,
+    ttl_difference: u8,
+    nonce: Nonce,
+}
+
+/// Why nothing was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Denied {
+    /// No echo came back: the request was lost, or deleted on the way.
+    NoEcho,
+    /// A router said no: the rate is zero.
+    Zero,
+    /// A router did not take part: the difference of the TTLs is another one.
+    NotEveryRouter,
+    /// The echo claims more than was asked for.
+    Raised,
+    /// The nonce does not vouch for the rate: somebody raised it.
+    Nonce,
+}
+
+impl Denied {
+    /// All reasons, in the order of a table of counts.
+    pub const ALL: [Self; 5] = [Self::NoEcho, Self::Zero, Self::NotEveryRouter, Self::Raised, Self::Nonce];
+
+    /// The reason in words, for tables.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NoEcho => "the request was lost, or a router deleted it",
+            Self::Zero => "a router granted nothing",
+            Self::NotEveryRouter => "a router on the path did not take part",
+            Self::Raised => "the echo claims more than was asked for",
+            Self::Nonce => "the nonce shows that the rate was raised",
+        }
+    }
+}
+
+impl Asked {
+    /// A request for `rate` in a packet that leaves with `ip_ttl`; QS TTL and nonce are to be drawn at random.
+    #[must_use]
+    pub const fn new(rate: Rate, ip_ttl: u8, ttl: u8, nonce: Nonce) -> (Self, Request) {
+        let ttl_difference = ip_ttl.wrapping_sub(ttl);
+        (Self { rate, ttl_difference, nonce }, Request { rate, ttl, nonce })
+    }
+
+    /// The rate that every router granted.
+    ///
+    /// # Errors
+    /// If they did not, or if the echo cannot be believed.
+    pub fn judge(&self, echo: &Echo) -> Result<Rate, Denied> {
+        if echo.rate.is_zero() {
+            return Err(Denied::Zero);
+        }
+        if echo.ttl_difference != self.ttl_difference {
+            return Err(Denied::NotEveryRouter);
+        }
+        if echo.rate > self.rate {
+            return Err(Denied::Raised);
+        }
+        if !echo.nonce.vouches_for(EncodedRate::at_most(echo.rate), self.nonce) {
+            return Err(Denied::Nonce);
+        }
+        Ok(echo.rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn mbit(mbit: u64) -> Rate {
+        Rate::from_mbit_per_sec(mbit)
+    }
+
+    fn asked(rate: Rate) -> (Asked, Request) {
+        Asked::new(rate, 64, 200, Nonce::new(0x1234_5678))
+    }
+
+    #[test]
+    fn a_path_of_routers_that_agree_grants_the_least_of_what_they_grant() {
+        let (asked, mut request) = asked(mbit(20));
+        for (granted, random) in [(20, 7), (8, 0xffff_ffff), (9, 0xffff_ffff), (8, 3)] {
+            request.approve(mbit(granted), random);
+        }
+        assert_eq!(asked.judge(&Echo::of(&request, 64 - 4)), Ok(mbit(8)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let (asked, fresh) = asked(mbit(20));
+        let mut approved = fresh;
+        approved.approve(mbit(5), 0);
+        let mut denied = fresh;
+        denied.deny();
+        let deaf = Echo::of(&approved, 64 - 2);
+        let raised = Echo { rate: mbit(20), ..Echo::of(&approved, 63) };
+        let absurd = Echo { rate: mbit(21), ..Echo::of(&approved, 63) };
+        for (echo, reason) in [
+            (Echo::of(&denied, 63), Denied::Zero),
+            (Echo::of(&fresh, 63), Denied::NotEveryRouter),
+            (deaf, Denied::NotEveryRouter),
+            (raised, Denied::Nonce),
+            (absurd, Denied::Raised),
+        ] {
+            assert_eq!(asked.judge(&echo), Err(reason));
+        }
+        assert!(Denied::ALL.is_sorted() && Denied::ALL.iter().all(|denied| !denied.reason().is_empty()));
+    }
+
+    #[test]
+    fn through_the_options_the_rate_is_rounded_down_and_still_believed() {
+        let (asked, mut request) = asked(EncodedRate::MAX.rate());
+        request.approve(mbit(9), 0x0f0f_0f0f);
+        let echo = Echo::from(Echo::of(&request, 63).response());
+        assert_eq!(asked.judge(&echo), Ok(Rate::from_bits_per_sec(5_120_000)));
+    }
+
+    proptest! {
+        /// However the routers behave, what is granted is never more than any of them granted, and one router that
+        /// only forwards is enough to be told no. 256 of them would be taken for none (RFC 4782 §3.3).
+        #[test]
+        fn never_more_than_the_least_generous_router(
+            wanted in 1_u64..2_000_000_000, ttl: u8, nonce: u32,
+            routers in proptest::collection::vec((proptest::option::of(0_u64..2_000_000_000), any::<u32>()), 0..40),
+        ) {
+            let (asked, mut request) = Asked::new(Rate::from_bytes_per_sec(wanted), 64, ttl, Nonce::new(nonce));
+            let mut least = wanted;
+            for (grant, random) in &routers {
+                if let Some(grant) = grant {
+                    request.approve(Rate::from_bytes_per_sec(*grant), *random);
+                    least = least.min(*grant);
+                }
+            }
+            let is_deaf = routers.iter().any(|(grant, _)| grant.is_none());
+            let verdict = asked.judge(&Echo::of(&request, 64_u8.wrapping_sub(routers.len() as u8)));
+            let expected = match (least, is_deaf) {
+                (0, _) => Err(Denied::Zero),
+                (_, true) => Err(Denied::NotEveryRouter),
+                _ => Ok(Rate::from_bytes_per_sec(least)),
+            };
+            prop_assert_eq!(verdict, expected);
+        }
+    }
+}

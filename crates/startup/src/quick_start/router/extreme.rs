@@ -1,0 +1,259 @@
+//! Extreme Quick-Start: a memory of each grant until it is used, and of each host's way with grants.
+//!
+//! Source: QS §7.2 and §8 with its Equation 4.
+//!
+//! ```text
+//!              first packet of the flow          so much time later, or all of it came
+//!  promised -----------------------------> arriving -----------------------------------> settled: score of the host
+//!      |                                                                                    ^
+//!      +------- nothing came within the interval -----------------------------------------+
+//! ```
+//!
+//! A promise counts in full until the flow's first packet arrives. The time this took is the flow's RTT as the router sees
+//! it, so rate x RTT bytes are to come; each byte that does takes its share off the promise, because the meter
+//! sees it from then on. What has not come after 5/4 RTT never will.
+//!
+//! # Deviations
+//!
+//! - "We assume that the router implements a reliable method for evaluating RTTs": this one is it.
+//! - Fairness is only sketched: "reduce the rate approved for individual requests". Here: if a request of the last memory was
+//!   sent away empty, none gets more than the free rate over the number of requests in that time.
+//! - Equation 4 has a trap: a host at score zero asks for nothing and never rises. The score is kept above a floor.
+//! - The measurement interval of 1.5 s is for flows that never come; for others the end of the Quick-Start phase is known.
+//!
+//! # Limits
+//!
+//! At most [`Params::flows`] flows and [`Params::hosts`] hosts are remembered. A grant beyond is counted as Target would;
+//! the host whose score was used longest ago is forgotten first, so a storm of spoofed hosts wipes scores out.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+
+use super::recent::Recent;
+use super::utilisation::FULL;
+use super::{minus, part};
+
+/// What is kept, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Flows remembered at the same time. 1024: ours.
+    pub flows: usize,
+    /// Hosts remembered. 4096: ours.
+    pub hosts: usize,
+    /// A flow that has not come after this never will. 1.5 s: QS §8.
+    pub interval: Span,
+    /// Reduce what a host gets by its score. On: QS §8.
+    pub scores: bool,
+    /// The gain w of Equation 4. 0.2: QS §8.
+    pub gain: Ratio,
+    /// The least a score can be. 1/16: ours.
+    pub floor: Ratio,
+    /// Nobody gets more than an equal share while others get nothing. On: QS §7.2.
+    pub fair: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            flows: 1024,
+            hosts: 4096,
+            interval: Span::from_millis(1_500),
+            scores: true,
+            gain: Ratio::new(1, 5),
+            floor: Ratio::new(1, 16),
+            fair: true,
+        }
+    }
+}
+
+/// A flow that was granted something.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    host: u32,
+    granted: Rate,
+    approved_at: Time,
+    /// rate x RTT: known when the first packet has come.
+    expected: Option<Bytes>,
+    arrived: Bytes,
+    /// What still counts of the promise.
+    outstanding: Rate,
+    due_at: Time,
+}
+
+/// The memory of flows and hosts.
+#[derive(Clone, Debug)]
+pub struct Extreme {
+    params: Params,
+    flows: BTreeMap<u64, Flow>,
+    /// When each flow is settled.
+    due: BTreeSet<(Time, u64)>,
+    promised: u64,
+    /// Score in parts of 10^9, and the turn at which it was last used.
+    scores: BTreeMap<u32, (u64, u64)>,
+    turns: BTreeMap<u64, u32>,
+    turn: u64,
+    /// Requests of the last memory, and those of them that got nothing.
+    asked: Recent,
+    empty_handed: Recent,
+}
+
+/// One request, where rates are added up.
+const ONE: Rate = Rate::from_bytes_per_sec(1);
+
+impl Extreme {
+    /// Nothing is remembered yet.
+    #[must_use]
+    pub fn new(params: Params, memory: Span) -> Self {
+        Self {
+            params,
+            flows: BTreeMap::new(),
+            due: BTreeSet::new(),
+            promised: 0,
+            scores: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            turn: 0,
+            asked: Recent::new(memory),
+            empty_handed: Recent::new(memory),
+        }
+    }
+
+    /// A packet passed. Nearly all belong to flows that are not remembered.
+    #[inline]
+    pub fn on_packet(&mut self, now: Time, size: Bytes, key: u64) {
+        if let Some(flow) = self.flows.get_mut(&key) {
+            let due_before = flow.due_at;
+            if flow.approved_at == now && flow.expected.is_none() {
+                // The packet that carried the request.
+                return;
+            }
+            if flow.expected.is_none() {
+                let rtt = now.since(flow.approved_at);
+                flow.expected = Some((flow.granted * rtt).max(Bytes::new(1)));
+                flow.due_at = now + rtt * PATIENCE;
+            }
+            flow.arrived += size;
+            let expected = flow.expected.unwrap_or(size).get();
+            let missing = expected.saturating_sub(flow.arrived.get());
+            let share = u128::from(flow.granted.as_bytes_per_sec()) * u128::from(missing);
+            let outstanding = (share / u128::from(expected)) as u64;
+            let before = flow.outstanding.as_bytes_per_sec();
+            let outstanding = outstanding.min(before);
+            flow.outstanding = Rate::from_bytes_per_sec(outstanding);
+            self.promised -= before - outstanding;
+            if flow.due_at != due_before {
+                let due_at = flow.due_at;
+                self.due.remove(&(due_before, key));
+                self.due.insert((due_at, key));
+            }
+        }
+    }
+
+    /// What may be granted of `free`, the threshold less the use of the link.
+    pub fn grant(&mut self, now: Time, wanted: Rate, free: Rate, host: u32) -> Rate {
+        self.settle(now);
+        self.asked.add(now, ONE);
+        let wanted = if self.params.scores { part(wanted, self.score(host)) } else { wanted };
+        let mut granted = wanted.min(minus(free, self.promised()));
+        if self.params.fair && !self.empty_handed.sum(now).is_zero() {
+            let share = free.as_bytes_per_sec() / self.asked.sum(now).as_bytes_per_sec().max(1);
+            granted = granted.min(Rate::from_bytes_per_sec(share));
+        }
+        granted
+    }
+
+    /// What all remembered flows were promised and have not used.
+    #[must_use]
+    pub const fn promised(&self) -> Rate {
+        Rate::from_bytes_per_sec(self.promised)
+    }
+
+    /// What was granted, after rounding; `false` if there is no place to remember it.
+    pub fn remember(&mut self, now: Time, granted: Rate, key: u64, host: u32) -> bool {
+        if granted.is_zero() {
+            self.empty_handed.add(now, ONE);
+            return true;
+        }
+        if self.flows.len() >= self.params.flows || self.flows.contains_key(&key) {
+            return false;
+        }
+        let due_at = now + self.params.interval;
+        self.flows.insert(
+            key,
+            Flow {
+                host,
+                granted,
+                approved_at: now,
+                expected: None,
+                arrived: Bytes::ZERO,
+                outstanding: granted,
+                due_at,
+            },
+        );
+        self.due.insert((due_at, key));
+        self.promised = self.promised.saturating_add(granted.as_bytes_per_sec());
+        true
+    }
+
+    /// What is promised, after forgetting what never came.
+    pub fn outstanding(&mut self, now: Time) -> Rate {
+        self.settle(now);
+        self.promised()
+    }
+
+    fn settle(&mut self, now: Time) {
+        while let Some(&(due_at, key)) = self.due.first() {
+            if due_at > now {
+                break;
+            }
+            self.due.pop_first();
+            let Some(flow) = self.flows.remove(&key) else { continue };
+            self.promised = self.promised.saturating_sub(flow.outstanding.as_bytes_per_sec());
+            if self.params.scores {
+                let expected = flow.expected.map_or(u64::MAX, |expected| expected.get().max(1));
+                let used = u128::from(flow.arrived.get()) * u128::from(FULL) / u128::from(expected);
+                self.rate_host(flow.host, (used as u64).min(FULL));
+            }
+        }
+    }
+
+    /// Equation 4.
+    fn rate_host(&mut self, host: u32, used: u64) {
+        let old = self.score(host);
+        let (most, least) = (used.max(old), used.min(old));
+        let gain = self.params.gain;
+        let score = (gain.of(most) + least - gain.of(least)).max(self.params.floor.of(FULL));
+        if let Some((_, turn)) = self.scores.get(&host) {
+            self.turns.remove(turn);
+        } else if self.scores.len() >= self.params.hosts
+            && let Some((_, forgotten)) = self.turns.pop_first()
+        {
+            self.scores.remove(&forgotten);
+        }
+        self.turn += 1;
+        self.scores.insert(host, (score, self.turn));
+        self.turns.insert(self.turn, host);
+    }
+
+    /// A host's score in parts of 10^9.
+    #[must_use]
+    pub fn score(&self, host: u32) -> u64 {
+        self.scores.get(&host).map_or(FULL, |(score, _)| *score)
+    }
+
+    /// Flows and hosts remembered.
+    #[must_use]
+    pub fn tracked(&self) -> (usize, usize) {
+        (self.flows.len(), self.scores.len())
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.flows.len() * (size_of::<u64>() + size_of::<Flow>())
+            + self.due.len() * size_of::<(Time, u64)>()
+            + self.scores.len() * size_of::<(u32, (u64, u64))>()
+            + self.turns.len() * size_of::<(u64, u32)>()
+    }
+}
+
+/// A window that is paced over one RTT has come after it, and a little more for what queues do.
+const PATIENCE: Ratio = Ratio::new(5, 4);

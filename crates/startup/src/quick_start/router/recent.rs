@@ -1,0 +1,88 @@
+//! `recent_qs_approvals`: the sum of what was granted lately, in constant memory.
+//!
+//! Source: QS §7.1. Grants are added up in sixteen bins, each a sixteenth of the memory long; a bin is forgotten when its
+//! last instant is older than the memory. So a grant counts for at least the memory, and a sixteenth more at most.
+
+use headstart_units::{Rate, Span, Time};
+
+const BINS: usize = 16;
+
+/// A sum over the last while.
+#[derive(Clone, Copy, Debug)]
+pub struct Recent {
+    bin: Span,
+    /// One more than make up the memory: the present one is not full.
+    bins: [u64; BINS + 1],
+    sum: u64,
+    /// The present bin, and when it ends.
+    at: usize,
+    ends_at: Time,
+}
+
+impl Recent {
+    /// Nothing was granted; what will be counts for `memory`.
+    #[must_use]
+    pub fn new(memory: Span) -> Self {
+        let bin = Span::from_nanos(memory.as_nanos().div_ceil(BINS as u64).max(1));
+        Self { bin, bins: [0; BINS + 1], sum: 0, at: 0, ends_at: Time::ZERO + bin }
+    }
+
+    /// From now on this counts.
+    pub fn add(&mut self, now: Time, rate: Rate) {
+        self.advance(now);
+        // The sum of all bins must never overflow: nobody grants a sixteenth of all numbers.
+        let amount = rate.as_bytes_per_sec().min(u64::MAX / 64 - self.bins[self.at].min(u64::MAX / 64));
+        self.bins[self.at] += amount;
+        self.sum += amount;
+    }
+
+    /// What counts now.
+    pub fn sum(&mut self, now: Time) -> Rate {
+        self.advance(now);
+        Rate::from_bytes_per_sec(self.sum)
+    }
+
+    fn advance(&mut self, now: Time) {
+        if now < self.ends_at {
+            return;
+        }
+        let ended = now.since(self.ends_at).as_nanos() / self.bin.as_nanos() + 1;
+        for _ in 0..ended.min(self.bins.len() as u64) {
+            self.at = (self.at + 1) % self.bins.len();
+            self.sum -= self.bins[self.at];
+            self.bins[self.at] = 0;
+        }
+        self.ends_at += self.bin * ended;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a list of all grants: those within the memory count, those older than it by a sixteenth do not.
+        #[test]
+        fn a_grant_counts_for_the_memory_and_hardly_longer(
+            grants in proptest::collection::vec((0_u64..40, 0_u64..1_000_000), 0..80), memory in 1_u64..200,
+        ) {
+            let mut recent = Recent::new(Span::from_millis(memory));
+            let memory_ns = memory * 1_000_000;
+            let mut now = 0;
+            let mut list = alloc::vec![];
+            for (gap, rate) in grants {
+                now += gap * 1_000_000;
+                list.push((now, rate));
+                recent.add(Time::from_nanos(now), Rate::from_bytes_per_sec(rate));
+                let sum_within = |age: u64| -> u64 {
+                    list.iter().filter(|(at, _)| now - at <= age).map(|(_, rate)| rate).sum()
+                };
+                let found = recent.sum(Time::from_nanos(now)).as_bytes_per_sec();
+                prop_assert!(found >= sum_within(memory_ns - 1));
+                prop_assert!(found <= sum_within(memory_ns + memory_ns.div_ceil(16) + 16));
+            }
+            prop_assert_eq!(recent.sum(Time::from_nanos(now + 2 * memory_ns + 16)), Rate::ZERO);
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! Quick-Start: send at the rate that every router granted for one round trip, then go on as TCP.
+//!
+//! Sources: P. Sarolahti, M. Allman, S. Floyd, "Evaluating Quick-Start for TCP", February 2005 (QS below); RFC 4782 §4.
+//!
+//! ```text
+//!             not granted, or not more than the initial window
+//!  (prior) --------------------------------------------------> slow start --- loss or CE ---> hand over, to be cut
+//!     | granted
+//!     v            ack of a Quick-Start packet                    all of it through
+//!  quick start -----------------------------> validating ----------------------------> hand over, in slow start
+//!     |                                           |                                        ^
+//!     +---- loss or CE of a Quick-Start packet ---+                                        |
+//!                                |                                                         |
+//!                                +--------------> restarting ------- repaired -------------+
+//!                                +--------------> hand over, half the window (if failures halve)
+//! ```
+//!
+//! | phase | window | pace |
+//! |---|---|---|
+//! | quick start | rate x RTT / (MSS + H) segments (QS Equation 1) | the granted rate |
+//! | validating, slow start | one byte more for each byte acked, in validating from what was in use | none |
+//! | restarting | the default initial window, growing with what was sent after the failure | none |
+//!
+//! # Deviations
+//!
+//! - QS ends the Quick-Start phase at the first ack; a packet sent in it can still be lost afterwards, and that is a
+//!   failure too. Hence the phase "validating", which grows like slow start.
+//! - The window at the first ack is cut to what is in use (RFC 4782 §4.4), so that a short burst leaves no licence behind.
+//! - QS's "slow start from the default initial window" happens while the losses are repaired. Acks of what was sent before the
+//!   failure do not open the window: they say nothing of the rate that the new window leads to.
+//! - After a failure the threshold stays where it was (none), "as it would have done if Quick-Start had not been approved".
+//! - A timeout before the flight is through is answered by the base controller from the default initial window.
+//! - A grant that is worth no more than the default initial window is not used.
+//! - Figure 4's third answer, no Quick-Start at all, is [`Amount::Never`].
+//!
+//! # Limits
+//!
+//! In the middle of a connection the scheme starts anew when it is established anew with a grant; the base controller's
+//! threshold is not remembered beyond that. No sender reports the approved rate (RFC 4782 §3.3.1).
+
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+
+use super::Startup;
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::event::{Ack, Congestion, Timeout};
+use crate::growth::{Growth, Verdict};
+use crate::prior::Prior;
+use crate::quick_start::router::Granularity;
+use crate::quick_start::{Amount, Question};
+
+/// The answer to a failure (QS §6.3, Figure 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Slow start from the default initial window.
+    SlowStart,
+    /// Half the window, then avoidance: what TCP does after any loss.
+    Halve,
+}
+
+/// What may be tuned, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// The default initial window in segments. 10: RFC 6928 §2; QS has 3.
+    pub initial_window: u64,
+    /// H of Equation 1. 52: IPv4, TCP and timestamps.
+    pub header: Bytes,
+    /// For how much to ask. Exactly the object, and a window of 64 KiB over an RTT where its size is unknown: QS §6.2.
+    pub amount: Amount,
+    /// How finely it can say that. Four bits, rounded up: RFC 4782.
+    pub granularity: Granularity,
+    /// What an RTT that nobody has measured is taken for when the request leaves. 100 ms: ours.
+    pub assumed_rtt: Span,
+    /// The answer to a failure. Slow start: QS §6.3.
+    pub failure: Failure,
+    /// Ask again when there is more to send after an idle time. On: QS §1, RFC 4782 §4.8.
+    pub again: bool,
+    /// Leave slow start when delay grows, if nothing was granted. Off: QS is older than that.
+    pub hystart: bool,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            initial_window: 10,
+            header: Bytes::new(52),
+            amount: Amount::Object { socket_buffer: Bytes::new(65_536) },
+            granularity: Granularity::Encoded,
+            assumed_rtt: Span::from_millis(100),
+            failure: Failure::SlowStart,
+            again: true,
+            hystart: false,
+        }
+    }
+}
+
+/// Where the scheme stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The flight leaves at the granted rate.
+    QuickStart { pace: Rate },
+    /// Ack clocking; so much of the flight is not through yet.
+    Validating,
+    /// The flight failed then; what was sent before it does not count.
+    Restarting { since: Time },
+    /// As TCP.
+    SlowStart,
+}
+
+/// Quick-Start's sender.
+#[derive(Clone, Copy, Debug)]
+pub struct QuickStart {
+    params: Params,
+    phase: Phase,
+    mss: Bytes,
+    window: Bytes,
+    /// The flight, and what of it came through.
+    flight: Bytes,
+    through: Bytes,
+    growth: Growth,
+}
+
+impl QuickStart {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            phase: Phase::SlowStart,
+            mss: Bytes::ZERO,
+            window: Bytes::ZERO,
+            flight: Bytes::ZERO,
+            through: Bytes::ZERO,
+            growth: Growth::new(params.hystart),
+        }
+    }
+
+    /// For how much to ask before establishment; `None`: do not ask.
+    #[must_use]
+    pub fn request(&self, known: &Question) -> Option<Rate> {
+        let initial = known.mss * self.params.initial_window;
+        let rate = self.params.amount.rate(known, self.params.header, initial, self.params.assumed_rtt)?;
+        Some(self.params.granularity.round_up(rate))
+    }
+
+    /// Whether to ask again when there is more to send after an idle time.
+    #[must_use]
+    pub const fn asks_again(&self) -> bool {
+        self.params.again
+    }
+
+    fn initial_window(&self) -> Bytes {
+        self.mss * self.params.initial_window
+    }
+
+    /// The flight's packets that are lost or marked from now on belong to a failure that is known.
+    fn begin_restarting(&mut self, now: Time) {
+        self.window = self.initial_window();
+        self.phase = Phase::Restarting { since: now };
+    }
+
+    fn grow(&mut self, ack: &Ack) -> Next {
+        match self.growth.on_ack(&mut self.window, ack) {
+            Verdict::GoOn => Next::Stay,
+            Verdict::Exit => Next::HandOver(HandOver::avoiding(self.window)),
+        }
+    }
+}
+
+impl Startup for QuickStart {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        self.mss = prior.mss;
+        self.phase = Phase::SlowStart;
+        self.window = self.initial_window();
+        let Some((window, pace)) = prior.granted.map(|rate| flight(rate, prior, self.params.header)) else {
+            return Plan::burst(self.window);
+        };
+        if window <= self.window {
+            return Plan::burst(self.window);
+        }
+        self.window = window;
+        self.flight = window.min(prior.sendable());
+        self.through = Bytes::ZERO;
+        self.phase = Phase::QuickStart { pace };
+        Plan { burst: self.mss, flight: self.flight, allowance: self.allowance() }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        self.through += ack.first_flight_acked;
+        match self.phase {
+            // In the middle of a connection what was sent before the grant is acknowledged first.
+            Phase::QuickStart { .. } if ack.first_flight_acked.is_zero() => Next::Stay,
+            Phase::QuickStart { .. } => {
+                self.window = self.window.min(ack.in_flight + ack.newly_acked).max(self.initial_window());
+                self.phase = Phase::Validating;
+                let _ = self.growth.on_ack(&mut self.window, ack);
+                Next::Stay
+            }
+            Phase::Validating => {
+                let _ = self.growth.on_ack(&mut self.window, ack);
+                if self.through >= self.flight {
+                    return Next::HandOver(HandOver::growing(self.window));
+                }
+                Next::Stay
+            }
+            Phase::Restarting { since } if ack.newest_sent_at > since => {
+                self.window += ack.newly_acked;
+                if ack.in_recovery { Next::Stay } else { Next::HandOver(HandOver::growing(self.window)) }
+            }
+            Phase::Restarting { .. } => Next::Stay,
+            Phase::SlowStart => self.grow(ack),
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        match self.phase {
+            Phase::QuickStart { .. } | Phase::Validating => match self.params.failure {
+                Failure::SlowStart => {
+                    self.begin_restarting(signal.now);
+                    Next::Stay
+                }
+                Failure::Halve => {
+                    let half = (self.window * HALF).max(self.mss * MINIMUM_SEGMENTS);
+                    Next::HandOver(HandOver::avoiding(half))
+                }
+            },
+            // More of the same flight; what was sent since is the base controller's as soon as it is lost.
+            Phase::Restarting { since } if signal.newest_lost_sent_at <= since => Next::Stay,
+            Phase::Restarting { .. } | Phase::SlowStart => Next::HandOver(HandOver::to_be_cut(self.window)),
+        }
+    }
+
+    fn on_timeout(&mut self, _: &Timeout) -> Next {
+        let window = match self.phase {
+            Phase::QuickStart { .. } | Phase::Validating => self.window.min(self.initial_window()),
+            Phase::Restarting { .. } | Phase::SlowStart => self.window,
+        };
+        Next::HandOver(HandOver::to_be_cut(window))
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        match self.phase {
+            Phase::QuickStart { pace } => Allowance { window: self.window, pace: Some(pace) },
+            _ => Allowance::window(self.window),
+        }
+    }
+
+    fn phase(&self) -> &'static str {
+        match self.phase {
+            Phase::QuickStart { .. } => "quick start",
+            Phase::Validating => "validating",
+            Phase::Restarting { .. } => "restarting",
+            Phase::SlowStart => self.growth.phase(),
+        }
+    }
+}
+
+/// QS §6.3: what TCP does after a loss.
+const HALF: Ratio = Ratio::new(1, 2);
+/// RFC 5681 §3.1: never below two segments after a loss.
+const MINIMUM_SEGMENTS: u64 = 2;
+
+/// QS Equation 1: rate x RTT / (MSS + H) whole segments; and the pace of their payload, that fills the RTT.
+fn flight(rate: Rate, prior: &Prior, header: Bytes) -> (Bytes, Rate) {
+    let segments = (rate * prior.handshake_rtt).get() / (prior.mss + header).get().max(1);
+    let window = prior.mss * segments;
+    (window, (window / prior.handshake_rtt).max(Rate::from_bytes_per_sec(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::steps::{Event, Says, play};
+    use super::*;
+    use crate::base::testing::{acked, lost, timed_out};
+    use crate::event::Signal;
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    /// A path of 100 ms that granted so many bytes per second; without headers 1 kB/s is a tenth of a segment.
+    fn prior(granted: Option<u64>) -> Prior {
+        let bare = Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 10_000);
+        Prior { granted: granted.map(Rate::from_bytes_per_sec), ..bare }
+    }
+
+    fn start(failure: Failure) -> QuickStart {
+        let header = Bytes::ZERO;
+        QuickStart::new(Params { initial_window: 3, header, failure, ..Params::default() })
+    }
+
+    /// An ack of one segment of the flight, with so many in flight after it.
+    fn ack(in_flight: u64) -> Event {
+        let ack = acked(Time::ZERO, MSS);
+        Event::Ack(Ack { first_flight_acked: MSS, in_flight: MSS * in_flight, ..ack })
+    }
+
+    /// An ack of one segment that was sent again at `sent_at`.
+    fn again(sent_at: u64, in_recovery: bool) -> Event {
+        let newest_sent_at = Time::from_millis(sent_at);
+        Event::Ack(Ack { newest_sent_at, in_recovery, ..acked(Time::ZERO, MSS) })
+    }
+
+    fn loss(sent_at: u64) -> Event {
+        Event::Congestion(Congestion {
+            newest_lost_sent_at: Time::from_millis(sent_at),
+            first_flight_lost: MSS,
+            ..lost(Time::ZERO, MSS)
+        })
+    }
+
+    /// QS Equation 1 at its corners.
+    #[test]
+    fn the_window_is_the_rate_over_one_rtt_in_whole_segments() {
+        #[rustfmt::skip]
+        let rows = [
+            // bytes per second  header  segments  pace
+            (Some(1_000_000),    0,      100,      Some(1_000_000), "100 kB in 100 ms"),
+            (Some(1_000_000),    250,    80,       Some(800_000),   "headers take a fifth"),
+            (Some(1_009_999),    0,      100,      Some(1_000_000), "whole segments"),
+            (Some(40_000),       0,      4,        Some(40_000),    "one more than the initial window"),
+            (Some(39_999),       0,      3,        None,            "nothing to gain"),
+            (None,               0,      3,        None,            "not granted"),
+        ];
+        for (granted, header, segments, pace, why) in rows {
+            let params = Params { initial_window: 3, header: Bytes::new(header), ..Params::default() };
+            let plan = QuickStart::new(params).establish(&prior(granted));
+            let found = (plan.allowance.window, plan.allowance.pace.map(Rate::as_bytes_per_sec));
+            assert_eq!(found, (MSS * segments, pace), "{why}");
+            assert_eq!(plan.burst, if pace.is_some() { MSS } else { MSS * 3 }, "{why}");
+        }
+    }
+
+    #[test]
+    fn a_flight_that_gets_through_goes_on_in_slow_start() {
+        let mut start = start(Failure::SlowStart);
+        let _ = start.establish(&Prior { flow_size: Some(MSS * 6), ..prior(Some(60_000)) });
+        #[rustfmt::skip]
+        let steps = [
+            (100, ack(5), Says::Window(7_000),  "the first ack: ack clocking, two for one"),
+            (101, ack(4), Says::Window(8_000),  "one byte for each byte"),
+            (102, ack(3), Says::Window(9_000),  ""),
+            (103, ack(2), Says::Window(10_000), ""),
+            (104, ack(1), Says::Window(11_000), ""),
+            (105, ack(0), Says::Grows(12_000), "all of it is through: TCP goes on"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn what_was_granted_and_not_used_is_no_licence() {
+        let mut start = start(Failure::SlowStart);
+        let _ = start.establish(&prior(Some(1_000_000)));
+        play(&mut start, &[(100, ack(19), Says::Window(21_000), "20 of the 100 had left")]);
+    }
+
+    /// QS §6.3, the middle plot of Figure 4.
+    #[test]
+    fn a_failure_starts_over_from_the_initial_window() {
+        let mut start = start(Failure::SlowStart);
+        let _ = start.establish(&prior(Some(1_000_000)));
+        #[rustfmt::skip]
+        let steps = [
+            (101, ack(99),          Says::Window(101_000), "the first ack"),
+            (110, loss(9),          Says::Window(3_000),   "a packet is missing"),
+            (120, ack(60),          Says::Window(3_000),   "what was sent before does not count"),
+            (130, loss(60),         Says::Window(3_000),   "more of the same failure"),
+            (215, again(112, true), Says::Window(4_000),   "slow start, while it is repaired"),
+            (216, again(113, true), Says::Window(5_000),   ""),
+            (320, again(217, false), Says::Grows(6_000), "repaired: slow start goes on"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    /// QS §6.3, the top plot of Figure 4.
+    #[test]
+    fn or_it_halves_the_window() {
+        let mut start = start(Failure::Halve);
+        let _ = start.establish(&prior(Some(1_000_000)));
+        let steps = [
+            (101, ack(99), Says::Window(101_000), "the first ack"),
+            (110, loss(9), Says::HandsOver(50_500), "half, and avoidance"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    /// QS §6.3, last paragraph: ECN is answered like a loss.
+    #[test]
+    fn a_mark_is_a_failure_as_a_loss_is() {
+        let mut start = start(Failure::SlowStart);
+        let _ = start.establish(&prior(Some(1_000_000)));
+        let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
+        let steps = [
+            (101, Event::Congestion(mark), Says::Window(3_000), "before the first ack is told"),
+            (101, ack(99), Says::Window(3_000), "which was sent before"),
+            (205, again(105, false), Says::Grows(4_000), "nothing to repair: slow start"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn a_timeout_does_not_begin_from_the_size_of_the_flight() {
+        let mut start = start(Failure::SlowStart);
+        let _ = start.establish(&prior(Some(1_000_000)));
+        let steps = [(1_000, Event::Timeout(timed_out(Time::ZERO)), Says::Cut(3_000), "the default window")];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn absurd_grants_are_survived() {
+        for mut prior in crate::history::testing::absurd_priors() {
+            prior.granted = prior.history.map(|known| known.record.btl_bw);
+            let mut start = QuickStart::new(Params::default());
+            let plan = start.establish(&prior);
+            assert!(!plan.burst.is_zero() && plan.allowance.pace != Some(Rate::ZERO));
+            let _ = start.on_ack(&acked(Time::from_millis(1), prior.mss));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! RCP: send at the rate that the routers stamp, from the first packet to the last.
+//!
+//! Source (RCP below): N. Dukkipati, "Rate Control Protocol (RCP): Congestion control to make flows complete quickly", PhD
+//! thesis, Stanford 2007; the routers' side is [`rcp`](crate::rcp).
+//!
+//! ```text
+//!             no stamp on the handshake
+//!  (prior) -----------------------------> slow start ---- loss or CE ----> hand over
+//!     | stamped
+//!     v
+//!  obeying: each ack's stamp is the rate; never hands over
+//! ```
+//!
+//! # Deviations
+//!
+//! - RCP has no window. Here twice the rate times the smoothed RTT limits what is in flight, so that a path on which acks
+//!   stop coming is not filled for ever.
+//! - RCP does not say what a timeout means. Acks have stopped, so has the feedback: the rate is halved until the next stamp.
+//! - Losses are repaired, at the stamped rate, and are no signal: the routers' rate accounts for queues already.
+//! - A path without a single RCP router stamps nothing: slow start from the default initial window, and the base
+//!   controller after it.
+//!
+//! # Limits
+//!
+//! A router that does not stamp cannot be seen if another one does; its queue is nobody's business then.
+
+use headstart_units::{Bytes, Rate, Ratio, Span};
+
+use super::Startup;
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::event::{Ack, Congestion, Timeout};
+use crate::growth::{Growth, Verdict};
+use crate::prior::Prior;
+
+/// What may be tuned, with the source of each default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// Segments of the initial window on a path that stamps nothing. 10: RFC 6928 §2.
+    pub initial_window: u64,
+    /// Headers that come with each segment, since the stamped rate is that on the link. 52: IPv4, TCP and timestamps.
+    pub header: Bytes,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { initial_window: 10, header: Bytes::new(52) }
+    }
+}
+
+/// RCP's sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Rcp {
+    params: Params,
+    mss: Bytes,
+    /// The stamped rate; `None` on a path that stamps nothing.
+    stamped: Option<Rate>,
+    srtt: Span,
+    window: Bytes,
+    growth: Growth,
+}
+
+/// Of the rate times the RTT, so much may be in flight.
+const IN_FLIGHT: u64 = 2;
+
+impl Rcp {
+    /// Nothing is known until [`Startup::establish`].
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        Self {
+            params,
+            mss: Bytes::ZERO,
+            stamped: None,
+            srtt: Span::ZERO,
+            window: Bytes::ZERO,
+            growth: Growth::new(false),
+        }
+    }
+
+    /// The rate of payload, which leaves room for headers.
+    fn payload_rate(&self, on_link: Rate) -> Rate {
+        let (mss, packet) = (self.mss.get() as u32, (self.mss + self.params.header).get() as u32);
+        on_link * Ratio::new(mss, packet.max(1))
+    }
+}
+
+impl Startup for Rcp {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        self.mss = prior.mss;
+        self.srtt = prior.handshake_rtt;
+        self.stamped = prior.granted;
+        self.window = prior.mss * self.params.initial_window;
+        let allowance = self.allowance();
+        match allowance.pace {
+            Some(_) => Plan { burst: self.mss, flight: prior.sendable().min(allowance.window), allowance },
+            None => Plan::burst(self.window),
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        self.srtt = ack.rtt.smoothed;
+        match (&mut self.stamped, ack.stamped) {
+            (Some(rate), Some(stamped)) => {
+                *rate = stamped;
+                Next::Stay
+            }
+            (Some(_), None) => Next::Stay,
+            (None, _) => match self.growth.on_ack(&mut self.window, ack) {
+                Verdict::GoOn => Next::Stay,
+                Verdict::Exit => Next::HandOver(HandOver::avoiding(self.window)),
+            },
+        }
+    }
+
+    fn on_congestion(&mut self, _: &Congestion) -> Next {
+        match self.stamped {
+            Some(_) => Next::Stay,
+            None => Next::HandOver(HandOver::to_be_cut(self.window)),
+        }
+    }
+
+    fn on_timeout(&mut self, _: &Timeout) -> Next {
+        match &mut self.stamped {
+            Some(rate) => {
+                *rate = *rate * Ratio::new(1, 2);
+                Next::Stay
+            }
+            None => Next::HandOver(HandOver::to_be_cut(self.window)),
+        }
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        match self.stamped {
+            None => Allowance::window(self.window),
+            Some(stamped) => {
+                // At rate zero a pacer would wait for ever.
+                let pace = self.payload_rate(stamped).max(Rate::from_bytes_per_sec(1));
+                let window = (pace * self.srtt * IN_FLIGHT).max(self.mss * IN_FLIGHT);
+                Allowance { window, pace: Some(pace) }
+            }
+        }
+    }
+
+    fn is_slow_start(&self) -> bool {
+        self.stamped.is_none()
+    }
+
+    fn phase(&self) -> &'static str {
+        if self.stamped.is_some() { "obeying" } else { "slow start" }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::steps::{Event, Says, play};
+    use super::*;
+    use crate::base::testing::{acked, lost, timed_out};
+    use headstart_units::Time;
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    fn prior(granted: Option<u64>) -> Prior {
+        let bare = Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 141);
+        Prior { granted: granted.map(Rate::from_bytes_per_sec), ..bare }
+    }
+
+    fn params() -> Params {
+        Params { header: Bytes::ZERO, ..Params::default() }
+    }
+
+    fn stamp(bytes_per_sec: u64) -> Event {
+        Event::Ack(Ack { stamped: Some(Rate::from_bytes_per_sec(bytes_per_sec)), ..acked(Time::ZERO, MSS) })
+    }
+
+    #[test]
+    fn the_stamped_rate_is_the_rate_for_ever() {
+        let mut start = Rcp::new(params());
+        let plan = start.establish(&prior(Some(500_000)));
+        assert_eq!((plan.burst, plan.flight), (MSS, MSS * 100), "twice 500 kB/s x 100 ms");
+        let unstamped = Event::Ack(acked(Time::ZERO, MSS));
+        #[rustfmt::skip]
+        let steps = [
+            (100, stamp(400_000),                                   Says::Paced(80_000, 400_000), "less"),
+            (101, stamp(900_000),                                   Says::Paced(180_000, 900_000), "more"),
+            (102, unstamped,                                        Says::Paced(180_000, 900_000), "no news"),
+            (103, Event::Congestion(lost(Time::ZERO, MSS)),         Says::Paced(180_000, 900_000), "a loss is no signal"),
+            (900, Event::Timeout(timed_out(Time::ZERO)),            Says::Paced(90_000, 450_000), "no feedback: half"),
+            (901, stamp(900_000),                                   Says::Paced(180_000, 900_000), "until there is"),
+        ];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn headers_are_part_of_the_stamped_rate() {
+        let mut start = Rcp::new(Params { header: Bytes::new(250), ..Params::default() });
+        let plan = start.establish(&prior(Some(500_000)));
+        assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(400_000)), "1000 of 1250");
+    }
+
+    #[test]
+    fn a_path_that_stamps_nothing_is_slow_start() {
+        let mut start = Rcp::new(params());
+        assert_eq!(start.establish(&prior(None)), Plan::burst(MSS * 10));
+        #[rustfmt::skip]
+        let steps = [
+            (100, Event::Ack(acked(Time::ZERO, MSS)),       Says::Window(11_000), "one for one"),
+            (101, Event::Congestion(lost(Time::ZERO, MSS)), Says::Cut(11_000),    "as always"),
+        ];
+        play(&mut start, &steps);
+    }
+}
