@@ -17,8 +17,8 @@
 //!  timeout: everything from the first missing segment on, received or not
 //! ```
 //!
-//! One parameter set, never tuned for a figure. What the sources leave open, and what it does to the capacities of HB Figure 12
-//! (rule 1 of `docs/definitions.md`, 2 x 100 s, Reno, 1 s minimum timeout; HB: TCP 90, TCP-10 85, JumpStart 50, Halfback 70,
+//! One parameter set for all figures, chosen among the rows below as the closest to the capacities of HB Figure 12: that figure is no
+//! independent evidence for it. The rows come from separate short runs (rule 1 of `docs/definitions.md`, 2 x 100 s, Reno, 1 s minimum timeout; HB: TCP 90, TCP-10 85, JumpStart 50, Halfback 70,
 //! forward 35):
 //!
 //! | | TCP | TCP-10 | JumpStart | Halfback | forward |
