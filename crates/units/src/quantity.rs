@@ -134,13 +134,10 @@ impl Ratio {
         Self::new(percent, 100)
     }
 
-    /// This share of a plain number, rounded down.
+    /// This share of a plain number, rounded down; saturates.
     #[must_use]
     pub const fn of(self, amount: u64) -> u64 {
-        match amount.checked_mul(self.numerator as u64) {
-            Some(product) => product / self.denominator as u64,
-            None => ((amount as u128 * self.numerator as u128) / self.denominator as u128) as u64,
-        }
+        mul_div(amount, self.numerator as u64, self.denominator as u64)
     }
 
     /// Upside down.
@@ -315,6 +312,7 @@ mod tests {
         let huge = Bytes::new(u64::MAX / 2);
         assert_eq!(huge * Ratio::new(1, 2), Bytes::new(u64::MAX / 4));
         assert_eq!(Rate::MAX * Span::from_secs(2), Bytes::MAX);
+        assert_eq!(Bytes::MAX * Ratio::new(3, 2), Bytes::MAX);
         assert_eq!(huge / Rate::from_bytes_per_sec(1), Span::MAX);
     }
 

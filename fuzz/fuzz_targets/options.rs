@@ -1,0 +1,30 @@
+//! Everything that is read from a command line or a plan: quantities, and the options made of them.
+//!
+//! Nothing may panic, and a quantity that was read and printed is read as the same again, as far as three decimals go.
+
+#![no_main]
+
+use headstart::options::{Buffer, Burst, FetchName, HopLink, Rtts, SchemeName, SizeName};
+use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let _ = text.parse::<Packets>();
+    let _ = text.parse::<Ratio>();
+    let _ = text.parse::<Rtts>();
+    let _ = text.parse::<Burst>();
+    let _ = text.parse::<HopLink>();
+    let _ = text.parse::<FetchName>();
+    let _ = text.parse::<SizeName>();
+    let _ = text.parse::<SchemeName>();
+    let rate = text.parse::<Rate>().unwrap_or(Rate::MAX);
+    let span = text.parse::<Span>().unwrap_or(Span::MAX);
+    if let Ok(buffer) = text.parse::<Buffer>() {
+        let _ = buffer.limit(rate, span);
+    }
+    if let Ok(bytes) = text.parse::<Bytes>() {
+        let printed = bytes.to_string();
+        let again = printed.parse::<Bytes>().expect("what is printed can be read");
+        assert!(bytes.get().abs_diff(again.get()) <= bytes.get() / 1000, "{bytes:?} became {again:?}");
+    }
+});
