@@ -4,6 +4,8 @@
 //! the same instant packets come first, then timers, then the workload; among themselves packets go by the number of
 //! the element, timers by flow and kind. Nothing else decides an order, so a run is the same everywhere.
 
+mod opening;
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Store};
@@ -250,126 +252,6 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    // --- the opener -------------------------------------------------------------------------------
-
-    /// Route of packets from sender to receiver; the one back has the number after it.
-    fn forward(flow: &Flow) -> u16 {
-        flow.class * 2
-    }
-
-    fn send_syn(&mut self, id: FlowId) {
-        let now = self.now;
-        let Some(flow) = self.flows.get_mut(id) else { return };
-        let config = &self.groups[usize::from(flow.group)].tcp;
-        flow.attempt = flow.client_tries.min(ATTEMPTS as u32 - 1) as u8;
-        if flow.opener == Opener::Sender {
-            flow.attempts[usize::from(flow.attempt)] = now;
-        }
-        let route = Self::forward(flow) + u16::from(flow.opener == Opener::Receiver);
-        let attempt = flow.attempt;
-        let size = config.syn.get() as u16;
-        flow.client_at = now + (config.initial_rto * (1 << flow.client_tries.min(6))).min(config.max_rto);
-        let note = if flow.opener == Opener::Sender { self.question(id, attempt) } else { Note::Nothing };
-        self.schedule(id);
-        self.send(id, route, size, Ecn::NotCapable, Body::Syn { attempt, note });
-    }
-
-    /// What the sender's packet of the handshake has for routers. A packet that is sent again asks for nothing: the first may
-    /// have been dropped for its request (RFC 4782 §4.7.2).
-    fn question(&mut self, id: FlowId, attempt: u8) -> Note {
-        let Some(flow) = self.flows.get_mut(id) else { return Note::Nothing };
-        let group = &self.groups[usize::from(flow.group)];
-        if group.scheme.wants_stamps() {
-            return Note::Labelled(Label::wanted(Span::ZERO));
-        }
-        let known = Question {
-            mss: group.tcp.mss,
-            size: flow.size_known.then(|| flow.unread.iter().map(|(_, bytes)| *bytes).sum()),
-            rtt: None,
-            receive_window: None,
-        };
-        let Some(rate) = group.scheme.request(&known).filter(|_| attempt == 0) else { return Note::Nothing };
-        let random = Seed(flow.serial).child("quick-start").0;
-        let (asked, request) = Asked::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
-        flow.request = Some(asked);
-        Note::Asking { request: request.into(), host: flow.peer }
-    }
-
-    /// There is more to send after an idle time: a scheme that asks again does, on a packet of its own before the data.
-    fn ask_again(&mut self, id: FlowId, bytes: Bytes) {
-        let Some(flow) = self.flows.get_mut(id) else { return };
-        let group = &self.groups[usize::from(flow.group)];
-        if flow.stage != Stage::Established || !group.scheme.asks_again() {
-            return;
-        }
-        let known = Question {
-            mss: group.tcp.mss,
-            size: flow.size_known.then_some(bytes),
-            rtt: Some(flow.sender.rtt().smoothed),
-            receive_window: Some(group.tcp.receive_window),
-        };
-        let Some(rate) = group.scheme.request(&known) else { return };
-        flow.again.0 += 1;
-        let random = Seed(flow.serial ^ u64::from(flow.again.0) << 48).child("quick-start").0;
-        let (asked, request) = Asked::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
-        flow.request = Some(asked);
-        let note = Note::Asking { request: request.into(), host: flow.peer };
-        let (route, size) = (Self::forward(flow), group.tcp.syn.get() as u16);
-        self.send(id, route, size, Ecn::NotCapable, Body::Question { note });
-    }
-
-    /// The receiver answers a request in the middle of a connection.
-    fn on_question(&mut self, id: FlowId, answer: Note) {
-        let Some(flow) = self.flows.get_mut(id) else { return };
-        let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
-        let route = Self::forward(flow) + 1;
-        self.send(id, route, size, Ecn::NotCapable, Body::Answer { note: answer });
-    }
-
-    fn on_answer(&mut self, id: FlowId, note: Note) {
-        let Some(flow) = self.flows.get_mut(id) else { return };
-        let config = &self.groups[usize::from(flow.group)].tcp;
-        self.recorder.focus(flow.serial);
-        if let Grant::Granted(rate) = verdict(flow.request.as_ref(), note)
-            && flow.sender.on_grant(self.now, rate, config, &mut self.recorder)
-        {
-            flow.again.1 += 1;
-        }
-        self.pump(id);
-    }
-
-    /// What the receiver has to say of a note that arrived on this route.
-    fn answer(&self, note: Note, route: u16) -> Note {
-        match note {
-            Note::Asking { request, .. } => Note::Answering(
-                Echo::of(&request.into(), IP_TTL.wrapping_sub(self.path.routers(route))).into(),
-            ),
-            Note::Labelled(label) => Note::Stamped(label.stamp),
-            _ => Note::Nothing,
-        }
-    }
-
-    /// The receiver that opened completes the handshake, or asks for the next message.
-    fn send_request(&mut self, id: FlowId) {
-        let now = self.now;
-        let Some(flow) = self.flows.get_mut(id) else { return };
-        let config = &self.groups[usize::from(flow.group)].tcp;
-        let route = Self::forward(flow) + 1;
-        let body = Body::Request { number: flow.asked, attempt: flow.attempt, note: flow.echo };
-        let size = config.header.get() as u16;
-        flow.client_at = now + (config.initial_rto * (1 << flow.client_tries.min(6))).min(config.max_rto);
-        self.schedule(id);
-        self.send(id, route, size, Ecn::NotCapable, body);
-    }
-
-    fn on_client_timer(&mut self, id: FlowId) {
-        let Some(flow) = self.flows.get_mut(id) else { return };
-        flow.client_at = Time::NEVER;
-        flow.client_tries += 1;
-        flow.client_repeats += 1;
-        if flow.opener_done { self.send_request(id) } else { self.send_syn(id) }
-    }
-
     // --- packets ----------------------------------------------------------------------------------
 
     #[inline(always)]
@@ -423,104 +305,6 @@ impl<R: Recorder> Simulation<R> {
                 self.on_request(id, number, attempt, note);
             }
         }
-    }
-
-    /// `answer` is what the receiver has to say; a sender that was opened to asks itself.
-    fn on_syn(&mut self, id: FlowId, attempt: u8, answer: Note) {
-        let now = self.now;
-        let Some(flow) = self.flows.get_mut(id) else { return };
-        let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
-        if flow.opener == Opener::Receiver {
-            // A copy of a SYN comes later than the one that is timed; only the last number stands for several attempts.
-            let at = usize::from(attempt);
-            if flow.attempts[at] == Time::ZERO || at == ATTEMPTS - 1 {
-                flow.attempts[at] = now;
-            }
-        }
-        let opener = flow.opener;
-        let route = Self::forward(flow) + u16::from(opener == Opener::Sender);
-        let note = if opener == Opener::Receiver { self.question(id, attempt) } else { answer };
-        self.send(id, route, size, Ecn::NotCapable, Body::SynAck { attempt, note });
-    }
-
-    fn on_syn_ack(&mut self, id: FlowId, attempt: u8, note: Note, route: u16) {
-        let answer = self.answer(note, route);
-        let Some(flow) = self.flows.get_mut(id) else { return };
-        if flow.opener_done {
-            return;
-        }
-        flow.handshakes += 1;
-        if flow.handshakes < self.groups[usize::from(flow.group)].tcp.handshakes {
-            flow.client_tries = 0;
-            return self.send_syn(id);
-        }
-        flow.opener_done = true;
-        flow.client_at = Time::NEVER;
-        match flow.opener {
-            Opener::Sender => self.establish(id, attempt, note),
-            Opener::Receiver => {
-                flow.echo = answer;
-                flow.client_tries = 0;
-                flow.attempt = attempt;
-                self.send_request(id);
-            }
-        }
-    }
-
-    fn on_request(&mut self, id: FlowId, number: u32, attempt: u8, note: Note) {
-        let now = self.now;
-        let Some(flow) = self.flows.get_mut(id) else { return };
-        let config = &self.groups[usize::from(flow.group)].tcp;
-        let mut after_idle = None;
-        while flow.heard < number {
-            flow.heard += 1;
-            if let Some(bytes) = flow.wanted.pop_front() {
-                flow.written += bytes;
-                if flow.sender.write(now, bytes, config) {
-                    after_idle = Some(bytes);
-                }
-            }
-        }
-        let is_opening = flow.stage == Stage::Opening;
-        if let Some(bytes) = after_idle {
-            self.ask_again(id, bytes);
-        }
-        if is_opening { self.establish(id, attempt, note) } else { self.pump(id) }
-    }
-
-    /// The sender knows the connection established.
-    fn establish(&mut self, id: FlowId, attempt: u8, note: Note) {
-        let now = self.now;
-        let Some(flow) = self.flows.get_mut(id) else { return };
-        let group = &self.groups[usize::from(flow.group)];
-        flow.stage = Stage::Established;
-        flow.established_at = Some(now);
-        let history = if group.history_capacity > 0 {
-            let (known, lease) = self.histories[usize::from(flow.group)].open(peer_address(flow.peer));
-            flow.lease = Some(lease);
-            known
-        } else {
-            None
-        };
-        flow.had_history = history.is_some();
-        flow.grant = verdict(flow.request.as_ref(), note);
-        let handshake_rtt = now.since(flow.attempts[usize::from(attempt)]);
-        let prior = Prior {
-            handshake_retransmitted: flow.client_repeats > 0,
-            flow_size: flow.size_known.then_some(flow.written),
-            history,
-            hint: group.hint,
-            granted: if let Grant::Granted(rate) = flow.grant { Some(rate) } else { None },
-            ..Prior::bare(
-                now,
-                group.tcp.mss,
-                handshake_rtt.max(Span::from_nanos(1)),
-                group.tcp.receive_window,
-            )
-        };
-        self.recorder.focus(flow.serial);
-        flow.sender.establish(now, &prior, &mut self.recorder);
-        self.pump(id);
     }
 
     #[inline]
@@ -693,25 +477,4 @@ impl<R: Recorder> Simulation<R> {
         }
         self.flows.close(id);
     }
-}
-
-/// The time to live that packets begin with.
-const IP_TTL: u8 = 64;
-
-/// What the routers said, as the sender believes it.
-fn verdict(request: Option<&Asked>, note: Note) -> Grant {
-    match (request, note) {
-        (Some(asked), Note::Answering(echo)) => match asked.judge(&echo.into()) {
-            Ok(rate) => Grant::Granted(rate),
-            Err(reason) => Grant::Denied(reason),
-        },
-        (Some(_), _) => Grant::Denied(Denied::NoEcho),
-        (None, Note::Stamped(stamp)) => stamp.rate().map_or(Grant::Unstamped, Grant::Granted),
-        (None, _) => Grant::NotAsked,
-    }
-}
-
-/// The address of peer number `peer`, out of 10.0.0.0/8 for the first sixteen million.
-fn peer_address(peer: u32) -> IpAddr {
-    IpAddr::V4(Ipv4Addr::from(0x0a00_0000_u32.wrapping_add(peer)))
 }
