@@ -170,7 +170,7 @@ pub struct WorkloadOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Run")]
 pub struct RunOptions {
-    /// Schemes to compare [default: all; `headstart schemes` lists them]
+    /// Schemes to compare [default: all that the routers of the path allow; `headstart schemes` lists them]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub schemes: Vec<SchemeName>,
     /// Simulated time during which flows arrive
