@@ -84,11 +84,10 @@ pub fn claims_table(judged: &Judged<'_>) -> Table {
     let mut columns = ["claim", "outcome", "paper"].map(Column::text).to_vec();
     let ours = |variant: &Variant| Column::text(&format!("ours ({})", variant.name));
     columns.extend(plan.shown_variants().iter().map(ours));
-    columns.push(Column::text("source"));
     let mut table = Table::new("", columns);
     for one in &judged.claims {
-        let mut cells =
-            [one.claim.says.clone(), one.told(), one.claim.paper()].map(|text| Cell::text(&text)).to_vec();
+        let says = format!("{} ({})", one.claim.says, one.claim.source);
+        let mut cells = [says, one.told(), one.claim.paper()].map(|text| Cell::text(&text)).to_vec();
         for (number, finding) in one.findings.iter().enumerate() {
             let mut text = finding.shown.clone();
             if number > 0 && finding.verdict != Verdict::NotRun {
@@ -96,7 +95,6 @@ pub fn claims_table(judged: &Judged<'_>) -> Table {
             }
             cells.push(Cell::text(&text));
         }
-        cells.push(Cell::text(&one.claim.source));
         table.row(cells);
     }
     table
