@@ -93,6 +93,17 @@ impl Past {
         Self { path: path.into() }
     }
 
+    /// The memory of this user: `headstart/networks.json` in the state folder (XDG Base Directory Specification). `None` if
+    /// the environment names none.
+    #[must_use]
+    pub fn of_this_user() -> Option<Self> {
+        let absolute = |path: PathBuf| path.is_absolute().then_some(path);
+        let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).and_then(absolute);
+        let home = || std::env::var_os("HOME").map(PathBuf::from).and_then(absolute);
+        let state = state.or_else(|| home().map(|home| home.join(".local/state")))?;
+        Some(Self::new(state.join("headstart/networks.json")))
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {

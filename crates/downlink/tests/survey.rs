@@ -288,3 +288,16 @@ fn this_machine_can_be_asked() {
         .ask(headstart_downlink::clock::unix_now());
     assert_eq!(report.answers.iter().map(|answer| answer.source).collect::<Vec<_>>(), Source::ALL);
 }
+
+#[test]
+fn this_kernel_is_asked_for_a_radio_that_cannot_be_there() {
+    let why = headstart_downlink::wifi::Nl80211
+        .connection(u32::MAX, Duration::from_secs(5))
+        .expect_err("no such radio");
+    let reasons = [
+        "netlink cannot be used here",
+        "this kernel has no nl80211, and so no radio",
+        "the kernel refused to tell of this radio",
+    ];
+    assert!(reasons.contains(&why.as_str()), "{why}");
+}

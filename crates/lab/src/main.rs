@@ -52,6 +52,12 @@ enum Command {
     /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV. An interrupted run goes on
     /// where it stopped.
     Reproduce(ReproduceArgs),
+    /// What this machine knows of its own downlink, and what it would tell a server
+    ///
+    /// Asks every estimator: a value that you give, the largest rate seen on this network, the home gateway (UPnP, TR-064), the
+    /// radio, the wire. Needs no privilege. For example: headstart downlink --rate "50 Mbit/s" --access dsl
+    #[command(allow_negative_numbers = true)]
+    Downlink(show::downlink::DownlinkArgs),
     /// List the schemes
     Schemes,
 }
@@ -128,6 +134,7 @@ fn main() -> ExitCode {
         Command::Sweep { arguments } => run_sweep(&arguments),
         Command::Trace(args) => run_trace(args),
         Command::Reproduce(args) => run_reproduce(&args),
+        Command::Downlink(args) => tell_downlink(&args),
         Command::Schemes => list_schemes(),
     };
     match result {
@@ -432,6 +439,15 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
         bail!("{} claims do not hold, and no reason is known (marked `?`)", score.unexplained);
     }
     Ok(())
+}
+
+fn tell_downlink(args: &show::downlink::DownlinkArgs) -> Result<()> {
+    let report = show::downlink::ask(args);
+    if args.json {
+        let document = show::downlink::document(&report, args.steps);
+        return print(&(serde_json::to_string_pretty(&document)? + "\n"));
+    }
+    print_table(&show::downlink::table(&report, args.steps))
 }
 
 fn list_schemes() -> Result<()> {
