@@ -12,17 +12,24 @@
 //! | [`packet`] | a real packet as the elements see it |
 //! | [`relay`] | the driver: reads, waits, sends, measures |
 //! | [`udp`] | its ends for UDP programs, without privileges |
+//! | [`tunnel`] | its ends for any program: two TUN devices |
+//! | [`device`], [`address`] | making such a device and giving it addresses and routes |
+//! | [`namespace`] | a program in network namespaces of its own, with a device in them |
 //! | [`lateness`] | how late departures were, and whether that is too late |
 //! | [`log`] | one line for each arrival, departure and drop |
 //! | [`clock`] | the only place that reads time |
 
+pub mod address;
 pub mod clock;
+pub mod device;
 pub mod lateness;
 pub mod log;
+pub mod namespace;
 pub mod packet;
 pub mod path;
 pub mod plan;
 pub mod relay;
+pub mod tunnel;
 pub mod udp;
 
 pub use path::Path;

@@ -127,6 +127,16 @@ pub fn version(packet: &[u8]) -> Option<u8> {
     }
 }
 
+/// Whether it is meant for neighbours only, so that no router forwards it (RFC 5771 §4, RFC 4291 §2.7).
+#[must_use]
+pub fn is_link_local(packet: &[u8]) -> bool {
+    match version(packet) {
+        Some(4) => packet[16..19] == [224, 0, 0],
+        Some(_) => packet[24] == 0xff && packet[25] & 15 <= 2 || packet[24] == 0xfe && packet[25] >> 6 == 2,
+        None => false,
+    }
+}
+
 fn half(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes)
 }

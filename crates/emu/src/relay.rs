@@ -54,6 +54,8 @@ pub enum Trouble {
     NoClient,
     /// It is no packet of a protocol that is known here.
     Malformed,
+    /// It is for neighbours only, as a kernel sends them by itself; no router forwards it.
+    LinkLocal,
     /// The system said something else.
     Other,
 }
@@ -67,6 +69,7 @@ impl Trouble {
             Self::Gone => "nobody there",
             Self::NoClient => "no client",
             Self::Malformed => "malformed",
+            Self::LinkLocal => "for neighbours only",
             Self::Other => "system error",
         }
     }
