@@ -17,6 +17,7 @@
 //! | [`namespace`] | a program in network namespaces of its own, with a device in them |
 //! | [`lateness`] | how late departures were, and whether that is too late |
 //! | [`log`] | one line for each arrival, departure and drop |
+//! | [`signals`] | waiting for Ctrl-C, for a child, or for some time |
 //! | [`clock`] | the only place that reads time |
 
 pub mod address;
@@ -29,6 +30,7 @@ pub mod packet;
 pub mod path;
 pub mod plan;
 pub mod relay;
+pub mod signals;
 pub mod tunnel;
 pub mod udp;
 

@@ -59,11 +59,17 @@ pub struct End {
 }
 
 impl End {
-    /// Starts an end: `entry` is how this program is told to be one (its own name and the words before the settings).
+    /// Starts an end: `entry` is how this program is told to be one (its own name and the words before the settings); the
+    /// environment is the program's, beside this process' own.
     ///
     /// # Errors
     /// If there can be no namespace or no device; the message says which and why.
-    pub fn start(entry: &[&OsStr], settings: &device::Settings, command: &[OsString]) -> io::Result<Self> {
+    pub fn start(
+        entry: &[&OsStr],
+        settings: &device::Settings,
+        environment: &[(&str, String)],
+        command: &[OsString],
+    ) -> io::Result<Self> {
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let (program, words) =
@@ -76,6 +82,7 @@ impl End {
             .arg(settings.mtu.to_string())
             .arg("--")
             .args(command)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::from(theirs));
         let child = end.spawn()?;
         // From here on the child is killed if something fails.
