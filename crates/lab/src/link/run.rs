@@ -146,24 +146,14 @@ fn run_command(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<Exi
 
     let mut server = None;
     if let Outside::Program(end) = outside {
-        let mut child = Killed(end.begin().context("--serve")?);
-        wait_until_it_listens(&mut child.0, &mut signals, &clock)?;
-        server = Some(child);
+        let mut program = end.begin().context("--serve")?;
+        wait_until_it_listens(&mut program.child, &mut signals, &clock)?;
+        server = Some(program);
     }
-    let mut child = Killed(inside.begin()?);
-    let status = wait(&mut child.0, args.how.duration, &mut signals, &clock)?;
-    drop(server);
+    let mut program = inside.begin()?;
+    let status = wait(&mut program.child, args.how.duration, &mut signals, &clock)?;
+    drop((program, server));
     finish(args, handle, exit_code(status))
-}
-
-/// A child that does not outlive this.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// What is at the other end.
