@@ -3,6 +3,7 @@
 
 pub mod downlink;
 pub mod flow;
+pub mod link;
 pub mod race;
 pub mod reproduce;
 
