@@ -102,7 +102,7 @@ pub fn table(report: &Report, steps: StepsName) -> Table {
         [
             Column::text("source"),
             Column::text("says").priority(9),
-            Column::text("a transport can expect").priority(8),
+            Column::text("usable").priority(8),
             Column::text("means").priority(6),
             Column::text("access").priority(7),
             Column::text("age").priority(4),
