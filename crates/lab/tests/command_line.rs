@@ -100,7 +100,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["sweep", "--load", "10%,none"],           &["--load", "none", "%"]),
     (&["sweep", "--json"],                       &["--json", "race"]),
     (&["downlink", "--rate", "50"],              &["--rate", "50", "Mbit/s"]),
-    (&["downlink", "--rate", "-1 Mbit/s"],       &["--rate", "-1"]),
+    (&["downlink", "--rate=-1 Mbit/s"],          &["--rate", "-1"]),
     (&["downlink", "--rate", "8 bit/s"],         &["--rate", "8 bit/s", "64 kbit/s"]),
     (&["downlink", "--access", "dsl"],           &["--rate"]),
     (&["downlink", "--rate", "9Mbit", "--access", "adsl"], &["--access", "adsl", "cable"]),
@@ -225,7 +225,8 @@ fn schemes_are_listed() {
 #[test]
 fn the_downlink_is_told_and_a_hint_is_made_of_it() {
     let folder = folder("downlink");
-    let told = ["downlink", "--rate", "51.39 Mbit/s", "--access", "dsl", "--no-gateway", "--networks", "none.json"];
+    let told =
+        ["downlink", "--rate", "51.39 Mbit/s", "--access", "dsl", "--no-gateway", "--networks", "none.json"];
     let output = headstart(&folder, &told);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
