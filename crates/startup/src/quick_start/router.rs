@@ -268,6 +268,12 @@ impl Router {
         self.extreme.as_ref().map_or((0, 0), |extreme| extreme.tracked())
     }
 
+    /// Most flows and hosts that were remembered at the same time.
+    #[must_use]
+    pub fn most_tracked(&self) -> (usize, usize) {
+        self.extreme.as_ref().map_or((0, 0), |extreme| extreme.most_tracked())
+    }
+
     /// The score of a host (QS Equation 4) in parts of 10^9; the full score for hosts that are not remembered.
     #[must_use]
     pub fn score(&self, host: u32) -> u64 {

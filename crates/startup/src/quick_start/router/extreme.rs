@@ -96,6 +96,8 @@ pub struct Extreme {
     /// Requests of the last memory, and those of them that got nothing.
     asked: Recent,
     empty_handed: Recent,
+    /// Most flows and hosts that were ever remembered at the same time.
+    most: (usize, usize),
 }
 
 /// One request, where rates are added up.
@@ -115,6 +117,7 @@ impl Extreme {
             turn: 0,
             asked: Recent::new(memory),
             empty_handed: Recent::new(memory),
+            most: (0, 0),
         }
     }
 
@@ -192,6 +195,7 @@ impl Extreme {
         );
         self.due.insert((due_at, key));
         self.promised = self.promised.saturating_add(granted.as_bytes_per_sec());
+        self.most.0 = self.most.0.max(self.flows.len());
         true
     }
 
@@ -233,6 +237,7 @@ impl Extreme {
         self.turn += 1;
         self.scores.insert(host, (score, self.turn));
         self.turns.insert(self.turn, host);
+        self.most.1 = self.most.1.max(self.scores.len());
     }
 
     /// A host's score in parts of 10^9.
@@ -245,6 +250,12 @@ impl Extreme {
     #[must_use]
     pub fn tracked(&self) -> (usize, usize) {
         (self.flows.len(), self.scores.len())
+    }
+
+    /// Most of them at the same time, so far.
+    #[must_use]
+    pub const fn most_tracked(&self) -> (usize, usize) {
+        self.most
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
