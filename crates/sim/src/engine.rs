@@ -452,6 +452,7 @@ impl<R: Recorder> Simulation<R> {
         self.recorder.flow(&FlowReport {
             serial: flow.serial,
             group: flow.group,
+            peer: flow.peer,
             opened_at: flow.opened_at,
             established_at: flow.established_at,
             completed_at: flow.completed_at.filter(|_| flow.unread.is_empty()),

@@ -142,7 +142,7 @@ pub const VARIANTS: &[Entry] = &[
     entry("quick-start-20MB", Needs::Routers, "the same, always asking for 20 MB/s (Quick-Start figure 2)", || paper_quick_start(|params| params.amount = fixed(20_000_000))),
     entry("quick-start-25", Needs::Routers, "the same, always asking for 25 packets a second (Quick-Start figure 1)", || paper_quick_start(|params| params.amount = fixed(37_500))),
     entry("quick-start-2MB-halving", Needs::Routers, "quick-start-2MB that halves its window after a failure (Quick-Start figure 4)", || paper_quick_start(|params| { params.amount = fixed(2_000_000); params.failure = quick_start::Failure::Halve; })),
-    entry("quick-start-2Mbit-halving", Needs::Routers, "quick-start-2Mbit that halves its window after a failure (Quick-Start figure 4)", || paper_quick_start(|params| { params.amount = fixed(250_000); params.failure = quick_start::Failure::Halve; })),
+    entry("quick-start-20MB-halving", Needs::Routers, "quick-start-20MB that halves its window after a failure (Quick-Start figure 4)", || paper_quick_start(|params| { params.amount = fixed(20_000_000); params.failure = quick_start::Failure::Halve; })),
 ];
 
 #[cfg(test)]
