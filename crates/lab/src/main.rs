@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
 use headstart::experiment::{self, library};
+use headstart::link::{EndArgs, LinkArgs, run as link_run};
 use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
 use headstart::output::Folder;
 use headstart::race::{Race, Row, race};
@@ -52,6 +53,22 @@ enum Command {
     /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV. An interrupted run goes on
     /// where it stopped.
     Reproduce(ReproduceArgs),
+    /// What this machine knows of its own downlink, and what it would tell a server
+    ///
+    /// Asks every estimator: a value that you give, the largest rate seen on this network, the home gateway (UPnP, TR-064), the
+    /// radio, the wire. Needs no privilege. For example: headstart downlink --rate "50 Mbit/s" --access dsl
+    #[command(allow_negative_numbers = true)]
+    Downlink(show::downlink::DownlinkArgs),
+    /// Put a program behind the path: the simulator's links, queues and losses on its real packets
+    ///
+    /// `headstart link --rate 25mbit --rtt 50ms --buffer 104p -- COMMAND` runs the command in a network of its own, in which
+    /// everything crosses the path; $HEADSTART_OUTSIDE is the address of this machine as it sees it. `--serve COMMAND` runs the
+    /// server too, at the other end, and needs no root; `--udp ADDRESS:PORT` relays UDP only, and needs nothing. Down is
+    /// towards the command. At the end it says whether the machine kept real time.
+    #[command(allow_negative_numbers = true)]
+    Link(Box<LinkArgs>),
+    #[command(hide = true)]
+    LinkEnd(EndArgs),
     /// List the schemes
     Schemes,
 }
@@ -128,6 +145,12 @@ fn main() -> ExitCode {
         Command::Sweep { arguments } => run_sweep(&arguments),
         Command::Trace(args) => run_trace(args),
         Command::Reproduce(args) => run_reproduce(&args),
+        Command::Downlink(args) => tell_downlink(&args),
+        Command::Link(args) => match link_run::link(&args, &command_line()) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        Command::LinkEnd(args) => return link_run::end(args),
         Command::Schemes => list_schemes(),
     };
     match result {
@@ -432,6 +455,15 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
         bail!("{} claims do not hold, and no reason is known (marked `?`)", score.unexplained);
     }
     Ok(())
+}
+
+fn tell_downlink(args: &show::downlink::DownlinkArgs) -> Result<()> {
+    let report = show::downlink::ask(args);
+    if args.json {
+        let document = show::downlink::document(&report, args.steps);
+        return print(&(serde_json::to_string_pretty(&document)? + "\n"));
+    }
+    print_table(&show::downlink::table(&report, args.steps))
 }
 
 fn list_schemes() -> Result<()> {
