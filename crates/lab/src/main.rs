@@ -128,7 +128,7 @@ struct ReproduceArgs {
     /// A cut-down run: fewer points, seeds and seconds
     #[arg(long)]
     quick: bool,
-    /// Fail if a claim that is not known to differ does
+    /// Fail if a claim's outcome is not the one on record in claims.toml
     #[arg(long)]
     check: bool,
     /// Threads [default: all cores]; the results do not depend on it
@@ -444,15 +444,19 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
     let report = reproduce::report(&paper, &judged, &drawings, facts);
     let page = folder.write("report.html", report.html().as_bytes())?;
 
-    for one in judged.iter().filter(|one| !one.findings.is_empty()) {
+    for one in judged.iter().filter(|one| !one.claims.is_empty()) {
         let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
         print_table(&reproduce::terminal_table(one, width))?;
         print("\n")?;
     }
-    let score = reproduce::score(&judged);
-    print(&format!("{}\n\nReport: {}\n", reproduce::summary(&score), page.display()))?;
-    if args.check && score.unexplained > 0 {
-        bail!("{} claims do not hold, and no reason is known (marked `?`)", score.unexplained);
+    print_table(&reproduce::counts_table(&judged))?;
+    print(&format!("\n{}\n\nReport: {}\n", reproduce::summary(&judged), page.display()))?;
+    let surprises = reproduce::surprises(&judged, args.quick);
+    if args.check && !surprises.is_empty() {
+        bail!("{} outcomes are not those on record:\n{}", surprises.len(), surprises.join("\n"));
+    }
+    for surprise in surprises {
+        eprintln!("headstart: not as recorded: {surprise}");
     }
     Ok(())
 }

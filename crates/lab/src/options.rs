@@ -496,6 +496,8 @@ pub enum AckName {
     Delayed,
     /// As Linux: the first sixteen at once, then every second or after 40 ms.
     Linux,
+    /// As UDT for its own congestion control: every 10 ms, and at once where something is missing.
+    Timer,
 }
 
 /// Pacing by the transport.

@@ -196,6 +196,11 @@ impl Setup {
                 AckName::Immediate => DelayedAck::IMMEDIATE,
                 AckName::Delayed => DelayedAck::SECOND,
                 AckName::Linux => DelayedAck { every: 2, timeout: Span::from_millis(40), quick: 16 },
+                AckName::Timer => DelayedAck {
+                    every: u32::MAX,
+                    timeout: headstart_sim::tcp::udt::SYNCHRONISATION,
+                    quick: 0,
+                },
             },
             min_rto: options.min_rto,
             initial_rto: options.initial_rto,
