@@ -434,6 +434,7 @@ impl Sender {
         crate::record::SenderTrace {
             event,
             in_flight: self.in_flight,
+            unsent: Bytes::new(self.written - self.sent),
             window: allowance.window,
             pace: allowance.pace,
             smoothed_rtt: self.rtt.smoothed,
