@@ -14,6 +14,7 @@
 //! | [`har`], [`front_pages`] | pages as browsers save them, and as statistics describe them |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`newcomer`] | what a new flow takes from one that is there |
+//! | [`reuse`] | starts that draw on what earlier connections measured |
 //! | [`statistics`] | means, quantiles, confidence intervals |
 //! | [`figure`], [`table`], [`report`], [`markup`] | how numbers become pictures, tables and pages |
 //! | [`output`] | result files, whole or not at all |
@@ -31,6 +32,7 @@ pub mod output;
 pub mod population;
 pub mod race;
 pub mod report;
+pub mod reuse;
 pub mod runner;
 pub mod setup;
 pub mod show;

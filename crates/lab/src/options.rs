@@ -11,6 +11,7 @@ use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
 use crate::front_pages::PageStatistics;
 use crate::population::Population;
+use crate::reuse::options::ReuseOptions;
 
 /// The path between the hosts.
 #[derive(Args, Clone, Debug)]
@@ -164,6 +165,9 @@ pub struct WorkloadOptions {
     /// Who opens connections
     #[arg(long, default_value = "sender", value_name = "END")]
     pub opener: OpenerName,
+    /// What experiments with records vary.
+    #[command(flatten)]
+    pub reuse: ReuseOptions,
 }
 
 /// How a comparison is run.
@@ -484,6 +488,8 @@ pub enum AckName {
     Delayed,
     /// As Linux: the first sixteen at once, then every second or after 40 ms.
     Linux,
+    /// As QUIC recommends (RFC 9000 §13.2): every second packet, or after 25 ms.
+    Quic,
 }
 
 /// Pacing by the transport.

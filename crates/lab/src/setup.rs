@@ -191,6 +191,7 @@ impl Setup {
             delayed_ack: match options.acks {
                 AckName::Immediate => DelayedAck::IMMEDIATE,
                 AckName::Delayed => DelayedAck::SECOND,
+                AckName::Quic => DelayedAck { every: 2, timeout: Span::from_millis(25), quick: 0 },
                 AckName::Linux => DelayedAck { every: 2, timeout: Span::from_millis(40), quick: 16 },
             },
             min_rto: options.min_rto,

@@ -19,6 +19,7 @@
 //! | `scatter` | `value` against `x-value`, a point for each scheme (and each value of the option `x`, if given) |
 //! | `profile` | the family of numbers `value.measure/..` along their own names |
 //! | `distribution` | the share of seeds up to a value |
+//! | `sequence` | several families of numbers of one run, each a line or marks of its own ([`super::sequence`]) |
 //!
 //! There is one drawing for each variant of the plan.
 
@@ -30,6 +31,7 @@ use serde::Deserialize;
 use super::plan::{Plan, number_of};
 use super::quantity::{Quantity, QuantityText, Scope, check_scheme};
 use super::run::Results;
+use super::sequence;
 use crate::figure::{Axis, Figure, Mark, Point, Range, Series, Style};
 use crate::statistics::Interval;
 
@@ -47,6 +49,8 @@ pub struct FigureText {
     x_axis: AxisText,
     y_axis: AxisText,
     schemes: Option<Vec<String>>,
+    #[serde(default)]
+    families: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -76,6 +80,7 @@ enum Kind {
     Scatter,
     Profile,
     Distribution,
+    Sequence,
 }
 
 /// A checked figure.
@@ -92,6 +97,7 @@ pub struct Drawing {
     x_axis: AxisText,
     y_axis: AxisText,
     schemes: Vec<String>,
+    families: Vec<String>,
 }
 
 /// One value of a figure.
@@ -129,6 +135,20 @@ impl Drawing {
         let value = Quantity::read(text.value, plan, true).context("value")?;
         let x_value =
             text.x_value.map(|text| Quantity::read(text, plan, true)).transpose().context("x-value")?;
+        ensure!(
+            text.families.is_empty() != (text.draw == Kind::Sequence),
+            "families: found it where it is not expected, or not where it is: it belongs to `sequence`"
+        );
+        ensure!(
+            text.draw != Kind::Sequence || value.scheme().is_some(),
+            "value: found no key `scheme`, expected it in a `sequence`"
+        );
+        for family in &text.families {
+            ensure!(
+                plan.study.measures(&format!("{family}/0")),
+                "families: found `{family}`, expected a family that the study gives"
+            );
+        }
         let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         ensure!(
             !text.name.is_empty() && is_plain(&text.name),
@@ -145,12 +165,17 @@ impl Drawing {
             x_axis: text.x_axis,
             y_axis: text.y_axis,
             schemes,
+            families: text.families,
         })
     }
 
     /// The figure's values under one variant; what was not run is left out.
     #[must_use]
     pub fn data(&self, plan: &Plan, results: &Results, variant: usize) -> Vec<Datum> {
+        if self.kind == Kind::Sequence {
+            let scope = Scope { plan, results, variant, scheme: None, at: &[] };
+            return sequence::data(self.value.runs(&scope), &self.families);
+        }
         let mut data = vec![];
         for name in self.schemes.iter().filter(|name| plan.schemes.iter().any(|scheme| scheme.name == **name))
         {
@@ -199,6 +224,7 @@ impl Drawing {
                         data.push(datum(bare(x), self.value.measuring(&member).value(&here), label));
                     }
                 }
+                Kind::Sequence => {}
                 Kind::Distribution => {
                     let mut values = self.value.by_seed(&here);
                     values.sort_by(f64::total_cmp);
@@ -221,6 +247,10 @@ impl Drawing {
         });
         let x = self.x_axis.axis(self.x.as_deref().unwrap_or_default(), unit.unwrap_or_default());
         let mut figure = Figure::new(title, x, self.y_axis.axis("", ""));
+        if self.kind == Kind::Sequence {
+            figure.series = sequence::series(data, &self.families);
+            return figure;
+        }
         for (slot, name) in plan.known_schemes.iter().enumerate() {
             let own: Vec<&Datum> = data.iter().filter(|datum| datum.scheme == *name).collect();
             if own.is_empty() {
@@ -238,7 +268,7 @@ impl Drawing {
             });
             let style = match self.kind {
                 Kind::Lines => Style::line_and_marks(),
-                Kind::Profile => Style::line(),
+                Kind::Profile | Kind::Sequence => Style::line(),
                 Kind::Distribution => Style::steps(),
                 Kind::Scatter => Style::marks(Mark::BySlot),
             };

@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::newcomer;
 use crate::options::SizeName;
+use crate::reuse::{changed, pair, scenarios, visits};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use crate::wide_area;
 
@@ -32,6 +33,16 @@ pub enum Study {
     WideArea,
     /// A newcomer beside a flow that is there.
     Newcomer,
+    /// A connection over a path that has changed since it was recorded.
+    Changed,
+    /// The same, with every step of its start.
+    Anatomy,
+    /// An application on one network after the other; the seed is the network's number.
+    Scenarios,
+    /// Two long flows on one link.
+    Pair,
+    /// Visits to a history, without a network.
+    Visits,
 }
 
 /// Numbers of each group, with what they mean.
@@ -81,6 +92,11 @@ impl Study {
                 Ok(gathered(named.into_iter().map(|(name, value)| (name.to_owned(), value))))
             }
             Self::Newcomer => Ok(gathered(newcomer::watch(setup, cast, seed))),
+            Self::Changed => Ok(gathered(changed::run(setup, cast, seed, false)?)),
+            Self::Anatomy => Ok(gathered(changed::run(setup, cast, seed, true)?)),
+            Self::Scenarios => Ok(gathered(scenarios::visit(setup, cast, seed)?)),
+            Self::Pair => Ok(gathered(pair::watch(setup, cast, seed)?)),
+            Self::Visits => Ok(gathered(visits::run(setup, seed))),
         }
     }
 
@@ -89,7 +105,18 @@ impl Study {
     pub fn measures(self, name: &str) -> bool {
         let (family, member) = name.split_once('/').unwrap_or((name, "0"));
         let is_one_of = |known: &[(&str, &str)]| known.iter().any(|(known, _)| *known == name);
+        let is_in = |families: &[&str]| families.contains(&family) && member.parse::<f64>().is_ok();
         match self {
+            Self::Changed => is_one_of(changed::MEASURES),
+            Self::Anatomy => is_one_of(changed::MEASURES) || is_in(changed::PROFILES),
+            Self::Scenarios => is_one_of(scenarios::MEASURES) || is_in(scenarios::PROFILES),
+            Self::Pair => {
+                let rest = name.strip_prefix("first.").unwrap_or(name);
+                pair::MEASURES.iter().any(|(known, _)| *known == rest)
+                    || is_in(pair::PROFILES)
+                    || pair::PROFILES.iter().any(|known| rest == *known)
+            }
+            Self::Visits => is_one_of(visits::MEASURES) || is_in(visits::PROFILES),
             Self::WideArea => is_one_of(wide_area::MEASURES),
             Self::Newcomer => {
                 is_one_of(newcomer::MEASURES)

@@ -37,11 +37,13 @@ pub struct Params {
     pub initial_window: u64,
     /// Leave that slow start when delay grows. Off: the paper's baselines leave it on loss.
     pub hystart: bool,
+    /// Hold window and rate to the end: *Ideal* of WiseStart §4.4.1, where the record says what the path is. Off.
+    pub holds: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { initial_window: 10, hystart: false }
+        Self { initial_window: 10, hystart: false, holds: false }
     }
 }
 
@@ -89,6 +91,7 @@ impl Startup for SCubic {
     fn on_ack(&mut self, ack: &Ack) -> Next {
         let verdict = match &mut self.phase {
             Phase::SlowStart(growth) => growth.on_ack(&mut self.window, ack),
+            Phase::Paced(_) if self.params.holds => Verdict::GoOn,
             Phase::Paced(_) => Verdict::Exit,
         };
         match verdict {
@@ -98,6 +101,9 @@ impl Startup for SCubic {
     }
 
     fn on_congestion(&mut self, _: &Congestion) -> Next {
+        if self.params.holds && matches!(self.phase, Phase::Paced(_)) {
+            return Next::Stay;
+        }
         Next::HandOver(HandOver::to_be_cut(self.window))
     }
 
