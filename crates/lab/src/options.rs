@@ -111,6 +111,9 @@ pub struct TransportOptions {
     /// Let the window, not proportional rate reduction, limit recovery
     #[arg(long)]
     pub no_prr: bool,
+    /// Let records keep the fastest delivery rate of all, even where the application was the limit
+    #[arg(long)]
+    pub record_limited: bool,
 }
 
 /// What is transferred.

@@ -202,6 +202,7 @@ impl Setup {
             },
             quantum: options.quantum,
             ecn: options.ecn,
+            records_limited: options.record_limited,
             ..TcpConfig::default()
         }
     }

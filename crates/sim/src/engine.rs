@@ -488,7 +488,9 @@ impl<R: Recorder> Simulation<R> {
             let outcome = if flow.sender.controller().scheme().discards_history() {
                 Outcome::Misled
             } else {
-                flow.sender.record(self.now).map_or(Outcome::Nothing, Outcome::Measured)
+                flow.sender
+                    .record(self.now, &self.groups[usize::from(flow.group)].tcp)
+                    .map_or(Outcome::Nothing, Outcome::Measured)
             };
             self.histories[usize::from(flow.group)].close(lease, outcome);
         }

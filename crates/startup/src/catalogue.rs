@@ -118,6 +118,7 @@ pub const VARIANTS: &[Entry] = &[
     entry("halfback-25", Needs::FlowSize, "halfback that sends a quarter of its flight again", || halfback(|params| params.additional = Ratio::new(1, 4))),
     entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),
     entry("s-cubic-held", Needs::History, "s-cubic that never hands over: window and rate of the record (Ideal in the WiseStart paper)", || Scheme::SCubic(SCubic::new(s_cubic::Params { holds: true, ..Default::default() }))),
+    entry("s-cubic-in-flight", Needs::History, "s-cubic that goes on from what is in flight at the first ack", || Scheme::SCubic(SCubic::new(s_cubic::Params { from_flight: true, ..Default::default() }))),
     entry("halfback-10", Needs::FlowSize, "halfback with 10 segments at once before it paces (Halfback section 4.2.4)", || halfback(|params| params.burst = 10)),
 ];
 

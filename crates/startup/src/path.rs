@@ -14,6 +14,6 @@ pub use floor::Floor;
 pub use rate::{RateEstimator, RateSample, SendStamp};
 pub use round::Round;
 pub use rtt::Rtt;
-pub use sending::{CLEARLY, SendRate};
+pub use sending::SendRate;
 pub use trend::Trend;
 pub use windowed::WindowedMax;

@@ -110,12 +110,11 @@ impl Study {
             Self::Changed => is_one_of(changed::MEASURES),
             Self::Anatomy => is_one_of(changed::MEASURES) || is_in(changed::PROFILES),
             Self::Scenarios => is_one_of(scenarios::MEASURES) || is_in(scenarios::PROFILES),
-            Self::Pair => {
-                let rest = name.strip_prefix("first.").unwrap_or(name);
-                pair::MEASURES.iter().any(|(known, _)| *known == rest)
-                    || is_in(pair::PROFILES)
-                    || pair::PROFILES.iter().any(|known| rest == *known)
-            }
+            // The same of the two the other way round.
+            Self::Pair => match name.strip_prefix("first.") {
+                Some(rest) if !rest.starts_with("first.") => self.measures(rest),
+                _ => is_one_of(pair::MEASURES) || is_in(pair::PROFILES),
+            },
             Self::Visits => is_one_of(visits::MEASURES) || is_in(visits::PROFILES),
             Self::WideArea => is_one_of(wide_area::MEASURES),
             Self::Newcomer => {
@@ -282,6 +281,12 @@ mod tests {
         }
         for name in ["", "median", "besides.mean", "by-size/large", "long.link-loss"] {
             assert!(!Study::Dumbbell.measures(name), "{name}");
+        }
+        for name in ["fair", "first.share.late", "flow-1/12.5", "first.flow-2/0"] {
+            assert!(Study::Pair.measures(name), "{name}");
+        }
+        for name in ["first", "first.first.fair", "flow-3/0", "first.flow-1/x"] {
+            assert!(!Study::Pair.measures(name), "{name}");
         }
     }
 }

@@ -5,11 +5,11 @@
 //!
 //! | | |
 //! |---|---|
-//! | first second | 4 to 12 requests, equally likely; the first at once, the second 100 ms later on average (the application reads the first response), the others after gaps of 15 ms |
+//! | first second | 4 to 12 requests, equally likely: the first at once; when its response has been read the others, after gaps of 15 ms |
 //! | the other 29 s | Poisson bursts, 16.64 on average; 1 to 3 requests each, 100 ms apart on average |
 //! | sizes | log-normal with a deviation of 1 in the logarithm: 12 kB on average in the first second, 19.9 kB later |
 //!
-//! Times are exponentially distributed. The ratio of counts (8 to 33.3) and of sizes (0.604) give the paper's two shares. Their scale is that of WS §4.4.2: when the first
+//! Times are exponentially distributed and count from the moment at which the first response was read: it says what else there is to ask for. The ratio of counts (8 to 33.3) and of sizes (0.604) give the paper's two shares. Their scale is that of WS §4.4.2: when the first
 //! ack arrives, 11.8 kB are in flight where nothing but the application limits (37.8 kB less than 49.6 kB), which is about the first response.
 //! WS §2.3 also says that in 14.46 % of the cases nothing waits to be sent (Figure 4), without saying what a case is; here, of the data packets, it
 //! is half as many.
@@ -18,7 +18,7 @@
 
 use headstart_sim::Seed;
 use headstart_sim::workload::replay::Message;
-use headstart_units::{Bytes, Span};
+use headstart_units::{Bytes, Ratio, Span};
 
 use super::dice::Dice;
 
@@ -28,7 +28,6 @@ pub const SESSION: Span = Span::from_secs(30);
 pub const FIRST_SCREEN: Span = Span::from_secs(1);
 
 const FIRST_COUNT: (u64, u64) = (4, 12);
-const AFTER_FIRST_MS: f64 = 100.0;
 const BURSTS: f64 = 16.64;
 const BURST_COUNT: (u64, u64) = (1, 3);
 const GAP_MS: f64 = 15.0;
@@ -39,21 +38,25 @@ const SPREAD: f64 = 1.0;
 /// No response is smaller than its header, or larger than a large picture.
 const BYTES: (f64, f64) = (200.0, 400_000.0);
 
-/// The session that draw number `seed` is: what is asked for, in the order of time, the first at zero.
+/// The session that draw number `seed` is: what is asked for, in the order of time, the first at zero. Responses are so large as a share of the
+/// model's.
 #[must_use]
-pub fn session(seed: Seed) -> Vec<Message> {
+pub fn session(seed: Seed, responses: Ratio) -> Vec<Message> {
     let (mut when, mut size) = (Dice::new(seed, "requests"), Dice::new(seed, "responses"));
     let mut messages = vec![];
     let mut ask = |at: f64, bytes: f64| {
         let bytes = size.log_normal(bytes, SPREAD).clamp(BYTES.0, BYTES.1) as u64;
-        messages.push(Message { at: Span::from_micros((at * 1000.0) as u64), bytes: Bytes::new(bytes) });
+        messages.push(Message {
+            at: Span::from_micros((at * 1000.0) as u64),
+            bytes: (Bytes::new(bytes) * responses).max(Bytes::new(1)),
+        });
     };
     let (screen, end) = (FIRST_SCREEN.as_millis_f64(), SESSION.as_millis_f64());
     ask(0.0, FIRST_BYTES);
-    let mut at = when.exponential(AFTER_FIRST_MS);
+    let mut at = 0.0;
     for _ in 1..count(&mut when, FIRST_COUNT) {
-        ask(at.min(screen - 1.0), FIRST_BYTES);
         at += when.exponential(GAP_MS);
+        ask(at.min(screen - 1.0), FIRST_BYTES);
     }
     let mut began_at = screen;
     loop {
@@ -90,7 +93,7 @@ mod tests {
     fn the_first_second_has_its_share_of_requests_and_bytes() {
         let (mut first, mut all) = ((0.0, 0.0), (0.0, 0.0));
         for seed in 0..5000 {
-            let messages = session(Seed(seed));
+            let messages = session(Seed(seed), Ratio::ONE);
             assert_eq!(messages[0].at, Span::ZERO);
             let screen = first_screen(&messages);
             assert!((4..=12).contains(&screen));
@@ -110,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_same_draw_is_the_same_session() {
-        assert_eq!(session(Seed(3)), session(Seed(3)));
-        assert_ne!(session(Seed(3)), session(Seed(4)));
+        assert_eq!(session(Seed(3), Ratio::ONE), session(Seed(3), Ratio::ONE));
+        assert_ne!(session(Seed(3), Ratio::ONE), session(Seed(4), Ratio::ONE));
     }
 }

@@ -9,7 +9,7 @@
 use anyhow::{Context, Result};
 use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Opener;
-use headstart_sim::workload::replay::{Message, Replay};
+use headstart_sim::workload::replay::{From, Message, Replay};
 use headstart_sim::{Scenario, Seed, Simulation};
 use headstart_startup::Transmission;
 use headstart_startup::history::{Ended, Record};
@@ -91,7 +91,13 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Vec<(
         let scenario = Scenario {
             path,
             groups: now.groups(cast),
-            workload: Box::new(Replay::new(messages(&now), TESTED, Opener::Sender, Time::ZERO)),
+            workload: Box::new(Replay::new(
+                messages(&now),
+                From::Opening,
+                TESTED,
+                Opener::Sender,
+                Time::ZERO,
+            )),
             until: Time::ZERO + now.run.duration + now.run.drain,
         };
         (scenario, Watch::default())

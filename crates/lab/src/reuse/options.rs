@@ -32,6 +32,9 @@ pub struct ReuseOptions {
     /// Rates of the networks that an application meets, over those of the model (for `reproduce`)
     #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
     pub scale: Ratio,
+    /// Responses of an application, over those of the model (for `reproduce`)
+    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
+    pub responses: Ratio,
     /// Folder of packet-delivery traces (mahimahi format) in place of generated ones (for `reproduce`)
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub traces: Option<TraceFolder>,

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use anyhow::{Context, Result, anyhow};
 use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Opener;
-use headstart_sim::workload::replay::Replay;
+use headstart_sim::workload::replay::{From, Replay};
 use headstart_sim::{Scenario, Seed, Simulation};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::{Ended, Record};
@@ -186,13 +186,19 @@ fn one(
     record: Option<Record>,
     seed: Seed,
 ) -> Result<(Visit, Option<Record>)> {
-    let messages = session(seed);
+    let messages = session(seed, setup.workload.reuse.responses);
     let screen = first_screen(&messages);
     let (path, _) = setup.build_path(seed);
     let scenario = Scenario {
         path,
         groups: setup.groups(Cast { tested, beside: None }),
-        workload: Box::new(Replay::new(messages.clone(), TESTED, Opener::Receiver, Time::ZERO)),
+        workload: Box::new(Replay::new(
+            messages.clone(),
+            From::FirstRead,
+            TESTED,
+            Opener::Receiver,
+            Time::ZERO,
+        )),
         until: Time::ZERO + SESSION + setup.run.drain,
     };
     let simulation = Simulation::new(scenario, Watch::default()).with_history(TESTED, history_of(record));
@@ -202,7 +208,8 @@ fn one(
     let ended_at = watch.report.map_or(Time::ZERO, |report| report.ended_at);
     // What was not read when the run ended counts with its age.
     let read_at = |number: usize| watch.messages.get(number).map_or(ended_at, |message| message.read_at);
-    let took = |number: usize| read_at(number).since(Time::ZERO + messages[number].at).as_millis_f64();
+    let asked_at = |number: usize| watch.messages.get(number).map_or(Time::ZERO, |message| message.asked_at);
+    let took = |number: usize| read_at(number).since(asked_at(number)).as_millis_f64();
     let mean = |count: usize| (0..count).map(took).sum::<f64>() / count.max(1) as f64;
     let shown_at = (0..screen).map(read_at).max().unwrap_or(ended_at);
     let sent: Vec<&_> =

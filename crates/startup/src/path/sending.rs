@@ -52,9 +52,8 @@ impl SendRate {
     }
 }
 
-/// Timers and bursts make a paced sender a little slower than it is told to be: what is lower than this share of another rate is
-/// clearly lower.
-pub const CLEARLY: Ratio = Ratio::new(9, 10);
+/// Timers and bursts make a paced sender a little slower than it is told to be.
+const CLEARLY: Ratio = Ratio::new(9, 10);
 
 #[cfg(test)]
 mod tests {

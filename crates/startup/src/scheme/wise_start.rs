@@ -35,8 +35,8 @@
 //!   same bytes would have taken at the rates set when they left. Nor how far below is limited: a tenth.
 //! - At the sixth ack it is the rate at which the very bytes that equation (1) counts had left: the acks of the second to the
 //!   sixth over the time between the sendings of the first and the sixth. Only so can a lower `Est_BtlBw` mean that "the
-//!   actual sending data fills the path": an application that pauses between two acks slows both rates alike. Lower by a tenth,
-//!   as above.
+//!   actual sending data fills the path": an application that pauses between two acks slows both rates alike. Lower by a quarter:
+//!   data that left at twice the rate of the path comes back at half of it, and what is less than a quarter is jitter and delayed acks.
 //! - §3.4 lets an application-limited sender go on pacing "as the Sending phase" after the first ack: window, pace
 //!   and the thresholds of lines 9 to 17 stay. Whether it is limited at the sixth ack is measured again, for "the
 //!   measurement lasts in all three phases"; a sender that was not limited at the first has no pacing rate to be
@@ -54,7 +54,7 @@ use super::Startup;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
 use crate::event::{Ack, Congestion, Sent};
 use crate::growth::{Growth, Verdict};
-use crate::path::{CLEARLY, LARGEST_WINDOW, SendRate};
+use crate::path::{LARGEST_WINDOW, SendRate};
 use crate::prior::Prior;
 
 /// What may be tuned, with the source of each default.
@@ -174,7 +174,7 @@ impl WiseStart {
         let est_bdp = (est_btl_bw * est_rt_prop).clamp(self.mss * MINIMUM_SEGMENTS, LARGEST_WINDOW);
         let is_filled = if self.is_app_limited(ack.now) {
             let est_send_rate = feedback.acked / ack.newest_sent_at.since(feedback.first_sent_at);
-            est_btl_bw < est_send_rate * CLEARLY
+            est_btl_bw < est_send_rate * FILLED
         } else {
             self.window >= est_bdp
         };
@@ -291,6 +291,8 @@ impl Feedback {
 
 const HALF: Ratio = Ratio::new(1, 2);
 const ONE_AND_A_HALF: Ratio = Ratio::new(3, 2);
+/// What comes back more slowly than at this share of the rate at which it left has filled the path.
+const FILLED: Ratio = Ratio::new(3, 4);
 /// Half of next to nothing must not be nothing.
 const CRAWL: Rate = Rate::from_bytes_per_sec(1);
 /// RFC 5681 §3.1: no controller works with less.
