@@ -14,6 +14,7 @@ use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
 use crate::front_pages::PageStatistics;
 use crate::population::Population;
+use crate::reuse::options::ReuseOptions;
 
 pub use routers::RouterOptions;
 pub use web::WebOptions;
@@ -119,6 +120,9 @@ pub struct TransportOptions {
     /// Let the window, not proportional rate reduction, limit recovery
     #[arg(long)]
     pub no_prr: bool,
+    /// Let records keep the fastest delivery rate of all, even where the application was the limit
+    #[arg(long)]
+    pub record_limited: bool,
 }
 
 /// What is transferred.
@@ -176,6 +180,9 @@ pub struct WorkloadOptions {
     /// Web sessions over a chain of routers.
     #[command(flatten)]
     pub web: WebOptions,
+    /// What experiments with records vary.
+    #[command(flatten)]
+    pub reuse: ReuseOptions,
 }
 
 /// How a comparison is run.
@@ -498,6 +505,8 @@ pub enum AckName {
     Linux,
     /// As UDT for its own congestion control: every 10 ms, and at once where something is missing.
     Timer,
+    /// As QUIC recommends (RFC 9000 §13.2): every second packet, or after 25 ms.
+    Quic,
 }
 
 /// Pacing by the transport.

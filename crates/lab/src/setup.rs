@@ -195,6 +195,7 @@ impl Setup {
             delayed_ack: match options.acks {
                 AckName::Immediate => DelayedAck::IMMEDIATE,
                 AckName::Delayed => DelayedAck::SECOND,
+                AckName::Quic => DelayedAck { every: 2, timeout: Span::from_millis(25), quick: 0 },
                 AckName::Linux => DelayedAck { every: 2, timeout: Span::from_millis(40), quick: 16 },
                 AckName::Timer => DelayedAck {
                     every: u32::MAX,
@@ -210,6 +211,7 @@ impl Setup {
             },
             quantum: options.quantum,
             ecn: options.ecn,
+            records_limited: options.record_limited,
             ..TcpConfig::default()
         }
     }

@@ -5,6 +5,7 @@ pub mod exchange;
 pub mod long;
 pub mod mixed;
 pub mod page;
+pub mod replay;
 pub mod spoof;
 pub mod web;
 
@@ -17,6 +18,7 @@ pub use exchange::Sessions;
 pub use long::Listed;
 pub use mixed::Mixed;
 pub use page::Pages;
+pub use replay::Replay;
 pub use spoof::{BareRequest, Spoof};
 pub use web::WebSessions;
 
@@ -27,6 +29,11 @@ pub trait Workload: std::fmt::Debug + Send {
 
     /// Its time has come.
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>);
+
+    /// A connection that it ordered and that stays open has been opened: further messages can be asked for.
+    fn on_open(&mut self, flow: FlowId, tag: u64) {
+        let _ = (flow, tag);
+    }
 
     /// The receiver of a flow has read a message whole.
     fn on_message(&mut self, now: Time, flow: FlowId, tag: u64, orders: &mut Vec<Order>) {

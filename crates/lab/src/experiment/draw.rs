@@ -22,6 +22,7 @@
 //! | `profile` | the family of numbers `value.measure/..` along their own names |
 //! | `dots` | the same, a dot for each |
 //! | `distribution` | the share of seeds up to a value |
+//! | `sequence` | several families of numbers of one run, each a line or marks of its own ([`super::sequence`]) |
 //!
 //! There is one drawing for each variant of the plan.
 
@@ -33,6 +34,7 @@ use serde::Deserialize;
 use super::plan::{Plan, number_of};
 use super::quantity::{Quantity, QuantityText, Scope, check_scheme};
 use super::run::Results;
+use super::sequence;
 use crate::figure::{Axis, Figure, Mark, Point, Range, Series, Style};
 use crate::statistics::Interval;
 
@@ -52,6 +54,8 @@ pub struct FigureText {
     schemes: Option<Vec<String>>,
     by: Option<String>,
     rings: Option<String>,
+    #[serde(default)]
+    families: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -82,6 +86,7 @@ enum Kind {
     Profile,
     Dots,
     Distribution,
+    Sequence,
 }
 
 /// A checked figure.
@@ -100,6 +105,7 @@ pub struct Drawing {
     schemes: Vec<String>,
     by: Option<String>,
     rings: Option<Quantity>,
+    families: Vec<String>,
 }
 
 /// One value of a figure.
@@ -151,6 +157,20 @@ impl Drawing {
             }
             None => None,
         };
+        ensure!(
+            text.families.is_empty() != (text.draw == Kind::Sequence),
+            "families: found it where it is not expected, or not where it is: it belongs to `sequence`"
+        );
+        ensure!(
+            text.draw != Kind::Sequence || value.scheme().is_some(),
+            "value: found no key `scheme`, expected it in a `sequence`"
+        );
+        for family in &text.families {
+            ensure!(
+                plan.study.measures(&format!("{family}/0")),
+                "families: found `{family}`, expected a family that the study gives"
+            );
+        }
         let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         ensure!(
             !text.name.is_empty() && is_plain(&text.name),
@@ -169,12 +189,17 @@ impl Drawing {
             schemes,
             by: text.by,
             rings,
+            families: text.families,
         })
     }
 
     /// The figure's values under one variant; what was not run is left out.
     #[must_use]
     pub fn data(&self, plan: &Plan, results: &Results, variant: usize) -> Vec<Datum> {
+        if self.kind == Kind::Sequence {
+            let scope = Scope { plan, results, variant, scheme: None, at: &[] };
+            return sequence::data(self.value.runs(&scope), &self.families);
+        }
         let mut data = vec![];
         for name in self.schemes.iter().filter(|name| plan.schemes.iter().any(|scheme| scheme.name == **name))
         {
@@ -223,6 +248,7 @@ impl Drawing {
                         data.push(ring);
                     }
                 }
+                Kind::Sequence => {}
                 Kind::Distribution => {
                     let mut values = self.value.by_seed(&here);
                     values.sort_by(f64::total_cmp);
@@ -245,6 +271,10 @@ impl Drawing {
         });
         let x = self.x_axis.axis(self.x.as_deref().unwrap_or_default(), unit.unwrap_or_default());
         let mut figure = Figure::new(title, x, self.y_axis.axis("", ""));
+        if self.kind == Kind::Sequence {
+            figure.series = sequence::series(data, &self.families);
+            return figure;
+        }
         // Schemes have the same look in every figure; other lines, that of their place.
         let mut names: Vec<&str> = plan.known_schemes.iter().map(String::as_str).collect();
         for datum in data {
@@ -271,7 +301,7 @@ impl Drawing {
             });
             let style = match self.kind {
                 Kind::Lines => Style::line_and_marks(),
-                Kind::Profile => Style::line(),
+                Kind::Profile | Kind::Sequence => Style::line(),
                 Kind::Dots if name.ends_with(RINGED) => Style::marks(Mark::Ring),
                 Kind::Dots => Style::marks(Mark::Dot),
                 Kind::Distribution => Style::steps(),

@@ -83,6 +83,19 @@ pub const ALL: &[PaperFiles] = &[
         "attacks",
         "storm",
     },
+    paper! {
+        "wisestart":
+        "algorithm-1",
+        "figure-1",
+        "figure-2",
+        "figure-6",
+        "figure-7",
+        "figure-8",
+        "records",
+        "figure-9",
+        "figure-10",
+        "figure-11",
+    },
 ];
 
 /// A paper's folder by name.

@@ -9,7 +9,7 @@
 //! | `measure` | a number of a run ([`super::study`]), or `capacity.own`, `capacity.absolute`, `capacity.reference` (`docs/definitions.md`) |
 //! | `scheme`, `cast`, `at` | whose, in which mixture, at which values of the swept options |
 //! | `across` | `mean`, `min` or `max` over the points that `at` leaves open |
-//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p99` |
+//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p95`, `p99` |
 //! | `over` | what it is divided by: the same, but for the keys given here |
 //! | `as` | of the quotient: `ratio` (default), `change` (100 (q - 1) %), `reduction` (100 (1 - q) %); or `difference` |
 //!
@@ -85,6 +85,8 @@ pub enum Statistic {
     Median,
     /// Their 90th percentile.
     P90,
+    /// Their 95th percentile.
+    P95,
     /// Their 99th percentile.
     P99,
 }
