@@ -117,6 +117,7 @@ pub const VARIANTS: &[Entry] = &[
     entry("halfback-0", Needs::FlowSize, "halfback without copies", || halfback(|params| params.additional = Ratio::new(0, 1))),
     entry("halfback-25", Needs::FlowSize, "halfback that sends a quarter of its flight again", || halfback(|params| params.additional = Ratio::new(1, 4))),
     entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),
+    entry("iw10-linux", Needs::Nothing, "as Linux's CUBIC begins: 10 segments and the older HyStart", || Scheme::SlowStart(SlowStart::linux())),
     entry("halfback-10", Needs::FlowSize, "halfback with 10 segments at once before it paces (Halfback section 4.2.4)", || halfback(|params| params.burst = 10)),
 ];
 
