@@ -35,6 +35,10 @@ pub const LONG: u16 = 2;
 /// Groups in a scenario.
 pub const GROUPS: usize = 3;
 
+/// While a Linux receiver's window grows it acknowledges each segment; from 64 kB to what its buffer holds it does so for about
+/// 370 of them.
+const LINUX_GROWING: u32 = 370;
+
 /// What everybody is compared with: what nearly all senders do today.
 pub const REFERENCE: &str = "iw10";
 
@@ -192,6 +196,9 @@ impl Setup {
                 AckName::Immediate => DelayedAck::IMMEDIATE,
                 AckName::Delayed => DelayedAck::SECOND,
                 AckName::Linux => DelayedAck { every: 2, timeout: Span::from_millis(40), quick: 16 },
+                AckName::LinuxGrowing => {
+                    DelayedAck { every: 2, timeout: Span::from_millis(40), quick: LINUX_GROWING }
+                }
             },
             min_rto: options.min_rto,
             initial_rto: options.initial_rto,
@@ -245,6 +252,7 @@ impl Setup {
     pub fn groups(&self, cast: Cast) -> Vec<Group> {
         let base = match self.transport.base {
             BaseName::Cubic => base::Kind::Cubic,
+            BaseName::CubicLinux => base::Kind::CubicLinux,
             BaseName::Reno => base::Kind::Reno,
         };
         let tcp = self.tcp();
@@ -432,7 +440,7 @@ fn sizes(options: &WorkloadOptions) -> Result<headstart_sim::sizes::Sizes> {
 }
 
 /// The part that a router before a link of this rate takes.
-fn routing(routers: RouterName, rate: Rate) -> Option<Part> {
+pub(crate) fn routing(routers: RouterName, rate: Rate) -> Option<Part> {
     let threshold = Ratio::percent(90);
     let algorithm = match routers {
         RouterName::None => return None,

@@ -63,10 +63,10 @@ fn send(controller: &str, bytes: usize, file: &str) {
 /// Asks the kernel for the sender's ssthresh until it has one; when that was, in nanoseconds after 1970.
 fn watch(is_over: &AtomicBool) -> Option<u128> {
     while !is_over.load(Ordering::Acquire) {
-        let output = Command::new("ss").args(["-tinH", "state", "established"]).output().ok()?;
+        let output = Command::new("ss").args(["-tinH", "state", "connected"]).output().ok()?;
         #[expect(clippy::disallowed_methods, reason = "it is held against the beginning of the relay's log")]
         let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?.as_nanos();
-        if String::from_utf8_lossy(&output.stdout).contains("ssthresh:") {
+        if String::from_utf8_lossy(&output.stdout).contains(" ssthresh:") {
             return Some(now);
         }
         std::thread::park_timeout(Duration::from_millis(3));
@@ -208,7 +208,7 @@ struct Options {
 /// What of the model stands for each controller of the kernel.
 fn model_of(controller: &str) -> (&'static str, &'static str) {
     match controller {
-        "cubic" => ("iw10-linux", "--base cubic"),
+        "cubic" => ("iw10-linux", "--base cubic-linux"),
         "bbr" => ("bbr", "--base cubic"),
         _ => ("iw10", "--base reno"),
     }
@@ -217,7 +217,7 @@ fn model_of(controller: &str) -> (&'static str, &'static str) {
 fn model(path: &str, controller: &str, bytes: u64, seed: u64) -> Result<Found, String> {
     let (scheme, base) = model_of(controller);
     let line = format!(
-        "model {path} {base} --acks linux --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
+        "model {path} {base} --acks linux-growing --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
     );
     let options = Options::try_parse_from(line.split_whitespace()).map_err(|error| error.to_string())?;
     let Options { path, transport, workload, run } = options;

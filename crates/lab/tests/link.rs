@@ -32,6 +32,7 @@ fn main() -> ExitCode {
 }
 
 type Outcome = Result<(), String>;
+type Test = fn(&Place) -> Outcome;
 
 /// What a test needs of the machine.
 #[derive(Clone, Copy)]
@@ -41,7 +42,7 @@ enum Needs {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Needs, fn(&Place) -> Outcome); 9] = [
+    let tests: [(&str, Needs, Test); 9] = [
         ("a page served by this machine is fetched across the path", Needs::Root, outside_page),
         ("without root both ends are in namespaces", Needs::UserNamespaces, both_ends),
         ("ipv6 crosses it too", Needs::UserNamespaces, ipv6),
@@ -156,10 +157,9 @@ fn serve(listener: TcpListener) {
 
 /// Fetches a page; prints how many milliseconds it took.
 fn fetch(host: &str, port: u16) {
-    let host = if host.starts_with('$') {
-        std::env::var(&host[1..]).expect("set by the link")
-    } else {
-        host.to_owned()
+    let host = match host.strip_prefix('$') {
+        Some(variable) => std::env::var(variable).expect("set by the link"),
+        None => host.to_owned(),
     };
     let address = SocketAddr::new(host.parse::<IpAddr>().expect("an address"), port);
     let clock = Clock::start();
@@ -339,7 +339,8 @@ fn blackout(place: &Place) -> Outcome {
 fn account(place: &Place) -> Outcome {
     let file = place.folder.join("log");
     let mut link = place.link_as_nobody("--rate 25mbit --rtt 50ms --buffer 10p --loss 2%");
-    link.arg("--log").arg(&file).args(["--serve", &place.serve(), "--"]);
+    let capture = place.folder.join("capture");
+    link.arg("--log").arg(&file).arg("--pcap").arg(&capture).args(["--serve", &place.serve(), "--"]);
     number(link.arg(&place.this).args(["fetch", "$HEADSTART_OUTSIDE", "8000"]))?;
     let text = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
     for way in ["up", "down"] {
@@ -367,5 +368,19 @@ fn account(place: &Place) -> Outcome {
             format!("{way}: {} arrived, {} ended, and number {first_open} did not", arrived.len(), ends.len())
         })?;
     }
-    ensure(text.contains(",drop,"), || "nothing was dropped".to_owned())
+    ensure(text.contains(",drop,"), || "nothing was dropped".to_owned())?;
+    let capture = std::fs::read(&capture).map_err(|error| error.to_string())?;
+    ensure(capture.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && capture.len() > PAGE, || {
+        format!("a capture of {} bytes", capture.len())
+    })?;
+    let figures = place.folder.join("figures");
+    let drawn =
+        Command::new(&place.headstart).arg("show-link").arg(&file).arg("--out").arg(&figures).output();
+    let drawn = drawn.map_err(|error| error.to_string())?;
+    ensure(drawn.status.success(), || String::from_utf8_lossy(&drawn.stderr).into_owned())?;
+    for name in ["throughput.svg", "delay.svg", "queue.svg", "report.html"] {
+        let text = std::fs::read_to_string(figures.join(name)).map_err(|error| format!("{name}: {error}"))?;
+        ensure(text.contains("<svg"), || format!("{name} is no drawing"))?;
+    }
+    Ok(())
 }
