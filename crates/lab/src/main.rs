@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
 use headstart::experiment::{self, library};
-use headstart::link::{EndArgs, LinkArgs, run as link_run};
+use headstart::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
 use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
 use headstart::output::Folder;
 use headstart::race::{Race, Row, race};
@@ -67,6 +67,8 @@ enum Command {
     /// towards the command. At the end it says whether the machine kept real time.
     #[command(allow_negative_numbers = true)]
     Link(Box<LinkArgs>),
+    /// Draw what a link's log says: throughput, delay and queue over time
+    ShowLink(ShowLinkArgs),
     #[command(hide = true)]
     LinkEnd(EndArgs),
     /// List the schemes
@@ -150,6 +152,7 @@ fn main() -> ExitCode {
             Ok(code) => return code,
             Err(error) => Err(error),
         },
+        Command::ShowLink(args) => link_run::show_link(&args).and_then(|text| print(&text)),
         Command::LinkEnd(args) => return link_run::end(args),
         Command::Schemes => list_schemes(),
     };

@@ -24,25 +24,25 @@ pub use web::WebOptions;
 #[command(next_help_heading = "Path")]
 pub struct PathOptions {
     /// Rate of the bottleneck, from sender to receiver
-    #[arg(long, default_value = "15 Mbit/s", value_name = "RATE")]
+    #[arg(long, alias = "down-rate", default_value = "15 Mbit/s", value_name = "RATE")]
     pub rate: Rate,
     /// Round-trip time without queues; several hosts' times as `20ms+60ms+120ms`
     #[arg(long, default_value = "60 ms", value_name = "TIME")]
     pub rtt: Rtts,
     /// Buffer before the bottleneck: bytes, packets, time at the link's rate, or BDP
-    #[arg(long, default_value = "115 kB", value_name = "SIZE")]
+    #[arg(long, alias = "down-buffer", default_value = "115 kB", value_name = "SIZE")]
     pub buffer: Buffer,
     /// How that buffer is kept short
-    #[arg(long, default_value = "drop-tail", value_name = "LAW")]
+    #[arg(long, alias = "down-queue", default_value = "drop-tail", value_name = "LAW")]
     pub queue: Discipline,
     /// Random loss after the bottleneck, each packet for itself
-    #[arg(long, default_value = "0 %", value_name = "SHARE")]
+    #[arg(long, alias = "down-loss", default_value = "0 %", value_name = "SHARE")]
     pub loss: Ratio,
     /// Bursts of loss: share of packets that begin one, and mean length in packets, as `0.1%,5`
     #[arg(long, value_name = "SHARE,LENGTH")]
     pub burst_loss: Option<Burst>,
     /// Random extra delay up to this, in order
-    #[arg(long, default_value = "0 ms", value_name = "TIME")]
+    #[arg(long, alias = "down-jitter", default_value = "0 ms", value_name = "TIME")]
     pub jitter: Span,
     /// Let jitter reorder packets
     #[arg(long)]
@@ -54,7 +54,7 @@ pub struct PathOptions {
     #[arg(long, value_name = "NAME", hide = true)]
     pub population: Option<Population>,
     /// Packet-delivery trace (mahimahi format) that drives the bottleneck instead of a rate
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, alias = "down-trace", value_name = "FILE")]
     pub trace: Option<TraceFile>,
     /// Rate of the way back [default: that of the way there]
     #[arg(long, value_name = "RATE")]
@@ -468,6 +468,8 @@ pub enum RouterName {
 pub enum BaseName {
     /// RFC 9438.
     Cubic,
+    /// RFC 9438, and what Linux does otherwise.
+    CubicLinux,
     /// RFC 5681.
     Reno,
 }
@@ -507,6 +509,8 @@ pub enum AckName {
     Timer,
     /// As QUIC recommends (RFC 9000 §13.2): every second packet, or after 25 ms.
     Quic,
+    /// As Linux whose receive window grows: the first 370 at once (measured with the emulator).
+    LinuxGrowing,
 }
 
 /// Pacing by the transport.

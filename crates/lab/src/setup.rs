@@ -32,6 +32,10 @@ pub const LONG: u16 = 2;
 /// Groups in a scenario.
 pub const GROUPS: usize = 3;
 
+/// While a Linux receiver's window grows it acknowledges each segment; from 64 kB to what its buffer holds it does so for about
+/// 370 of them.
+const LINUX_GROWING: u32 = 370;
+
 /// What everybody is compared with: what nearly all senders do today.
 pub const REFERENCE: &str = "iw10";
 
@@ -202,6 +206,9 @@ impl Setup {
                     timeout: headstart_sim::tcp::udt::SYNCHRONISATION,
                     quick: 0,
                 },
+                AckName::LinuxGrowing => {
+                    DelayedAck { every: 2, timeout: Span::from_millis(40), quick: LINUX_GROWING }
+                }
             },
             min_rto: options.min_rto,
             initial_rto: options.initial_rto,
@@ -256,6 +263,7 @@ impl Setup {
     pub fn groups(&self, cast: Cast) -> Vec<Group> {
         let base = match self.transport.base {
             BaseName::Cubic => base::Kind::Cubic,
+            BaseName::CubicLinux => base::Kind::CubicLinux,
             BaseName::Reno => base::Kind::Reno,
         };
         let tcp = self.tcp();

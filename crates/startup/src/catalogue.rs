@@ -137,6 +137,7 @@ pub const VARIANTS: &[Entry] = &[
     entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),
     entry("s-cubic-held", Needs::History, "s-cubic that never hands over: window and rate of the record (Ideal in the WiseStart paper)", || Scheme::SCubic(SCubic::new(s_cubic::Params { holds: true, ..Default::default() }))),
     entry("s-cubic-in-flight", Needs::History, "s-cubic that goes on from what is in flight at the first ack", || Scheme::SCubic(SCubic::new(s_cubic::Params { from_flight: true, ..Default::default() }))),
+    entry("iw10-linux", Needs::Nothing, "as Linux's CUBIC begins: 10 segments and the older HyStart", || Scheme::SlowStart(SlowStart::linux())),
     entry("halfback-10", Needs::FlowSize, "halfback with 10 segments at once before it paces (Halfback section 4.2.4)", || halfback(|params| params.burst = 10)),
     entry("quick-start-exact", Needs::Routers, "quick-start as in its paper: 3 segments, asks for exactly its object (Quick-Start section 6.2)", || paper_quick_start(|_| ())),
     entry("quick-start-2MB", Needs::Routers, "the same, always asking for 2 MB/s (Quick-Start figure 3)", || paper_quick_start(|params| params.amount = fixed(2_000_000))),
