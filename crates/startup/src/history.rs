@@ -136,6 +136,14 @@ pub struct Lease {
     pub(crate) reserved: Option<(u64, u64)>,
 }
 
+impl Lease {
+    /// Whose place it is, for stores that are divided.
+    #[must_use]
+    pub const fn peer(&self) -> IpAddr {
+        self.peer
+    }
+}
+
 /// Where records are kept. The key is the peer's address; a caller that keys by prefix masks the rest.
 pub trait Store {
     /// A connection to `peer` starts: what is known, and from now on this connection counts as alive.
