@@ -12,6 +12,7 @@
 //! | [`lens`] | one flow in detail |
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`har`], [`front_pages`] | pages as browsers save them, and as statistics describe them |
+//! | [`link`] | the same path on real packets |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`newcomer`] | what a new flow takes from one that is there |
 //! | [`statistics`] | means, quantiles, confidence intervals |
@@ -24,6 +25,7 @@ pub mod figure;
 pub mod front_pages;
 pub mod har;
 pub mod lens;
+pub mod link;
 pub mod markup;
 pub mod newcomer;
 pub mod options;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
 use headstart::experiment::{self, library};
+use headstart::link::{EndArgs, LinkArgs, run as link_run};
 use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
 use headstart::output::Folder;
 use headstart::race::{Race, Row, race};
@@ -52,6 +53,16 @@ enum Command {
     /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV. An interrupted run goes on
     /// where it stopped.
     Reproduce(ReproduceArgs),
+    /// Put a program behind the path: the simulator's links, queues and losses on its real packets
+    ///
+    /// `headstart link --rate 25mbit --rtt 50ms --buffer 104p -- COMMAND` runs the command in a network of its own, in which
+    /// everything crosses the path; $HEADSTART_OUTSIDE is the address of this machine as it sees it. `--serve COMMAND` runs the
+    /// server too, at the other end, and needs no root; `--udp ADDRESS:PORT` relays UDP only, and needs nothing. Down is
+    /// towards the command. At the end it says whether the machine kept real time.
+    #[command(allow_negative_numbers = true)]
+    Link(Box<LinkArgs>),
+    #[command(hide = true)]
+    LinkEnd(EndArgs),
     /// List the schemes
     Schemes,
 }
@@ -128,6 +139,11 @@ fn main() -> ExitCode {
         Command::Sweep { arguments } => run_sweep(&arguments),
         Command::Trace(args) => run_trace(args),
         Command::Reproduce(args) => run_reproduce(&args),
+        Command::Link(args) => match link_run::link(&args, &command_line()) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        Command::LinkEnd(args) => return link_run::end(args),
         Command::Schemes => list_schemes(),
     };
     match result {

@@ -1,6 +1,7 @@
 //! What people see: tables, figures and reports of a race, of capacities, of one flow.
 
 pub mod flow;
+pub mod link;
 pub mod race;
 pub mod reproduce;
 

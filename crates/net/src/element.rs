@@ -6,6 +6,7 @@ use headstart_startup::quick_start::Request;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::burst_loss::BurstLoss;
+use crate::changing::{ChangingLink, ChangingLoss};
 use crate::delay::Delay;
 use crate::duplicate::Duplicate;
 use crate::jitter::Jitter;
@@ -159,6 +160,10 @@ pub enum AnyElement<P> {
     TraceLink(Box<TraceLink<P>>),
     /// A link of any kind behind a router that takes part.
     RoutedLink(Box<RoutedLink<P>>),
+    /// A link whose rate and delay change at given times. Boxed, as RED is large.
+    ChangingLink(Box<ChangingLink<P>>),
+    /// Random loss that changes at given times.
+    ChangingLoss(Box<ChangingLoss>),
     /// Constant delay.
     Delay(Delay<P>),
     /// Random delay, with or without overtaking.
@@ -178,6 +183,8 @@ macro_rules! each {
             AnyElement::ManagedLink($element) => $call,
             AnyElement::TraceLink($element) => $call,
             AnyElement::RoutedLink($element) => $call,
+            AnyElement::ChangingLink($element) => $call,
+            AnyElement::ChangingLoss($element) => $call,
             AnyElement::Delay($element) => $call,
             AnyElement::Jitter($element) => $call,
             AnyElement::Loss($element) => $call,
@@ -223,7 +230,14 @@ impl<P> AnyElement<P> {
     /// Whether a router forwards packets into it, whatever that router understands: they lose one of their time to live.
     #[must_use]
     pub const fn is_link(&self) -> bool {
-        matches!(self, Self::Link(_) | Self::ManagedLink(_) | Self::TraceLink(_) | Self::RoutedLink(_))
+        matches!(
+            self,
+            Self::Link(_)
+                | Self::ManagedLink(_)
+                | Self::TraceLink(_)
+                | Self::RoutedLink(_)
+                | Self::ChangingLink(_)
+        )
     }
 }
 
