@@ -63,6 +63,12 @@ enum Command {
     Link(Box<LinkArgs>),
     #[command(hide = true)]
     LinkEnd(EndArgs),
+    /// What this machine knows of its own downlink, and what it would tell a server
+    ///
+    /// Asks every estimator: a value that you give, the largest rate seen on this network, the home gateway (UPnP, TR-064), the
+    /// radio, the wire. Needs no privilege. For example: headstart downlink --rate "50 Mbit/s" --access dsl
+    #[command(allow_negative_numbers = true)]
+    Downlink(show::downlink::DownlinkArgs),
     /// List the schemes
     Schemes,
 }
@@ -144,6 +150,7 @@ fn main() -> ExitCode {
             Err(error) => Err(error),
         },
         Command::LinkEnd(args) => return link_run::end(args),
+        Command::Downlink(args) => tell_downlink(&args),
         Command::Schemes => list_schemes(),
     };
     match result {
@@ -448,6 +455,15 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
         bail!("{} claims do not hold, and no reason is known (marked `?`)", score.unexplained);
     }
     Ok(())
+}
+
+fn tell_downlink(args: &show::downlink::DownlinkArgs) -> Result<()> {
+    let report = show::downlink::ask(args);
+    if args.json {
+        let document = show::downlink::document(&report, args.steps);
+        return print(&(serde_json::to_string_pretty(&document)? + "\n"));
+    }
+    print_table(&show::downlink::table(&report, args.steps))
 }
 
 fn list_schemes() -> Result<()> {
