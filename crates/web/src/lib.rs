@@ -9,8 +9,10 @@
 //! | [`server`] | the server over HTTP/3 |
 //! | [`tcp`] | HTTP/1.1 and 2 beside it |
 //! | [`admission`] | how connections are let in and configured; the stack as it comes |
+//! | [`start`] | connections that start fast, by `headstart_quic` |
 //! | [`choice`] | how a client asks for a scheme |
 //! | [`identity`] | the certificate: one's own, or made on first use |
+//! | [`metrics`] | counters over plain HTTP |
 //! | [`client`] | fetches pages and says how long it took |
 
 mod adapter;
@@ -18,8 +20,10 @@ pub mod admission;
 pub mod choice;
 pub mod client;
 pub mod identity;
+pub mod metrics;
 pub mod server;
 pub mod site;
+pub mod start;
 pub mod tcp;
 
 use std::sync::Arc;
