@@ -13,6 +13,7 @@
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`har`], [`front_pages`] | pages as browsers save them, and as statistics describe them |
 //! | [`link`] | the same path on real packets |
+//! | [`serve`], [`get`], [`demo`] | a real server and client, and both with a path between them |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`newcomer`] | what a new flow takes from one that is there |
 //! | [`statistics`] | means, quantiles, confidence intervals |
@@ -20,9 +21,11 @@
 //! | [`output`] | result files, whole or not at all |
 
 pub mod capacity;
+pub mod demo;
 pub mod experiment;
 pub mod figure;
 pub mod front_pages;
+pub mod get;
 pub mod har;
 pub mod lens;
 pub mod link;
@@ -34,6 +37,7 @@ pub mod population;
 pub mod race;
 pub mod report;
 pub mod runner;
+pub mod serve;
 pub mod setup;
 pub mod show;
 pub mod statistics;

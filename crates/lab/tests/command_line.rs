@@ -225,7 +225,8 @@ fn schemes_are_listed() {
 #[test]
 fn the_downlink_is_told_and_a_hint_is_made_of_it() {
     let folder = folder("downlink");
-    let told = ["downlink", "--rate", "51.39 Mbit/s", "--access", "dsl", "--no-gateway", "--networks", "none.json"];
+    let told =
+        ["downlink", "--rate", "51.39 Mbit/s", "--access", "dsl", "--no-gateway", "--networks", "none.json"];
     let output = headstart(&folder, &told);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use rcgen::{Certificate, CertificateParams, DistinguishedName, DnType, KeyPair};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
@@ -70,6 +70,17 @@ impl Identity {
         Ok(Self { chain: certificates, key })
     }
 
+    /// A self-signed certificate for this machine that nobody keeps.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no randomness for a key.
+    pub fn temporary() -> Result<Self, IdentityError> {
+        let (certificate, key) = self_signed(&[])?;
+        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        Ok(Self { chain: vec![certificate.der().clone()], key })
+    }
+
     /// The self-signed certificate kept in `folder`, made now if there is none yet.
     ///
     /// It is good for this machine and for `names`; other names make another file. It does not run out.
@@ -110,6 +121,14 @@ fn file_name(names: &[String]) -> String {
 }
 
 fn make(folder: &Path, file: &Path, names: &[String]) -> Result<(), IdentityError> {
+    let (certificate, key) = self_signed(names)?;
+    let text = format!("{}{}", certificate.pem(), key.serialize_pem());
+    let failed = |source| IdentityError::Write { path: file.to_owned(), source };
+    fs::create_dir_all(folder).map_err(failed)?;
+    write_once(folder, file, &text).map_err(failed)
+}
+
+fn self_signed(names: &[String]) -> Result<(Certificate, KeyPair), IdentityError> {
     let all: Vec<String> = LOCAL.iter().map(|name| (*name).to_owned()).chain(names.iter().cloned()).collect();
     let refused = |source| IdentityError::Names { names: names.join(", "), source };
     let mut params = CertificateParams::new(all).map_err(refused)?;
@@ -117,11 +136,7 @@ fn make(folder: &Path, file: &Path, names: &[String]) -> Result<(), IdentityErro
     params.distinguished_name.push(DnType::CommonName, "headstart (self-signed)");
     let key = KeyPair::generate().map_err(refused)?;
     let certificate = params.self_signed(&key).map_err(refused)?;
-    let text = format!("{}{}", certificate.pem(), key.serialize_pem());
-
-    let failed = |source| IdentityError::Write { path: file.to_owned(), source };
-    fs::create_dir_all(folder).map_err(failed)?;
-    write_once(folder, file, &text).map_err(failed)
+    Ok((certificate, key))
 }
 
 /// Writes a file that only its owner may read, whole or not at all. If somebody else was first, theirs stays.

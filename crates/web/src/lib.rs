@@ -9,6 +9,7 @@
 //! | [`server`] | the server over HTTP/3 |
 //! | [`tcp`] | HTTP/1.1 and 2 beside it |
 //! | [`admission`] | how connections are let in and configured; the stack as it comes |
+//! | [`open`] | from a certificate, schemes and a history to an endpoint |
 //! | [`start`] | connections that start fast, by `headstart_quic` |
 //! | [`choice`] | how a client asks for a scheme |
 //! | [`identity`] | the certificate: one's own, or made on first use |
@@ -21,6 +22,7 @@ pub mod choice;
 pub mod client;
 pub mod identity;
 pub mod metrics;
+pub mod open;
 pub mod server;
 pub mod site;
 pub mod start;

@@ -66,7 +66,11 @@ impl Starts {
 impl Admission for Starts {
     type Session = Started;
 
-    fn admit(&self, incoming: Incoming, asked: Option<&str>) -> Result<(Connecting, Started), ConnectionError> {
+    fn admit(
+        &self,
+        incoming: Incoming,
+        asked: Option<&str>,
+    ) -> Result<(Connecting, Started), ConnectionError> {
         let setup = self.setup(asked);
         let accepted = setup.accept(incoming)?;
         let started = Started {
