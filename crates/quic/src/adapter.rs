@@ -54,7 +54,7 @@ use crate::shared::Shared;
 use crate::why::Tally;
 use events::{Batch, Losses};
 use ledger::Ledger;
-use opening::Stage;
+use opening::{Bucket, Stage};
 use repairs::Copier;
 
 /// Makes the controllers of one connection: the first is sped up; one more means that the path has changed.
@@ -106,6 +106,7 @@ pub struct Adapter {
     owed: Bytes,
     first_flight: Bytes,
     burst: Bytes,
+    bucket: Bucket,
     started_at: Time,
     watches_sending: bool,
     phase: &'static str,
@@ -143,6 +144,7 @@ impl Adapter {
             owed: Bytes::ZERO,
             first_flight: Bytes::ZERO,
             burst: Bytes::ZERO,
+            bucket: Bucket::default(),
             started_at: shared.rules.epoch.time(now),
             watches_sending: false,
             phase: "",
@@ -201,6 +203,7 @@ impl congestion::Controller for Adapter {
         let is_data = self.shared.is_data();
         // A packet larger than the path is known to carry is a probe of the path, and not the scheme's.
         let is_ours = is_data && bytes <= self.packet;
+        self.spend(self.time(now), bytes);
         if is_ours && matches!(self.stage, Stage::Ready(_)) && bytes + SLACK >= self.packet {
             self.start(self.time(now));
         }
@@ -329,6 +332,7 @@ impl Clone for Adapter {
             owed: self.owed,
             first_flight: self.first_flight,
             burst: self.burst,
+            bucket: self.bucket,
             started_at: self.started_at,
             watches_sending: self.watches_sending,
             phase: self.phase,

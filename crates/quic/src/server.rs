@@ -27,12 +27,12 @@ use headstart_startup::base;
 use headstart_startup::history::FixedHash;
 use headstart_startup::prior::Hint;
 use headstart_units::Bytes;
-use noq_proto::congestion::Bbr3Config;
+use noq_proto::congestion::{Bbr3Config, CubicConfig};
 use noq_proto::crypto::rustls::NoInitialCipherSuite;
 use noq_proto::{ConnectionId, Side, TransportConfig};
 
 use crate::adapter::Factory;
-use crate::choice::Choice;
+use crate::choice::{Choice, Stack};
 use crate::copies::{CopyPolicy, Courier};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
@@ -377,8 +377,9 @@ impl ServerSetup {
 
 /// Puts the congestion controller in.
 pub(crate) fn install(transport: &mut TransportConfig, shared: &Arc<Shared>) {
-    match shared.rules.choice.scheme() {
-        Some(_) => transport.congestion_controller_factory(Factory::new(Arc::clone(shared))),
-        None => transport.congestion_controller_factory(Arc::new(Bbr3Config::default())),
+    match shared.rules.choice.stack_controller() {
+        None => transport.congestion_controller_factory(Factory::new(Arc::clone(shared))),
+        Some(Stack::Bbr) => transport.congestion_controller_factory(Arc::new(Bbr3Config::default())),
+        Some(Stack::Cubic) => transport.congestion_controller_factory(Arc::new(CubicConfig::default())),
     };
 }

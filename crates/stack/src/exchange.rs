@@ -18,13 +18,15 @@ pub struct Fetch {
     pub upload: Size,
     /// Whether either sender knows beforehand how much it will send.
     pub is_size_known: bool,
+    /// Whether the world goes on until it is over.
+    pub is_awaited: bool,
 }
 
 impl Fetch {
     /// A download of `size` from `at` on, whose size the server knows.
     #[must_use]
     pub const fn download(at: Time, size: Size) -> Self {
-        Self { at, size, upload: Size::ZERO, is_size_known: true }
+        Self { at, size, upload: Size::ZERO, is_size_known: true, is_awaited: true }
     }
 }
 
@@ -64,6 +66,8 @@ pub struct Outcome {
     pub why: Why,
     /// What the client decided.
     pub client_why: Why,
+    /// A digest of every byte that either side sent to the other, and when.
+    pub digest: u64,
     /// Packets that the server's stack declared lost.
     pub lost_packets: u64,
     /// Packets that the client's stack declared lost.
@@ -71,6 +75,15 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// From the request to the last byte: what an established connection takes; [`Span::MAX`] if it never came.
+    #[must_use]
+    pub fn response(&self) -> Span {
+        match (self.requested, self.completed) {
+            (Some(from), Some(to)) => to.since(from),
+            _ => Span::MAX,
+        }
+    }
+
     /// From dialling to the last byte; [`Span::MAX`] if it never came.
     #[must_use]
     pub fn completion(&self) -> Span {

@@ -11,16 +11,16 @@ use crate::datagram::Datagram;
 #[derive(Debug, Default)]
 pub struct Path {
     elements: Vec<AnyElement<Datagram>>,
-    /// Full data packets, copies not among them, by number as they leave: these are lost.
+    /// Data packets of some size, copies not among them, by number as they leave: these are lost.
     doomed: BTreeSet<u64>,
-    full_packets: u64,
+    data_packets: u64,
     dropped: u64,
     /// Crossed everything at once, and when.
     through: VecDeque<(Time, Datagram)>,
 }
 
-/// A data packet that is about full.
-const FULL: u64 = 1_100;
+/// Smaller packets are acks and the like.
+const DATA: u64 = 300;
 
 impl Path {
     /// A path across these elements.
@@ -29,7 +29,8 @@ impl Path {
         Self { elements, ..Self::default() }
     }
 
-    /// Loses these full data packets, counted from zero as they leave; copies are not counted, and pass.
+    /// Loses these packets of 300 bytes and more of application data, counted from zero as they leave, whatever is in them;
+    /// copies are not counted, and pass.
     #[must_use]
     pub fn losing(mut self, doomed: impl IntoIterator<Item = u64>) -> Self {
         self.doomed.extend(doomed);
@@ -44,9 +45,9 @@ impl Path {
 
     /// A datagram enters.
     pub fn push(&mut self, now: Time, datagram: Datagram) {
-        if datagram.is_data() && !datagram.is_copy && datagram.payload().get() >= FULL {
-            self.full_packets += 1;
-            if self.doomed.remove(&(self.full_packets - 1)) {
+        if datagram.is_data() && !datagram.is_copy && datagram.payload().get() >= DATA {
+            self.data_packets += 1;
+            if self.doomed.remove(&(self.data_packets - 1)) {
                 self.dropped += 1;
                 return;
             }

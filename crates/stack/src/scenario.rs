@@ -42,9 +42,9 @@ pub struct Scenario {
     pub copies: CopyPolicy,
     /// Congestion avoidance.
     pub base: base::Kind,
-    /// Full data packets that are lost when they leave for the first time.
+    /// Data packets that are lost as they leave ([`Path::losing`]).
     pub doomed: Vec<u64>,
-    /// Downloads by other clients over the same bottleneck, with the scheme each is started with.
+    /// What other clients fetch over the same bottleneck, with the scheme each is started with.
     pub competitors: Vec<(Fetch, Choice)>,
     /// UDP payload of a full packet.
     pub packet: u16,

@@ -173,7 +173,7 @@ impl World {
         number
     }
 
-    /// Runs until every exchange is over, or until `deadline`; what each client saw.
+    /// Runs until every awaited exchange is over, or until `deadline`; what each client saw.
     ///
     /// # Panics
     /// If time stands still: something is wrong with the stack or with this loop.
@@ -193,7 +193,8 @@ impl World {
     }
 
     fn is_done(&self) -> bool {
-        self.clients.iter().all(|client| client.is_over && client.far.is_none() && client.near.is_none())
+        let is_over = |client: &Client| client.is_over && client.far.is_none() && client.near.is_none();
+        self.clients.iter().filter(|client| client.fetch.is_awaited).all(is_over)
     }
 
     fn next_at(&self) -> Time {
@@ -313,6 +314,7 @@ impl World {
         }
         while let Some(datagram) = near.next_datagram(instant, number) {
             client.outcome.client_departures.push(departure(self.now, &datagram));
+            digest(&mut client.outcome, self.now, &datagram);
             self.reverse.push(self.now, datagram);
         }
         near.settle(&mut client.endpoint);
@@ -366,7 +368,9 @@ impl World {
     }
 
     fn send_forward(&mut self, datagram: Datagram) {
-        self.clients[datagram.client].outcome.departures.push(departure(self.now, &datagram));
+        let outcome = &mut self.clients[datagram.client].outcome;
+        outcome.departures.push(departure(self.now, &datagram));
+        digest(outcome, self.now, &datagram);
         self.forward.push(self.now, datagram);
     }
 }
@@ -395,6 +399,13 @@ impl End {
         buf.truncate(size);
         Some(Datagram { client, ecn, contents: buf.into(), is_copy: false })
     }
+}
+
+/// FNV-1a over time and contents.
+fn digest(outcome: &mut Outcome, at: Time, datagram: &Datagram) {
+    let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let time = at.as_nanos().to_be_bytes();
+    outcome.digest = time.iter().chain(&datagram.contents[..]).fold(outcome.digest, hash);
 }
 
 fn departure(at: Time, datagram: &Datagram) -> Departure {
