@@ -1,6 +1,7 @@
 //! The application: a client opens a stream and names a size; the server answers with so many bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddrV4;
 
 use bytes::Bytes;
 use headstart_quic::{Handle, Why};
@@ -20,13 +21,15 @@ pub struct Fetch {
     pub is_size_known: bool,
     /// Whether the world goes on until it is over.
     pub is_awaited: bool,
+    /// When its address changes, and to what.
+    pub moves: Option<(Time, SocketAddrV4)>,
 }
 
 impl Fetch {
     /// A download of `size` from `at` on, whose size the server knows.
     #[must_use]
     pub const fn download(at: Time, size: Size) -> Self {
-        Self { at, size, upload: Size::ZERO, is_size_known: true, is_awaited: true }
+        Self { at, size, upload: Size::ZERO, is_size_known: true, is_awaited: true, moves: None }
     }
 }
 
@@ -68,6 +71,13 @@ pub struct Outcome {
     pub client_why: Why,
     /// A digest of every byte that either side sent to the other, and when.
     pub digest: u64,
+    /// Copies that equal nothing that left before them.
+    pub strange_copies: u64,
+    /// Copies to an address to which the stack does not send any more.
+    pub stray_copies: u64,
+    /// Whether the server still sends with ECN at the end.
+    pub is_ecn_on: bool,
+    pub(crate) originals: BTreeSet<u64>,
     /// Packets that the server's stack declared lost.
     pub lost_packets: u64,
     /// Packets that the client's stack declared lost.
@@ -179,7 +189,7 @@ pub(crate) struct Answering {
 #[derive(Debug, Default)]
 struct Answer {
     head: Vec<u8>,
-    body: Size,
+    is_read: bool,
     unsent: Option<u64>,
 }
 
@@ -202,7 +212,9 @@ impl Answering {
         }
         for (&stream, answer) in &mut self.streams {
             answer.read(now, connection, stream, out);
+            // The upload comes first.
             if answer.unsent.is_none()
+                && answer.is_read
                 && let Ok(head) = <[u8; 8]>::try_from(&answer.head[..])
             {
                 let size = u64::from_be_bytes(head);
@@ -227,11 +239,11 @@ impl Answer {
         while let Ok(next) = chunks.next(usize::MAX) {
             let Some(chunk) = next else {
                 out.received.get_or_insert(now);
+                self.is_read = true;
                 break;
             };
             let missing = (8 - self.head.len()).min(chunk.bytes.len());
             self.head.extend_from_slice(&chunk.bytes[..missing]);
-            self.body += Size::new((chunk.bytes.len() - missing) as u64);
         }
         let _ = chunks.finalize();
     }

@@ -64,6 +64,8 @@ struct End {
     id: ConnectionHandle,
     connection: Connection,
     handle: Handle,
+    /// Where its latest datagram went, and with which codepoint.
+    destination: Option<SocketAddr>,
     ecn: Option<EcnCodepoint>,
 }
 
@@ -204,14 +206,18 @@ impl World {
                 let at = end.as_ref().and_then(|end| end.connection.poll_timeout());
                 at.map_or(Time::NEVER, |at| self.epoch.time(at))
             };
-            [dial, timeout(&client.near), timeout(&client.far)]
+            let moves = client.fetch.moves.map_or(Time::NEVER, |(at, _)| at);
+            [dial, moves, timeout(&client.near), timeout(&client.far)]
         });
         timers.chain([self.forward.next_at(), self.reverse.next_at()]).min().unwrap_or(Time::NEVER)
     }
 
     fn step(&mut self) {
         for number in 0..self.clients.len() {
-            let client = &self.clients[number];
+            let client = &mut self.clients[number];
+            if let Some((_, address)) = client.fetch.moves.take_if(|(at, _)| *at <= self.now) {
+                client.address = address.into();
+            }
             if client.near.is_none() && !client.is_over && client.fetch.at <= self.now {
                 self.dial(number);
             }
@@ -250,7 +256,9 @@ impl World {
         let seed = self.seed.rotate_left(17) ^ number as u64;
         config.initial_dst_cid_provider(Arc::new(move || Ids(seed).generate_cid()));
         match client.endpoint.connect(instant, config, SERVER, NAME) {
-            Ok((id, connection)) => client.near = Some(End { id, connection, handle, ecn: None }),
+            Ok((id, connection)) => {
+                client.near = Some(End { id, connection, handle, destination: None, ecn: None })
+            }
             Err(_) => client.is_over = true,
         }
         self.pump_near(number);
@@ -286,7 +294,7 @@ impl World {
                 let (config, handle) = client.server_setup.configure(address, local, id);
                 let accepted = self.server.accept(incoming, instant, &mut answer, Some(config));
                 if let Ok((id, connection)) = accepted {
-                    client.far = Some(End { id, connection, handle, ecn: None });
+                    client.far = Some(End { id, connection, handle, destination: None, ecn: None });
                 }
             }
             Some(DatagramEvent::Response(transmit)) => {
@@ -341,6 +349,9 @@ impl World {
         );
         self.send_copies(number, &far, When::Now);
         while let Some(datagram) = far.next_datagram(instant, number) {
+            let outcome = &mut self.clients[number].outcome;
+            outcome.originals.insert(hash(&datagram.contents));
+            outcome.is_ecn_on = datagram.ecn.is_some();
             self.send_forward(datagram);
             self.send_copies(number, &far, When::Behind);
         }
@@ -358,6 +369,10 @@ impl World {
 
     fn send_copies(&mut self, number: usize, far: &End, when: When) {
         for copy in self.post.take(when) {
+            let client = &mut self.clients[number];
+            let (outcome, original) = (&mut client.outcome, hash(&copy.contents));
+            outcome.strange_copies += u64::from(!outcome.originals.contains(&original));
+            outcome.stray_copies += u64::from(Some(copy.destination) != far.destination);
             self.send_forward(Datagram {
                 client: number,
                 ecn: far.ecn,
@@ -401,11 +416,17 @@ impl End {
     }
 }
 
-/// FNV-1a over time and contents.
 fn digest(outcome: &mut Outcome, at: Time, datagram: &Datagram) {
-    let hash = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    let time = at.as_nanos().to_be_bytes();
-    outcome.digest = time.iter().chain(&datagram.contents[..]).fold(outcome.digest, hash);
+    outcome.digest = fold(fold(outcome.digest, &at.as_nanos().to_be_bytes()), &datagram.contents);
+}
+
+fn hash(contents: &[u8]) -> u64 {
+    fold(0, contents)
+}
+
+/// FNV-1a.
+fn fold(from: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(from, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn departure(at: Time, datagram: &Datagram) -> Departure {
