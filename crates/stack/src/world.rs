@@ -11,7 +11,7 @@ use headstart_quic::{ClientSetup, Courier, Epoch, Handle, ServerSetup};
 use headstart_units::Time;
 use noq_proto::{
     Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
-    EndpointConfig, FourTuple, Transmit,
+    EndpointConfig, FourTuple,
 };
 
 use crate::datagram::Datagram;
@@ -408,11 +408,10 @@ impl End {
 
     fn next_datagram(&mut self, instant: Instant, client: usize) -> Option<Datagram> {
         let mut buf = vec![];
-        let Transmit { ecn, size, .. } =
-            self.connection.poll_transmit(instant, NonZeroUsize::MIN, &mut buf)?;
-        self.ecn = ecn;
-        buf.truncate(size);
-        Some(Datagram { client, ecn, contents: buf.into(), is_copy: false })
+        let transmit = self.connection.poll_transmit(instant, NonZeroUsize::MIN, &mut buf)?;
+        (self.ecn, self.destination) = (transmit.ecn, Some(transmit.destination));
+        buf.truncate(transmit.size);
+        Some(Datagram { client, ecn: self.ecn, contents: buf.into(), is_copy: false })
     }
 }
 
