@@ -50,6 +50,7 @@ use headstart_units::{Bytes, Rate, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
 
+use crate::epoch::span;
 use crate::shared::Shared;
 use crate::why::Tally;
 use events::{Batch, Losses};
@@ -228,7 +229,7 @@ impl congestion::Controller for Adapter {
     ) {
         self.wake();
         let (now, sent) = (self.time(now), self.time(sent));
-        self.acked(now, sent, Bytes::new(bytes), number, app_limited, rtt);
+        self.acked(now, sent, Bytes::new(bytes), number, app_limited, span(rtt.get()));
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
@@ -307,6 +308,9 @@ struct Ready {
     prior: Prior,
     plan: Plan,
 }
+
+#[cfg(test)]
+mod tests;
 
 /// The stack clones a controller when the peer's port changes, and when somebody asks for its state.
 impl Clone for Adapter {
