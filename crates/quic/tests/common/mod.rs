@@ -129,15 +129,53 @@ pub async fn fetch(connection: &noq::Connection, size: u64) -> usize {
 pub struct Relay {
     pub address: SocketAddr,
     is_over: Arc<AtomicBool>,
+    pub seen: Arc<Mutex<Seen>>,
+}
+
+/// What a relay saw on its way to the client.
+#[derive(Default)]
+pub struct Seen {
+    /// From this data packet of 300 bytes and more on, what comes for the first time is lost until there is a pause.
+    pub doomed_from: Option<usize>,
+    pub contents: Vec<Vec<u8>>,
+    pub repeated: usize,
+    pub lost: usize,
+    last: Option<Instant>,
+}
+
+/// A flight is over when nothing new has come for so long.
+const PAUSE: Duration = Duration::from_millis(15);
+
+impl Seen {
+    /// Whether it goes on.
+    fn meet(&mut self, datagram: &[u8]) -> bool {
+        if datagram.len() < 300 || datagram[0] & 0x80 != 0 {
+            return true;
+        }
+        if self.contents.iter().any(|other| other == datagram) {
+            self.repeated += 1;
+            return true;
+        }
+        self.contents.push(datagram.to_vec());
+        let now = Instant::now();
+        let is_pause = self.last.replace(now).is_some_and(|last| now - last > PAUSE);
+        if is_pause && self.lost > 0 {
+            self.doomed_from = None;
+        }
+        let is_doomed = self.doomed_from.is_some_and(|from| self.contents.len() > from);
+        self.lost += usize::from(is_doomed);
+        !is_doomed
+    }
 }
 
 impl Relay {
     pub fn new(server: SocketAddr, one_way: Duration) -> Self {
         let (near, far, is_over) = (localhost(), localhost(), Arc::new(AtomicBool::new(false)));
         let address = near.local_addr().expect("bound");
-        let flag = Arc::clone(&is_over);
-        std::thread::spawn(move || relay(&near, &far, server, one_way, &flag));
-        Self { address, is_over }
+        let (flag, seen) = (Arc::clone(&is_over), Arc::<Mutex<Seen>>::default());
+        let watch = Arc::clone(&seen);
+        std::thread::spawn(move || relay(&near, &far, server, one_way, &flag, &watch));
+        Self { address, is_over, seen }
     }
 }
 
@@ -147,7 +185,14 @@ impl Drop for Relay {
     }
 }
 
-fn relay(near: &UdpSocket, far: &UdpSocket, server: SocketAddr, delay: Duration, is_over: &AtomicBool) {
+fn relay(
+    near: &UdpSocket,
+    far: &UdpSocket,
+    server: SocketAddr,
+    delay: Duration,
+    is_over: &AtomicBool,
+    seen: &Mutex<Seen>,
+) {
     for socket in [near, far] {
         socket.set_nonblocking(true).expect("a socket");
     }
@@ -160,7 +205,9 @@ fn relay(near: &UdpSocket, far: &UdpSocket, server: SocketAddr, delay: Duration,
             up.push_back((Instant::now() + delay, buf[..length].to_vec()));
         }
         while let Ok((length, _)) = far.recv_from(&mut buf) {
-            down.push_back((Instant::now() + delay, buf[..length].to_vec()));
+            if seen.lock().expect("unpoisoned").meet(&buf[..length]) {
+                down.push_back((Instant::now() + delay, buf[..length].to_vec()));
+            }
         }
         let now = Instant::now();
         for (queue, socket, to) in [(&mut up, far, Some(server)), (&mut down, near, client)] {
