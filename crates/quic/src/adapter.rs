@@ -50,11 +50,12 @@ use headstart_units::{Bytes, Rate, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
 
+use crate::epoch::span;
 use crate::shared::Shared;
 use crate::why::Tally;
 use events::{Batch, Losses};
 use ledger::Ledger;
-use opening::Stage;
+use opening::{Bucket, Stage};
 use repairs::Copier;
 
 /// Makes the controllers of one connection: the first is sped up; one more means that the path has changed.
@@ -106,6 +107,7 @@ pub struct Adapter {
     owed: Bytes,
     first_flight: Bytes,
     burst: Bytes,
+    bucket: Bucket,
     started_at: Time,
     watches_sending: bool,
     phase: &'static str,
@@ -143,6 +145,7 @@ impl Adapter {
             owed: Bytes::ZERO,
             first_flight: Bytes::ZERO,
             burst: Bytes::ZERO,
+            bucket: Bucket::default(),
             started_at: shared.rules.epoch.time(now),
             watches_sending: false,
             phase: "",
@@ -201,6 +204,7 @@ impl congestion::Controller for Adapter {
         let is_data = self.shared.is_data();
         // A packet larger than the path is known to carry is a probe of the path, and not the scheme's.
         let is_ours = is_data && bytes <= self.packet;
+        self.spend(self.time(now), bytes);
         if is_ours && matches!(self.stage, Stage::Ready(_)) && bytes + SLACK >= self.packet {
             self.start(self.time(now));
         }
@@ -225,7 +229,7 @@ impl congestion::Controller for Adapter {
     ) {
         self.wake();
         let (now, sent) = (self.time(now), self.time(sent));
-        self.acked(now, sent, Bytes::new(bytes), number, app_limited, rtt);
+        self.acked(now, sent, Bytes::new(bytes), number, app_limited, span(rtt.get()));
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
@@ -305,6 +309,9 @@ struct Ready {
     plan: Plan,
 }
 
+#[cfg(test)]
+mod tests;
+
 /// The stack clones a controller when the peer's port changes, and when somebody asks for its state.
 impl Clone for Adapter {
     fn clone(&self) -> Self {
@@ -329,6 +336,7 @@ impl Clone for Adapter {
             owed: self.owed,
             first_flight: self.first_flight,
             burst: self.burst,
+            bucket: self.bucket,
             started_at: self.started_at,
             watches_sending: self.watches_sending,
             phase: self.phase,

@@ -12,8 +12,23 @@ pub struct Choice {
     name: &'static str,
     summary: &'static str,
     needs: Needs,
-    /// None: the stack's own BBR.
-    scheme: Option<Scheme>,
+    controller: Controller,
+}
+
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each endpoint")]
+enum Controller {
+    Ours(Scheme),
+    Stack(Stack),
+}
+
+/// The stack's own controllers, without any part of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stack {
+    /// BBR version 3.
+    Bbr,
+    /// CUBIC from ten packets: the stack's default.
+    Cubic,
 }
 
 /// Why a scheme cannot be had here.
@@ -70,6 +85,9 @@ impl Choice {
         if let Some((name, why)) = NOT_CARRIED.into_iter().find(|(other, _)| *other == name) {
             return Err(Refused::NotCarried { name, why });
         }
+        if name == "stack-cubic" {
+            return Ok(Self::stack(Stack::Cubic));
+        }
         let entry = catalogue::find(name).ok_or_else(|| Refused::Unknown {
             name: name.into(),
             expected: Self::all().map(|it| it.name).collect::<Vec<_>>().join(", "),
@@ -80,21 +98,20 @@ impl Choice {
     /// A scheme with parameters of your own. `needs` says without what it falls back to slow start.
     #[must_use]
     pub const fn custom(name: &'static str, summary: &'static str, scheme: Scheme, needs: Needs) -> Self {
-        Self { name, summary, needs, scheme: Some(scheme) }
+        Self { name, summary, needs, controller: Controller::Ours(scheme) }
     }
 
     /// Everything that can be had, baselines first.
     pub fn all() -> impl Iterator<Item = Self> {
         let is_carried = |entry: &&catalogue::Entry| NOT_CARRIED.iter().all(|(name, _)| *name != entry.name);
-        catalogue::ALL.iter().chain(catalogue::VARIANTS).filter(is_carried).map(Self::of)
+        let carried = catalogue::ALL.iter().chain(catalogue::VARIANTS).filter(is_carried).map(Self::of);
+        carried.chain([Self::stack(Stack::Cubic)])
     }
 
     fn of(entry: &catalogue::Entry) -> Self {
         let Self { name, summary, .. } = Self::custom(entry.name, entry.summary, entry.scheme(), entry.needs);
         match entry.name {
-            "bbr" => {
-                Self { name, summary: "the stack's own BBR version 3", needs: Needs::Nothing, scheme: None }
-            }
+            "bbr" => Self::stack(Stack::Bbr),
             "reactive" | "reactive-10" => Self {
                 summary: "slow start; the probe for a lost tail is the stack's own probe timeout",
                 ..Self::custom(name, summary, entry.scheme(), entry.needs)
@@ -132,7 +149,29 @@ impl Choice {
     /// The scheme itself; `None` for the stack's own controller.
     #[must_use]
     pub const fn scheme(&self) -> Option<Scheme> {
-        self.scheme
+        match self.controller {
+            Controller::Ours(scheme) => Some(scheme),
+            Controller::Stack(_) => None,
+        }
+    }
+
+    /// The stack's own controller, if it is that.
+    #[must_use]
+    pub const fn stack_controller(&self) -> Option<Stack> {
+        match self.controller {
+            Controller::Ours(_) => None,
+            Controller::Stack(stack) => Some(stack),
+        }
+    }
+
+    /// One of the stack's own controllers.
+    #[must_use]
+    pub const fn stack(which: Stack) -> Self {
+        let (name, summary) = match which {
+            Stack::Bbr => ("bbr", "the stack's own BBR version 3"),
+            Stack::Cubic => ("stack-cubic", "the stack's own CUBIC from 10 packets, its default"),
+        };
+        Self { name, summary, needs: Needs::Nothing, controller: Controller::Stack(which) }
     }
 }
 

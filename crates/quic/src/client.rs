@@ -7,7 +7,6 @@
 //! Until its first acknowledgement a client is not paced: the stack's own pacer, which knows no RTT yet, would hold back
 //! the last packet of the handshake and the request with it.
 
-use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,8 +23,8 @@ use crate::gates::{Gates, Rollout};
 use crate::hint;
 use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
-use crate::server::{SetupError, common_setters, finish_with, install, rules};
-use crate::session::{ClientTls, Tapped, tls};
+use crate::server::{Lots, SetupError, common_setters, finish_with, install, rules};
+use crate::session::{ClientTls, Other, Sessions, tls};
 use crate::shared::{Handle, Shared};
 use crate::store::{Store, dialled};
 
@@ -37,7 +36,7 @@ pub struct ClientSetup {
     tokens: Arc<dyn TokenStore>,
     announce: Option<Hint>,
     rules: Arc<crate::shared::Rules>,
-    hasher: RandomState,
+    lots: Lots,
     dialled: Arc<AtomicU64>,
     #[cfg(feature = "qlog")]
     qlog: Option<Arc<crate::qlog::Directory>>,
@@ -46,7 +45,7 @@ pub struct ClientSetup {
 #[derive(Clone)]
 enum Crypto {
     Tls(ClientTls),
-    Other(Arc<dyn noq_proto::crypto::ClientConfig>),
+    Other(Arc<dyn Sessions>),
 }
 
 impl ClientSetup {
@@ -60,8 +59,8 @@ impl ClientSetup {
 
     /// A client whose sessions are not TLS: for simulations.
     #[must_use]
-    pub fn with_crypto(crypto: Arc<dyn noq_proto::crypto::ClientConfig>) -> Self {
-        Self::with(Crypto::Other(crypto))
+    pub fn with_sessions(sessions: Arc<dyn Sessions>) -> Self {
+        Self::with(Crypto::Other(sessions))
     }
 
     fn with(crypto: Crypto) -> Self {
@@ -71,7 +70,7 @@ impl ClientSetup {
             tokens: Arc::new(TokenMemoryCache::default()),
             announce: None,
             rules: Arc::new(rules(Side::Client, crate::choice::slow_start())),
-            hasher: RandomState::new(),
+            lots: Lots::default(),
             dialled: Arc::default(),
             #[cfg(feature = "qlog")]
             qlog: None,
@@ -104,7 +103,7 @@ impl ClientSetup {
     /// The configuration for one connection to `remote`.
     #[must_use]
     pub fn configure(&self, remote: SocketAddr, server_name: &str) -> (noq::ClientConfig, Handle) {
-        let number = self.hasher.hash_one(self.dialled.fetch_add(1, Ordering::Relaxed));
+        let number = self.lots.draw(&self.dialled.fetch_add(1, Ordering::Relaxed).to_be_bytes());
         let key = dialled(remote.ip(), server_name);
         let shared = Shared::new(Arc::clone(&self.rules), remote, None, key, number);
         let mut transport = self.transport.clone();
@@ -119,9 +118,11 @@ impl ClientSetup {
                 announce: self.announce,
                 shared: Arc::clone(&shared),
             }),
-            Crypto::Other(crypto) => {
-                Arc::new(Observed { inner: Arc::clone(crypto), shared: Arc::clone(&shared) })
-            }
+            Crypto::Other(sessions) => Arc::new(Other {
+                sessions: Arc::clone(sessions),
+                announce: self.announce,
+                shared: Arc::clone(&shared),
+            }),
         };
         let mut config = noq::ClientConfig::new(crypto);
         config.transport_config(Arc::new(transport)).token_store(Arc::clone(&self.tokens));
@@ -161,23 +162,5 @@ impl Dialling {
         let connection = self.connecting.await?;
         finish_with(&connection, &self.handle);
         Ok((connection, self.handle))
-    }
-}
-
-/// Sessions of another kind, with their packets seen.
-struct Observed {
-    inner: Arc<dyn noq_proto::crypto::ClientConfig>,
-    shared: Arc<Shared>,
-}
-
-impl noq_proto::crypto::ClientConfig for Observed {
-    fn start_session(
-        &self,
-        version: u32,
-        server_name: &str,
-        params: &noq_proto::transport_parameters::TransportParameters,
-    ) -> Result<Box<dyn noq_proto::crypto::Session>, noq_proto::ConnectError> {
-        let session = self.inner.start_session(version, server_name, params)?;
-        Ok(Box::new(Tapped::new(session, Arc::clone(&self.shared))))
     }
 }

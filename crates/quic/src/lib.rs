@@ -56,7 +56,7 @@ pub mod why;
 
 pub use choice::{Choice, Refused};
 pub use client::ClientSetup;
-pub use copies::Courier;
+pub use copies::{CopyPolicy, Courier};
 pub use epoch::Epoch;
 pub use gates::{Gates, Rollout};
 pub use headstart_startup::prior::{Access, Hint};

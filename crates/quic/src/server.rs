@@ -24,21 +24,22 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use headstart_startup::base;
+use headstart_startup::history::FixedHash;
 use headstart_startup::prior::Hint;
 use headstart_units::Bytes;
-use noq_proto::congestion::Bbr3Config;
+use noq_proto::congestion::{Bbr3Config, CubicConfig};
 use noq_proto::crypto::rustls::NoInitialCipherSuite;
 use noq_proto::{ConnectionId, Side, TransportConfig};
 
 use crate::adapter::Factory;
-use crate::choice::Choice;
+use crate::choice::{Choice, Stack};
 use crate::copies::{CopyPolicy, Courier};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
 use crate::hint;
 use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
-use crate::session::{ServerTls, Tapped, tls};
+use crate::session::{Other, ServerTls, Sessions, tls};
 use crate::shared::{Handle, Rules, Shared};
 use crate::store::{Store, caller};
 
@@ -63,17 +64,38 @@ pub struct ServerSetup {
     crypto: Crypto,
     announce: Option<Hint>,
     rules: Arc<Rules>,
-    hasher: RandomState,
+    lots: Lots,
     #[cfg(feature = "qlog")]
     qlog: Option<Arc<crate::qlog::Directory>>,
+}
+
+/// Draws a number for each connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lots {
+    secret: RandomState,
+    seed: Option<u64>,
+}
+
+impl Lots {
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed: Some(seed), ..Self::default() }
+    }
+
+    /// The same number for the same bytes: a secret keeps others from choosing their arm, a seed makes runs repeatable.
+    pub fn draw(&self, bytes: &[u8]) -> u64 {
+        match self.seed {
+            None => self.secret.hash_one(bytes),
+            Some(seed) => FixedHash::default().hash_one((seed, bytes)),
+        }
+    }
 }
 
 /// Where sessions come from.
 #[derive(Clone)]
 enum Crypto {
     Tls(ServerTls),
-    /// Another kind of session (null crypto in virtual time), and how to tell it a hint.
-    Other(Arc<dyn noq_proto::crypto::ServerConfig>),
+    /// Another kind of session: null crypto in virtual time.
+    Other(Arc<dyn Sessions>),
 }
 
 /// The rules as they are before anybody changes them.
@@ -176,6 +198,13 @@ macro_rules! common_setters {
             self
         }
 
+        /// Draws the arms from a seed instead of a secret: for runs that can be repeated.
+        #[must_use]
+        pub fn seed(mut self, seed: u64) -> Self {
+            self.lots = crate::server::Lots::seeded(seed);
+            self
+        }
+
         /// Where the clocks meet: for virtual time. Records bear this time.
         #[must_use]
         pub fn epoch(mut self, epoch: Epoch) -> Self {
@@ -275,14 +304,10 @@ impl ServerSetup {
         Ok(Self::with(base, Crypto::Tls(ServerTls::new(tls)?), choice))
     }
 
-    /// A server whose sessions are not TLS: for simulations. Hints are then up to those sessions.
+    /// A server whose sessions are not TLS: for simulations.
     #[must_use]
-    pub fn with_crypto(
-        base: noq::ServerConfig,
-        crypto: Arc<dyn noq_proto::crypto::ServerConfig>,
-        choice: Choice,
-    ) -> Self {
-        Self::with(base, Crypto::Other(crypto), choice)
+    pub fn with_sessions(base: noq::ServerConfig, sessions: Arc<dyn Sessions>, choice: Choice) -> Self {
+        Self::with(base, Crypto::Other(sessions), choice)
     }
 
     fn with(base: noq::ServerConfig, crypto: Crypto, choice: Choice) -> Self {
@@ -291,13 +316,19 @@ impl ServerSetup {
             crypto,
             announce: None,
             rules: Arc::new(rules(Side::Server, choice)),
-            hasher: RandomState::new(),
+            lots: Lots::default(),
             #[cfg(feature = "qlog")]
             qlog: None,
         }
     }
 
     common_setters!();
+
+    /// The stack's own configuration that this one is built upon: what the endpoint itself is to be given.
+    #[must_use]
+    pub fn stack_config(&self) -> &noq::ServerConfig {
+        &self.base
+    }
 
     /// Accepts a connection, configured for its peer.
     ///
@@ -318,7 +349,7 @@ impl ServerSetup {
         local: Option<IpAddr>,
         id: ConnectionId,
     ) -> (Arc<noq::ServerConfig>, Handle) {
-        let number = self.hasher.hash_one(&id[..]);
+        let number = self.lots.draw(&id);
         let shared = Shared::new(Arc::clone(&self.rules), remote, local, caller(remote.ip()), number);
         let mut config = self.base.clone();
         let mut transport = TransportConfig::clone(&config.transport);
@@ -334,9 +365,11 @@ impl ServerSetup {
                 announce: self.announce,
                 shared: Arc::clone(&shared),
             }),
-            Crypto::Other(crypto) => {
-                Arc::new(Observed { inner: Arc::clone(crypto), shared: Arc::clone(&shared) })
-            }
+            Crypto::Other(sessions) => Arc::new(Other {
+                sessions: Arc::clone(sessions),
+                announce: self.announce,
+                shared: Arc::clone(&shared),
+            }),
         };
         (Arc::new(config), Handle(shared))
     }
@@ -344,36 +377,9 @@ impl ServerSetup {
 
 /// Puts the congestion controller in.
 pub(crate) fn install(transport: &mut TransportConfig, shared: &Arc<Shared>) {
-    match shared.rules.choice.scheme() {
-        Some(_) => transport.congestion_controller_factory(Factory::new(Arc::clone(shared))),
-        None => transport.congestion_controller_factory(Arc::new(Bbr3Config::default())),
+    match shared.rules.choice.stack_controller() {
+        None => transport.congestion_controller_factory(Factory::new(Arc::clone(shared))),
+        Some(Stack::Bbr) => transport.congestion_controller_factory(Arc::new(Bbr3Config::default())),
+        Some(Stack::Cubic) => transport.congestion_controller_factory(Arc::new(CubicConfig::default())),
     };
-}
-
-/// Sessions of another kind, with their packets seen.
-struct Observed {
-    inner: Arc<dyn noq_proto::crypto::ServerConfig>,
-    shared: Arc<Shared>,
-}
-
-impl noq_proto::crypto::ServerConfig for Observed {
-    fn initial_keys(
-        &self,
-        version: u32,
-        dst_cid: ConnectionId,
-    ) -> Result<noq_proto::crypto::Keys, noq_proto::crypto::UnsupportedVersion> {
-        self.inner.initial_keys(version, dst_cid)
-    }
-
-    fn retry_tag(&self, version: u32, orig_dst_cid: ConnectionId, packet: &[u8]) -> [u8; 16] {
-        self.inner.retry_tag(version, orig_dst_cid, packet)
-    }
-
-    fn start_session(
-        &self,
-        version: u32,
-        params: &noq_proto::transport_parameters::TransportParameters,
-    ) -> Box<dyn noq_proto::crypto::Session> {
-        Box::new(Tapped::new(self.inner.start_session(version, params), Arc::clone(&self.shared)))
-    }
 }

@@ -13,17 +13,82 @@ pub mod tls;
 use std::any::Any;
 use std::sync::Arc;
 
-use noq_proto::crypto::{self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey};
+use headstart_startup::prior::Hint;
+use noq_proto::crypto::{
+    self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
+};
 use noq_proto::transport_parameters::TransportParameters;
-use noq_proto::{ConnectionId, Side, TransportError};
+use noq_proto::{ConnectError, ConnectionId, Side, TransportError};
 
+use crate::hint;
 use crate::shared::{Level, Shared};
 use keys::{TappedHeaderKey, TappedPacketKey};
 
 pub use tls::{ClientTls, HandshakeData, ServerTls};
 
+/// Sessions that are not TLS: null crypto in virtual time, say. Parameters come encoded, our own among them.
+pub trait Sessions: Send + Sync {
+    /// Keys for the first packets.
+    fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys;
+
+    /// A session; what the peer's parameters are, it tells `ear` before it writes anything in answer to them.
+    fn start(&self, side: Side, parameters: Vec<u8>, ear: Ear) -> Box<dyn crypto::Session>;
+}
+
+/// Hears the peer's encoded transport parameters.
+#[derive(Clone, Debug)]
+pub struct Ear(Arc<Shared>);
+
+impl Ear {
+    /// These are the peer's.
+    pub fn parameters(&self, encoded: &[u8]) {
+        hint::hear(encoded, &self.0);
+    }
+}
+
+/// One connection's session, made by [`Sessions`].
+pub(crate) struct Other {
+    pub sessions: Arc<dyn Sessions>,
+    pub announce: Option<Hint>,
+    pub shared: Arc<Shared>,
+}
+
+impl Other {
+    fn start(&self, side: Side, params: &TransportParameters) -> Box<dyn crypto::Session> {
+        let parameters = tls::encoded(params, self.announce);
+        let session = self.sessions.start(side, parameters, Ear(Arc::clone(&self.shared)));
+        Box::new(Tapped::new(session, Arc::clone(&self.shared)))
+    }
+}
+
+impl crypto::ClientConfig for Other {
+    fn start_session(
+        &self,
+        _: u32,
+        _: &str,
+        params: &TransportParameters,
+    ) -> Result<Box<dyn crypto::Session>, ConnectError> {
+        Ok(self.start(Side::Client, params))
+    }
+}
+
+impl crypto::ServerConfig for Other {
+    fn initial_keys(&self, _: u32, dst_cid: ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        Ok(self.sessions.initial_keys(dst_cid, Side::Server))
+    }
+
+    /// Retry packets need TLS.
+    fn retry_tag(&self, _: u32, _: ConnectionId, _: &[u8]) -> [u8; 16] {
+        [0; 16]
+    }
+
+    fn start_session(&self, _: u32, params: &TransportParameters) -> Box<dyn crypto::Session> {
+        self.start(Side::Server, params)
+    }
+}
+
 /// A session whose packets are seen.
-pub struct Tapped {
+pub(crate) struct Tapped {
     inner: Box<dyn crypto::Session>,
     shared: Arc<Shared>,
     has_handshake_keys: bool,

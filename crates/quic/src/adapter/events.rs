@@ -2,11 +2,9 @@
 
 use headstart_startup::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
 use headstart_units::{Bytes, Span, Time};
-use noq_proto::RttEstimator;
 
 use super::Adapter;
 use super::opening::Stage;
-use crate::epoch::span;
 
 /// What one acknowledgement delivers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +61,7 @@ impl Adapter {
         self.copy_after_sending(ordinal);
     }
 
-    /// A packet was acknowledged.
+    /// A packet was acknowledged; `smoothed` is the stack's RTT before that.
     pub(super) fn acked(
         &mut self,
         now: Time,
@@ -71,10 +69,10 @@ impl Adapter {
         bytes: Bytes,
         number: u64,
         app_limited: bool,
-        rtt: &RttEstimator,
+        smoothed: Span,
     ) {
         if !std::mem::replace(&mut self.batch.is_any, true) {
-            self.batch.smoothed = span(rtt.get());
+            self.batch.smoothed = smoothed;
             if app_limited && matches!(self.stage, Stage::Started) {
                 // Nothing has left since the stack found nothing to send, so what is in flight is what was then.
                 self.rate.on_app_limited(self.ledger.in_flight());

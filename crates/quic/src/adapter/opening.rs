@@ -11,7 +11,7 @@
 use headstart_startup::catalogue::Needs;
 use headstart_startup::path::RateEstimator;
 use headstart_startup::{Controller, Plan, Prior};
-use headstart_units::{Bytes, Rate, Span, Time};
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::repairs::Copier;
 use super::{Adapter, Ready, plain_slow_start};
@@ -38,8 +38,29 @@ const BUCKET: Span = Span::from_millis(10);
 const LARGE_BUCKET: Span = Span::from_millis(2);
 /// How many packets the pacer lets go at once before it counts in [`LARGE_BUCKET`]s.
 const BUCKET_PACKETS: u64 = 10;
-/// What the bucket may hold when a paced flight begins.
-const OPENING_PACKETS: u64 = 2;
+/// What the bucket may hold when a paced flight begins, in packets.
+const OPENING: Ratio = Ratio::new(19, 10);
+
+/// What the pacer's bucket holds before a paced flight, as far as one can tell from outside.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket {
+    tokens: Bytes,
+    at: Time,
+}
+
+impl Default for Bucket {
+    fn default() -> Self {
+        Self { tokens: Bytes::MAX, at: Time::ZERO }
+    }
+}
+
+impl Bucket {
+    fn spend(&mut self, now: Time, bytes: Bytes, capacity: Bytes) {
+        let earned = (capacity / BUCKET) * now.since(self.at);
+        self.tokens = (self.tokens + earned).min(capacity).saturating_sub(bytes);
+        self.at = now;
+    }
+}
 
 impl Adapter {
     /// The first round trip was measured: asks for what is known of the peer.
@@ -84,6 +105,7 @@ impl Adapter {
             }
         }
         let plan = Plan::burst(self.packet);
+        self.bucket = Bucket { at: now, ..Bucket::default() };
         self.stage = Stage::Ready(Ready { prior, plan });
         self.foresee();
     }
@@ -129,6 +151,13 @@ impl Adapter {
         self.note_phase(now);
     }
 
+    /// A packet left before or as the flight begins.
+    pub(super) fn spend(&mut self, now: Time, bytes: Bytes) {
+        if matches!(self.stage, Stage::Ready(_)) {
+            self.bucket.spend(now, bytes, self.packet * OPENING);
+        }
+    }
+
     /// What so many bytes of an application take on the wire.
     fn wire(&self, bytes: Bytes) -> Bytes {
         let payload = self.packet.saturating_sub(OVERHEAD).max(Bytes::new(1));
@@ -144,11 +173,16 @@ impl Adapter {
             Stage::Unmeasured => Some(LINE),
             Stage::Ready(Ready { plan, .. }) => Some(match plan.allowance.pace {
                 None => LINE,
-                Some(_) => self.bucket_of(plan.burst.max(self.packet * OPENING_PACKETS)),
+                Some(_) => self.bucket_of(plan.burst.max(self.packet * OPENING)),
             }),
             Stage::Started => {
                 let pace = self.controller.allowance().pace;
                 match self.burst.saturating_sub(self.ledger.sent()) {
+                    Bytes::ZERO if self.ledger.end() == 1 && self.burst <= self.packet => {
+                        // Never nothing: the second packet must not wait for ever.
+                        let due = self.packet.saturating_sub(self.bucket.tokens).max(Bytes::new(1));
+                        pace.map(|pace| due / (self.packet / pace))
+                    }
                     Bytes::ZERO => pace,
                     left if pace.is_some() => Some(self.bucket_of(left.max(self.packet))),
                     _ => Some(LINE),

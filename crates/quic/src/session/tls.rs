@@ -142,7 +142,7 @@ impl crypto::ServerConfig for ServerConfig {
     }
 }
 
-fn encoded(params: &TransportParameters, announce: Option<Hint>) -> Vec<u8> {
+pub(super) fn encoded(params: &TransportParameters, announce: Option<Hint>) -> Vec<u8> {
     let mut bytes = vec![];
     params.write(&mut bytes);
     if let Some(announced) = announce {
