@@ -114,26 +114,22 @@ end_server() {
     wait "$server" 2>/dev/null || true
 }
 
-# Fetches cold and hot; says how long each took, or that it failed.
+# Fetches cold and hot. How long that took would say more of the client's own start than of the connection's.
 try() { # CLIENT SCHEME
-    local client=$1 scheme=$2 times=() begin end
+    local client=$1 scheme=$2
     for _ in cold hot; do
         rm -f "$work/got"
-        begin=$(date +%s%N)
         if ! timeout 30 bash -c "$(declare -f "fetch_$client"); work=$work; fetch_$client https://127.0.0.1:$relayed/page.bin $work/got" \
             >"$work/$client.log" 2>&1; then
             say "interop: $client, $scheme: $(tail -n 2 "$work/$client.log")"
             return 1
         fi
-        end=$(date +%s%N)
         if ! cmp -s "$work/site/page.bin" "$work/got"; then
             say "interop: $client, $scheme: the page that came is not the one that was sent"
             return 1
         fi
-        times+=("$(((end - begin) / 1000000))")
         sleep 0.2
     done
-    echo "${times[0]} / ${times[1]}"
 }
 
 [ -x "$headstart" ] || { say "interop: $headstart is missing: cargo build --release"; exit 1; }
@@ -159,9 +155,10 @@ for client in "${clients[@]}"; do
     head_line+=" ${client//_/-} |"
     rule+="---|"
 done
-emit "$head_line what the hot ones started from |"
+emit "$head_line what they started from |"
 emit "$rule---|"
-for scheme in $("$headstart" schemes | awk 'NR > 2 && $1 ~ /^[a-z]/ { print $1 }'); do
+# Wide enough for one line each.
+for scheme in $(COLUMNS=400 "$headstart" schemes | awk 'NR > 2 && $1 ~ /^[a-z]/ { print $1 }'); do
     if ! serve "$scheme"; then
         if grep -q 'is not carried by QUIC' "$work/server.err"; then
             emit "| $scheme |$(printf ' refused |%.0s' "${clients[@]}") refused by name |"
@@ -173,8 +170,8 @@ for scheme in $("$headstart" schemes | awk 'NR > 2 && $1 ~ /^[a-z]/ { print $1 }
     fi
     row="| $scheme |"
     for client in "${clients[@]}"; do
-        if times=$(try "$client" "$scheme"); then
-            row+=" $times ms |"
+        if try "$client" "$scheme"; then
+            row+=" passed |"
         else
             row+=" **failed** |"
             failures=$((failures + 1))

@@ -235,7 +235,8 @@ async fn run(args: &DemoArgs) -> Result<()> {
 }
 
 fn words(args: &DemoArgs) -> String {
-    format!("{:?}", args.buffer.limit(args.rate, args.rtt))
+    let limit = args.buffer.limit(args.rate, args.rtt);
+    if limit.packets == u64::MAX { limit.bytes.to_string() } else { format!("{} packets", limit.packets) }
 }
 
 fn width() -> usize {
