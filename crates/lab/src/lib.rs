@@ -13,6 +13,7 @@
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`har`], [`front_pages`] | pages as browsers save them, and as statistics describe them |
 //! | [`link`] | the same path on real packets |
+//! | [`serve`], [`get`], [`demo`] | a real server and client, and both with a path between them |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`chain`] | the set-up of the Quick-Start paper: three routers in a chain |
 //! | [`newcomer`] | what a new flow takes from one that is there |
@@ -23,9 +24,11 @@
 
 pub mod capacity;
 pub mod chain;
+pub mod demo;
 pub mod experiment;
 pub mod figure;
 pub mod front_pages;
+pub mod get;
 pub mod har;
 pub mod lens;
 pub mod link;
@@ -38,6 +41,7 @@ pub mod race;
 pub mod report;
 pub mod reuse;
 pub mod runner;
+pub mod serve;
 pub mod setup;
 pub mod show;
 pub mod statistics;

@@ -7,12 +7,16 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
+use headstart::demo::DemoArgs;
 use headstart::experiment::{self, library};
 use headstart::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
+use headstart::get::GetArgs;
+use headstart::link::{EndArgs, LinkArgs, run as link_run};
 use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
 use headstart::output::Folder;
 use headstart::race::{Race, Row, race};
 use headstart::runner::{self, Job};
+use headstart::serve::ServeArgs;
 use headstart::setup::{Cast, Setup};
 use headstart::show::reproduce::{self, Judged};
 use headstart::sweep::{self, Kept};
@@ -71,6 +75,27 @@ enum Command {
     ShowLink(ShowLinkArgs),
     #[command(hide = true)]
     LinkEnd(EndArgs),
+    /// What this machine knows of its own downlink, and what it would tell a server
+    ///
+    /// Asks every estimator: a value that you give, the largest rate seen on this network, the home gateway (UPnP, TR-064), the
+    /// radio, the wire. Needs no privilege. For example: headstart downlink --rate "50 Mbit/s" --access dsl
+    #[command(allow_negative_numbers = true)]
+    Downlink(show::downlink::DownlinkArgs),
+    /// See it work: a real server, a real client and a path between them, all in this process
+    ///
+    /// Cold start against each scheme over 25 Mbit/s and 50 ms, in less than half a minute. Needs no privilege and no network.
+    #[command(allow_negative_numbers = true)]
+    Demo(DemoArgs),
+    /// Serve a folder over HTTP/3, with connections that start fast
+    ///
+    /// And over HTTP/1.1 and 2 on the same port of TCP, so that browsers find it. Prints for each connection what it knew of its
+    /// peer, what it decided and how many round trips that saved. For example: headstart serve site --scheme wise-start
+    Serve(Box<ServeArgs>),
+    /// Fetch pages over HTTP/3 and say how long they took
+    ///
+    /// `--hint "50 Mbit/s" --access dsl` tells the server of your downlink, `--repeat` dials again, `--compare slow-start,wise-start`
+    /// asks the server for each scheme in turn. For example: headstart get https://localhost:4433/ --repeat 5
+    Get(Box<GetArgs>),
     /// List the schemes
     Schemes,
 }
@@ -154,6 +179,10 @@ fn main() -> ExitCode {
         },
         Command::ShowLink(args) => link_run::show_link(&args).and_then(|text| print(&text)),
         Command::LinkEnd(args) => return link_run::end(args),
+        Command::Downlink(args) => tell_downlink(&args),
+        Command::Demo(args) => headstart::demo::demo(&args),
+        Command::Serve(args) => headstart::serve::serve(*args),
+        Command::Get(args) => headstart::get::get(&args),
         Command::Schemes => list_schemes(),
     };
     match result {
