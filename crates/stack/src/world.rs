@@ -3,11 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use headstart_quic::copies::{Duplicate, When};
-use headstart_quic::{ClientSetup, Courier, Epoch, Handle, ServerSetup};
+use headstart_quic::{ClientSetup, Courier, Epoch, Handle, ServerSetup, Why};
 use headstart_units::Time;
 use noq_proto::{
     Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
@@ -42,6 +42,10 @@ pub struct World {
     reverse: Path,
     post: Arc<Post>,
     seed: u64,
+    is_bare: bool,
+    /// Packets are not noted: for benchmarks.
+    is_blind: bool,
+    server_time: Duration,
 }
 
 /// A client and its one connection, both ends of it.
@@ -63,7 +67,8 @@ struct Client {
 struct End {
     id: ConnectionHandle,
     connection: Connection,
-    handle: Handle,
+    /// None: the stack as it is.
+    handle: Option<Handle>,
     /// Where its latest datagram went, and with which codepoint.
     destination: Option<SocketAddr>,
     ecn: Option<EcnCodepoint>,
@@ -107,7 +112,7 @@ impl ConnectionIdGenerator for Ids {
         8
     }
 
-    fn cid_lifetime(&self) -> Option<std::time::Duration> {
+    fn cid_lifetime(&self) -> Option<Duration> {
         None
     }
 }
@@ -127,7 +132,46 @@ impl World {
     pub fn new(forward: Path, reverse: Path, seed: u64) -> Self {
         let epoch = Epoch::new(base(), Time::ZERO);
         let server = endpoint(seed);
-        Self { epoch, now: Time::ZERO, server, clients: vec![], forward, reverse, post: Arc::default(), seed }
+        Self {
+            epoch,
+            now: Time::ZERO,
+            server,
+            clients: vec![],
+            forward,
+            reverse,
+            post: Arc::default(),
+            seed,
+            is_bare: false,
+            is_blind: false,
+            server_time: Duration::ZERO,
+        }
+    }
+
+    /// The server is the stack as it is, with nothing of ours: what we are compared with.
+    #[must_use]
+    pub fn bare(mut self) -> Self {
+        self.is_bare = true;
+        self
+    }
+
+    /// Notes no packets, but how long the server's end computes: for benchmarks.
+    #[must_use]
+    pub fn blind(mut self) -> Self {
+        self.is_blind = true;
+        self
+    }
+
+    /// How long the server's end has computed, if that was asked for.
+    #[must_use]
+    pub const fn server_time(&self) -> Duration {
+        self.server_time
+    }
+
+    /// Lets `work` run at the server, and counts the time if that was asked for.
+    fn at_work(&mut self, work: impl FnOnce(&mut Self)) {
+        let from = self.is_blind.then(base);
+        work(self);
+        self.server_time += from.map_or(Duration::ZERO, |from| from.elapsed());
     }
 
     /// The time it is.
@@ -226,7 +270,7 @@ impl World {
             self.at_client(datagram);
         }
         while let Some(datagram) = self.reverse.pop(self.now) {
-            self.at_server(datagram);
+            self.at_work(|world| world.at_server(datagram));
         }
         let instant = self.epoch.instant(self.now);
         for number in 0..self.clients.len() {
@@ -241,10 +285,12 @@ impl World {
                 self.pump_near(number);
             }
             if is_due(&self.clients[number].far) {
-                if let Some(end) = &mut self.clients[number].far {
-                    end.connection.handle_timeout(instant);
-                }
-                self.pump_far(number);
+                self.at_work(|world| {
+                    if let Some(end) = &mut world.clients[number].far {
+                        end.connection.handle_timeout(instant);
+                    }
+                    world.pump_far(number);
+                });
             }
         }
     }
@@ -257,6 +303,7 @@ impl World {
         config.initial_dst_cid_provider(Arc::new(move || Ids(seed).generate_cid()));
         match client.endpoint.connect(instant, config, SERVER, NAME) {
             Ok((id, connection)) => {
+                let handle = Some(handle);
                 client.near = Some(End { id, connection, handle, destination: None, ecn: None })
             }
             Err(_) => client.is_over = true,
@@ -291,8 +338,9 @@ impl World {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 let (address, local, id) =
                     (incoming.remote_address(), incoming.local_ip(), incoming.orig_dst_cid());
-                let (config, handle) = client.server_setup.configure(address, local, id);
-                let accepted = self.server.accept(incoming, instant, &mut answer, Some(config));
+                let configure = || client.server_setup.configure(address, local, id);
+                let (config, handle) = if self.is_bare { None } else { Some(configure()) }.unzip();
+                let accepted = self.server.accept(incoming, instant, &mut answer, config);
                 if let Ok((id, connection)) = accepted {
                     client.far = Some(End { id, connection, handle, destination: None, ecn: None });
                 }
@@ -313,22 +361,28 @@ impl World {
         let client = &mut self.clients[number];
         let Some(mut near) = client.near.take() else { return };
         near.settle(&mut client.endpoint);
-        let is_over =
-            client.asking.on_events(self.now, &mut near.connection, &near.handle, &mut client.outcome);
+        let is_over = client.asking.on_events(
+            self.now,
+            &mut near.connection,
+            near.handle.as_ref(),
+            &mut client.outcome,
+        );
         if is_over && !client.is_over {
             client.is_over = true;
             near.connection.close(instant, GOODBYE, Bytes::new());
-            near.handle.finish();
+            near.handle.iter().for_each(Handle::finish);
         }
         while let Some(datagram) = near.next_datagram(instant, number) {
-            client.outcome.client_departures.push(departure(self.now, &datagram));
-            digest(&mut client.outcome, self.now, &datagram);
+            if !self.is_blind {
+                client.outcome.client_departures.push(departure(self.now, &datagram));
+                digest(&mut client.outcome, self.now, &datagram);
+            }
             self.reverse.push(self.now, datagram);
         }
         near.settle(&mut client.endpoint);
-        client.outcome.client_why = near.handle.why();
-        client.outcome.client_lost_packets = near.connection.stats().lost_packets;
-        if !near.connection.is_drained() {
+        if near.connection.is_drained() {
+            near.report(&mut client.outcome.client_why, &mut client.outcome.client_lost_packets);
+        } else {
             client.near = Some(near);
         }
     }
@@ -343,14 +397,16 @@ impl World {
         client.answering.on_events(
             self.now,
             &mut far.connection,
-            &far.handle,
+            far.handle.as_ref(),
             is_size_known,
             &mut client.outcome,
         );
         self.send_copies(number, &far, When::Now);
         while let Some(datagram) = far.next_datagram(instant, number) {
             let outcome = &mut self.clients[number].outcome;
-            outcome.originals.insert(hash(&datagram.contents));
+            if !self.is_blind {
+                outcome.originals.insert(hash(&datagram.contents));
+            }
             outcome.is_ecn_on = datagram.ecn.is_some();
             self.send_forward(datagram);
             self.send_copies(number, &far, When::Behind);
@@ -358,11 +414,11 @@ impl World {
         far.settle(&mut self.server);
         let client = &mut self.clients[number];
         if far.connection.is_closed() {
-            far.handle.finish();
+            far.handle.iter().for_each(Handle::finish);
         }
-        client.outcome.why = far.handle.why();
-        client.outcome.lost_packets = far.connection.stats().lost_packets;
-        if !far.connection.is_drained() {
+        if far.connection.is_drained() {
+            far.report(&mut client.outcome.why, &mut client.outcome.lost_packets);
+        } else {
             client.far = Some(far);
         }
     }
@@ -383,15 +439,24 @@ impl World {
     }
 
     fn send_forward(&mut self, datagram: Datagram) {
-        let outcome = &mut self.clients[datagram.client].outcome;
-        outcome.departures.push(departure(self.now, &datagram));
-        digest(outcome, self.now, &datagram);
+        if !self.is_blind {
+            let outcome = &mut self.clients[datagram.client].outcome;
+            outcome.departures.push(departure(self.now, &datagram));
+            digest(outcome, self.now, &datagram);
+        }
         self.forward.push(self.now, datagram);
     }
 }
 
 impl Client {
     fn take_outcome(&mut self) -> Outcome {
+        let out = &mut self.outcome;
+        if let Some(near) = &mut self.near {
+            near.report(&mut out.client_why, &mut out.client_lost_packets);
+        }
+        if let Some(far) = &mut self.far {
+            far.report(&mut out.why, &mut out.lost_packets);
+        }
         std::mem::take(&mut self.outcome)
     }
 }
@@ -404,6 +469,11 @@ impl End {
                 self.connection.handle_event(answer);
             }
         }
+    }
+
+    fn report(&mut self, why: &mut Why, lost_packets: &mut u64) {
+        *why = self.handle.as_ref().map(Handle::why).unwrap_or_default();
+        *lost_packets = self.connection.stats().lost_packets;
     }
 
     fn next_datagram(&mut self, instant: Instant, client: usize) -> Option<Datagram> {
