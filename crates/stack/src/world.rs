@@ -1,24 +1,25 @@
 //! The endpoints, the paths between them, and the loop over events.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use headstart_quic::copies::{Duplicate, When};
-use headstart_quic::{ClientSetup, Courier, Epoch, Handle, ServerSetup, Why};
+use headstart_quic::copies::When;
+use headstart_quic::{ClientSetup, Courier, Epoch, Handle, ServerSetup};
 use headstart_units::Time;
-use noq_proto::{
-    Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
-    EndpointConfig, FourTuple,
-};
+use noq_proto::{ConnectionIdGenerator, DatagramEvent, Endpoint, FourTuple};
 
 use crate::datagram::Datagram;
-use crate::exchange::{Answering, Asking, Departure, Fetch, GOODBYE, Outcome};
+use crate::exchange::{Answering, Asking, Fetch, GOODBYE, Outcome};
 use crate::identity::NAME;
-use crate::null::NoSecret;
 use crate::path::Path;
+
+mod end;
+mod post;
+
+use end::{End, Ids, digest, endpoint, hash, note};
+use post::Post;
 
 /// How packets are protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +46,6 @@ pub struct World {
     is_bare: bool,
     /// Packets are not noted: for benchmarks.
     is_blind: bool,
-    server_time: Duration,
 }
 
 /// A client and its one connection, both ends of it.
@@ -63,68 +63,10 @@ struct Client {
     is_over: bool,
 }
 
-/// One end of a connection.
-struct End {
-    id: ConnectionHandle,
-    connection: Connection,
-    /// None: the stack as it is.
-    handle: Option<Handle>,
-    /// Where its latest datagram went, and with which codepoint.
-    destination: Option<SocketAddr>,
-    ecn: Option<EcnCodepoint>,
-}
-
-/// Copies that wait to be put on the path.
-#[derive(Debug, Default)]
-struct Post(Mutex<Vec<Duplicate>>);
-
-impl Courier for Post {
-    fn carry(&self, copy: Duplicate) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(copy);
-    }
-}
-
-impl Post {
-    fn take(&self, when: When) -> Vec<Duplicate> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (now, later) = std::mem::take(&mut *waiting).into_iter().partition(|copy| copy.when == when);
-        *waiting = later;
-        now
-    }
-}
-
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
 const FIRST_PORT: u16 = 10_000;
 /// Events at one instant before something is taken to be wrong.
 const PATIENCE: u32 = 1_000_000;
-
-/// Connection ids that count up from a seed.
-#[derive(Debug)]
-struct Ids(u64);
-
-impl ConnectionIdGenerator for Ids {
-    fn generate_cid(&mut self) -> ConnectionId {
-        self.0 = self.0.wrapping_add(1);
-        ConnectionId::new(&self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes())
-    }
-
-    fn cid_len(&self) -> usize {
-        8
-    }
-
-    fn cid_lifetime(&self) -> Option<Duration> {
-        None
-    }
-}
-
-fn endpoint(seed: u64) -> Endpoint {
-    let mut config = EndpointConfig::new(Arc::new(NoSecret));
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_be_bytes());
-    config.rng_seed(Some(bytes));
-    config.cid_generator(Arc::new(move || Box::new(Ids(seed << 32))));
-    Endpoint::new(Arc::new(config), None, false)
-}
 
 impl World {
     /// A server behind these paths. The same seed gives the same world.
@@ -143,7 +85,6 @@ impl World {
             seed,
             is_bare: false,
             is_blind: false,
-            server_time: Duration::ZERO,
         }
     }
 
@@ -154,24 +95,11 @@ impl World {
         self
     }
 
-    /// Notes no packets, but how long the server's end computes: for benchmarks.
+    /// Notes no packets: for benchmarks.
     #[must_use]
     pub fn blind(mut self) -> Self {
         self.is_blind = true;
         self
-    }
-
-    /// How long the server's end has computed, if that was asked for.
-    #[must_use]
-    pub const fn server_time(&self) -> Duration {
-        self.server_time
-    }
-
-    /// Lets `work` run at the server, and counts the time if that was asked for.
-    fn at_work(&mut self, work: impl FnOnce(&mut Self)) {
-        let from = self.is_blind.then(base);
-        work(self);
-        self.server_time += from.map_or(Duration::ZERO, |from| from.elapsed());
     }
 
     /// The time it is.
@@ -270,7 +198,7 @@ impl World {
             self.at_client(datagram);
         }
         while let Some(datagram) = self.reverse.pop(self.now) {
-            self.at_work(|world| world.at_server(datagram));
+            self.at_server(datagram);
         }
         let instant = self.epoch.instant(self.now);
         for number in 0..self.clients.len() {
@@ -285,12 +213,10 @@ impl World {
                 self.pump_near(number);
             }
             if is_due(&self.clients[number].far) {
-                self.at_work(|world| {
-                    if let Some(end) = &mut world.clients[number].far {
-                        end.connection.handle_timeout(instant);
-                    }
-                    world.pump_far(number);
-                });
+                if let Some(end) = &mut self.clients[number].far {
+                    end.connection.handle_timeout(instant);
+                }
+                self.pump_far(number);
             }
         }
     }
@@ -374,7 +300,7 @@ impl World {
         }
         while let Some(datagram) = near.next_datagram(instant, number) {
             if !self.is_blind {
-                client.outcome.client_departures.push(departure(self.now, &datagram));
+                client.outcome.client_departures.push(note(self.now, &datagram));
                 digest(&mut client.outcome, self.now, &datagram);
             }
             self.reverse.push(self.now, datagram);
@@ -441,7 +367,7 @@ impl World {
     fn send_forward(&mut self, datagram: Datagram) {
         if !self.is_blind {
             let outcome = &mut self.clients[datagram.client].outcome;
-            outcome.departures.push(departure(self.now, &datagram));
+            outcome.departures.push(note(self.now, &datagram));
             digest(outcome, self.now, &datagram);
         }
         self.forward.push(self.now, datagram);
@@ -459,47 +385,6 @@ impl Client {
         }
         std::mem::take(&mut self.outcome)
     }
-}
-
-impl End {
-    /// Passes events between the connection and its endpoint until there are none.
-    fn settle(&mut self, endpoint: &mut Endpoint) {
-        while let Some(event) = self.connection.poll_endpoint_events() {
-            if let Some(answer) = endpoint.handle_event(self.id, event) {
-                self.connection.handle_event(answer);
-            }
-        }
-    }
-
-    fn report(&mut self, why: &mut Why, lost_packets: &mut u64) {
-        *why = self.handle.as_ref().map(Handle::why).unwrap_or_default();
-        *lost_packets = self.connection.stats().lost_packets;
-    }
-
-    fn next_datagram(&mut self, instant: Instant, client: usize) -> Option<Datagram> {
-        let mut buf = vec![];
-        let transmit = self.connection.poll_transmit(instant, NonZeroUsize::MIN, &mut buf)?;
-        (self.ecn, self.destination) = (transmit.ecn, Some(transmit.destination));
-        buf.truncate(transmit.size);
-        Some(Datagram { client, ecn: self.ecn, contents: buf.into(), is_copy: false })
-    }
-}
-
-fn digest(outcome: &mut Outcome, at: Time, datagram: &Datagram) {
-    outcome.digest = fold(fold(outcome.digest, &at.as_nanos().to_be_bytes()), &datagram.contents);
-}
-
-fn hash(contents: &[u8]) -> u64 {
-    fold(0, contents)
-}
-
-/// FNV-1a.
-fn fold(from: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(from, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-fn departure(at: Time, datagram: &Datagram) -> Departure {
-    Departure { at, bytes: datagram.payload(), is_data: datagram.is_data(), is_copy: datagram.is_copy }
 }
 
 /// Any instant will do: only distances from it are used.
