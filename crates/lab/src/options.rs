@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use headstart_net::{Limit, Trace};
+use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
@@ -472,6 +473,18 @@ pub enum BaseName {
     CubicLinux,
     /// RFC 5681.
     Reno,
+}
+
+impl BaseName {
+    /// The controller itself.
+    #[must_use]
+    pub const fn kind(self) -> base::Kind {
+        match self {
+            Self::Cubic => base::Kind::Cubic,
+            Self::CubicLinux => base::Kind::CubicLinux,
+            Self::Reno => base::Kind::Reno,
+        }
+    }
 }
 
 /// Ways to find losses.
