@@ -13,12 +13,14 @@
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`har`], [`front_pages`] | pages as browsers save them, and as statistics describe them |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
+//! | [`contest`] | short flows that enter a path on which long ones are established |
 //! | [`newcomer`] | what a new flow takes from one that is there |
 //! | [`statistics`] | means, quantiles, confidence intervals |
 //! | [`figure`], [`table`], [`report`], [`markup`] | how numbers become pictures, tables and pages |
 //! | [`output`] | result files, whole or not at all |
 
 pub mod capacity;
+pub mod contest;
 pub mod experiment;
 pub mod figure;
 pub mod front_pages;

@@ -245,6 +245,7 @@ impl Setup {
     pub fn groups(&self, cast: Cast) -> Vec<Group> {
         let base = match self.transport.base {
             BaseName::Cubic => base::Kind::Cubic,
+            BaseName::CubicPair => base::Kind::CubicPair,
             BaseName::Reno => base::Kind::Reno,
         };
         let tcp = self.tcp();

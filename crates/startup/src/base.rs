@@ -19,6 +19,8 @@ pub enum Kind {
     /// CUBIC (RFC 9438).
     #[default]
     Cubic,
+    /// CUBIC that stands for two connections, as Google QUIC's does.
+    CubicPair,
 }
 
 /// A base controller. It does not know that a start-up scheme came before it.
@@ -45,7 +47,8 @@ impl Base {
     pub fn new(kind: Kind, mss: Bytes) -> Self {
         match kind {
             Kind::Reno => Self::Reno(Reno::new(mss)),
-            Kind::Cubic => Self::Cubic(Cubic::new(mss)),
+            Kind::Cubic => Self::Cubic(Cubic::new(mss, cubic::Shares::ONE)),
+            Kind::CubicPair => Self::Cubic(Cubic::new(mss, cubic::Shares::TWO)),
         }
     }
 

@@ -4,11 +4,12 @@
 
 use headstart_units::Ratio;
 
+use crate::hint::Guard;
 use crate::repair::ropr::{Clock, Order};
 use crate::scheme::{
     Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, QuickStart, RapidStart, Rcp,
-    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, halfback, proactive, reactive, slow_start,
-    wise_start,
+    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, bbr, blitzstart, halfback, proactive, reactive,
+    slow_start, wise_start,
 };
 
 /// A scheme as it can be asked for.
@@ -70,6 +71,20 @@ fn google() -> Scheme {
     Scheme::SlowStart(SlowStart::new(slow_start::Params { initial_window: 32, hystart: false, spread }))
 }
 
+fn google_until_delay() -> Scheme {
+    let spread = Some(slow_start::Spread { leaves_on_delay: true, ..slow_start::Spread::default() });
+    Scheme::SlowStart(SlowStart::new(slow_start::Params { initial_window: 32, hystart: false, spread }))
+}
+
+fn blitzstart(change: fn(&mut blitzstart::Params)) -> Scheme {
+    let mut params = blitzstart::Params::default();
+    change(&mut params);
+    Scheme::Blitzstart(Blitzstart::new(params))
+}
+
+/// Twice what was ever delivered to the peer, and the peer's connections divide it.
+const GUARD: Guard = Guard { past: Some(Ratio::new(2, 1)), divides: true, ..Guard::NONE };
+
 fn halfback(change: fn(&mut halfback::Params)) -> Scheme {
     let mut params = halfback::Params::default();
     change(&mut params);
@@ -117,6 +132,11 @@ pub const VARIANTS: &[Entry] = &[
     entry("halfback-0", Needs::FlowSize, "halfback without copies", || halfback(|params| params.additional = Ratio::new(0, 1))),
     entry("halfback-25", Needs::FlowSize, "halfback that sends a quarter of its flight again", || halfback(|params| params.additional = Ratio::new(1, 4))),
     entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),
+    entry("google-quic", Needs::Nothing, "iw32-paced that leaves slow start when delay grows (HyStart), as Google QUIC did", google_until_delay),
+    entry("blitzstart-handshake", Needs::Hint, "blitzstart with the handshake's RTT, queues included", || blitzstart(|params| params.rtt = blitzstart::Known::Handshake)),
+    entry("blitzstart-10", Needs::Hint, "blitzstart with 10 segments at once before it paces", || blitzstart(|params| params.burst = 10)),
+    entry("blitzstart-guarded", Needs::Hint, "blitzstart that believes twice the peer's fastest delivery, divided among its connections", || blitzstart(|params| params.guard = GUARD)),
+    entry("bbr-hinted", Needs::Hint, "BBR that begins from the hinted bandwidth", || Scheme::Bbr(Bbr::new(bbr::Params { begins_from_hint: true, ..Default::default() }))),
     entry("halfback-10", Needs::FlowSize, "halfback with 10 segments at once before it paces (Halfback section 4.2.4)", || halfback(|params| params.burst = 10)),
 ];
 

@@ -10,6 +10,7 @@ use std::io::Write;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result};
+use headstart_startup::catalogue::Needs;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -100,6 +101,13 @@ pub fn run(experiments: &[Experiment], folder: &Folder, threads: Option<usize>) 
                 for name in &plan.casts {
                     let beside = plan.beside.as_ref().filter(|_| *name == CastName::Mixed);
                     let cast = Cast { tested: scheme.entry, beside: beside.map(|scheme| scheme.entry) };
+                    // A hint decides nothing where nobody asks for one: a baseline is run once, whatever is hinted beside it.
+                    let long = setup.workload.long_scheme.0;
+                    let is_hinted = [Some(cast.tested), cast.beside, Some(long)]
+                        .into_iter()
+                        .flatten()
+                        .any(|entry| entry.needs == Needs::Hint);
+                    let decides = |text: &&&str| is_hinted || !text.starts_with("--hint");
                     for number in 0..u64::from(setup.run.repeats) {
                         let seed = setup.run.seed.wrapping_add(number);
                         let who = format!(
@@ -110,7 +118,7 @@ pub fn run(experiments: &[Experiment], folder: &Folder, threads: Option<usize>) 
                         );
                         let key = hash(
                             std::iter::once(build.as_str())
-                                .chain(decisive.iter().copied())
+                                .chain(decisive.iter().filter(decides).copied())
                                 .chain([who.as_str()]),
                         );
                         keys.push(key.clone());

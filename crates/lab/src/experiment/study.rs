@@ -13,6 +13,7 @@ use headstart_sim::{Collector, Finished, FlowReport, Recorder, Seed, Simulation,
 use headstart_units::{Span, Time};
 use serde::Deserialize;
 
+use crate::contest;
 use crate::newcomer;
 use crate::options::SizeName;
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
@@ -32,6 +33,10 @@ pub enum Study {
     WideArea,
     /// A newcomer beside a flow that is there.
     Newcomer,
+    /// Newcomers beside established flows, from request to last byte.
+    Contest,
+    /// One of several such runs, with throughput over time.
+    ContestTrace,
 }
 
 /// Numbers of each group, with what they mean.
@@ -81,6 +86,8 @@ impl Study {
                 Ok(gathered(named.into_iter().map(|(name, value)| (name.to_owned(), value))))
             }
             Self::Newcomer => Ok(gathered(newcomer::watch(setup, cast, seed))),
+            Self::Contest => Ok(gathered(contest::run(setup, cast, seed))),
+            Self::ContestTrace => Ok(gathered(contest::trace(setup, cast, seed))),
         }
     }
 
@@ -91,6 +98,12 @@ impl Study {
         let is_one_of = |known: &[(&str, &str)]| known.iter().any(|(known, _)| *known == name);
         match self {
             Self::WideArea => is_one_of(wide_area::MEASURES),
+            Self::Contest => is_one_of(contest::MEASURES),
+            Self::ContestTrace => {
+                is_one_of(contest::MEASURES)
+                    || is_one_of(contest::TRACE_MEASURES)
+                    || (contest::PROFILES.contains(&family) && member.parse::<u64>().is_ok())
+            }
             Self::Newcomer => {
                 is_one_of(newcomer::MEASURES)
                     || (newcomer::PROFILES.contains(&family) && member.parse::<u64>().is_ok())
