@@ -23,7 +23,6 @@
 //! | [`first_recovery`] | a first flight that was lost in part: the window follows what got through |
 //! | [`growth`] | slow start's doubling, with HyStart++ or without |
 //! | [`history`] | what earlier connections to a peer measured: record, bounded store |
-//! | [`hint`] | how finely a client tells its bandwidth, and how much of it a server believes |
 //! | [`quick_start`] | RFC 4782: formats, the routers' decision, what a sender asks for and believes |
 //! | [`rcp`] | the rate that an RCP router stamps |
 //! | [`controller`] | joins a scheme and a base; what a transport holds |
@@ -41,7 +40,6 @@ pub mod controller;
 pub mod event;
 pub mod first_recovery;
 pub mod growth;
-pub mod hint;
 pub mod history;
 pub mod path;
 pub mod prior;
