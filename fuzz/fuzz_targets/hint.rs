@@ -1,0 +1,12 @@
+//! The reader of a client's hint: whatever the bytes, it reads a hint that is written back as the same bytes, or refuses with
+//! what was expected.
+
+#![no_main]
+
+use headstart_startup::prior::Hint;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| match Hint::parse(bytes) {
+    Ok(hint) => assert_eq!(hint.emit().as_ref().map(<[u8; 6]>::as_slice), Some(bytes)),
+    Err(error) => assert!(error.to_string().contains("expected")),
+});
