@@ -4,21 +4,20 @@
 //! options: several newcomers, at once or one after another, some of another scheme, several long flows, hints that are false or coarse.
 //!
 //! Each newcomer is a client that asks for one object. Its time counts from the request to the last byte, as the paper's figures do: 70 kB
-//! behind a buffer of 200 ms take it 279 ms, which is one round trip; with a handshake it would be two. Newcomers come after
-//! [`SETTLED`], at a moment drawn by seed from the 20 s after it: at any phase of the long flow's sawtooth.
+//! behind a buffer of 200 ms take it 279 ms, which is one round trip; with a handshake it would be two. Newcomers come at a moment
+//! drawn by seed from 20 s: at any phase of the long flow's sawtooth.
 //!
 //! # Deviations
 //!
 //! - BS §4 captures packets behind the client's switch; here they are counted as they come out of the bottleneck, half a round trip
 //!   earlier, which shifts every curve alike.
-//! - BS does not say when the long flow counts as established. Here it has 30 s.
+//! - BS does not say when the long flow counts as established. Here it has 30 s (`--settled`).
 
 mod tape;
 mod workload;
 
 use headstart_sim::{FlowReport, Random, Scenario, Seed, Simulation};
 use headstart_startup::catalogue::Needs;
-use headstart_startup::hint::Grid;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::setup::{BESIDE, Cast, GROUPS, LONG, Setup, TESTED};
@@ -28,9 +27,6 @@ use workload::{Arrival, Flows, Role};
 /// Long flows begin at this time, half a second apart; whoever was there before is through.
 const LONG_FROM: Time = Time::from_millis(10_000);
 const LONG_APART: Span = Span::from_millis(500);
-/// Newcomers come after this, and within so much more.
-pub const SETTLED: Time = Time::from_millis(40_000);
-const PHASES: Span = Span::from_secs(20);
 /// What an acquaintance fetched: enough to measure the path.
 const FETCHED: Bytes = Bytes::new(1_000_000);
 /// The long flows are watched for so long before the first newcomer, and so long after the last.
@@ -68,9 +64,10 @@ pub const MEASURES: &[(&str, &str)] = &[
 
 /// Numbers that only a trace gives.
 pub const TRACE_MEASURES: &[(&str, &str)] = &[
-    ("left-slow-start", "from the request until the first newcomer left slow start, ms"),
+    ("left-slow-start", "from the request's arrival until the first newcomer left slow start, ms"),
     ("left-with", "window with which it did, percent of rate x RTT"),
-    ("filled", "from the request until the link was used to 90 % over a round trip, ms"),
+    ("filled", "from the request's arrival until newcomers used 90 % of the link over a round trip, ms"),
+    ("level", "from the request until newcomers had 80 % of the long flows' rate over a round trip, ms"),
     ("fair", "from the request until newcomers had 80 % of the long flows' rate over five seconds, s"),
 ];
 
@@ -123,8 +120,9 @@ impl Contest {
         let rtt = setup.rtt();
         let mut setup = setup.clone();
         setup.path.rtt.0 = vec![rtt; GROUPS];
-        let began_at =
-            SETTLED + Span::from_micros(Random::new(seed.child("newcomer")).below(PHASES.as_nanos() / 1000));
+        let phase =
+            Random::new(seed.child("newcomer")).below((setup.workload.phases.as_nanos() / 1000).max(1));
+        let began_at = LONG_FROM + setup.workload.settled + Span::from_micros(phase);
         let until = began_at + setup.run.duration;
         let hint = hinted(&setup, seed);
         let mut groups = setup.groups(cast);
@@ -171,12 +169,16 @@ impl Contest {
     }
 }
 
-/// What the clients announce: the bottleneck's rate times the setup's hint, as finely as they tell it.
+/// What the clients announce: the bottleneck's rate times the setup's hint, as finely as they tell it. They round down, as
+/// [`Steps`](headstart_startup::hint::Steps) do, to the powers of a factor: R10 is one of 126 %, R5 one of 158 %.
 fn hinted(setup: &Setup, seed: Seed) -> Rate {
     let bandwidth = setup.bottleneck() * setup.workload.hint;
     let step = setup.workload.hint_step;
-    // A grid that begins anywhere between two members of one and the same grid: GRID_FROM x step^u with u in [0, 1), worked out with
-    // square roots alone, which are exact to the last bit on every machine.
+    if step.of(1_000_000) <= 1_000_000 {
+        return bandwidth;
+    }
+    // The grid begins anywhere between GRID_FROM and a step above it. The power of `step` is worked out with square roots alone,
+    // which are exact to the last bit on every machine.
     let mut draw = Random::new(seed.child("grid")).draw();
     let (mut origin, mut root) = (GRID_FROM.as_bytes_per_sec() as f64, step.as_f64());
     for _ in 0..32 {
@@ -186,7 +188,11 @@ fn hinted(setup: &Setup, seed: Seed) -> Rate {
         }
         draw >>= 1;
     }
-    Grid { origin: Rate::from_bytes_per_sec(origin as u64), step }.announced(bandwidth)
+    let mut told = Rate::from_bytes_per_sec(origin as u64);
+    while told * step <= bandwidth && told * step > told {
+        told = told * step;
+    }
+    told.min(bandwidth)
 }
 
 fn arrivals(setup: &Setup, cast: Cast, began_at: Time) -> Vec<Arrival> {
@@ -269,18 +275,27 @@ const FAIR_FOR: u64 = 5;
 fn landmarks(setup: &Setup, contest: &Contest) -> Named {
     let tape = &contest.tape;
     let (from, to) = contest.stretch();
+    let arrived = from + contest.rtt / 2;
     let mut named = vec![];
     if let Some((at, window)) = tape.left_slow_start {
         let bdp = (setup.bottleneck() * contest.rtt).get() as f64;
-        named.push(("left-slow-start".to_owned(), at.since(from).as_millis_f64()));
+        named.push(("left-slow-start".to_owned(), at.since(arrived).as_millis_f64()));
         named.push(("left-with".to_owned(), 100.0 * window.get() as f64 / bdp));
     }
     let bottleneck = setup.bottleneck().as_bits_per_sec() as f64 / 1e6;
-    let filled = (0..SECONDS * 100).map(|number| from + STEP * number).take_while(|at| *at < to).find(|at| {
-        (0..GROUPS as u16).map(|group| tape.rate(group, *at, contest.rtt)).sum::<f64>() >= FULL * bottleneck
-    });
+    let filled = (0..SECONDS * 100)
+        .map(|number| from + STEP * number)
+        .take_while(|at| *at < to)
+        .find(|at| tape.rate(TESTED, *at, contest.rtt) >= FULL * bottleneck);
     if let Some(at) = filled {
-        named.push(("filled".to_owned(), at.since(from).as_millis_f64()));
+        named.push(("filled".to_owned(), at.since(arrived).as_millis_f64()));
+    }
+    let level = (0..SECONDS * 100)
+        .map(|number| from + STEP * number)
+        .take_while(|at| *at < to)
+        .find(|at| tape.rate(TESTED, *at, contest.rtt) >= FAIR * tape.rate(LONG, *at, contest.rtt));
+    if let Some(at) = level {
+        named.push(("level".to_owned(), at.since(from).as_millis_f64()));
     }
     let over = Span::from_secs(FAIR_FOR);
     let fair = (FAIR_FOR..SECONDS)

@@ -428,6 +428,9 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
     }
     let score = reproduce::score(&judged);
     print(&format!("{}\n\nReport: {}\n", reproduce::summary(&score), page.display()))?;
+    if args.check && score.blamed_wrongly > 0 {
+        bail!("{} claims do not come out when what is blamed is changed", score.blamed_wrongly);
+    }
     if args.check && score.unexplained > 0 {
         bail!("{} claims do not hold, and no reason is known (marked `?`)", score.unexplained);
     }

@@ -140,6 +140,12 @@ pub struct WorkloadOptions {
     /// Runs from which one is picked to be shown, and at which quantile of completion time (for `reproduce`)
     #[arg(long, default_value_t = 1, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub candidates: u8,
+    /// How long long flows have been there before, and within how much more newcomers come, at random (for `reproduce`)
+    #[arg(long, default_value = "30 s", value_name = "TIME", hide = true)]
+    pub settled: Span,
+    /// See `--settled`
+    #[arg(long, default_value = "20 s", value_name = "TIME", hide = true)]
+    pub phases: Span,
     /// See `--candidates`
     #[arg(long, default_value = "50 %", value_name = "SHARE", hide = true)]
     pub pick: Ratio,

@@ -9,6 +9,7 @@
 //! within = 8
 //! unit = "%"
 //! differs = "why ours is another"    # a claim that does not hold has its reason here
+//! comes-out = { when = "CUBIC is RFC 9438's", variant = "rfc9438" }  # what is blamed, and the variant in which only that is changed
 //! ```
 //!
 //! | kind | keys |
@@ -17,9 +18,12 @@
 //! | an order | `value`, and `order`: schemes, the smallest first; equal is not smaller |
 //! | a crossing | `value`, `crosses`: above which scheme, and `along`: on which axis |
 //! | never crossing | the same with `never = true` |
+//! | a table's cell | `value` with `as = "difference"`, and `table` ([`comparison`]) |
 //!
 //! `within` says how far from the paper's number ours may lie before we say that it differs. Where a claim compares, a number
 //! outside of that but on the paper's side of "no difference" is told as *direction*.
+
+mod comparison;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -47,6 +51,7 @@ struct ClaimText {
     along: Option<String>,
     #[serde(default)]
     never: bool,
+    table: Option<comparison::Cell>,
     paper: Option<f64>,
     within: Option<f64>,
     at_least: Option<f64>,
@@ -54,6 +59,17 @@ struct ClaimText {
     #[serde(default)]
     unit: String,
     differs: Option<String>,
+    comes_out: Option<ComesOut>,
+}
+
+/// What is blamed for a difference, and the variant that shows it: there the claim's direction comes out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ComesOut {
+    /// In words.
+    pub when: String,
+    /// The variant of the plan.
+    pub variant: String,
 }
 
 /// One claim.
@@ -65,6 +81,8 @@ pub struct Claim {
     pub source: String,
     /// Why ours differs, if it is known to.
     pub differs: Option<String>,
+    /// In which variant it comes out.
+    pub comes_out: Option<ComesOut>,
     unit: String,
     value: Quantity,
     kind: Kind,
@@ -76,6 +94,7 @@ enum Kind {
     Order(Vec<String>),
     Crossing { other: String, axis: String, paper: Option<f64>, low: f64, high: f64 },
     Never { other: String, axis: String },
+    Cell(comparison::Cell),
 }
 
 /// What came out of a claim.
@@ -148,6 +167,12 @@ impl Claim {
         high = text.at_most.unwrap_or(high);
         let is_bounded = low.is_finite() || high.is_finite();
         let kind = match (text.order, text.crosses) {
+            (None, None) if text.table.is_some() => {
+                ensure!(!is_bounded, "found `table` with another number, expected one of them");
+                let cell = text.table.context("table")?;
+                cell.check(&value)?;
+                Kind::Cell(cell)
+            }
             (Some(_), Some(_)) => bail!("found both `order` and `crosses`, expected one of them"),
             (Some(order), None) => {
                 ensure!(order.len() > 1, "order: found {} schemes, expected two at least", order.len());
@@ -177,10 +202,24 @@ impl Claim {
             says: text.says,
             source: text.source,
             differs: text.differs.map(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" ")),
+            comes_out: text.comes_out,
             unit: text.unit,
             value,
             kind,
         })
+    }
+
+    /// Whether what is blamed is to blame: in the variant that changes it, the claim's direction comes out. `None` if nothing is
+    /// blamed, or that variant was not run.
+    #[must_use]
+    pub fn is_explained(&self, plan: &Plan, findings: &[Finding]) -> Option<bool> {
+        let named = &self.comes_out.as_ref()?.variant;
+        let place = plan.variants.iter().position(|variant| variant.name == *named)?;
+        match findings.get(place)?.verdict {
+            Verdict::Holds | Verdict::Direction => Some(true),
+            Verdict::Differs => Some(false),
+            Verdict::NotRun => None,
+        }
     }
 
     /// The paper's side, in words.
@@ -198,6 +237,7 @@ impl Claim {
             }
             Kind::Order(order) => order.join(" < "),
             Kind::Never { .. } => "never".into(),
+            Kind::Cell(cell) => cell.shown(&self.unit),
         }
     }
 
@@ -229,6 +269,7 @@ impl Claim {
                 }
             }
             Kind::Order(order) => self.order(&scope, order),
+            Kind::Cell(cell) => cell.judge(&self.value, &scope, &self.unit),
         }
     }
 

@@ -11,6 +11,7 @@
 //! x-axis = { title = "utilisation", unit = "%", from = 0, to = 90 }
 //! y-axis = { title = "mean completion time", unit = "ms", scale = "log" }
 //! schemes = ["TCP"]                   # if not all
+//! curves = [{ name = "hint 1.0", value = { measure = .., scheme = .. } }]   # these values in place of one for each scheme
 //! ```
 //!
 //! | `draw` | shows |
@@ -24,7 +25,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::plan::{Plan, number_of};
@@ -41,12 +42,21 @@ pub struct FigureText {
     caption: String,
     draw: Kind,
     x: Option<String>,
-    value: QuantityText,
+    value: Option<QuantityText>,
+    #[serde(default)]
+    curves: Vec<CurveText>,
     x_value: Option<QuantityText>,
     #[serde(default)]
     x_axis: AxisText,
     y_axis: AxisText,
     schemes: Option<Vec<String>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CurveText {
+    name: String,
+    value: QuantityText,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -87,11 +97,11 @@ pub struct Drawing {
     pub caption: String,
     kind: Kind,
     x: Option<String>,
-    value: Quantity,
+    /// By name: of every scheme, or as the figure lists them.
+    curves: Vec<(String, Quantity)>,
     x_value: Option<Quantity>,
     x_axis: AxisText,
     y_axis: AxisText,
-    schemes: Vec<String>,
 }
 
 /// One value of a figure.
@@ -126,7 +136,20 @@ impl Drawing {
             text.x_value.is_some() == (text.draw == Kind::Scatter),
             "x-value: found it where it is not expected, or not where it is: it belongs to `scatter`"
         );
-        let value = Quantity::read(text.value, plan, true).context("value")?;
+        let curves: Vec<(String, Quantity)> = match (text.value, text.curves) {
+            (Some(value), curves) if curves.is_empty() => {
+                let value = Quantity::read(value, plan, true).context("value")?;
+                schemes.iter().map(|scheme| (scheme.clone(), value.clone())).collect()
+            }
+            (None, curves) if !curves.is_empty() && text.draw != Kind::Scatter => curves
+                .into_iter()
+                .map(|curve| Ok((curve.name, Quantity::read(curve.value, plan, false)?)))
+                .collect::<Result<_>>()
+                .context("curves")?,
+            _ => {
+                bail!("found both or none of `value` and `curves`, expected one of them (`scatter`: `value`)")
+            }
+        };
         let x_value =
             text.x_value.map(|text| Quantity::read(text, plan, true)).transpose().context("x-value")?;
         let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
@@ -140,11 +163,10 @@ impl Drawing {
             caption: text.caption,
             kind: text.draw,
             x: text.x,
-            value,
+            curves,
             x_value,
             x_axis: text.x_axis,
             y_axis: text.y_axis,
-            schemes,
         })
     }
 
@@ -152,16 +174,16 @@ impl Drawing {
     #[must_use]
     pub fn data(&self, plan: &Plan, results: &Results, variant: usize) -> Vec<Datum> {
         let mut data = vec![];
-        for name in self.schemes.iter().filter(|name| plan.schemes.iter().any(|scheme| scheme.name == **name))
-        {
+        for (name, value) in &self.curves {
+            // A curve of its own name says whose it is; a scheme that was not run has no values.
             let scope = Scope { plan, results, variant, scheme: Some(name), at: &[] };
-            data.extend(self.of_scheme(name, &scope));
+            data.extend(self.of_curve(name, value, &scope));
         }
         data.retain(|datum| datum.x.value.is_finite() && datum.y.value.is_finite());
         data
     }
 
-    fn of_scheme(&self, name: &str, scope: &Scope<'_>) -> Vec<Datum> {
+    fn of_curve(&self, name: &str, value: &Quantity, scope: &Scope<'_>) -> Vec<Datum> {
         let datum = |x: Interval, y: Interval, label: &str| Datum {
             scheme: name.to_owned(),
             x,
@@ -188,19 +210,19 @@ impl Drawing {
             match self.kind {
                 Kind::Lines => {
                     let x = number_of(label).map_or(f64::NAN, |(number, _)| number);
-                    data.push(datum(bare(x), self.value.value(&here), label));
+                    data.push(datum(bare(x), value.value(&here), label));
                 }
                 Kind::Scatter => {
                     let x = self.x_value.as_ref().map_or(bare(f64::NAN), |x| x.value(&here));
-                    data.push(datum(x, self.value.value(&here), label));
+                    data.push(datum(x, value.value(&here), label));
                 }
                 Kind::Profile => {
-                    for (member, x) in members(&self.value, &here) {
-                        data.push(datum(bare(x), self.value.measuring(&member).value(&here), label));
+                    for (member, x) in members(value, &here) {
+                        data.push(datum(bare(x), value.measuring(&member).value(&here), label));
                     }
                 }
                 Kind::Distribution => {
-                    let mut values = self.value.by_seed(&here);
+                    let mut values = value.by_seed(&here);
                     values.sort_by(f64::total_cmp);
                     let count = values.len() as f64;
                     for (number, value) in values.into_iter().enumerate() {
@@ -221,7 +243,14 @@ impl Drawing {
         });
         let x = self.x_axis.axis(self.x.as_deref().unwrap_or_default(), unit.unwrap_or_default());
         let mut figure = Figure::new(title, x, self.y_axis.axis("", ""));
-        for (slot, name) in plan.known_schemes.iter().enumerate() {
+        // A scheme looks the same in every figure; curves of their own names look as they are listed.
+        let is_of_schemes = self.curves.iter().all(|(name, _)| plan.known_schemes.contains(name));
+        let names: Vec<&String> = if is_of_schemes {
+            plan.known_schemes.iter().collect()
+        } else {
+            self.curves.iter().map(|(name, _)| name).collect()
+        };
+        for (slot, name) in names.into_iter().enumerate() {
             let own: Vec<&Datum> = data.iter().filter(|datum| datum.scheme == *name).collect();
             if own.is_empty() {
                 continue;

@@ -44,6 +44,10 @@ pub struct Score {
     pub differs: usize,
     /// Not run.
     pub not_run: usize,
+    /// Of those that differ, how many come out in the variant that changes what is blamed.
+    pub comes_out: usize,
+    /// They are said to come out so, and do not.
+    pub blamed_wrongly: usize,
     /// Of those that do not hold, how many have no reason.
     pub unexplained: usize,
     /// They hold although a reason says they would not.
@@ -54,7 +58,9 @@ pub struct Score {
 #[must_use]
 pub fn score(judged: &[Judged<'_>]) -> Score {
     let mut score = Score::default();
-    for (claim, findings) in judged.iter().flat_map(|one| &one.findings) {
+    for (one, (claim, findings)) in
+        judged.iter().flat_map(|one| one.findings.iter().map(move |found| (one, found)))
+    {
         let Some(finding) = findings.first() else { continue };
         match finding.verdict {
             Verdict::Holds => score.holds += 1,
@@ -62,7 +68,14 @@ pub fn score(judged: &[Judged<'_>]) -> Score {
             Verdict::Differs => score.differs += 1,
             Verdict::NotRun => score.not_run += 1,
         }
-        let has_reason = claim.differs.is_some();
+        if finding.verdict == Verdict::Differs {
+            match claim.is_explained(&one.experiment.plan, findings) {
+                Some(true) => score.comes_out += 1,
+                Some(false) => score.blamed_wrongly += 1,
+                None => {}
+            }
+        }
+        let has_reason = claim.differs.is_some() || claim.comes_out.is_some();
         score.unexplained +=
             usize::from(!has_reason && matches!(finding.verdict, Verdict::Differs | Verdict::Direction));
         score.surprising += usize::from(has_reason && finding.verdict == Verdict::Holds);
@@ -75,9 +88,16 @@ pub fn score(judged: &[Judged<'_>]) -> Score {
 pub fn summary(score: &Score) -> String {
     let judged = score.holds + score.direction + score.differs;
     format!(
-        "Of {judged} claims {} hold, {} come out with another number in the paper's direction, {} differ; {} of those that \
-         do not hold have no reason yet; {} hold although a reason says they would not; {} were not run.",
-        score.holds, score.direction, score.differs, score.unexplained, score.surprising, score.not_run
+        "Of {judged} claims {} hold, {} come out with another number in the paper's direction, {} differ, of which {} come out when what \
+         is blamed is changed and {} do not; {} of those that do not hold have no reason yet; {} hold although a reason says they would not; {} were not run.",
+        score.holds,
+        score.direction,
+        score.differs,
+        score.comes_out,
+        score.blamed_wrongly,
+        score.unexplained,
+        score.surprising,
+        score.not_run
     )
 }
 
@@ -132,10 +152,20 @@ pub fn terminal_table(judged: &Judged<'_>, width: usize) -> Table {
     table
 }
 
+/// Why a claim differs, as far as anybody knows.
+fn reason(claim: &Claim) -> Option<String> {
+    let comes_out =
+        claim.comes_out.as_ref().map(|one| format!("Comes out when {} ({}).", one.when, one.variant));
+    match (&claim.differs, comes_out) {
+        (Some(reason), Some(comes_out)) => Some(format!("{reason}. {comes_out}")),
+        (reason, comes_out) => comes_out.or_else(|| reason.clone()),
+    }
+}
+
 /// The verdict under the first variant; `?` marks one without a reason, `!` one that holds against its reason.
 fn verdict(claim: &Claim, findings: &[Finding]) -> String {
     let verdict = findings.first().map_or(Verdict::NotRun, |finding| finding.verdict);
-    let mark = match (verdict, &claim.differs) {
+    let mark = match (verdict, &reason(claim)) {
         (Verdict::Holds, Some(_)) => "!",
         (Verdict::Differs | Verdict::Direction, None) => "?",
         _ => "",
@@ -184,7 +214,7 @@ pub fn claim_rows(judged: &[Judged<'_>]) -> Vec<Vec<String>> {
                     number(finding.ours.high),
                     finding.shown.clone(),
                     finding.verdict.word().to_owned(),
-                    claim.differs.clone().unwrap_or_default(),
+                    reason(claim).unwrap_or_default(),
                 ]);
             }
         }
@@ -276,7 +306,7 @@ pub fn report(
             let reasons: Vec<(String, String)> = one
                 .findings
                 .iter()
-                .filter_map(|(claim, _)| Some((claim.says.clone(), claim.differs.clone()?)))
+                .filter_map(|(claim, _)| Some((claim.says.clone(), reason(claim)?)))
                 .collect();
             if !reasons.is_empty() {
                 sections.push(Section::Details {
