@@ -142,11 +142,11 @@ impl HyStartPlusPlus {
                     self.baseline_min = Span::MAX;
                     self.conservative_rounds = 0;
                 }
-            } else if self.last_round_min != Span::MAX {
-                if self.current_round_min >= self.last_round_min + threshold(self.last_round_min) {
-                    self.baseline_min = self.current_round_min;
-                    self.conservative_rounds = 1;
-                }
+            } else if self.last_round_min != Span::MAX
+                && self.current_round_min >= self.last_round_min + threshold(self.last_round_min)
+            {
+                self.baseline_min = self.current_round_min;
+                self.conservative_rounds = 1;
             }
         }
         if self.conservative_rounds > 0 { CSS_GROWTH_DIVISOR } else { 1 }
