@@ -1,5 +1,7 @@
 //! How much of a hint a server believes.
 //!
+//! Source (BS below): Blitzstart (as in the module above).
+//!
 //! BS §7 asks what stops a client that announces too much. Its authors name two things: comparing with past delivery rates, and
 //! capping what goes to one host. Neither is specified there: the rules are ours. A hint is believed up to an absolute rate, up to a
 //! multiple of the fastest delivery measured to that peer, and up to a share of that if other connections which began from the same
