@@ -9,7 +9,7 @@
 //! | `measure` | a number of a run ([`super::study`]), or `capacity.own`, `capacity.absolute`, `capacity.reference` (`docs/definitions.md`) |
 //! | `scheme`, `cast`, `at` | whose, in which mixture, at which values of the swept options |
 //! | `across` | `mean`, `min` or `max` over the points that `at` leaves open |
-//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p99` |
+//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p95`, `p99` |
 //! | `over` | what it is divided by: the same, but for the keys given here |
 //! | `as` | of the quotient: `ratio` (default), `change` (100 (q - 1) %), `reduction` (100 (1 - q) %); or `difference` |
 //!
@@ -85,6 +85,8 @@ pub enum Statistic {
     Median,
     /// Their 90th percentile.
     P90,
+    /// Their 95th percentile.
+    P95,
     /// Their 99th percentile.
     P99,
 }
@@ -239,6 +241,12 @@ impl Quantity {
     pub fn check(&self, plan: &Plan) -> Result<()> {
         self.place.check(plan)?;
         self.over.as_ref().map_or(Ok(()), |over| over.check(plan).context("over"))
+    }
+
+    /// It is a difference.
+    #[must_use]
+    pub fn is_difference(&self) -> bool {
+        self.over.is_some() && self.shown_as == ShownAs::Difference
     }
 
     /// It is a quotient or a difference, of which 1 or 0 means that nothing differs.
