@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
+use headstart::experiment::study::Study;
 use headstart::experiment::{self, library};
 use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
 use headstart::output::Folder;
@@ -114,6 +115,9 @@ struct ReproduceArgs {
     /// Fail if a claim that is not known to differ does
     #[arg(long)]
     check: bool,
+    /// Packet-delivery traces (mahimahi format) in place of generated ones, where an experiment has networks of traces
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
     /// Threads [default: all cores]; the results do not depend on it
     #[arg(long, value_name = "COUNT")]
     threads: Option<usize>,
@@ -394,7 +398,13 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
     }
     let is_wanted =
         |figure: &str| args.figure.is_empty() || args.figure.iter().any(|asked| is_asked(asked, figure));
-    let (paper, experiments) = library::read(&files, args.quick, is_wanted)?;
+    let (paper, mut experiments) = library::read(&files, args.quick, is_wanted)?;
+    if let Some(folder) = &args.traces {
+        let value = toml::Value::String(folder.display().to_string());
+        for one in experiments.iter_mut().filter(|one| one.plan.study == Study::Scenarios) {
+            one.plan.set("traces", &value).context("--traces")?;
+        }
+    }
     let folder = Folder::open(&args.out)?.folder(&files.name)?;
     let results = experiment::run::run(&experiments, &folder, args.threads)?;
 

@@ -48,36 +48,39 @@ macro_rules! paper {
 }
 
 /// Every paper.
-pub const ALL: &[PaperFiles] = &[paper! {
-    "halfback":
-    "figure-6",
-    "population",
-    "figure-9",
-    "figure-10",
-    "figure-11",
-    "figure-12",
-    "figure-13",
-    "figure-14",
-    "figure-17",
-    "figure-15",
-    "figure-16",
-    "pages",
-    "set-up",
-    "sensitivity",
-    "beyond",
-}, paper! {
-    "wisestart":
-    "algorithm-1",
-    "figure-1",
-    "figure-2",
-    "figure-6",
-    "figure-7",
-    "figure-8",
-    "records",
-    "figure-9",
-    "figure-10",
-    "figure-11",
-}];
+pub const ALL: &[PaperFiles] = &[
+    paper! {
+        "halfback":
+        "figure-6",
+        "population",
+        "figure-9",
+        "figure-10",
+        "figure-11",
+        "figure-12",
+        "figure-13",
+        "figure-14",
+        "figure-17",
+        "figure-15",
+        "figure-16",
+        "pages",
+        "set-up",
+        "sensitivity",
+        "beyond",
+    },
+    paper! {
+        "wisestart":
+        "algorithm-1",
+        "figure-1",
+        "figure-2",
+        "figure-6",
+        "figure-7",
+        "figure-8",
+        "records",
+        "figure-9",
+        "figure-10",
+        "figure-11",
+    },
+];
 
 /// A paper's folder by name.
 #[must_use]
