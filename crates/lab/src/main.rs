@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
 use headstart::demo::DemoArgs;
+use headstart::experiment::study::Study;
 use headstart::experiment::{self, library};
 use headstart::get::GetArgs;
 use headstart::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
@@ -151,6 +152,9 @@ struct ReproduceArgs {
     /// Fail if a claim's outcome is not the one on record in claims.toml
     #[arg(long)]
     check: bool,
+    /// Packet-delivery traces (mahimahi format) in place of generated ones, where an experiment has networks of traces
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
     /// Threads [default: all cores]; the results do not depend on it
     #[arg(long, value_name = "COUNT")]
     threads: Option<usize>,
@@ -441,7 +445,13 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
     }
     let is_wanted =
         |figure: &str| args.figure.is_empty() || args.figure.iter().any(|asked| is_asked(asked, figure));
-    let (paper, experiments) = library::read(&files, args.quick, is_wanted)?;
+    let (paper, mut experiments) = library::read(&files, args.quick, is_wanted)?;
+    if let Some(folder) = &args.traces {
+        let value = toml::Value::String(folder.display().to_string());
+        for one in experiments.iter_mut().filter(|one| one.plan.study == Study::Scenarios) {
+            one.plan.set("traces", &value).context("--traces")?;
+        }
+    }
     let folder = Folder::open(&args.out)?.folder(&files.name)?;
     let results = experiment::run::run(&experiments, &folder, args.threads)?;
 

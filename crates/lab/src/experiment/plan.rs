@@ -269,6 +269,14 @@ impl Plan {
         &self.variants[..self.shown]
     }
 
+    /// Sets an option at all points, whatever the files say.
+    ///
+    /// # Errors
+    /// If there is no such option, or not with such a value.
+    pub fn set(&mut self, option: &str, value: &toml::Value) -> Result<()> {
+        self.settings.set(option, value)
+    }
+
     /// The settings of a point under a variant.
     ///
     /// # Errors

@@ -16,9 +16,9 @@
 //! | loss | one of three: none, uniform up to 0.1 %, uniform between 0.1 and 5 % |
 //! | buffer | one of three shares of the BDP (0.3 to 0.9, 0.9 to 1.1, 1.1 to 1.5), then uniform; ten packets at least |
 //!
-//! The rates are chosen so that a mean BDP is somewhat above 50 kB: WS §4.4.2 finds windows 76.26 % smaller without adaptation, "37.8 KB lower on
-//! average", which makes 49.6 kB with it, and records of an application that pauses lie below what the path could carry. [`mobile`] says what
-//! the traces are like. `--scale` makes all networks faster or slower, to see what hangs on it.
+//! The rates are chosen so that WiseStart's window after the first ack is what WS §4.4.2 makes of it: 37.8 kB are 76.26 % of 49.6 kB. It takes a
+//! mean BDP of 86 kB for that, because the window of a start is the smaller of what was recorded and what the application had to send, and records of an
+//! application that pauses lie below what the path could carry. [`mobile`] says what the traces are like. `--scale` makes all networks faster or slower, to see what hangs on it.
 //!
 //! [`mobile`]: headstart_net::trace::mobile
 
@@ -144,9 +144,8 @@ mod tests {
         assert!((12..36).contains(&lossless), "{lossless} of 70 lose nothing, a third expected");
     }
 
-    /// WS §4.4.2: 37.8 kB are 76.26 % of the window.
     #[test]
-    fn a_mean_path_holds_somewhat_more_than_50_kb() {
+    fn a_mean_path_holds_86_kb() {
         let mut total = 0.0;
         for row in 0..5 {
             for number in 0..SCENES {
@@ -155,7 +154,7 @@ mod tests {
             }
         }
         let mean = total / 350.0 / 1000.0;
-        assert!((55.0..80.0).contains(&mean), "{mean} kB");
+        assert!((80.0..92.0).contains(&mean), "{mean} kB");
     }
 
     #[test]
