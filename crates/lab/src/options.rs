@@ -1,16 +1,24 @@
 //! What can be asked for on the command line, declared once for all commands.
 
+pub mod routers;
+pub mod web;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use headstart_net::{Limit, Trace};
+use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
 use crate::front_pages::PageStatistics;
 use crate::population::Population;
+use crate::reuse::options::ReuseOptions;
+
+pub use routers::RouterOptions;
+pub use web::WebOptions;
 
 /// The path between the hosts.
 #[derive(Args, Clone, Debug)]
@@ -64,6 +72,9 @@ pub struct PathOptions {
     /// Another link behind the bottleneck, as `10mbit/5ms/50kB` (rate/delay/buffer); may be repeated
     #[arg(long = "hop", value_name = "LINK")]
     pub hops: Vec<HopLink>,
+    /// How the routers are tuned.
+    #[command(flatten)]
+    pub routing: RouterOptions,
 }
 
 /// The TCP model.
@@ -110,6 +121,9 @@ pub struct TransportOptions {
     /// Let the window, not proportional rate reduction, limit recovery
     #[arg(long)]
     pub no_prr: bool,
+    /// Let records keep the fastest delivery rate of all, even where the application was the limit
+    #[arg(long)]
+    pub record_limited: bool,
 }
 
 /// What is transferred.
@@ -131,6 +145,24 @@ pub struct WorkloadOptions {
     /// Flows that come at once and share the bytes of one, beside a flow that is there (for `reproduce`)
     #[arg(long, default_value_t = 1, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub newcomers: u8,
+    /// Time between one such flow and the next (for `reproduce`)
+    #[arg(long, default_value = "0 ms", value_name = "TIME", hide = true)]
+    pub newcomer_gap: Span,
+    /// How finely clients tell their bandwidth: the factor from one rate that can be announced to the next (for `reproduce`)
+    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
+    pub hint_step: Ratio,
+    /// Runs from which one is picked to be shown, and at which quantile of completion time (for `reproduce`)
+    #[arg(long, default_value_t = 1, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub candidates: u8,
+    /// How long long flows have been there before, and within how much more newcomers come, at random (for `reproduce`)
+    #[arg(long, default_value = "30 s", value_name = "TIME", hide = true)]
+    pub settled: Span,
+    /// See `--settled`
+    #[arg(long, default_value = "20 s", value_name = "TIME", hide = true)]
+    pub phases: Span,
+    /// See `--candidates`
+    #[arg(long, default_value = "50 %", value_name = "SHARE", hide = true)]
+    pub pick: Ratio,
     /// Share of the load that long flows bring, which arrive as the short ones do
     #[arg(long, default_value = "0 %", value_name = "SHARE")]
     pub long_share: Ratio,
@@ -164,6 +196,12 @@ pub struct WorkloadOptions {
     /// Who opens connections
     #[arg(long, default_value = "sender", value_name = "END")]
     pub opener: OpenerName,
+    /// Web sessions over a chain of routers.
+    #[command(flatten)]
+    pub web: WebOptions,
+    /// What experiments with records vary.
+    #[command(flatten)]
+    pub reuse: ReuseOptions,
 }
 
 /// How a comparison is run.
@@ -451,8 +489,23 @@ pub enum BaseName {
     Cubic,
     /// RFC 9438, and what Linux does otherwise.
     CubicLinux,
+    /// CUBIC that stands for two connections, as Google QUIC's does.
+    CubicPair,
     /// RFC 5681.
     Reno,
+}
+
+impl BaseName {
+    /// The controller itself.
+    #[must_use]
+    pub const fn kind(self) -> base::Kind {
+        match self {
+            Self::Cubic => base::Kind::Cubic,
+            Self::CubicLinux => base::Kind::CubicLinux,
+            Self::CubicPair => base::Kind::CubicPair,
+            Self::Reno => base::Kind::Reno,
+        }
+    }
 }
 
 /// Ways to find losses.
@@ -486,6 +539,10 @@ pub enum AckName {
     Delayed,
     /// As Linux: the first sixteen at once, then every second or after 40 ms.
     Linux,
+    /// As UDT for its own congestion control: every 10 ms, and at once where something is missing.
+    Timer,
+    /// As QUIC recommends (RFC 9000 §13.2): every second packet, or after 25 ms.
+    Quic,
     /// As Linux whose receive window grows: the first 370 at once (measured with the emulator).
     LinuxGrowing,
 }

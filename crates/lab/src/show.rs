@@ -1,5 +1,7 @@
-//! What people see: tables, figures and reports of a race, of capacities, of one flow.
+//! What people see: tables, figures and reports of a race, of capacities, of one flow, of what a
+//! machine knows of its downlink.
 
+pub mod downlink;
 pub mod flow;
 pub mod link;
 pub mod race;

@@ -15,7 +15,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::path::bdp;
 
-pub use memory::{Counters, FixedHash, MemoryStore};
+pub use memory::{Changed, Counters, FixedHash, MemoryStore};
 
 /// What one connection left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +134,14 @@ pub struct Lease {
     pub(crate) peer: IpAddr,
     /// The entry's birth and the record's, if there was one.
     pub(crate) reserved: Option<(u64, u64)>,
+}
+
+impl Lease {
+    /// Whose record it reserves, as the store that gave it spells the address.
+    #[must_use]
+    pub const fn peer(&self) -> IpAddr {
+        self.peer
+    }
 }
 
 /// Where records are kept. The key is the peer's address; a caller that keys by prefix masks the rest.

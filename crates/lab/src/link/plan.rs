@@ -15,7 +15,6 @@ use headstart_units::{Rate, Ratio, Span};
 use crate::link::LinkArgs;
 use crate::link::change::{self, Change, Setting};
 use crate::options::{Burst, Discipline, RouterName};
-use crate::setup::routing;
 
 /// Both directions, and the seed of each.
 #[derive(Clone, Debug)]
@@ -80,12 +79,12 @@ impl Plans {
         back.loss = up.up_loss;
         back.burst_loss = up.up_burst_loss.map(burst);
         back.jitter = up.up_jitter;
-        down.bottleneck.part = routing(path.routers, mean);
-        back.bottleneck.part = routing(path.routers, up_mean);
+        down.bottleneck.part = path.routing.part(path.routers, mean);
+        back.bottleneck.part = path.routing.part(path.routers, up_mean);
         for hop in &path.hops {
             ensure!(!hop.rate.is_zero(), "--hop: found a rate of 0, expected more");
             let limit = hop.buffer.limit(hop.rate, rtt);
-            let part = routing(path.routers, hop.rate);
+            let part = path.routing.part(path.routers, hop.rate);
             let link = LinkPlan { rate: hop.rate, delay: hop.delay, limit, part };
             down.hops.push(link.clone());
             back.hops.push(link);
