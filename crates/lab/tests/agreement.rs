@@ -379,8 +379,9 @@ fn short() -> ExitCode {
     for (controller, path, bytes) in [
         ("reno", PATHS[0], 100_000),
         ("reno", PATHS[0], 2_000_000),
-        ("cubic", PATHS[0], 100_000),
-        ("cubic", PATHS[3], 100_000),
+        ("cubic", PATHS[0], 2_000_000),
+        ("cubic", PATHS[3], 2_000_000),
+        ("bbr", PATHS[0], 2_000_000),
     ] {
         match (middle(path, controller, bytes, 3), model(path, controller, bytes, 1)) {
             (Ok(kernel), Ok(model)) if !kernel.is_valid => {
@@ -389,7 +390,9 @@ fn short() -> ExitCode {
                 );
             }
             (Ok(kernel), Ok(model)) => {
-                let agrees = completion_agrees(kernel, model) && packets_agree(kernel.drops, model.drops);
+                let agrees = completion_agrees(kernel, model)
+                    && packets_agree(kernel.drops, model.drops)
+                    && packets_agree(kernel.peak_queue, model.peak_queue);
                 failed += i32::from(!agrees);
                 let verdict = if agrees { "ok" } else { "FAILED" };
                 println!(

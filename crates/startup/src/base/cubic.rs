@@ -10,9 +10,9 @@
 //!
 //! - §4.6 cuts the flight size or, with growth limited as §5.8 asks, the window; the window is cut here.
 //! - The clock's unit makes the cubic a staircase of millisecond steps, as Linux's jiffies do.
-//! - As Linux has it ([`Kind::CubicLinux`](super::Kind)) it differs from the text twice (`net/ipv4/tcp_cubic.c`, the behaviour in own
-//!   words): while no maximum is known, after a start that ended without loss, the window grows by a twentieth in each round trip at
-//!   the least; and a timeout makes it forget the maximum. It is what the kernel is held against, and no default.
+//! - As Linux has it ([`Kind::CubicLinux`](super::Kind)) it differs from the text three times (`net/ipv4/tcp_cubic.c`, the behaviour
+//!   in own words): while no maximum is known, after a start that ended without loss, the window grows by a twentieth in each round trip at
+//!   the least; a timeout makes it forget the maximum; and the Reno-friendly estimate keeps its slow growth (§4.3's smaller alpha) for ever. It is what the kernel is held against, and no default.
 //! - §4.9.1's undo of a spurious cut and §4.9.2 are not implemented: losses are never taken back.
 
 use headstart_units::{Bytes, Ratio, Span, Time};
@@ -139,11 +139,8 @@ impl Cubic {
         let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, mss));
 
         // §4.3: what Reno would have by now.
-        let alpha = if epoch.fine_estimate >> FINE >= self.prior_window.get() {
-            Ratio::ONE
-        } else {
-            self.shares.alpha
-        };
+        let is_as_large_as_before = epoch.fine_estimate >> FINE >= self.prior_window.get() && !self.is_linux;
+        let alpha = if is_as_large_as_before { Ratio::ONE } else { self.shares.alpha };
         let share = (acked.get() << FINE) * mss.get() / self.window.get().max(1);
         epoch.fine_estimate += alpha.of(share);
 
