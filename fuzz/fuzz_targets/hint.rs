@@ -1,16 +1,12 @@
-//! A peer's transport parameters: whatever is in them, they are read or refused, and what was read can be written again.
+//! The reader of a client's hint: whatever the bytes, it reads a hint that is written back as the same bytes, or refuses with
+//! what was expected.
+
 #![no_main]
 
-use headstart_quic::hint;
+use headstart_startup::prior::Hint;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|parameters: &[u8]| {
-    let _ = hint::flow_control(parameters);
-    if let Ok(Some(read)) = hint::find(parameters) {
-        let mut written = vec![];
-        hint::append(read, &mut written);
-        assert_eq!(hint::find(&written), Ok(Some(read)));
-        let rounded = hint::quantised(read);
-        assert!(rounded.bandwidth <= read.bandwidth);
-    }
+fuzz_target!(|bytes: &[u8]| match Hint::parse(bytes) {
+    Ok(hint) => assert_eq!(hint.emit().as_ref().map(<[u8; 6]>::as_slice), Some(bytes)),
+    Err(error) => assert!(error.to_string().contains("expected")),
 });

@@ -1,6 +1,9 @@
-//! What people see: tables, figures and reports of a race, of capacities, of one flow.
+//! What people see: tables, figures and reports of a race, of capacities, of one flow, of what a
+//! machine knows of its downlink.
 
+pub mod downlink;
 pub mod flow;
+pub mod link;
 pub mod race;
 pub mod reproduce;
 

@@ -99,6 +99,13 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["trace", "iw10", "--flow", "many"],       &["--flow", "many"]),
     (&["sweep", "--load", "10%,none"],           &["--load", "none", "%"]),
     (&["sweep", "--json"],                       &["--json", "race"]),
+    (&["downlink", "--rate", "50"],              &["--rate", "50", "Mbit/s"]),
+    (&["downlink", "--rate=-1 Mbit/s"],          &["--rate", "-1"]),
+    (&["downlink", "--rate", "8 bit/s"],         &["--rate", "8 bit/s", "64 kbit/s"]),
+    (&["downlink", "--access", "dsl"],           &["--rate"]),
+    (&["downlink", "--rate", "9Mbit", "--access", "adsl"], &["--access", "adsl", "cable"]),
+    (&["downlink", "--timeout", "0 s"],          &["--timeout", "0 ns", "1 ms"]),
+    (&["downlink", "--steps", "six"],            &["--steps", "six", "five"]),
 ];
 
 /// A line of advice is no second message: what counts is lines that say what is wrong.
@@ -154,6 +161,7 @@ fn every_command_explains_itself() {
         (&["race", "--help"], "--schemes"),
         (&["sweep", "--help"], "--schemes"),
         (&["trace", "--help"], "--flow"),
+        (&["downlink", "--help"], "--access"),
         (&["schemes", "--help"], "schemes"),
         (&["--version"], "headstart"),
     ] {
@@ -212,4 +220,21 @@ fn schemes_are_listed() {
     for entry in headstart_startup::catalogue::ALL {
         assert!(said.contains(entry.name), "{}", entry.name);
     }
+}
+
+#[test]
+fn the_downlink_is_told_and_a_hint_is_made_of_it() {
+    let folder = folder("downlink");
+    let told =
+        ["downlink", "--rate", "51.39 Mbit/s", "--access", "dsl", "--no-gateway", "--networks", "none.json"];
+    let output = headstart(&folder, &told);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("Hint: 50 Mbit/s, dsl (from explicit: 51.39 Mbit/s, dsl)"), "{said}");
+    let output = headstart(&folder, &[&told[..], &["--json", "--steps", "exact"]].concat());
+    let printed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+    assert_eq!(printed["hint"]["told_bits_per_s"], 51_390_000);
+    assert_eq!(printed["hint"]["told_hex"], "01020000c8be");
+    assert_eq!(printed["answers"].as_array().map(Vec::len), Some(5));
+    assert_eq!(files(&folder), [""; 0], "asking writes nothing");
 }

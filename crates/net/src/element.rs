@@ -6,6 +6,7 @@ use headstart_startup::quick_start::Request;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::burst_loss::BurstLoss;
+use crate::changing::{ChangingLink, ChangingLoss};
 use crate::delay::Delay;
 use crate::duplicate::Duplicate;
 use crate::jitter::Jitter;
@@ -46,6 +47,9 @@ pub trait Packet: Debug {
     fn set_request(&mut self, request: Option<Request>) {
         let _ = request;
     }
+
+    /// A router that takes part forwards it: a real packet's time to live is one less. The simulator counts routers by route.
+    fn forward(&mut self) {}
 
     /// Whether RCP routers are to stamp it, and its sender's RTT (zero: not known).
     #[inline]
@@ -159,6 +163,10 @@ pub enum AnyElement<P> {
     TraceLink(Box<TraceLink<P>>),
     /// A link of any kind behind a router that takes part.
     RoutedLink(Box<RoutedLink<P>>),
+    /// A link whose rate and delay change at given times. Boxed, as RED is large.
+    ChangingLink(Box<ChangingLink<P>>),
+    /// Random loss that changes at given times.
+    ChangingLoss(Box<ChangingLoss>),
     /// Constant delay.
     Delay(Delay<P>),
     /// Random delay, with or without overtaking.
@@ -178,6 +186,8 @@ macro_rules! each {
             AnyElement::ManagedLink($element) => $call,
             AnyElement::TraceLink($element) => $call,
             AnyElement::RoutedLink($element) => $call,
+            AnyElement::ChangingLink($element) => $call,
+            AnyElement::ChangingLoss($element) => $call,
             AnyElement::Delay($element) => $call,
             AnyElement::Jitter($element) => $call,
             AnyElement::Loss($element) => $call,
@@ -223,7 +233,14 @@ impl<P> AnyElement<P> {
     /// Whether a router forwards packets into it, whatever that router understands: they lose one of their time to live.
     #[must_use]
     pub const fn is_link(&self) -> bool {
-        matches!(self, Self::Link(_) | Self::ManagedLink(_) | Self::TraceLink(_) | Self::RoutedLink(_))
+        matches!(
+            self,
+            Self::Link(_)
+                | Self::ManagedLink(_)
+                | Self::TraceLink(_)
+                | Self::RoutedLink(_)
+                | Self::ChangingLink(_)
+        )
     }
 }
 

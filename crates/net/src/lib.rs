@@ -10,6 +10,7 @@
 //! | [`link`] | a constant rate, a propagation delay and a drop-tail queue |
 //! | [`managed_link`] | the same before any queue |
 //! | [`trace_link`] | a rate that follows a packet-delivery trace, as in mahimahi |
+//! | [`changing`] | a link whose rate and delay, and a loss whose share, change at given times |
 //! | [`routed_link`] | a link behind a router that answers Quick-Start requests or stamps RCP's rate |
 //! | [`delay`] | the same delay for every packet |
 //! | [`jitter`] | a random delay for each, in order or not |
@@ -21,6 +22,7 @@
 
 pub mod burst_loss;
 mod chance;
+pub mod changing;
 pub mod delay;
 pub mod duplicate;
 pub mod element;
@@ -36,6 +38,7 @@ pub mod trace;
 pub mod trace_link;
 
 pub use burst_loss::BurstLoss;
+pub use changing::{ChangingLink, ChangingLoss};
 pub use delay::Delay;
 pub use duplicate::Duplicate;
 pub use element::{AnyElement, Element, Fate, Output, Packet, Why};

@@ -21,6 +21,11 @@ impl Loss {
     pub fn new(probability: Ratio, seed: u64) -> Self {
         Self { chance: Chance::new(probability), source: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
+
+    /// From now on each packet is lost with that probability. The draws go on as they would have.
+    pub fn set(&mut self, probability: Ratio) {
+        self.chance = Chance::new(probability);
+    }
 }
 
 impl<P: Packet> Element<P> for Loss {

@@ -22,6 +22,8 @@ pub struct ManagedLink<P> {
     is_idle: bool,
     /// What is being sent or travels, with its arrival at the far end.
     inside: Ring<P>,
+    /// The latest of these arrivals: a shorter delay does not let packets overtake.
+    last_at: Time,
     dropped: Dropped<P>,
 }
 
@@ -36,13 +38,40 @@ impl<P: Packet> ManagedLink<P> {
             free_at: Time::ZERO,
             is_idle: true,
             inside: Ring::new(),
+            last_at: Time::ZERO,
             dropped: Ring::new(),
+        }
+    }
+
+    /// What is sent from `now` on goes at `rate`; what is being sent goes on at the old one. At zero everything waits.
+    pub fn set_rate(&mut self, now: Time, rate: Rate) {
+        self.advance_before(now);
+        if self.rate.is_zero() {
+            self.free_at = self.free_at.max(now);
+        }
+        self.rate = rate;
+    }
+
+    /// What is sent from `now` on travels for `delay`, or longer if it would overtake what was sent before.
+    pub fn set_delay(&mut self, now: Time, delay: Span) {
+        self.advance_before(now);
+        self.delay = delay;
+    }
+
+    /// Whether packets wait for a rate.
+    pub(crate) fn is_held(&self) -> bool {
+        self.rate.is_zero() && !self.queue.is_empty()
+    }
+
+    fn advance_before(&mut self, now: Time) {
+        if let Some(before) = now.as_nanos().checked_sub(1) {
+            self.advance(Time::from_nanos(before));
         }
     }
 
     /// Begins every serialisation that is due at or before `now`, each at its own time.
     fn advance(&mut self, now: Time) {
-        while !self.is_idle && self.free_at <= now {
+        while !self.is_idle && self.free_at <= now && !self.rate.is_zero() {
             match self.queue.dequeue(self.free_at, &mut self.dropped) {
                 Some(packet) => self.send(self.free_at, packet),
                 None => self.is_idle = true,
@@ -53,14 +82,16 @@ impl<P: Packet> ManagedLink<P> {
     fn send(&mut self, now: Time, packet: P) {
         self.free_at = now + packet.size() / self.rate;
         self.is_idle = false;
-        self.inside.push(self.free_at + self.delay, packet);
+        self.last_at = self.last_at.max(self.free_at + self.delay);
+        self.inside.push(self.last_at, packet);
     }
 }
 
 impl<P: Packet> Element<P> for ManagedLink<P> {
     fn push(&mut self, now: Time, packet: P) -> Fate<P> {
         self.advance(now);
-        if !self.is_idle {
+        if !self.is_idle || self.rate.is_zero() {
+            self.is_idle = false;
             return self.queue.enqueue(now, packet);
         }
         match self.queue.pass(now, packet) {
@@ -82,7 +113,8 @@ impl<P: Packet> Element<P> for ManagedLink<P> {
 
     fn next_at(&self) -> Time {
         let out = self.inside.next_at().min(self.dropped.next_at());
-        if self.queue.drops_at_head() && !self.queue.is_empty() { out.min(self.free_at) } else { out }
+        let asks = self.queue.drops_at_head() && !self.queue.is_empty() && !self.rate.is_zero();
+        if asks { out.min(self.free_at) } else { out }
     }
 
     fn queue(&mut self, now: Time) -> (u64, Bytes) {

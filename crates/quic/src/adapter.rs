@@ -89,6 +89,8 @@ pub struct Adapter {
     /// A copy that the stack made, and that has not been told anything since.
     is_idle_copy: bool,
     packet: Bytes,
+    /// The largest that the path is known to carry: the stack may find out while the scheme keeps the size it began with.
+    largest: Bytes,
     rtt: Rtt,
     rate: RateEstimator,
     ledger: Ledger,
@@ -132,6 +134,7 @@ impl Adapter {
             is_late: !is_first,
             is_idle_copy: false,
             packet,
+            largest: packet,
             rtt: Rtt::default(),
             rate: RateEstimator::default(),
             ledger: Ledger::default(),
@@ -203,7 +206,7 @@ impl congestion::Controller for Adapter {
         let bytes = Bytes::new(bytes.into());
         let is_data = self.shared.is_data();
         // A packet larger than the path is known to carry is a probe of the path, and not the scheme's.
-        let is_ours = is_data && bytes <= self.packet;
+        let is_ours = is_data && bytes <= self.largest;
         self.spend(self.time(now), bytes);
         if is_ours && matches!(self.stage, Stage::Ready(_)) && bytes + SLACK >= self.packet {
             self.start(self.time(now));
@@ -260,6 +263,7 @@ impl congestion::Controller for Adapter {
     }
 
     fn on_mtu_update(&mut self, mtu: u16) {
+        self.largest = Bytes::new(mtu.into());
         // A scheme keeps the segment size it began with; only what has not begun yet begins with the new one.
         if !matches!(self.stage, Stage::Started) {
             self.packet = Bytes::new(mtu.into());
@@ -323,6 +327,7 @@ impl Clone for Adapter {
             is_late: self.is_late,
             is_idle_copy: true,
             packet: self.packet,
+            largest: self.largest,
             rtt: self.rtt,
             rate: self.rate,
             ledger: self.ledger.clone(),

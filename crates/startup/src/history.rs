@@ -15,7 +15,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::path::bdp;
 
-pub use memory::{Counters, FixedHash, MemoryStore};
+pub use memory::{Changed, Counters, FixedHash, MemoryStore};
 
 /// What one connection left behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Whose place it is, for stores that are divided.
+    /// Whose record it reserves, as the store that gave it spells the address.
     #[must_use]
     pub const fn peer(&self) -> IpAddr {
         self.peer

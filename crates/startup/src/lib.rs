@@ -22,6 +22,7 @@
 //! | [`path`] | measurement shared by all: RTT, delivery rate, rounds, windowed extremes |
 //! | [`first_recovery`] | a first flight that was lost in part: the window follows what got through |
 //! | [`growth`] | slow start's doubling, with HyStart++ or without |
+//! | [`hint`] | what a client tells of its access link: its value on the wire, and how coarse |
 //! | [`history`] | what earlier connections to a peer measured: record, bounded store |
 //! | [`quick_start`] | RFC 4782: formats, the routers' decision, what a sender asks for and believes |
 //! | [`rcp`] | the rate that an RCP router stamps |
@@ -40,6 +41,7 @@ pub mod controller;
 pub mod event;
 pub mod first_recovery;
 pub mod growth;
+pub mod hint;
 pub mod history;
 pub mod path;
 pub mod prior;

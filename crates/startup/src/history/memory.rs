@@ -49,6 +49,16 @@ pub struct Counters {
     pub evictions: u64,
 }
 
+/// Whose records closing a connection changed: what a store that keeps a copy elsewhere has to bring up to date.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Changed {
+    /// There is a newer record of this peer.
+    pub written: Option<IpAddr>,
+    /// This peer's record is gone.
+    pub removed: Option<IpAddr>,
+}
+
 /// A bounded table of records, least recently used out first.
 #[derive(Debug)]
 pub struct MemoryStore<S = FixedHash> {
@@ -157,14 +167,75 @@ impl<S: BuildHasher> MemoryStore<S> {
         self.free = at;
     }
 
-    fn insert(&mut self, peer: IpAddr, record: Record) {
+    /// A record that another home kept, as if its peer had been heard of just now. Without a word if there is no room
+    /// at all, or if a newer record of that peer is here.
+    pub fn restore(&mut self, peer: IpAddr, record: Record) -> Changed {
+        self.write(peer.to_canonical(), record)
+    }
+
+    /// What is known of a peer, without using it.
+    #[must_use]
+    pub fn peek(&self, peer: IpAddr) -> Option<Record> {
+        self.find(peer.to_canonical()).map(|at| self.entries[at as usize].record)
+    }
+
+    /// Everything that is known, the most recently used first.
+    pub fn records(&self) -> impl Iterator<Item = (IpAddr, Record)> + '_ {
+        let mut at = self.newest;
+        core::iter::from_fn(move || {
+            let entry = self.entries.get(at as usize).filter(|_| at != NONE)?;
+            at = entry.older;
+            Some((entry.peer, entry.record))
+        })
+    }
+
+    /// As [`Store::close`], and says what that changed.
+    pub fn settle(&mut self, lease: Lease, outcome: Outcome) -> Changed {
+        let Lease { peer, reserved } = lease;
+        let mut changed = Changed::default();
+        if let (Some(found), Some((born, written))) = (self.find(peer), reserved) {
+            let entry = &mut self.entries[found as usize];
+            // Not the entry that was reserved if that one was evicted and the peer came back since.
+            if entry.born == born {
+                entry.live -= 1;
+                if outcome == Outcome::Misled && entry.written == written {
+                    self.remove(found);
+                    changed.removed = Some(peer);
+                }
+            }
+        }
+        match outcome {
+            Outcome::Measured(record) => self.write(peer, record),
+            Outcome::Nothing | Outcome::Misled => changed,
+        }
+    }
+
+    fn write(&mut self, peer: IpAddr, record: Record) -> Changed {
+        self.writes += 1;
+        let Some(at) = self.find(peer) else {
+            return self.insert(peer, record);
+        };
+        self.unlink(at);
+        self.link_as_newest(at);
+        let entry = &mut self.entries[at as usize];
+        if record.saved_at < entry.record.saved_at {
+            return Changed::default();
+        }
+        (entry.record, entry.written) = (record, self.writes);
+        Changed { written: Some(peer), removed: None }
+    }
+
+    fn insert(&mut self, peer: IpAddr, record: Record) -> Changed {
+        let mut changed = Changed::default();
         if self.capacity == 0 {
-            return;
+            return changed;
         }
         if self.len() == self.capacity {
+            changed.removed = Some(self.entries[self.oldest as usize].peer);
             self.remove(self.oldest);
             self.counters.evictions += 1;
         }
+        changed.written = Some(peer);
         let (born, written) = (self.writes, self.writes);
         let entry = Entry { peer, record, live: 0, born, written, newer: NONE, older: NONE };
         let at = match self.free {
@@ -181,6 +252,7 @@ impl<S: BuildHasher> MemoryStore<S> {
         let Self { table, entries, hasher, .. } = self;
         table.insert_unique(hasher.hash_one(peer), at, |&at| hasher.hash_one(entries[at as usize].peer));
         self.link_as_newest(at);
+        changed
     }
 }
 
@@ -202,32 +274,7 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
     }
 
     fn close(&mut self, lease: Lease, outcome: Outcome) {
-        let Lease { peer, reserved } = lease;
-        let mut at = self.find(peer);
-        if let (Some(found), Some((born, written))) = (at, reserved) {
-            let entry = &mut self.entries[found as usize];
-            // Not the entry that was reserved if that one was evicted and the peer came back since.
-            if entry.born == born {
-                entry.live -= 1;
-                if outcome == Outcome::Misled && entry.written == written {
-                    self.remove(found);
-                    at = None;
-                }
-            }
-        }
-        let Outcome::Measured(record) = outcome else { return };
-        self.writes += 1;
-        match at {
-            None => self.insert(peer, record),
-            Some(at) => {
-                let entry = &mut self.entries[at as usize];
-                if record.saved_at >= entry.record.saved_at {
-                    (entry.record, entry.written) = (record, self.writes);
-                }
-                self.unlink(at);
-                self.link_as_newest(at);
-            }
-        }
+        let _ = self.settle(lease, outcome);
     }
 }
 

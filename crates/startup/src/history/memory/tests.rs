@@ -1,5 +1,6 @@
 use super::*;
 use crate::history::testing::prior_with;
+use alloc::vec::Vec;
 use headstart_units::{Rate, Time};
 use proptest::prelude::*;
 
@@ -238,4 +239,38 @@ proptest! {
             prop_assert_eq!(at, NONE);
         }
     }
+}
+
+#[test]
+fn who_keeps_a_copy_is_told_what_changed() {
+    let mut store = store(2);
+    let settle = |store: &mut MemoryStore, number, outcome| {
+        let (_, lease) = store.open(peer(number));
+        assert_eq!(lease.peer(), peer(number));
+        let Changed { written, removed } = store.settle(lease, outcome);
+        (written, removed)
+    };
+    let measured = |rate| Outcome::Measured(record(rate, rate));
+    assert_eq!(settle(&mut store, 1, Outcome::Nothing), (None, None));
+    assert_eq!(settle(&mut store, 1, measured(5)), (Some(peer(1)), None));
+    assert_eq!(settle(&mut store, 1, measured(4)), (None, None), "older than what is known");
+    assert_eq!(settle(&mut store, 2, measured(5)), (Some(peer(2)), None));
+    assert_eq!(settle(&mut store, 3, measured(6)), (Some(peer(3)), Some(peer(1))), "pushed out");
+    assert_eq!(settle(&mut store, 3, Outcome::Misled), (None, Some(peer(3))));
+    assert_eq!(settle(&mut store, 3, Outcome::Misled), (None, None), "there was nothing to be misled by");
+}
+
+#[test]
+fn what_another_home_kept_comes_back_unless_something_newer_is_here() {
+    let mut store = store(1);
+    let mapped = IpAddr::V6(core::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped());
+    assert_eq!(store.restore(mapped, record(5, 5)), Changed { written: Some(peer(1)), removed: None });
+    assert_eq!(store.restore(peer(1), record(4, 4)), Changed::default());
+    assert_eq!(store.peek(mapped), Some(record(5, 5)));
+    assert_eq!(store.counters(), Counters::default(), "a peek is no visit");
+    assert_eq!(store.records().collect::<Vec<_>>(), [(peer(1), record(5, 5))]);
+    let changed = store.restore(peer(2), record(3, 3));
+    assert_eq!(changed, Changed { written: Some(peer(2)), removed: Some(peer(1)) });
+    let mut none = MemoryStore::new(0, FixedHash::default());
+    assert_eq!(none.restore(peer(1), record(5, 5)), Changed::default());
 }

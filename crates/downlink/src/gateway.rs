@@ -1,0 +1,141 @@
+//! The home gateway, asked by UPnP IGD and TR-064 for what its access line carries.
+//!
+//! Sources: UPnP Device Architecture 1.1 (UDA: discovery §1, description §2, control §3); UPnP WANCommonInterfaceConfig:1 (CIC: the
+//! action GetCommonLinkProperties §2.4.4); DSL Forum TR-064 (the same service under another name).
+//!
+//! ```text
+//!  client                                    gateway
+//!    | M-SEARCH (multicast, and to the gateway)  |
+//!    |------------------------------------------>|     ssdp
+//!    |            200 OK, LOCATION               |
+//!    |<------------------------------------------|
+//!    | GET description                           |     http, description
+//!    |<=========================================>|
+//!    | POST GetCommonLinkProperties              |     http, soap
+//!    |<=========================================>|
+//! ```
+//!
+//! Whoever answers may be hostile, or broken:
+//!
+//! - Only the default gateway is believed; if none is known, only private addresses.
+//! - Every URL must name the address that answered, as an address: nobody can make this client ask somebody else.
+//! - Redirections are refused, proxies of the environment are not used.
+//! - Sizes are capped (datagram 2 kB, header 16 kB, document 128 kB, 4096 nodes), and so are the numbers of answers and of
+//!   services. XML with a document type, and thus with entities, is refused.
+//! - There is one deadline for everything.
+//! - A rate that no line has, or that is the largest number of its type, is refused. One that is the speed of an Ethernet
+//!   port is taken as a bound: many gateways tell their port's, whatever the line behind it.
+//!
+//! # Deviations
+//!
+//! - UDA §1.3.2 asks to wait for MX seconds. The first answer that holds ends the waiting.
+//! - UDA §1.3.3 allows a search to be sent to one host; here both are sent, for some gateways answer only one of them.
+//! - TR-064 asks for a password for most of its services (RFC 7616): then the gateway is named as asking for one, and not used. What UPnP IGD
+//!   offers beside it needs none.
+
+mod description;
+mod error;
+mod http;
+mod rate;
+mod soap;
+mod ssdp;
+mod xml;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+pub use error::Error;
+pub use rate::estimate_of;
+pub use soap::LinkProperties;
+
+use crate::clock::Deadline;
+
+/// Whom to ask, and for how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where searches are sent.
+    pub search: Vec<SocketAddr>,
+    /// Who alone is believed; `None` for anybody with a private address.
+    pub gateway: Option<IpAddr>,
+    /// How long everything may take.
+    pub timeout: Duration,
+}
+
+/// UDA §1.3.2.
+const EVERYBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 255, 250)), PORT);
+const PORT: u16 = 1900;
+
+impl Options {
+    /// The default gateway, if there is one, and everybody on this network.
+    #[must_use]
+    pub fn new(gateway: Option<Ipv4Addr>, timeout: Duration) -> Self {
+        let gateway = gateway.map(IpAddr::V4);
+        let search =
+            gateway.map(|address| SocketAddr::new(address, PORT)).into_iter().chain([EVERYBODY]).collect();
+        Self { search, gateway, timeout }
+    }
+}
+
+/// What a gateway says of its line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Who.
+    pub gateway: IpAddr,
+    /// By which service.
+    pub service: String,
+    /// What.
+    pub properties: LinkProperties,
+}
+
+/// Descriptions fetched from one search.
+const MOST_DESCRIPTIONS: usize = 4;
+/// Services asked in one description. A gateway with two lines has two.
+const MOST_SERVICES: usize = 4;
+/// The part of the time that may pass without any answer.
+const LISTENING: u32 = 2;
+
+/// Finds the gateway and asks for its line. The first line that is up is the answer.
+///
+/// # Errors
+/// If nobody answers, or nobody so that it could be believed: the last reason.
+pub fn ask(options: &Options) -> Result<Link, Error> {
+    let deadline = Deadline::after(options.timeout);
+    let listening = deadline.or_after(options.timeout / LISTENING);
+    let mut search = ssdp::Search::begin(&options.search, options.gateway)?;
+    let mut last = None;
+    for _ in 0..MOST_DESCRIPTIONS {
+        match search.next(listening) {
+            Ok(Some(location)) => match ask_at(&location, deadline) {
+                Ok(link) => return Ok(link),
+                Err(error) => last = Some(error),
+            },
+            Ok(None) => break,
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(last.unwrap_or_else(|| search.silence(options.timeout / LISTENING)))
+}
+
+fn ask_at(location: &ssdp::Location, deadline: Deadline) -> Result<Link, Error> {
+    let client = http::Client::new(location.gateway, deadline);
+    let base = client.checked(&location.url)?;
+    let services = description::services(&client.get(&base)?, &base)?;
+    let mut last = Error::NoService;
+    for service in services.into_iter().take(MOST_SERVICES) {
+        let answered = client
+            .checked(&service.control)
+            .and_then(|control| {
+                client.call(&control, &service.kind, soap::ACTION, &soap::request(&service.kind))
+            })
+            .and_then(|answer| soap::properties(&answer));
+        match answered {
+            Ok(properties) if properties.is_up => {
+                let gateway = location.gateway;
+                return Ok(Link { gateway, service: service.kind, properties });
+            }
+            Ok(_) => last = Error::Down,
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}

@@ -1,0 +1,140 @@
+//! HTTP to one host, within one deadline, with a cap on everything (UDA §2.1, §3.2).
+
+use std::net::IpAddr;
+
+use ureq::http::{StatusCode, Uri};
+use ureq::{Agent, Body, http::Response};
+
+use super::error::Error;
+use super::soap;
+use crate::clock::Deadline;
+
+/// The longest description seen in the wild has some 30 kB.
+const LONGEST: u64 = 128 * 1024;
+const LONGEST_HEADER: usize = 16 * 1024;
+
+/// A client that talks to one host only.
+#[derive(Debug)]
+pub(super) struct Client {
+    host: IpAddr,
+    deadline: Deadline,
+}
+
+impl Client {
+    pub const fn new(host: IpAddr, deadline: Deadline) -> Self {
+        Self { host, deadline }
+    }
+
+    /// A URL, if it is one of HTTP at this very host, written as an address: a name could lead anywhere.
+    pub fn checked(&self, text: &str) -> Result<Uri, Error> {
+        let malformed = || Error::Url { found: text.to_owned() };
+        let url: Uri = text.parse().map_err(|_| malformed())?;
+        let authority = url.authority().filter(|_| url.scheme_str() == Some("http")).ok_or_else(malformed)?;
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+        let is_here = host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical() == self.host);
+        // `user@host` is not for gateways.
+        if !is_here || authority.as_str().contains('@') {
+            return Err(Error::Elsewhere { found: text.to_owned(), host: self.host });
+        }
+        Ok(url)
+    }
+
+    /// Fetches a document.
+    pub fn get(&self, url: &Uri) -> Result<String, Error> {
+        let response = self.agent()?.get(url).call().map_err(|error| refused(&error))?;
+        let (status, text) = read(response)?;
+        if status == StatusCode::OK { Ok(text) } else { Err(Error::Status { code: status.as_u16() }) }
+    }
+
+    /// Calls an action.
+    pub fn call(&self, url: &Uri, service: &str, action: &str, body: &str) -> Result<String, Error> {
+        let request = self
+            .agent()?
+            .post(url)
+            .header("Content-Type", "text/xml; charset=\"utf-8\"")
+            .header("SOAPACTION", format!("\"{service}#{action}\""));
+        let (status, text) = read(request.send(body).map_err(|error| refused(&error))?)?;
+        match status {
+            StatusCode::OK => Ok(text),
+            // UDA §3.2.2: a refused action is told in the body.
+            StatusCode::INTERNAL_SERVER_ERROR => Err(soap::fault(&text)),
+            other => Err(Error::Status { code: other.as_u16() }),
+        }
+    }
+
+    /// A new one for each request, so that nothing is kept from one to the next but the deadline.
+    fn agent(&self) -> Result<Agent, Error> {
+        let left = self.deadline.left().ok_or(Error::TimedOut)?;
+        let config = Agent::config_builder()
+            .timeout_global(Some(left))
+            .proxy(None)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .max_response_header_size(LONGEST_HEADER)
+            .max_idle_connections(0)
+            .user_agent("headstart UPnP/1.1")
+            .build();
+        Ok(Agent::new_with_config(config))
+    }
+}
+
+fn read(mut response: Response<Body>) -> Result<(StatusCode, String), Error> {
+    let status = response.status();
+    if status.is_redirection() {
+        let to =
+            response.headers().get("location").map(|to| String::from_utf8_lossy(to.as_bytes()).into_owned());
+        return Err(Error::Redirected { to: to.unwrap_or_default() });
+    }
+    if status == StatusCode::UNAUTHORIZED {
+        return Err(Error::Password);
+    }
+    let body = response.body_mut().with_config().limit(LONGEST).lossy_utf8(true).read_to_string();
+    Ok((status, body.map_err(|error| refused(&error))?))
+}
+
+fn refused(error: &ureq::Error) -> Error {
+    match error {
+        ureq::Error::BodyExceedsLimit(_) => Error::TooLarge { limit: LONGEST },
+        ureq::Error::Timeout(_) => Error::TimedOut,
+        other => Error::Broken { why: other.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn urls_lead_to_the_host_that_answered_and_nowhere_else() {
+        let client = Client::new("192.168.1.1".parse().expect("an address"), Deadline::after(Duration::ZERO));
+        #[rustfmt::skip]
+        let rows = [
+            ("http://192.168.1.1:49000/igddesc.xml", "here"),
+            ("http://192.168.1.1",                   "here"),
+            ("http://[::ffff:192.168.1.1]:80/d",     "here"),
+            ("http://192.168.1.2/d",                 "elsewhere"),
+            ("http://192.168.1.1@192.168.1.2/d",     "elsewhere"),
+            ("http://me:secret@192.168.1.1/d",       "elsewhere"),
+            ("http://192.168.1.1.example.org/d",     "elsewhere"),
+            ("http://router.local/d",                "elsewhere"),
+            ("http://127.0.0.1/d",                   "elsewhere"),
+            ("https://192.168.1.1/d",                "no URL"),
+            ("file:///etc/passwd",                   "no URL"),
+            ("/igddesc.xml",                         "no URL"),
+            ("http://",                              "no URL"),
+            ("http://192.168.1.1/a b",               "no URL"),
+            ("http://192.168.1.1/\r\nX: y",          "no URL"),
+            ("",                                     "no URL"),
+        ];
+        for (url, expected) in rows {
+            let found = match client.checked(url) {
+                Ok(_) => "here",
+                Err(Error::Elsewhere { .. }) => "elsewhere",
+                Err(_) => "no URL",
+            };
+            assert_eq!(found, expected, "{url:?}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What a gateway's answer is worth.
+
+use headstart_startup::prior::Access;
+use headstart_units::Rate;
+
+use super::Link;
+use crate::estimate::{Estimate, Meaning, share_of_line};
+
+/// The speeds of Ethernet ports in Mbit/s. A gateway whose rate is exactly one of them most likely tells its port's.
+const PORTS: [u64; 9] = [10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 100_000];
+
+/// A gateway's line as an estimate.
+#[must_use]
+pub fn estimate_of(link: &Link) -> Estimate {
+    let access = link.properties.access;
+    let says = link.properties.downstream;
+    let is_port = PORTS.into_iter().any(|speed| says == Rate::from_mbit_per_sec(speed));
+    let is_bound = is_port || access == Access::Ethernet;
+    // A port's speed says nothing of the technology behind it either.
+    let access = if is_bound { Access::Ethernet } else { access };
+    let what = if is_bound { "port speed" } else { "line rate" };
+    Estimate {
+        says,
+        expects: says * share_of_line(access),
+        access,
+        age: None,
+        meaning: if is_bound { Meaning::Bound } else { Meaning::Line },
+        detail: format!("{what} told by {}", link.gateway),
+    }
+}

@@ -1,0 +1,82 @@
+//! Which network this is.
+//!
+//! The same interface meets many networks. What stays the same in one of them is its gateway: of all that a program without
+//! privileges can see, the gateway's hardware address tells networks apart best; a radio network's name is added, for an access
+//! point may be replaced. Without either, it is the interface and the gateway's address, which many homes share.
+
+use std::net::Ipv4Addr;
+
+use crate::machine::Machine;
+
+/// The kind of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A wire.
+    Ethernet,
+    /// A radio of the IEEE 802.11 family.
+    Wifi,
+    /// A mobile modem.
+    Mobile,
+    /// A tunnel, a bridge, one end of a virtual pair: nothing of it is a property of a link.
+    Virtual,
+}
+
+/// The network behind the default route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// The interface.
+    pub interface: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// The gateway's address.
+    pub gateway: Option<Ipv4Addr>,
+    /// The gateway's hardware address.
+    pub hardware_address: Option<String>,
+    /// The radio network's name.
+    pub ssid: Option<String>,
+}
+
+impl Network {
+    /// Looks at the machine; `None` without a default route. `ssid` is for a radio's name, which no file tells.
+    #[must_use]
+    pub fn find(machine: &Machine) -> Option<Self> {
+        let route = machine.default_route()?;
+        let hardware_address =
+            route.gateway.and_then(|gateway| machine.hardware_address(gateway, &route.interface));
+        let kind = kind(machine, &route.interface);
+        Some(Self { interface: route.interface, kind, gateway: route.gateway, hardware_address, ssid: None })
+    }
+
+    /// What it is remembered by.
+    #[must_use]
+    pub fn key(&self) -> String {
+        let place = match (&self.hardware_address, self.gateway) {
+            (Some(hardware), _) => format!("gateway {hardware}"),
+            (None, Some(gateway)) => format!("{} via {gateway}", self.interface),
+            (None, None) => self.interface.clone(),
+        };
+        match &self.ssid {
+            Some(ssid) => format!("{place} wifi {ssid}"),
+            None => place,
+        }
+    }
+}
+
+/// `ARPHRD_ETHER`.
+const ETHERNET: &str = "1";
+
+fn kind(machine: &Machine, interface: &str) -> Kind {
+    let at = |file: &str| format!("sys/class/net/{interface}/{file}");
+    let is = |file: &str, expected: &str| machine.read(at(file)).is_ok_and(|text| text.trim() == expected);
+    let mobile =
+        || machine.read(at("uevent")).is_ok_and(|text| text.lines().any(|line| line == "DEVTYPE=wwan"));
+    if machine.has(at("phy80211")) || machine.has(at("wireless")) {
+        Kind::Wifi
+    } else if mobile() {
+        Kind::Mobile
+    } else if machine.has(at("device")) && is("type", ETHERNET) {
+        Kind::Ethernet
+    } else {
+        Kind::Virtual
+    }
+}

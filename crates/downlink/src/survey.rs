@@ -1,0 +1,143 @@
+//! Everybody is asked, and one is chosen.
+
+use core::fmt;
+use std::time::Duration;
+
+use headstart_startup::hint::Steps;
+use headstart_startup::prior::Hint;
+use headstart_units::Time;
+
+use crate::choose::{Choice, NoChoice, choose};
+use crate::clock::Deadline;
+use crate::estimate::{Answer, Estimate, Meaning, Source, Unavailable, plausible};
+use crate::gateway;
+use crate::machine::Machine;
+use crate::network::{Kind, Network};
+use crate::past::{self, Past};
+use crate::wifi::{self, Nl80211, Radio};
+
+/// Whom to ask, and how.
+pub struct Survey {
+    /// The machine.
+    pub machine: Machine,
+    /// Its radios.
+    pub radio: Box<dyn Radio>,
+    /// What somebody said.
+    pub explicit: Option<Hint>,
+    /// The memory of networks.
+    pub past: Option<Past>,
+    /// Where a gateway is searched; `None` asks the default gateway and everybody, an empty list nobody.
+    pub search: Option<gateway::Options>,
+    /// Whether a gateway is searched at all.
+    pub ask_gateway: bool,
+    /// How long the answers may take together.
+    pub timeout: Duration,
+}
+
+impl Default for Survey {
+    /// This machine, its gateway, two seconds.
+    fn default() -> Self {
+        Self {
+            machine: Machine::default(),
+            radio: Box::new(Nl80211),
+            explicit: None,
+            past: None,
+            search: None,
+            ask_gateway: true,
+            timeout: Duration::from_secs(2),
+        }
+    }
+}
+
+impl fmt::Debug for Survey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Survey")
+            .field("explicit", &self.explicit)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What everybody said, and whose word is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The network, if there is a default route.
+    pub network: Option<Network>,
+    /// One answer of each source, the most trusted first.
+    pub answers: Vec<Answer>,
+    /// What will be hinted.
+    pub choice: Result<Choice, NoChoice>,
+}
+
+impl Report {
+    /// The hint as it is sent, as coarse as `steps` makes it.
+    #[must_use]
+    pub fn hint(&self, steps: Steps) -> Option<Hint> {
+        self.choice.as_ref().ok()?.hint.quantised(steps)
+    }
+}
+
+impl Survey {
+    /// Asks. `now` is the wall clock ([`crate::clock::unix_now`]).
+    #[must_use]
+    pub fn ask(&self, now: Time) -> Report {
+        let deadline = Deadline::after(self.timeout);
+        let left = || deadline.left().unwrap_or_default();
+        let mut network = Network::find(&self.machine);
+        let connection = wifi::connection(&self.machine, &*self.radio, network.as_ref(), left());
+        if let (Some(network), Ok(connection)) = (&mut network, &connection) {
+            network.ssid.clone_from(&connection.ssid);
+        }
+        let network_ref = network.as_ref();
+        let of = |source, outcome| Answer { source, outcome };
+        let answers = vec![
+            of(Source::Explicit, told(self.explicit)),
+            of(Source::Past, past::estimate(self.past.as_ref(), network_ref, now)),
+            of(Source::Gateway, self.gateway(network_ref, left())),
+            of(Source::Wifi, connection.and_then(|connection| wifi::estimate(&connection))),
+            of(Source::Ethernet, crate::ethernet::estimate(&self.machine, network_ref)),
+        ];
+        let choice = choose(&answers);
+        Report { network, answers, choice }
+    }
+
+    fn gateway(&self, network: Option<&Network>, timeout: Duration) -> Result<Estimate, Unavailable> {
+        if !self.ask_gateway {
+            return Err(Unavailable::Absent("it was not to be asked".into()));
+        }
+        let options = match &self.search {
+            Some(options) => gateway::Options { timeout, ..options.clone() },
+            None => match network {
+                None => return Err(Unavailable::Absent("there is no default route".into())),
+                // Behind a tunnel stands another network's gateway, if any.
+                Some(network) if network.kind == Kind::Virtual && network.gateway.is_none() => {
+                    return Err(Unavailable::Absent(format!("{} has no gateway", network.interface)));
+                }
+                Some(network) => gateway::Options::new(network.gateway, timeout),
+            },
+        };
+        gateway::ask(&options).map(|link| gateway::estimate_of(&link)).map_err(|error| {
+            let why = error.to_string();
+            if error.is_absence() {
+                Unavailable::Absent(why)
+            } else if error.is_failure() {
+                Unavailable::Failed(why)
+            } else {
+                Unavailable::Refused(why)
+            }
+        })
+    }
+}
+
+fn told(explicit: Option<Hint>) -> Result<Estimate, Unavailable> {
+    let hint = explicit.ok_or_else(|| Unavailable::Absent("nobody said anything".into()))?;
+    let says = plausible(hint.bandwidth).map_err(Unavailable::Refused)?;
+    Ok(Estimate {
+        says,
+        expects: says,
+        access: hint.access,
+        age: None,
+        meaning: Meaning::Told,
+        detail: "as told".into(),
+    })
+}

@@ -1,0 +1,94 @@
+//! The radio's bit rate.
+//!
+//! BS §3.1: "Using the current modulation and coding scheme (MCS) index, an approximated PHY-rate can be calculated", which the
+//! kernel does; it is asked through nl80211 (generic netlink), which needs no privilege. Of the two directions the one *from* the
+//! access point counts; some drivers tell only the other.
+//!
+//! # Limits
+//!
+//! It has never been run against a radio: the machines that this was written on have none. What is tested is the reading of
+//! messages laid out as the kernel's `nl80211.h` says, and that a kernel without radios is met in peace.
+
+mod messages;
+mod netlink;
+
+use std::time::Duration;
+
+use headstart_startup::prior::Access;
+use headstart_units::Rate;
+
+use crate::estimate::{Estimate, Meaning, SHARE_OF_AIR, Unavailable, plausible, quoted};
+use crate::machine::Machine;
+use crate::network::{Kind, Network};
+
+pub use netlink::Nl80211;
+
+/// Who knows about radios.
+pub trait Radio {
+    /// The connection of the interface of this number.
+    ///
+    /// # Errors
+    /// Why it cannot be told, in a few words.
+    fn connection(&self, interface: u32, timeout: Duration) -> Result<Connection, String>;
+}
+
+/// What is known of a radio's connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connection {
+    /// Whether it is a client of an access point, and not one itself.
+    pub is_client: bool,
+    /// The network's name.
+    pub ssid: Option<String>,
+    /// The bit rate from the access point.
+    pub received: Option<Rate>,
+    /// The bit rate to the access point.
+    pub sent: Option<Rate>,
+}
+
+/// The connection of the network's interface, if that is a radio.
+///
+/// # Errors
+/// If it is none, or its driver does not answer.
+pub fn connection(
+    machine: &Machine,
+    radio: &dyn Radio,
+    network: Option<&Network>,
+    timeout: Duration,
+) -> Result<Connection, Unavailable> {
+    let network = network.ok_or_else(|| Unavailable::Absent("there is no default route".into()))?;
+    let name = &network.interface;
+    if network.kind != Kind::Wifi {
+        return Err(Unavailable::Absent(format!("{name} is no radio")));
+    }
+    let index = machine.read(format!("sys/class/net/{name}/ifindex")).ok();
+    let index = index.and_then(|text| text.trim().parse().ok());
+    let index = index.ok_or_else(|| Unavailable::Failed(format!("{name} has no number")))?;
+    radio.connection(index, timeout).map_err(Unavailable::Failed)
+}
+
+/// What a connection is worth as a bound.
+///
+/// # Errors
+/// If the interface is no client, or no rate is known.
+pub fn estimate(connection: &Connection) -> Result<Estimate, Unavailable> {
+    if !connection.is_client {
+        return Err(Unavailable::Absent("the radio is no client of an access point".into()));
+    }
+    let (says, direction) = match (connection.received, connection.sent) {
+        (Some(rate), _) => (rate, "from"),
+        (None, Some(rate)) => (rate, "to"),
+        (None, None) => {
+            return Err(Unavailable::Absent("the radio is not connected, or tells no bit rate".into()));
+        }
+    };
+    let says = plausible(says).map_err(Unavailable::Refused)?;
+    let ssid = connection.ssid.as_deref().map_or_else(|| "the access point".to_owned(), quoted);
+    Ok(Estimate {
+        says,
+        expects: says * SHARE_OF_AIR,
+        access: Access::Wifi,
+        age: None,
+        meaning: Meaning::Bound,
+        detail: format!("bit rate {direction} {ssid}"),
+    })
+}

@@ -1,0 +1,241 @@
+//! The log of a run: a header that says what the run was, then one line for each arrival, departure and drop.
+//!
+//! The relay only copies a [`Line`] for each event into a block; a thread of its own turns blocks into text. If the disk cannot
+//! keep up, whole blocks are left out and counted: a log never delays a packet.
+//!
+//! ```text
+//! # headstart link log 1
+//! # version: 0.1.0
+//! # plan: ...
+//! time_ns,way,event,number,bytes,queue_packets,queue_bytes,due_ns,cause,protocol,from,to,flags,sequence,payload
+//! 1000,down,arrival,0,1500,0,0,,,tcp,80,51000,A,1,1448
+//! 480000,down,departure,0,1500,,,479990,,,,,,,
+//! 500000,down,drop,7,1500,,,,queue full,,,,,,
+//! ```
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use headstart_units::Time;
+
+use crate::background::Background;
+use crate::packet::{Headline, TCP, UDP};
+use crate::relay::{Trouble, Way};
+
+/// The first line of every log.
+pub const FIRST_LINE: &str = "# headstart link log 1";
+/// The names of a line's fields.
+pub const COLUMNS: &str = "time_ns,way,event,number,bytes,queue_packets,queue_bytes,due_ns,cause,protocol,from,to,flags,sequence,payload";
+
+/// Lines in a block.
+const BLOCK: usize = 512;
+
+/// One event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// When.
+    pub at: Time,
+    /// In which direction.
+    pub way: Way,
+    /// Which packet, counted from zero in that direction.
+    pub number: u64,
+    /// Its size on the link.
+    pub bytes: u32,
+    /// What happened.
+    pub event: Event,
+}
+
+/// What happened to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It arrived, and found this before the first link (itself included if it waits there).
+    Arrival {
+        /// Packets that wait.
+        queue_packets: u32,
+        /// Bytes that wait.
+        queue_bytes: u64,
+        /// What its headers say.
+        headline: Headline,
+    },
+    /// It was sent.
+    Departure {
+        /// When it should have been.
+        due: Time,
+    },
+    /// An element dropped it.
+    Drop(headstart_net::Why),
+    /// It was due and could not be sent.
+    Unsent(Trouble),
+}
+
+/// Where the relay puts its lines.
+#[derive(Debug)]
+pub struct Log {
+    block: Vec<Line>,
+    left_out: u64,
+    background: Background<Line>,
+}
+
+impl Log {
+    /// A log into `file`: `header` is `name: value` pairs; line ends in values become blanks.
+    ///
+    /// # Errors
+    /// If the header cannot be written, or no thread can be started.
+    pub fn new(mut file: impl Write + Send + 'static, header: &[(&str, String)]) -> io::Result<Self> {
+        let mut text = format!("{FIRST_LINE}\n");
+        for (name, value) in header {
+            let value: String = value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            let _ = writeln!(text, "# {name}: {value}");
+        }
+        text += COLUMNS;
+        text += "\n";
+        file.write_all(text.as_bytes())?;
+        let mut text = String::new();
+        let background = Background::start("headstart-log", BLOCK, move |block: Option<&[Line]>| {
+            let Some(block) = block else { return file.flush() };
+            text.clear();
+            for line in block {
+                // Writing into a string cannot fail.
+                let _ = line.write(&mut text);
+            }
+            file.write_all(text.as_bytes())
+        })?;
+        Ok(Self { block: background.empty(), left_out: 0, background })
+    }
+
+    /// Adds a line.
+    #[inline]
+    pub fn add(&mut self, line: Line) {
+        self.block.push(line);
+        if self.block.len() >= BLOCK {
+            let lines = self.block.len() as u64;
+            if !self.background.hand_over(&mut self.block) {
+                self.left_out += lines;
+            }
+        }
+    }
+
+    /// Lines that the disk was too slow for.
+    #[must_use]
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Writes what is left and waits for the disk.
+    ///
+    /// # Errors
+    /// If something could not be written.
+    pub fn finish(mut self) -> io::Result<()> {
+        let last = core::mem::take(&mut self.block);
+        self.background.finish(last)
+    }
+}
+
+impl Line {
+    fn write(&self, text: &mut String) -> core::fmt::Result {
+        let Self { at, way, number, bytes, event } = self;
+        let (at, way) = (at.as_nanos(), way.name());
+        match event {
+            Event::Arrival { queue_packets, queue_bytes, headline } => {
+                write!(text, "{at},{way},arrival,{number},{bytes},{queue_packets},{queue_bytes},,,")?;
+                headline.write(text)
+            }
+            Event::Departure { due } => {
+                writeln!(text, "{at},{way},departure,{number},{bytes},,,{},,,,,,,", due.as_nanos())
+            }
+            Event::Drop(why) => writeln!(text, "{at},{way},drop,{number},{bytes},,,,{},,,,,,", why.name()),
+            Event::Unsent(trouble) => {
+                writeln!(text, "{at},{way},unsent,{number},{bytes},,,,{},,,,,,", trouble.name())
+            }
+        }
+    }
+}
+
+impl Headline {
+    fn write(&self, text: &mut String) -> core::fmt::Result {
+        let Self { protocol, tcp_flags, from, to, sequence, payload } = *self;
+        match protocol {
+            TCP => {
+                write!(text, "tcp,{from},{to},")?;
+                for (bit, letter) in "FSRPAUEC".char_indices() {
+                    if tcp_flags >> bit & 1 == 1 {
+                        text.push(letter);
+                    }
+                }
+                writeln!(text, ",{sequence},{payload}")
+            }
+            UDP => writeln!(text, "udp,{from},{to},,,{payload}"),
+            other => writeln!(text, "{other},,,,,{payload}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().expect("nobody panics").write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_log_says_what_it_is_and_holds_every_line_in_order() {
+        let file = Shared::default();
+        let header = [("version", "1".to_owned()), ("plan", "a\nb".to_owned())];
+        let mut log = Log::new(file.clone(), &header).expect("a thread");
+        let headline = Headline { protocol: TCP, tcp_flags: 0x12, from: 80, to: 9, sequence: 5, payload: 0 };
+        let line = |number, event| Line { at: Time::from_nanos(7), way: Way::Down, number, bytes: 40, event };
+        log.add(line(0, Event::Arrival { queue_packets: 2, queue_bytes: 80, headline }));
+        log.add(line(0, Event::Departure { due: Time::from_nanos(6) }));
+        for number in 1..2000 {
+            log.add(line(number, Event::Drop(headstart_net::Why::QueueFull)));
+        }
+        log.finish().expect("memory is never full");
+        let text = String::from_utf8(file.0.lock().expect("nobody panics").clone()).expect("text");
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[..7],
+            [
+                FIRST_LINE,
+                "# version: 1",
+                "# plan: a b",
+                COLUMNS,
+                "7,down,arrival,0,40,2,80,,,tcp,80,9,SA,5,0",
+                "7,down,departure,0,40,,,6,,,,,,,",
+                "7,down,drop,1,40,,,,queue full,,,,,,",
+            ]
+        );
+        assert_eq!(lines.len(), 4 + 2001);
+        let fields = COLUMNS.split(',').count();
+        assert!(lines[4..].iter().all(|line| line.split(',').count() == fields));
+    }
+
+    #[test]
+    fn a_full_disk_is_told_at_the_end_and_stops_nobody() {
+        struct Full(usize);
+        impl Write for Full {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0 += 1;
+                if self.0 > 1 { Err(io::Error::from(io::ErrorKind::StorageFull)) } else { Ok(bytes.len()) }
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut log = Log::new(Full(0), &[]).expect("a thread");
+        for number in 0..10_000 {
+            let event = Event::Departure { due: Time::ZERO };
+            log.add(Line { at: Time::ZERO, way: Way::Up, number, bytes: 1, event });
+        }
+        assert!(log.finish().is_err());
+    }
+}

@@ -1,0 +1,304 @@
+//! A program in network namespaces of its own, at one end of a path.
+//!
+//! The process that shall run it, called the end, is this program again: it enters the namespaces, makes the device, hands the
+//! device's descriptor to the relay, waits for the relay to be ready, and becomes the program. Its standard input is at first
+//! the socket over which that is spoken; the true one comes over it.
+//!
+//! Without root the end enters a user namespace too, in which it is root and nothing else. When the relay's process dies,
+//! however, the kernel kills the program; the device goes with its descriptor and the namespaces with their last process.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use nix::sched::{CloneFlags, unshare};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::address::Block;
+use crate::device::{self, Device};
+
+/// The environment variable that names the address of the outside, for the program.
+pub const OUTSIDE: &str = "HEADSTART_OUTSIDE";
+/// And its IPv6 address.
+pub const OUTSIDE_IPV6: &str = "HEADSTART_OUTSIDE_IPV6";
+/// The environment variable by which a path inside another finds its addresses.
+pub const BLOCK: &str = "HEADSTART_BLOCK";
+
+/// Messages over the socket: from the end, all is well; from the relay, begin.
+const READY: u8 = b'r';
+const FAILED: u8 = b'f';
+const BEGIN: u8 = b'b';
+/// The longest explanation of a failure.
+const EXPLANATION: usize = 4000;
+
+/// Whether this process may make devices and namespaces without a user namespace.
+#[must_use]
+pub fn is_privileged() -> bool {
+    /// CAP_NET_ADMIN and CAP_SYS_ADMIN, by their numbers.
+    const NEEDED: u64 = 1 << 12 | 1 << 21;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
+    bits & NEEDED == NEEDED
+}
+
+/// An end whose program waits to begin.
+#[derive(Debug)]
+pub struct End {
+    child: Child,
+    socket: OwnedFd,
+    /// The device inside.
+    pub device: OwnedFd,
+}
+
+impl End {
+    /// Starts an end: `entry` is how this program is told to be one (its own name and the words before the settings); the
+    /// environment is the program's, beside this process' own.
+    ///
+    /// # Errors
+    /// If there can be no namespace or no device; the message says which and why.
+    pub fn start(
+        entry: &[&OsStr],
+        settings: &device::Settings,
+        environment: &[(&str, String)],
+        command: &[OsString],
+    ) -> io::Result<Self> {
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let (program, words) =
+            entry.split_first().ok_or_else(|| io::Error::other("no program to start an end with"))?;
+        let mut end = Command::new(program);
+        end.args(words)
+            .arg(std::process::id().to_string())
+            .arg(settings.ours.to_string())
+            .arg(settings.peer.to_string())
+            .arg(settings.mtu.to_string())
+            .arg("--")
+            .args(command)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::from(theirs));
+        let child = end.spawn()?;
+        // From here on the child is killed if something fails.
+        let mut end = Unfinished(Some(child));
+        send(&ours, BEGIN, &[], Some(io::stdin().as_fd()))?;
+        let (kind, text, device) = receive(&ours)?;
+        match (kind, device) {
+            (Some(READY), Some(device)) => {
+                let child = end.0.take().ok_or_else(|| io::Error::other("the end is gone"))?;
+                Ok(Self { child, socket: ours, device })
+            }
+            (Some(FAILED), _) => Err(io::Error::other(String::from_utf8_lossy(&text).into_owned())),
+            _ => Err(io::Error::other("the process that prepares the namespace ended without a word")),
+        }
+    }
+
+    /// Lets the program begin.
+    ///
+    /// # Errors
+    /// If the end has gone.
+    pub fn begin(self) -> io::Result<Program> {
+        let space = space_of(&self.child.id().to_string());
+        let program = Program { child: self.child, space };
+        send(&self.socket, BEGIN, &[], None)?;
+        Ok(program)
+    }
+}
+
+/// A program at an end of a path. Neither it nor what it started in its network namespace outlives this.
+#[derive(Debug)]
+pub struct Program {
+    /// Its first process.
+    pub child: Child,
+    /// Its network namespace, as the kernel names it.
+    space: Option<OsString>,
+}
+
+fn space_of(process: &str) -> Option<OsString> {
+    std::fs::read_link(format!("/proc/{process}/ns/net")).ok().map(Into::into)
+}
+
+/// The processes in a network namespace.
+fn processes_in(space: &OsStr) -> Vec<Pid> {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return vec![] };
+    let numbers = processes.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let inside = numbers.filter(|number| space_of(number).is_some_and(|found| found == space));
+    inside.filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // What the program left behind has a network no more. Whatever of it starts processes meanwhile is met again.
+        let ours = space_of("self");
+        for _ in 0..20 {
+            let Some(space) = self.space.as_deref().filter(|space| Some(*space) != ours.as_deref()) else {
+                return;
+            };
+            let left = processes_in(space);
+            if left.is_empty() {
+                return;
+            }
+            for process in left {
+                let _ = kill_process(process, Signal::KILL);
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// A child that is killed unless it is taken out.
+struct Unfinished(Option<Child>);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn send(socket: impl AsFd, kind: u8, text: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let descriptors: Vec<BorrowedFd<'_>> = descriptor.into_iter().collect();
+    if !descriptors.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(&descriptors));
+    }
+    let text = &text[..text.len().min(EXPLANATION)];
+    sendmsg(socket, &[IoSlice::new(&[kind]), IoSlice::new(text)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+type Received = (Option<u8>, Vec<u8>, Option<OwnedFd>);
+
+fn receive(socket: impl AsFd) -> io::Result<Received> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut text = vec![0; EXPLANATION + 1];
+    let received = loop {
+        match recvmsg(&socket, &mut [IoSliceMut::new(&mut text)], &mut control, RecvFlags::CMSG_CLOEXEC) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => break other?,
+        }
+    };
+    text.truncate(received.bytes);
+    let mut descriptor = None;
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(mut descriptors) = message {
+            descriptor = descriptors.next();
+        }
+    }
+    let kind = text.first().copied();
+    Ok((kind, text.split_off(text.len().min(1)), descriptor))
+}
+
+/// What an end is told on its command line.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// The relay's process.
+    pub parent: u32,
+    /// The device.
+    pub device: device::Settings,
+    /// The program.
+    pub command: Vec<OsString>,
+}
+
+/// Is an end: returns only if the program could not be run, with what to say of it and the code to exit with.
+#[must_use]
+pub fn run(told: &Told) -> (String, u8) {
+    let stdin = io::stdin();
+    let socket = stdin.as_fd();
+    let prepared = prepare(told, socket);
+    let input = match prepared {
+        Ok((input, device)) => {
+            if let Err(error) = send(socket, READY, &[], Some(device.descriptor.as_fd())) {
+                return (format!("cannot hand over the device: {error}"), 125);
+            }
+            input
+        }
+        Err(error) => {
+            // The relay tells it.
+            let _ = send(socket, FAILED, error.to_string().as_bytes(), None);
+            return (String::new(), 125);
+        }
+    };
+    match receive(socket) {
+        Ok((Some(BEGIN), _, _)) => {}
+        _ => return (String::new(), 125),
+    }
+    if let Err(error) = rustix::stdio::dup2_stdin(&input) {
+        return (format!("cannot set the standard input: {error}"), 125);
+    }
+    let Some((program, arguments)) = told.command.split_first() else {
+        return ("no command".to_owned(), 125);
+    };
+    let error = Command::new(program).args(arguments).exec();
+    let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+    (format!("cannot run {}: {error}", program.display()), code)
+}
+
+/// The true standard input, and the device in a namespace of this process' own.
+fn prepare(told: &Told, socket: BorrowedFd<'_>) -> io::Result<(OwnedFd, Device)> {
+    let (_, _, input) = receive(socket)?;
+    let input = input.ok_or_else(|| io::Error::other("the relay sent no standard input"))?;
+    enter()?;
+    // Only now: what changes a process' rights takes this away again.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
+    if parent.and_then(|parent| u32::try_from(parent).ok()) != Some(told.parent) {
+        return Err(io::Error::other("the relay is gone"));
+    }
+    device::loopback_up()?;
+    // So that a path inside this one reaches the outside through it. It is this namespace's own setting.
+    for file in ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"] {
+        let _ = std::fs::write(file, "1");
+    }
+    Ok((input, Device::new("headstart", &told.device)?))
+}
+
+/// Enters a network namespace, and a user namespace before it where that is needed.
+fn enter() -> io::Result<()> {
+    if is_privileged() {
+        return Ok(unshare(CloneFlags::CLONE_NEWNET)?);
+    }
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET).map_err(|error| {
+        let error = io::Error::from(error);
+        let reason = forbidden().unwrap_or_default();
+        io::Error::new(error.kind(), format!("no user namespace without root: {error}{reason}"))
+    })?;
+    // A process without rights may name one group only, and must give up setting groups first.
+    std::fs::write("/proc/self/setgroups", "deny")?;
+    std::fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+/// The setting of this machine that forbids user namespaces, if one is known to.
+fn forbidden() -> Option<String> {
+    let says = |file: &str, value: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
+    for (file, value) in [
+        ("/proc/sys/kernel/unprivileged_userns_clone", "0"),
+        ("/proc/sys/user/max_user_namespaces", "0"),
+        ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+    ] {
+        if says(file, value) {
+            return Some(format!("; {file} is {value}, and whoever runs this machine can change that"));
+        }
+    }
+    None
+}
+
+/// The block of the path that this process is in, if it is in one.
+#[must_use]
+pub fn surrounding() -> Option<Block> {
+    std::env::var(BLOCK).ok()?.parse().ok()
+}

@@ -1,0 +1,318 @@
+//! A real packet as the elements see it, and what its headers say, read without trust.
+
+mod quick_start;
+
+use headstart_net::Packet;
+use headstart_startup::quick_start::Request;
+use headstart_units::{Bytes, Time};
+
+/// A packet on its way: its bytes, and what was noted when it arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parcel {
+    /// Counted from zero in each direction.
+    pub number: u64,
+    /// When it arrived.
+    pub arrived: Time,
+    /// The client it belongs to, where the relay has several.
+    pub client: u64,
+    /// What it is made of.
+    pub content: Content,
+    /// What its headers say.
+    pub headline: Headline,
+}
+
+/// The bytes of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A whole IP packet.
+    Ip(Vec<u8>),
+    /// The payload of a UDP datagram, whose headers the kernel keeps.
+    Datagram {
+        /// The payload.
+        payload: Vec<u8>,
+        /// Bytes of the headers that it has on a link.
+        headers: u8,
+        /// The two ECN bits of its IP header (RFC 3168 §5).
+        ecn: u8,
+    },
+}
+
+/// What a log says of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Headline {
+    /// IP protocol number; zero where there is none to be read.
+    pub protocol: u8,
+    /// TCP's flags; zero for others.
+    pub tcp_flags: u8,
+    /// Source port.
+    pub from: u16,
+    /// Destination port.
+    pub to: u16,
+    /// TCP's sequence number.
+    pub sequence: u32,
+    /// Bytes behind the transport header.
+    pub payload: u32,
+}
+
+/// IP protocol numbers.
+pub const TCP: u8 = 6;
+/// As above.
+pub const UDP: u8 = 17;
+/// The ECN code points (RFC 3168 §5): congestion experienced.
+const CE: u8 = 3;
+
+impl Parcel {
+    /// Its bytes, for whoever sends them.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match &self.content {
+            Content::Ip(bytes) => bytes,
+            Content::Datagram { payload, .. } => payload,
+        }
+    }
+
+    /// The two ECN bits.
+    #[must_use]
+    pub fn ecn(&self) -> u8 {
+        match &self.content {
+            Content::Ip(bytes) => ip_ecn(bytes),
+            Content::Datagram { ecn, .. } => *ecn,
+        }
+    }
+}
+
+impl Packet for Parcel {
+    fn size(&self) -> Bytes {
+        let headers = match &self.content {
+            Content::Ip(_) => 0,
+            Content::Datagram { headers, .. } => u64::from(*headers),
+        };
+        Bytes::new(self.bytes().len() as u64 + headers)
+    }
+
+    fn is_ecn_capable(&self) -> bool {
+        self.ecn() != 0
+    }
+
+    fn mark_congestion_experienced(&mut self) {
+        match &mut self.content {
+            Content::Ip(bytes) => mark(bytes),
+            Content::Datagram { ecn, .. } => *ecn = CE,
+        }
+    }
+
+    fn request(&self) -> Option<Request> {
+        match &self.content {
+            Content::Ip(bytes) => quick_start::read(bytes),
+            Content::Datagram { .. } => None,
+        }
+    }
+
+    fn set_request(&mut self, request: Option<Request>) {
+        if let Content::Ip(bytes) = &mut self.content {
+            quick_start::write(bytes, request);
+        }
+    }
+
+    fn forward(&mut self) {
+        if let Content::Ip(bytes) = &mut self.content {
+            quick_start::lower_time_to_live(bytes);
+        }
+    }
+
+    fn flow_key(&self) -> u64 {
+        let Headline { protocol, from, to, .. } = self.headline;
+        (u64::from(self.host_key()) << 32 ^ self.client << 40) ^ u64::from(protocol) << 33
+            | u64::from(from) << 16
+            | u64::from(to)
+    }
+
+    fn host_key(&self) -> u32 {
+        match &self.content {
+            Content::Ip(bytes) if version(bytes) == Some(4) => word(bytes, 12).unwrap_or(0),
+            Content::Ip(bytes) => (8..24)
+                .step_by(4)
+                .filter_map(|at| word(bytes, at))
+                .fold(0, |all, one| all.rotate_left(5) ^ one),
+            Content::Datagram { .. } => self.client as u32,
+        }
+    }
+}
+
+/// 4 or 6, if the packet is long enough to have that version's header.
+#[must_use]
+pub fn version(packet: &[u8]) -> Option<u8> {
+    match (packet.first()? >> 4, packet.len()) {
+        (4, 20..) => Some(4),
+        (6, 40..) => Some(6),
+        _ => None,
+    }
+}
+
+/// Whether it is meant for neighbours only, so that no router forwards it (RFC 5771 §4, RFC 4291 §2.7).
+#[must_use]
+pub fn is_link_local(packet: &[u8]) -> bool {
+    match version(packet) {
+        Some(4) => packet[16..19] == [224, 0, 0],
+        Some(_) => packet[24] == 0xff && packet[25] & 15 <= 2 || packet[24] == 0xfe && packet[25] >> 6 == 2,
+        None => false,
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes.get(at..at + 2)?.try_into().ok().map(u16::from_be_bytes)
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes)
+}
+
+fn ip_ecn(packet: &[u8]) -> u8 {
+    match version(packet) {
+        Some(4) => packet[1] & CE,
+        Some(_) => packet[1] >> 4 & CE,
+        None => 0,
+    }
+}
+
+/// Sets both ECN bits, and keeps IPv4's checksum right (RFC 1624 Eq. 3).
+fn mark(packet: &mut [u8]) {
+    match version(packet) {
+        Some(4) => {
+            let old = u16::from_be_bytes([packet[0], packet[1]]);
+            packet[1] |= CE;
+            let new = u16::from_be_bytes([packet[0], packet[1]]);
+            update_checksum(packet, old, new);
+        }
+        Some(_) => packet[1] |= CE << 4,
+        None => {}
+    }
+}
+
+/// One 16-bit word of an IPv4 header went from `old` to `new`: HC' = ~(~HC + ~m + m') (RFC 1624 Eq. 3).
+pub(crate) fn update_checksum(packet: &mut [u8], old: u16, new: u16) {
+    let Some(checksum) = half(packet, 10) else { return };
+    let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
+impl Headline {
+    /// Reads what there is. Fragments, extension headers and unknown protocols have no ports.
+    #[must_use]
+    pub fn of_ip(packet: &[u8]) -> Self {
+        match version(packet) {
+            Some(4) => {
+                let header = usize::from(packet[0] & 15) * 4;
+                let is_first = half(packet, 6).unwrap_or(0) & 0x1fff == 0;
+                let whole = half(packet, 2).map_or(0, usize::from).min(packet.len());
+                let rest = packet[..whole].get(header.max(20)..).filter(|_| is_first);
+                Self::of_transport(packet[9], rest.unwrap_or(&[]))
+            }
+            Some(_) => {
+                let whole = half(packet, 4).map_or(0, |length| 40 + usize::from(length)).min(packet.len());
+                Self::of_transport(packet[6], packet[..whole].get(40..).unwrap_or(&[]))
+            }
+            None => Self::default(),
+        }
+    }
+
+    fn of_transport(protocol: u8, rest: &[u8]) -> Self {
+        let none = Self { protocol, ..Self::default() };
+        let ports = || Some((half(rest, 0)?, half(rest, 2)?));
+        match (protocol, ports()) {
+            (TCP, Some((from, to))) if rest.len() >= 20 => {
+                let header = usize::from(rest[12] >> 4) * 4;
+                let payload = rest.len().saturating_sub(header) as u32;
+                Self { from, to, tcp_flags: rest[13], sequence: word(rest, 4).unwrap_or(0), payload, ..none }
+            }
+            (UDP, Some((from, to))) if rest.len() >= 8 => {
+                Self { from, to, payload: rest.len() as u32 - 8, ..none }
+            }
+            _ => Self { payload: rest.len() as u32, ..none },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// An IPv4 SYN of 40 bytes from port 1000 to port 80, ECT(0), checksum right.
+    pub(crate) fn syn() -> Vec<u8> {
+        let mut packet = vec![0x45, 2, 0, 40, 0, 1, 0x40, 0, 64, TCP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        packet.extend([3, 232, 0, 80, 0, 0, 0, 7, 0, 0, 0, 0, 0x50, 2, 255, 255, 0, 0, 0, 0]);
+        let sum = checksum(&packet);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet
+    }
+
+    /// The Internet checksum over an IPv4 header whose checksum field counts as it is.
+    fn checksum(packet: &[u8]) -> u16 {
+        let sum: u32 =
+            packet[..20].chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+        let sum = (sum & 0xffff) + (sum >> 16);
+        !(((sum & 0xffff) + (sum >> 16)) as u16)
+    }
+
+    fn parcel(bytes: Vec<u8>) -> Parcel {
+        let headline = Headline::of_ip(&bytes);
+        Parcel { number: 0, arrived: Time::ZERO, client: 0, content: Content::Ip(bytes), headline }
+    }
+
+    #[test]
+    fn a_syn_is_read() {
+        let Headline { protocol, tcp_flags, from, to, sequence, payload } = Headline::of_ip(&syn());
+        assert_eq!((protocol, tcp_flags, from, to, sequence, payload), (TCP, 2, 1000, 80, 7, 0));
+    }
+
+    #[test]
+    fn a_mark_leaves_the_checksum_right() {
+        let mut packet = parcel(syn());
+        assert!(packet.is_ecn_capable());
+        assert_eq!(checksum(packet.bytes()), 0, "right before");
+        packet.mark_congestion_experienced();
+        assert_eq!((packet.ecn(), checksum(packet.bytes())), (CE, 0), "marked, and still right");
+    }
+
+    #[test]
+    fn an_ipv6_packet_is_marked_in_its_traffic_class() {
+        let mut bytes = vec![0; 48];
+        bytes[..8].copy_from_slice(&[0x60, 0x10, 0, 0, 0, 8, UDP, 64]);
+        bytes[40..44].copy_from_slice(&[0, 9, 1, 187]);
+        let mut packet = parcel(bytes);
+        assert_eq!((packet.headline.from, packet.headline.to, packet.ecn()), (9, 443, 1));
+        packet.mark_congestion_experienced();
+        assert_eq!((packet.ecn(), packet.bytes()[1]), (CE, 0x30));
+    }
+
+    #[test]
+    fn a_datagram_counts_its_headers_and_carries_its_mark_beside_it() {
+        let content = Content::Datagram { payload: vec![0; 1200], headers: 28, ecn: 1 };
+        let mut packet = Parcel { content, ..parcel(vec![]) };
+        assert_eq!(packet.size(), Bytes::new(1228));
+        packet.mark_congestion_experienced();
+        assert_eq!(packet.ecn(), CE);
+    }
+
+    proptest! {
+        /// Whatever the bytes are: no panic, and a mark changes neither length nor, for IPv4, the checksum's truth.
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..120), first in any::<u8>()) {
+            let mut bytes = bytes;
+            if let Some(byte) = bytes.first_mut() {
+                *byte = [first, 0x45, 0x60, 0x4f][usize::from(first) % 4];
+            }
+            let before = bytes.clone();
+            let mut packet = parcel(bytes);
+            let _ = (packet.flow_key(), packet.host_key(), packet.is_ecn_capable());
+            packet.mark_congestion_experienced();
+            prop_assert_eq!(packet.bytes().len(), before.len());
+            if version(&before) == Some(4) && checksum(&before) == 0 {
+                prop_assert_eq!(checksum(packet.bytes()), 0);
+            }
+        }
+    }
+}

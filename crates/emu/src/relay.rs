@@ -1,0 +1,497 @@
+//! The driver: reads packets from two ends, hands them to a path each way, sends what is due, and measures how late it was.
+//!
+//! One thread does everything, so that nothing is ever locked and order is plain. It sleeps until the next deadline or the next
+//! packet, whichever comes first, with absolute deadlines in nanoseconds and no timer slack; if it may, it runs at real-time
+//! priority, and it can spin through the last stretch before a deadline.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use headstart_net::Packet;
+use headstart_units::{Span, Time};
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::capture::{Capture, Side};
+use crate::clock::Clock;
+use crate::lateness::{self, Lateness, Tolerance};
+use crate::log::{Event, Line, Log};
+use crate::packet::Parcel;
+use crate::path::{Account, Outcome, Path};
+
+/// A direction, as seen by the program behind the path: down is towards it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// From the program outwards.
+    Up,
+    /// Towards the program.
+    Down,
+}
+
+impl Way {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::Up, Self::Down];
+
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+}
+
+/// Why a packet could not be taken or sent, though no element dropped it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trouble {
+    /// The device or socket takes no more.
+    Full,
+    /// Nobody is there: a connection refused, a device that went down.
+    Gone,
+    /// The client was silent for too long and has been forgotten, or there are too many.
+    NoClient,
+    /// It is no packet of a protocol that is known here.
+    Malformed,
+    /// It is for neighbours only, as a kernel sends them by itself; no router forwards it.
+    LinkLocal,
+    /// The system said something else.
+    Other,
+}
+
+impl Trouble {
+    /// In words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "device full",
+            Self::Gone => "nobody there",
+            Self::NoClient => "no client",
+            Self::Malformed => "malformed",
+            Self::LinkLocal => "for neighbours only",
+            Self::Other => "system error",
+        }
+    }
+}
+
+/// The two ends of a path.
+pub trait Ends: Send {
+    /// Waits until there is something to read or [`Stop`] was used, at most for `timeout`; `None`: for as long as it takes.
+    ///
+    /// # Errors
+    /// If the system cannot wait; the relay ends.
+    fn wait(&mut self, timeout: Option<Span>) -> io::Result<()>;
+
+    /// Reads a batch. Whether there may be more.
+    ///
+    /// # Errors
+    /// If an end is gone for good; the relay ends.
+    fn receive(&mut self, clock: &Clock, into: &mut Inbox) -> io::Result<bool>;
+
+    /// Sends a packet that comes out of the path.
+    ///
+    /// # Errors
+    /// The reason why it could not be sent; it is counted, and the relay goes on.
+    fn send(&mut self, way: Way, packet: &Parcel) -> Result<(), Trouble>;
+
+    /// Called about once in a second.
+    fn on_second(&mut self, now: Time) {
+        let _ = now;
+    }
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    packets: Vec<(Way, Parcel)>,
+    troubles: Vec<(Way, Trouble)>,
+}
+
+impl Inbox {
+    /// A packet; its number is given by the relay.
+    pub fn packet(&mut self, way: Way, packet: Parcel) {
+        self.packets.push((way, packet));
+    }
+
+    /// Something that was read and is no packet that can be sent on.
+    pub fn trouble(&mut self, way: Way, trouble: Trouble) {
+        self.troubles.push((way, trouble));
+    }
+}
+
+/// How the relay runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Before a deadline it does not sleep but spin for so long.
+    pub spin: Span,
+    /// Whether to ask for real-time priority.
+    pub real_time: bool,
+    /// When a run counts as invalid.
+    pub tolerance: Tolerance,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { spin: Span::ZERO, real_time: true, tolerance: Tolerance::default() }
+    }
+}
+
+/// What one direction did.
+#[derive(Clone, Debug, Default)]
+pub struct WaySummary {
+    /// Packets that arrived.
+    pub arrived: u64,
+    /// Packets that were sent on.
+    pub sent: u64,
+    /// Bytes of these.
+    pub sent_bytes: u64,
+    /// What could not be taken or sent though no element dropped it.
+    pub troubles: BTreeMap<Trouble, u64>,
+    /// Most packets that waited before the first link.
+    pub peak_queue: u64,
+    /// Packets still inside at the end.
+    pub inside: u64,
+    /// Each element's account.
+    pub elements: Vec<(String, Account)>,
+    /// How late packets were sent.
+    pub lateness: lateness::Report,
+}
+
+/// What a run was.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// How long it lasted.
+    pub lasted: Span,
+    /// From the program outwards.
+    pub up: WaySummary,
+    /// Towards the program.
+    pub down: WaySummary,
+    /// Whether it had real-time priority.
+    pub real_time: bool,
+    /// Whether the machine kept real time.
+    pub is_valid: bool,
+    /// Lines that the log lacks, as the disk was too slow.
+    pub log_left_out: u64,
+    /// Packets that the capture lacks, for the same reason.
+    pub capture_left_out: u64,
+}
+
+struct Lane {
+    path: Path<Parcel>,
+    summary: WaySummary,
+    lateness: Lateness,
+    dropped: u64,
+}
+
+/// A relay that has not been started.
+pub struct Relay<E> {
+    ends: E,
+    up: Lane,
+    down: Lane,
+    clock: Clock,
+    log: Option<Log>,
+    capture: Option<Capture>,
+    settings: Settings,
+    outcomes: Vec<Outcome<Parcel>>,
+}
+
+/// Stops a relay. Ends have the other copy among what they wait for.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    event: Arc<OwnedFd>,
+    is_asked: Arc<std::sync::atomic::AtomicBool>,
+}
+
+impl Stop {
+    /// A new one.
+    ///
+    /// # Errors
+    /// If the system has no descriptor left.
+    pub fn new() -> io::Result<Self> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { event: Arc::new(event), is_asked: Arc::default() })
+    }
+
+    /// What becomes readable when a relay is to stop.
+    #[must_use]
+    pub fn descriptor(&self) -> &OwnedFd {
+        &self.event
+    }
+
+    /// Asks the relay to stop.
+    pub fn stop(&self) {
+        self.is_asked.store(true, std::sync::atomic::Ordering::Release);
+        // It can fail only if it was asked 2^64 times before.
+        let _ = rustix::io::write(&*self.event, &1_u64.to_ne_bytes());
+    }
+
+    fn is_asked(&self) -> bool {
+        self.is_asked.load(std::sync::atomic::Ordering::Acquire)
+    }
+}
+
+/// A relay at work on a thread of its own. It stops when this is dropped.
+#[derive(Debug)]
+pub struct Handle {
+    stop: Stop,
+    thread: Option<JoinHandle<io::Result<Summary>>>,
+    latest: Arc<Mutex<Summary>>,
+}
+
+impl Handle {
+    /// Stops it and tells what the run was.
+    ///
+    /// # Errors
+    /// If the relay could not go on, or the log could not be written.
+    pub fn stop(mut self) -> io::Result<Summary> {
+        self.stop.stop();
+        self.join()
+    }
+
+    /// Waits until it ends by itself.
+    ///
+    /// # Errors
+    /// As [`Self::stop`].
+    pub fn join(&mut self) -> io::Result<Summary> {
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            _ => Err(io::Error::other("the relay's thread has failed")),
+        }
+    }
+
+    /// What it did up to about a second ago.
+    #[must_use]
+    pub fn latest(&self) -> Summary {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What stops it, to be kept elsewhere.
+    #[must_use]
+    pub fn stopper(&self) -> Stop {
+        self.stop.clone()
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<E: Ends> Relay<E> {
+    /// A relay between `ends`, which crosses `up` and `down`.
+    #[must_use]
+    pub fn new(ends: E, up: Path<Parcel>, down: Path<Parcel>, clock: Clock, settings: Settings) -> Self {
+        let lane =
+            |path| Lane { path, summary: WaySummary::default(), lateness: Lateness::default(), dropped: 0 };
+        Self {
+            ends,
+            up: lane(up),
+            down: lane(down),
+            clock,
+            log: None,
+            capture: None,
+            settings,
+            outcomes: vec![],
+        }
+    }
+
+    /// Logs every event.
+    #[must_use]
+    pub fn with_log(mut self, log: Option<Log>) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// Captures every packet on both sides.
+    #[must_use]
+    pub fn with_capture(mut self, capture: Option<Capture>) -> Self {
+        self.capture = capture;
+        self
+    }
+
+    /// Starts it on a thread of its own.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn start(self, stop: Stop) -> io::Result<Handle>
+    where
+        E: 'static,
+    {
+        let latest = Arc::<Mutex<Summary>>::default();
+        let (asked, told) = (stop.clone(), Arc::clone(&latest));
+        let thread = std::thread::Builder::new().name("headstart-relay".into()).spawn(move || {
+            self.run(&asked, |summary| {
+                *told.lock().unwrap_or_else(PoisonError::into_inner) = summary;
+            })
+        })?;
+        Ok(Handle { stop, thread: Some(thread), latest })
+    }
+
+    /// Runs on this thread until it is stopped; `tell` hears about once in a second how it goes.
+    ///
+    /// # Errors
+    /// If an end is gone for good, or the log could not be written.
+    pub fn run(mut self, stop: &Stop, mut tell: impl FnMut(Summary)) -> io::Result<Summary> {
+        let real_time = prepare_thread(self.settings.real_time);
+        let mut inbox = Inbox::default();
+        let mut next_second = Time::ZERO + Span::from_secs(1);
+        let mut is_more = false;
+        while !stop.is_asked() {
+            self.send_due();
+            let now = self.clock.now();
+            if now >= next_second {
+                next_second = now + Span::from_secs(1);
+                self.ends.on_second(now);
+                tell(self.summary(real_time));
+            }
+            let next_at = self.up.path.next_at().min(self.down.path.next_at()).min(next_second);
+            let pause = next_at.since(self.clock.now());
+            // A burst is read in batches, between which what has become due is sent.
+            if pause > self.settings.spin && !is_more {
+                self.ends.wait(Some(pause.saturating_sub(self.settings.spin)))?;
+            }
+            is_more = self.ends.receive(&self.clock, &mut inbox)?;
+            self.take(&mut inbox);
+        }
+        let mut summary = self.summary(real_time);
+        if let Some(log) = self.log.take() {
+            summary.log_left_out = log.left_out();
+            log.finish()?;
+        }
+        if let Some(capture) = self.capture.take() {
+            summary.capture_left_out = capture.left_out();
+            capture.finish()?;
+        }
+        Ok(summary)
+    }
+
+    /// Hands what was read to the paths.
+    fn take(&mut self, inbox: &mut Inbox) {
+        for (way, trouble) in inbox.troubles.drain(..) {
+            *self.lane(way).summary.troubles.entry(trouble).or_default() += 1;
+        }
+        for (way, mut packet) in inbox.packets.drain(..) {
+            let lane = match way {
+                Way::Up => &mut self.up,
+                Way::Down => &mut self.down,
+            };
+            let (now, number) = (packet.arrived, lane.summary.arrived);
+            packet.number = number;
+            lane.summary.arrived += 1;
+            if let Some(capture) = &mut self.capture {
+                capture.add(now, Side::entrance(way), packet.bytes());
+            }
+            let (bytes, headline) = (packet.size().get() as u32, packet.headline);
+            lane.path.arrive(now, packet, &mut self.outcomes);
+            let (queue_packets, queue_bytes) = lane.path.queue(now);
+            lane.summary.peak_queue = lane.summary.peak_queue.max(queue_packets);
+            if let Some(log) = &mut self.log {
+                let queue_packets = u32::try_from(queue_packets).unwrap_or(u32::MAX);
+                let event = Event::Arrival { queue_packets, queue_bytes: queue_bytes.get(), headline };
+                log.add(Line { at: now, way, number, bytes, event });
+            }
+            self.settle(way);
+        }
+    }
+
+    /// Sends everything that is due.
+    fn send_due(&mut self) {
+        for way in Way::BOTH {
+            let now = self.clock.now();
+            let lane = self.lane(way);
+            if lane.path.next_at() <= now {
+                let mut outcomes = core::mem::take(&mut self.outcomes);
+                self.lane(way).path.advance(now, &mut outcomes);
+                self.outcomes = outcomes;
+                self.settle(way);
+            }
+        }
+    }
+
+    /// Does what the path has decided.
+    fn settle(&mut self, way: Way) {
+        let lane = match way {
+            Way::Up => &mut self.up,
+            Way::Down => &mut self.down,
+        };
+        for outcome in self.outcomes.drain(..) {
+            let (packet, at, event) = match outcome {
+                Outcome::Dropped { at, packet, why } => {
+                    lane.dropped += 1;
+                    (packet, at, Event::Drop(why))
+                }
+                Outcome::Out { due, packet } => {
+                    let result = self.ends.send(way, &packet);
+                    let at = self.clock.now();
+                    match result {
+                        Ok(()) => {
+                            if let Some(capture) = &mut self.capture {
+                                capture.add(at, Side::exit(way), packet.bytes());
+                            }
+                            lane.lateness.record(due, at);
+                            lane.summary.sent += 1;
+                            lane.summary.sent_bytes += packet.size().get();
+                            (packet, at, Event::Departure { due })
+                        }
+                        Err(trouble) => {
+                            *lane.summary.troubles.entry(trouble).or_default() += 1;
+                            lane.dropped += 1;
+                            (packet, at, Event::Unsent(trouble))
+                        }
+                    }
+                }
+            };
+            if let Some(log) = &mut self.log {
+                let (number, bytes) = (packet.number, packet.size().get() as u32);
+                log.add(Line { at, way, number, bytes, event });
+            }
+        }
+    }
+
+    fn lane(&mut self, way: Way) -> &mut Lane {
+        match way {
+            Way::Up => &mut self.up,
+            Way::Down => &mut self.down,
+        }
+    }
+
+    fn summary(&self, real_time: bool) -> Summary {
+        let of = |lane: &Lane| {
+            let mut summary = lane.summary.clone();
+            summary.lateness = lane.lateness.report();
+            summary.elements =
+                lane.path.accounts().map(|(name, account)| (name.to_owned(), *account)).collect();
+            // Copies come out without having arrived.
+            summary.inside = summary.arrived.saturating_sub(summary.sent + lane.dropped);
+            summary
+        };
+        let (up, down) = (of(&self.up), of(&self.down));
+        let tolerance = self.settings.tolerance;
+        let is_valid = up.lateness.is_within(tolerance) && down.lateness.is_within(tolerance);
+        let log_left_out = self.log.as_ref().map_or(0, Log::left_out);
+        let capture_left_out = self.capture.as_ref().map_or(0, Capture::left_out);
+        let lasted = self.clock.now().since(Time::ZERO);
+        Summary { lasted, up, down, real_time, is_valid, log_left_out, capture_left_out }
+    }
+}
+
+/// Gives this thread no timer slack, and real-time priority if it is wanted and allowed; whether it is.
+pub fn prepare_thread(wants_real_time: bool) -> bool {
+    use thread_priority::{
+        RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+        thread_native_id,
+    };
+    // Both may be forbidden; what follows from it is measured.
+    let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
+    let Ok(lowest) = 1_u8.try_into() else { return false };
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    wants_real_time
+        && set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(lowest), policy)
+            .is_ok()
+}

@@ -1,0 +1,129 @@
+//! A path between two TUN devices, in namespaces of any two programs.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use headstart_units::Span;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use crate::clock::Clock;
+use crate::packet::{Content, Headline, Parcel, is_link_local, version};
+use crate::relay::{Ends, Inbox, Stop, Trouble, Way};
+use crate::udp::timespec;
+
+/// Packets read from one device before the other has its turn.
+const BATCH: usize = 32;
+/// The longest packet that a device can have.
+const LONGEST: usize = 65_536;
+
+/// The two devices.
+#[derive(Debug)]
+pub struct TunnelEnds {
+    /// Where the program is.
+    inside: Side,
+    outside: Side,
+    stop: Stop,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Side {
+    descriptor: OwnedFd,
+    is_gone: bool,
+}
+
+impl TunnelEnds {
+    /// Between the device of the program and the device outside; neither descriptor may block.
+    #[must_use]
+    pub fn new(inside: OwnedFd, outside: OwnedFd, stop: Stop) -> Self {
+        let side = |descriptor| Side { descriptor, is_gone: false };
+        Self { inside: side(inside), outside: side(outside), stop, buffer: vec![0; LONGEST] }
+    }
+
+    /// Reads up to a batch; whether there may be more.
+    fn read(&mut self, way: Way, clock: &Clock, into: &mut Inbox) -> bool {
+        let side = match way {
+            Way::Up => &mut self.inside,
+            Way::Down => &mut self.outside,
+        };
+        for _ in 0..BATCH {
+            if side.is_gone {
+                return false;
+            }
+            match rustix::io::read(&side.descriptor, &mut self.buffer[..]) {
+                Ok(length) => match accept(&self.buffer[..length]) {
+                    Ok(()) => into.packet(way, parcel(&self.buffer[..length], clock)),
+                    Err(trouble) => into.trouble(way, trouble),
+                },
+                Err(Errno::AGAIN) => return false,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    // A device that went away does not come back: it is not asked again.
+                    side.is_gone = true;
+                    into.trouble(way, trouble(error));
+                }
+            }
+        }
+        true
+    }
+}
+
+fn parcel(bytes: &[u8], clock: &Clock) -> Parcel {
+    let (headline, content) = (Headline::of_ip(bytes), Content::Ip(bytes.to_vec()));
+    Parcel { number: 0, arrived: clock.now(), client: 0, content, headline }
+}
+
+/// Whether it is a packet that a router would forward.
+fn accept(bytes: &[u8]) -> Result<(), Trouble> {
+    match version(bytes) {
+        None => Err(Trouble::Malformed),
+        Some(_) if is_link_local(bytes) => Err(Trouble::LinkLocal),
+        Some(_) => Ok(()),
+    }
+}
+
+fn trouble(error: Errno) -> Trouble {
+    match error {
+        Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM => Trouble::Full,
+        Errno::BADFD | Errno::IO | Errno::NODEV | Errno::NXIO => Trouble::Gone,
+        Errno::INVAL | Errno::MSGSIZE => Trouble::Malformed,
+        _ => Trouble::Other,
+    }
+}
+
+impl Ends for TunnelEnds {
+    fn wait(&mut self, timeout: Option<Span>) -> io::Result<()> {
+        let timeout = timeout.map(timespec);
+        let mut polled = vec![PollFd::new(self.stop.descriptor(), PollFlags::IN)];
+        for side in [&self.inside, &self.outside] {
+            if !side.is_gone {
+                polled.push(PollFd::new(&side.descriptor, PollFlags::IN));
+            }
+        }
+        match poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn receive(&mut self, clock: &Clock, into: &mut Inbox) -> io::Result<bool> {
+        let up = self.read(Way::Up, clock, into);
+        let down = self.read(Way::Down, clock, into);
+        Ok(up || down)
+    }
+
+    fn send(&mut self, way: Way, packet: &Parcel) -> Result<(), Trouble> {
+        let side = match way {
+            Way::Up => &self.outside,
+            Way::Down => &self.inside,
+        };
+        loop {
+            match rustix::io::write(&side.descriptor, packet.bytes()) {
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(trouble(error)),
+            }
+        }
+    }
+}

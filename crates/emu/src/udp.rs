@@ -1,0 +1,318 @@
+//! A path between UDP programs, without privileges: clients send to the relay's port, the relay to the server.
+//!
+//! Each client has a socket of its own towards the server, so that answers find their way back. Clients that are silent for too
+//! long are forgotten, and there are never more than a fixed number. ECN marks cross the relay both ways.
+
+use std::collections::BTreeMap;
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use headstart_units::{Span, Time};
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use rustix::event::{Timespec, epoll};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::clock::Clock;
+use crate::log::Log;
+use crate::packet::{Content, Headline, Parcel, UDP};
+use crate::path::Path;
+use crate::relay::{self, Ends, Handle, Inbox, Relay, Stop, Trouble, Way};
+
+/// Where a relay listens and where it sends.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Where clients send; port 0: one that is free.
+    pub listen: SocketAddr,
+    /// The server.
+    pub server: SocketAddr,
+    /// Clients at the same time.
+    pub most_clients: usize,
+    /// A client that is silent for so long, both ways, is forgotten.
+    pub idle: Span,
+}
+
+impl Settings {
+    /// A relay for programs of this machine in front of `server`, listening on a free port of the same family's loopback.
+    #[must_use]
+    pub const fn before(server: SocketAddr) -> Self {
+        let loopback = match server {
+            SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        };
+        Self { listen: SocketAddr::new(loopback, 0), server, most_clients: 256, idle: Span::from_secs(120) }
+    }
+}
+
+/// What the kernel is asked to hold for a socket; it may give less.
+const SOCKET_BUFFER: usize = 8 << 20;
+/// Whatever datagram there is: it fits.
+const LONGEST: usize = 65_536;
+const LISTENER: u64 = 0;
+const STOP: u64 = u64::MAX;
+
+/// A socket of the relay.
+#[derive(Debug)]
+struct Port {
+    socket: UdpSocket,
+    state: UdpSocketState,
+}
+
+#[derive(Debug)]
+struct Client {
+    address: SocketAddr,
+    /// The address of ours that it sends to.
+    ours: Option<IpAddr>,
+    port: Port,
+    last: Time,
+}
+
+/// The ends of a UDP path.
+#[derive(Debug)]
+pub struct UdpEnds {
+    settings: Settings,
+    epoll: std::os::fd::OwnedFd,
+    listener: Port,
+    /// By number, counted from one.
+    clients: BTreeMap<u64, Client>,
+    numbers: BTreeMap<SocketAddr, u64>,
+    next_number: u64,
+    /// Which sockets can be read, as far as is known.
+    ready: Vec<u64>,
+    buffer: Vec<u8>,
+    headers: u8,
+    _stop: Stop,
+}
+
+impl Port {
+    fn new(address: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        // More is better, and what the system allows is enough.
+        let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
+        let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
+        socket.bind(&address.into())?;
+        let socket = UdpSocket::from(socket);
+        let state = UdpSocketState::new((&socket).into())?;
+        Ok(Self { socket, state })
+    }
+
+    fn send(&self, to: SocketAddr, from: Option<IpAddr>, packet: &Parcel) -> io::Result<()> {
+        let transmit = Transmit {
+            destination: to,
+            ecn: EcnCodepoint::from_bits(packet.ecn()),
+            contents: packet.bytes(),
+            segment_size: None,
+            src_ip: from,
+        };
+        self.state.try_send((&self.socket).into(), &transmit)
+    }
+}
+
+impl UdpEnds {
+    /// Binds the listening port.
+    ///
+    /// # Errors
+    /// If the address cannot be bound.
+    pub fn new(settings: Settings, stop: Stop) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let listener = Port::new(settings.listen)?;
+        let add =
+            |fd, number| epoll::add(&epoll, fd, epoll::EventData::new_u64(number), epoll::EventFlags::IN);
+        add(std::os::fd::AsFd::as_fd(&listener.socket), LISTENER)?;
+        add(std::os::fd::AsFd::as_fd(stop.descriptor()), STOP)?;
+        // UDP and IP: what the datagram costs on a link.
+        let headers = if settings.server.is_ipv4() { 28 } else { 48 };
+        Ok(Self {
+            settings,
+            epoll,
+            listener,
+            clients: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            next_number: 1,
+            ready: vec![],
+            buffer: vec![0; LONGEST * BATCH_SIZE],
+            headers,
+            _stop: stop,
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// If the system does not tell.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.socket.local_addr()
+    }
+
+    /// The number of the client at `address`; a new one if there is room.
+    fn client(&mut self, address: SocketAddr, ours: Option<IpAddr>, now: Time) -> Option<u64> {
+        if let Some(number) = self.numbers.get(&address) {
+            return Some(*number);
+        }
+        if self.clients.len() >= self.settings.most_clients {
+            return None;
+        }
+        let any: IpAddr = match self.settings.server {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let port = Port::new(SocketAddr::new(any, 0)).ok()?;
+        // Connected, so that a server that is not there is noticed, and nobody else can answer.
+        port.socket.connect(self.settings.server).ok()?;
+        let number = self.next_number;
+        let data = epoll::EventData::new_u64(number);
+        epoll::add(&self.epoll, &port.socket, data, epoll::EventFlags::IN).ok()?;
+        self.next_number += 1;
+        self.clients.insert(number, Client { address, ours, port, last: now });
+        self.numbers.insert(address, number);
+        Some(number)
+    }
+
+    /// Reads a batch from one socket; whether anything was there.
+    fn read(&mut self, number: u64, clock: &Clock, into: &mut Inbox) -> bool {
+        let way = if number == LISTENER { Way::Up } else { Way::Down };
+        let mut metas = [RecvMeta::default(); BATCH_SIZE];
+        let mut buffer = core::mem::take(&mut self.buffer);
+        let found = {
+            let port = match self.clients.get(&number) {
+                Some(client) => &client.port,
+                None => &self.listener,
+            };
+            let mut slices: Vec<IoSliceMut<'_>> = buffer.chunks_mut(LONGEST).map(IoSliceMut::new).collect();
+            port.state.recv((&port.socket).into(), &mut slices, &mut metas)
+        };
+        let count = match found {
+            Ok(count) => count,
+            Err(error) => {
+                self.buffer = buffer;
+                // A refused connection is told by the next read: one such message, and the socket goes on.
+                return match trouble(&error) {
+                    Trouble::Full => false,
+                    other => {
+                        into.trouble(way, other);
+                        error.kind() == io::ErrorKind::ConnectionRefused
+                    }
+                };
+            }
+        };
+        let arrived = clock.now();
+        for (meta, bytes) in metas.iter().zip(buffer.chunks(LONGEST)).take(count) {
+            let client = match way {
+                Way::Up => self.client(meta.addr, meta.dst_ip, arrived),
+                Way::Down => Some(number),
+            };
+            // One read may hold several datagrams of equal size, the last one shorter.
+            for payload in bytes[..meta.len.min(LONGEST)].chunks(meta.stride.max(1)) {
+                let Some(client) = client else {
+                    into.trouble(way, Trouble::NoClient);
+                    continue;
+                };
+                let ecn = meta.ecn.map_or(0, |ecn| ecn as u8);
+                let (from, to) = match way {
+                    Way::Up => (meta.addr.port(), self.settings.server.port()),
+                    Way::Down => {
+                        let address = self.clients.get(&client).map(|client| client.address.port());
+                        (self.settings.server.port(), address.unwrap_or(0))
+                    }
+                };
+                let headline = Headline {
+                    protocol: UDP,
+                    from,
+                    to,
+                    payload: payload.len() as u32,
+                    ..Headline::default()
+                };
+                let content = Content::Datagram { payload: payload.to_vec(), headers: self.headers, ecn };
+                into.packet(way, Parcel { number: 0, arrived, client, content, headline });
+            }
+            if let Some(client) = client.and_then(|client| self.clients.get_mut(&client)) {
+                client.last = arrived;
+            }
+        }
+        self.buffer = buffer;
+        true
+    }
+}
+
+fn trouble(error: &io::Error) -> Trouble {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Trouble::Full,
+        io::ErrorKind::ConnectionRefused
+        | io::ErrorKind::HostUnreachable
+        | io::ErrorKind::NetworkUnreachable
+        | io::ErrorKind::NetworkDown
+        | io::ErrorKind::ConnectionReset => Trouble::Gone,
+        _ => Trouble::Other,
+    }
+}
+
+impl Ends for UdpEnds {
+    fn wait(&mut self, timeout: Option<Span>) -> io::Result<()> {
+        let mut events =
+            [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 64];
+        let timeout = timeout.map(timespec);
+        match epoll::wait(&self.epoll, &mut events[..], timeout.as_ref()) {
+            Ok(count) => {
+                self.ready.extend(events[..count].iter().map(|event| event.data.u64()));
+                Ok(())
+            }
+            Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn receive(&mut self, clock: &Clock, into: &mut Inbox) -> io::Result<bool> {
+        if self.ready.is_empty() {
+            // Whoever spins does not wait, and has to ask.
+            self.wait(Some(Span::ZERO))?;
+        }
+        // What is left in a socket is told again by the next wait.
+        while let Some(number) = self.ready.pop() {
+            if number != STOP && self.read(number, clock, into) {
+                break;
+            }
+        }
+        Ok(!self.ready.is_empty())
+    }
+
+    fn send(&mut self, way: Way, packet: &Parcel) -> Result<(), Trouble> {
+        let Some(client) = self.clients.get_mut(&packet.client) else { return Err(Trouble::NoClient) };
+        let result = match way {
+            Way::Up => client.port.send(self.settings.server, None, packet),
+            Way::Down => self.listener.send(client.address, client.ours, packet),
+        };
+        result.map_err(|error| trouble(&error))
+    }
+
+    fn on_second(&mut self, now: Time) {
+        let idle = self.settings.idle;
+        self.clients.retain(|_, client| now.since(client.last) <= idle);
+        let clients = &self.clients;
+        self.numbers.retain(|_, number| clients.contains_key(number));
+    }
+}
+
+/// Starts a relay on a thread of its own: where it listens, and the handle that stops it.
+///
+/// # Errors
+/// If the address cannot be bound or no thread can be started.
+pub fn start(
+    settings: Settings,
+    up: Path<Parcel>,
+    down: Path<Parcel>,
+    clock: Clock,
+    how: relay::Settings,
+    log: Option<Log>,
+) -> io::Result<(SocketAddr, Handle)> {
+    let stop = Stop::new()?;
+    let ends = UdpEnds::new(settings, stop.clone())?;
+    let address = ends.address()?;
+    let handle = Relay::new(ends, up, down, clock, how).with_log(log).start(stop)?;
+    Ok((address, handle))
+}
+
+/// A time to wait as the system counts it.
+pub(crate) fn timespec(span: Span) -> Timespec {
+    let nanos = span.as_nanos();
+    // A day at most: nobody waits longer, and it fits whatever the system's type is.
+    Timespec { tv_sec: (nanos / 1_000_000_000).min(86_400) as _, tv_nsec: (nanos % 1_000_000_000) as _ }
+}

@@ -1,0 +1,225 @@
+//! The UDP relay on this machine's loopback, by the real clock.
+
+use std::io::{self, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use headstart_emu::clock::Clock;
+use headstart_emu::lateness::Tolerance;
+use headstart_emu::log::Log;
+use headstart_emu::packet::{Content, Headline, Parcel};
+use headstart_emu::path::{Outcome, Path};
+use headstart_emu::plan::{Law, Plan};
+use headstart_emu::relay::{self, Handle, Trouble};
+use headstart_emu::udp::{self, Settings};
+use headstart_net::Limit;
+use headstart_units::{Packets, Rate, Ratio, Span, Time};
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("nobody panics").write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn socket(address: &str) -> UdpSocket {
+    let socket = UdpSocket::bind(address).expect("a free port");
+    socket.set_read_timeout(Some(Duration::from_secs(2))).expect("a time-out");
+    socket
+}
+
+fn plain(mbit: u64, delay_ms: u64, packets: u64) -> Plan {
+    Plan::link(
+        Rate::from_mbit_per_sec(mbit),
+        Span::from_millis(delay_ms),
+        Limit::packets(Packets::new(packets)),
+    )
+}
+
+/// Ordinary priority: a test must not fight with others for the machine.
+fn how() -> relay::Settings {
+    relay::Settings { real_time: false, tolerance: Tolerance::default(), spin: Span::ZERO }
+}
+
+fn start(settings: Settings, up: &Plan, down: &Plan, log: Option<Log>) -> (SocketAddr, Handle) {
+    let seed = |name: &str| name.len() as u64;
+    udp::start(settings, up.path(seed), down.path(seed), Clock::start(), how(), log).expect("a relay")
+}
+
+#[test]
+fn a_datagram_and_its_answer_take_a_round_trip() {
+    for loopback in ["127.0.0.1:0", "[::1]:0"] {
+        let server = socket(loopback);
+        let plan = plain(100, 20, 100);
+        let (address, handle) =
+            start(Settings::before(server.local_addr().expect("bound")), &plan, &plan, None);
+        let client = socket(loopback);
+        client.connect(address).expect("loopback");
+        let clock = Clock::start();
+        client.send(b"question").expect("sent");
+        let mut buffer = [0; 100];
+        let (length, from) = server.recv_from(&mut buffer).expect("the question");
+        assert_eq!(&buffer[..length], b"question");
+        server.send_to(b"answer", from).expect("sent");
+        let length = client.recv(&mut buffer).expect("the answer");
+        assert_eq!(&buffer[..length], b"answer");
+        let took = clock.now().since(Time::ZERO);
+        assert!(took >= Span::from_millis(40), "{took}");
+        let summary = handle.stop().expect("it went well");
+        assert_eq!((summary.up.sent, summary.down.sent, summary.up.inside), (1, 1, 0));
+    }
+}
+
+#[test]
+fn each_client_gets_its_own_answers() {
+    let server = socket("127.0.0.1:0");
+    let plan = plain(100, 1, 1000);
+    let (address, handle) = start(Settings::before(server.local_addr().expect("bound")), &plan, &plan, None);
+    let clients: Vec<UdpSocket> = (0..20).map(|_| socket("127.0.0.1:0")).collect();
+    for (client, number) in clients.iter().zip(0_u8..) {
+        client.send_to(&[number], address).expect("sent");
+    }
+    for _ in &clients {
+        let mut buffer = [0; 10];
+        let (_, from) = server.recv_from(&mut buffer).expect("a question");
+        server.send_to(&[buffer[0], 99], from).expect("sent");
+    }
+    for (client, number) in clients.iter().zip(0_u8..) {
+        let mut buffer = [0; 10];
+        let (length, from) = client.recv_from(&mut buffer).expect("an answer");
+        assert_eq!((&buffer[..length], from), (&[number, 99][..], address));
+    }
+    drop(handle);
+}
+
+#[test]
+fn too_many_clients_are_counted_and_those_that_are_there_go_on() {
+    let server = socket("127.0.0.1:0");
+    let plan = plain(100, 1, 1000);
+    let settings = Settings { most_clients: 1, ..Settings::before(server.local_addr().expect("bound")) };
+    let (address, handle) = start(settings, &plan, &plan, None);
+    let (first, second) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
+    let mut buffer = [0; 10];
+    first.send_to(&[1], address).expect("sent");
+    server.recv_from(&mut buffer).expect("the first");
+    second.send_to(&[2], address).expect("sent");
+    first.send_to(&[3], address).expect("sent");
+    server.recv_from(&mut buffer).expect("the third");
+    assert_eq!(buffer[0], 3);
+    let summary = handle.stop().expect("it went well");
+    assert_eq!(summary.up.troubles.get(&Trouble::NoClient), Some(&1));
+}
+
+#[test]
+fn a_server_that_is_not_there_is_counted_and_the_rest_goes_on() {
+    let gone = socket("127.0.0.1:0").local_addr().expect("bound");
+    let plan = plain(100, 1, 1000);
+    let (address, handle) = start(Settings::before(gone), &plan, &plan, None);
+    let client = socket("127.0.0.1:0");
+    for _ in 0..5 {
+        client.send_to(&[1], address).expect("sent");
+        // The answer is that there is none; a moment is enough for the refusal to come back.
+        client.set_read_timeout(Some(Duration::from_millis(30))).expect("a time-out");
+        assert!(client.recv(&mut [0; 10]).is_err());
+    }
+    let server = UdpSocket::bind(gone).expect("still free");
+    server.set_read_timeout(Some(Duration::from_secs(2))).expect("a time-out");
+    client.send_to(&[7], address).expect("sent");
+    let mut buffer = [0; 10];
+    server.recv(&mut buffer).expect("it is there now");
+    assert_eq!(buffer[0], 7);
+    let summary = handle.stop().expect("it went well");
+    let gone: u64 =
+        [&summary.up, &summary.down].iter().filter_map(|way| way.troubles.get(&Trouble::Gone)).sum();
+    assert!(gone >= 1, "{summary:?}");
+}
+
+/// One line of the log.
+struct Logged {
+    at: Time,
+    event: String,
+    number: u64,
+    bytes: u64,
+    due: Option<Time>,
+    cause: String,
+}
+
+fn read(text: &str, way: &str) -> Vec<Logged> {
+    let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
+    let fields = lines.map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+    fields
+        .filter(|fields| fields[1] == way)
+        .map(|fields| Logged {
+            at: Time::from_nanos(fields[0].parse().expect("a time")),
+            event: fields[2].clone(),
+            number: fields[3].parse().expect("a number"),
+            bytes: fields[4].parse().expect("a size"),
+            due: fields[7].parse().ok().map(Time::from_nanos),
+            cause: fields[8].clone(),
+        })
+        .collect()
+}
+
+/// The element driven by the real clock and by the virtual clock with the same arrivals gives the same departures.
+#[test]
+fn the_real_clock_and_the_virtual_clock_agree() {
+    for (law, loss) in [(Law::DropTail, 0), (Law::CoDel, 5), (Law::Red, 5)] {
+        let server = socket("127.0.0.1:0");
+        let mut plan = plain(8, 10, 15);
+        plan.law = law;
+        plan.loss = Ratio::percent(loss);
+        plan.jitter = Span::from_millis(2);
+        let file = Shared::default();
+        let log = Log::new(file.clone(), &[]).expect("a thread");
+        let settings = Settings::before(server.local_addr().expect("bound"));
+        let (address, handle) = start(settings, &plan, &plain(8, 10, 30), Some(log));
+        let client = socket("127.0.0.1:0");
+        // Bursts of 20 packets, each of which takes about 0.8 ms: the queue overflows now and then.
+        for burst in 0..8_usize {
+            for n in 0..20 {
+                client.send_to(&vec![0; 100 + (burst * 37 + n * 211) % 1300], address).expect("sent");
+            }
+            server.set_read_timeout(Some(Duration::from_millis(12))).expect("a time-out");
+            while server.recv(&mut [0; 2000]).is_ok() {}
+        }
+        server.set_read_timeout(Some(Duration::from_millis(100))).expect("a time-out");
+        while server.recv(&mut [0; 2000]).is_ok() {}
+        handle.stop().expect("it went well");
+
+        let text = String::from_utf8(file.0.lock().expect("nobody panics").clone()).expect("text");
+        let logged = read(&text, "up");
+        let mut path: Path<Parcel> = plan.path(|name| name.len() as u64);
+        let mut outcomes = vec![];
+        for line in logged.iter().filter(|line| line.event == "arrival") {
+            let content =
+                Content::Datagram { payload: vec![0; line.bytes as usize - 28], headers: 28, ecn: 0 };
+            let headline = Headline::default();
+            let parcel = Parcel { number: line.number, arrived: line.at, client: 0, content, headline };
+            path.arrive(line.at, parcel, &mut outcomes);
+        }
+        path.advance(Time::from_millis(100_000), &mut outcomes);
+        let mut expected: Vec<(u64, Time, String)> = outcomes
+            .iter()
+            .map(|outcome| match outcome {
+                Outcome::Out { due, packet } => (packet.number, *due, String::new()),
+                Outcome::Dropped { at, packet, why } => (packet.number, *at, why.name().to_owned()),
+            })
+            .collect();
+        let mut found: Vec<(u64, Time, String)> = logged
+            .iter()
+            .filter(|line| line.event != "arrival")
+            .map(|line| (line.number, line.due.unwrap_or(line.at), line.cause.clone()))
+            .collect();
+        expected.sort();
+        found.sort();
+        assert_eq!(found.len(), 160);
+        assert_eq!(found, expected, "{law:?}");
+        assert!(found.iter().any(|(_, _, cause)| !cause.is_empty()), "{law:?}: something was dropped");
+    }
+}

@@ -1,0 +1,138 @@
+//! What all figures of a paper share.
+
+use anyhow::{Context, Result, bail, ensure};
+use headstart_startup::catalogue::{self, Entry};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::{Only, from_toml};
+use crate::experiment::settings::{Settings, Tables};
+
+/// What all figures of a paper share.
+#[derive(Clone, Debug)]
+pub struct Paper {
+    /// What is reproduced.
+    pub title: String,
+    /// Where it was published.
+    pub citation: String,
+    /// What is modelled how.
+    pub about: String,
+    pub(super) settings: Settings,
+    schemes: Vec<Scheme>,
+    pub(super) variants: Vec<Variant>,
+}
+
+/// A scheme under the paper's name.
+#[derive(Clone, Debug)]
+pub struct Scheme {
+    /// As the paper calls it.
+    pub name: String,
+    /// The catalogue's entry.
+    pub entry: &'static Entry,
+}
+
+/// Settings that are run beside each other.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// What is different, in words.
+    pub about: String,
+    /// What it is restricted to, where it is a demonstration.
+    pub only: Only,
+    pub(super) settings: Settings,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PaperText {
+    title: String,
+    citation: String,
+    about: String,
+    #[serde(default)]
+    path: Table,
+    #[serde(default)]
+    transport: Table,
+    #[serde(default)]
+    workload: Table,
+    #[serde(default)]
+    run: Table,
+    schemes: Table,
+    variants: Table,
+}
+
+/// A variant as it is written: its words, and the four tables of options.
+fn variant(name: String, value: Value) -> Result<Variant> {
+    let Value::Table(mut table) = value else { bail!("found `{value}`, expected a table") };
+    let about = table.remove("about").context("found no key `about`, expected what is different in words")?;
+    let about =
+        about.as_str().with_context(|| format!("about: found `{about}`, expected a text"))?.to_owned();
+    let tables: Tables = Value::Table(table).try_into()?;
+    Ok(Variant { name, about, only: Only::default(), settings: Settings::read(&tables)? })
+}
+
+impl Paper {
+    /// Reads `paper.toml`.
+    ///
+    /// # Errors
+    /// With key, found and expected.
+    pub fn read(text: &str) -> Result<Self> {
+        let text: PaperText = from_toml(text)?;
+        let tables =
+            Tables { path: text.path, transport: text.transport, workload: text.workload, run: text.run };
+        let schemes = text
+            .schemes
+            .iter()
+            .map(|(name, value)| {
+                let found = value.as_str().and_then(catalogue::find);
+                let entry = found.with_context(|| {
+                    format!("schemes.{name}: found `{value}`, expected one that `headstart schemes` lists")
+                })?;
+                Ok(Scheme { name: name.clone(), entry })
+            })
+            .collect::<Result<_>>()?;
+        let variants = text
+            .variants
+            .into_iter()
+            .map(|(name, value)| {
+                let at = format!("variants.{name}");
+                variant(name, value).context(at)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        ensure!(!variants.is_empty(), "variants: found none, expected one at least");
+        Ok(Self {
+            title: text.title,
+            citation: text.citation,
+            about: text.about,
+            settings: Settings::read(&tables)?,
+            schemes,
+            variants,
+        })
+    }
+
+    /// A scheme by the paper's name for it.
+    pub(super) fn scheme(&self, name: &str) -> Result<Scheme> {
+        named("scheme", &self.schemes, name, |scheme| &scheme.name)
+    }
+
+    /// Several of them; `key` says where they are named.
+    pub(super) fn schemes(&self, key: &str, names: &[String]) -> Result<Vec<Scheme>> {
+        names.iter().map(|name| self.scheme(name)).collect::<Result<_>>().with_context(|| key.to_owned())
+    }
+
+    /// Variants by name.
+    pub(super) fn variants(&self, key: &str, names: &[String]) -> Result<Vec<Variant>> {
+        names
+            .iter()
+            .map(|name| named("variant", &self.variants, name, |variant| &variant.name))
+            .collect::<Result<_>>()
+            .with_context(|| key.to_owned())
+    }
+}
+
+fn named<T: Clone>(what: &str, known: &[T], name: &str, name_of: impl Fn(&T) -> &String) -> Result<T> {
+    known.iter().find(|one| name_of(one) == name).cloned().with_context(|| {
+        let known: Vec<&str> = known.iter().map(|one| name_of(one).as_str()).collect();
+        format!("found the {what} `{name}`, expected one of {}", known.join(", "))
+    })
+}

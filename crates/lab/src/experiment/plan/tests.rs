@@ -1,0 +1,123 @@
+//! Plans are read, cut down and refused.
+
+use super::*;
+
+pub(crate) const PAPER: &str = r#"
+    title = "A paper"
+    citation = "Somebody, somewhere"
+    about = "Nothing special."
+    path = { rtt = "20 ms" }
+    run = { duration = "10 s", repeats = 3 }
+    [schemes]
+    "TCP" = "iw2"
+    "TCP-10" = "iw10"
+    "JumpStart" = "jump-start"
+    [variants.modern]
+    about = "as it is"
+    [variants.old]
+    about = "as it was"
+    transport = { detection = "rfc6675" }
+"#;
+
+pub(crate) const PLAN: &str = r#"
+    title = "A figure"
+    source = "Figure 1"
+    shows = "something"
+    schemes = ["TCP", "TCP-10", "JumpStart"]
+    variants = ["modern", "old"]
+    [sweep]
+    load = ["10 %", "50 %"]
+    buffer = ["30 kB", "115 kB"]
+    [demonstrations]
+    old = {}
+    [quick]
+    schemes = ["TCP", "TCP-10"]
+    variants = ["modern"]
+    run = { repeats = 2 }
+    sweep = { buffer = ["30 kB"] }
+"#;
+
+pub(crate) fn plan(text: &str, is_quick: bool) -> Result<Plan> {
+    Plan::read(text, &Paper::read(PAPER)?, is_quick)
+}
+
+#[test]
+fn a_plan_is_the_product_of_its_lists_and_quick_cuts_it_down() {
+    let full = plan(PLAN, false).expect("fine");
+    assert_eq!((full.points.len(), full.schemes.len(), full.variants.len()), (4, 3, 2));
+    assert_eq!(full.points[1].value("buffer"), Some("115 kB"));
+    let setups = full.setups().expect("fine");
+    assert_eq!(setups.len(), 8);
+    assert_eq!(setups[4].1.transport.detection, crate::options::DetectionName::Rfc6675);
+    assert_eq!(setups[0].1.run.repeats, 3);
+
+    let quick = plan(PLAN, true).expect("fine");
+    assert_eq!((quick.points.len(), quick.schemes.len(), quick.shown), (2, 2, 1));
+    assert_eq!(quick.setups().expect("fine")[0].1.run.repeats, 2);
+    assert_eq!(quick.axes, full.axes, "claims may name what only the full plan runs");
+}
+
+#[test]
+fn mistakes_are_told_with_key_found_and_expected() {
+    for (from, to, parts) in [
+        ("shows =", "show =", ["show", "unknown field", "expected one of"]),
+        ("\"TCP-10\", \"J", "\"TCP-11\", \"J", ["schemes", "`TCP-11`", "TCP, TCP-10, JumpStart"]),
+        ("\"50 %\"]", "\"50\"]", ["sweep: load", "found `50`", "a share in percent"]),
+        ("load =", "laod =", ["sweep", "laod", "unexpected argument"]),
+        ("buffer = [\"30 kB\"]", "buffer = [\"31 kB\"]", ["quick.sweep.buffer", "`31 kB`", "30 kB, 115 kB"]),
+        ("repeats = 2", "repeat = 2", ["quick", "run.repeat", "unknown key"]),
+        ("old = {}", "older = {}", ["demonstrations", "`older`", "modern, old"]),
+        ("old = {}", "old = { schemes = [\"BBR\"] }", ["demonstrations", "old.schemes", "`BBR`"]),
+        ("old = {}", "old = { at = { rtt = [\"1 ms\"] } }", ["demonstrations", "old.at.rtt", "not swept"]),
+        ("old = {}", "old = { at = { load = [\"1 %\"] } }", ["demonstrations", "old.at.load", "`1 %`"]),
+        ("[\"modern\"]", "[\"new\"]", ["quick.variants", "`new`", "modern, old"]),
+    ] {
+        let text = PLAN.replace(from, to);
+        assert_ne!(text, PLAN, "{from}");
+        let error = format!("{:#}", plan(&text, true).expect_err(to));
+        for part in parts {
+            assert!(error.contains(part), "{to}: {error}");
+        }
+    }
+    let paper = PAPER.replace("\"iw2\"", "\"tahoe\"");
+    let error = format!("{:#}", Paper::read(&paper).expect_err("no such scheme"));
+    assert!(error.contains("schemes.TCP: found `\"tahoe\"`"), "{error}");
+}
+
+#[test]
+fn swept_values_become_numbers_in_their_unit() {
+    for (text, expected) in [
+        ("25 %", (25.0, "%")),
+        ("115 kB", (115.0, "kB")),
+        ("60 ms", (60.0, "ms")),
+        ("15 Mbit/s", (15.0, "Mbit/s")),
+        ("20", (20.0, "")),
+    ] {
+        assert_eq!(number_of(text), Some(expected));
+    }
+    assert_eq!(number_of("rack"), None);
+}
+
+#[test]
+fn a_demonstration_is_run_only_where_it_says() {
+    let only = "old = { schemes = [\"TCP\"], at = { load = [\"50 %\"] } }";
+    let text =
+        PLAN.replace("old = {}", only).replace("variants = [\"modern\", \"old\"]", "variants = [\"modern\"]");
+    let plan = plan(&text, false).expect("fine");
+    assert_eq!((plan.shown, plan.variants.len()), (1, 2));
+    assert_eq!(plan.known_variants, ["modern", "old"]);
+    let run = |variant: usize| {
+        let (variant, schemes) = (&plan.variants[variant], &plan.schemes);
+        let pairs = plan.points.iter().flat_map(|point| schemes.iter().map(move |scheme| (scheme, point)));
+        pairs.filter(|(scheme, point)| variant.only.includes(scheme, point)).count()
+    };
+    assert_eq!((run(0), run(1)), (12, 2), "TCP at 50 % with either buffer");
+}
+
+#[test]
+fn a_plan_with_too_many_points_is_refused() {
+    let values: Vec<String> = (0..200).map(|number| format!("\"{} kB\"", number + 1)).collect();
+    let more = format!("size = [{0}]\nreceive-window = [{0}]\n[demonstrations]", values.join(", "));
+    let error = format!("{:#}", plan(&PLAN.replace("[demonstrations]", &more), false).expect_err("too many"));
+    assert!(error.contains("sweep: found 160000 combinations, expected at most 10000"), "{error}");
+}

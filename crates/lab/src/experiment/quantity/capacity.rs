@@ -1,0 +1,125 @@
+//! Numbers of a whole curve: capacities, and where two curves cross.
+
+use headstart_units::Span;
+
+use super::value::Sample;
+use super::{Quantity, Scope, UNKNOWN};
+use crate::experiment::plan::{CastName, number_of};
+use crate::setup::REFERENCE;
+use crate::statistics::{Interval, mean};
+
+/// Which rule a capacity follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    Own,
+    Absolute,
+    Reference,
+}
+
+impl Rule {
+    /// The rule that a measure names.
+    pub(super) fn of(measure: &str) -> Option<Self> {
+        match measure {
+            "capacity.own" => Some(Self::Own),
+            "capacity.absolute" => Some(Self::Absolute),
+            "capacity.reference" => Some(Self::Reference),
+            _ => None,
+        }
+    }
+}
+
+impl Scope<'_> {
+    /// The last load before the first at which the rule is broken, of all seeds and of each.
+    pub(super) fn capacity(
+        &self,
+        rule: Rule,
+        scheme: usize,
+        cast: CastName,
+        points: &[usize],
+    ) -> Option<Sample> {
+        let curve = |scheme: usize| -> Option<Vec<(f64, Vec<f64>)>> {
+            let mut curve = points
+                .iter()
+                .map(|point| {
+                    let load = number_of(self.plan.points[*point].value("load")?)?.0;
+                    Some((load, self.numbers("mean", scheme, cast, *point)?))
+                })
+                .collect::<Option<Vec<_>>>()?;
+            curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+            Some(curve)
+        };
+        let own = curve(scheme)?;
+        let reference = match rule {
+            Rule::Reference => {
+                let name = self.plan.schemes.iter().position(|scheme| scheme.entry.name == REFERENCE)?;
+                Some(curve(name)?)
+            }
+            Rule::Own | Rule::Absolute => None,
+        };
+        let first = own.first()?;
+        let find = |value: &dyn Fn(&[f64]) -> f64| {
+            let base = value(&first.1);
+            let mut last = 0.0;
+            for (number, (load, seeds)) in own.iter().enumerate() {
+                let mean = value(seeds);
+                let limit = match (rule, &reference) {
+                    (Rule::Own, _) => crate::capacity::TIMES_OWN * base,
+                    (Rule::Absolute, _) => Span::as_millis_f64(crate::capacity::ABSOLUTE),
+                    (Rule::Reference, reference) => {
+                        reference.as_ref().map_or(f64::NAN, |curve| value(&curve[number].1))
+                    }
+                };
+                if mean > limit {
+                    break;
+                }
+                last = *load;
+            }
+            last
+        };
+        let seeds = first.1.len();
+        Some(Sample {
+            pooled: find(&|values| mean(values).unwrap_or(f64::NAN)),
+            by_seed: (0..seeds).map(|seed| find(&|values: &[f64]| values[seed])).collect(),
+        })
+    }
+
+    /// The first value along an axis at which the quantity of `scheme` rises above that of `other`, having been below
+    /// before; between two points it is interpolated. The interval is that of single seeds, smallest to largest.
+    #[must_use]
+    pub fn crossing(&self, quantity: &Quantity, other: &str, axis: &str) -> Interval {
+        let Some(scheme) = quantity.scheme().or(self.scheme) else { return UNKNOWN };
+        let (Some(one), Some(two)) = (self.scheme_of(scheme), self.scheme_of(other)) else { return UNKNOWN };
+        let mut curve = vec![];
+        for point in self.points(&quantity.place) {
+            let x = self.plan.points[point].value(axis).and_then(number_of);
+            let cast = quantity.place.cast;
+            let measure = quantity.measure();
+            if let (Some((x, _)), Some(a), Some(b)) =
+                (x, self.numbers(measure, one, cast, point), self.numbers(measure, two, cast, point))
+            {
+                curve.push((x, a, b));
+            }
+        }
+        curve.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let find = |value: &dyn Fn(&[f64]) -> f64| {
+            let mut before: Option<(f64, f64)> = None;
+            for (x, a, b) in &curve {
+                let excess = value(a) / value(b) - 1.0;
+                if let Some((left, below)) = before
+                    && excess > 0.0
+                {
+                    return left + (x - left) * below / (below - excess);
+                }
+                if excess <= 0.0 {
+                    before = Some((*x, excess));
+                }
+            }
+            f64::NAN
+        };
+        let value = find(&|values| mean(values).unwrap_or(f64::NAN));
+        let singles: Vec<f64> =
+            (0..self.results.repeats()).map(|seed| find(&|values: &[f64]| values[seed])).collect();
+        let fold = |by: fn(f64, f64) -> f64| singles.iter().copied().fold(value, by);
+        Interval { value, low: fold(f64::min), high: fold(f64::max) }
+    }
+}

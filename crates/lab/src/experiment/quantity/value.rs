@@ -1,0 +1,194 @@
+//! From runs to a number: seeds, quotients, aggregates over points.
+
+use super::capacity::Rule;
+use super::{Across, Place, Quantity, Scope, ShownAs, Statistic, UNKNOWN};
+use crate::experiment::plan::{CastName, Point};
+use crate::experiment::study::Numbers;
+use crate::statistics::{Interval, mean, mean_interval, quantile, ratio_interval};
+
+/// One value for each seed, and the value of all seeds together.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    pub(super) pooled: f64,
+    pub(super) by_seed: Vec<f64>,
+}
+
+impl Quantity {
+    /// The values of each seed; empty if not run.
+    #[must_use]
+    pub fn by_seed(&self, context: &Scope<'_>) -> Vec<f64> {
+        let points = context.points(&self.place);
+        let [point] = points[..] else { return vec![] };
+        context.sample(&self.place, &[point], self.statistic).map(|sample| sample.by_seed).unwrap_or_default()
+    }
+
+    /// All numbers of each seed at the one point that this is about; none if it was not run.
+    #[must_use]
+    pub fn runs<'a>(&self, context: &Scope<'a>) -> &'a [Numbers] {
+        let points = context.points(&self.place);
+        let scheme = self.place.scheme.as_deref().or(context.scheme).and_then(|name| context.scheme_of(name));
+        match (&points[..], scheme) {
+            ([point], Some(scheme)) => {
+                context.results.seeds(context.variant, *point, scheme, self.place.cast)
+            }
+            _ => &[],
+        }
+    }
+
+    /// What came out; not a number if it was not run, or not measured.
+    #[must_use]
+    pub fn value(&self, context: &Scope<'_>) -> Interval {
+        self.try_value(context).unwrap_or(UNKNOWN)
+    }
+
+    fn try_value(&self, context: &Scope<'_>) -> Option<Interval> {
+        let is_capacity = Rule::of(&self.place.measure).is_some();
+        let points = context.points(&self.place);
+        if is_capacity {
+            let sample = context.sample(&self.place, &points, self.statistic)?;
+            let Some(over) = &self.over else { return Some(range(&sample)) };
+            let other = context.sample(over, &context.points(over), self.statistic)?;
+            return Some(range(&self.combine(&sample, &other)));
+        }
+        let others = self.over.as_ref().map(|over| context.points(over));
+        let mut samples = vec![];
+        for (number, point) in points.iter().enumerate() {
+            let sample = context.sample(&self.place, &[*point], self.statistic)?;
+            let other = match (&self.over, &others) {
+                (Some(over), Some(others)) => {
+                    let other = if others.len() == 1 { others[0] } else { *others.get(number)? };
+                    Some(context.sample(over, &[other], self.statistic)?)
+                }
+                _ => None,
+            };
+            // Quotients are paired by seed: both must have the same cases.
+            if other.as_ref().is_some_and(|other: &Sample| other.by_seed.len() != sample.by_seed.len()) {
+                return None;
+            }
+            samples.push((sample, other));
+        }
+        if let [(sample, other)] = &samples[..] {
+            return Some(self.single(sample, other.as_ref()));
+        }
+        let combined: Vec<Sample> = samples
+            .iter()
+            .map(|(sample, other)| {
+                other.as_ref().map_or_else(|| sample.clone(), |other| self.combine(sample, other))
+            })
+            .collect();
+        let across = self.across?;
+        let fold = |values: &[f64]| match across {
+            Across::Mean => mean(values).unwrap_or(f64::NAN),
+            Across::Min => values.iter().copied().fold(f64::NAN, f64::min),
+            Across::Max => values.iter().copied().fold(f64::NAN, f64::max),
+        };
+        let pooled: Vec<f64> = combined.iter().map(|sample| sample.pooled).collect();
+        let value = fold(&pooled);
+        let seeds = combined.first()?.by_seed.len();
+        let by_seed: Vec<f64> = (0..seeds)
+            .map(|seed| {
+                let values: Vec<f64> = combined.iter().map(|sample| sample.by_seed[seed]).collect();
+                fold(&values)
+            })
+            .collect();
+        let reach = match (self.statistic, mean_interval(&by_seed)) {
+            (Statistic::Mean, Some(interval)) => interval.half_width(),
+            _ => f64::NAN,
+        };
+        Some(Interval { value, low: value - reach, high: value + reach })
+    }
+
+    fn single(&self, sample: &Sample, other: Option<&Sample>) -> Interval {
+        let bare = |value: f64| Interval { value, low: f64::NAN, high: f64::NAN };
+        let is_mean = self.statistic == Statistic::Mean;
+        match other {
+            None if is_mean => mean_interval(&sample.by_seed).unwrap_or_else(|| bare(sample.pooled)),
+            None => bare(sample.pooled),
+            Some(other) if self.shown_as == ShownAs::Difference => {
+                let differences: Vec<f64> =
+                    sample.by_seed.iter().zip(&other.by_seed).map(|(one, two)| one - two).collect();
+                let value = sample.pooled - other.pooled;
+                if is_mean { mean_interval(&differences).unwrap_or_else(|| bare(value)) } else { bare(value) }
+            }
+            Some(other) => {
+                let ratio = if is_mean { ratio_interval(&sample.by_seed, &other.by_seed) } else { None };
+                let ratio = ratio.unwrap_or_else(|| bare(sample.pooled / other.pooled));
+                let (one, two) = (self.shown(ratio.low), self.shown(ratio.high));
+                Interval { value: self.shown(ratio.value), low: one.min(two), high: one.max(two) }
+            }
+        }
+    }
+
+    fn combine(&self, sample: &Sample, other: &Sample) -> Sample {
+        let one = |one: f64, two: f64| {
+            if self.shown_as == ShownAs::Difference { one - two } else { self.shown(one / two) }
+        };
+        Sample {
+            pooled: one(sample.pooled, other.pooled),
+            by_seed: sample.by_seed.iter().zip(&other.by_seed).map(|(a, b)| one(*a, *b)).collect(),
+        }
+    }
+
+    fn shown(&self, ratio: f64) -> f64 {
+        match self.shown_as {
+            ShownAs::Ratio | ShownAs::Difference => ratio,
+            ShownAs::Change => 100.0 * (ratio - 1.0),
+            ShownAs::Reduction => 100.0 * (1.0 - ratio),
+        }
+    }
+}
+
+fn range(sample: &Sample) -> Interval {
+    let fold = |by: fn(f64, f64) -> f64| sample.by_seed.iter().copied().fold(sample.pooled, by);
+    Interval { value: sample.pooled, low: fold(f64::min), high: fold(f64::max) }
+}
+
+impl Scope<'_> {
+    /// The plan's points that agree with the place, and with this context where the place says nothing.
+    pub(super) fn points(&self, place: &Place) -> Vec<usize> {
+        let agrees = |point: &Point| {
+            point.0.iter().all(|(axis, value)| {
+                let wanted = place
+                    .at
+                    .get(axis)
+                    .or_else(|| self.at.iter().find(|(name, _)| name == axis).map(|(_, value)| value));
+                wanted.is_none_or(|wanted| wanted == value)
+            })
+        };
+        (0..self.plan.points.len()).filter(|at| agrees(&self.plan.points[*at])).collect()
+    }
+
+    pub(super) fn scheme_of(&self, name: &str) -> Option<usize> {
+        self.plan.schemes.iter().position(|scheme| scheme.name == name)
+    }
+
+    pub(super) fn numbers(
+        &self,
+        measure: &str,
+        scheme: usize,
+        cast: CastName,
+        point: usize,
+    ) -> Option<Vec<f64>> {
+        let seeds = self.results.seeds(self.variant, point, scheme, cast);
+        // A seed may lack a number that it has no case for, such as a time where packets were lost.
+        let values: Vec<f64> = seeds.iter().filter_map(|numbers| numbers.get(measure).copied()).collect();
+        if values.is_empty() { None } else { Some(values) }
+    }
+
+    fn sample(&self, place: &Place, points: &[usize], statistic: Statistic) -> Option<Sample> {
+        let scheme = self.scheme_of(place.scheme.as_deref().or(self.scheme)?)?;
+        if let Some(rule) = Rule::of(&place.measure) {
+            return self.capacity(rule, scheme, place.cast, points);
+        }
+        let [point] = points else { return None };
+        let by_seed = self.numbers(&place.measure, scheme, place.cast, *point)?;
+        let pooled = match statistic {
+            Statistic::Mean => mean(&by_seed),
+            Statistic::Median => quantile(&by_seed, 0.5),
+            Statistic::P90 => quantile(&by_seed, 0.9),
+            Statistic::P95 => quantile(&by_seed, 0.95),
+            Statistic::P99 => quantile(&by_seed, 0.99),
+        }?;
+        Some(Sample { pooled, by_seed })
+    }
+}

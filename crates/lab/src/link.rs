@@ -1,0 +1,149 @@
+//! `headstart link`: a path of the simulator's elements on real packets.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`plan`] | from options to a plan for each direction |
+//! | [`change`] | what changes while it runs |
+//! | [`run`] | the relay, the programs at its ends, and what is told at the end |
+
+pub mod change;
+pub mod plan;
+pub mod run;
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use headstart_units::{Ratio, Span};
+
+use crate::link::change::Change;
+use crate::options::{Burst, Discipline, PathOptions};
+
+/// Everything that can be asked of a link.
+#[derive(Args, Clone, Debug)]
+pub struct LinkArgs {
+    /// The path.
+    #[command(flatten)]
+    pub path: PathOptions,
+    /// The way back, where it is not a plain link.
+    #[command(flatten)]
+    pub up: UpOptions,
+    /// What is at its ends.
+    #[command(flatten)]
+    pub ends: EndOptions,
+    /// How it is run.
+    #[command(flatten)]
+    pub how: HowOptions,
+}
+
+/// The way back, beyond what a race has.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Way back (up)")]
+pub struct UpOptions {
+    /// How its buffer is kept short
+    #[arg(long, default_value = "drop-tail", value_name = "LAW")]
+    pub up_queue: Discipline,
+    /// Random loss on it, each packet for itself
+    #[arg(long, default_value = "0 %", value_name = "SHARE")]
+    pub up_loss: Ratio,
+    /// Bursts of loss on it: share of packets that begin one, and mean length in packets, as `0.1%,5`
+    #[arg(long, value_name = "SHARE,LENGTH")]
+    pub up_burst_loss: Option<Burst>,
+    /// Random extra delay on it up to this, in order
+    #[arg(long, default_value = "0 ms", value_name = "TIME")]
+    pub up_jitter: Span,
+}
+
+/// What is at the ends of the path.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Ends")]
+pub struct EndOptions {
+    /// Relay UDP to this server instead of running a program; needs no privileges
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["serve", "command"])]
+    pub udp: Option<SocketAddr>,
+    /// With --udp: where clients send [default: a free port of the loopback, which is printed]
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "udp")]
+    pub listen: Option<SocketAddr>,
+    /// With --udp: clients at the same time
+    #[arg(long, default_value_t = 256, value_name = "COUNT")]
+    pub clients: u16,
+    /// With --udp: a client that is silent for so long is forgotten
+    #[arg(long, default_value = "120 s", value_name = "TIME")]
+    pub idle: Span,
+    /// Run this (by the shell) at the other end, in a namespace of its own, and wait until it listens
+    #[arg(long, value_name = "COMMAND", requires = "command")]
+    pub serve: Option<String>,
+    /// Longest packet of the program's device
+    #[arg(long, default_value_t = 1500, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(576..))]
+    pub mtu: u16,
+    /// The program behind the path, after `--`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// How a link is run.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Run")]
+pub struct HowOptions {
+    /// What changes at a time, as `10s rate=5mbit loss=1%` (rate, up-rate, rtt, loss, up-loss); may be repeated
+    #[arg(long = "change", value_name = "TIME WHAT=VALUE..")]
+    pub changes: Vec<Change>,
+    /// A file of such lines; `#` begins a comment
+    #[arg(long, value_name = "FILE")]
+    pub schedule: Option<PathBuf>,
+    /// Seed of all chance
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    pub seed: u64,
+    /// Write a line for each arrival, departure and drop to this file
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Write what arrives and what leaves at both ends to this file, as pcapng
+    #[arg(long, value_name = "FILE", conflicts_with = "udp")]
+    pub pcap: Option<PathBuf>,
+    /// End after this time [default: when the command ends, or with Ctrl-C]
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Span>,
+    /// 99 of 100 departures are at most so late, and none 40 times as late, or the run is marked invalid
+    #[arg(long, default_value = "0.5 ms", value_name = "TIME")]
+    pub tolerance: Span,
+    /// Do not sleep but spin for so long before each deadline: more exact below 100 Mbit/s, and a core is busy
+    #[arg(long, default_value = "0 ms", value_name = "TIME")]
+    pub spin: Span,
+    /// Ordinary priority, even where real-time priority is allowed
+    #[arg(long)]
+    pub ordinary_priority: bool,
+    /// No summary at the end
+    #[arg(long)]
+    pub quiet: bool,
+    /// Fail (exit code 3) if the machine could not keep real time
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// What is to be drawn.
+#[derive(Args, Clone, Debug)]
+pub struct ShowLinkArgs {
+    /// A log that `headstart link --log` wrote
+    #[arg(value_name = "LOG")]
+    pub log: PathBuf,
+    /// Folder for throughput.svg, delay.svg, queue.svg and report.html
+    #[arg(long, default_value = "headstart-link", value_name = "FOLDER")]
+    pub out: PathBuf,
+}
+
+/// The hidden command by which a program is started in a namespace; the relay writes these, nobody else.
+#[derive(Args, Clone, Debug)]
+pub struct EndArgs {
+    /// The relay's process.
+    pub parent: u32,
+    /// The device's address.
+    pub ours: std::net::Ipv4Addr,
+    /// The other end's.
+    pub peer: std::net::Ipv4Addr,
+    /// Longest packet.
+    pub mtu: u16,
+    /// The program.
+    #[arg(last = true)]
+    pub command: Vec<OsString>,
+}

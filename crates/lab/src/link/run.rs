@@ -1,0 +1,304 @@
+//! Runs a link: the relay, the programs at its ends, and what is told at the end.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{BufReader, BufWriter};
+use std::os::fd::OwnedFd;
+use std::process::{Child, ExitCode, ExitStatus};
+
+use anyhow::{Context, Result, bail};
+use headstart_emu::address::{Block, beside};
+use headstart_emu::capture::Capture;
+use headstart_emu::clock::Clock;
+use headstart_emu::device::{self, Device};
+use headstart_emu::lateness::Tolerance;
+use headstart_emu::log::Log;
+use headstart_emu::namespace::{self, End};
+use headstart_emu::record::Record;
+use headstart_emu::relay::{self, Handle, Relay, Stop, Summary};
+use headstart_emu::signals::{Heard, Signals, terminate};
+use headstart_emu::tunnel::TunnelEnds;
+use headstart_emu::udp;
+use headstart_units::{Span, Time};
+
+use crate::link::plan::Plans;
+use crate::link::{EndArgs, LinkArgs, ShowLinkArgs};
+use crate::output::Folder;
+use crate::report::{Provenance, Report, Section};
+use crate::show;
+
+/// The exit code of a run that `--strict` finds invalid.
+const INVALID: u8 = 3;
+/// The first words of the command line of an end.
+pub const END: &str = "link-end";
+
+/// Runs what was asked for.
+///
+/// # Errors
+/// If an option cannot be, or the system refuses something.
+pub fn link(args: &LinkArgs, command_line: &str) -> Result<ExitCode> {
+    let plans = Plans::new(args)?;
+    if args.ends.udp.is_some() {
+        return relay_udp(args, &plans, command_line);
+    }
+    if args.ends.command.is_empty() {
+        bail!("found neither --udp ADDRESS:PORT nor a command after `--`, expected one of them");
+    }
+    run_command(args, &plans, command_line)
+}
+
+/// Is the end of a path: becomes the program.
+#[must_use]
+pub fn end(args: EndArgs) -> ExitCode {
+    let EndArgs { parent, ours, peer, mtu, command } = args;
+    let device = device::Settings { ours, peer, leads_to: None, mtu };
+    let (message, code) = namespace::run(&namespace::Told { parent, device, command });
+    if !message.is_empty() {
+        eprintln!("headstart: {message}");
+    }
+    ExitCode::from(code)
+}
+
+fn settings(args: &LinkArgs) -> relay::Settings {
+    let tolerance = Tolerance { p99: args.how.tolerance, worst: args.how.tolerance * 40 };
+    relay::Settings { spin: args.how.spin, real_time: !args.how.ordinary_priority, tolerance }
+}
+
+fn log(args: &LinkArgs, plans: &Plans, clock: &Clock, command_line: &str) -> Result<Option<Log>> {
+    let Some(path) = &args.how.log else { return Ok(None) };
+    let file = File::create(path).with_context(|| format!("--log {}", path.display()))?;
+    let began = clock.began_at_unix_nanos;
+    let header = [
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("command", command_line.to_owned()),
+        ("down", plans.words[0].clone()),
+        ("up", plans.words[1].clone()),
+        ("seed", args.how.seed.to_string()),
+        ("began", format!("{}.{:09} seconds after 1970", began / 1_000_000_000, began % 1_000_000_000)),
+        ("time", "nanoseconds since then, by a clock that is never set".to_owned()),
+    ];
+    let log = Log::new(BufWriter::with_capacity(1 << 20, file), &header);
+    log.map(Some).with_context(|| format!("--log {}", path.display()))
+}
+
+fn capture(args: &LinkArgs, clock: &Clock) -> Result<Option<Capture>> {
+    let Some(path) = &args.how.pcap else { return Ok(None) };
+    let name = || format!("--pcap {}", path.display());
+    let file = File::create(path).with_context(name)?;
+    Capture::new(BufWriter::with_capacity(1 << 20, file), clock.began_at_unix_nanos)
+        .map(Some)
+        .with_context(name)
+}
+
+/// Draws a log.
+///
+/// # Errors
+/// If it is no log, or the folder is not ours.
+pub fn show_link(args: &ShowLinkArgs) -> Result<String> {
+    let name = args.log.display().to_string();
+    let file = File::open(&args.log).with_context(|| name.clone())?;
+    let record = Record::read(BufReader::new(file)).with_context(|| name.clone())?;
+    let folder = Folder::open(&args.out)?;
+    let mut sections = vec![];
+    for (file, caption, svg) in show::link::figures::figures(&record) {
+        folder.write(&format!("{file}.svg"), svg.as_str().as_bytes())?;
+        sections.push(Section::Figure { svg, caption: caption.to_owned() });
+    }
+    let plan = record.header.iter().find(|(name, _)| name == "command").map(|(_, command)| command.clone());
+    let report = Report {
+        title: "What crossed the link".into(),
+        lead: format!("{name}: {} lines.", record.entries.len()),
+        sections,
+        provenance: Provenance { facts: record.header.clone(), plan: plan.unwrap_or_default() },
+    };
+    let page = folder.write("report.html", report.html().as_bytes())?;
+    Ok(format!("Report: {}\n", page.display()))
+}
+
+fn relay_udp(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<ExitCode> {
+    let Some(server) = args.ends.udp else { bail!("--udp is missing") };
+    let mut ends = udp::Settings::before(server);
+    ends.listen = args.ends.listen.unwrap_or(ends.listen);
+    ends.most_clients = usize::from(args.ends.clients);
+    ends.idle = args.ends.idle;
+    let mut signals = Signals::new().context("cannot listen to signals")?;
+    let clock = Clock::start();
+    let log = log(args, plans, &clock, command_line)?;
+    let (up, down) =
+        (plans.up.path(|name| plans.up_seed(name)), plans.down.path(|name| plans.down_seed(name)));
+    let (address, handle) = udp::start(ends, up, down, clock, settings(args), log)
+        .with_context(|| format!("cannot listen on {}", ends.listen))?;
+    // For scripts, which read the port from here.
+    println!("{address}");
+    let end_at = args.how.duration.map(|duration| Time::ZERO + duration);
+    loop {
+        match signals.wait(end_at.map(|end_at| end_at.since(clock.now())))? {
+            Heard::Interrupt | Heard::Terminate => break,
+            Heard::Nothing if end_at.is_some_and(|end_at| clock.now() >= end_at) => break,
+            Heard::Other | Heard::Nothing => {}
+        }
+    }
+    finish(args, handle, ExitCode::SUCCESS)
+}
+
+/// Stops the relay and tells what the run was.
+fn finish(args: &LinkArgs, handle: Handle, code: ExitCode) -> Result<ExitCode> {
+    let summary: Summary = handle.stop().context("the relay")?;
+    if !args.how.quiet {
+        eprint!("{}", show::link::summary(&summary, settings(args).tolerance));
+    }
+    Ok(if args.how.strict && !summary.is_valid { ExitCode::from(INVALID) } else { code })
+}
+
+fn run_command(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<ExitCode> {
+    let mut signals = Signals::new().context("cannot listen to signals")?;
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let entry = [program.as_os_str(), OsStr::new(END)];
+    let mtu = args.ends.mtu;
+    let (block, outside) = match &args.ends.serve {
+        Some(serve) => {
+            let block = Block::candidates(None).next().context("no address is left")?;
+            let device =
+                device::Settings { ours: block.outside(), peer: block.inside(), leads_to: None, mtu };
+            let shell = ["sh", "-c", serve.as_str()].map(OsString::from);
+            let end = End::start(&entry, &device, &[], &shell).context("--serve")?;
+            (block, Outside::Program(end))
+        }
+        None => outside(mtu)?,
+    };
+    let device = device::Settings { ours: block.inside(), peer: block.outside(), leads_to: None, mtu };
+    let environment = [
+        (namespace::OUTSIDE, block.outside().to_string()),
+        (namespace::OUTSIDE_IPV6, beside(block.outside()).to_string()),
+        (namespace::BLOCK, block.to_string()),
+    ];
+    let inside = End::start(&entry, &device, &environment, &args.ends.command)?;
+
+    let clock = Clock::start();
+    let log = log(args, plans, &clock, command_line)?;
+    let stop = Stop::new()?;
+    let ends = TunnelEnds::new(inside.device.try_clone()?, outside.descriptor()?, stop.clone());
+    let (up, down) =
+        (plans.up.path(|name| plans.up_seed(name)), plans.down.path(|name| plans.down_seed(name)));
+    let relay = Relay::new(ends, up, down, clock, settings(args));
+    let handle = relay.with_log(log).with_capture(capture(args, &clock)?).start(stop)?;
+
+    let mut server = None;
+    if let Outside::Program(end) = outside {
+        let mut program = end.begin().context("--serve")?;
+        wait_until_it_listens(&mut program.child, &mut signals, &clock)?;
+        server = Some(program);
+    }
+    let mut program = inside.begin()?;
+    let status = wait(&mut program.child, args.how.duration, &mut signals, &clock)?;
+    drop((program, server));
+    finish(args, handle, exit_code(status))
+}
+
+/// What is at the other end.
+enum Outside {
+    /// A device in the namespace of this process.
+    Here(Device),
+    /// A program in a namespace of its own.
+    Program(End),
+}
+
+impl Outside {
+    fn descriptor(&self) -> std::io::Result<OwnedFd> {
+        match self {
+            Self::Here(device) => device.descriptor.try_clone(),
+            Self::Program(end) => end.device.try_clone(),
+        }
+    }
+}
+
+/// A device in the namespace of this process, with a block of addresses that nobody has.
+fn outside(mtu: u16) -> Result<(Block, Outside)> {
+    if !namespace::is_privileged() {
+        bail!(
+            "the outer end of the path needs a device in this network namespace, which needs root; without root: \
+             `--serve COMMAND` runs the server in a namespace of its own, `--udp ADDRESS:PORT` relays UDP, and \
+             `unshare -rn` gives a shell that is root of its own network"
+        );
+    }
+    let mut failure = None;
+    for block in Block::candidates(namespace::surrounding()) {
+        if device::is_taken(block)? {
+            continue;
+        }
+        let settings =
+            device::Settings { ours: block.outside(), peer: block.inside(), leads_to: Some(block), mtu };
+        match Device::new("headstart%d", &settings) {
+            Ok(device) => return Ok((block, Outside::Here(device))),
+            // Another path may have been faster to take it.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => failure = Some(error),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match failure {
+        Some(error) => Err(error.into()),
+        None => bail!("no address is left: there are too many paths side by side, or five inside each other"),
+    }
+}
+
+/// Waits until the program has a socket that is bound or listens, or five seconds.
+fn wait_until_it_listens(server: &mut Child, signals: &mut Signals, clock: &Clock) -> Result<()> {
+    let began = clock.now();
+    while clock.now().since(began) < Span::from_secs(5) {
+        if let Some(status) = server.try_wait()? {
+            bail!("--serve: the server ended before it listened ({status})");
+        }
+        if listens(server.id()) {
+            return Ok(());
+        }
+        if matches!(signals.wait(Some(Span::from_millis(10)))?, Heard::Interrupt | Heard::Terminate) {
+            bail!("interrupted");
+        }
+    }
+    // It may be a server of a kind that cannot be seen; the program will find out.
+    Ok(())
+}
+
+/// Whether there is a TCP socket that listens, or any UDP socket, in the namespace of that process.
+fn listens(process: u32) -> bool {
+    /// TCP_LISTEN, as the kernel's tables have it.
+    const LISTEN: &str = "0A";
+    let has = |table: &str, is_it: &dyn Fn(&str) -> bool| {
+        let text = std::fs::read_to_string(format!("/proc/{process}/net/{table}")).unwrap_or_default();
+        text.lines().skip(1).filter_map(|line| line.split_whitespace().nth(3)).any(is_it)
+    };
+    ["tcp", "tcp6"].iter().any(|table| has(table, &|state| state == LISTEN))
+        || ["udp", "udp6"].iter().any(|table| has(table, &|_| true))
+}
+
+/// Waits for the program, and passes on what it has not heard itself.
+fn wait(
+    child: &mut Child,
+    duration: Option<Span>,
+    signals: &mut Signals,
+    clock: &Clock,
+) -> Result<ExitStatus> {
+    let mut end_at = duration.map(|duration| clock.now() + duration);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        let is_over = end_at.is_some_and(|end_at| clock.now() >= end_at);
+        let pause = end_at.map(|end_at| end_at.since(clock.now()));
+        match if is_over { Heard::Terminate } else { signals.wait(pause)? } {
+            // The terminal has told the program too, and what becomes of it is the program's business.
+            Heard::Interrupt | Heard::Other | Heard::Nothing => {}
+            Heard::Terminate => {
+                end_at = None;
+                terminate(child);
+            }
+        }
+    }
+}
+
+/// What a shell would say: the code, or 128 and the signal.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    use std::os::unix::process::ExitStatusExt;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    ExitCode::from(u8::try_from(code).unwrap_or(1))
+}

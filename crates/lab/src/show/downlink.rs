@@ -1,0 +1,302 @@
+//! What this machine knows of its own downlink, and what it would tell a server.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use headstart_downlink::clock::unix_now;
+use headstart_downlink::estimate::plausible;
+use headstart_downlink::{Answer, Network, Past, Report, Survey, Unavailable};
+use headstart_startup::hint::Steps;
+use headstart_startup::prior::{Access, Hint};
+use headstart_units::{Rate, Span};
+use serde_json::{Value, json};
+
+use crate::table::{Cell, Column, Table};
+
+/// Options of `headstart downlink`.
+#[derive(Args, Clone, Debug)]
+pub struct DownlinkArgs {
+    /// The rate of the access line, for who knows better than all estimators: `50 Mbit/s`
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub rate: Option<Rate>,
+    /// Its technology: unknown, ethernet, dsl, cable, wifi, 3g, lte
+    #[arg(long, value_name = "NAME", requires = "rate", default_value = "unknown")]
+    pub access: Access,
+    /// How long the answers may take together
+    #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = timeout)]
+    pub timeout: Duration,
+    /// How coarse the hint is made, so that it does not tell who you are
+    #[arg(long, value_enum, default_value_t)]
+    pub steps: StepsName,
+    /// Do not search for the home gateway
+    #[arg(long)]
+    pub no_gateway: bool,
+    /// File that remembers networks [default: headstart/networks.json in your state folder]
+    #[arg(long, value_name = "FILE")]
+    pub networks: Option<PathBuf>,
+    /// Print JSON instead of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How coarse a hint is made.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum StepsName {
+    /// Ten steps to a decade: 10, 12.5, 16, 20 ...
+    #[default]
+    Ten,
+    /// Five steps to a decade: 10, 16, 25 ...
+    Five,
+    /// As estimated; tells you from others
+    Exact,
+}
+
+impl StepsName {
+    const fn steps(self) -> Steps {
+        match self {
+            Self::Ten => Steps::Ten,
+            Self::Five => Steps::Five,
+            Self::Exact => Steps::Exact,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ten => "ten",
+            Self::Five => "five",
+            Self::Exact => "exact",
+        }
+    }
+}
+
+fn rate(text: &str) -> Result<Rate, String> {
+    text.parse().map_err(|error: headstart_units::ParseError| error.to_string()).and_then(plausible)
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    const LEAST: Span = Span::from_millis(1);
+    const MOST: Span = Span::from_secs(60);
+    let span: Span = text.parse().map_err(|error: headstart_units::ParseError| error.to_string())?;
+    if !(LEAST..=MOST).contains(&span) {
+        return Err(format!("found {span}, expected {LEAST} to {MOST}"));
+    }
+    Ok(Duration::from_nanos(span.as_nanos()))
+}
+
+/// Asks every estimator.
+#[must_use]
+pub fn ask(args: &DownlinkArgs) -> Report {
+    let explicit = args.rate.map(|bandwidth| Hint { bandwidth, access: args.access });
+    let past = args.networks.clone().map(Past::new).or_else(Past::of_this_user);
+    let ask_gateway = !args.no_gateway;
+    Survey { explicit, past, ask_gateway, timeout: args.timeout, ..Survey::default() }.ask(unix_now())
+}
+
+/// Everybody's answer in one table, and what would be told.
+#[must_use]
+pub fn table(report: &Report, steps: StepsName) -> Table {
+    let place = report.network.as_ref().map_or_else(|| "no network".to_owned(), describe);
+    let mut table = Table::new(
+        &format!("Downlink: {place}"),
+        [
+            Column::text("source"),
+            Column::text("says").priority(9),
+            Column::text("usable").priority(8),
+            Column::text("means").priority(6),
+            Column::text("access").priority(7),
+            Column::text("age").priority(4),
+            Column::text("where from, or why not").priority(9),
+        ],
+    );
+    for Answer { source, outcome } in &report.answers {
+        let name = Cell::text(source.name());
+        table.row(match outcome {
+            Ok(estimate) => [
+                name,
+                Cell::text(&estimate.says.to_string()),
+                Cell::text(&estimate.expects.to_string()),
+                Cell::text(&estimate.meaning.to_string()),
+                Cell::text(estimate.access.name()),
+                Cell::text(&estimate.age.map_or_else(|| "now".to_owned(), age)),
+                Cell::text(&estimate.detail),
+            ],
+            Err(why) => {
+                let [a, b, c, d, e] = [const { Cell::Missing }; 5];
+                [name, a, b, c, d, e, Cell::text(&why.to_string())]
+            }
+        });
+    }
+    table.note(&verdict(report, steps));
+    table
+}
+
+/// What would be told, in a sentence.
+fn verdict(report: &Report, steps: StepsName) -> String {
+    let choice = match &report.choice {
+        Ok(choice) => choice,
+        Err(why) => return format!("{why}. If you know better: --rate \"50 Mbit/s\" --access dsl"),
+    };
+    let bound = choice.bounded_by.map_or_else(String::new, |by| format!(", bounded by {by}"));
+    let from = format!("from {}{bound}: {}, {}", choice.source, choice.hint.bandwidth, choice.hint.access);
+    match report.hint(steps.steps()) {
+        Some(told) => format!("Hint: {}, {} ({from})", told.bandwidth, told.access),
+        None => format!("no hint: too small to be worth one ({from})"),
+    }
+}
+
+fn describe(network: &Network) -> String {
+    // A radio network's name is its owner's invention: nothing in it may be obeyed by a terminal.
+    let key = network.key().replace(char::is_control, "\u{fffd}");
+    format!("{} ({key})", network.interface)
+}
+
+fn age(age: Span) -> String {
+    let seconds = age.as_nanos() / 1_000_000_000;
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// The same for machines.
+#[must_use]
+pub fn document(report: &Report, steps: StepsName) -> Value {
+    let network = report.network.as_ref().map(|network| {
+        json!({
+            "interface": network.interface,
+            "kind": format!("{:?}", network.kind).to_lowercase(),
+            "gateway": network.gateway,
+            "hardware_address": network.hardware_address,
+            "ssid": network.ssid,
+            "key": network.key(),
+        })
+    });
+    let hint = report.choice.as_ref().ok().map(|choice| {
+        let told = report.hint(steps.steps());
+        json!({
+            "bits_per_s": choice.hint.bandwidth.as_bits_per_sec(),
+            "access": choice.hint.access.name(),
+            "source": choice.source.name(),
+            "bounded_by": choice.bounded_by.map(headstart_downlink::Source::name),
+            "steps": steps.name(),
+            "told_bits_per_s": told.map(|told| told.bandwidth.as_bits_per_sec()),
+            "told_hex": told.and_then(Hint::emit).map(|bytes| hex(&bytes)),
+        })
+    });
+    json!({
+        "headstart": env!("CARGO_PKG_VERSION"),
+        "network": network,
+        "answers": report.answers.iter().map(answer).collect::<Vec<_>>(),
+        "hint": hint,
+        "why_no_hint": report.choice.as_ref().err().map(ToString::to_string),
+    })
+}
+
+fn answer(answer: &Answer) -> Value {
+    let source = answer.source.name();
+    match &answer.outcome {
+        Ok(estimate) => json!({
+            "source": source,
+            "outcome": "estimate",
+            "says_bits_per_s": estimate.says.as_bits_per_sec(),
+            "expects_bits_per_s": estimate.expects.as_bits_per_sec(),
+            "access": estimate.access.name(),
+            "means": estimate.meaning.to_string(),
+            "age_s": estimate.age.map(|age| age.as_nanos() / 1_000_000_000),
+            "detail": estimate.detail,
+        }),
+        Err(why) => {
+            let (outcome, why) = match why {
+                Unavailable::Absent(why) => ("absent", why),
+                Unavailable::Refused(why) => ("refused", why),
+                Unavailable::Failed(why) => ("failed", why),
+            };
+            json!({ "source": source, "outcome": outcome, "detail": why })
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstart_downlink::{Estimate, Meaning, NoChoice, Source, choose};
+
+    fn estimate(rate: u64, meaning: Meaning, access: Access) -> Estimate {
+        let says = Rate::from_mbit_per_sec(rate);
+        let age = (meaning == Meaning::Measured).then(|| Span::from_secs(12 * 86_400));
+        Estimate { says, expects: says, access, age, meaning, detail: "somewhere".into() }
+    }
+
+    fn report(answers: Vec<Answer>) -> Report {
+        let choice = choose(&answers);
+        Report { network: None, answers, choice }
+    }
+
+    fn measured_behind_a_slow_radio() -> Report {
+        let answer = |source, estimate| Answer { source, outcome: Ok(estimate) };
+        let absent =
+            Answer { source: Source::Gateway, outcome: Err(Unavailable::Absent("nobody there".into())) };
+        report(vec![
+            answer(Source::Past, estimate(103, Meaning::Measured, Access::Dsl)),
+            absent,
+            answer(Source::Wifi, estimate(27, Meaning::Bound, Access::Wifi)),
+        ])
+    }
+
+    #[test]
+    fn the_table_says_what_each_says_and_which_one_is_used() {
+        let text = table(&measured_behind_a_slow_radio(), StepsName::Ten).terminal(140, false);
+        for expected in [
+            "103 Mbit/s",
+            "measured",
+            "12 days",
+            "nobody there",
+            "Hint: 25 Mbit/s, wifi (from past, bounded by wifi: 27 Mbit/s, wifi)",
+        ] {
+            assert!(text.contains(expected), "{expected} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_radio_network_gives_the_terminal_no_orders() {
+        let kind = headstart_downlink::network::Kind::Wifi;
+        let ssid = Some("home\u{1b}[2J\n".to_owned());
+        let network =
+            Network { interface: "wlan0".into(), kind, gateway: None, hardware_address: None, ssid };
+        assert_eq!(describe(&network), "wlan0 (wlan0 wifi home\u{fffd}[2J\u{fffd})");
+    }
+
+    #[test]
+    fn without_a_hint_the_reason_and_the_way_out_are_told() {
+        let text = verdict(&report(vec![]), StepsName::Ten);
+        assert_eq!(
+            text,
+            format!("{}. If you know better: --rate \"50 Mbit/s\" --access dsl", NoChoice::Nothing)
+        );
+    }
+
+    #[test]
+    fn the_json_has_the_bytes_that_would_be_sent() {
+        let document = document(&measured_behind_a_slow_radio(), StepsName::Five);
+        assert_eq!(document["hint"]["told_bits_per_s"], 25_000_000);
+        assert_eq!(document["hint"]["told_hex"], "0104000061a8");
+        assert_eq!(document["answers"][0]["age_s"], 12 * 86_400);
+        assert_eq!(document["answers"][1]["outcome"], "absent");
+        assert_eq!(document["why_no_hint"], Value::Null);
+    }
+
+    #[test]
+    fn times_that_nobody_means_are_refused() {
+        assert_eq!(timeout("500 ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(timeout("0 s"), Err("found 0 ns, expected 1 ms to 60 s".into()));
+        assert_eq!(timeout("2 h"), Err("found 7200 s, expected 1 ms to 60 s".into()));
+        assert!(timeout("2").is_err());
+    }
+}

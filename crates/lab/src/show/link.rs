@@ -1,0 +1,86 @@
+//! What people see of a link: its summary, and its log as figures.
+
+pub mod figures;
+
+use std::fmt::Write as _;
+
+use headstart_emu::lateness::Tolerance;
+use headstart_emu::relay::{Summary, WaySummary};
+use headstart_net::Why;
+
+use crate::table::{Cell, Column, Table, terminal_width};
+
+/// What a run was, for the terminal.
+#[must_use]
+pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
+    let mut table = Table::new(
+        "",
+        [
+            Column::text("way"),
+            Column::number("arrived", "packets"),
+            Column::number("sent", "packets"),
+            Column::number("dropped", "packets"),
+            Column::number("rate", "Mbit/s").priority(3),
+            Column::number("peak queue", "packets").priority(4),
+            Column::number("late p50", "us").priority(2),
+            Column::number("p99", "us"),
+            Column::number("max", "us"),
+        ],
+    );
+    let seconds = summary.lasted.as_secs_f64();
+    for (name, way) in [("down", &summary.down), ("up", &summary.up)] {
+        let micros = |span: headstart_units::Span| Cell::number(span.as_nanos() as f64 / 1000.0, 1);
+        table.row([
+            Cell::text(name),
+            Cell::count(way.arrived),
+            Cell::count(way.sent),
+            Cell::count(dropped(way).iter().map(|(_, count)| count).sum()),
+            Cell::number(way.sent_bytes as f64 * 8e-6 / seconds.max(1e-9), 2),
+            Cell::count(way.peak_queue),
+            micros(way.lateness.p50),
+            micros(way.lateness.p99),
+            micros(way.lateness.worst),
+        ]);
+    }
+    let width = terminal_width(std::env::var("COLUMNS").ok().as_deref());
+    let mut text = table.terminal(width, false);
+    for (name, way) in [("down", &summary.down), ("up", &summary.up)] {
+        let mut causes: Vec<String> = dropped(way)
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(cause, count)| format!("{count} {cause}"))
+            .collect();
+        causes.extend(way.troubles.iter().map(|(trouble, count)| format!("{count} {}", trouble.name())));
+        if way.inside > 0 {
+            causes.push(format!("{} still inside at the end", way.inside));
+        }
+        if !causes.is_empty() {
+            let _ = writeln!(text, "{name}: {}", causes.join(", "));
+        }
+    }
+    if summary.log_left_out > 0 {
+        let _ = writeln!(text, "The log lacks {} lines: the disk was too slow.", summary.log_left_out);
+    }
+    if summary.capture_left_out > 0 {
+        let _ =
+            writeln!(text, "The capture lacks {} packets: the disk was too slow.", summary.capture_left_out);
+    }
+    let priority = if summary.real_time { "real-time" } else { "ordinary" };
+    if summary.is_valid {
+        let _ =
+            writeln!(text, "Valid: the machine kept real time over {seconds:.2} s ({priority} priority).");
+    } else {
+        let _ = writeln!(
+            text,
+            "INVALID: the machine did not keep real time (99 of 100 departures may be {} late, the worst {}; {priority} priority).",
+            tolerance.p99, tolerance.worst
+        );
+    }
+    text
+}
+
+/// What elements dropped, by cause.
+fn dropped(way: &WaySummary) -> Vec<(&'static str, u64)> {
+    let of = |why: Why| way.elements.iter().map(|(_, account)| account.dropped[why as usize]).sum();
+    Why::ALL.iter().map(|why| (why.name(), of(*why))).collect()
+}

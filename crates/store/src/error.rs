@@ -1,0 +1,84 @@
+//! Why a history file is refused.
+
+use core::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a history file is refused. Nothing was changed on it.
+#[derive(Debug)]
+pub struct Error {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub reason: Reason,
+}
+
+/// What is wrong with a history file.
+#[derive(Debug)]
+pub enum Reason {
+    /// Another process has it open, or this one has already.
+    InUse,
+    /// It is a folder, a device or a pipe.
+    NoFile,
+    /// It begins as no history does: some other program's file.
+    Foreign,
+    /// A version that is not known here.
+    Version {
+        /// The version found.
+        found: u32,
+    },
+    /// The header's checksum does not agree with it: nothing in the file can be relied upon.
+    Header,
+    /// It has more slots than any history.
+    TooLarge {
+        /// How many there are.
+        slots: u64,
+    },
+    /// More room was asked for than a history can have.
+    Capacity {
+        /// Peers asked for.
+        found: usize,
+    },
+    /// The system refused.
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// Its answer.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "history file {}: ", self.path.display())?;
+        match &self.reason {
+            Reason::InUse => f.write_str("in use by another process, expected to be the only one"),
+            Reason::NoFile => f.write_str("found something that is no regular file, expected a file"),
+            Reason::Foreign => {
+                f.write_str("found a file of another kind, expected a history; it was left as it is")
+            }
+            Reason::Version { found } => {
+                write!(f, "found version {found}, expected {}; it was left as it is", crate::file::VERSION)
+            }
+            Reason::Header => f.write_str(
+                "found a damaged header, so that no record can be relied upon; remove the file to begin anew",
+            ),
+            Reason::TooLarge { slots } => {
+                write!(f, "found room for {slots} peers, expected at most {}", crate::file::MOST_SLOTS)
+            }
+            Reason::Capacity { found } => {
+                write!(f, "found a capacity of {found} peers, expected 1 to {}", crate::file::MOST_SLOTS)
+            }
+            Reason::Io { doing, source } => write!(f, "cannot {doing}: {source}"),
+        }
+    }
+}
+
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match &self.reason {
+            Reason::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The shards, the leases, and the thread that writes what changed.
+
+use core::fmt;
+use core::hash::BuildHasher;
+use core::net::IpAddr;
+use core::time::Duration;
+use std::hash::RandomState;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use hashbrown::HashSet;
+use headstart_startup::history::{Counters, Known, Lease, MemoryStore, Outcome, Record, Store};
+
+use crate::clock::unix_now;
+use crate::error::{Error, Reason};
+use crate::file::{Loaded, MOST_SLOTS, Opened, RecordFile};
+
+/// What may be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Peers remembered at most. 65 536: 4 MiB of file and some 10 MB of memory.
+    pub capacity: usize,
+    /// How late a change may be written. Half a second: with what writing itself takes, not more than a second is lost. More
+    /// than a second is taken as one, less than 10 ms as that.
+    pub interval: Duration,
+    /// Whether to wait for the disk after each write, so that a power failure loses no more than a killed process does. Only
+    /// the thread that writes waits. True.
+    pub sync: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { capacity: 1 << 16, interval: Duration::from_millis(500), sync: true }
+    }
+}
+
+/// Below this many peers one shard serves all, so that a small table forgets exactly the least recently used.
+const WORTH_SHARDING: usize = 4096;
+/// Enough that the cores of a large server rarely want the same.
+const SHARDS: usize = 16;
+
+/// A whole host's history, to be cloned into everything that needs it. The last clone writes what is left and waits for it.
+#[derive(Clone, Debug)]
+pub struct History {
+    owner: Arc<Owner>,
+}
+
+/// Ends the thread with the last handle.
+#[derive(Debug)]
+struct Owner {
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    shards: Box<[Mutex<Shard>]>,
+    hasher: RandomState,
+    file: Option<Mutex<RecordFile>>,
+    sync: bool,
+    trouble: Mutex<Option<String>>,
+    stop: Mutex<bool>,
+    stopped: Condvar,
+}
+
+#[derive(Debug)]
+struct Shard {
+    table: MemoryStore<RandomState>,
+    changed: Dirty,
+}
+
+/// Whose slots are out of date.
+#[derive(Debug)]
+struct Dirty {
+    peers: HashSet<IpAddr, RandomState>,
+    /// Too many to list, or nobody knows.
+    all: bool,
+    limit: usize,
+}
+
+impl Dirty {
+    fn note(&mut self, peer: Option<IpAddr>) {
+        if let (Some(peer), false) = (peer, self.all) {
+            self.peers.insert(peer);
+            // Thousands of addresses that push each other out must not fill the list instead.
+            if self.peers.len() > self.limit {
+                self.note_all();
+            }
+        }
+    }
+
+    fn note_all(&mut self) {
+        self.peers = HashSet::default();
+        self.all = true;
+    }
+}
+
+/// Nothing that holds these locks can fail half-way, so that a panic elsewhere leaves them usable.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl History {
+    /// A history that ends with the process, for `capacity` peers.
+    #[must_use]
+    pub fn in_memory(capacity: usize) -> Self {
+        let shared = Arc::new(Shared::new(capacity.min(MOST_SLOTS), None, false));
+        Self { owner: Arc::new(Owner { shared, writer: None }) }
+    }
+
+    /// Opens or makes a history file. What had to be repaired is in [`Loaded::notice`]: say so.
+    ///
+    /// # Errors
+    /// If another process uses the file, it is no history, or it cannot be read and written.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<(Self, Loaded), Error> {
+        let path = path.as_ref();
+        let refuse = |reason| Error { path: path.to_owned(), reason };
+        if options.capacity == 0 || options.capacity > MOST_SLOTS {
+            return Err(refuse(Reason::Capacity { found: options.capacity }));
+        }
+        let Opened { mut file, records, mut loaded } = RecordFile::open(path, unix_now())?;
+        let table = Shared::new(options.capacity, None, options.sync);
+        for (peer, record) in records {
+            let changed = lock(table.shard(peer)).table.restore(peer, record);
+            if let Some(peer) = changed.removed {
+                loaded.crowded_out += 1;
+                loaded.records -= 1;
+                file.remove(peer)
+                    .map_err(|source| refuse(Reason::Io { doing: "make room in it", source }))?;
+            }
+        }
+        file.shrink(options.capacity as u32)
+            .map_err(|source| refuse(Reason::Io { doing: "shrink it", source }))?;
+        let shared = Arc::new(Shared { file: Some(Mutex::new(file)), ..table });
+        let interval = options.interval.clamp(Duration::from_millis(10), Duration::from_secs(1));
+        let writing = Arc::clone(&shared);
+        let writer = Builder::new()
+            .name("headstart-history".to_owned())
+            .spawn(move || writing.write_until_stopped(interval))
+            .map_err(|source| refuse(Reason::Io { doing: "start the thread that writes it", source }))?;
+        Ok((Self { owner: Arc::new(Owner { shared, writer: Some(writer) }) }, loaded))
+    }
+
+    /// As [`Store::open`], shared.
+    pub fn open_connection(&self, peer: IpAddr) -> (Option<Known>, Lease) {
+        let shard = self.owner.shared.shard(peer);
+        lock(shard).table.open(peer)
+    }
+
+    /// As [`Store::close`], shared.
+    pub fn close_connection(&self, lease: Lease, outcome: Outcome) {
+        let shared = &self.owner.shared;
+        let mut shard = lock(shared.shard(lease.peer()));
+        let Shard { table, changed: dirty } = &mut *shard;
+        let changed = table.settle(lease, outcome);
+        if shared.file.is_some() {
+            dirty.note(changed.removed);
+            dirty.note(changed.written);
+        }
+    }
+
+    /// What is known of a peer, without using it.
+    #[must_use]
+    pub fn peek(&self, peer: IpAddr) -> Option<Record> {
+        lock(self.owner.shared.shard(peer)).table.peek(peer)
+    }
+
+    /// Writes now what is waiting to be written.
+    ///
+    /// # Errors
+    /// If the system cannot; it is tried again at the next interval.
+    pub fn flush(&self) -> io::Result<()> {
+        self.owner.shared.flush()
+    }
+
+    /// Why the last attempt to write failed, if it did. The table goes on without the file, and the file is tried again at
+    /// every interval.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        lock(&self.owner.shared.trouble).clone()
+    }
+
+    /// Peers remembered now.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.owner.shared.shards.iter().map(|shard| lock(shard).table.len()).sum()
+    }
+
+    /// Whether nothing is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Hits, misses and evictions so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.owner.shared.shards.iter().fold(Counters::default(), |sum, shard| {
+            let Counters { hits, misses, evictions } = lock(shard).table.counters();
+            Counters {
+                hits: sum.hits + hits,
+                misses: sum.misses + misses,
+                evictions: sum.evictions + evictions,
+            }
+        })
+    }
+
+    /// Memory that each remembered peer takes, the file's directory included.
+    #[must_use]
+    pub fn bytes_per_entry(&self) -> usize {
+        let shared = &self.owner.shared;
+        let directory = shared.file.as_ref().map_or(0, |file| lock(file).directory_bytes());
+        let tables = shared.shards.iter().map(|shard| lock(shard));
+        let total =
+            tables.fold(directory, |sum, shard| sum + shard.table.bytes_per_entry() * shard.table.len());
+        total.checked_div(self.len()).unwrap_or(0)
+    }
+
+    /// How long the file is; `None` in memory.
+    #[must_use]
+    pub fn file_length(&self) -> Option<u64> {
+        self.owner.shared.file.as_ref().map(|file| lock(file).length())
+    }
+}
+
+impl Store for History {
+    fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease) {
+        self.open_connection(peer)
+    }
+
+    fn close(&mut self, lease: Lease, outcome: Outcome) {
+        self.close_connection(lease, outcome);
+    }
+}
+
+impl Store for &History {
+    fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease) {
+        self.open_connection(peer)
+    }
+
+    fn close(&mut self, lease: Lease, outcome: Outcome) {
+        self.close_connection(lease, outcome);
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        *lock(&self.shared.stop) = true;
+        self.shared.stopped.notify_all();
+        if let Some(writer) = self.writer.take() {
+            // It cannot have panicked, and if it had there were nobody left to tell.
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Shared {
+    fn new(capacity: usize, file: Option<Mutex<RecordFile>>, sync: bool) -> Self {
+        let count = if capacity < WORTH_SHARDING { 1 } else { SHARDS };
+        let shard = |number| {
+            // The first take what does not divide evenly, so that the sum is what was asked for.
+            let capacity = capacity / count + usize::from(number < capacity % count);
+            let table = MemoryStore::new(capacity, RandomState::new());
+            let changed = Dirty { peers: HashSet::default(), all: false, limit: capacity.max(1024) };
+            Mutex::new(Shard { table, changed })
+        };
+        Self {
+            shards: (0..count).map(shard).collect(),
+            hasher: RandomState::new(),
+            file,
+            sync,
+            trouble: Mutex::new(None),
+            stop: Mutex::new(false),
+            stopped: Condvar::new(),
+        }
+    }
+
+    /// The shard of an address, however it is written.
+    fn shard(&self, peer: IpAddr) -> &Mutex<Shard> {
+        let hash = self.hasher.hash_one(peer.to_canonical()) as usize;
+        &self.shards[hash % self.shards.len()]
+    }
+
+    fn write_until_stopped(&self, interval: Duration) {
+        loop {
+            let stop = lock(&self.stop);
+            let waited = self.stopped.wait_timeout_while(stop, interval, |stop| !*stop);
+            let stop = *waited.unwrap_or_else(PoisonError::into_inner).0;
+            // What went wrong is kept for `trouble`.
+            let _ = self.flush();
+            if stop {
+                return;
+            }
+        }
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        // Held from before the first change is read until it is written, so that no older state is written over a newer one.
+        let mut file = lock(file);
+        let result = self.write(&mut file);
+        *lock(&self.trouble) = match &result {
+            Ok(()) => None,
+            Err(error) => Some(format!("history file {}: cannot write: {error}", file.path().display())),
+        };
+        result
+    }
+
+    fn write(&self, file: &mut RecordFile) -> io::Result<()> {
+        let mut anything = false;
+        for shard in &self.shards {
+            let batch = Self::take_changes(shard, || {
+                file.peers().filter(|peer| core::ptr::eq(self.shard(*peer), shard)).collect()
+            });
+            anything |= !batch.is_empty();
+            if let Err(error) = apply(file, &batch) {
+                lock(shard).changed.note_all();
+                return Err(error);
+            }
+        }
+        if anything && self.sync {
+            // What may not have reached the disk is written once more at the next interval.
+            file.sync()
+                .inspect_err(|_| self.shards.iter().for_each(|shard| lock(shard).changed.note_all()))?;
+        }
+        Ok(())
+    }
+
+    /// Whose slots to write, with what is to be in them; `known` is who has one.
+    fn take_changes(
+        shard: &Mutex<Shard>,
+        known: impl FnOnce() -> Vec<IpAddr>,
+    ) -> Vec<(IpAddr, Option<Record>)> {
+        let mut shard = lock(shard);
+        let Shard { table, changed } = &mut *shard;
+        let peers = core::mem::take(&mut changed.peers);
+        if core::mem::take(&mut changed.all) {
+            let gone = known().into_iter().filter(|peer| table.peek(*peer).is_none());
+            let mut batch: Vec<_> = gone.map(|peer| (peer, None)).collect();
+            batch.extend(table.records().map(|(peer, record)| (peer, Some(record))));
+            return batch;
+        }
+        let mut batch: Vec<_> = peers.into_iter().map(|peer| (peer, table.peek(peer))).collect();
+        // Who goes makes room for who comes.
+        batch.sort_by_key(|(_, record)| record.is_some());
+        batch
+    }
+}
+
+fn apply(file: &mut RecordFile, batch: &[(IpAddr, Option<Record>)]) -> io::Result<()> {
+    batch.iter().try_for_each(|(peer, record)| match record {
+        Some(record) => file.put(*peer, record),
+        None => file.remove(*peer),
+    })
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("shards", &self.shards.len()).field("file", &self.file).finish()
+    }
+}

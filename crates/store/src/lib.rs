@@ -1,0 +1,62 @@
+//! The history that survives a restart.
+//!
+//! A server remembers what connections to each peer measured ([`headstart_startup::history`]). [`History`] is that memory for
+//! a whole host: a bounded table that forgets the peer not heard of for the longest time, cut into shards so that
+//! connections on all cores use it at once, and, if asked for, a file behind it. A look-up never waits for the disk: what
+//! changes is written by a thread of its own, at most a second late.
+//!
+//! ```
+//! use headstart_startup::history::{Ended, Outcome, Record};
+//! use headstart_store::{History, Options, unix_now};
+//! use headstart_units::{Bytes, Rate, Span};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let file = folder.path().join("history");
+//! let peer = "192.0.2.1".parse()?;
+//! {
+//!     let (history, _) = History::open(&file, Options::default())?;
+//!     let (known, lease) = history.open_connection(peer);
+//!     assert!(known.is_none());
+//!     history.close_connection(lease, Outcome::Measured(Record {
+//!         saved_at: unix_now(),
+//!         btl_bw: Rate::from_mbit_per_sec(25),
+//!         rt_prop: Span::from_millis(50),
+//!         window: Bytes::new(156_250),
+//!         ssthresh: Bytes::MAX,
+//!         ended: Ended::Clean,
+//!     }));
+//! }
+//! let (history, loaded) = History::open(&file, Options::default())?;
+//! assert_eq!((loaded.records, loaded.notice()), (1, None));
+//! let (known, lease) = history.open_connection(peer);
+//! assert_eq!(known.map(|known| known.record.btl_bw), Some(Rate::from_mbit_per_sec(25)));
+//! history.close_connection(lease, Outcome::Nothing);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`history`] | [`History`]: the shards, the leases, the thread that writes |
+//! | [`file`] | the file: lock, header, slots, what is refused and what is repaired |
+//! | [`slot`] | one record as 64 bytes with a checksum |
+//! | [`error`] | why a file is refused |
+//! | [`clock`] | the time that records carry |
+//!
+//! # What it does not do
+//!
+//! - A look-up that is followed by no measurement moves a peer up in memory, not in the file: after a restart peers are
+//!   ordered by when they were last measured.
+//! - Peers meet other shards after a restart. A table that was full then drops the oldest of the shards that are over full,
+//!   less than one record in a hundred.
+//! - It keeps no connection's lease over a restart: there are no connections then.
+
+pub mod clock;
+pub mod error;
+pub mod file;
+pub mod history;
+pub mod slot;
+
+pub use clock::unix_now;
+pub use error::Error;
+pub use file::Loaded;
+pub use history::{History, Options};

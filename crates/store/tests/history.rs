@@ -1,0 +1,182 @@
+//! What is remembered, for how long, and how much room it takes.
+
+mod common;
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use common::{number, peer, record, visit};
+use headstart_startup::history::{Counters, Known, Outcome, Store};
+use headstart_store::{History, Loaded, Options};
+
+fn open(path: &Path, capacity: usize) -> (History, Loaded) {
+    // Nothing is written but when it is asked for, or at the end.
+    let options = Options { capacity, interval: Duration::from_secs(1), sync: false };
+    History::open(path, options).expect("a history")
+}
+
+/// Everybody of the first `count` peers who is known, with their numbers.
+fn known(history: &History, count: u32) -> Vec<(u32, u64)> {
+    let all = (0..count).filter_map(|at| Some((at, history.peek(peer(at))?)));
+    all.map(|(at, record)| (at, number(&record).expect("not torn"))).collect()
+}
+
+#[test]
+fn what_was_measured_is_known_after_a_restart_with_all_that_it_says() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("history");
+    let (history, loaded) = open(&path, 100);
+    assert_eq!((loaded.records, loaded.notice()), (0, None));
+    (0..50).for_each(|at| visit(&history, peer(at), record(u64::from(at) + 7)));
+    visit(&history, peer(9), record(1000));
+    drop(history);
+    let (mut history, loaded) = open(&path, 100);
+    assert_eq!((loaded.records, loaded.crowded_out, loaded.notice()), (50, 0, None));
+    let expected: Vec<_> = (0..50).map(|at| (at, if at == 9 { 1000 } else { u64::from(at) + 7 })).collect();
+    assert_eq!(known(&history, 60), expected);
+    let (found, lease) = Store::open(&mut history, peer(9));
+    assert_eq!(found, Some(Known { record: record(1000), live: 0 }));
+    history.close_connection(lease, Outcome::Nothing);
+    assert_eq!(history.counters(), Counters { hits: 1, misses: 0, evictions: 0 });
+}
+
+#[test]
+fn a_record_that_misled_is_gone_after_a_restart_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("history");
+    let (history, _) = open(&path, 100);
+    (0..3).for_each(|at| visit(&history, peer(at), record(1)));
+    history.flush().expect("written");
+    let (_, lease) = history.open_connection(peer(1));
+    history.close_connection(lease, Outcome::Misled);
+    drop(history);
+    let (history, loaded) = open(&path, 100);
+    assert_eq!((loaded.records, known(&history, 3)), (2, vec![(0, 1), (2, 1)]));
+}
+
+#[test]
+fn it_is_written_within_a_second_without_being_asked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, copy) = (folder.path().join("history"), folder.path().join("copy"));
+    let (history, _) = History::open(&path, Options::default()).expect("a history");
+    visit(&history, peer(1), record(1));
+    // Time passes; what is in the file then is what a process that is killed now would leave.
+    let (lock, never) = (std::sync::Mutex::new(()), std::sync::Condvar::new());
+    let _ = never.wait_timeout(lock.lock().expect("free"), Duration::from_secs(1)).expect("a second");
+    std::fs::copy(&path, &copy).expect("a copy");
+    let (found, _) = open(&copy, 100);
+    assert_eq!(known(&found, 3), [(1, 1)]);
+}
+
+#[test]
+fn thousands_of_addresses_fill_neither_memory_nor_disk() {
+    const CAPACITY: usize = 5000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("history");
+    let (history, _) = open(&path, CAPACITY);
+    for round in 0..20_u32 {
+        for at in 0..10_000 {
+            visit(&history, peer(round * 10_000 + at), record(u64::from(at)));
+        }
+        if round % 3 == 0 {
+            history.flush().expect("written");
+        }
+        assert!(history.len() <= CAPACITY);
+    }
+    assert_eq!(history.len(), CAPACITY);
+    history.flush().expect("written");
+    let length = std::fs::metadata(&path).expect("a file").len();
+    assert_eq!(Some(length), history.file_length());
+    assert!(length <= 64 * (1 + CAPACITY as u64), "{length} bytes for {CAPACITY} peers");
+    assert!(history.bytes_per_entry() < 256, "{} bytes", history.bytes_per_entry());
+    // What is in the file is what was in memory, but for shards that are over full after the restart.
+    let before = known(&history, 200_000);
+    drop(history);
+    let (history, loaded) = open(&path, CAPACITY);
+    assert_eq!(loaded.records + loaded.crowded_out, CAPACITY);
+    assert!(loaded.crowded_out <= CAPACITY / 25, "{} crowded out", loaded.crowded_out);
+    let after = known(&history, 200_000);
+    assert_eq!(after.len(), loaded.records);
+    assert!(after.iter().all(|one| before.binary_search(one).is_ok()));
+}
+
+#[test]
+fn a_smaller_table_keeps_the_newest_and_the_file_shrinks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("history");
+    let (history, _) = open(&path, 1000);
+    (0..1000).for_each(|at| visit(&history, peer(at), record(u64::from(at))));
+    drop(history);
+    let (history, loaded) = open(&path, 100);
+    assert_eq!((loaded.records, loaded.crowded_out, loaded.notice()), (100, 900, None));
+    assert_eq!(std::fs::metadata(&path).expect("a file").len(), 64 * 101);
+    let newest: Vec<_> = (900..1000).map(|at| (at, u64::from(at))).collect();
+    assert_eq!(known(&history, 1000), newest);
+    drop(history);
+    let (history, loaded) = open(&path, 1000);
+    assert_eq!((loaded.crowded_out, known(&history, 1000)), (0, newest));
+}
+
+#[test]
+fn records_from_the_future_are_dated_to_now_so_that_newer_ones_replace_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("history");
+    let (history, _) = open(&path, 10);
+    let mut early = record(5);
+    early.saved_at = headstart_units::Time::NEVER;
+    visit(&history, peer(1), early);
+    drop(history);
+    let (history, loaded) = open(&path, 10);
+    let notice = loaded.notice().expect("said so");
+    assert!(
+        notice.ends_with("repaired: 1 records from the future were dated to now; 1 records remain"),
+        "{notice}"
+    );
+    let mut now = record(6);
+    now.saved_at = headstart_store::unix_now();
+    visit(&history, peer(1), now);
+    assert_eq!(history.peek(peer(1)), Some(now));
+}
+
+#[test]
+fn one_peer_is_one_peer_however_its_address_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("history");
+    let mapped: IpAddr = "::ffff:192.0.2.1".parse().expect("an address");
+    let plain: IpAddr = "192.0.2.1".parse().expect("an address");
+    let (history, _) = open(&path, 10_000);
+    visit(&history, mapped, record(1));
+    visit(&history, plain, record(2));
+    assert_eq!((history.len(), history.peek(mapped)), (1, Some(record(2))));
+    drop(history);
+    let (history, loaded) = open(&path, 10_000);
+    assert_eq!((loaded.records, history.peek(mapped)), (1, Some(record(2))));
+}
+
+#[test]
+fn connections_on_all_cores_use_one_table() {
+    let history = History::in_memory(10_000);
+    std::thread::scope(|scope| {
+        for part in 0..4_u32 {
+            let history = history.clone();
+            scope.spawn(move || {
+                (0..2000).for_each(|at| visit(&history, peer(part * 2000 + at), record(u64::from(at))));
+            });
+        }
+    });
+    assert_eq!(known(&history, 8000).len(), 8000);
+    assert_eq!(history.file_length(), None);
+    history.flush().expect("there is nothing to write");
+}
+
+#[test]
+fn several_starts_from_one_record_see_each_other_from_clone_to_clone() {
+    let history = History::in_memory(10);
+    visit(&history, peer(1), record(1));
+    let (first, one) = history.open_connection(peer(1));
+    let (second, two) = history.clone().open_connection(peer(1));
+    assert_eq!((first.map(|known| known.live), second.map(|known| known.live)), (Some(0), Some(1)));
+    history.close_connection(one, Outcome::Nothing);
+    history.close_connection(two, Outcome::Nothing);
+}
