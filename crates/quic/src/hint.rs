@@ -138,4 +138,24 @@ mod tests {
         newer[3 + 9] = 200;
         assert!(matches!(find(&newer), Err(Malformed::Value(hint::Malformed::Version { found: 200 }))));
     }
+
+    proptest::proptest! {
+        /// What the fuzz target of the same name tries for longer.
+        #[test]
+        fn whatever_a_peer_sends_is_read_or_refused(
+            mut bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60),
+            value in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..9),
+        ) {
+            let _ = (find(&bytes), flow_control(&bytes));
+            for number in [PARAMETER, value.len() as u64] {
+                VarInt::from_u64(number).expect("small").encode(&mut bytes);
+            }
+            bytes.extend(&value);
+            if let Ok(Some(read)) = find(&bytes) {
+                let mut written = vec![];
+                append(read, &mut written);
+                proptest::prop_assert_eq!(find(&written), Ok(Some(read)));
+            }
+        }
+    }
 }
