@@ -11,7 +11,6 @@ use headstart::demo::DemoArgs;
 use headstart::experiment::{self, library};
 use headstart::get::GetArgs;
 use headstart::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
-use headstart::link::{EndArgs, LinkArgs, run as link_run};
 use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
 use headstart::output::Folder;
 use headstart::race::{Race, Row, race};
