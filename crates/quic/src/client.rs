@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use headstart_startup::base;
+use headstart_startup::hint::Steps;
 use headstart_startup::prior::Hint;
 use headstart_units::Bytes;
 use noq_proto::{Side, TokenMemoryCache, TokenStore, TransportConfig};
@@ -20,7 +21,6 @@ use crate::choice::Choice;
 use crate::copies::{CopyPolicy, Courier};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
-use crate::hint;
 use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
 use crate::server::{Lots, SetupError, common_setters, finish_with, install, rules};

@@ -24,6 +24,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use headstart_startup::base;
+use headstart_startup::hint::Steps;
 use headstart_startup::history::FixedHash;
 use headstart_startup::prior::Hint;
 use headstart_units::Bytes;
@@ -36,7 +37,6 @@ use crate::choice::{Choice, Stack};
 use crate::copies::{CopyPolicy, Courier};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
-use crate::hint;
 use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
 use crate::session::{Other, ServerTls, Sessions, tls};
@@ -212,10 +212,10 @@ macro_rules! common_setters {
             self
         }
 
-        /// A hint of our own access link for the peer, rounded down as [`hint::quantised`] says.
+        /// A hint of our own access link for the peer, made as coarse as [`Steps`] are by default.
         #[must_use]
         pub fn hint(mut self, hint: Hint) -> Self {
-            self.announce = Some(hint::quantised(hint));
+            self.announce = hint.quantised(Steps::default());
             self
         }
 

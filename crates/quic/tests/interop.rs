@@ -52,7 +52,7 @@ async fn a_stock_server_ignores_the_hint() {
         }
     });
     let here = endpoint(None, PreciseRuntime::new());
-    let setup = ClientSetup::new(client).expect("set up").transport(transport()).hint(HINT);
+    let setup = ClientSetup::new(client).expect("set up").transport(transport()).exact_hint(HINT);
     let dialling = setup.connect(&here, address, common::NAME).expect("dialled");
     let (connection, handle) = dialling.established().await.expect("connected");
     assert_eq!(fetch(&connection, 300_000).await, 300_000);
@@ -64,11 +64,11 @@ async fn hints_go_both_ways_and_the_server_knows_before_it_answers() {
     let (server, client) = tls();
     let runtime = PreciseRuntime::new();
     let back = Hint { bandwidth: Rate::from_bits_per_sec(1_024_000), access: Access::Ethernet };
-    let setup = setup(&server, "blitzstart", &runtime).hint(back);
+    let setup = setup(&server, "blitzstart", &runtime).exact_hint(back);
     let there = endpoint(Some(stock_server(&server)), runtime);
     let kept = accept_all(&there, setup, false);
     let here = endpoint(None, PreciseRuntime::new());
-    let setup = ClientSetup::new(client).expect("set up").transport(transport()).hint(HINT);
+    let setup = ClientSetup::new(client).expect("set up").transport(transport()).exact_hint(HINT);
     let dialling = setup.connect(&here, there.local_addr().expect("bound"), common::NAME).expect("dialled");
     let (connection, handle) = dialling.established().await.expect("connected");
     let data = connection.handshake_data().expect("there").downcast::<HandshakeData>().expect("ours");
@@ -89,7 +89,7 @@ async fn nothing_of_the_protocol_is_lost() {
     let address = there.local_addr().expect("bound");
     let kept = accept_all(&there, setup, true);
     let here = endpoint(None, PreciseRuntime::new());
-    let setup = ClientSetup::new(client).expect("set up").transport(transport()).hint(HINT);
+    let setup = ClientSetup::new(client).expect("set up").transport(transport()).exact_hint(HINT);
 
     let first = setup.connect(&here, address, common::NAME).expect("dialled");
     let (connection, _) = first.established().await.expect("connected after a Retry");

@@ -11,6 +11,7 @@ use headstart_quic::why::{Left, Source};
 use headstart_quic::{Access, Choice, ClientSetup, Hint, Metrics, Policy, Rollout, ServerSetup, Store};
 use headstart_stack::null::{NoSecret, NullSessions};
 use headstart_stack::{Fetch, Outcome, Path, World};
+use headstart_startup::hint::Steps;
 use headstart_startup::history::{FixedHash, MemoryStore, Refusal};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 use noq_proto::TransportConfig;
@@ -211,7 +212,7 @@ fn a_client_that_always_lies_upward_loses_its_credit_and_others_do_not() {
         })
         .collect();
     let honest = Fetch::download(Time::from_millis(45_000), Bytes::new(3_000_000));
-    let honest = world.client(Ipv4Addr::new(10, 0, 1, 2), honest, client().hint(rate(25)), &setup);
+    let honest = world.client(Ipv4Addr::new(10, 0, 1, 2), honest, client().hint(rate(27)), &setup);
     let visits = world.run(Time::from_millis(200_000));
     let granted: Vec<u64> = liars
         .iter()
@@ -220,10 +221,8 @@ fn a_client_that_always_lies_upward_loses_its_credit_and_others_do_not() {
     println!("granted to the liar: {granted:?} Mbit/s");
     assert_eq!(granted[0], 400, "no more than the cap");
     assert!(granted.windows(2).all(|pair| pair[1] <= pair[0]) && granted[5] == 0, "{granted:?}");
-    assert_eq!(
-        visits[honest].why.granted,
-        Some(Rate::from_bits_per_sec(24_576_000)),
-        "rounded down, not cut"
-    );
+    let rounded = rate(27).quantised(Steps::default()).map(|hint| hint.bandwidth);
+    assert_eq!(visits[honest].why.granted, rounded, "rounded down, not cut");
+    assert_eq!(rounded, Some(Rate::from_mbit_per_sec(25)));
     assert_eq!(visits[honest].why.source, Source::Hint);
 }
