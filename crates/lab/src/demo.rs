@@ -152,7 +152,8 @@ impl Stage {
     /// Fetches `size` bytes; waits until the server has settled its account and the path is empty.
     async fn fetch(&self, setup: &ClientSetup, scheme: &str, size: Bytes) -> Result<(Visit, Why)> {
         let before = self.told();
-        let url: http::Uri = format!("https://localhost:{}/bytes/{}", self.remote.port(), size.get()).parse()?;
+        let url: http::Uri =
+            format!("https://localhost:{}/bytes/{}", self.remote.port(), size.get()).parse()?;
         let errand = Errand {
             origin: Origin::of(&url)?,
             urls: vec![url],
@@ -212,7 +213,11 @@ async fn run(args: &DemoArgs) -> Result<()> {
     }
     for round in 0..args.repeats {
         for (scheme, setup) in &setups {
-            screen.show(args, &rows, &format!("round {} of {}: {} ...", round + 1, args.repeats, scheme.name()));
+            screen.show(
+                args,
+                &rows,
+                &format!("round {} of {}: {} ...", round + 1, args.repeats, scheme.name()),
+            );
             let (visit, why) = stage.fetch(setup, scheme.name(), args.size).await?;
             let row = rows.entry(scheme.name()).or_default();
             row.times.push(visit.complete().as_secs_f64() * 1000.0);
@@ -227,7 +232,9 @@ async fn run(args: &DemoArgs) -> Result<()> {
     screen.clear();
     let mut table = table(args, &rows);
     if !summary.is_valid {
-        table.note("This machine was too busy to keep real time: the path was late. Try again when it is quiet.");
+        table.note(
+            "This machine was too busy to keep real time: the path was late. Try again when it is quiet.",
+        );
     }
     let text = if args.csv { table.csv() } else { table.terminal(width(), std::io::stdout().is_terminal()) };
     std::io::stdout().write_all(text.as_bytes())?;
