@@ -15,11 +15,11 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`ledger`] | data packets by number, as long as their fate is open |
-//! | [`opening`] | what is known before the first byte; pacing until then |
-//! | [`events`] | acks and losses as the scheme hears of them |
-//! | [`repairs`] | copies |
-//! | [`closing`] | what is left behind |
+//! | `ledger` | data packets by number, as long as their fate is open |
+//! | `opening` | what is known before the first byte; pacing until then |
+//! | `events` | acks and losses as the scheme hears of them |
+//! | `repairs` | copies |
+//! | `closing` | what is left behind |
 //!
 //! # Deviations
 //!

@@ -1,6 +1,6 @@
 //! Datagrams sent again, byte for byte, although nobody knows them lost: Halfback's and Proactive's repair.
 //!
-//! The TLS session keeps the wire bytes of the data packets sent last ([`Tap`]); the congestion controller asks the scheme's
+//! The TLS session keeps the wire bytes of the data packets sent last (`Tap`); the congestion controller asks the scheme's
 //! repair which to send again, and a [`Courier`] puts them on the wire. Repeating a datagram repeats a nonce with the
 //! same plaintext, so nothing is learnt from it; the receiver takes the first that comes and drops the other.
 //!

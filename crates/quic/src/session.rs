@@ -1,7 +1,7 @@
 //! The TLS session that carries hints, and knows every packet that leaves.
 //!
 //! noq encodes transport parameters inside its own TLS session, so a parameter of our own needs a session of our own:
-//! [`tls`] has one over `rustls::quic`. Around any session goes [`Tapped`], which wraps its keys: whoever encrypts a packet
+//! [`tls`] has one over `rustls::quic`. Around any session goes `Tapped`, which wraps its keys: whoever encrypts a packet
 //! learns its number, and whoever protects its header, last of all, sees its final bytes. Both are assumptions about
 //! the stack; `headstart-stack` has a test for each.
 //!

@@ -129,7 +129,7 @@ impl Asking {
         &mut self,
         now: Time,
         connection: &mut Connection,
-        handle: &Handle,
+        handle: Option<&Handle>,
         out: &mut Outcome,
     ) -> bool {
         let mut is_over = false;
@@ -137,7 +137,9 @@ impl Asking {
             match event {
                 Event::Connected => {
                     out.requested = Some(now);
-                    if self.fetch.is_size_known && !self.fetch.upload.is_zero() {
+                    if let Some(handle) =
+                        handle.filter(|_| self.fetch.is_size_known && !self.fetch.upload.is_zero())
+                    {
                         handle.expect(self.fetch.upload.get() + 8);
                     }
                     self.stream = connection.streams().open(Dir::Bi);
@@ -199,7 +201,7 @@ impl Answering {
         &mut self,
         now: Time,
         connection: &mut Connection,
-        handle: &Handle,
+        handle: Option<&Handle>,
         is_size_known: bool,
         out: &mut Outcome,
     ) {
@@ -218,7 +220,7 @@ impl Answering {
                 && let Ok(head) = <[u8; 8]>::try_from(&answer.head[..])
             {
                 let size = u64::from_be_bytes(head);
-                if is_size_known {
+                if let Some(handle) = handle.filter(|_| is_size_known) {
                     handle.expect(size);
                 }
                 answer.unsent = Some(size);

@@ -1,6 +1,6 @@
 //! A certificate for a server named `localhost`, and clients that know it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -40,6 +40,18 @@ impl Identity {
         params.serial_number = Some(SerialNumber::from(1));
         let certificate = params.self_signed(&key)?.der().clone();
         Ok(Self { certificate, key: key.serialize_der().into() })
+    }
+
+    /// One that is made once for the whole process: for runs in great number.
+    ///
+    /// # Errors
+    /// There is no randomness for a key.
+    pub fn shared() -> Result<&'static Self, IdentityError> {
+        static SHARED: OnceLock<Identity> = OnceLock::new();
+        match SHARED.get() {
+            Some(identity) => Ok(identity),
+            None => Self::new().map(|identity| SHARED.get_or_init(|| identity)),
+        }
     }
 
     /// The server's TLS configuration; 0-RTT is accepted.

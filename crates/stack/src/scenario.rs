@@ -133,8 +133,17 @@ impl Scenario {
     /// # Errors
     /// An endpoint cannot be set up.
     pub fn play_choice(&self, choice: Choice) -> Result<Vec<Outcome>, ScenarioError> {
-        let identity = Identity::new()?;
-        let mut world = self.world();
+        let mut world = self.world(choice)?;
+        Ok(world.run(self.deadline))
+    }
+
+    /// The world as it is before anything happens.
+    ///
+    /// # Errors
+    /// An endpoint cannot be set up.
+    pub fn world(&self, choice: Choice) -> Result<World, ScenarioError> {
+        let identity = Identity::shared()?;
+        let mut world = self.empty();
         let store: Arc<dyn Store> = self.store();
         let server = |choice| -> Result<ServerSetup, ScenarioError> {
             let tls = identity.server()?;
@@ -165,10 +174,10 @@ impl Scenario {
             let address = Ipv4Addr::from_bits(CLIENT.to_bits() + number);
             world.client(address, *fetch, client(plain)?, &server(*choice)?);
         }
-        Ok(world.run(self.deadline))
+        Ok(world)
     }
 
-    fn world(&self) -> World {
+    fn empty(&self) -> World {
         let link = Link::new(self.rate, self.rtt / 2, Limit::packets(self.buffer));
         let forward = Path::new(vec![AnyElement::Link(link)]).losing(self.doomed.iter().copied());
         // Requests and acks do not wait.

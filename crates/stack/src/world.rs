@@ -1,24 +1,25 @@
 //! The endpoints, the paths between them, and the loop over events.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
-use headstart_quic::copies::{Duplicate, When};
+use headstart_quic::copies::When;
 use headstart_quic::{ClientSetup, Courier, Epoch, Handle, ServerSetup};
 use headstart_units::Time;
-use noq_proto::{
-    Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, DatagramEvent, EcnCodepoint, Endpoint,
-    EndpointConfig, FourTuple,
-};
+use noq_proto::{ConnectionIdGenerator, DatagramEvent, Endpoint, FourTuple};
 
 use crate::datagram::Datagram;
-use crate::exchange::{Answering, Asking, Departure, Fetch, GOODBYE, Outcome};
+use crate::exchange::{Answering, Asking, Fetch, GOODBYE, Outcome};
 use crate::identity::NAME;
-use crate::null::NoSecret;
 use crate::path::Path;
+
+mod end;
+mod post;
+
+use end::{End, Ids, digest, endpoint, hash, note};
+use post::Post;
 
 /// How packets are protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +43,9 @@ pub struct World {
     reverse: Path,
     post: Arc<Post>,
     seed: u64,
+    is_bare: bool,
+    /// Packets are not noted: for benchmarks.
+    is_blind: bool,
 }
 
 /// A client and its one connection, both ends of it.
@@ -59,67 +63,10 @@ struct Client {
     is_over: bool,
 }
 
-/// One end of a connection.
-struct End {
-    id: ConnectionHandle,
-    connection: Connection,
-    handle: Handle,
-    /// Where its latest datagram went, and with which codepoint.
-    destination: Option<SocketAddr>,
-    ecn: Option<EcnCodepoint>,
-}
-
-/// Copies that wait to be put on the path.
-#[derive(Debug, Default)]
-struct Post(Mutex<Vec<Duplicate>>);
-
-impl Courier for Post {
-    fn carry(&self, copy: Duplicate) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(copy);
-    }
-}
-
-impl Post {
-    fn take(&self, when: When) -> Vec<Duplicate> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (now, later) = std::mem::take(&mut *waiting).into_iter().partition(|copy| copy.when == when);
-        *waiting = later;
-        now
-    }
-}
-
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
 const FIRST_PORT: u16 = 10_000;
 /// Events at one instant before something is taken to be wrong.
 const PATIENCE: u32 = 1_000_000;
-
-/// Connection ids that count up from a seed.
-#[derive(Debug)]
-struct Ids(u64);
-
-impl ConnectionIdGenerator for Ids {
-    fn generate_cid(&mut self) -> ConnectionId {
-        self.0 = self.0.wrapping_add(1);
-        ConnectionId::new(&self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes())
-    }
-
-    fn cid_len(&self) -> usize {
-        8
-    }
-
-    fn cid_lifetime(&self) -> Option<std::time::Duration> {
-        None
-    }
-}
-
-fn endpoint(seed: u64) -> Endpoint {
-    let mut config = EndpointConfig::new(Arc::new(NoSecret));
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_be_bytes());
-    config.rng_seed(Some(bytes));
-    config.cid_generator(Arc::new(move || Box::new(Ids(seed << 32))));
-    Endpoint::new(Arc::new(config), None, false)
-}
 
 impl World {
     /// A server behind these paths. The same seed gives the same world.
@@ -127,7 +74,32 @@ impl World {
     pub fn new(forward: Path, reverse: Path, seed: u64) -> Self {
         let epoch = Epoch::new(base(), Time::ZERO);
         let server = endpoint(seed);
-        Self { epoch, now: Time::ZERO, server, clients: vec![], forward, reverse, post: Arc::default(), seed }
+        Self {
+            epoch,
+            now: Time::ZERO,
+            server,
+            clients: vec![],
+            forward,
+            reverse,
+            post: Arc::default(),
+            seed,
+            is_bare: false,
+            is_blind: false,
+        }
+    }
+
+    /// The server is the stack as it is, with nothing of ours: what we are compared with.
+    #[must_use]
+    pub fn bare(mut self) -> Self {
+        self.is_bare = true;
+        self
+    }
+
+    /// Notes no packets: for benchmarks.
+    #[must_use]
+    pub fn blind(mut self) -> Self {
+        self.is_blind = true;
+        self
     }
 
     /// The time it is.
@@ -257,6 +229,7 @@ impl World {
         config.initial_dst_cid_provider(Arc::new(move || Ids(seed).generate_cid()));
         match client.endpoint.connect(instant, config, SERVER, NAME) {
             Ok((id, connection)) => {
+                let handle = Some(handle);
                 client.near = Some(End { id, connection, handle, destination: None, ecn: None })
             }
             Err(_) => client.is_over = true,
@@ -291,8 +264,9 @@ impl World {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 let (address, local, id) =
                     (incoming.remote_address(), incoming.local_ip(), incoming.orig_dst_cid());
-                let (config, handle) = client.server_setup.configure(address, local, id);
-                let accepted = self.server.accept(incoming, instant, &mut answer, Some(config));
+                let configure = || client.server_setup.configure(address, local, id);
+                let (config, handle) = if self.is_bare { None } else { Some(configure()) }.unzip();
+                let accepted = self.server.accept(incoming, instant, &mut answer, config);
                 if let Ok((id, connection)) = accepted {
                     client.far = Some(End { id, connection, handle, destination: None, ecn: None });
                 }
@@ -313,22 +287,28 @@ impl World {
         let client = &mut self.clients[number];
         let Some(mut near) = client.near.take() else { return };
         near.settle(&mut client.endpoint);
-        let is_over =
-            client.asking.on_events(self.now, &mut near.connection, &near.handle, &mut client.outcome);
+        let is_over = client.asking.on_events(
+            self.now,
+            &mut near.connection,
+            near.handle.as_ref(),
+            &mut client.outcome,
+        );
         if is_over && !client.is_over {
             client.is_over = true;
             near.connection.close(instant, GOODBYE, Bytes::new());
-            near.handle.finish();
+            near.handle.iter().for_each(Handle::finish);
         }
         while let Some(datagram) = near.next_datagram(instant, number) {
-            client.outcome.client_departures.push(departure(self.now, &datagram));
-            digest(&mut client.outcome, self.now, &datagram);
+            if !self.is_blind {
+                client.outcome.client_departures.push(note(self.now, &datagram));
+                digest(&mut client.outcome, self.now, &datagram);
+            }
             self.reverse.push(self.now, datagram);
         }
         near.settle(&mut client.endpoint);
-        client.outcome.client_why = near.handle.why();
-        client.outcome.client_lost_packets = near.connection.stats().lost_packets;
-        if !near.connection.is_drained() {
+        if near.connection.is_drained() {
+            near.report(&mut client.outcome.client_why, &mut client.outcome.client_lost_packets);
+        } else {
             client.near = Some(near);
         }
     }
@@ -343,14 +323,16 @@ impl World {
         client.answering.on_events(
             self.now,
             &mut far.connection,
-            &far.handle,
+            far.handle.as_ref(),
             is_size_known,
             &mut client.outcome,
         );
         self.send_copies(number, &far, When::Now);
         while let Some(datagram) = far.next_datagram(instant, number) {
             let outcome = &mut self.clients[number].outcome;
-            outcome.originals.insert(hash(&datagram.contents));
+            if !self.is_blind {
+                outcome.originals.insert(hash(&datagram.contents));
+            }
             outcome.is_ecn_on = datagram.ecn.is_some();
             self.send_forward(datagram);
             self.send_copies(number, &far, When::Behind);
@@ -358,11 +340,11 @@ impl World {
         far.settle(&mut self.server);
         let client = &mut self.clients[number];
         if far.connection.is_closed() {
-            far.handle.finish();
+            far.handle.iter().for_each(Handle::finish);
         }
-        client.outcome.why = far.handle.why();
-        client.outcome.lost_packets = far.connection.stats().lost_packets;
-        if !far.connection.is_drained() {
+        if far.connection.is_drained() {
+            far.report(&mut client.outcome.why, &mut client.outcome.lost_packets);
+        } else {
             client.far = Some(far);
         }
     }
@@ -383,53 +365,26 @@ impl World {
     }
 
     fn send_forward(&mut self, datagram: Datagram) {
-        let outcome = &mut self.clients[datagram.client].outcome;
-        outcome.departures.push(departure(self.now, &datagram));
-        digest(outcome, self.now, &datagram);
+        if !self.is_blind {
+            let outcome = &mut self.clients[datagram.client].outcome;
+            outcome.departures.push(note(self.now, &datagram));
+            digest(outcome, self.now, &datagram);
+        }
         self.forward.push(self.now, datagram);
     }
 }
 
 impl Client {
     fn take_outcome(&mut self) -> Outcome {
+        let out = &mut self.outcome;
+        if let Some(near) = &mut self.near {
+            near.report(&mut out.client_why, &mut out.client_lost_packets);
+        }
+        if let Some(far) = &mut self.far {
+            far.report(&mut out.why, &mut out.lost_packets);
+        }
         std::mem::take(&mut self.outcome)
     }
-}
-
-impl End {
-    /// Passes events between the connection and its endpoint until there are none.
-    fn settle(&mut self, endpoint: &mut Endpoint) {
-        while let Some(event) = self.connection.poll_endpoint_events() {
-            if let Some(answer) = endpoint.handle_event(self.id, event) {
-                self.connection.handle_event(answer);
-            }
-        }
-    }
-
-    fn next_datagram(&mut self, instant: Instant, client: usize) -> Option<Datagram> {
-        let mut buf = vec![];
-        let transmit = self.connection.poll_transmit(instant, NonZeroUsize::MIN, &mut buf)?;
-        (self.ecn, self.destination) = (transmit.ecn, Some(transmit.destination));
-        buf.truncate(transmit.size);
-        Some(Datagram { client, ecn: self.ecn, contents: buf.into(), is_copy: false })
-    }
-}
-
-fn digest(outcome: &mut Outcome, at: Time, datagram: &Datagram) {
-    outcome.digest = fold(fold(outcome.digest, &at.as_nanos().to_be_bytes()), &datagram.contents);
-}
-
-fn hash(contents: &[u8]) -> u64 {
-    fold(0, contents)
-}
-
-/// FNV-1a.
-fn fold(from: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(from, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
-fn departure(at: Time, datagram: &Datagram) -> Departure {
-    Departure { at, bytes: datagram.payload(), is_data: datagram.is_data(), is_copy: datagram.is_copy }
 }
 
 /// Any instant will do: only distances from it are used.
