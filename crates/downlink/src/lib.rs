@@ -20,6 +20,15 @@
 //! | [`machine`] | the files of the system that are read, under a root that tests replace |
 //! | [`clock`] | the two places where time is read |
 //!
+//! ```no_run
+//! use headstart_downlink::{Past, Survey, clock::unix_now};
+//! use headstart_startup::hint::Steps;
+//!
+//! let report = Survey { past: Past::of_this_user(), ..Survey::default() }.ask(unix_now());
+//! // The value of transport parameter `headstart_startup::hint::PARAMETER`, if there is anything to tell.
+//! let value: Option<[u8; 6]> = report.hint(Steps::default()).and_then(|hint| hint.emit());
+//! ```
+//!
 //! # Deviations
 //!
 //! - BS §3.1 would query Wi-Fi's modulation index; the kernel computes the bit rate from it, which is asked for instead.

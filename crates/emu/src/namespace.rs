@@ -19,7 +19,7 @@ use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::address::Block;
 use crate::device::{self, Device};
@@ -99,13 +99,58 @@ impl End {
         }
     }
 
-    /// Lets the program begin; the device's descriptor and the process.
+    /// Lets the program begin.
     ///
     /// # Errors
     /// If the end has gone.
-    pub fn begin(self) -> io::Result<Child> {
+    pub fn begin(self) -> io::Result<Program> {
+        let space = space_of(&self.child.id().to_string());
+        let program = Program { child: self.child, space };
         send(&self.socket, BEGIN, &[], None)?;
-        Ok(self.child)
+        Ok(program)
+    }
+}
+
+/// A program at an end of a path. Neither it nor what it started in its network namespace outlives this.
+#[derive(Debug)]
+pub struct Program {
+    /// Its first process.
+    pub child: Child,
+    /// Its network namespace, as the kernel names it.
+    space: Option<OsString>,
+}
+
+fn space_of(process: &str) -> Option<OsString> {
+    std::fs::read_link(format!("/proc/{process}/ns/net")).ok().map(Into::into)
+}
+
+/// The processes in a network namespace.
+fn processes_in(space: &OsStr) -> Vec<Pid> {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return vec![] };
+    let numbers = processes.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let inside = numbers.filter(|number| space_of(number).is_some_and(|found| found == space));
+    inside.filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // What the program left behind has a network no more. Whatever of it starts processes meanwhile is met again.
+        let ours = space_of("self");
+        for _ in 0..20 {
+            let Some(space) = self.space.as_deref().filter(|space| Some(*space) != ours.as_deref()) else {
+                return;
+            };
+            let left = processes_in(space);
+            if left.is_empty() {
+                return;
+            }
+            for process in left {
+                let _ = kill_process(process, Signal::KILL);
+            }
+            std::thread::yield_now();
+        }
     }
 }
 

@@ -15,12 +15,15 @@
 //! | [`link`] | the same path on real packets |
 //! | [`serve`], [`get`], [`demo`] | a real server and client, and both with a path between them |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
+//! | [`chain`] | the set-up of the Quick-Start paper: three routers in a chain |
 //! | [`newcomer`] | what a new flow takes from one that is there |
+//! | [`reuse`] | starts that draw on what earlier connections measured |
 //! | [`statistics`] | means, quantiles, confidence intervals |
 //! | [`figure`], [`table`], [`report`], [`markup`] | how numbers become pictures, tables and pages |
 //! | [`output`] | result files, whole or not at all |
 
 pub mod capacity;
+pub mod chain;
 pub mod demo;
 pub mod experiment;
 pub mod figure;
@@ -36,6 +39,7 @@ pub mod output;
 pub mod population;
 pub mod race;
 pub mod report;
+pub mod reuse;
 pub mod runner;
 pub mod serve;
 pub mod setup;

@@ -1,5 +1,8 @@
 //! What can be asked for on the command line, declared once for all commands.
 
+pub mod routers;
+pub mod web;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,31 +14,35 @@ use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
 use crate::front_pages::PageStatistics;
 use crate::population::Population;
+use crate::reuse::options::ReuseOptions;
+
+pub use routers::RouterOptions;
+pub use web::WebOptions;
 
 /// The path between the hosts.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Path")]
 pub struct PathOptions {
     /// Rate of the bottleneck, from sender to receiver
-    #[arg(long, default_value = "15 Mbit/s", value_name = "RATE")]
+    #[arg(long, alias = "down-rate", default_value = "15 Mbit/s", value_name = "RATE")]
     pub rate: Rate,
     /// Round-trip time without queues; several hosts' times as `20ms+60ms+120ms`
     #[arg(long, default_value = "60 ms", value_name = "TIME")]
     pub rtt: Rtts,
     /// Buffer before the bottleneck: bytes, packets, time at the link's rate, or BDP
-    #[arg(long, default_value = "115 kB", value_name = "SIZE")]
+    #[arg(long, alias = "down-buffer", default_value = "115 kB", value_name = "SIZE")]
     pub buffer: Buffer,
     /// How that buffer is kept short
-    #[arg(long, default_value = "drop-tail", value_name = "LAW")]
+    #[arg(long, alias = "down-queue", default_value = "drop-tail", value_name = "LAW")]
     pub queue: Discipline,
     /// Random loss after the bottleneck, each packet for itself
-    #[arg(long, default_value = "0 %", value_name = "SHARE")]
+    #[arg(long, alias = "down-loss", default_value = "0 %", value_name = "SHARE")]
     pub loss: Ratio,
     /// Bursts of loss: share of packets that begin one, and mean length in packets, as `0.1%,5`
     #[arg(long, value_name = "SHARE,LENGTH")]
     pub burst_loss: Option<Burst>,
     /// Random extra delay up to this, in order
-    #[arg(long, default_value = "0 ms", value_name = "TIME")]
+    #[arg(long, alias = "down-jitter", default_value = "0 ms", value_name = "TIME")]
     pub jitter: Span,
     /// Let jitter reorder packets
     #[arg(long)]
@@ -47,7 +54,7 @@ pub struct PathOptions {
     #[arg(long, value_name = "NAME", hide = true)]
     pub population: Option<Population>,
     /// Packet-delivery trace (mahimahi format) that drives the bottleneck instead of a rate
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, alias = "down-trace", value_name = "FILE")]
     pub trace: Option<TraceFile>,
     /// Rate of the way back [default: that of the way there]
     #[arg(long, value_name = "RATE")]
@@ -64,6 +71,9 @@ pub struct PathOptions {
     /// Another link behind the bottleneck, as `10mbit/5ms/50kB` (rate/delay/buffer); may be repeated
     #[arg(long = "hop", value_name = "LINK")]
     pub hops: Vec<HopLink>,
+    /// How the routers are tuned.
+    #[command(flatten)]
+    pub routing: RouterOptions,
 }
 
 /// The TCP model.
@@ -110,6 +120,9 @@ pub struct TransportOptions {
     /// Let the window, not proportional rate reduction, limit recovery
     #[arg(long)]
     pub no_prr: bool,
+    /// Let records keep the fastest delivery rate of all, even where the application was the limit
+    #[arg(long)]
+    pub record_limited: bool,
 }
 
 /// What is transferred.
@@ -164,6 +177,12 @@ pub struct WorkloadOptions {
     /// Who opens connections
     #[arg(long, default_value = "sender", value_name = "END")]
     pub opener: OpenerName,
+    /// Web sessions over a chain of routers.
+    #[command(flatten)]
+    pub web: WebOptions,
+    /// What experiments with records vary.
+    #[command(flatten)]
+    pub reuse: ReuseOptions,
 }
 
 /// How a comparison is run.
@@ -449,6 +468,8 @@ pub enum RouterName {
 pub enum BaseName {
     /// RFC 9438.
     Cubic,
+    /// RFC 9438, and what Linux does otherwise.
+    CubicLinux,
     /// RFC 5681.
     Reno,
 }
@@ -484,6 +505,12 @@ pub enum AckName {
     Delayed,
     /// As Linux: the first sixteen at once, then every second or after 40 ms.
     Linux,
+    /// As UDT for its own congestion control: every 10 ms, and at once where something is missing.
+    Timer,
+    /// As QUIC recommends (RFC 9000 §13.2): every second packet, or after 25 ms.
+    Quic,
+    /// As Linux whose receive window grows: the first 370 at once (measured with the emulator).
+    LinuxGrowing,
 }
 
 /// Pacing by the transport.

@@ -100,7 +100,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["sweep", "--load", "10%,none"],           &["--load", "none", "%"]),
     (&["sweep", "--json"],                       &["--json", "race"]),
     (&["downlink", "--rate", "50"],              &["--rate", "50", "Mbit/s"]),
-    (&["downlink", "--rate", "-1 Mbit/s"],       &["--rate", "-1"]),
+    (&["downlink", "--rate=-1 Mbit/s"],          &["--rate", "-1"]),
     (&["downlink", "--rate", "8 bit/s"],         &["--rate", "8 bit/s", "64 kbit/s"]),
     (&["downlink", "--access", "dsl"],           &["--rate"]),
     (&["downlink", "--rate", "9Mbit", "--access", "adsl"], &["--access", "adsl", "cable"]),

@@ -6,6 +6,8 @@
 
 mod opening;
 
+pub use opening::peer_address;
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Store};
@@ -22,7 +24,7 @@ use crate::record::{FlowReport, Grant, MessageReport, Recorder};
 use crate::schedule::{FLOW_TIMERS, Timer, TimerKind, Timers};
 use crate::tcp::TcpConfig;
 use crate::tcp::receiver::Answer;
-use crate::workload::{FlowSpec, Opener, Order, Workload};
+use crate::workload::{BareRequest, FlowSpec, Opener, Order, Workload};
 
 /// Flows that share settings: a scheme under test, or the background.
 #[derive(Clone, Debug)]
@@ -123,6 +125,15 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
+    /// The senders of `group` begin with what `history` holds, from an earlier run.
+    #[must_use]
+    pub fn with_history(mut self, group: u16, history: MemoryStore) -> Self {
+        if let Some(mine) = self.histories.get_mut(usize::from(group)) {
+            *mine = history;
+        }
+        self
+    }
+
     /// Runs to the end: until nothing is left to happen, or until the scenario's limit.
     pub fn run(mut self) -> Finished<R> {
         while self.step() {}
@@ -193,6 +204,7 @@ impl<R: Recorder> Simulation<R> {
                     self.end_if_over(flow);
                 }
                 Order::PageDone(report) => self.recorder.page(&report),
+                Order::Request(request) => self.send_bare(&request),
             }
         }
         // Sending may have crossed a path without delay and so made new orders; they come after these.
@@ -226,6 +238,9 @@ impl<R: Recorder> Simulation<R> {
             }
             Opener::Receiver => flow.wanted.push_back(spec.bytes),
         }
+        if spec.keep_open {
+            self.workload.on_open(id, spec.tag);
+        }
         self.send_syn(id);
     }
 
@@ -246,8 +261,11 @@ impl<R: Recorder> Simulation<R> {
             }
             Opener::Receiver => {
                 flow.wanted.push_back(bytes);
-                flow.client_tries = 0;
-                self.send_request(id);
+                // What is asked for before the connection is there goes with its first request.
+                if flow.opener_done {
+                    flow.client_tries = 0;
+                    self.send_request(id);
+                }
             }
         }
     }
@@ -451,6 +469,7 @@ impl<R: Recorder> Simulation<R> {
         self.recorder.flow(&FlowReport {
             serial: flow.serial,
             group: flow.group,
+            peer: flow.peer,
             opened_at: flow.opened_at,
             established_at: flow.established_at,
             completed_at: flow.completed_at.filter(|_| flow.unread.is_empty()),
@@ -471,7 +490,9 @@ impl<R: Recorder> Simulation<R> {
             let outcome = if flow.sender.controller().scheme().discards_history() {
                 Outcome::Misled
             } else {
-                flow.sender.record(self.now).map_or(Outcome::Nothing, Outcome::Measured)
+                flow.sender
+                    .record(self.now, &self.groups[usize::from(flow.group)].tcp)
+                    .map_or(Outcome::Nothing, Outcome::Measured)
             };
             self.histories[usize::from(flow.group)].close(lease, outcome);
         }

@@ -81,6 +81,8 @@ pub struct SenderTrace {
     pub event: SenderEvent,
     /// Bytes in flight.
     pub in_flight: Bytes,
+    /// What the application has handed over and was never sent.
+    pub unsent: Bytes,
     /// The window.
     pub window: Bytes,
     /// The pace, if the scheme sets one.
@@ -146,6 +148,8 @@ pub struct FlowReport {
     pub serial: u64,
     /// The group it belongs to: an index into the run's groups.
     pub group: u16,
+    /// The peer's number, as its workload gave it.
+    pub peer: u32,
     /// When the first SYN was sent.
     pub opened_at: Time,
     /// When the sender knew the connection established.

@@ -5,6 +5,9 @@ pub mod exchange;
 pub mod long;
 pub mod mixed;
 pub mod page;
+pub mod replay;
+pub mod spoof;
+pub mod web;
 
 use headstart_units::{Bytes, Time};
 
@@ -15,6 +18,9 @@ pub use exchange::Sessions;
 pub use long::Listed;
 pub use mixed::Mixed;
 pub use page::Pages;
+pub use replay::Replay;
+pub use spoof::{BareRequest, Spoof};
+pub use web::WebSessions;
 
 /// Decides what is transferred and when.
 pub trait Workload: std::fmt::Debug + Send {
@@ -23,6 +29,11 @@ pub trait Workload: std::fmt::Debug + Send {
 
     /// Its time has come.
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>);
+
+    /// A connection that it ordered and that stays open has been opened: further messages can be asked for.
+    fn on_open(&mut self, flow: FlowId, tag: u64) {
+        let _ = (flow, tag);
+    }
 
     /// The receiver of a flow has read a message whole.
     fn on_message(&mut self, now: Time, flow: FlowId, tag: u64, orders: &mut Vec<Order>) {
@@ -46,6 +57,8 @@ pub enum Order {
     Close(FlowId),
     /// A page is complete: tell the recorder.
     PageDone(PageReport),
+    /// Send a Quick-Start request that no connection stands behind.
+    Request(BareRequest),
 }
 
 /// One page, from its first SYN to its last byte.

@@ -19,6 +19,8 @@ pub enum Kind {
     /// CUBIC (RFC 9438).
     #[default]
     Cubic,
+    /// CUBIC with what Linux does otherwise.
+    CubicLinux,
 }
 
 /// A base controller. It does not know that a start-up scheme came before it.
@@ -46,6 +48,7 @@ impl Base {
         match kind {
             Kind::Reno => Self::Reno(Reno::new(mss)),
             Kind::Cubic => Self::Cubic(Cubic::new(mss)),
+            Kind::CubicLinux => Self::Cubic(Cubic::linux(mss)),
         }
     }
 

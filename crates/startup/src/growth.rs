@@ -11,6 +11,8 @@
 //! - RFC 9406 §4.3 limits growth per ack to L = 8 segments for a sender that is not paced. An ack
 //!   covers two segments at most here, so the limit never binds and is not implemented.
 
+pub mod linux;
+
 use headstart_units::{Bytes, Span};
 
 use crate::event::Ack;
@@ -29,19 +31,32 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
     hystart: Option<HyStart>,
+    /// Linux's instead.
+    linux: Option<linux::Linux>,
 }
 
 impl Growth {
     /// Doubles every round trip, until congestion or, with HyStart++, until delay grows.
     #[must_use]
     pub fn new(with_hystart: bool) -> Self {
-        Self { hystart: with_hystart.then(HyStart::default) }
+        Self { hystart: with_hystart.then(HyStart::default), linux: None }
+    }
+
+    /// Doubles every round trip, until congestion or until Linux's HyStart has seen enough.
+    #[must_use]
+    pub fn linux(mss: Bytes) -> Self {
+        Self { hystart: None, linux: Some(linux::Linux::new(mss)) }
     }
 
     /// Grows `window` for one ack.
     #[inline]
     pub fn on_ack(&mut self, window: &mut Bytes, ack: &Ack) -> Verdict {
         let Some(hystart) = &mut self.hystart else {
+            if let Some(linux) = &mut self.linux
+                && linux.on_ack(*window, ack)
+            {
+                return Verdict::Exit;
+            }
             if ack.is_window_limited {
                 *window += ack.newly_acked;
             }

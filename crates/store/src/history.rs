@@ -320,7 +320,9 @@ impl Shared {
             }
         }
         if anything && self.sync {
-            file.sync()?;
+            // What may not have reached the disk is written once more at the next interval.
+            file.sync()
+                .inspect_err(|_| self.shards.iter().for_each(|shard| lock(shard).changed.note_all()))?;
         }
         Ok(())
     }

@@ -48,7 +48,8 @@ macro_rules! paper {
 }
 
 /// Every paper.
-pub const ALL: &[PaperFiles] = &[paper! {
+pub const ALL: &[PaperFiles] = &[
+    paper! {
     "halfback":
     "figure-6",
     "population",
@@ -65,7 +66,37 @@ pub const ALL: &[PaperFiles] = &[paper! {
     "set-up",
     "sensitivity",
     "beyond",
-}];
+    },
+    paper! {
+        "quick-start":
+        "figure-1",
+        "figure-2",
+        "figure-3",
+        "figure-4",
+        "figure-5",
+        "figure-6",
+        "figure-9",
+        "figure-10",
+        "figure-11",
+        "figure-12",
+        "figure-13",
+        "attacks",
+        "storm",
+    },
+    paper! {
+        "wisestart":
+        "algorithm-1",
+        "figure-1",
+        "figure-2",
+        "figure-6",
+        "figure-7",
+        "figure-8",
+        "records",
+        "figure-9",
+        "figure-10",
+        "figure-11",
+    },
+];
 
 /// A paper's folder by name.
 #[must_use]

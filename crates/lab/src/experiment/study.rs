@@ -13,8 +13,10 @@ use headstart_sim::{Collector, Finished, FlowReport, Recorder, Seed, Simulation,
 use headstart_units::{Span, Time};
 use serde::Deserialize;
 
+use crate::chain;
 use crate::newcomer;
 use crate::options::SizeName;
+use crate::reuse::{changed, pair, scenarios, visits};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use crate::wide_area;
 
@@ -32,6 +34,22 @@ pub enum Study {
     WideArea,
     /// A newcomer beside a flow that is there.
     Newcomer,
+    /// Web sessions over three routers in a chain (Quick-Start §5).
+    Web,
+    /// One transfer over that chain.
+    Transfer,
+    /// Requests without connections, beside honest transfers (Quick-Start §8).
+    Attack,
+    /// A connection over a path that has changed since it was recorded.
+    Changed,
+    /// The same, with every step of its start.
+    Anatomy,
+    /// An application on one network after the other; the seed is the network's number.
+    Scenarios,
+    /// Two long flows on one link.
+    Pair,
+    /// Visits to a history, without a network.
+    Visits,
 }
 
 /// Numbers of each group, with what they mean.
@@ -81,6 +99,14 @@ impl Study {
                 Ok(gathered(named.into_iter().map(|(name, value)| (name.to_owned(), value))))
             }
             Self::Newcomer => Ok(gathered(newcomer::watch(setup, cast, seed))),
+            Self::Web => Ok(gathered(chain::web::browse(setup, cast, seed))),
+            Self::Transfer => Ok(gathered(chain::transfer::send(setup, cast, seed))),
+            Self::Attack => Ok(gathered(chain::attack::mount(setup, cast, seed))),
+            Self::Changed => Ok(gathered(changed::run(setup, cast, seed, false)?)),
+            Self::Anatomy => Ok(gathered(changed::run(setup, cast, seed, true)?)),
+            Self::Scenarios => Ok(gathered(scenarios::visit(setup, cast, seed)?)),
+            Self::Pair => Ok(gathered(pair::watch(setup, cast, seed)?)),
+            Self::Visits => Ok(gathered(visits::run(setup, seed))),
         }
     }
 
@@ -89,7 +115,22 @@ impl Study {
     pub fn measures(self, name: &str) -> bool {
         let (family, member) = name.split_once('/').unwrap_or((name, "0"));
         let is_one_of = |known: &[(&str, &str)]| known.iter().any(|(known, _)| *known == name);
+        let is_profile_of = |known: &[&str]| known.contains(&family) && member.parse::<f64>().is_ok();
         match self {
+            Self::Web => is_one_of(chain::web::MEASURES) || is_profile_of(chain::web::PROFILES),
+            Self::Transfer => {
+                is_one_of(chain::transfer::MEASURES) || is_profile_of(chain::transfer::PROFILES)
+            }
+            Self::Attack => is_one_of(chain::attack::MEASURES),
+            Self::Changed => is_one_of(changed::MEASURES),
+            Self::Anatomy => is_one_of(changed::MEASURES) || is_profile_of(changed::PROFILES),
+            Self::Scenarios => is_one_of(scenarios::MEASURES) || is_profile_of(scenarios::PROFILES),
+            // The same of the two the other way round.
+            Self::Pair => match name.strip_prefix("first.") {
+                Some(rest) if !rest.starts_with("first.") => self.measures(rest),
+                _ => is_one_of(pair::MEASURES) || is_profile_of(pair::PROFILES),
+            },
+            Self::Visits => is_one_of(visits::MEASURES) || is_profile_of(visits::PROFILES),
             Self::WideArea => is_one_of(wide_area::MEASURES),
             Self::Newcomer => {
                 is_one_of(newcomer::MEASURES)
@@ -255,6 +296,12 @@ mod tests {
         }
         for name in ["", "median", "besides.mean", "by-size/large", "long.link-loss"] {
             assert!(!Study::Dumbbell.measures(name), "{name}");
+        }
+        for name in ["fair", "first.share.late", "flow-1/12.5", "first.flow-2/0"] {
+            assert!(Study::Pair.measures(name), "{name}");
+        }
+        for name in ["first", "first.first.fair", "flow-3/0", "first.flow-1/x"] {
+            assert!(!Study::Pair.measures(name), "{name}");
         }
     }
 }

@@ -102,7 +102,7 @@ pub fn table(report: &Report, steps: StepsName) -> Table {
         [
             Column::text("source"),
             Column::text("says").priority(9),
-            Column::text("a transport can expect").priority(8),
+            Column::text("usable").priority(8),
             Column::text("means").priority(6),
             Column::text("access").priority(7),
             Column::text("age").priority(4),
@@ -146,7 +146,9 @@ fn verdict(report: &Report, steps: StepsName) -> String {
 }
 
 fn describe(network: &Network) -> String {
-    format!("{} ({})", network.interface, network.key())
+    // A radio network's name is its owner's invention: nothing in it may be obeyed by a terminal.
+    let key = network.key().replace(char::is_control, "\u{fffd}");
+    format!("{} ({key})", network.interface)
 }
 
 fn age(age: Span) -> String {
@@ -260,6 +262,15 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected} in\n{text}");
         }
+    }
+
+    #[test]
+    fn the_name_of_a_radio_network_gives_the_terminal_no_orders() {
+        let kind = headstart_downlink::network::Kind::Wifi;
+        let ssid = Some("home\u{1b}[2J\n".to_owned());
+        let network =
+            Network { interface: "wlan0".into(), kind, gateway: None, hardware_address: None, ssid };
+        assert_eq!(describe(&network), "wlan0 (wlan0 wifi home\u{fffd}[2J\u{fffd})");
     }
 
     #[test]

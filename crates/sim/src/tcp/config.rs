@@ -94,6 +94,9 @@ pub struct TcpConfig {
     /// After an idle time of a retransmission timeout the window starts again from the initial one
     /// (RFC 5681 §4.1).
     pub idle_restart: bool,
+    /// A record keeps the fastest delivery rate of all, even where the application limited it (WiseStart §3.2); else that of
+    /// samples that were not limited, if there are any.
+    pub records_limited: bool,
 }
 
 impl Default for TcpConfig {
@@ -115,6 +118,7 @@ impl Default for TcpConfig {
             quantum: 1,
             ecn: false,
             idle_restart: true,
+            records_limited: false,
         }
     }
 }

@@ -6,6 +6,9 @@
 //!
 //! - §4.6 cuts the flight size or, with growth limited as §5.8 asks, the window; the window is cut here.
 //! - The clock's unit makes the cubic a staircase of millisecond steps, as Linux's jiffies do.
+//! - As Linux has it ([`Kind::CubicLinux`](super::Kind)) it differs from the text twice (`net/ipv4/tcp_cubic.c`, the behaviour in own
+//!   words): while no maximum is known, after a start that ended without loss, the window grows by a twentieth in each round trip at
+//!   the least; and a timeout makes it forget the maximum. It is what the kernel is held against, and no default.
 //! - §4.9.1's undo of a spurious cut and §4.9.2 are not implemented: losses are never taken back.
 
 use headstart_units::{Bytes, Ratio, Span, Time};
@@ -22,6 +25,8 @@ const FAST_CONVERGENCE: Ratio = Ratio::new(17, 20);
 /// Growth of the Reno-friendly estimate until it reaches the window before the cut,
 /// 3 (1 - beta) / (1 + beta) (RFC 9438 §4.3).
 const ALPHA: Ratio = Ratio::new(9, 17);
+/// Linux, while no maximum is known: acked bytes for each byte of growth.
+const LINUX_LEAST_GROWTH: u64 = 20;
 /// Windows are kept in 1/1024 bytes, so that a large window still grows by small acks.
 const FINE: u32 = 10;
 /// The clock of the cubic runs in units of 2^20 ns.
@@ -44,6 +49,7 @@ pub struct Cubic {
     /// The window just before the last cut, for the Reno-friendly estimate (cwnd_prior).
     prior_window: Bytes,
     epoch: Option<Epoch>,
+    is_linux: bool,
 }
 
 /// A stretch of avoidance between two congestion events.
@@ -69,7 +75,12 @@ impl Cubic {
             w_max: Bytes::ZERO,
             prior_window: Bytes::ZERO,
             epoch: None,
+            is_linux: false,
         }
+    }
+
+    pub(super) fn linux(mss: Bytes) -> Self {
+        Self { is_linux: true, ..Self::new(mss) }
     }
 
     pub(super) fn take_over(&mut self, from: &HandOver) {
@@ -117,6 +128,10 @@ impl Cubic {
         let elapsed = ack.now.since(epoch.began) + ack.rtt.smoothed;
         let target = epoch.cubic(elapsed, mss).clamp(self.window, self.window * Ratio::new(3, 2));
 
+        let floor = match self.is_linux && w_max.is_zero() {
+            true => self.fine_window + (acked.get() << FINE) / LINUX_LEAST_GROWTH,
+            false => 0,
+        };
         let fine_estimate = epoch.fine_estimate;
         let now_in_cubic = epoch.cubic(ack.now.since(epoch.began), mss);
         if Bytes::new(fine_estimate >> FINE) > now_in_cubic {
@@ -126,6 +141,7 @@ impl Cubic {
             self.fine_window +=
                 (u128::from(growth) * u128::from(acked.get()) / u128::from(self.window.get().max(1))) as u64;
         }
+        self.fine_window = self.fine_window.max(floor);
         self.window = Bytes::new(self.fine_window >> FINE);
     }
 
@@ -142,6 +158,9 @@ impl Cubic {
         if timeout.consecutive == 1 {
             self.remember();
             self.ssthresh = (self.window * BETA).max(self.mss * MINIMUM_SEGMENTS);
+        }
+        if self.is_linux {
+            self.w_max = Bytes::ZERO;
         }
         self.set_window(self.mss * LOSS_SEGMENTS);
     }
@@ -253,6 +272,25 @@ mod tests {
         cubic.on_congestion(&lost(Time::ZERO, MSS));
         cubic.on_congestion(&lost(Time::ZERO, MSS));
         assert_eq!(cubic.w_max, MSS * 70 * FAST_CONVERGENCE);
+    }
+
+    #[test]
+    fn as_linux_has_it_the_window_grows_by_a_twentieth_until_a_maximum_is_known() {
+        let mss = Bytes::new(1000);
+        let after_a_round = |mut cubic: Cubic, has_lost: bool| {
+            cubic.take_over(&HandOver::avoiding(mss * 200));
+            if has_lost {
+                cubic.on_congestion(&super::super::testing::lost(Time::from_millis(1), mss));
+            }
+            let before = cubic.window;
+            for n in 0..before.get() / 1000 {
+                cubic.on_ack(&super::super::testing::acked(Time::from_millis(2 + n / 4), mss));
+            }
+            (cubic.window - before).get() / 1000
+        };
+        assert!((9..=10).contains(&after_a_round(Cubic::linux(mss), false)), "200 segments, a twentieth");
+        assert!(after_a_round(Cubic::new(mss), false) <= 1, "RFC 9438: the cubic has hardly begun");
+        assert_eq!(after_a_round(Cubic::linux(mss), true), after_a_round(Cubic::new(mss), true));
     }
 
     #[test]

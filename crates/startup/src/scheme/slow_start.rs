@@ -65,13 +65,26 @@ pub struct SlowStart {
     window: Bytes,
     /// For pacing only.
     srtt: Span,
+    is_linux: bool,
 }
 
 impl SlowStart {
     /// Nothing is known until [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        Self { params, growth: Growth::new(params.hystart), window: Bytes::ZERO, srtt: Span::ZERO }
+        Self {
+            params,
+            growth: Growth::new(params.hystart),
+            window: Bytes::ZERO,
+            srtt: Span::ZERO,
+            is_linux: false,
+        }
+    }
+
+    /// As Linux's CUBIC begins: 10 segments, and the older HyStart. It is what the kernel is held against.
+    #[must_use]
+    pub fn linux() -> Self {
+        Self { is_linux: true, ..Self::new(Params::default()) }
     }
 
     fn hand_over(&self, mut how: HandOver) -> Next {
@@ -84,6 +97,9 @@ impl Startup for SlowStart {
     fn establish(&mut self, prior: &Prior) -> Plan {
         self.window = prior.mss * self.params.initial_window;
         self.srtt = prior.handshake_rtt;
+        if self.is_linux {
+            self.growth = Growth::linux(prior.mss);
+        }
         let burst = self.params.spread.map_or(self.window, |spread| prior.mss * spread.burst);
         Plan { burst, flight: self.window, allowance: self.allowance() }
     }

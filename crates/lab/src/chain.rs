@@ -1,0 +1,164 @@
+//! The set-up of the Quick-Start paper: three routers in a chain, hosts at either end.
+//!
+//! Source: Quick-Start §5. Two links of the same rate, each with a quarter of the setup's round trip as its one-way delay (20 ms of 80);
+//! segments of 1460 bytes and headers of 40; routers of one kind before all four links. Three studies run on it:
+//!
+//! | module | what runs |
+//! |---|---|
+//! | [`web`] | web sessions, with half as many the other way (Figures 3, 5, 6 and 9 to 13) |
+//! | [`transfer`] | one transfer, with or without a burst that meets its flight (Figures 1, 2 and 4) |
+//! | [`attack`] | small transfers, and requests that no connection stands behind (§8) |
+//!
+//! A request for exactly the rate of an object needs the round-trip time. The paper's "ideal (even if unrealistic)" request
+//! knows it, so each class of hosts has a group of its own whose sender assumes the class' true round trip. Senders that always
+//! ask for the same are not told how large their object is: they would not ask for one that fits into the initial window.
+
+pub mod attack;
+pub mod transfer;
+pub mod web;
+
+use headstart_net::AnyElement;
+use headstart_net::routed_link::Part;
+use headstart_sim::{Access, Chain, ChainLink, ChainSpec, Group, Path, Seed, TcpConfig};
+use headstart_startup::base;
+use headstart_startup::catalogue::Entry;
+use headstart_startup::quick_start::{Amount, Router};
+use headstart_startup::scheme::{QuickStart, Scheme, quick_start};
+use headstart_units::{Bytes, Span};
+
+use crate::options::BaseName;
+use crate::setup::Setup;
+
+/// Payload of a segment (Quick-Start §5).
+pub const MSS: Bytes = Bytes::new(1460);
+/// IP and TCP headers.
+pub const HEADER: Bytes = Bytes::new(40);
+/// Links of the chain, and one-way delays that make up its round trip.
+const LINKS: usize = 2;
+const DELAYS: u64 = 2 * LINKS as u64;
+
+/// The chain with these hosts on the left and on the right.
+#[must_use]
+pub fn spec(setup: &Setup, forward: Vec<Access>, backward: Vec<Access>) -> ChainSpec {
+    let (rate, rtt) = (setup.path.rate, setup.rtt());
+    let limit = setup.path.buffer.limit(rate, rtt);
+    ChainSpec { links: vec![ChainLink { rate, delay: rtt / DELAYS, limit }; LINKS], forward, backward }
+}
+
+/// Builds it with the setup's routers.
+#[must_use]
+pub fn build(setup: &Setup, spec: &ChainSpec, seed: Seed) -> Chain {
+    let options = &setup.path;
+    spec.build(|rate| options.routing.part(options.routers, rate), seed.child("path"))
+}
+
+/// The paper's TCP, as far as the setup's options do not say otherwise.
+#[must_use]
+pub fn tcp(setup: &Setup) -> TcpConfig {
+    TcpConfig { mss: MSS, header: HEADER, syn: HEADER, ..setup.tcp() }
+}
+
+/// Senders of a class of hosts with this round-trip time.
+#[must_use]
+pub fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
+    let scheme = match entry.scheme() {
+        Scheme::QuickStart(start) => {
+            let params = quick_start::Params { assumed_rtt: rtt, ..*start.params() };
+            Scheme::QuickStart(QuickStart::new(params))
+        }
+        other => other,
+    };
+    let base = match setup.transport.base {
+        BaseName::Cubic => base::Kind::Cubic,
+        BaseName::Reno => base::Kind::Reno,
+    };
+    Group { scheme, base, tcp: tcp(setup), hint: None, history_capacity: 0 }
+}
+
+/// Whether a scheme's senders are told how large their object is.
+#[must_use]
+pub fn is_told_size(entry: &Entry) -> bool {
+    match entry.scheme() {
+        Scheme::QuickStart(start) => !matches!(start.params().amount, Amount::Fixed(_)),
+        _ => true,
+    }
+}
+
+/// The router before an element, if it answers Quick-Start requests.
+pub fn router(path: &mut Path, element: u16) -> Option<&Router> {
+    let AnyElement::RoutedLink(link) = path.element_mut(element) else { return None };
+    match link.part() {
+        Part::QuickStart(router) => Some(router),
+        Part::Rcp(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use headstart_startup::catalogue;
+
+    use crate::experiment::settings::{Settings, Tables};
+    use crate::experiment::study::{Numbers, Study};
+    use crate::setup::Cast;
+
+    const COMMON: &str = r#"
+        path = { rate = "10 Mbit/s", rtt = "80 ms", buffer = "150 packets", routers = "extreme", router-rates = "exact" }
+        transport = { receive-window = "14.6 MB", base = "reno" }
+    "#;
+
+    fn run(study: Study, scheme: &str, rest: &str) -> Numbers {
+        let tables: Tables = toml::from_str(&format!("{COMMON}{rest}")).expect("fine");
+        let setup = Settings::read(&tables).and_then(|settings| settings.setup()).expect("fine");
+        let tested = catalogue::find(scheme).expect("it is there");
+        study.run(&setup, Cast { tested, beside: None }, 1).expect("it runs")
+    }
+
+    const WEB: &str =
+        "workload = { web-sessions = 4, web-object = 60 }\nrun = { duration = \"20 s\", drain = \"0 s\" }";
+    const TRANSFER: &str =
+        "workload = { size = \"146 kB\", cross-burst = 100 }\nrun = { duration = \"20 s\" }";
+    const ATTACK: &str = "workload = { size = \"29200 B\", load = \"10 %\", attack = \"framing\", attack-requests = 30 }\nrun = { duration = \"30 s\" }";
+
+    /// Every number has a name that a plan may use, every name a number, and the same run gives the same numbers.
+    #[test]
+    fn studies_give_what_they_say_and_the_same_twice() {
+        for (study, rest, names) in [
+            (Study::Web, WEB, super::web::MEASURES),
+            (Study::Transfer, TRANSFER, super::transfer::MEASURES),
+            (Study::Attack, ATTACK, super::attack::MEASURES),
+        ] {
+            let numbers = run(study, "quick-start-exact", rest);
+            for name in numbers.keys() {
+                assert!(study.measures(name), "{study:?}: {name}");
+            }
+            let found: BTreeSet<&str> = numbers.keys().map(String::as_str).collect();
+            for (name, _) in names {
+                // Few connections: none may be large.
+                assert!(found.contains(name) || ["large", "granted"].contains(name), "{study:?}: {name}");
+            }
+            assert_eq!(run(study, "quick-start-exact", rest), numbers, "{study:?}");
+        }
+    }
+
+    /// Quick-Start §6.2: who knows the size asks for it, and not at all for what fits into the initial window.
+    #[test]
+    fn exact_requests_are_fewer_than_connections_and_fixed_ones_are_not() {
+        let exact = run(Study::Web, "quick-start-exact", WEB);
+        let fixed = run(Study::Web, "quick-start-2MB", WEB);
+        let tcp = run(Study::Web, "iw3", WEB);
+        assert!(exact["requests"] < 0.3 * exact["connections"] && exact["approved"] > 80.0, "{exact:?}");
+        assert!(fixed["requests"] >= fixed["connections"] && fixed["approved"] < 40.0);
+        assert_eq!((tcp["requests"], tcp["quick-share"]), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_victim_of_framing_loses_what_others_keep() {
+        let framed = run(Study::Attack, "quick-start-exact", ATTACK);
+        assert!(framed["victim.granted"] < 0.3 * framed["before.granted"], "{framed:?}");
+        assert!(framed["during.granted"] > framed["victim.granted"]);
+        let quiet = run(Study::Attack, "quick-start-exact", &ATTACK.replace("framing", "none"));
+        assert!(quiet["victim.granted"] > 0.7 * quiet["before.granted"], "{quiet:?}");
+    }
+}
