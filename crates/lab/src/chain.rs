@@ -70,6 +70,7 @@ pub fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
     };
     let base = match setup.transport.base {
         BaseName::Cubic => base::Kind::Cubic,
+        BaseName::CubicLinux => base::Kind::CubicLinux,
         BaseName::Reno => base::Kind::Reno,
     };
     Group { scheme, base, tcp: tcp(setup), hint: None, history_capacity: 0 }
