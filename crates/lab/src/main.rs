@@ -9,9 +9,8 @@ use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
 use headstart::demo::DemoArgs;
 use headstart::experiment::{self, library};
-use headstart::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
 use headstart::get::GetArgs;
-use headstart::link::{EndArgs, LinkArgs, run as link_run};
+use headstart::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
 use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
 use headstart::output::Folder;
 use headstart::race::{Race, Row, race};
@@ -75,12 +74,6 @@ enum Command {
     ShowLink(ShowLinkArgs),
     #[command(hide = true)]
     LinkEnd(EndArgs),
-    /// What this machine knows of its own downlink, and what it would tell a server
-    ///
-    /// Asks every estimator: a value that you give, the largest rate seen on this network, the home gateway (UPnP, TR-064), the
-    /// radio, the wire. Needs no privilege. For example: headstart downlink --rate "50 Mbit/s" --access dsl
-    #[command(allow_negative_numbers = true)]
-    Downlink(show::downlink::DownlinkArgs),
     /// See it work: a real server, a real client and a path between them, all in this process
     ///
     /// Cold start against each scheme over 25 Mbit/s and 50 ms, in less than half a minute. Needs no privilege and no network.
@@ -179,7 +172,6 @@ fn main() -> ExitCode {
         },
         Command::ShowLink(args) => link_run::show_link(&args).and_then(|text| print(&text)),
         Command::LinkEnd(args) => return link_run::end(args),
-        Command::Downlink(args) => tell_downlink(&args),
         Command::Demo(args) => headstart::demo::demo(&args),
         Command::Serve(args) => headstart::serve::serve(*args),
         Command::Get(args) => headstart::get::get(&args),
