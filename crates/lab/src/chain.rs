@@ -20,13 +20,11 @@ pub mod web;
 use headstart_net::AnyElement;
 use headstart_net::routed_link::Part;
 use headstart_sim::{Access, Chain, ChainLink, ChainSpec, Group, Path, Seed, TcpConfig};
-use headstart_startup::base;
 use headstart_startup::catalogue::Entry;
 use headstart_startup::quick_start::{Amount, Router};
 use headstart_startup::scheme::{QuickStart, Scheme, quick_start};
 use headstart_units::{Bytes, Span};
 
-use crate::options::BaseName;
 use crate::setup::Setup;
 
 /// Payload of a segment (Quick-Start §5).
@@ -68,12 +66,7 @@ pub fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
         }
         other => other,
     };
-    let base = match setup.transport.base {
-        BaseName::Cubic => base::Kind::Cubic,
-        BaseName::CubicLinux => base::Kind::CubicLinux,
-        BaseName::Reno => base::Kind::Reno,
-    };
-    Group { scheme, base, tcp: tcp(setup), hint: None, history_capacity: 0 }
+    Group { scheme, base: setup.transport.base.kind(), tcp: tcp(setup), hint: None, history_capacity: 0 }
 }
 
 /// Whether a scheme's senders are told how large their object is.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use headstart_net::{Limit, Trace};
+use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
@@ -144,6 +145,24 @@ pub struct WorkloadOptions {
     /// Flows that come at once and share the bytes of one, beside a flow that is there (for `reproduce`)
     #[arg(long, default_value_t = 1, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub newcomers: u8,
+    /// Time between one such flow and the next (for `reproduce`)
+    #[arg(long, default_value = "0 ms", value_name = "TIME", hide = true)]
+    pub newcomer_gap: Span,
+    /// How finely clients tell their bandwidth: the factor from one rate that can be announced to the next (for `reproduce`)
+    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
+    pub hint_step: Ratio,
+    /// Runs from which one is picked to be shown, and at which quantile of completion time (for `reproduce`)
+    #[arg(long, default_value_t = 1, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub candidates: u8,
+    /// How long long flows have been there before, and within how much more newcomers come, at random (for `reproduce`)
+    #[arg(long, default_value = "30 s", value_name = "TIME", hide = true)]
+    pub settled: Span,
+    /// See `--settled`
+    #[arg(long, default_value = "20 s", value_name = "TIME", hide = true)]
+    pub phases: Span,
+    /// See `--candidates`
+    #[arg(long, default_value = "50 %", value_name = "SHARE", hide = true)]
+    pub pick: Ratio,
     /// Share of the load that long flows bring, which arrive as the short ones do
     #[arg(long, default_value = "0 %", value_name = "SHARE")]
     pub long_share: Ratio,
@@ -470,8 +489,23 @@ pub enum BaseName {
     Cubic,
     /// RFC 9438, and what Linux does otherwise.
     CubicLinux,
+    /// CUBIC that stands for two connections, as Google QUIC's does.
+    CubicPair,
     /// RFC 5681.
     Reno,
+}
+
+impl BaseName {
+    /// The controller itself.
+    #[must_use]
+    pub const fn kind(self) -> base::Kind {
+        match self {
+            Self::Cubic => base::Kind::Cubic,
+            Self::CubicLinux => base::Kind::CubicLinux,
+            Self::CubicPair => base::Kind::CubicPair,
+            Self::Reno => base::Kind::Reno,
+        }
+    }
 }
 
 /// Ways to find losses.

@@ -13,13 +13,12 @@ use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::page::{Object, PageSpec, Pages};
 use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::{Claim, Group, PathBuilder, Scenario, Seed, TcpConfig};
-use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::options::{
-    AckName, BaseName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RouterName,
+    AckName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RouterName,
     RouterOptions, RunOptions, SizeName, TraceFile, TransportOptions, WorkloadOptions,
 };
 
@@ -261,11 +260,7 @@ impl Setup {
     /// The groups of a run of `cast`, in the order of [`TESTED`], [`BESIDE`], [`LONG`].
     #[must_use]
     pub fn groups(&self, cast: Cast) -> Vec<Group> {
-        let base = match self.transport.base {
-            BaseName::Cubic => base::Kind::Cubic,
-            BaseName::CubicLinux => base::Kind::CubicLinux,
-            BaseName::Reno => base::Kind::Reno,
-        };
+        let base = self.transport.base.kind();
         let tcp = self.tcp();
         let hint = Hint { bandwidth: self.bottleneck() * self.workload.hint, access: Access::Unknown };
         let group = |entry: &Entry| Group {

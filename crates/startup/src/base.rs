@@ -21,6 +21,8 @@ pub enum Kind {
     Cubic,
     /// CUBIC with what Linux does otherwise.
     CubicLinux,
+    /// CUBIC that stands for two connections, as Google QUIC's does.
+    CubicPair,
 }
 
 /// A base controller. It does not know that a start-up scheme came before it.
@@ -47,8 +49,9 @@ impl Base {
     pub fn new(kind: Kind, mss: Bytes) -> Self {
         match kind {
             Kind::Reno => Self::Reno(Reno::new(mss)),
-            Kind::Cubic => Self::Cubic(Cubic::new(mss)),
+            Kind::Cubic => Self::Cubic(Cubic::new(mss, cubic::Shares::ONE)),
             Kind::CubicLinux => Self::Cubic(Cubic::linux(mss)),
+            Kind::CubicPair => Self::Cubic(Cubic::new(mss, cubic::Shares::TWO)),
         }
     }
 

@@ -21,6 +21,7 @@
 //! | an order | `value`, and `order`: schemes, the smallest first; equal is not smaller |
 //! | a crossing | `value`, `crosses`: above which scheme, and `along`: on which axis |
 //! | never crossing | the same with `never = true` |
+//! | a table's cell | `value` with `as = "difference"`, and `table` ([`comparison`]) |
 //!
 //! `within` says how far from the paper's number ours may lie before we say that it differs. Where a claim compares, a number
 //! outside of that but on the paper's side of "no difference" is told as *direction*; so is a crossing at another place.
@@ -35,6 +36,8 @@
 pub mod demonstration;
 #[cfg(test)]
 mod tests;
+
+mod comparison;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -63,6 +66,7 @@ struct ClaimText {
     along: Option<String>,
     #[serde(default)]
     never: bool,
+    table: Option<comparison::Cell>,
     paper: Option<f64>,
     within: Option<f64>,
     at_least: Option<f64>,
@@ -103,6 +107,7 @@ enum Kind {
     Order(Vec<String>),
     Crossing { other: String, axis: String, paper: Option<f64>, low: f64, high: f64 },
     Never { other: String, axis: String },
+    Cell(comparison::Cell),
 }
 
 /// What came out of a claim.
@@ -175,6 +180,12 @@ impl Claim {
         high = text.at_most.unwrap_or(high);
         let is_bounded = low.is_finite() || high.is_finite();
         let kind = match (text.order, text.crosses) {
+            (None, None) if text.table.is_some() => {
+                ensure!(!is_bounded, "found `table` with another number, expected one of them");
+                let cell = text.table.context("table")?;
+                cell.check(&value)?;
+                Kind::Cell(cell)
+            }
             (Some(_), Some(_)) => bail!("found both `order` and `crosses`, expected one of them"),
             (Some(order), None) => {
                 ensure!(order.len() > 1, "order: found {} schemes, expected two at least", order.len());
@@ -218,7 +229,7 @@ impl Claim {
     pub fn compares(&self) -> bool {
         match self.test.kind {
             Kind::Number { .. } => self.test.value.neutral().is_some(),
-            Kind::Order(_) | Kind::Crossing { .. } | Kind::Never { .. } => true,
+            Kind::Order(_) | Kind::Crossing { .. } | Kind::Never { .. } | Kind::Cell(_) => true,
         }
     }
 
@@ -237,6 +248,7 @@ impl Claim {
             }
             Kind::Order(order) => order.join(" < "),
             Kind::Never { .. } => "never".into(),
+            Kind::Cell(cell) => cell.shown(&self.unit),
         }
     }
 
@@ -276,6 +288,7 @@ impl Test {
                 }
             }
             Kind::Order(order) => self.order(&scope, order),
+            Kind::Cell(cell) => cell.judge(&self.value, &scope, unit),
         }
     }
 

@@ -50,22 +50,22 @@ macro_rules! paper {
 /// Every paper.
 pub const ALL: &[PaperFiles] = &[
     paper! {
-    "halfback":
-    "figure-6",
-    "population",
-    "figure-9",
-    "figure-10",
-    "figure-11",
-    "figure-12",
-    "figure-13",
-    "figure-14",
-    "figure-17",
-    "figure-15",
-    "figure-16",
-    "pages",
-    "set-up",
-    "sensitivity",
-    "beyond",
+        "halfback":
+        "figure-6",
+        "population",
+        "figure-9",
+        "figure-10",
+        "figure-11",
+        "figure-12",
+        "figure-13",
+        "figure-14",
+        "figure-17",
+        "figure-15",
+        "figure-16",
+        "pages",
+        "set-up",
+        "sensitivity",
+        "beyond",
     },
     paper! {
         "quick-start":
@@ -95,6 +95,24 @@ pub const ALL: &[PaperFiles] = &[
         "figure-9",
         "figure-10",
         "figure-11",
+    },
+    paper! {
+        "blitzstart":
+        "figure-1-alone",
+        "figure-1-beside",
+        "table-1-dsl-slow",
+        "table-1-dsl-fast",
+        "table-1-3g",
+        "table-1-lte",
+        "figure-3",
+        "small-buffer",
+        "lte-for-good",
+        "several-at-once",
+        "several-long",
+        "standard-newcomers",
+        "liars",
+        "coarse-hints",
+        "bbr",
     },
 ];
 

@@ -10,6 +10,7 @@ use std::io::Write;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result};
+use headstart_startup::catalogue::Needs;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -107,8 +108,15 @@ pub fn run(experiments: &[Experiment], folder: &Folder, threads: Option<usize>) 
                 let cast = Cast { tested: scheme.entry, beside: beside.map(|scheme| scheme.entry) };
                 let beside = cast.beside.map(|entry| entry.name);
                 let who = format!("{:?} {} {beside:?} {seed}", plan.study, cast.tested.name);
-                let texts =
-                    std::iter::once(build.as_str()).chain(decisive.iter().copied()).chain([who.as_str()]);
+                // A hint decides nothing where nobody asks for one: a baseline is run once, whatever is hinted beside it.
+                let long = setup.workload.long_scheme.0;
+                let is_hinted = [Some(cast.tested), cast.beside, Some(long)]
+                    .into_iter()
+                    .flatten()
+                    .any(|entry| entry.needs == Needs::Hint);
+                let decisive =
+                    decisive.iter().copied().filter(|text| is_hinted || !text.starts_with("--hint"));
+                let texts = std::iter::once(build.as_str()).chain(decisive).chain([who.as_str()]);
                 let key = hash(texts);
                 keys.push(Some(key.clone()));
                 jobs.entry(key.clone()).or_insert(Job { key, study: plan.study, setup, cast, seed });

@@ -14,6 +14,7 @@ use headstart_units::{Span, Time};
 use serde::Deserialize;
 
 use crate::chain;
+use crate::contest;
 use crate::newcomer;
 use crate::options::SizeName;
 use crate::reuse::{changed, pair, scenarios, visits};
@@ -50,6 +51,10 @@ pub enum Study {
     Pair,
     /// Visits to a history, without a network.
     Visits,
+    /// Newcomers beside established flows, from request to last byte.
+    Contest,
+    /// One of several such runs, with throughput over time.
+    ContestTrace,
 }
 
 /// Numbers of each group, with what they mean.
@@ -107,6 +112,8 @@ impl Study {
             Self::Scenarios => Ok(gathered(scenarios::visit(setup, cast, seed)?)),
             Self::Pair => Ok(gathered(pair::watch(setup, cast, seed)?)),
             Self::Visits => Ok(gathered(visits::run(setup, seed))),
+            Self::Contest => Ok(gathered(contest::run(setup, cast, seed))),
+            Self::ContestTrace => Ok(gathered(contest::trace(setup, cast, seed))),
         }
     }
 
@@ -132,6 +139,12 @@ impl Study {
             },
             Self::Visits => is_one_of(visits::MEASURES) || is_profile_of(visits::PROFILES),
             Self::WideArea => is_one_of(wide_area::MEASURES),
+            Self::Contest => is_one_of(contest::MEASURES),
+            Self::ContestTrace => {
+                is_one_of(contest::MEASURES)
+                    || is_one_of(contest::TRACE_MEASURES)
+                    || (contest::PROFILES.contains(&family) && member.parse::<u64>().is_ok())
+            }
             Self::Newcomer => {
                 is_one_of(newcomer::MEASURES)
                     || (newcomer::PROFILES.contains(&family) && member.parse::<u64>().is_ok())

@@ -99,7 +99,7 @@ impl ComesOut {
         match &mut kind {
             Kind::Order(order) => order.iter_mut().for_each(|name| *name = renamed(name)),
             Kind::Crossing { other, .. } | Kind::Never { other, .. } => *other = renamed(other),
-            Kind::Number { .. } => {}
+            Kind::Number { .. } | Kind::Cell(_) => {}
         }
         let mut value =
             test.value.renamed(renamed).moved(fixed(&text.at, plan)?, fixed(&text.over_at, plan)?);

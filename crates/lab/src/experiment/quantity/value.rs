@@ -35,6 +35,19 @@ impl Quantity {
         }
     }
 
+    /// The values of each seed and those of what they are compared with; `None` if one of them was not run, or either is more than one
+    /// point.
+    #[must_use]
+    pub fn pair(&self, context: &Scope<'_>) -> Option<(Vec<f64>, Vec<f64>)> {
+        let sample = |place: &Place| {
+            let points = context.points(place);
+            let [point] = points[..] else { return None };
+            Some(context.sample(place, &[point], self.statistic)?.by_seed)
+        };
+        let (ours, base) = (sample(&self.place)?, sample(self.over.as_ref()?)?);
+        (ours.len() == base.len()).then_some((ours, base))
+    }
+
     /// What came out; not a number if it was not run, or not measured.
     #[must_use]
     pub fn value(&self, context: &Scope<'_>) -> Interval {
