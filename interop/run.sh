@@ -202,25 +202,36 @@ load() { # says the page's own account
         --dump-dom "https://127.0.0.1:$relayed/" 2>"$work/browser.log" | grep -o '{"load_ms".*}' | sed 's/&quot;/"/g'
 }
 field() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
+median() { sort -n | sed -n "$(((loads + 1) / 2))p"; }
+loads=3
+good='"parts":8.*"protocols":\["h3"\],"styled":true,"scripted":true'
 for scheme in iw10 halfback s-cubic wise-start; do
     if [ -z "$browser" ]; then
         say "interop: there is no chromium"
         failures=$((failures + 1))
         break
     fi
-    serve "$scheme" || { failures=$((failures + 1)); continue; }
-    cold=$(load || true)
-    sleep 0.2
-    hot=$(load || true)
-    end_server
-    good='"parts":8.*"protocols":\["h3"\],"styled":true,"scripted":true'
-    if ! grep -q "$good" <<<"$cold" || ! grep -q "$good" <<<"$hot"; then
-        say "interop: chromium, $scheme: found \`$cold\` and \`$hot\`; $(tail -n 2 "$work/browser.log")"
+    : >"$work/cold" && : >"$work/hot"
+    for _ in $(seq $loads); do
+        # A server that was just started knows nobody; the second visitor comes from an address that it knows.
+        serve "$scheme" || break
+        for visit in cold hot; do
+            found=$(load || true)
+            if ! grep -q "$good" <<<"$found"; then
+                say "interop: chromium, $scheme, $visit: found \`$found\`; $(tail -n 2 "$work/browser.log")"
+                continue
+            fi
+            field load_ms <<<"$found" >>"$work/$visit"
+            sleep 0.2
+        done
+        end_server
+    done
+    if [ "$(cat "$work/cold" "$work/hot" | wc -l)" -ne $((2 * loads)) ]; then
         failures=$((failures + 1))
         emit "| chromium | $scheme | **failed** | | | |"
         continue
     fi
-    emit "| chromium | $scheme | $(field load_ms <<<"$cold") ms | $(field load_ms <<<"$hot") ms | 8 | h3 |"
+    emit "| chromium | $scheme | $(median <"$work/cold") ms | $(median <"$work/hot") ms | 8 | h3 |"
 done
 
 if [ -n "$matrix" ]; then printf '%s\n' "${lines[@]}" >"$matrix"; fi

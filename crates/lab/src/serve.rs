@@ -131,6 +131,9 @@ async fn run(args: ServeArgs) -> Result<()> {
     };
     let listen = listener.as_ref().map_or(Ok(args.listen), TcpListener::local_addr)?;
     let others = if args.operation.allow_scheme_choice { Choice::all().collect() } else { vec![] };
+    if let Some(folder) = &args.operation.qlog {
+        std::fs::create_dir_all(folder).with_context(|| format!("--qlog {}", folder.display()))?;
+    }
     let hints = Policy { per_connection: args.operation.hint_cap, ..Policy::default() };
     let plan = Plan {
         identity: &identity,

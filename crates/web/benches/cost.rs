@@ -181,7 +181,8 @@ fn history() {
         ended: Ended::Clean,
     };
     let peers = 100_000_u32;
-    let address = |number: u32| std::net::Ipv4Addr::from(0x0a00_0000 | (number * 7919) % peers).into();
+    let address =
+        |number: u32| std::net::Ipv4Addr::from(0x0a00_0000 + number.wrapping_mul(7919) % peers).into();
     let pass = || {
         let begin = processor_time();
         for number in 0..peers {

@@ -347,7 +347,11 @@ impl Errand {
             .body(())
             .map_err(|_| FetchError::Url { found: url.to_string() })?;
         let mut stream = sender.send_request(request).await.map_err(http)?;
-        stream.finish().await.map_err(http)?;
+        match stream.finish().await {
+            // A server that needs no more of the request says so; its answer counts all the same (RFC 9114 §4.1).
+            Err(h3::error::StreamError::RemoteTerminate { code, .. }) if code == Code::H3_NO_ERROR => {}
+            done => done.map_err(http)?,
+        }
         let answer = stream.recv_response().await.map_err(http)?;
         let mut first_byte = None;
         let mut bytes = 0;

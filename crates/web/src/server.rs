@@ -65,6 +65,9 @@ pub fn tls(identity: &Identity) -> Result<rustls::ServerConfig, rustls::Error> {
     Ok(config)
 }
 
+/// How long the rest of a request that has been answered is waited for.
+const REST: Duration = Duration::from_secs(1);
+
 /// Serves `site` on `endpoint` until `shutdown`, then lets connections finish.
 pub async fn serve<A: Admission>(
     endpoint: Endpoint,
@@ -241,8 +244,11 @@ impl<S: Session> Exchange<S> {
             Err(error) => Err(error),
             Ok(()) => {
                 stream.finish().await?;
-                // What a request's body may still bring is not wanted (RFC 9114 §4.1).
-                stream.stop_sending(Code::H3_NO_ERROR);
+                // The end of the request may still be on its way. A body that goes on and on is not wanted (RFC 9114 §4.1).
+                let rest = async { while let Ok(Some(_)) = stream.recv_data().await {} };
+                if tokio::time::timeout(REST, rest).await.is_err() {
+                    stream.stop_sending(Code::H3_NO_ERROR);
+                }
                 Ok(())
             }
         }
