@@ -6,7 +6,7 @@
 //! | event | when | data |
 //! |---|---|---|
 //! | `headstart:phase` | the scheme enters a phase | phase, arm, source, window, pace |
-//! | `headstart:ended` | the connection is over | all of [`Why`](crate::Why) |
+//! | `headstart:ended` | the connection is over | all of [`Why`] |
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -21,7 +21,7 @@
 //! | an order | `value`, and `order`: schemes, the smallest first; equal is not smaller |
 //! | a crossing | `value`, `crosses`: above which scheme, and `along`: on which axis |
 //! | never crossing | the same with `never = true` |
-//! | a table's cell | `value` with `as = "difference"`, and `table` ([`comparison`]) |
+//! | a table's cell | `value` with `as = "difference"`, and `table` (a factor, a difference and whether it is significant) |
 //!
 //! `within` says how far from the paper's number ours may lie before we say that it differs. Where a claim compares, a number
 //! outside of that but on the paper's side of "no difference" is told as *direction*; so is a crossing at another place.
