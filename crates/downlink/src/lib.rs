@@ -2,7 +2,7 @@
 //!
 //! Source: J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC Connections", technical report,
 //! RWTH Aachen (BS in this crate), §3.1: client-side bandwidth estimation. A [`Survey`] asks every estimator there is, none of
-//! which needs a privilege, and [`choose`] decides which one is used. Each answer says what it means and how old it is.
+//! which needs a privilege, and [`choose()`] decides which one is used. Each answer says what it means and how old it is.
 //!
 //! | module | estimator | what its number means |
 //! |---|---|---|

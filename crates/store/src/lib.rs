@@ -37,7 +37,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`history`] | [`History`]: the shards, the leases, the thread that writes |
-//! | [`file`] | the file: lock, header, slots, what is refused and what is repaired |
+//! | [`mod@file`] | the file: lock, header, slots, what is refused and what is repaired |
 //! | [`slot`] | one record as 64 bytes with a checksum |
 //! | [`error`] | why a file is refused |
 //! | [`clock`] | the time that records carry |
