@@ -14,12 +14,14 @@
 //! | [`har`], [`front_pages`] | pages as browsers save them, and as statistics describe them |
 //! | [`link`] | the same path on real packets |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
+//! | [`chain`] | the set-up of the Quick-Start paper: three routers in a chain |
 //! | [`newcomer`] | what a new flow takes from one that is there |
 //! | [`statistics`] | means, quantiles, confidence intervals |
 //! | [`figure`], [`table`], [`report`], [`markup`] | how numbers become pictures, tables and pages |
 //! | [`output`] | result files, whole or not at all |
 
 pub mod capacity;
+pub mod chain;
 pub mod experiment;
 pub mod figure;
 pub mod front_pages;

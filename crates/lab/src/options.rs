@@ -1,5 +1,8 @@
 //! What can be asked for on the command line, declared once for all commands.
 
+pub mod routers;
+pub mod web;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,6 +14,9 @@ use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
 use crate::front_pages::PageStatistics;
 use crate::population::Population;
+
+pub use routers::RouterOptions;
+pub use web::WebOptions;
 
 /// The path between the hosts.
 #[derive(Args, Clone, Debug)]
@@ -64,6 +70,9 @@ pub struct PathOptions {
     /// Another link behind the bottleneck, as `10mbit/5ms/50kB` (rate/delay/buffer); may be repeated
     #[arg(long = "hop", value_name = "LINK")]
     pub hops: Vec<HopLink>,
+    /// How the routers are tuned.
+    #[command(flatten)]
+    pub routing: RouterOptions,
 }
 
 /// The TCP model.
@@ -164,6 +173,9 @@ pub struct WorkloadOptions {
     /// Who opens connections
     #[arg(long, default_value = "sender", value_name = "END")]
     pub opener: OpenerName,
+    /// Web sessions over a chain of routers.
+    #[command(flatten)]
+    pub web: WebOptions,
 }
 
 /// How a comparison is run.

@@ -80,6 +80,7 @@ impl PathSpec {
             up_buffer: Some(Buffer::Bytes(self.buffer)),
             up_trace: None,
             hops: vec![],
+            routing: crate::options::RouterOptions::default(),
         }
     }
 }

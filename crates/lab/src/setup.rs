@@ -5,7 +5,6 @@ use headstart_net::burst_loss::{self, BurstLoss};
 use headstart_net::jitter::{Jitter, Order};
 use headstart_net::managed_link::ManagedLink;
 use headstart_net::queue::Queue;
-use headstart_net::routed_link::Part;
 use headstart_net::trace_link::{AtEnd, TraceLink};
 use headstart_net::{AnyElement, Delay, Duplicate, Limit, Link, Loss, RoutedLink};
 use headstart_sim::packet::Packet;
@@ -17,13 +16,11 @@ use headstart_sim::{Claim, Group, PathBuilder, Scenario, Seed, TcpConfig};
 use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_startup::prior::{Access, Hint};
-use headstart_startup::quick_start::router::{self, Algorithm, Router};
-use headstart_startup::rcp::{self, FairRate};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::options::{
     AckName, BaseName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RouterName,
-    RunOptions, SizeName, TraceFile, TransportOptions, WorkloadOptions,
+    RouterOptions, RunOptions, SizeName, TraceFile, TransportOptions, WorkloadOptions,
 };
 
 /// The group of the scheme under test.
@@ -89,6 +86,13 @@ impl Setup {
         for (name, share) in [("--loss", path.loss), ("--duplicate", path.duplicate)] {
             ensure!(share.of(1000) <= 1000, "{name}: found {share}, expected 100 % at most");
         }
+        let routing = &path.routing;
+        for (name, span) in
+            [("--router-interval", routing.router_interval), ("--router-memory", routing.router_memory)]
+        {
+            ensure!(span >= Span::from_millis(1), "{name}: found {span}, expected a millisecond at least");
+        }
+        ensure!(routing.router_believes != Some(Rate::ZERO), "--router-believes: found 0, expected more");
         ensure!(
             workload.long_share.of(1000) < 1000,
             "--long-share: found {}, expected less than 100 %",
@@ -344,6 +348,7 @@ impl Setup {
             claims: vec![],
             seed: seed.child("path"),
             routers: options.routers,
+            routing: options.routing.clone(),
         };
         let delay = rtt / 2;
         let down_limit = options.buffer.limit(self.bottleneck(), rtt);
@@ -431,25 +436,12 @@ fn sizes(options: &WorkloadOptions) -> Result<headstart_sim::sizes::Sizes> {
     })
 }
 
-/// The part that a router before a link of this rate takes.
-fn routing(routers: RouterName, rate: Rate) -> Option<Part> {
-    let threshold = Ratio::percent(90);
-    let algorithm = match routers {
-        RouterName::None => return None,
-        RouterName::Rcp => return Some(Part::Rcp(FairRate::new(rcp::Params::new(rate)))),
-        RouterName::Share => Algorithm::Share { alloc_rate: Ratio::percent(50) },
-        RouterName::Target | RouterName::Deaf => Algorithm::Target { threshold },
-        RouterName::Extreme => Algorithm::Extreme { threshold, tracking: router::extreme::Params::default() },
-    };
-    let params = router::Params { algorithm, ..router::Params::new(rate) };
-    Some(Part::QuickStart(Box::new(Router::new(params))))
-}
-
 struct Builder {
     builder: PathBuilder,
     claims: Vec<Claim>,
     seed: Seed,
     routers: RouterName,
+    routing: RouterOptions,
 }
 
 impl Builder {
@@ -460,7 +452,7 @@ impl Builder {
 
     /// A router before `link`, if there are any.
     fn routed(&mut self, name: &str, rate: Rate, link: AnyElement<Packet>) -> u16 {
-        let link = match routing(self.routers, rate) {
+        let link = match self.routing.part(self.routers, rate) {
             None => link,
             Some(part) => {
                 let seed = self.seed.child(name).child("router").0;

@@ -22,7 +22,7 @@ use crate::record::{FlowReport, Grant, MessageReport, Recorder};
 use crate::schedule::{FLOW_TIMERS, Timer, TimerKind, Timers};
 use crate::tcp::TcpConfig;
 use crate::tcp::receiver::Answer;
-use crate::workload::{FlowSpec, Opener, Order, Workload};
+use crate::workload::{BareRequest, FlowSpec, Opener, Order, Workload};
 
 /// Flows that share settings: a scheme under test, or the background.
 #[derive(Clone, Debug)]
@@ -193,6 +193,7 @@ impl<R: Recorder> Simulation<R> {
                     self.end_if_over(flow);
                 }
                 Order::PageDone(report) => self.recorder.page(&report),
+                Order::Request(request) => self.send_bare(&request),
             }
         }
         // Sending may have crossed a path without delay and so made new orders; they come after these.
@@ -451,6 +452,7 @@ impl<R: Recorder> Simulation<R> {
         self.recorder.flow(&FlowReport {
             serial: flow.serial,
             group: flow.group,
+            peer: flow.peer,
             opened_at: flow.opened_at,
             established_at: flow.established_at,
             completed_at: flow.completed_at.filter(|_| flow.unread.is_empty()),

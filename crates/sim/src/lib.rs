@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`engine`] | the run itself: what happens next, and who answers it |
 //! | [`path`] | elements, routes, and the account of every packet |
+//! | [`chain`] | routers in a chain with traffic both ways |
 //! | [`tcp`] | the TCP model: sender, receiver, settings |
 //! | [`flow`] | both ends of a connection, and the table of live ones |
 //! | [`workload`] | what is transferred |
@@ -18,6 +19,7 @@
 //! | [`sizes`] | how large flows are |
 //! | [`schedule`], [`ring`], [`packet`] | the plumbing |
 
+pub mod chain;
 pub mod check;
 pub mod collect;
 pub mod engine;
@@ -32,6 +34,7 @@ pub mod sizes;
 pub mod tcp;
 pub mod workload;
 
+pub use chain::{Access, Chain, ChainLink, ChainSpec};
 pub use check::{Checker, Claim};
 pub use collect::{Collector, Histogram, Totals};
 pub use engine::{Finished, Group, Scenario, Simulation, Summary};

@@ -146,6 +146,8 @@ pub struct FlowReport {
     pub serial: u64,
     /// The group it belongs to: an index into the run's groups.
     pub group: u16,
+    /// The peer's number, as its workload gave it.
+    pub peer: u32,
     /// When the first SYN was sent.
     pub opened_at: Time,
     /// When the sender knew the connection established.

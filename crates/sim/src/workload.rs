@@ -5,6 +5,8 @@ pub mod exchange;
 pub mod long;
 pub mod mixed;
 pub mod page;
+pub mod spoof;
+pub mod web;
 
 use headstart_units::{Bytes, Time};
 
@@ -15,6 +17,8 @@ pub use exchange::Sessions;
 pub use long::Listed;
 pub use mixed::Mixed;
 pub use page::Pages;
+pub use spoof::{BareRequest, Spoof};
+pub use web::WebSessions;
 
 /// Decides what is transferred and when.
 pub trait Workload: std::fmt::Debug + Send {
@@ -46,6 +50,8 @@ pub enum Order {
     Close(FlowId),
     /// A page is complete: tell the recorder.
     PageDone(PageReport),
+    /// Send a Quick-Start request that no connection stands behind.
+    Request(BareRequest),
 }
 
 /// One page, from its first SYN to its last byte.

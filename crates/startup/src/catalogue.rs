@@ -2,13 +2,15 @@
 //!
 //! A new scheme needs its file, a variant of [`Scheme`] and a row here.
 
-use headstart_units::Ratio;
+use headstart_units::{Bytes, Rate, Ratio};
 
+use crate::quick_start::Amount;
+use crate::quick_start::router::Granularity;
 use crate::repair::ropr::{Clock, Order};
 use crate::scheme::{
     Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, QuickStart, RapidStart, Rcp,
-    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, halfback, proactive, reactive, slow_start,
-    wise_start,
+    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, halfback, proactive, quick_start, reactive,
+    slow_start, wise_start,
 };
 
 /// A scheme as it can be asked for.
@@ -76,6 +78,22 @@ fn halfback(change: fn(&mut halfback::Params)) -> Scheme {
     Scheme::Halfback(Halfback::new(params))
 }
 
+/// The sender of the Quick-Start paper (§5): three segments, headers of 40 bytes, rates in any step.
+fn paper_quick_start(change: fn(&mut quick_start::Params)) -> Scheme {
+    let mut params = quick_start::Params {
+        initial_window: 3,
+        header: Bytes::new(40),
+        granularity: Granularity::Exact,
+        ..quick_start::Params::default()
+    };
+    change(&mut params);
+    Scheme::QuickStart(QuickStart::new(params))
+}
+
+const fn fixed(bytes_per_second: u64) -> Amount {
+    Amount::Fixed(Rate::from_bytes_per_sec(bytes_per_second))
+}
+
 fn wise_start(adaptation: bool) -> Scheme {
     Scheme::WiseStart(WiseStart::new(wise_start::Params { adaptation, ..wise_start::Params::default() }))
 }
@@ -118,6 +136,13 @@ pub const VARIANTS: &[Entry] = &[
     entry("halfback-25", Needs::FlowSize, "halfback that sends a quarter of its flight again", || halfback(|params| params.additional = Ratio::new(1, 4))),
     entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),
     entry("halfback-10", Needs::FlowSize, "halfback with 10 segments at once before it paces (Halfback section 4.2.4)", || halfback(|params| params.burst = 10)),
+    entry("quick-start-exact", Needs::Routers, "quick-start as in its paper: 3 segments, asks for exactly its object (Quick-Start section 6.2)", || paper_quick_start(|_| ())),
+    entry("quick-start-2MB", Needs::Routers, "the same, always asking for 2 MB/s (Quick-Start figure 3)", || paper_quick_start(|params| params.amount = fixed(2_000_000))),
+    entry("quick-start-2Mbit", Needs::Routers, "the same, always asking for 2 Mbit/s (Quick-Start figure 13)", || paper_quick_start(|params| params.amount = fixed(250_000))),
+    entry("quick-start-20MB", Needs::Routers, "the same, always asking for 20 MB/s (Quick-Start figure 2)", || paper_quick_start(|params| params.amount = fixed(20_000_000))),
+    entry("quick-start-25", Needs::Routers, "the same, always asking for 25 packets a second (Quick-Start figure 1)", || paper_quick_start(|params| params.amount = fixed(37_500))),
+    entry("quick-start-2MB-halving", Needs::Routers, "quick-start-2MB that halves its window after a failure (Quick-Start figure 4)", || paper_quick_start(|params| { params.amount = fixed(2_000_000); params.failure = quick_start::Failure::Halve; })),
+    entry("quick-start-20MB-halving", Needs::Routers, "quick-start-20MB that halves its window after a failure (Quick-Start figure 4)", || paper_quick_start(|params| { params.amount = fixed(20_000_000); params.failure = quick_start::Failure::Halve; })),
 ];
 
 #[cfg(test)]

@@ -11,6 +11,8 @@
 //! x-axis = { title = "utilisation", unit = "%", from = 0, to = 90 }
 //! y-axis = { title = "mean completion time", unit = "ms", scale = "log" }
 //! schemes = ["TCP"]                   # if not all
+//! by = "rtt"                          # a line for each value of this swept option instead of one for each scheme
+//! rings = "quick"                     # dots: a second family of the same measure's run, as rings
 //! ```
 //!
 //! | `draw` | shows |
@@ -18,6 +20,7 @@
 //! | `lines` | `value` along the swept option `x`, a line for each scheme |
 //! | `scatter` | `value` against `x-value`, a point for each scheme (and each value of the option `x`, if given) |
 //! | `profile` | the family of numbers `value.measure/..` along their own names |
+//! | `dots` | the same, a dot for each |
 //! | `distribution` | the share of seeds up to a value |
 //!
 //! There is one drawing for each variant of the plan.
@@ -47,6 +50,8 @@ pub struct FigureText {
     x_axis: AxisText,
     y_axis: AxisText,
     schemes: Option<Vec<String>>,
+    by: Option<String>,
+    rings: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -75,6 +80,7 @@ enum Kind {
     Lines,
     Scatter,
     Profile,
+    Dots,
     Distribution,
 }
 
@@ -92,12 +98,14 @@ pub struct Drawing {
     x_axis: AxisText,
     y_axis: AxisText,
     schemes: Vec<String>,
+    by: Option<String>,
+    rings: Option<Quantity>,
 }
 
 /// One value of a figure.
 #[derive(Clone, Debug)]
 pub struct Datum {
-    /// The scheme.
+    /// The scheme, or what else tells this line from the others.
     pub scheme: String,
     /// Along x.
     pub x: Interval,
@@ -115,12 +123,15 @@ impl Drawing {
     pub fn read(text: FigureText, plan: &Plan) -> Result<Self> {
         let schemes = text.schemes.unwrap_or_else(|| plan.known_schemes.clone());
         schemes.iter().try_for_each(|scheme| check_scheme(scheme, plan)).context("schemes")?;
-        if let Some(axis) = &text.x {
-            ensure!(
-                plan.axes.iter().any(|(name, _)| name == axis),
-                "x: found `{axis}`, expected an option that the plan sweeps"
-            );
+        for (key, axis) in [("x", &text.x), ("by", &text.by)] {
+            if let Some(axis) = axis {
+                ensure!(
+                    plan.axes.iter().any(|(name, _)| name == axis),
+                    "{key}: found `{axis}`, expected an option that the plan sweeps"
+                );
+            }
         }
+        ensure!(text.rings.is_none() || text.draw == Kind::Dots, "found `rings` without `dots`");
         ensure!(text.x.is_some() || text.draw != Kind::Lines, "found `lines` without the key `x`");
         ensure!(
             text.x_value.is_some() == (text.draw == Kind::Scatter),
@@ -129,6 +140,17 @@ impl Drawing {
         let value = Quantity::read(text.value, plan, true).context("value")?;
         let x_value =
             text.x_value.map(|text| Quantity::read(text, plan, true)).transpose().context("x-value")?;
+        let rings = match text.rings {
+            Some(measure) => {
+                let rings = value.measuring(&measure);
+                ensure!(
+                    plan.study.measures(&measure),
+                    "rings: found `{measure}`, expected a number that the study gives"
+                );
+                Some(rings)
+            }
+            None => None,
+        };
         let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         ensure!(
             !text.name.is_empty() && is_plain(&text.name),
@@ -145,6 +167,8 @@ impl Drawing {
             x_axis: text.x_axis,
             y_axis: text.y_axis,
             schemes,
+            by: text.by,
+            rings,
         })
     }
 
@@ -154,8 +178,15 @@ impl Drawing {
         let mut data = vec![];
         for name in self.schemes.iter().filter(|name| plan.schemes.iter().any(|scheme| scheme.name == **name))
         {
-            let scope = Scope { plan, results, variant, scheme: Some(name), at: &[] };
-            data.extend(self.of_scheme(name, &scope));
+            for own in along(self.by.as_deref(), plan) {
+                let scope = Scope { plan, results, variant, scheme: Some(name), at: &own };
+                let label = match own.first() {
+                    Some((_, value)) if self.schemes.len() == 1 => value.clone(),
+                    Some((_, value)) => format!("{name}, {value}"),
+                    None => name.clone(),
+                };
+                data.extend(self.of_scheme(&label, &scope));
+            }
         }
         data.retain(|datum| datum.x.value.is_finite() && datum.y.value.is_finite());
         data
@@ -168,23 +199,11 @@ impl Drawing {
             y,
             label: label.to_owned(),
         };
-        // Values along the option `x`, in the order of the plan; one without a name if there is none.
-        let along: Vec<Vec<(String, String)>> = match &self.x {
-            None => vec![vec![]],
-            Some(axis) => {
-                let mut values: Vec<&str> = vec![];
-                for value in scope.plan.points.iter().filter_map(|point| point.value(axis)) {
-                    if !values.contains(&value) {
-                        values.push(value);
-                    }
-                }
-                values.into_iter().map(|value| vec![(axis.clone(), value.to_owned())]).collect()
-            }
-        };
         let mut data = vec![];
-        for at in &along {
-            let here = Scope { at, ..*scope };
-            let label = at.first().map_or("", |(_, value)| value.as_str());
+        for point in along(self.x.as_deref(), scope.plan) {
+            let at: Vec<(String, String)> = scope.at.iter().cloned().chain(point.iter().cloned()).collect();
+            let here = Scope { at: &at, ..*scope };
+            let label = point.first().map_or("", |(_, value)| value.as_str());
             match self.kind {
                 Kind::Lines => {
                     let x = number_of(label).map_or(f64::NAN, |(number, _)| number);
@@ -194,9 +213,14 @@ impl Drawing {
                     let x = self.x_value.as_ref().map_or(bare(f64::NAN), |x| x.value(&here));
                     data.push(datum(x, self.value.value(&here), label));
                 }
-                Kind::Profile => {
+                Kind::Profile | Kind::Dots => {
                     for (member, x) in members(&self.value, &here) {
                         data.push(datum(bare(x), self.value.measuring(&member).value(&here), label));
+                    }
+                    for (member, x) in self.rings.iter().flat_map(|rings| members(rings, &here)) {
+                        let mut ring = datum(bare(x), self.value.measuring(&member).value(&here), label);
+                        ring.scheme = format!("{name}{RINGED}");
+                        data.push(ring);
                     }
                 }
                 Kind::Distribution => {
@@ -221,7 +245,16 @@ impl Drawing {
         });
         let x = self.x_axis.axis(self.x.as_deref().unwrap_or_default(), unit.unwrap_or_default());
         let mut figure = Figure::new(title, x, self.y_axis.axis("", ""));
-        for (slot, name) in plan.known_schemes.iter().enumerate() {
+        // Schemes have the same look in every figure; other lines, that of their place.
+        let mut names: Vec<&str> = plan.known_schemes.iter().map(String::as_str).collect();
+        for datum in data {
+            if !names.contains(&datum.scheme.as_str()) {
+                names.push(&datum.scheme);
+            }
+        }
+        let is_by = self.by.is_some();
+        names.retain(|name| data.iter().any(|datum| datum.scheme == *name) || !is_by);
+        for (slot, name) in names.into_iter().enumerate() {
             let own: Vec<&Datum> = data.iter().filter(|datum| datum.scheme == *name).collect();
             if own.is_empty() {
                 continue;
@@ -239,6 +272,8 @@ impl Drawing {
             let style = match self.kind {
                 Kind::Lines => Style::line_and_marks(),
                 Kind::Profile => Style::line(),
+                Kind::Dots if name.ends_with(RINGED) => Style::marks(Mark::Ring),
+                Kind::Dots => Style::marks(Mark::Dot),
                 Kind::Distribution => Style::steps(),
                 Kind::Scatter => Style::marks(Mark::BySlot),
             };
@@ -246,6 +281,21 @@ impl Drawing {
         }
         figure
     }
+}
+
+/// Behind the name of a line of rings.
+const RINGED: &str = ": Quick-Start packets";
+
+/// Each value of a swept option, in the order of the plan; one without a name if there is none.
+fn along(axis: Option<&str>, plan: &Plan) -> Vec<Vec<(String, String)>> {
+    let Some(axis) = axis else { return vec![vec![]] };
+    let mut values: Vec<&str> = vec![];
+    for value in plan.points.iter().filter_map(|point| point.value(axis)) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values.into_iter().map(|value| vec![(axis.to_owned(), value.to_owned())]).collect()
 }
 
 fn bare(value: f64) -> Interval {

@@ -13,6 +13,7 @@ use headstart_sim::{Collector, Finished, FlowReport, Recorder, Seed, Simulation,
 use headstart_units::{Span, Time};
 use serde::Deserialize;
 
+use crate::chain;
 use crate::newcomer;
 use crate::options::SizeName;
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
@@ -32,6 +33,12 @@ pub enum Study {
     WideArea,
     /// A newcomer beside a flow that is there.
     Newcomer,
+    /// Web sessions over three routers in a chain (Quick-Start §5).
+    Web,
+    /// One transfer over that chain.
+    Transfer,
+    /// Requests without connections, beside honest transfers (Quick-Start §8).
+    Attack,
 }
 
 /// Numbers of each group, with what they mean.
@@ -81,6 +88,9 @@ impl Study {
                 Ok(gathered(named.into_iter().map(|(name, value)| (name.to_owned(), value))))
             }
             Self::Newcomer => Ok(gathered(newcomer::watch(setup, cast, seed))),
+            Self::Web => Ok(gathered(chain::web::browse(setup, cast, seed))),
+            Self::Transfer => Ok(gathered(chain::transfer::send(setup, cast, seed))),
+            Self::Attack => Ok(gathered(chain::attack::mount(setup, cast, seed))),
         }
     }
 
@@ -89,7 +99,13 @@ impl Study {
     pub fn measures(self, name: &str) -> bool {
         let (family, member) = name.split_once('/').unwrap_or((name, "0"));
         let is_one_of = |known: &[(&str, &str)]| known.iter().any(|(known, _)| *known == name);
+        let is_profile_of = |known: &[&str]| known.contains(&family) && member.parse::<f64>().is_ok();
         match self {
+            Self::Web => is_one_of(chain::web::MEASURES) || is_profile_of(chain::web::PROFILES),
+            Self::Transfer => {
+                is_one_of(chain::transfer::MEASURES) || is_profile_of(chain::transfer::PROFILES)
+            }
+            Self::Attack => is_one_of(chain::attack::MEASURES),
             Self::WideArea => is_one_of(wide_area::MEASURES),
             Self::Newcomer => {
                 is_one_of(newcomer::MEASURES)

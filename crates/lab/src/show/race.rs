@@ -151,7 +151,7 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         own("acks", format!("{:?} ({} segments, {}).", setup.transport.acks, tcp.delayed_ack.every, tcp.delayed_ack.timeout)),
         own("timers", format!("Retransmission timeout {} at least, {} before there is a sample and for the SYN; {:?} detection, {:?} probe.", tcp.min_rto, tcp.initial_rto, tcp.detection, tcp.probe)),
         own("history", format!("{} peers, equally likely, share the bottleneck; a sender's host remembers up to {}. Hints announce {} of the bottleneck's rate.", setup.workload.peers, setup.workload.history, setup.workload.hint)),
-        own("routers", format!("{:?} before every link, both ways. Quick-Start: four-bit rates, peak of five times 150 ms, a memory of 150 ms, up to 90 % of the link (Target, Extreme) or half of what is free (Share); the sender asks in its SYN (SYN-ACK if the receiver opens) for its object over 100 ms. RCP: alpha 0.4, beta 0.226. Deaf: as Target, and one router that only forwards.", setup.path.routers)),
+        own("routers", format!("{:?} before every link, both ways. Quick-Start: {}; the sender asks in its SYN (SYN-ACK if the receiver opens) for its object over 100 ms. RCP: alpha 0.4, beta 0.226. Deaf: as Target, and one router that only forwards.", setup.path.routers, setup.path.routing.describe())),
     ]
 }
 

@@ -69,6 +69,17 @@ impl<R: Recorder> Simulation<R> {
         self.send(id, route, size, Ecn::NotCapable, Body::Question { note });
     }
 
+    /// A request that no connection stands behind. Its flow number is one that no connection ever has, so whoever gets it
+    /// does not answer.
+    pub(super) fn send_bare(&mut self, bare: &BareRequest) {
+        let random = Seed(bare.number).child("bare request").0;
+        let (_, request) = Asked::new(bare.rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
+        let note = Note::Asking { request: request.into(), host: bare.host };
+        let id = FlowId { slot: u32::MAX - bare.number as u32, generation: (bare.number >> 32) as u16 };
+        let size = bare.size.get().min(u64::from(u16::MAX)) as u16;
+        self.send(id, bare.class * 2, size, Ecn::NotCapable, Body::Question { note });
+    }
+
     /// The receiver answers a request in the middle of a connection.
     pub(super) fn on_question(&mut self, id: FlowId, answer: Note) {
         let Some(flow) = self.flows.get_mut(id) else { return };

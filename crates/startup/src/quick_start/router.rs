@@ -94,6 +94,8 @@ pub struct Params {
     pub measure: Measure,
     /// How long a grant counts (`recent_qs_approvals`). 150 ms: QS §7.1.
     pub memory: Span,
+    /// How finely that is kept: what was granted counts for one bin more than the memory at most. 16: ours; 1: ns-2's router.
+    pub memory_bins: u8,
     /// How finely it can say what it grants. Four bits: RFC 4782.
     pub granularity: Granularity,
     /// What it does to a request that it denies. Zero, which spares the routers behind it the work: RFC 4782 §3.3.
@@ -111,6 +113,7 @@ impl Params {
             algorithm: Algorithm::Target { threshold: Ratio::percent(90) },
             measure: Measure::Peak { interval: Span::from_millis(150), intervals: 5 },
             memory: Span::from_millis(150),
+            memory_bins: recent::MOST_BINS,
             granularity: Granularity::Encoded,
             denial: Denial::Zero,
             requests_per_second: None,
@@ -167,7 +170,7 @@ impl Router {
         Self {
             params,
             meter: Meter::new(params.measure),
-            recent: Recent::new(params.memory),
+            recent: Recent::new(params.memory, params.memory_bins),
             limiter: params.requests_per_second.map(Limiter::new),
             extreme,
             counts: Counts::default(),
@@ -266,6 +269,12 @@ impl Router {
     #[must_use]
     pub fn tracked(&self) -> (usize, usize) {
         self.extreme.as_ref().map_or((0, 0), |extreme| extreme.tracked())
+    }
+
+    /// Most flows and hosts that were remembered at the same time.
+    #[must_use]
+    pub fn most_tracked(&self) -> (usize, usize) {
+        self.extreme.as_ref().map_or((0, 0), |extreme| extreme.most_tracked())
     }
 
     /// The score of a host (QS Equation 4) in parts of 10^9; the full score for hosts that are not remembered.

@@ -134,6 +134,12 @@ impl QuickStart {
         }
     }
 
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
     /// For how much to ask before establishment; `None`: do not ask.
     #[must_use]
     pub fn request(&self, known: &Question) -> Option<Rate> {

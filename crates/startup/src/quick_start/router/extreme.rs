@@ -18,7 +18,9 @@
 //! - "We assume that the router implements a reliable method for evaluating RTTs": this one is it.
 //! - Fairness is only sketched: "reduce the rate approved for individual requests". Here: if a request of the last memory was
 //!   sent away empty, none gets more than the free rate over the number of requests in that time.
-//! - Equation 4 has a trap: a host at score zero asks for nothing and never rises. The score is kept above a floor.
+//! - Equation 4 has a trap: a host at score zero is granted nothing, so nothing of it can be seen to be used, and it never rises. What
+//!   is left of a request is never less than [`Params::least`] (unless less was asked for): one flow that uses that is enough to rise.
+//!   A floor under the score instead, tried first, leaves an attacker whose request is many times the link as strong as ever.
 //! - The measurement interval of 1.5 s is for flows that never come; for others the end of the Quick-Start phase is known.
 //!
 //! # Limits
@@ -30,7 +32,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use super::recent::Recent;
+use super::super::rate::EncodedRate;
+use super::recent::{self, Recent};
 use super::utilisation::FULL;
 use super::{minus, part};
 
@@ -47,8 +50,8 @@ pub struct Params {
     pub scores: bool,
     /// The gain w of Equation 4. 0.2: QS §8.
     pub gain: Ratio,
-    /// The least a score can be. 1/16: ours.
-    pub floor: Ratio,
+    /// What a request is not reduced below by the score. 80 kbit/s, the least that RFC 4782's four bits can say: ours.
+    pub least: Rate,
     /// Nobody gets more than an equal share while others get nothing. On: QS §7.2.
     pub fair: bool,
 }
@@ -61,7 +64,7 @@ impl Default for Params {
             interval: Span::from_millis(1_500),
             scores: true,
             gain: Ratio::new(1, 5),
-            floor: Ratio::new(1, 16),
+            least: EncodedRate::from_code(1).rate(),
             fair: true,
         }
     }
@@ -96,6 +99,8 @@ pub struct Extreme {
     /// Requests of the last memory, and those of them that got nothing.
     asked: Recent,
     empty_handed: Recent,
+    /// Most flows and hosts that were ever remembered at the same time.
+    most: (usize, usize),
 }
 
 /// One request, where rates are added up.
@@ -113,8 +118,9 @@ impl Extreme {
             scores: BTreeMap::new(),
             turns: BTreeMap::new(),
             turn: 0,
-            asked: Recent::new(memory),
-            empty_handed: Recent::new(memory),
+            asked: Recent::new(memory, recent::MOST_BINS),
+            empty_handed: Recent::new(memory, recent::MOST_BINS),
+            most: (0, 0),
         }
     }
 
@@ -153,7 +159,11 @@ impl Extreme {
     pub fn grant(&mut self, now: Time, wanted: Rate, free: Rate, host: u32) -> Rate {
         self.settle(now);
         self.asked.add(now, ONE);
-        let wanted = if self.params.scores { part(wanted, self.score(host)) } else { wanted };
+        let wanted = if self.params.scores {
+            part(wanted, self.score(host)).max(wanted.min(self.params.least))
+        } else {
+            wanted
+        };
         let mut granted = wanted.min(minus(free, self.promised()));
         if self.params.fair && !self.empty_handed.sum(now).is_zero() {
             let share = free.as_bytes_per_sec() / self.asked.sum(now).as_bytes_per_sec().max(1);
@@ -192,6 +202,7 @@ impl Extreme {
         );
         self.due.insert((due_at, key));
         self.promised = self.promised.saturating_add(granted.as_bytes_per_sec());
+        self.most.0 = self.most.0.max(self.flows.len());
         true
     }
 
@@ -222,7 +233,7 @@ impl Extreme {
         let old = self.score(host);
         let (most, least) = (used.max(old), used.min(old));
         let gain = self.params.gain;
-        let score = (gain.of(most) + least - gain.of(least)).max(self.params.floor.of(FULL));
+        let score = gain.of(most) + least - gain.of(least);
         if let Some((_, turn)) = self.scores.get(&host) {
             self.turns.remove(turn);
         } else if self.scores.len() >= self.params.hosts
@@ -233,6 +244,7 @@ impl Extreme {
         self.turn += 1;
         self.scores.insert(host, (score, self.turn));
         self.turns.insert(self.turn, host);
+        self.most.1 = self.most.1.max(self.scores.len());
     }
 
     /// A host's score in parts of 10^9.
@@ -245,6 +257,12 @@ impl Extreme {
     #[must_use]
     pub fn tracked(&self) -> (usize, usize) {
         (self.flows.len(), self.scores.len())
+    }
+
+    /// Most of them at the same time, so far.
+    #[must_use]
+    pub const fn most_tracked(&self) -> (usize, usize) {
+        self.most
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

@@ -1,18 +1,24 @@
 //! `recent_qs_approvals`: the sum of what was granted lately, in constant memory.
 //!
-//! Source: QS §7.1. Grants are added up in sixteen bins, each a sixteenth of the memory long; a bin is forgotten when its
-//! last instant is older than the memory. So a grant counts for at least the memory, and a sixteenth more at most.
+//! Source: QS §7.1. Grants are added up in bins, sixteen of which make up the memory; a bin is forgotten when its last instant is
+//! older than the memory. So a grant counts for at least the memory, and a sixteenth more at most.
+//!
+//! The authors' own router in ns-2 (`qsagent.cc`) has one bin: the present interval and the one before it count, so a grant counts
+//! for between once and twice the memory. [`Recent::new`] takes the number of bins, so both can be had.
 
 use headstart_units::{Rate, Span, Time};
 
-const BINS: usize = 16;
+/// The most bins there can be.
+pub const MOST_BINS: u8 = 16;
+const ROOM: usize = MOST_BINS as usize + 1;
 
 /// A sum over the last while.
 #[derive(Clone, Copy, Debug)]
 pub struct Recent {
     bin: Span,
     /// One more than make up the memory: the present one is not full.
-    bins: [u64; BINS + 1],
+    bins: [u64; ROOM],
+    used: usize,
     sum: u64,
     /// The present bin, and when it ends.
     at: usize,
@@ -20,11 +26,13 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Nothing was granted; what will be counts for `memory`.
+    /// Nothing was granted; what will be counts for `memory`, which is as long as so many bins (1 to [`MOST_BINS`]).
     #[must_use]
-    pub fn new(memory: Span) -> Self {
-        let bin = Span::from_nanos(memory.as_nanos().div_ceil(BINS as u64).max(1));
-        Self { bin, bins: [0; BINS + 1], sum: 0, at: 0, ends_at: Time::ZERO + bin }
+    pub fn new(memory: Span, bins: u8) -> Self {
+        let bins = bins.clamp(1, MOST_BINS);
+        let bin = Span::from_nanos(memory.as_nanos().div_ceil(u64::from(bins)).max(1));
+        let used = usize::from(bins) + 1;
+        Self { bin, bins: [0; ROOM], used, sum: 0, at: 0, ends_at: Time::ZERO + bin }
     }
 
     /// From now on this counts.
@@ -47,8 +55,8 @@ impl Recent {
             return;
         }
         let ended = now.since(self.ends_at).as_nanos() / self.bin.as_nanos() + 1;
-        for _ in 0..ended.min(self.bins.len() as u64) {
-            self.at = (self.at + 1) % self.bins.len();
+        for _ in 0..ended.min(self.used as u64) {
+            self.at = (self.at + 1) % self.used;
             self.sum -= self.bins[self.at];
             self.bins[self.at] = 0;
         }
@@ -62,12 +70,13 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a list of all grants: those within the memory count, those older than it by a sixteenth do not.
+        /// Against a list of all grants: those within the memory count, those older than it by a bin do not.
         #[test]
-        fn a_grant_counts_for_the_memory_and_hardly_longer(
+        fn a_grant_counts_for_the_memory_and_a_bin_more_at_most(
+            bins in 1_u8..=16,
             grants in proptest::collection::vec((0_u64..40, 0_u64..1_000_000), 0..80), memory in 1_u64..200,
         ) {
-            let mut recent = Recent::new(Span::from_millis(memory));
+            let mut recent = Recent::new(Span::from_millis(memory), bins);
             let memory_ns = memory * 1_000_000;
             let mut now = 0;
             let mut list = alloc::vec![];
@@ -80,9 +89,9 @@ mod tests {
                 };
                 let found = recent.sum(Time::from_nanos(now)).as_bytes_per_sec();
                 prop_assert!(found >= sum_within(memory_ns - 1));
-                prop_assert!(found <= sum_within(memory_ns + memory_ns.div_ceil(16) + 16));
+                prop_assert!(found <= sum_within(memory_ns + memory_ns.div_ceil(u64::from(bins)) + 16));
             }
-            prop_assert_eq!(recent.sum(Time::from_nanos(now + 2 * memory_ns + 16)), Rate::ZERO);
+            prop_assert_eq!(recent.sum(Time::from_nanos(now + 3 * memory_ns + 16)), Rate::ZERO);
         }
     }
 }

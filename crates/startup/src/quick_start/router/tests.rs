@@ -142,8 +142,7 @@ fn extreme_frees_a_promise_as_the_flow_uses_it() {
     assert_eq!((router.score(0), router.tracked()), (utilisation::FULL, (1, 1)));
 }
 
-/// QS Equation 4 with w = 0.2: 0.2 x 1 + 0.8 x 0 = 0.2; then 0.2 x 0.2 + 0.8 x 0, which the floor keeps at 1/16; a good
-/// start from there: 0.2 x 1 + 0.8 x 0.0625.
+/// QS Equation 4 with w = 0.2: 0.2 x 1 + 0.8 x 0 = 0.2; then 0.2 x 0.2 + 0.8 x 0 = 0.04; a good start from there: 0.2 x 1 + 0.8 x 0.04.
 #[test]
 fn a_host_that_asks_and_does_not_come_gets_less_next_time() {
     let mut router =
@@ -151,11 +150,27 @@ fn a_host_that_asks_and_does_not_come_gets_less_next_time() {
     assert_eq!(ask(&mut router, 0, 1, 7, 8_000), 8_000);
     assert_eq!(ask(&mut router, 1_500, 2, 7, 8_000), 1_600, "0.2 after one that never came");
     assert_eq!(router.score(8), utilisation::FULL, "others are not blamed");
-    assert_eq!(ask(&mut router, 3_000, 3, 7, 8_000), 500, "the floor");
+    assert_eq!(ask(&mut router, 3_000, 3, 7, 8_000), 320, "0.04 after two");
     for n in 0..110 {
         router.on_packet(at(3_100 + n), Bytes::new(1000), 3);
     }
-    assert_eq!(ask(&mut router, 3_300, 4, 7, 8_000), 2_000, "used: on the way back");
+    assert_eq!(ask(&mut router, 3_300, 4, 7, 8_000), 1_856, "used: on the way back");
+}
+
+/// However often a host did not come, and however much it asks for, it is left the least rate, no more; one good start lets it rise.
+#[test]
+fn whoever_asks_for_many_times_the_link_is_held_down_and_can_rise() {
+    let params = extreme::Params { fair: false, ..extreme::Params::default() };
+    let mut router = Router::new(exact(extreme(params)));
+    for n in 0..12 {
+        ask(&mut router, n * 1_500, n, 7, 160_000);
+    }
+    assert_eq!(ask(&mut router, 18_000, 12, 7, 160_000), 80, "0.2^12 of 160 Mbit/s would be nothing");
+    assert_eq!(ask(&mut router, 19_500, 13, 7, 40), 40, "who asks for less gets that");
+    for n in 0..10 {
+        router.on_packet(at(19_600 + n), Bytes::new(1000), 13);
+    }
+    assert_eq!(ask(&mut router, 21_000, 14, 7, 10_000), 2_000, "a fifth after one good start");
 }
 
 #[test]
@@ -189,6 +204,32 @@ fn a_storm_of_spoofed_requests_fills_no_more_than_its_places() {
     }
     let after = 10_000 + 1_500 + 10;
     assert_eq!(ask(&mut router, after, u64::MAX, u32::MAX, 20_000), 9_000, "recovered within one interval");
+}
+
+proptest! {
+    /// Whatever storm of made-up hosts comes, by whatever algorithm: memory stays within its bound, and what was promised to nobody is
+    /// free again when the memory of approvals is over (Extreme: its interval).
+    #[test]
+    fn after_any_storm_the_router_recovers_within_its_memory(
+        algorithm in algorithms(),
+        requests in proptest::collection::vec((0_u64..40, 1_u64..40_000), 1..400),
+        bins in 1_u8..=16,
+    ) {
+        let params = Params { memory_bins: bins, ..exact(algorithm) };
+        let (mut router, mut fresh) = (Router::new(params), Router::new(params));
+        let (mut millis, mut number) = (0, 0);
+        for (gap, kbit) in requests {
+            (millis, number) = (millis + gap, number + 1);
+            ask(&mut router, millis, number, 1_000 + number as u32, kbit);
+            let (flows, hosts) = router.tracked();
+            prop_assert!(flows <= 10 && hosts <= 2);
+            prop_assert!(router.state_bytes() <= Router::new(params).state_bytes() + 10 * 200 + 2 * 100);
+        }
+        let memory = if matches!(algorithm, Algorithm::Extreme { .. }) { 1_500 } else { 2 * 150 };
+        let after = millis + memory + 1;
+        prop_assert_eq!(router.outstanding(at(after)), Rate::ZERO);
+        prop_assert_eq!(ask(&mut router, after, 0, 1, 8_000), ask(&mut fresh, after, 0, 1, 8_000));
+    }
 }
 
 /// What happens to a router.

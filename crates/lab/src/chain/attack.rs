@@ -1,0 +1,188 @@
+//! Requests that no connection stands behind, beside honest transfers: what each kind of router loses, and when it has recovered.
+//!
+//! Source: Quick-Start §8. Honest hosts send transfers of one size as a Poisson process and ask for exactly what they need. After a third
+//! of the run the attack begins, and after two thirds it ends.
+//!
+//! | attack | requests | whose address |
+//! |---|---|---|
+//! | storm | 80 kbit/s each | made up |
+//! | one host | 20 MB/s each | the attacker's own |
+//! | made up | 20 MB/s each | made up |
+//! | framing | 20 MB/s each | that of one honest host, the victim |
+//!
+//! What honest flows were granted is told as a share of what they asked for, zero for those that were denied: a router that grants
+//! everybody a little has lost as much as one that denies most.
+
+use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
+use headstart_sim::workload::spoof::{Source, Spoof, SpoofSpec};
+use headstart_sim::workload::{Mixed, Opener, Workload};
+use headstart_sim::{Access, Chain, FlowReport, Grant, Recorder, Scenario, Seed, Simulation};
+use headstart_units::{Bytes, Rate, Span, Time};
+
+use super::{HEADER, MSS, build, group, router, spec};
+use crate::options::web::AttackName;
+use crate::setup::{Cast, Setup};
+
+/// What a request of each kind asks for.
+const SMALL: Rate = Rate::from_bits_per_sec(80_000);
+const LARGE: Rate = Rate::from_bytes_per_sec(20_000_000);
+/// Whose address the framing attack bears: one of the honest hosts; and an address that none of them has.
+const VICTIM: u32 = 0;
+const ATTACKER: u32 = 1 << 30;
+/// Honest flows that begin so soon after the attack does, or after it has ended, are not counted for "during" and "after".
+const SETTLING: Span = Span::from_secs(2);
+
+/// Names of the numbers, with what they mean; those of the three thirds follow the pattern `<third>.<what>`.
+pub const MEASURES: &[(&str, &str)] = &[
+    ("before.approved", "honest requests approved, percent"),
+    ("during.approved", "the same during the attack"),
+    ("after.approved", "the same after it"),
+    ("before.granted", "what honest flows were granted, percent of what they asked for"),
+    ("during.granted", "the same during the attack"),
+    ("after.granted", "the same after it"),
+    ("before.mean", "mean completion time of honest flows, ms"),
+    ("during.mean", "the same during the attack"),
+    ("after.mean", "the same after it"),
+    (
+        "victim.granted",
+        "what the victim of framing was granted during the attack, percent of what it asked for",
+    ),
+    ("recovery", "from the end of the attack to the first honest request that is approved, ms"),
+    ("looked-at", "requests a second that the first router looked at during the attack"),
+    ("most-flows", "most flows that the first router remembered at the same time"),
+    ("most-hosts", "most hosts that it remembered"),
+    ("state", "bytes of its state at the end"),
+];
+
+/// Runs it.
+#[must_use]
+pub fn mount(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
+    let seed = Seed(seed);
+    let options = &setup.workload;
+    let chain = spec(setup, vec![Access::default()], vec![]);
+    let rtt = chain.rtt(0);
+    let third = setup.run.duration / 3;
+    let (from, to, until) = (Time::ZERO + third, Time::ZERO + third * 2, Time::ZERO + setup.run.duration);
+    let bytes = Bytes::new(setup.mean_bytes() as u64);
+    let sizes = Sizes::Fixed(bytes);
+    let honest = Arrivals::new(
+        ArrivalSpec {
+            gaps: GapSpec::Poisson(sizes.gap_at(setup.path.rate * options.load)),
+            sizes,
+            until,
+            groups: vec![(0, 1)],
+            classes: 1,
+            peers: options.peers,
+            opener: Opener::Sender,
+        },
+        seed.child("honest"),
+    );
+    let mut parts: Vec<Box<dyn Workload>> = vec![Box::new(honest)];
+    let source = match options.web.attack {
+        AttackName::None => None,
+        AttackName::Storm => Some((Source::MadeUp, SMALL)),
+        AttackName::OneHost => Some((Source::One(ATTACKER), LARGE)),
+        AttackName::MadeUp => Some((Source::MadeUp, LARGE)),
+        AttackName::Framing => Some((Source::One(VICTIM), LARGE)),
+    };
+    if let Some((source, rate)) = source {
+        let gap = Span::from_nanos(1_000_000_000 / u64::from(options.web.attack_requests));
+        let attack = SpoofSpec { from, until: to, gap, rate, source, class: 0, size: HEADER };
+        parts.push(Box::new(Spoof::new(attack, seed.child("attack"))));
+    }
+    let Chain { path, links, .. } = build(setup, &chain, seed);
+    let scenario = Scenario {
+        path,
+        groups: vec![group(setup, cast.tested, rtt)],
+        workload: Box::new(Mixed::new(parts)),
+        until: until + setup.run.drain,
+    };
+    let asked = bytes + HEADER * bytes.get().div_ceil(MSS.get());
+    let wanted = (asked / rtt).as_bytes_per_sec() as f64;
+    let recorder = Honest { thirds: [from, to], wanted, ..Honest::default() };
+    let mut finished = Simulation::new(scenario, recorder).run();
+    let mut numbers = finished.recorder.numbers(to);
+    if let Some(router) = links.first().and_then(|(there, _)| router(&mut finished.path, *there)) {
+        let counts = router.counts();
+        // Outside of the attack every honest flow's one request is looked at.
+        let looked_at = (counts.requests - counts.beyond_limit) as f64;
+        let during = (looked_at - finished.recorder.outside).max(0.0) / third.as_secs_f64();
+        let (flows, hosts) = router.most_tracked();
+        numbers.extend([
+            ("looked-at".to_owned(), during),
+            ("most-flows".to_owned(), flows as f64),
+            ("most-hosts".to_owned(), hosts as f64),
+            ("state".to_owned(), router.state_bytes() as f64),
+        ]);
+    }
+    numbers
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Third {
+    flows: f64,
+    approved: f64,
+    granted: f64,
+    millis: f64,
+}
+
+/// What became of honest flows.
+#[derive(Debug, Default)]
+struct Honest {
+    /// When the attack begins, and when it ends.
+    thirds: [Time; 2],
+    /// What each asks for, bytes per second.
+    wanted: f64,
+    thirds_counted: [Third; 3],
+    victim: (f64, f64),
+    /// Flows that began before the attack or after it.
+    outside: f64,
+    /// When flows that were granted something had asked.
+    approved: Vec<Time>,
+}
+
+impl Recorder for Honest {
+    fn flow(&mut self, report: &FlowReport) {
+        let Some(time) = report.completion_time() else { return };
+        let granted = match report.grant {
+            Grant::Granted(rate) => rate.as_bytes_per_sec() as f64 / self.wanted,
+            _ => 0.0,
+        };
+        let at = report.opened_at;
+        if granted > 0.0 {
+            self.approved.push(at);
+        }
+        self.outside += f64::from(u8::from(at < self.thirds[0] || at >= self.thirds[1]));
+        let number = self.thirds.iter().filter(|begins| at >= **begins).count();
+        if number > 0 && at < self.thirds[number - 1] + SETTLING {
+            return;
+        }
+        let third = &mut self.thirds_counted[number];
+        third.flows += 1.0;
+        third.approved += f64::from(u8::from(granted > 0.0));
+        third.granted += granted;
+        third.millis += time.as_millis_f64();
+        if number == 1 && report.peer == VICTIM {
+            self.victim = (self.victim.0 + 1.0, self.victim.1 + granted);
+        }
+    }
+}
+
+impl Honest {
+    fn numbers(&self, ended_at: Time) -> Vec<(String, f64)> {
+        let mut numbers = vec![];
+        for (name, third) in ["before", "during", "after"].into_iter().zip(&self.thirds_counted) {
+            let mean = |sum: f64| sum / third.flows;
+            numbers.extend([
+                (format!("{name}.approved"), 100.0 * mean(third.approved)),
+                (format!("{name}.granted"), 100.0 * mean(third.granted)),
+                (format!("{name}.mean"), mean(third.millis)),
+            ]);
+        }
+        numbers.push(("victim.granted".to_owned(), 100.0 * self.victim.1 / self.victim.0));
+        let first = self.approved.iter().filter(|at| **at >= ended_at).min();
+        let recovery = first.map_or(f64::NAN, |at| at.since(ended_at).as_millis_f64());
+        numbers.push(("recovery".to_owned(), recovery));
+        numbers
+    }
+}

@@ -1,0 +1,134 @@
+//! One transfer over the chain, with nothing beside it but perhaps a burst.
+//!
+//! Source: Quick-Start §5 ("these simulations use FTP to transfer a file of a given size with no reverse traffic"), Figures 1, 2
+//! and 4. All of the round trip is in the chain's links.
+//!
+//! The burst is what §6.3 names first among the causes of a failure: traffic that arrives right after a router has approved a request.
+//! It is sent at once, from hosts beside the sender, when the transfer's first data reaches the first router, and its own losses
+//! are repaired as any sender's.
+
+use headstart_sim::record::{SenderEvent, SenderTrace};
+use headstart_sim::workload::Opener;
+use headstart_sim::workload::long::{Listed, Start};
+use headstart_sim::{Access, Chain, FlowReport, Random, Recorder, Scenario, Seed, Simulation};
+use headstart_startup::catalogue;
+use headstart_units::{Bytes, Span, Time};
+
+use super::{MSS, build, group, is_told_size, spec};
+use crate::setup::{Cast, Setup};
+
+/// What sends the burst: a window of so many packets, all at once.
+const BURST: &str = "iw64";
+const AT_ONCE: u32 = 64;
+
+/// Names of the numbers, with what they mean.
+pub const MEASURES: &[(&str, &str)] = &[
+    ("completion", "from the SYN to the last byte at the receiver, ms"),
+    ("rounds", "that in round trips of the path"),
+    ("rounds-to-ack", "from the SYN to the sender's last ack, in round trips of the path"),
+    ("lost", "packets declared lost"),
+    ("first-flight", "packets of the first flight"),
+    ("first-flight-lost", "packets of the first flight that were declared lost"),
+    ("timeouts", "retransmission timeouts"),
+];
+
+/// Families of numbers: packets sent by time in seconds, and what is acknowledged.
+pub const PROFILES: &[&str] = &["sent", "acked"];
+
+/// Runs it.
+#[must_use]
+pub fn send(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
+    let seed = Seed(seed);
+    let bytes = Bytes::new(setup.mean_bytes() as u64);
+    let burst = setup.workload.web.cross_burst;
+    let chain = spec(setup, vec![Access::default()], vec![]);
+    let rtt = chain.rtt(0);
+    // Both have a handshake of one round trip; seeds differ in when in the flight's first tenth of a round trip the burst comes.
+    let jitter = Span::from_nanos(Random::new(seed.child("burst")).below(rtt.as_nanos() / 10 + 1));
+    let size_known = is_told_size(cast.tested);
+    let mut starts = vec![Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known }];
+    let mut left = burst;
+    while left > 0 {
+        let bytes = MSS * u64::from(left.min(AT_ONCE));
+        starts.push(Start { at: Time::ZERO + jitter, group: 1, class: 0, bytes, size_known: true });
+        left = left.saturating_sub(AT_ONCE);
+    }
+    let burst = catalogue::find(BURST).unwrap_or(cast.tested);
+    let Chain { path, .. } = build(setup, &chain, seed);
+    let scenario = Scenario {
+        path,
+        groups: vec![group(setup, cast.tested, rtt), group(setup, burst, rtt)],
+        workload: Box::new(Listed::new(starts, Opener::Sender)),
+        until: Time::ZERO + setup.run.duration,
+    };
+    let finished = Simulation::new(scenario, Sequence::default()).run();
+    let Some(report) = finished.recorder.report else { return vec![] };
+    let acknowledged = report.ended_at.since(report.opened_at);
+    let completion = report.completion_time().unwrap_or(acknowledged);
+    let rounds = |time: Span| time.as_secs_f64() / rtt.as_secs_f64().max(1e-9);
+    let segments = |bytes: u64| bytes as f64 / MSS.get() as f64;
+    let mut numbers: Vec<(String, f64)> = [
+        ("completion", completion.as_millis_f64()),
+        ("rounds", rounds(completion)),
+        ("rounds-to-ack", rounds(acknowledged)),
+        ("lost", report.counts.lost as f64),
+        ("first-flight", segments(report.first_flight.get())),
+        ("first-flight-lost", segments(report.counts.first_flight_lost)),
+        ("timeouts", report.counts.timeouts as f64),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    if seed.0 == setup.run.seed {
+        numbers.extend(finished.recorder.numbers());
+    }
+    numbers
+}
+
+/// What the first flow of a run sends, and what is acknowledged.
+#[derive(Debug, Default)]
+struct Sequence {
+    is_other: bool,
+    sent: Vec<(Time, u64)>,
+    acked: Vec<(Time, u64)>,
+    report: Option<FlowReport>,
+}
+
+impl Sequence {
+    fn numbers(&self) -> Vec<(String, f64)> {
+        let mut numbers = vec![];
+        for (family, events) in [("sent", &self.sent), ("acked", &self.acked)] {
+            let mut after = 0;
+            for (at, bytes) in events {
+                // Packets of one instant lie a microsecond apart, so that each keeps its own name.
+                let micros = (at.as_nanos() / 1000).max(after);
+                after = micros + 1;
+                let name = format!("{family}/{}.{:06}", micros / 1_000_000, micros % 1_000_000);
+                numbers.push((name, *bytes as f64 / MSS.get() as f64));
+            }
+        }
+        numbers
+    }
+}
+
+impl Recorder for Sequence {
+    fn focus(&mut self, serial: u64) {
+        self.is_other = serial != 0;
+    }
+
+    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+        if self.is_other {
+            return;
+        }
+        match trace().event {
+            SenderEvent::Sent { offset, .. } => self.sent.push((now, offset + MSS.get())),
+            SenderEvent::Acked { acknowledged, .. } => self.acked.push((now, acknowledged)),
+            _ => {}
+        }
+    }
+
+    fn flow(&mut self, report: &FlowReport) {
+        if report.serial == 0 {
+            self.report = Some(*report);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Web sessions over the chain: what routers approve, what fails, and what everybody gets of it.
+//!
+//! Source: Quick-Start §5 and §6.4 for the traffic. All measures are of the servers on the left, as in the paper; those on the right are
+//! background. The run ends when the duration is over, and what has not finished by then counts for nothing but the link.
+//!
+//! # Deviations
+//!
+//! - "The actual link delays are chosen to give a range of round-trip times that roughly matches those from measurements": only the
+//!   mean of 12 ms and the largest of 110 ms are told. Delays here are 110 ms x u^8 for a uniform u, whose mean is 12.2 ms; a power of
+//!   a uniform number is what the script does that Floyd published with ns-2's web traffic.
+//! - Figure 11's round trips of 80 to 120 ms are uniform.
+
+use headstart_sim::workload::web::{ParetoTwo, WebSessions, WebSpec};
+use headstart_sim::workload::{Mixed, Workload};
+use headstart_sim::{Access, Chain, FlowReport, Grant, Random, Recorder, Scenario, Seed, Simulation};
+use headstart_units::{Span, Time};
+
+use super::{HEADER, MSS, build, group, is_told_size, spec};
+use crate::options::web::HostsName;
+use crate::setup::{Cast, Setup};
+
+/// Pages of a session, objects of a page, their gaps, and the shape of their sizes (Quick-Start §5).
+const PAGES: u32 = 30;
+const OBJECTS: u32 = 10;
+const OBJECT_GAP: Span = Span::from_millis(10);
+const PAGE_GAP: Span = Span::from_millis(800);
+const SHAPE: f64 = 1.002;
+/// Access delays (Quick-Start §5, Figure 11).
+const FARTHEST: Span = Span::from_millis(110);
+const NARROW: Span = Span::from_millis(20);
+/// Where small transfers end, where medium ones begin, and large ones, in packets: 10 Mbit/s x 128 ms are 107.
+const SMALL: u64 = 10;
+const MEDIUM: u64 = 30;
+const LARGE: u64 = 300;
+
+/// Packets that everybody may send at once (Quick-Start §5).
+const INITIAL_WINDOW: u64 = 3;
+
+/// Names of the numbers, with what they mean.
+pub const MEASURES: &[(&str, &str)] = &[
+    ("utilisation", "bytes that the first link carried, percent of what it could"),
+    (
+        "drops",
+        "packets that the chain's links dropped on the way there, percent of those offered to the first",
+    ),
+    (
+        "quick-bandwidth",
+        "bytes of Quick-Start packets (sent in a Quick-Start phase), percent of what the first link could carry",
+    ),
+    ("quick-share", "bytes of Quick-Start packets, percent of all data bytes sent"),
+    (
+        "approved-share",
+        "bytes of the first flights of all approved requests, used or not, percent of all data bytes sent",
+    ),
+    ("requests", "Quick-Start requests"),
+    ("approved", "requests that all routers approved, percent of those made"),
+    ("used", "requests whose grant was worth more than the initial window, percent of those made"),
+    ("failed", "approved requests of which a Quick-Start packet was lost, percent of those approved"),
+    ("failures", "approved requests of which a Quick-Start packet was lost"),
+    ("granted", "mean rate of an approved request, kB/s"),
+    ("connections", "connections that finished"),
+    ("small", "geometric mean of the durations of connections below 10 packets, ms"),
+    ("medium", "geometric mean of the durations of connections of 30 to 299 packets, ms"),
+    ("large", "geometric mean of the durations of connections of 300 packets or more, ms"),
+    ("sizeable", "geometric mean of the durations of connections of 30 packets or more, ms"),
+];
+
+/// Families of numbers of single connections, of the run with the setup's first seed: by packets or by the start in seconds, each with
+/// a count behind the decimal point that keeps equal ones apart.
+pub const PROFILES: &[&str] = &["duration", "length", "quick"];
+
+/// Runs it.
+#[must_use]
+pub fn browse(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
+    let is_first = seed == setup.run.seed;
+    let seed = Seed(seed);
+    let options = &setup.workload.web;
+    let (forward, backward) = (options.web_sessions, options.web_sessions / 2);
+    let mut random = Random::new(seed.child("access"));
+    let mut hosts =
+        |count: u32| -> Vec<Access> { (0..count).map(|_| access(options.web_hosts, &mut random)).collect() };
+    let chain = spec(setup, hosts(forward), hosts(backward));
+    let classes = (forward + backward) as usize;
+    let groups = (0..classes).map(|class| group(setup, cast.tested, chain.rtt(class))).collect();
+    let until = Time::ZERO + setup.run.duration;
+    let sessions = |sessions: u32, first: u32, name: &str| -> Box<dyn Workload> {
+        let spec = WebSpec {
+            sessions,
+            until,
+            pages: PAGES,
+            objects: OBJECTS,
+            object_gap: OBJECT_GAP,
+            page_gap: PAGE_GAP,
+            sizes: ParetoTwo::with_mean(f64::from(options.web_object), SHAPE),
+            mss: MSS,
+            servers: sessions as u16,
+            first: first as u16,
+            size_known: is_told_size(cast.tested),
+        };
+        Box::new(WebSessions::new(spec, seed.child(name)))
+    };
+    let workload = Mixed::new(vec![sessions(forward, 0, "there"), sessions(backward, forward, "back")]);
+    let Chain { path, links, .. } = build(setup, &chain, seed);
+    let scenario = Scenario { path, groups, workload: Box::new(workload), until };
+    let recorder = Connections { servers: forward as u16, reports: vec![] };
+    let finished = Simulation::new(scenario, recorder).run();
+    let reports = &finished.recorder.reports;
+    let mut numbers = approvals(reports);
+
+    let account = |element: u16| finished.path.accounts().nth(usize::from(element)).map(|(_, one)| *one);
+    let there: Vec<_> = links.iter().filter_map(|(there, _)| account(*there)).collect();
+    let could = (setup.path.rate * setup.run.duration).get() as f64;
+    let dropped: u64 = there.iter().map(|link| link.dropped_in_all()).sum();
+    let (carried, offered) =
+        there.first().map_or((0.0, 0.0), |link| (link.delivered_bytes as f64, link.offered as f64));
+    let quick: f64 = reports.iter().filter(|report| is_used(report)).map(on_link).sum();
+    let is_approved = |report: &&FlowReport| matches!(report.grant, Grant::Granted(_));
+    let approved: f64 = reports.iter().filter(is_approved).map(on_link).sum();
+    let sent: f64 = reports.iter().map(|report| report.counts.bytes_sent as f64).sum::<f64>() * EXPANSION;
+    numbers.extend([
+        ("utilisation".to_owned(), 100.0 * carried / could),
+        ("drops".to_owned(), 100.0 * dropped as f64 / offered.max(1.0)),
+        ("quick-bandwidth".to_owned(), 100.0 * quick / could),
+        ("quick-share".to_owned(), 100.0 * quick / sent.max(1.0)),
+        ("approved-share".to_owned(), 100.0 * approved / sent.max(1.0)),
+    ]);
+    numbers.extend(durations(reports));
+    if is_first {
+        numbers.extend(singles(reports));
+    }
+    numbers
+}
+
+/// Bytes on the link for each byte of payload in full segments.
+const EXPANSION: f64 = (MSS.get() + HEADER.get()) as f64 / MSS.get() as f64;
+
+fn access(hosts: HostsName, random: &mut Random) -> Access {
+    let mut delay = |most: Span, power: u32| {
+        let unit = (random.draw() >> 11) as f64 / (1_u64 << 53) as f64;
+        // Products only: the same bits on every machine.
+        let share = (0..power).fold(1.0, |product, _| product * unit);
+        Span::from_nanos((most.as_nanos() as f64 * share) as u64)
+    };
+    match hosts {
+        HostsName::Wide => Access { server: delay(FARTHEST, 8), client: delay(FARTHEST, 8) },
+        HostsName::Narrow => {
+            let both = delay(NARROW, 1);
+            Access { server: both / 2, client: both / 2 }
+        }
+    }
+}
+
+/// Whether it had a Quick-Start phase: a grant that is worth no more than the initial window is not used.
+fn is_used(report: &FlowReport) -> bool {
+    let (Grant::Granted(rate), Some(established)) = (report.grant, report.established_at) else {
+        return false;
+    };
+    // Quick-Start Equation 1.
+    let rtt = established.since(report.opened_at);
+    rate * rtt >= (MSS + HEADER) * (INITIAL_WINDOW + 1)
+}
+
+/// Bytes of its first flight on the link.
+fn on_link(report: &FlowReport) -> f64 {
+    report.first_flight.get() as f64 * EXPANSION
+}
+
+fn packets(report: &FlowReport) -> u64 {
+    report.written.get().div_ceil(MSS.get())
+}
+
+fn approvals(reports: &[FlowReport]) -> Vec<(String, f64)> {
+    let asked = reports
+        .iter()
+        .filter(|report| !matches!(report.grant, Grant::NotAsked) && report.established_at.is_some());
+    let (mut requests, mut approved, mut used, mut failed, mut rates) = (0_u64, 0_u64, 0_u64, 0_u64, 0.0);
+    for report in asked {
+        requests += 1;
+        if let Grant::Granted(rate) = report.grant {
+            approved += 1;
+            rates += rate.as_bytes_per_sec() as f64 / 1000.0;
+            used += u64::from(is_used(report));
+            failed += u64::from(is_used(report) && report.counts.first_flight_lost > 0);
+        }
+    }
+    let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole as f64;
+    [
+        ("requests", requests as f64),
+        ("approved", percent(approved, requests)),
+        ("used", percent(used, requests)),
+        ("failed", percent(failed, approved)),
+        ("failures", failed as f64),
+        ("granted", rates / approved as f64),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into()
+}
+
+fn durations(reports: &[FlowReport]) -> Vec<(String, f64)> {
+    let finished: Vec<(u64, f64)> = reports
+        .iter()
+        .filter_map(|report| Some((packets(report), report.completion_time()?.as_millis_f64())))
+        .collect();
+    let mean = |class: &dyn Fn(u64) -> bool| -> f64 {
+        let own = || finished.iter().filter(|(packets, _)| class(*packets));
+        (own().map(|(_, millis)| millis.ln()).sum::<f64>() / own().count() as f64).exp()
+    };
+    let mut numbers = vec![("connections".to_owned(), finished.len() as f64)];
+    let classes: [(&str, &dyn Fn(u64) -> bool); 4] = [
+        ("small", &|packets| packets < SMALL),
+        ("medium", &|packets| (MEDIUM..LARGE).contains(&packets)),
+        ("large", &|packets| packets >= LARGE),
+        ("sizeable", &|packets| packets >= MEDIUM),
+    ];
+    for (name, class) in classes {
+        numbers.push((name.to_owned(), mean(class)));
+    }
+    numbers
+}
+
+/// Every connection on its own.
+fn singles(reports: &[FlowReport]) -> Vec<(String, f64)> {
+    let mut numbers = vec![];
+    for (number, report) in reports.iter().enumerate() {
+        let (packets, start) = (packets(report), report.opened_at.as_nanos() / 1_000_000);
+        if let Some(time) = report.completion_time() {
+            // Seven decimals behind the count of packets are the connection's number.
+            numbers.push((format!("duration/{packets}.{number:07}"), time.as_secs_f64()));
+        }
+        let at = format!("{}.{:03}{number:07}", start / 1000, start % 1000);
+        numbers.push((format!("length/{at}"), packets as f64));
+        if is_used(report) {
+            let quick = report.first_flight.get().div_ceil(MSS.get());
+            numbers.push((format!("quick/{at}"), quick as f64));
+        }
+    }
+    numbers
+}
+
+/// Reports of the servers on the left.
+#[derive(Debug)]
+struct Connections {
+    servers: u16,
+    reports: Vec<FlowReport>,
+}
+
+impl Recorder for Connections {
+    fn flow(&mut self, report: &FlowReport) {
+        if report.group < self.servers {
+            self.reports.push(*report);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Quick-Start §5: "a mean one-way link delay of 12 msec and a maximum delay of 110 msec"; Figure 11: 80 to 120 ms.
+    #[test]
+    fn hosts_are_as_far_away_as_the_paper_says() {
+        let mut random = Random::new(Seed(1));
+        let drawn: Vec<Access> = (0..200_000).map(|_| access(HostsName::Wide, &mut random)).collect();
+        let mean = drawn.iter().map(|access| access.server.as_millis_f64()).sum::<f64>() / 200_000.0;
+        assert!((mean - 110.0 / 9.0).abs() < 0.2, "{mean} ms");
+        let most = drawn.iter().map(|access| access.client).max().expect("some");
+        assert!(most <= FARTHEST && most > Span::from_millis(109), "{most}");
+        let narrow: Vec<Span> = (0..10_000)
+            .map(|_| access(HostsName::Narrow, &mut random))
+            .map(|access| (access.server + access.client) * 2)
+            .collect();
+        assert!(narrow.iter().all(|rtt| *rtt <= Span::from_millis(40)), "beyond the chain's 80 ms");
+        assert!(narrow.iter().max() > Some(&Span::from_millis(39)));
+    }
+}

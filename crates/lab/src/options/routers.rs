@@ -1,0 +1,225 @@
+//! How Quick-Start routers are tuned: for all commands that have `--routers`.
+
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use headstart_net::routed_link::Part;
+use headstart_startup::quick_start::router::utilisation::Measure;
+use headstart_startup::quick_start::router::{self, Algorithm, Denial, Granularity, Router, extreme};
+use headstart_startup::rcp::{self, FairRate};
+use headstart_units::{Rate, Ratio, Span};
+
+use super::RouterName;
+
+/// The routers before the links.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Routers")]
+pub struct RouterOptions {
+    /// Target, Extreme: up to which share of the link they grant; Share: which share of what is free
+    /// [default: 90 %, Share 50 %]
+    #[arg(long, value_name = "SHARE")]
+    pub router_share: Option<Ratio>,
+    /// How the link's use is measured: peak:N (of the last N intervals) or average:WEIGHT (of the newest interval)
+    #[arg(long, default_value = "peak:5", value_name = "MEASURE")]
+    pub router_measure: MeasureName,
+    /// The length of one such interval
+    #[arg(long, default_value = "150 ms", value_name = "TIME")]
+    pub router_interval: Span,
+    /// How long a grant counts
+    #[arg(long, default_value = "150 ms", value_name = "TIME")]
+    pub router_memory: Span,
+    /// Bins that the memory is kept in: a grant counts for one bin more at most; the authors' ns-2 router has 1
+    #[arg(long, default_value_t = 16, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub router_memory_bins: u8,
+    /// How finely routers say what they grant
+    #[arg(long, default_value = "four-bits", value_name = "STEPS")]
+    pub router_rates: RatesName,
+    /// What a router does to a request that it denies
+    #[arg(long, default_value = "zero", value_name = "WHAT")]
+    pub router_denial: DenialName,
+    /// Requests a second beyond which a router looks at none [default: no limit]
+    #[arg(long, value_name = "COUNT")]
+    pub router_requests: Option<u32>,
+    /// Extreme: what it keeps beside flows: fair (nobody gets all while others get nothing), scores (of hosts), both, none
+    #[arg(long, default_value = "both", value_name = "WHAT")]
+    pub router_extras: ExtrasName,
+    /// What routers take the links' rate for [default: what it is]
+    #[arg(long, value_name = "RATE")]
+    pub router_believes: Option<Rate>,
+}
+
+impl Default for RouterOptions {
+    fn default() -> Self {
+        Self {
+            router_share: None,
+            router_measure: MeasureName::Peak(5),
+            router_interval: Span::from_millis(150),
+            router_memory: Span::from_millis(150),
+            router_memory_bins: 16,
+            router_rates: RatesName::FourBits,
+            router_denial: DenialName::Zero,
+            router_requests: None,
+            router_extras: ExtrasName::Both,
+            router_believes: None,
+        }
+    }
+}
+
+impl RouterOptions {
+    /// The part that a router before a link of this rate takes.
+    #[must_use]
+    pub fn part(&self, routers: RouterName, rate: Rate) -> Option<Part> {
+        let rate = self.router_believes.unwrap_or(rate);
+        let threshold = self.router_share.unwrap_or(Ratio::percent(90));
+        let algorithm = match routers {
+            RouterName::None => return None,
+            RouterName::Rcp => return Some(Part::Rcp(FairRate::new(rcp::Params::new(rate)))),
+            RouterName::Share => {
+                Algorithm::Share { alloc_rate: self.router_share.unwrap_or(Ratio::percent(50)) }
+            }
+            RouterName::Target | RouterName::Deaf => Algorithm::Target { threshold },
+            RouterName::Extreme => {
+                let extras = self.router_extras;
+                let tracking = extreme::Params {
+                    fair: matches!(extras, ExtrasName::Both | ExtrasName::Fair),
+                    scores: matches!(extras, ExtrasName::Both | ExtrasName::Scores),
+                    ..extreme::Params::default()
+                };
+                Algorithm::Extreme { threshold, tracking }
+            }
+        };
+        let interval = self.router_interval;
+        let measure = match self.router_measure {
+            MeasureName::Peak(intervals) => Measure::Peak { interval, intervals },
+            MeasureName::Average(weight) => Measure::MovingAverage { interval, weight },
+        };
+        let params = router::Params {
+            algorithm,
+            measure,
+            memory: self.router_memory,
+            memory_bins: self.router_memory_bins,
+            granularity: match self.router_rates {
+                RatesName::FourBits => Granularity::Encoded,
+                RatesName::Exact => Granularity::Exact,
+            },
+            denial: match self.router_denial {
+                DenialName::Ignore => Denial::Ignore,
+                DenialName::Zero => Denial::Zero,
+                DenialName::Delete => Denial::Delete,
+            },
+            requests_per_second: self.router_requests,
+            bandwidth: rate,
+        };
+        Some(Part::QuickStart(Box::new(Router::new(params))))
+    }
+
+    /// How they are tuned, in words.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let share = self.router_share.map_or_else(
+            || "up to 90 % of the link (Target, Extreme) or half of what is free (Share)".to_owned(),
+            |share| format!("up to {share} of the link (Target, Extreme) or of what is free (Share)"),
+        );
+        let measure = match self.router_measure {
+            MeasureName::Peak(intervals) => format!("peak of {intervals} times {}", self.router_interval),
+            MeasureName::Average(weight) => {
+                format!("average over intervals of {}, the newest weighing {weight}", self.router_interval)
+            }
+        };
+        let rates = match self.router_rates {
+            RatesName::FourBits => "four-bit rates",
+            RatesName::Exact => "rates in any step",
+        };
+        let limit = self
+            .router_requests
+            .map_or(String::new(), |limit| format!(", at most {limit} requests a second"));
+        format!("{rates}, {measure}, a memory of {}, {share}{limit}", self.router_memory)
+    }
+}
+
+/// How the link's use is measured.
+#[derive(Clone, Copy, Debug)]
+pub enum MeasureName {
+    /// The peak of so many intervals.
+    Peak(u16),
+    /// The moving average in which the newest interval has this weight.
+    Average(Ratio),
+}
+
+impl FromStr for MeasureName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let measure = match text.split_once(':') {
+            Some(("peak", count)) => {
+                count.parse().ok().filter(|count| (1..=1000).contains(count)).map(Self::Peak)
+            }
+            Some(("average", weight)) => {
+                let is_weight = |weight: &Ratio| (1..=1_000_000).contains(&weight.of(1_000_000));
+                weight.parse().ok().filter(is_weight).map(Self::Average)
+            }
+            _ => None,
+        };
+        measure.ok_or_else(|| {
+            format!("found `{text}`, expected `peak:5` (intervals, at most 1000) or `average:10%` (weight)")
+        })
+    }
+}
+
+/// How finely routers say what they grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RatesName {
+    /// 80 kbit/s doubled up to fourteen times (RFC 4782).
+    FourBits,
+    /// To the byte per second, as in the Quick-Start paper.
+    Exact,
+}
+
+/// What a router does to a request that it denies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DenialName {
+    /// Nothing: the TTLs tell.
+    Ignore,
+    /// Sets rate, TTL and nonce to zero.
+    Zero,
+    /// Takes it out of the packet.
+    Delete,
+}
+
+/// What an Extreme router keeps beside flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExtrasName {
+    /// Neither.
+    None,
+    /// Nobody gets more than an equal share while others get nothing.
+    Fair,
+    /// What a host gets hangs on what it used before.
+    Scores,
+    /// Both.
+    Both,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_are_read_and_what_is_none_is_told() {
+        assert!(matches!("peak:20".parse(), Ok(MeasureName::Peak(20))));
+        assert!(matches!("average:5%".parse(), Ok(MeasureName::Average(_))));
+        for text in ["", "peak", "peak:0", "peak:1001", "average:0%", "average:101%", "average:5", "mean:5"] {
+            let error = text.parse::<MeasureName>().expect_err(text);
+            assert!(error.contains(&format!("found `{text}`")) && error.contains("expected"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_routers() {
+        let rate = Rate::from_mbit_per_sec(10);
+        let Some(Part::QuickStart(router)) = RouterOptions::default().part(RouterName::Target, rate) else {
+            panic!("a Quick-Start router");
+        };
+        let expected = Router::new(router::Params::new(rate));
+        assert_eq!(format!("{router:?}"), format!("{expected:?}"));
+        assert!(RouterOptions::default().describe().contains("peak of 5 times 150 ms"));
+    }
+}

@@ -1,0 +1,136 @@
+//! Routers in a chain, with traffic both ways: hosts at either end send to hosts at the other.
+//!
+//! ```text
+//!  servers --+                                        +-- clients       (forward classes)
+//!            R1 ===== link 1 ===== R2 ===== link 2 ===== R3
+//!  clients --+                                        +-- servers       (backward classes)
+//! ```
+//!
+//! Each link is two, one for each direction, each with its own queue and its own router before it. Data of forward classes
+//! crosses the links there, and its acks those back; for backward classes it is the other way round. So data of one side
+//! queues with the acks of the other, as on real links.
+//!
+//! # Limits
+//!
+//! Access links have a delay and no rate: in the paper that uses them (Quick-Start §5) they have 1000 Mbit/s, and a packet takes
+//! 12 us to cross one. The routers at the ends are not asked a second time for the way to the host.
+
+use headstart_net::routed_link::Part;
+use headstart_net::{AnyElement, Delay, Limit, Link, RoutedLink};
+use headstart_units::{Rate, Span};
+
+use crate::check::Claim;
+use crate::path::{Path, PathBuilder};
+use crate::random::Seed;
+
+/// One link of the chain, the same in both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainLink {
+    /// Its rate.
+    pub rate: Rate,
+    /// Its propagation delay.
+    pub delay: Span,
+    /// The buffer before it.
+    pub limit: Limit,
+}
+
+/// A server and its clients: how far they are from their ends of the chain, one way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// From the server to its router.
+    pub server: Span,
+    /// From the last router to the client.
+    pub client: Span,
+}
+
+/// What a chain consists of.
+#[derive(Clone, Debug)]
+pub struct ChainSpec {
+    /// The links, from left to right.
+    pub links: Vec<ChainLink>,
+    /// Servers on the left: classes 0 and up.
+    pub forward: Vec<Access>,
+    /// Servers on the right: the classes after those.
+    pub backward: Vec<Access>,
+}
+
+/// A chain that was built.
+#[derive(Debug)]
+pub struct Chain {
+    /// The path.
+    pub path: Path,
+    /// What a checker may rely on.
+    pub claims: Vec<Claim>,
+    /// The elements of the links from left to right, and of their twins from right to left, both in the order of the links.
+    pub links: Vec<(u16, u16)>,
+}
+
+impl ChainSpec {
+    /// Builds it; `part` says what the router before a link of this rate takes part in, if anything.
+    #[must_use]
+    pub fn build(&self, part: impl Fn(Rate) -> Option<Part>, seed: Seed) -> Chain {
+        let mut builder = Builder { path: PathBuilder::default(), claims: vec![] };
+        let links: Vec<(u16, u16)> = self
+            .links
+            .iter()
+            .enumerate()
+            .map(|(number, link)| {
+                let mut one = |way: &str| {
+                    let name = format!("link {}{way}", number + 1);
+                    let router = seed.child(&name).0;
+                    builder.link(name, link, part(link.rate), router)
+                };
+                (one(""), one(" back"))
+            })
+            .collect();
+        let there: Vec<u16> = links.iter().map(|(there, _)| *there).collect();
+        let back: Vec<u16> = links.iter().rev().map(|(_, back)| *back).collect();
+        let mut classes = |hosts: &[Access], data: &[u16], acks: &[u16]| {
+            for access in hosts {
+                let (server, client) = (builder.access(access.server), builder.access(access.client));
+                let route = |from: Option<u16>, middle: &[u16], to: Option<u16>| -> Vec<u16> {
+                    from.into_iter().chain(middle.iter().copied()).chain(to).collect()
+                };
+                builder.path.class(route(server, data, client), route(client, acks, server));
+            }
+        };
+        classes(&self.forward, &there, &back);
+        classes(&self.backward, &back, &there);
+        Chain { path: builder.path.build(), claims: builder.claims, links }
+    }
+
+    /// The round-trip time of a class without queues and serialisation.
+    #[must_use]
+    pub fn rtt(&self, class: usize) -> Span {
+        let access = self.forward.iter().chain(&self.backward).nth(class).copied().unwrap_or_default();
+        let links = self.links.iter().fold(Span::ZERO, |sum, link| sum + link.delay);
+        (links + access.server + access.client) * 2
+    }
+}
+
+struct Builder {
+    path: PathBuilder,
+    claims: Vec<Claim>,
+}
+
+impl Builder {
+    fn link(&mut self, name: String, link: &ChainLink, part: Option<Part>, seed: u64) -> u16 {
+        let ChainLink { rate, delay, limit } = *link;
+        self.claims.push(Claim::Link { rate, delay, limit });
+        let plain = AnyElement::Link(Link::new(rate, delay, limit));
+        let element = match part {
+            None => plain,
+            Some(part) => AnyElement::RoutedLink(Box::new(RoutedLink::new(part, plain, seed))),
+        };
+        self.path.element(name, element)
+    }
+
+    /// One element serves both directions: a constant delay keeps the order of whatever crosses it.
+    fn access(&mut self, delay: Span) -> Option<u16> {
+        if delay.is_zero() {
+            return None;
+        }
+        self.claims.push(Claim::Counted);
+        Some(self.path.element("access", AnyElement::Delay(Delay::new(delay))))
+    }
+}

@@ -1,0 +1,90 @@
+//! An attacker who sends Quick-Start requests and nothing else (Quick-Start §8).
+//!
+//! No connection stands behind the requests: nobody answers them, and no data follows. An attacker can be one host, can make its
+//! source addresses up, or can borrow the address of somebody else, who will be blamed.
+
+use headstart_units::{Bytes, Rate, Span, Time};
+
+use super::{Order, Workload};
+use crate::random::{Random, Seed};
+
+/// A packet that asks the routers of a route for a rate, without a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BareRequest {
+    /// The class of hosts whose way to the client it goes.
+    pub class: u16,
+    /// Who it says has sent it.
+    pub host: u32,
+    /// The rate it asks for.
+    pub rate: Rate,
+    /// Its size on the link.
+    pub size: Bytes,
+    /// Tells it from others: routers that remember flows take each for a flow of its own.
+    pub number: u64,
+}
+
+/// Whose address the requests bear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The attacker's own, or that of whom it wants to be blamed.
+    One(u32),
+    /// A new one each time, out of 2^31 that no honest host has.
+    MadeUp,
+}
+
+/// What the attack consists of.
+#[derive(Clone, Copy, Debug)]
+pub struct SpoofSpec {
+    /// The first request leaves then.
+    pub from: Time,
+    /// No request leaves at or after this time.
+    pub until: Time,
+    /// Mean gap; they are a Poisson process.
+    pub gap: Span,
+    /// What each asks for.
+    pub rate: Rate,
+    /// Whose address they bear.
+    pub source: Source,
+    /// The way that they go.
+    pub class: u16,
+    /// Size of a packet.
+    pub size: Bytes,
+}
+
+/// The attacker.
+#[derive(Debug)]
+pub struct Spoof {
+    spec: SpoofSpec,
+    random: Random,
+    next_at: Time,
+    number: u64,
+}
+
+impl Spoof {
+    /// The attack with the draws of `seed`.
+    #[must_use]
+    pub fn new(spec: SpoofSpec, seed: Seed) -> Self {
+        let next_at = if spec.from < spec.until { spec.from } else { Time::NEVER };
+        Self { spec, random: Random::new(seed.child("spoof")), next_at, number: 0 }
+    }
+}
+
+impl Workload for Spoof {
+    fn next_at(&self) -> Time {
+        self.next_at
+    }
+
+    fn on_time(&mut self, now: Time, orders: &mut Vec<Order>) {
+        let SpoofSpec { class, rate, size, .. } = self.spec;
+        let host = match self.spec.source {
+            Source::One(host) => host,
+            Source::MadeUp => 1 << 31 | self.random.draw() as u32,
+        };
+        orders.push(Order::Request(BareRequest { class, host, rate, size, number: self.number }));
+        self.number += 1;
+        self.next_at = now + self.random.exponential(self.spec.gap);
+        if self.next_at >= self.spec.until {
+            self.next_at = Time::NEVER;
+        }
+    }
+}

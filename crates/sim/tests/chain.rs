@@ -1,0 +1,172 @@
+//! Routers in a chain with traffic both ways: round trips, reverse traffic, grants in both directions, bare requests.
+
+use headstart_net::routed_link::Part;
+use headstart_net::{AnyElement, Limit};
+use headstart_sim::workload::long::{Listed, Start};
+use headstart_sim::workload::spoof::{Source, Spoof, SpoofSpec};
+use headstart_sim::workload::web::{ParetoTwo, WebSessions, WebSpec};
+use headstart_sim::workload::{Mixed, Opener, Workload};
+use headstart_sim::*;
+use headstart_startup::base;
+use headstart_startup::catalogue;
+use headstart_startup::quick_start::Router;
+use headstart_startup::quick_start::router::{Counts, Params};
+use headstart_units::{Bytes, Packets, Rate, Span, Time};
+
+const RATE: Rate = Rate::from_mbit_per_sec(10);
+const MSS: Bytes = Bytes::new(1460);
+
+fn millis(count: u64) -> Span {
+    Span::from_millis(count)
+}
+
+/// Quick-Start §5: two links of 10 Mbit/s and 20 ms, 150 packets; two servers on the left, one on the right.
+fn spec() -> ChainSpec {
+    let link = ChainLink { rate: RATE, delay: millis(20), limit: Limit::packets(Packets::new(150)) };
+    let access = |server, client| Access { server: millis(server), client: millis(client) };
+    ChainSpec {
+        links: vec![link; 2],
+        forward: vec![access(0, 0), access(12, 8)],
+        backward: vec![access(5, 30)],
+    }
+}
+
+fn target(rate: Rate) -> Option<Part> {
+    Some(Part::QuickStart(Box::new(Router::new(Params::new(rate)))))
+}
+
+fn group(name: &str) -> Group {
+    let tcp = TcpConfig { mss: MSS, header: Bytes::new(40), syn: Bytes::new(40), ..TcpConfig::default() };
+    let scheme = catalogue::find(name).expect("it is there").scheme();
+    Group { scheme, base: base::Kind::Reno, tcp, hint: None, history_capacity: 0 }
+}
+
+#[derive(Debug, Default)]
+struct Reports(Vec<FlowReport>);
+
+impl Recorder for Reports {
+    fn flow(&mut self, report: &FlowReport) {
+        self.0.push(*report);
+    }
+}
+
+fn counts(path: &mut Path, element: u16) -> Counts {
+    let AnyElement::RoutedLink(link) = path.element_mut(element) else { panic!("a routed link") };
+    let Part::QuickStart(router) = link.part() else { panic!("a Quick-Start router") };
+    *router.counts()
+}
+
+/// Runs a workload with a group for each class; nothing may be wrong with any packet.
+fn run(
+    scheme: &str,
+    part: impl Fn(Rate) -> Option<Part>,
+    workload: Box<dyn Workload>,
+) -> (Finished<Reports>, Vec<(u16, u16)>) {
+    let Chain { path, claims, links } = spec().build(part, Seed(1));
+    let scenario =
+        Scenario { path, groups: vec![group(scheme); 3], workload, until: Time::from_millis(120_000) };
+    let Finished { summary, path, histories, recorder } =
+        Simulation::new(scenario, Checker::new(&claims, Reports::default())).run();
+    let (faults, recorder) = recorder.finish(&path);
+    assert_eq!(faults, Vec::<String>::new());
+    (Finished { summary, path, histories, recorder }, links)
+}
+
+/// One flow of `segments` in each class, far apart.
+fn one_of_each(segments: u64) -> Box<dyn Workload> {
+    let start = |class: u16| Start {
+        at: Time::from_millis(u64::from(class) * 20_000),
+        group: class,
+        class,
+        bytes: MSS * segments,
+        size_known: true,
+    };
+    Box::new(Listed::new((0..3).map(start).collect(), Opener::Sender))
+}
+
+#[test]
+fn a_class_sees_the_round_trip_of_its_own_hosts() {
+    let (finished, _) = run("iw3", |_| None, one_of_each(1));
+    for (class, (report, expected)) in finished.recorder.0.iter().zip([80, 120, 150]).enumerate() {
+        assert_eq!(spec().rtt(class), millis(expected));
+        // Serialisation of the SYN on four links, 40 bytes each: 32 us.
+        let rtt = report.min_rtt.as_millis_f64();
+        assert!(rtt >= expected as f64 && rtt < expected as f64 + 3.0, "{rtt} of {expected}");
+    }
+}
+
+#[test]
+fn routers_of_both_directions_grant() {
+    let (mut finished, links) = run("quick-start-exact", target, one_of_each(60));
+    assert!(finished.recorder.0.iter().all(|report| matches!(report.grant, Grant::Granted(_))));
+    for (there, back) in links {
+        assert_eq!(counts(&mut finished.path, there).approved, 2, "two flows go there");
+        assert_eq!(counts(&mut finished.path, back).approved, 1, "one comes back");
+    }
+}
+
+fn web(sessions: u32, servers: u16, first: u16) -> Box<dyn Workload> {
+    let spec = WebSpec {
+        sessions,
+        until: Time::from_millis(60_000),
+        pages: 30,
+        objects: 10,
+        object_gap: millis(10),
+        page_gap: millis(800),
+        sizes: ParetoTwo::with_mean(400.0, 1.002),
+        mss: MSS,
+        servers,
+        first,
+        size_known: true,
+    };
+    Box::new(WebSessions::new(spec, Seed(5).child(&first.to_string())))
+}
+
+/// Data of the right side crosses the links back together with the acks of the left side, and both are in their accounts.
+#[test]
+fn reverse_traffic_crosses_the_reverse_links() {
+    let both = || Box::new(Mixed::new(vec![web(6, 2, 0), web(3, 1, 2)]));
+    let (finished, links) = run("quick-start-exact", target, both());
+    let account = |element: u16| *finished.path.accounts().nth(usize::from(element)).expect("it is there").1;
+    let written = |groups: std::ops::Range<u16>| -> u64 {
+        let own = finished.recorder.0.iter().filter(|report| groups.contains(&report.group));
+        own.map(|report| report.delivered.get()).sum()
+    };
+    for (there, back) in links {
+        assert!(
+            account(there).delivered_bytes > written(0..2) && account(back).delivered_bytes > written(2..3)
+        );
+        assert!(account(back).delivered > account(there).delivered / 2, "acks come back");
+    }
+    assert!(
+        written(2..3) > 1_000_000 && finished.recorder.0.len() > 1_500,
+        "{} objects",
+        finished.recorder.0.len()
+    );
+    let (again, _) = run("quick-start-exact", target, both());
+    assert_eq!(again.summary, finished.summary, "the same run again");
+}
+
+/// Quick-Start §8: a request without a connection is answered by nobody, and every router on its way grants it.
+#[test]
+fn bare_requests_are_granted_and_nothing_comes_of_them() {
+    for source in [Source::One(3), Source::MadeUp] {
+        let attack = SpoofSpec {
+            from: Time::from_millis(1_000),
+            until: Time::from_millis(11_000),
+            gap: millis(100),
+            rate: Rate::from_bytes_per_sec(1_000_000),
+            source,
+            class: 1,
+            size: Bytes::new(40),
+        };
+        let (mut finished, links) = run("iw3", target, Box::new(Spoof::new(attack, Seed(2))));
+        assert_eq!((finished.summary.flows, finished.recorder.0.len()), (0, 0));
+        for (number, (there, back)) in links.into_iter().enumerate() {
+            let there = counts(&mut finished.path, there);
+            assert!((70..130).contains(&there.requests), "{there:?} at link {number}");
+            assert!(there.approved > there.requests / 4, "{there:?}");
+            assert_eq!(counts(&mut finished.path, back), Counts::default(), "nobody answers");
+        }
+    }
+}
