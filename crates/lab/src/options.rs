@@ -1,5 +1,6 @@
 //! What can be asked for on the command line, declared once for all commands.
 
+pub mod replay;
 pub mod routers;
 pub mod web;
 
@@ -15,6 +16,7 @@ use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 use crate::front_pages::PageStatistics;
 use crate::population::Population;
 
+pub use replay::ReplayOptions;
 pub use routers::RouterOptions;
 pub use web::WebOptions;
 
@@ -176,6 +178,9 @@ pub struct WorkloadOptions {
     /// Web sessions over a chain of routers.
     #[command(flatten)]
     pub web: WebOptions,
+    /// Connection vectors over a dumbbell.
+    #[command(flatten)]
+    pub replay: ReplayOptions,
 }
 
 /// How a comparison is run.

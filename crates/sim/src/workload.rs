@@ -5,6 +5,7 @@ pub mod exchange;
 pub mod long;
 pub mod mixed;
 pub mod page;
+pub mod replay;
 pub mod spoof;
 pub mod web;
 
@@ -17,6 +18,7 @@ pub use exchange::Sessions;
 pub use long::Listed;
 pub use mixed::Mixed;
 pub use page::Pages;
+pub use replay::Replay;
 pub use spoof::{BareRequest, Spoof};
 pub use web::WebSessions;
 
@@ -27,6 +29,11 @@ pub trait Workload: std::fmt::Debug + Send {
 
     /// Its time has come.
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>);
+
+    /// A flow that it ordered was opened, under this number.
+    fn on_open(&mut self, flow: FlowId, tag: u64) {
+        let _ = (flow, tag);
+    }
 
     /// The receiver of a flow has read a message whole.
     fn on_message(&mut self, now: Time, flow: FlowId, tag: u64, orders: &mut Vec<Order>) {
@@ -41,6 +48,13 @@ pub enum Order {
     Open(FlowSpec),
     /// Have another message sent on a connection that was left open.
     Ask {
+        /// The connection.
+        flow: FlowId,
+        /// The message's size.
+        bytes: Bytes,
+    },
+    /// Hand a message over at the sender of a connection that was left open: nobody asks for it.
+    Write {
         /// The connection.
         flow: FlowId,
         /// The message's size.
@@ -78,7 +92,7 @@ pub struct FlowSpec {
     pub peer: u32,
     /// Who sends the SYN.
     pub opener: Opener,
-    /// Size of the first message.
+    /// Size of the first message; zero: none yet, and the sender's scheme begins with the first one that is written.
     pub bytes: Bytes,
     /// The sender's scheme is told the size.
     pub size_known: bool,

@@ -46,6 +46,12 @@ impl Workload for Mixed {
         }
     }
 
+    fn on_open(&mut self, flow: FlowId, tag: u64) {
+        if let Some(part) = self.0.get_mut((tag >> SHIFT) as usize) {
+            part.on_open(flow, tag & ((1 << SHIFT) - 1));
+        }
+    }
+
     fn on_message(&mut self, now: Time, flow: FlowId, tag: u64, orders: &mut Vec<Order>) {
         let number = (tag >> SHIFT) as usize;
         let before = orders.len();

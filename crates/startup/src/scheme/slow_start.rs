@@ -74,6 +74,12 @@ impl SlowStart {
         Self { params, growth: Growth::new(params.hystart), window: Bytes::ZERO, srtt: Span::ZERO }
     }
 
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
     fn hand_over(&self, mut how: HandOver) -> Next {
         how.pace_over = self.params.spread.map(|spread| spread.avoidance);
         Next::HandOver(how)
