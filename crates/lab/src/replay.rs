@@ -307,3 +307,76 @@ fn means(values: impl Iterator<Item = f64>) -> (f64, f64) {
     }
     (sum / count as f64, libm::exp(logarithms / count as f64))
 }
+
+#[cfg(test)]
+mod tests {
+    use headstart_startup::catalogue;
+
+    use super::*;
+    use crate::experiment::settings::{Settings, Tables};
+
+    fn setup(load: &str) -> Setup {
+        let text = format!(
+            "path = {{ rate = \"10 Mbit/s\", buffer = \"50 packets\" }}\nworkload = {{ load = \"{load}\" }}\n\
+             run = {{ duration = \"20 s\", drain = \"20 s\" }}"
+        );
+        let tables: Tables = toml::from_str(&text).expect("tables");
+        Settings::read(&tables).and_then(|settings| settings.setup()).expect("a setup")
+    }
+
+    fn played(name: &str, beside: Option<&str>, load: &str) -> BTreeMap<String, f64> {
+        let find = |name| catalogue::find(name).expect("a scheme");
+        let cast = Cast { tested: find(name), beside: beside.map(find) };
+        play(&setup(load), cast, 3).into_iter().collect()
+    }
+
+    #[test]
+    fn the_nine_round_trip_times_are_the_suites_in_both_directions() {
+        let spec = dumbbell(&setup("10 %"), Rate::from_mbit_per_sec(10));
+        let rtts: Vec<u64> = (0..18).map(|class| spec.rtt(class).as_nanos() / 1_000_000).collect();
+        assert_eq!(rtts[..9], [4, 28, 54, 74, 98, 124, 150, 174, 200]);
+        assert_eq!(rtts[9..], rtts[..9]);
+    }
+
+    #[test]
+    fn every_number_has_a_name_that_a_plan_may_use() {
+        for (name, beside) in [("iw3", None), ("quick-start-3", Some("iw3")), ("rcp", None)] {
+            let numbers = played(name, beside, "20 %");
+            assert!(numbers.len() > 40, "{name}: {}", numbers.len());
+            for number in numbers.keys() {
+                assert!(measures(number), "{name}: {number}");
+            }
+        }
+        for name in ["", "mean", "beside.loss", "by-size/large", "beside.by-size/1448"] {
+            assert!(!measures(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_load_is_payload_in_each_direction() {
+        let numbers = played("iw3", None, "40 %");
+        // Headers, acks and handshakes come on top.
+        assert!((40.0..52.0).contains(&numbers["utilisation"]), "{}", numbers["utilisation"]);
+        assert!(numbers["unfinished"] < 3.0);
+    }
+
+    #[test]
+    fn a_mixture_and_a_run_alone_have_the_same_epochs_of_the_same_party() {
+        let (alone, mixed) = (played("iw3", None, "20 %"), played("iw10", Some("iw3"), "20 %"));
+        // A slower conversation has less time before the end.
+        let (one, other) = (alone["beside.epochs"], mixed["beside.epochs"]);
+        assert!((one - other).abs() < 0.02 * one, "{one} and {other}");
+        assert!((alone["epochs"] - mixed["epochs"] - mixed["beside.epochs"]).abs() < 0.02 * alone["epochs"]);
+    }
+
+    #[test]
+    fn who_needs_routers_gets_its_own() {
+        let setup = setup("10 %");
+        let of = |name| routers(&setup, catalogue::find(name).expect("a scheme"));
+        assert_eq!(of("quick-start-3"), RouterName::Target);
+        assert_eq!(of("rcp"), RouterName::Rcp);
+        assert_eq!(of("jump-start-64k"), RouterName::None);
+        let numbers = played("quick-start-3", None, "10 %");
+        assert!(numbers["requests"] > 100.0 && numbers["approved"] > 1.0, "{numbers:?}");
+    }
+}
