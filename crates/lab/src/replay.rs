@@ -115,6 +115,7 @@ pub fn play(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
         until,
         pairs: PAIRS,
         parties: parties.len() as u16,
+        linger: setup.workload.replay.linger,
         size_known: true,
     };
     let scenario = Scenario {

@@ -46,7 +46,8 @@ fn run(scheme: &str, vectors: Vec<Vector>, pairs: u16, rate: Rate, until: u64) -
     let group =
         Group { scheme, base: base::Kind::Cubic, tcp: TcpConfig::default(), hint: None, history_capacity: 0 };
     let until = Time::from_millis(until);
-    let spec = ReplaySpec { vectors: vectors.into(), until, pairs, parties: 1, size_known: true };
+    let linger = Span::ZERO;
+    let spec = ReplaySpec { vectors: vectors.into(), until, pairs, parties: 1, linger, size_known: true };
     // Inside of a mixture, so that its tags are tried too.
     let parts: Vec<Box<dyn Workload>> = vec![Box::new(Replay::new(spec, Seed(2)))];
     let scenario = Scenario {

@@ -48,24 +48,34 @@ macro_rules! paper {
 }
 
 /// Every paper.
-pub const ALL: &[PaperFiles] = &[paper! {
-    "halfback":
-    "figure-6",
-    "population",
-    "figure-9",
-    "figure-10",
-    "figure-11",
-    "figure-12",
-    "figure-13",
-    "figure-14",
-    "figure-17",
-    "figure-15",
-    "figure-16",
-    "pages",
-    "set-up",
-    "sensitivity",
-    "beyond",
-}];
+pub const ALL: &[PaperFiles] = &[
+    paper! {
+        "halfback":
+        "figure-6",
+        "population",
+        "figure-9",
+        "figure-10",
+        "figure-11",
+        "figure-12",
+        "figure-13",
+        "figure-14",
+        "figure-17",
+        "figure-15",
+        "figure-16",
+        "pages",
+        "set-up",
+        "sensitivity",
+        "beyond",
+    },
+    paper! {
+        "fast-startup":
+        "duration",
+        "loss",
+        "fairness",
+        "stacks",
+        "quick-start",
+    },
+];
 
 /// A paper's folder by name.
 #[must_use]

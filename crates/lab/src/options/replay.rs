@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use headstart_sim::vectors::{Vector, read};
-use headstart_units::Bytes;
+use headstart_units::{Bytes, Span};
 
 /// Connection vectors over a dumbbell.
 #[derive(Args, Clone, Debug)]
@@ -16,6 +16,9 @@ pub struct ReplayOptions {
     /// Drawn vectors have no larger answer (for `reproduce`)
     #[arg(long, default_value = "4 MB", value_name = "SIZE", hide = true)]
     pub largest_answer: Bytes,
+    /// Replayed connections stay open for so long after their last data (for `reproduce`)
+    #[arg(long, default_value = "0 s", value_name = "TIME", hide = true)]
+    pub linger: Span,
 }
 
 /// A trace that has been read.

@@ -40,6 +40,8 @@ pub struct ReplaySpec {
     pub pairs: u16,
     /// Parties, equally likely: the flows of party `p` belong to the groups `p * 2 * pairs + class`.
     pub parties: u16,
+    /// A connection stays open for so long after its last unit was read: as a server's that waits for another request.
+    pub linger: Span,
     /// Senders are told how large the unit is that they begin with.
     pub size_known: bool,
 }
@@ -51,6 +53,8 @@ pub struct Replay {
     random: Random,
     /// The next vector to begin.
     next: usize,
+    /// Connections that are over, to be closed then.
+    closing: VecDeque<(Time, [Option<FlowId>; 2])>,
     /// Whose unit is due when.
     due: BTreeSet<(Time, u64, u8)>,
     live: BTreeMap<u64, Live>,
@@ -101,6 +105,7 @@ impl Replay {
             spec,
             random: Random::new(seed.child("replay")),
             next: 0,
+            closing: VecDeque::new(),
             due: BTreeSet::new(),
             live: BTreeMap::new(),
         }
@@ -192,7 +197,7 @@ impl Replay {
             return;
         }
         if now >= self.spec.until {
-            self.cut_off(tag, orders);
+            self.cut_off(now, tag, orders);
             return;
         }
         let (Some(flow), Some(number)) = (end.flow, end.waiting.pop_front()) else { return };
@@ -204,27 +209,39 @@ impl Replay {
     }
 
     /// Nothing more is handed over.
-    fn cut_off(&mut self, tag: u64, orders: &mut Vec<Order>) {
+    fn cut_off(&mut self, now: Time, tag: u64, orders: &mut Vec<Order>) {
         let Some(live) = self.live.get_mut(&tag) else { return };
         live.ends.iter_mut().for_each(|end| end.waiting.clear());
-        self.close_if_over(tag, orders);
+        self.close_if_over(now, tag, orders);
     }
 
-    fn close_if_over(&mut self, tag: u64, orders: &mut Vec<Order>) {
+    fn close_if_over(&mut self, now: Time, tag: u64, orders: &mut Vec<Order>) {
         let Some(live) = self.live.get(&tag) else { return };
-        if live.ends.iter().all(|end| end.waiting.is_empty() && end.under_way.is_empty()) {
-            orders.extend(live.ends.iter().filter_map(|end| end.flow).map(Order::Close));
-            self.live.remove(&tag);
+        if live.ends.iter().any(|end| !end.waiting.is_empty() || !end.under_way.is_empty()) {
+            return;
+        }
+        let flows = [0, 1].map(|side: usize| live.ends[side].flow);
+        self.live.remove(&tag);
+        if self.spec.linger.is_zero() {
+            orders.extend(flows.into_iter().flatten().map(Order::Close));
+        } else {
+            self.closing.push_back((now + self.spec.linger, flows));
         }
     }
 }
 
 impl Workload for Replay {
     fn next_at(&self) -> Time {
-        self.due.first().map_or(Time::NEVER, |(at, ..)| *at).min(self.next_start())
+        let closing = self.closing.front().map_or(Time::NEVER, |(at, _)| *at);
+        self.due.first().map_or(Time::NEVER, |(at, ..)| *at).min(self.next_start()).min(closing)
     }
 
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>) {
+        if self.closing.front().is_some_and(|(at, _)| *at <= now) {
+            let flows = self.closing.pop_front().map(|(_, flows)| flows).unwrap_or_default();
+            orders.extend(flows.into_iter().flatten().map(Order::Close));
+            return;
+        }
         match self.due.first() {
             Some(&(at, tag, from)) if at <= now => {
                 self.due.pop_first();
@@ -260,9 +277,9 @@ impl Workload for Replay {
             }));
         }
         if now >= self.spec.until {
-            return self.cut_off(tag, orders);
+            return self.cut_off(now, tag, orders);
         }
         self.consider(tag, from.other());
-        self.close_if_over(tag, orders);
+        self.close_if_over(now, tag, orders);
     }
 }
