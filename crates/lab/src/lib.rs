@@ -15,7 +15,7 @@
 //! | [`link`] | the same path on real packets |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`chain`] | the set-up of the Quick-Start paper: three routers in a chain |
-//! | [`replay`] | the set-up of the fast-startup slides: connection vectors over a dumbbell |
+//! | [`conversations`] | the set-up of the fast-startup slides: connection vectors over a dumbbell |
 //! | [`newcomer`] | what a new flow takes from one that is there |
 //! | [`statistics`] | means, quantiles, confidence intervals |
 //! | [`figure`], [`table`], [`report`], [`markup`] | how numbers become pictures, tables and pages |
@@ -35,7 +35,7 @@ pub mod options;
 pub mod output;
 pub mod population;
 pub mod race;
-pub mod replay;
+pub mod conversations;
 pub mod report;
 pub mod runner;
 pub mod setup;

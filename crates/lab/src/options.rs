@@ -1,6 +1,6 @@
 //! What can be asked for on the command line, declared once for all commands.
 
-pub mod replay;
+pub mod conversations;
 pub mod routers;
 pub mod web;
 
@@ -16,7 +16,7 @@ use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 use crate::front_pages::PageStatistics;
 use crate::population::Population;
 
-pub use replay::ReplayOptions;
+pub use conversations::ConversationOptions;
 pub use routers::RouterOptions;
 pub use web::WebOptions;
 
@@ -180,7 +180,7 @@ pub struct WorkloadOptions {
     pub web: WebOptions,
     /// Connection vectors over a dumbbell.
     #[command(flatten)]
-    pub replay: ReplayOptions,
+    pub conversations: ConversationOptions,
 }
 
 /// How a comparison is run.

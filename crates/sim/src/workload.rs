@@ -5,7 +5,7 @@ pub mod exchange;
 pub mod long;
 pub mod mixed;
 pub mod page;
-pub mod replay;
+pub mod conversations;
 pub mod spoof;
 pub mod web;
 
@@ -18,7 +18,7 @@ pub use exchange::Sessions;
 pub use long::Listed;
 pub use mixed::Mixed;
 pub use page::Pages;
-pub use replay::Replay;
+pub use conversations::Conversations;
 pub use spoof::{BareRequest, Spoof};
 pub use web::WebSessions;
 

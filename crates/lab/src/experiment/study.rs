@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::chain;
 use crate::newcomer;
 use crate::options::SizeName;
-use crate::replay;
+use crate::conversations;
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use crate::wide_area;
 
@@ -39,7 +39,7 @@ pub enum Study {
     /// One transfer over that chain.
     Transfer,
     /// Connection vectors over a dumbbell of nine round-trip times (fast-startup slides).
-    Replay,
+    Conversations,
     /// Requests without connections, beside honest transfers (Quick-Start §8).
     Attack,
 }
@@ -93,7 +93,7 @@ impl Study {
             Self::Newcomer => Ok(gathered(newcomer::watch(setup, cast, seed))),
             Self::Web => Ok(gathered(chain::web::browse(setup, cast, seed))),
             Self::Transfer => Ok(gathered(chain::transfer::send(setup, cast, seed))),
-            Self::Replay => Ok(gathered(replay::play(setup, cast, seed))),
+            Self::Conversations => Ok(gathered(conversations::play(setup, cast, seed))),
             Self::Attack => Ok(gathered(chain::attack::mount(setup, cast, seed))),
         }
     }
@@ -109,7 +109,7 @@ impl Study {
             Self::Transfer => {
                 is_one_of(chain::transfer::MEASURES) || is_profile_of(chain::transfer::PROFILES)
             }
-            Self::Replay => replay::measures(name),
+            Self::Conversations => conversations::measures(name),
             Self::Attack => is_one_of(chain::attack::MEASURES),
             Self::WideArea => is_one_of(wide_area::MEASURES),
             Self::Newcomer => {

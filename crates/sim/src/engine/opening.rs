@@ -227,7 +227,7 @@ impl<R: Recorder> Simulation<R> {
             )
         };
         if flow.written.is_zero() {
-            // The opener's other half tells it that the handshake is through (see `workload::replay`).
+            // The opener's other half tells it that the handshake is through (see `workload::conversations`).
             flow.client_at = Time::NEVER;
             flow.waiting = Some(Box::new(prior));
             return;

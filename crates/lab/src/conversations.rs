@@ -24,7 +24,7 @@ use headstart_net::routed_link::Part;
 use headstart_sim::vectors::web::{WebSpec, WebVectors};
 use headstart_sim::vectors::{self, Vector};
 use headstart_sim::workload::PageReport;
-use headstart_sim::workload::replay::{Replay, ReplaySpec};
+use headstart_sim::workload::conversations::{Conversations, ConversationSpec};
 use headstart_sim::{
     Access, Chain, ChainLink, ChainSpec, FlowReport, Grant, Group, Recorder, Scenario, Seed, Simulation,
 };
@@ -110,18 +110,18 @@ pub fn play(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
         .iter()
         .flat_map(|entry| (0..classes).map(|class| group(setup, entry, chain.rtt(class))))
         .collect();
-    let spec = ReplaySpec {
+    let spec = ConversationSpec {
         vectors: drawn(setup, seed).into(),
         until,
         pairs: PAIRS,
         parties: parties.len() as u16,
-        linger: setup.workload.replay.linger,
+        linger: setup.workload.conversations.linger,
         size_known: true,
     };
     let scenario = Scenario {
         path,
         groups,
-        workload: Box::new(Replay::new(spec, seed)),
+        workload: Box::new(Conversations::new(spec, seed)),
         until: until + setup.run.drain,
     };
     let epochs = Epochs { warm_up: Time::ZERO + setup.run.warm_up, ..Epochs::default() };
@@ -171,7 +171,7 @@ fn dumbbell(setup: &Setup, rate: Rate) -> ChainSpec {
 
 /// The vectors that make the load.
 fn drawn(setup: &Setup, seed: Seed) -> Vec<Vector> {
-    let options = &setup.workload.replay;
+    let options = &setup.workload.conversations;
     let payload: Bytes = setup.path.rate * setup.workload.load * setup.run.duration * 2;
     let spec = WebSpec { largest: options.largest_answer, ..WebSpec::default() };
     match &options.vectors {

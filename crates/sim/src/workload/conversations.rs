@@ -16,7 +16,7 @@
 //!
 //! - A connection with data in both directions has two handshakes in parallel, 40 or 60 bytes more each way, and acks do not ride on
 //!   data. ns-2's Tmix has the same in its variant for one-way agents.
-//! - No unit is handed over at or after [`ReplaySpec::until`]: connections that are quiet then are over.
+//! - No unit is handed over at or after [`ConversationSpec::until`]: connections that are quiet then are over.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::vectors::{Side, Vector, Wait};
 
 /// What is played, and by whom.
 #[derive(Clone, Debug)]
-pub struct ReplaySpec {
+pub struct ConversationSpec {
     /// The connections, in the order of their starts.
     pub vectors: Arc<[Vector]>,
     /// Nothing is handed over at or after this time.
@@ -48,8 +48,8 @@ pub struct ReplaySpec {
 
 /// Connection vectors under way.
 #[derive(Debug)]
-pub struct Replay {
-    spec: ReplaySpec,
+pub struct Conversations {
+    spec: ConversationSpec,
     random: Random,
     /// The next vector to begin.
     next: usize,
@@ -97,13 +97,13 @@ struct Epoch {
 
 const SIDES: [Side; 2] = [Side::Initiator, Side::Acceptor];
 
-impl Replay {
+impl Conversations {
     /// The vectors, with hosts drawn by `seed`.
     #[must_use]
-    pub fn new(spec: ReplaySpec, seed: Seed) -> Self {
+    pub fn new(spec: ConversationSpec, seed: Seed) -> Self {
         Self {
             spec,
-            random: Random::new(seed.child("replay")),
+            random: Random::new(seed.child("conversations")),
             next: 0,
             closing: VecDeque::new(),
             due: BTreeSet::new(),
@@ -230,7 +230,7 @@ impl Replay {
     }
 }
 
-impl Workload for Replay {
+impl Workload for Conversations {
     fn next_at(&self) -> Time {
         let closing = self.closing.front().map_or(Time::NEVER, |(at, _)| *at);
         self.due.first().map_or(Time::NEVER, |(at, ..)| *at).min(self.next_start()).min(closing)

@@ -9,7 +9,7 @@ use headstart_units::{Bytes, Span};
 
 /// Connection vectors over a dumbbell.
 #[derive(Args, Clone, Debug)]
-pub struct ReplayOptions {
+pub struct ConversationOptions {
     /// Connection vectors of a trace, in either format of Tmix, instead of drawn ones (for `reproduce`)
     #[arg(long, value_name = "FILE", hide = true)]
     pub vectors: Option<VectorFile>,
