@@ -2,11 +2,13 @@
 # How exact and how fast the emulator is on this machine: iperf3 and ping through paths of several rates.
 # Needs iperf3 and ping (Debian: apt-get install iperf3 iputils-ping). Usage: tools/bench-link.sh [HEADSTART] [SECONDS] [REPEATS]
 # Prints a table in Markdown. Each path is run in two fresh namespaces, so no root is needed and nothing outside is changed; with
-# root the relay has real-time priority. Close other programs first: the load of the machine is printed with each row.
+# root the relay has real-time priority. Close other programs first: the load of the machine is printed with each row; or, as root, give
+# iperf3 real-time priority too: ENDS='chrt -f 1' tools/bench-link.sh
 set -euo pipefail
 headstart=${1:-./target/release/headstart}
 seconds=${2:-8}
 repeats=${3:-3}
+ends=${ENDS-}
 for tool in iperf3 ping; do
     command -v "$tool" >/dev/null || { echo "bench-link.sh: $tool is missing" >&2; exit 1; }
 done
@@ -20,9 +22,9 @@ measure() { # rate in Mbit/s, RTT in ms, how many
     load=$(cut -d' ' -f1 /proc/loadavg)
     # shellcheck disable=SC2016  # the inner shell knows the variable
     timeout $((seconds + 30)) "$headstart" link --rate "${rate}mbit" --rtt "${rtt}ms" --buffer "1 BDP" --log "$out/log" \
-        --serve 'exec iperf3 -s -1 >/dev/null' -- sh -c '
+        --serve "exec $ends iperf3 -s -1 >/dev/null" -- sh -c '
             ping -c 10 -i 0.1 -q "$HEADSTART_OUTSIDE" >"'"$out"'/ping"
-            iperf3 -c "$HEADSTART_OUTSIDE" -R -t '"$seconds"' -O 1 -f m >"'"$out"'/iperf"' 2>"$out/summary" || true
+            '"$ends"' iperf3 -c "$HEADSTART_OUTSIDE" -R -t '"$seconds"' -O 1 -f m >"'"$out"'/iperf"' 2>"$out/summary" || true
     idle=$(sed -n 's|^rtt.* = [^/]*/\([^/]*\)/.*|\1|p' "$out/ping")
     got=$(sed -n 's|.* \([0-9.]*\) Mbits/sec.*receiver.*|\1|p' "$out/iperf")
     share=$(awk -v got="${got:-0}" -v rate="$rate" 'BEGIN { printf "%.1f %%", 100 * got / (rate * 1448 / 1500) }')

@@ -102,7 +102,7 @@ impl FromStr for Block {
             return Err(expected());
         }
         let block = Self { first: first.to_bits(), length };
-        if block.first % block.size() != 0 || !ALL.overlaps(block) {
+        if !block.first.is_multiple_of(block.size()) || !ALL.overlaps(block) {
             return Err(expected());
         }
         Ok(block)

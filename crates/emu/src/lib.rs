@@ -17,10 +17,14 @@
 //! | [`namespace`] | a program in network namespaces of its own, with a device in them |
 //! | [`lateness`] | how late departures were, and whether that is too late |
 //! | [`log`] | one line for each arrival, departure and drop |
+//! | [`record`] | reading that again |
+//! | [`capture`] | both sides as pcapng |
 //! | [`signals`] | waiting for Ctrl-C, for a child, or for some time |
 //! | [`clock`] | the only place that reads time |
 
 pub mod address;
+mod background;
+pub mod capture;
 pub mod clock;
 pub mod device;
 pub mod lateness;
@@ -29,6 +33,7 @@ pub mod namespace;
 pub mod packet;
 pub mod path;
 pub mod plan;
+pub mod record;
 pub mod relay;
 pub mod signals;
 pub mod tunnel;

@@ -15,13 +15,10 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
 
 use headstart_units::Time;
 
+use crate::background::Background;
 use crate::packet::{Headline, TCP, UDP};
 use crate::relay::{Trouble, Way};
 
@@ -32,8 +29,6 @@ pub const COLUMNS: &str = "time_ns,way,event,number,bytes,queue_packets,queue_by
 
 /// Lines in a block.
 const BLOCK: usize = 512;
-/// Blocks that may wait for the disk.
-const WAITING: usize = 512;
 
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,9 +72,8 @@ pub enum Event {
 #[derive(Debug)]
 pub struct Log {
     block: Vec<Line>,
-    sender: Option<SyncSender<Vec<Line>>>,
-    left_out: Arc<AtomicU64>,
-    writer: Option<JoinHandle<io::Result<()>>>,
+    left_out: u64,
+    background: Background<Line>,
 }
 
 impl Log {
@@ -96,16 +90,17 @@ impl Log {
         text += COLUMNS;
         text += "\n";
         file.write_all(text.as_bytes())?;
-        let (sender, receiver) = sync_channel(WAITING);
-        let writer = std::thread::Builder::new()
-            .name("headstart-log".into())
-            .spawn(move || write_blocks(file, &receiver))?;
-        Ok(Self {
-            block: Vec::with_capacity(BLOCK),
-            sender: Some(sender),
-            left_out: Arc::default(),
-            writer: Some(writer),
-        })
+        let mut text = String::new();
+        let background = Background::start("headstart-log", BLOCK, move |block: Option<&[Line]>| {
+            let Some(block) = block else { return file.flush() };
+            text.clear();
+            for line in block {
+                // Writing into a string cannot fail.
+                let _ = line.write(&mut text);
+            }
+            file.write_all(text.as_bytes())
+        })?;
+        Ok(Self { block: background.empty(), left_out: 0, background })
     }
 
     /// Adds a line.
@@ -113,22 +108,17 @@ impl Log {
     pub fn add(&mut self, line: Line) {
         self.block.push(line);
         if self.block.len() >= BLOCK {
-            self.hand_over();
+            let lines = self.block.len() as u64;
+            if !self.background.hand_over(&mut self.block) {
+                self.left_out += lines;
+            }
         }
     }
 
     /// Lines that the disk was too slow for.
     #[must_use]
-    pub fn left_out(&self) -> u64 {
-        self.left_out.load(Ordering::Relaxed)
-    }
-
-    fn hand_over(&mut self) {
-        let block = core::mem::replace(&mut self.block, Vec::with_capacity(BLOCK));
-        let Some(sender) = &self.sender else { return };
-        if let Err(TrySendError::Full(block) | TrySendError::Disconnected(block)) = sender.try_send(block) {
-            self.left_out.fetch_add(block.len() as u64, Ordering::Relaxed);
-        }
+    pub const fn left_out(&self) -> u64 {
+        self.left_out
     }
 
     /// Writes what is left and waits for the disk.
@@ -136,46 +126,9 @@ impl Log {
     /// # Errors
     /// If something could not be written.
     pub fn finish(mut self) -> io::Result<()> {
-        self.close()
+        let last = core::mem::take(&mut self.block);
+        self.background.finish(last)
     }
-
-    fn close(&mut self) -> io::Result<()> {
-        if !self.block.is_empty() {
-            let block = core::mem::take(&mut self.block);
-            if let Some(sender) = &self.sender {
-                // Nobody waits for packets any more: this one may take its time.
-                if let Err(unsent) = sender.send(block) {
-                    self.left_out.fetch_add(unsent.0.len() as u64, Ordering::Relaxed);
-                }
-            }
-        }
-        self.sender = None;
-        match self.writer.take().map(JoinHandle::join) {
-            None => Ok(()),
-            Some(Ok(result)) => result,
-            Some(Err(_)) => Err(io::Error::other("the thread that writes the log has failed")),
-        }
-    }
-}
-
-impl Drop for Log {
-    fn drop(&mut self) {
-        // Whoever wants to hear of errors calls `finish`.
-        let _ = self.close();
-    }
-}
-
-fn write_blocks(mut file: impl Write, blocks: &Receiver<Vec<Line>>) -> io::Result<()> {
-    let mut text = String::new();
-    for block in blocks {
-        text.clear();
-        for line in &block {
-            // Writing into a string cannot fail.
-            let _ = line.write(&mut text);
-        }
-        file.write_all(text.as_bytes())?;
-    }
-    file.flush()
 }
 
 impl Line {
@@ -220,7 +173,7 @@ impl Headline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     #[derive(Clone, Default)]
     struct Shared(Arc<Mutex<Vec<u8>>>);

@@ -1,6 +1,9 @@
 //! A real packet as the elements see it, and what its headers say, read without trust.
 
+mod quick_start;
+
 use headstart_net::Packet;
+use headstart_startup::quick_start::Request;
 use headstart_units::{Bytes, Time};
 
 /// A packet on its way: its bytes, and what was noted when it arrived.
@@ -95,6 +98,25 @@ impl Packet for Parcel {
         match &mut self.content {
             Content::Ip(bytes) => mark(bytes),
             Content::Datagram { ecn, .. } => *ecn = CE,
+        }
+    }
+
+    fn request(&self) -> Option<Request> {
+        match &self.content {
+            Content::Ip(bytes) => quick_start::read(bytes),
+            Content::Datagram { .. } => None,
+        }
+    }
+
+    fn set_request(&mut self, request: Option<Request>) {
+        if let Content::Ip(bytes) = &mut self.content {
+            quick_start::write(bytes, request);
+        }
+    }
+
+    fn forward(&mut self) {
+        if let Content::Ip(bytes) = &mut self.content {
+            quick_start::lower_time_to_live(bytes);
         }
     }
 

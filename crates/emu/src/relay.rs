@@ -14,6 +14,7 @@ use headstart_net::Packet;
 use headstart_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::capture::{Capture, Side};
 use crate::clock::Clock;
 use crate::lateness::{self, Lateness, Tolerance};
 use crate::log::{Event, Line, Log};
@@ -173,6 +174,8 @@ pub struct Summary {
     pub is_valid: bool,
     /// Lines that the log lacks, as the disk was too slow.
     pub log_left_out: u64,
+    /// Packets that the capture lacks, for the same reason.
+    pub capture_left_out: u64,
 }
 
 struct Lane {
@@ -189,6 +192,7 @@ pub struct Relay<E> {
     down: Lane,
     clock: Clock,
     log: Option<Log>,
+    capture: Option<Capture>,
     settings: Settings,
     outcomes: Vec<Outcome<Parcel>>,
 }
@@ -285,13 +289,29 @@ impl<E: Ends> Relay<E> {
     pub fn new(ends: E, up: Path<Parcel>, down: Path<Parcel>, clock: Clock, settings: Settings) -> Self {
         let lane =
             |path| Lane { path, summary: WaySummary::default(), lateness: Lateness::default(), dropped: 0 };
-        Self { ends, up: lane(up), down: lane(down), clock, log: None, settings, outcomes: vec![] }
+        Self {
+            ends,
+            up: lane(up),
+            down: lane(down),
+            clock,
+            log: None,
+            capture: None,
+            settings,
+            outcomes: vec![],
+        }
     }
 
     /// Logs every event.
     #[must_use]
     pub fn with_log(mut self, log: Option<Log>) -> Self {
         self.log = log;
+        self
+    }
+
+    /// Captures every packet on both sides.
+    #[must_use]
+    pub fn with_capture(mut self, capture: Option<Capture>) -> Self {
+        self.capture = capture;
         self
     }
 
@@ -344,6 +364,10 @@ impl<E: Ends> Relay<E> {
             summary.log_left_out = log.left_out();
             log.finish()?;
         }
+        if let Some(capture) = self.capture.take() {
+            summary.capture_left_out = capture.left_out();
+            capture.finish()?;
+        }
         Ok(summary)
     }
 
@@ -360,6 +384,9 @@ impl<E: Ends> Relay<E> {
             let (now, number) = (packet.arrived, lane.summary.arrived);
             packet.number = number;
             lane.summary.arrived += 1;
+            if let Some(capture) = &mut self.capture {
+                capture.add(now, Side::entrance(way), packet.bytes());
+            }
             let (bytes, headline) = (packet.size().get() as u32, packet.headline);
             lane.path.arrive(now, packet, &mut self.outcomes);
             let (queue_packets, queue_bytes) = lane.path.queue(now);
@@ -404,6 +431,9 @@ impl<E: Ends> Relay<E> {
                     let at = self.clock.now();
                     match result {
                         Ok(()) => {
+                            if let Some(capture) = &mut self.capture {
+                                capture.add(at, Side::exit(way), packet.bytes());
+                            }
                             lane.lateness.record(due, at);
                             lane.summary.sent += 1;
                             lane.summary.sent_bytes += packet.size().get();
@@ -445,12 +475,14 @@ impl<E: Ends> Relay<E> {
         let tolerance = self.settings.tolerance;
         let is_valid = up.lateness.is_within(tolerance) && down.lateness.is_within(tolerance);
         let log_left_out = self.log.as_ref().map_or(0, Log::left_out);
-        Summary { lasted: self.clock.now().since(Time::ZERO), up, down, real_time, is_valid, log_left_out }
+        let capture_left_out = self.capture.as_ref().map_or(0, Capture::left_out);
+        let lasted = self.clock.now().since(Time::ZERO);
+        Summary { lasted, up, down, real_time, is_valid, log_left_out, capture_left_out }
     }
 }
 
-/// No timer slack, and real-time priority if it is wanted and allowed; whether it is.
-fn prepare_thread(wants_real_time: bool) -> bool {
+/// Gives this thread no timer slack, and real-time priority if it is wanted and allowed; whether it is.
+pub fn prepare_thread(wants_real_time: bool) -> bool {
     use thread_priority::{
         RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
         thread_native_id,

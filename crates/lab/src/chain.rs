@@ -20,13 +20,11 @@ pub mod web;
 use headstart_net::AnyElement;
 use headstart_net::routed_link::Part;
 use headstart_sim::{Access, Chain, ChainLink, ChainSpec, Group, Path, Seed, TcpConfig};
-use headstart_startup::base;
 use headstart_startup::catalogue::Entry;
 use headstart_startup::quick_start::{Amount, Router};
 use headstart_startup::scheme::{QuickStart, Scheme, quick_start};
 use headstart_units::{Bytes, Span};
 
-use crate::options::BaseName;
 use crate::setup::Setup;
 
 /// Payload of a segment (Quick-Start §5).
@@ -68,11 +66,7 @@ pub fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
         }
         other => other,
     };
-    let base = match setup.transport.base {
-        BaseName::Cubic => base::Kind::Cubic,
-        BaseName::Reno => base::Kind::Reno,
-    };
-    Group { scheme, base, tcp: tcp(setup), hint: None, history_capacity: 0 }
+    Group { scheme, base: setup.transport.base.kind(), tcp: tcp(setup), hint: None, history_capacity: 0 }
 }
 
 /// Whether a scheme's senders are told how large their object is.
@@ -90,5 +84,75 @@ pub fn router(path: &mut Path, element: u16) -> Option<&Router> {
     match link.part() {
         Part::QuickStart(router) => Some(router),
         Part::Rcp(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use headstart_startup::catalogue;
+
+    use crate::experiment::settings::{Settings, Tables};
+    use crate::experiment::study::{Numbers, Study};
+    use crate::setup::Cast;
+
+    const COMMON: &str = r#"
+        path = { rate = "10 Mbit/s", rtt = "80 ms", buffer = "150 packets", routers = "extreme", router-rates = "exact" }
+        transport = { receive-window = "14.6 MB", base = "reno" }
+    "#;
+
+    fn run(study: Study, scheme: &str, rest: &str) -> Numbers {
+        let tables: Tables = toml::from_str(&format!("{COMMON}{rest}")).expect("fine");
+        let setup = Settings::read(&tables).and_then(|settings| settings.setup()).expect("fine");
+        let tested = catalogue::find(scheme).expect("it is there");
+        study.run(&setup, Cast { tested, beside: None }, 1).expect("it runs")
+    }
+
+    const WEB: &str =
+        "workload = { web-sessions = 4, web-object = 60 }\nrun = { duration = \"20 s\", drain = \"0 s\" }";
+    const TRANSFER: &str =
+        "workload = { size = \"146 kB\", cross-burst = 100 }\nrun = { duration = \"20 s\" }";
+    const ATTACK: &str = "workload = { size = \"29200 B\", load = \"10 %\", attack = \"framing\", attack-requests = 30 }\nrun = { duration = \"30 s\" }";
+
+    /// Every number has a name that a plan may use, every name a number, and the same run gives the same numbers.
+    #[test]
+    fn studies_give_what_they_say_and_the_same_twice() {
+        for (study, rest, names) in [
+            (Study::Web, WEB, super::web::MEASURES),
+            (Study::Transfer, TRANSFER, super::transfer::MEASURES),
+            (Study::Attack, ATTACK, super::attack::MEASURES),
+        ] {
+            let numbers = run(study, "quick-start-exact", rest);
+            for name in numbers.keys() {
+                assert!(study.measures(name), "{study:?}: {name}");
+            }
+            let found: BTreeSet<&str> = numbers.keys().map(String::as_str).collect();
+            for (name, _) in names {
+                // Few connections: none may be large.
+                assert!(found.contains(name) || ["large", "granted"].contains(name), "{study:?}: {name}");
+            }
+            assert_eq!(run(study, "quick-start-exact", rest), numbers, "{study:?}");
+        }
+    }
+
+    /// Quick-Start §6.2: who knows the size asks for it, and not at all for what fits into the initial window.
+    #[test]
+    fn exact_requests_are_fewer_than_connections_and_fixed_ones_are_not() {
+        let exact = run(Study::Web, "quick-start-exact", WEB);
+        let fixed = run(Study::Web, "quick-start-2MB", WEB);
+        let tcp = run(Study::Web, "iw3", WEB);
+        assert!(exact["requests"] < 0.3 * exact["connections"] && exact["approved"] > 80.0, "{exact:?}");
+        assert!(fixed["requests"] >= fixed["connections"] && fixed["approved"] < 40.0);
+        assert_eq!((tcp["requests"], tcp["quick-share"]), (0.0, 0.0));
+    }
+
+    #[test]
+    fn the_victim_of_framing_loses_what_others_keep() {
+        let framed = run(Study::Attack, "quick-start-exact", ATTACK);
+        assert!(framed["victim.granted"] < 0.3 * framed["before.granted"], "{framed:?}");
+        assert!(framed["during.granted"] > framed["victim.granted"]);
+        let quiet = run(Study::Attack, "quick-start-exact", &ATTACK.replace("framing", "none"));
+        assert!(quiet["victim.granted"] > 0.7 * quiet["before.granted"], "{quiet:?}");
     }
 }

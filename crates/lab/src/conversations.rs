@@ -24,7 +24,7 @@ use headstart_net::routed_link::Part;
 use headstart_sim::vectors::web::{WebSpec, WebVectors};
 use headstart_sim::vectors::{self, Vector};
 use headstart_sim::workload::PageReport;
-use headstart_sim::workload::conversations::{Conversations, ConversationSpec};
+use headstart_sim::workload::conversations::{ConversationSpec, Conversations};
 use headstart_sim::{
     Access, Chain, ChainLink, ChainSpec, FlowReport, Grant, Group, Recorder, Scenario, Seed, Simulation,
 };

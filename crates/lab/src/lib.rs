@@ -13,19 +13,26 @@
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`har`], [`front_pages`] | pages as browsers save them, and as statistics describe them |
 //! | [`link`] | the same path on real packets |
+//! | [`serve`], [`get`], [`demo`] | a real server and client, and both with a path between them |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`chain`] | the set-up of the Quick-Start paper: three routers in a chain |
 //! | [`conversations`] | the set-up of the fast-startup slides: connection vectors over a dumbbell |
+//! | [`contest`] | short flows that enter a path on which long ones are established |
 //! | [`newcomer`] | what a new flow takes from one that is there |
+//! | [`reuse`] | starts that draw on what earlier connections measured |
 //! | [`statistics`] | means, quantiles, confidence intervals |
 //! | [`figure`], [`table`], [`report`], [`markup`] | how numbers become pictures, tables and pages |
 //! | [`output`] | result files, whole or not at all |
 
 pub mod capacity;
 pub mod chain;
+pub mod contest;
+pub mod conversations;
+pub mod demo;
 pub mod experiment;
 pub mod figure;
 pub mod front_pages;
+pub mod get;
 pub mod har;
 pub mod lens;
 pub mod link;
@@ -35,9 +42,10 @@ pub mod options;
 pub mod output;
 pub mod population;
 pub mod race;
-pub mod conversations;
 pub mod report;
+pub mod reuse;
 pub mod runner;
+pub mod serve;
 pub mod setup;
 pub mod show;
 pub mod statistics;

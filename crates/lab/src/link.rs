@@ -98,6 +98,9 @@ pub struct HowOptions {
     /// Write a line for each arrival, departure and drop to this file
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+    /// Write what arrives and what leaves at both ends to this file, as pcapng
+    #[arg(long, value_name = "FILE", conflicts_with = "udp")]
+    pub pcap: Option<PathBuf>,
     /// End after this time [default: when the command ends, or with Ctrl-C]
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Span>,
@@ -116,6 +119,17 @@ pub struct HowOptions {
     /// Fail (exit code 3) if the machine could not keep real time
     #[arg(long)]
     pub strict: bool,
+}
+
+/// What is to be drawn.
+#[derive(Args, Clone, Debug)]
+pub struct ShowLinkArgs {
+    /// A log that `headstart link --log` wrote
+    #[arg(value_name = "LOG")]
+    pub log: PathBuf,
+    /// Folder for throughput.svg, delay.svg, queue.svg and report.html
+    #[arg(long, default_value = "headstart-link", value_name = "FOLDER")]
+    pub out: PathBuf,
 }
 
 /// The hidden command by which a program is started in a namespace; the relay writes these, nobody else.

@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use headstart_net::{Limit, Trace};
+use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
 use crate::front_pages::PageStatistics;
 use crate::population::Population;
+use crate::reuse::options::ReuseOptions;
 
 pub use conversations::ConversationOptions;
 pub use routers::RouterOptions;
@@ -25,25 +27,25 @@ pub use web::WebOptions;
 #[command(next_help_heading = "Path")]
 pub struct PathOptions {
     /// Rate of the bottleneck, from sender to receiver
-    #[arg(long, default_value = "15 Mbit/s", value_name = "RATE")]
+    #[arg(long, alias = "down-rate", default_value = "15 Mbit/s", value_name = "RATE")]
     pub rate: Rate,
     /// Round-trip time without queues; several hosts' times as `20ms+60ms+120ms`
     #[arg(long, default_value = "60 ms", value_name = "TIME")]
     pub rtt: Rtts,
     /// Buffer before the bottleneck: bytes, packets, time at the link's rate, or BDP
-    #[arg(long, default_value = "115 kB", value_name = "SIZE")]
+    #[arg(long, alias = "down-buffer", default_value = "115 kB", value_name = "SIZE")]
     pub buffer: Buffer,
     /// How that buffer is kept short
-    #[arg(long, default_value = "drop-tail", value_name = "LAW")]
+    #[arg(long, alias = "down-queue", default_value = "drop-tail", value_name = "LAW")]
     pub queue: Discipline,
     /// Random loss after the bottleneck, each packet for itself
-    #[arg(long, default_value = "0 %", value_name = "SHARE")]
+    #[arg(long, alias = "down-loss", default_value = "0 %", value_name = "SHARE")]
     pub loss: Ratio,
     /// Bursts of loss: share of packets that begin one, and mean length in packets, as `0.1%,5`
     #[arg(long, value_name = "SHARE,LENGTH")]
     pub burst_loss: Option<Burst>,
     /// Random extra delay up to this, in order
-    #[arg(long, default_value = "0 ms", value_name = "TIME")]
+    #[arg(long, alias = "down-jitter", default_value = "0 ms", value_name = "TIME")]
     pub jitter: Span,
     /// Let jitter reorder packets
     #[arg(long)]
@@ -55,7 +57,7 @@ pub struct PathOptions {
     #[arg(long, value_name = "NAME", hide = true)]
     pub population: Option<Population>,
     /// Packet-delivery trace (mahimahi format) that drives the bottleneck instead of a rate
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, alias = "down-trace", value_name = "FILE")]
     pub trace: Option<TraceFile>,
     /// Rate of the way back [default: that of the way there]
     #[arg(long, value_name = "RATE")]
@@ -121,6 +123,9 @@ pub struct TransportOptions {
     /// Let the window, not proportional rate reduction, limit recovery
     #[arg(long)]
     pub no_prr: bool,
+    /// Let records keep the fastest delivery rate of all, even where the application was the limit
+    #[arg(long)]
+    pub record_limited: bool,
 }
 
 /// What is transferred.
@@ -142,6 +147,24 @@ pub struct WorkloadOptions {
     /// Flows that come at once and share the bytes of one, beside a flow that is there (for `reproduce`)
     #[arg(long, default_value_t = 1, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub newcomers: u8,
+    /// Time between one such flow and the next (for `reproduce`)
+    #[arg(long, default_value = "0 ms", value_name = "TIME", hide = true)]
+    pub newcomer_gap: Span,
+    /// How finely clients tell their bandwidth: the factor from one rate that can be announced to the next (for `reproduce`)
+    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
+    pub hint_step: Ratio,
+    /// Runs from which one is picked to be shown, and at which quantile of completion time (for `reproduce`)
+    #[arg(long, default_value_t = 1, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub candidates: u8,
+    /// How long long flows have been there before, and within how much more newcomers come, at random (for `reproduce`)
+    #[arg(long, default_value = "30 s", value_name = "TIME", hide = true)]
+    pub settled: Span,
+    /// See `--settled`
+    #[arg(long, default_value = "20 s", value_name = "TIME", hide = true)]
+    pub phases: Span,
+    /// See `--candidates`
+    #[arg(long, default_value = "50 %", value_name = "SHARE", hide = true)]
+    pub pick: Ratio,
     /// Share of the load that long flows bring, which arrive as the short ones do
     #[arg(long, default_value = "0 %", value_name = "SHARE")]
     pub long_share: Ratio,
@@ -181,6 +204,9 @@ pub struct WorkloadOptions {
     /// Connection vectors over a dumbbell.
     #[command(flatten)]
     pub conversations: ConversationOptions,
+    /// What experiments with records vary.
+    #[command(flatten)]
+    pub reuse: ReuseOptions,
 }
 
 /// How a comparison is run.
@@ -466,8 +492,25 @@ pub enum RouterName {
 pub enum BaseName {
     /// RFC 9438.
     Cubic,
+    /// RFC 9438, and what Linux does otherwise.
+    CubicLinux,
+    /// CUBIC that stands for two connections, as Google QUIC's does.
+    CubicPair,
     /// RFC 5681.
     Reno,
+}
+
+impl BaseName {
+    /// The controller itself.
+    #[must_use]
+    pub const fn kind(self) -> base::Kind {
+        match self {
+            Self::Cubic => base::Kind::Cubic,
+            Self::CubicLinux => base::Kind::CubicLinux,
+            Self::CubicPair => base::Kind::CubicPair,
+            Self::Reno => base::Kind::Reno,
+        }
+    }
 }
 
 /// Ways to find losses.
@@ -501,6 +544,12 @@ pub enum AckName {
     Delayed,
     /// As Linux: the first sixteen at once, then every second or after 40 ms.
     Linux,
+    /// As UDT for its own congestion control: every 10 ms, and at once where something is missing.
+    Timer,
+    /// As QUIC recommends (RFC 9000 §13.2): every second packet, or after 25 ms.
+    Quic,
+    /// As Linux whose receive window grows: the first 370 at once (measured with the emulator).
+    LinuxGrowing,
 }
 
 /// Pacing by the transport.

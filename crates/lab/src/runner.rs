@@ -123,6 +123,14 @@ pub fn progress(length: usize, what: &str) -> ProgressBar {
 /// # Errors
 /// If the checker found a fault.
 pub fn run_alone(setup: &Setup, tested: &'static Entry) -> Result<View> {
+    run_alone_counted(setup, tested).map(|(view, _)| view)
+}
+
+/// The same, and how many packets the first link's queue dropped.
+///
+/// # Errors
+/// If the checker found a fault.
+pub fn run_alone_counted(setup: &Setup, tested: &'static Entry) -> Result<(View, u64)> {
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let (scenario, claims) = setup.alone(tested, bytes, Seed(setup.run.seed));
     let recorder = Checker::new(&claims, Lens::new(0, Deaf));
@@ -131,5 +139,6 @@ pub fn run_alone(setup: &Setup, tested: &'static Entry) -> Result<View> {
     if let Some(first) = faults.first() {
         bail!("the checker found {} faults, the first: {first}", faults.len());
     }
-    Ok(lens.view)
+    let dropped = path.accounts().next().map_or(0, |(_, account)| account.dropped_in_all());
+    Ok((lens.view, dropped))
 }

@@ -13,13 +13,12 @@ use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::page::{Object, PageSpec, Pages};
 use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::{Claim, Group, PathBuilder, Scenario, Seed, TcpConfig};
-use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::options::{
-    AckName, BaseName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RouterName,
+    AckName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RouterName,
     RouterOptions, RunOptions, SizeName, TraceFile, TransportOptions, WorkloadOptions,
 };
 
@@ -31,6 +30,10 @@ pub const BESIDE: u16 = 1;
 pub const LONG: u16 = 2;
 /// Groups in a scenario.
 pub const GROUPS: usize = 3;
+
+/// While a Linux receiver's window grows it acknowledges each segment; from 64 kB to what its buffer holds it does so for about
+/// 370 of them.
+const LINUX_GROWING: u32 = 370;
 
 /// What everybody is compared with: what nearly all senders do today.
 pub const REFERENCE: &str = "iw10";
@@ -195,7 +198,16 @@ impl Setup {
             delayed_ack: match options.acks {
                 AckName::Immediate => DelayedAck::IMMEDIATE,
                 AckName::Delayed => DelayedAck::SECOND,
+                AckName::Quic => DelayedAck { every: 2, timeout: Span::from_millis(25), quick: 0 },
                 AckName::Linux => DelayedAck { every: 2, timeout: Span::from_millis(40), quick: 16 },
+                AckName::Timer => DelayedAck {
+                    every: u32::MAX,
+                    timeout: headstart_sim::tcp::udt::SYNCHRONISATION,
+                    quick: 0,
+                },
+                AckName::LinuxGrowing => {
+                    DelayedAck { every: 2, timeout: Span::from_millis(40), quick: LINUX_GROWING }
+                }
             },
             min_rto: options.min_rto,
             initial_rto: options.initial_rto,
@@ -205,6 +217,7 @@ impl Setup {
             },
             quantum: options.quantum,
             ecn: options.ecn,
+            records_limited: options.record_limited,
             ..TcpConfig::default()
         }
     }
@@ -247,10 +260,7 @@ impl Setup {
     /// The groups of a run of `cast`, in the order of [`TESTED`], [`BESIDE`], [`LONG`].
     #[must_use]
     pub fn groups(&self, cast: Cast) -> Vec<Group> {
-        let base = match self.transport.base {
-            BaseName::Cubic => base::Kind::Cubic,
-            BaseName::Reno => base::Kind::Reno,
-        };
+        let base = self.transport.base.kind();
         let tcp = self.tcp();
         let hint = Hint { bandwidth: self.bottleneck() * self.workload.hint, access: Access::Unknown };
         let group = |entry: &Entry| Group {

@@ -48,6 +48,9 @@ pub trait Packet: Debug {
         let _ = request;
     }
 
+    /// A router that takes part forwards it: a real packet's time to live is one less. The simulator counts routers by route.
+    fn forward(&mut self) {}
+
     /// Whether RCP routers are to stamp it, and its sender's RTT (zero: not known).
     #[inline]
     fn wants_stamp(&self) -> Option<Span> {

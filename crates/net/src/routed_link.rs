@@ -69,6 +69,7 @@ impl<P: Packet + Clone> Element<P> for RoutedLink<P> {
                 }
             }
         }
+        packet.forward();
         let fate = self.link.push(now, packet);
         if matches!(fate, Fate::Taken) {
             match &mut self.part {

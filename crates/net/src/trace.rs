@@ -15,6 +15,7 @@
 //!   are refused: a trace is held in memory, four bytes for a line.
 
 pub mod cellular;
+pub mod mobile;
 
 use core::fmt;
 use core::str::FromStr;

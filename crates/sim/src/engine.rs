@@ -6,6 +6,8 @@
 
 mod opening;
 
+pub use opening::peer_address;
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Store};
@@ -123,6 +125,15 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
+    /// The senders of `group` begin with what `history` holds, from an earlier run.
+    #[must_use]
+    pub fn with_history(mut self, group: u16, history: MemoryStore) -> Self {
+        if let Some(mine) = self.histories.get_mut(usize::from(group)) {
+            *mine = history;
+        }
+        self
+    }
+
     /// Runs to the end: until nothing is left to happen, or until the scenario's limit.
     pub fn run(mut self) -> Finished<R> {
         while self.step() {}
@@ -233,7 +244,9 @@ impl<R: Recorder> Simulation<R> {
             }
             Opener::Receiver => flow.wanted.extend(has_message.then_some(spec.bytes)),
         }
-        self.workload.on_open(id, spec.tag);
+        if spec.keep_open {
+            self.workload.on_open(id, spec.tag);
+        }
         self.send_syn(id);
     }
 
@@ -254,8 +267,11 @@ impl<R: Recorder> Simulation<R> {
             }
             Opener::Receiver => {
                 flow.wanted.push_back(bytes);
-                flow.client_tries = 0;
-                self.send_request(id);
+                // What is asked for before the connection is there goes with its first request.
+                if flow.opener_done {
+                    flow.client_tries = 0;
+                    self.send_request(id);
+                }
             }
         }
     }
@@ -480,7 +496,9 @@ impl<R: Recorder> Simulation<R> {
             let outcome = if flow.sender.controller().scheme().discards_history() {
                 Outcome::Misled
             } else {
-                flow.sender.record(self.now).map_or(Outcome::Nothing, Outcome::Measured)
+                flow.sender
+                    .record(self.now, &self.groups[usize::from(flow.group)].tcp)
+                    .map_or(Outcome::Nothing, Outcome::Measured)
             };
             self.histories[usize::from(flow.group)].close(lease, outcome);
         }

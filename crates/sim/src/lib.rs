@@ -39,7 +39,7 @@ pub mod workload;
 pub use chain::{Access, Chain, ChainLink, ChainSpec};
 pub use check::{Checker, Claim};
 pub use collect::{Collector, Histogram, Totals};
-pub use engine::{Finished, Group, Scenario, Simulation, Summary};
+pub use engine::{Finished, Group, Scenario, Simulation, Summary, peer_address};
 pub use path::{Account, Path, PathBuilder};
 pub use random::{Random, Seed};
 pub use record::{Deaf, FlowReport, Grant, Recorder};

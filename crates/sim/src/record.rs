@@ -81,6 +81,8 @@ pub struct SenderTrace {
     pub event: SenderEvent,
     /// Bytes in flight.
     pub in_flight: Bytes,
+    /// What the application has handed over and was never sent.
+    pub unsent: Bytes,
     /// The window.
     pub window: Bytes,
     /// The pace, if the scheme sets one.

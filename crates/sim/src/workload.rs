@@ -1,11 +1,12 @@
 //! What is transferred: the trait of all workloads, and one file for each.
 
 pub mod arrivals;
+pub mod conversations;
 pub mod exchange;
 pub mod long;
 pub mod mixed;
 pub mod page;
-pub mod conversations;
+pub mod replay;
 pub mod spoof;
 pub mod web;
 
@@ -14,11 +15,12 @@ use headstart_units::{Bytes, Time};
 use crate::packet::FlowId;
 
 pub use arrivals::Arrivals;
+pub use conversations::Conversations;
 pub use exchange::Sessions;
 pub use long::Listed;
 pub use mixed::Mixed;
 pub use page::Pages;
-pub use conversations::Conversations;
+pub use replay::Replay;
 pub use spoof::{BareRequest, Spoof};
 pub use web::WebSessions;
 
@@ -30,7 +32,7 @@ pub trait Workload: std::fmt::Debug + Send {
     /// Its time has come.
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>);
 
-    /// A flow that it ordered was opened, under this number.
+    /// A connection that it ordered and that stays open has been opened: further messages can be asked for.
     fn on_open(&mut self, flow: FlowId, tag: u64) {
         let _ = (flow, tag);
     }

@@ -6,7 +6,7 @@ use headstart_net::Limit;
 use headstart_sim::record::MessageReport;
 use headstart_sim::vectors::web::{WebSpec, WebVectors};
 use headstart_sim::vectors::{self, Vector};
-use headstart_sim::workload::conversations::{Conversations, ConversationSpec};
+use headstart_sim::workload::conversations::{ConversationSpec, Conversations};
 use headstart_sim::workload::{Mixed, PageReport, Workload};
 use headstart_sim::{
     Access, Chain, ChainLink, ChainSpec, FlowReport, Group, Recorder, Scenario, Seed, Simulation, Summary,
@@ -47,7 +47,8 @@ fn run(scheme: &str, vectors: Vec<Vector>, pairs: u16, rate: Rate, until: u64) -
         Group { scheme, base: base::Kind::Cubic, tcp: TcpConfig::default(), hint: None, history_capacity: 0 };
     let until = Time::from_millis(until);
     let linger = Span::ZERO;
-    let spec = ConversationSpec { vectors: vectors.into(), until, pairs, parties: 1, linger, size_known: true };
+    let spec =
+        ConversationSpec { vectors: vectors.into(), until, pairs, parties: 1, linger, size_known: true };
     // Inside of a mixture, so that its tags are tried too.
     let parts: Vec<Box<dyn Workload>> = vec![Box::new(Conversations::new(spec, Seed(2)))];
     let scenario = Scenario {

@@ -19,6 +19,10 @@ pub enum Kind {
     /// CUBIC (RFC 9438).
     #[default]
     Cubic,
+    /// CUBIC with what Linux does otherwise.
+    CubicLinux,
+    /// CUBIC that stands for two connections, as Google QUIC's does.
+    CubicPair,
 }
 
 /// A base controller. It does not know that a start-up scheme came before it.
@@ -45,7 +49,9 @@ impl Base {
     pub fn new(kind: Kind, mss: Bytes) -> Self {
         match kind {
             Kind::Reno => Self::Reno(Reno::new(mss)),
-            Kind::Cubic => Self::Cubic(Cubic::new(mss)),
+            Kind::Cubic => Self::Cubic(Cubic::new(mss, cubic::Shares::ONE)),
+            Kind::CubicLinux => Self::Cubic(Cubic::linux(mss)),
+            Kind::CubicPair => Self::Cubic(Cubic::new(mss, cubic::Shares::TWO)),
         }
     }
 

@@ -4,13 +4,14 @@
 
 use headstart_units::{Bytes, Rate, Ratio};
 
+use crate::hint::Guard;
 use crate::quick_start::Amount;
 use crate::quick_start::router::Granularity;
 use crate::repair::ropr::{Clock, Order};
 use crate::scheme::{
     Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, QuickStart, RapidStart, Rcp,
-    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, halfback, jump_start, proactive, quick_start,
-    reactive, slow_start, wise_start,
+    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, bbr, blitzstart, halfback, jump_start,
+    proactive, quick_start, reactive, s_cubic, slow_start, wise_start,
 };
 
 /// A scheme as it can be asked for.
@@ -71,6 +72,20 @@ fn google() -> Scheme {
     let spread = Some(slow_start::Spread::default());
     Scheme::SlowStart(SlowStart::new(slow_start::Params { initial_window: 32, hystart: false, spread }))
 }
+
+fn google_until_delay() -> Scheme {
+    let spread = Some(slow_start::Spread { leaves_on_delay: true, ..slow_start::Spread::default() });
+    Scheme::SlowStart(SlowStart::new(slow_start::Params { initial_window: 32, hystart: false, spread }))
+}
+
+fn blitzstart(change: fn(&mut blitzstart::Params)) -> Scheme {
+    let mut params = blitzstart::Params::default();
+    change(&mut params);
+    Scheme::Blitzstart(Blitzstart::new(params))
+}
+
+/// Twice what was ever delivered to the peer, and the peer's connections divide it.
+const GUARD: Guard = Guard { past: Some(Ratio::new(2, 1)), divides: true, ..Guard::NONE };
 
 fn halfback(change: fn(&mut halfback::Params)) -> Scheme {
     let mut params = halfback::Params::default();
@@ -155,6 +170,14 @@ pub const VARIANTS: &[Entry] = &[
     entry("halfback-0", Needs::FlowSize, "halfback without copies", || halfback(|params| params.additional = Ratio::new(0, 1))),
     entry("halfback-25", Needs::FlowSize, "halfback that sends a quarter of its flight again", || halfback(|params| params.additional = Ratio::new(1, 4))),
     entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),
+    entry("s-cubic-held", Needs::History, "s-cubic that never hands over: window and rate of the record (Ideal in the WiseStart paper)", || Scheme::SCubic(SCubic::new(s_cubic::Params { holds: true, ..Default::default() }))),
+    entry("s-cubic-in-flight", Needs::History, "s-cubic that goes on from what is in flight at the first ack", || Scheme::SCubic(SCubic::new(s_cubic::Params { from_flight: true, ..Default::default() }))),
+    entry("iw10-linux", Needs::Nothing, "as Linux's CUBIC begins: 10 segments and the older HyStart", || Scheme::SlowStart(SlowStart::linux())),
+    entry("google-quic", Needs::Nothing, "iw32-paced that leaves slow start when delay grows (HyStart), as Google QUIC did", google_until_delay),
+    entry("blitzstart-handshake", Needs::Hint, "blitzstart with the handshake's RTT, queues included", || blitzstart(|params| params.rtt = blitzstart::Known::Handshake)),
+    entry("blitzstart-10", Needs::Hint, "blitzstart with 10 segments at once before it paces", || blitzstart(|params| params.burst = 10)),
+    entry("blitzstart-guarded", Needs::Hint, "blitzstart that believes twice the peer's fastest delivery, divided among its connections", || blitzstart(|params| params.guard = GUARD)),
+    entry("bbr-hinted", Needs::Hint, "BBR that begins from the hinted bandwidth", || Scheme::Bbr(Bbr::new(bbr::Params { begins_from_hint: true, ..Default::default() }))),
     entry("halfback-10", Needs::FlowSize, "halfback with 10 segments at once before it paces (Halfback section 4.2.4)", || halfback(|params| params.burst = 10)),
     entry("quick-start-exact", Needs::Routers, "quick-start as in its paper: 3 segments, asks for exactly its object (Quick-Start section 6.2)", || paper_quick_start(|_| ())),
     entry("quick-start-2MB", Needs::Routers, "the same, always asking for 2 MB/s (Quick-Start figure 3)", || paper_quick_start(|params| params.amount = fixed(2_000_000))),

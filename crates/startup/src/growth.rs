@@ -2,7 +2,11 @@
 //! their first flight is through.
 //!
 //! Sources: RFC 5681 §3.1 with appropriate byte counting unlimited (RFC 3465 with L = infinity, as
-//! RFC 9406 §4.3 recommends for a paced sender and as Linux does); RFC 9406 (HyStart++).
+//! RFC 9406 §4.3 recommends for a paced sender and as Linux does); RFC 9406 (HyStart++); S. Ha, I. Rhee, "Hybrid Slow
+//! Start for High-Bandwidth and Long-Distance Networks", PFLDNeT 2008 (HyStart), with the constants of Google QUIC in 2018.
+//!
+//! HyStart ends slow start at once where HyStart++ first grows more slowly for five rounds: in each round the smallest
+//! of the first eight RTT samples is compared with the smallest RTT of the whole connection.
 //!
 //! # Deviations
 //!
@@ -10,6 +14,10 @@
 //!   data sent after its beginning is ([`Round`]), which is the same edge told by delivered bytes.
 //! - RFC 9406 §4.3 limits growth per ack to L = 8 segments for a sender that is not paced. An ack
 //!   covers two segments at most here, so the limit never binds and is not implemented.
+//! - HyStart's second trigger, the length of a train of acks, is left out: it says nothing of a paced sender, and Google
+//!   QUIC has removed it.
+
+pub mod linux;
 
 use headstart_units::{Bytes, Span};
 
@@ -21,44 +29,70 @@ use crate::path::Round;
 pub enum Verdict {
     /// Keep growing.
     GoOn,
-    /// HyStart++ says that the queue is growing for good: avoidance begins at the present window.
+    /// HyStart or HyStart++ says that the queue is growing: avoidance begins at the present window.
     Exit,
 }
 
 /// Slow start's growth rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
-    hystart: Option<HyStart>,
+    delay: Delay,
+}
+
+/// What growing delay means.
+#[derive(Clone, Copy, Debug)]
+enum Delay {
+    /// Nothing: only congestion ends slow start.
+    Ignored,
+    /// RFC 9406.
+    HyStartPlusPlus(HyStartPlusPlus),
+    /// Ha and Rhee 2008.
+    HyStart(HyStart),
+    /// The same as Linux has it.
+    Linux(linux::Linux),
 }
 
 impl Growth {
     /// Doubles every round trip, until congestion or, with HyStart++, until delay grows.
     #[must_use]
     pub fn new(with_hystart: bool) -> Self {
-        Self { hystart: with_hystart.then(HyStart::default) }
+        let delay =
+            if with_hystart { Delay::HyStartPlusPlus(HyStartPlusPlus::default()) } else { Delay::Ignored };
+        Self { delay }
+    }
+
+    /// Doubles every round trip, until congestion or until HyStart finds delay: no second look, as there was none in 2008.
+    #[must_use]
+    pub fn until_delay() -> Self {
+        Self { delay: Delay::HyStart(HyStart::default()) }
+    }
+
+    /// Doubles every round trip, until congestion or until Linux's HyStart has seen enough.
+    #[must_use]
+    pub fn linux(mss: Bytes) -> Self {
+        Self { delay: Delay::Linux(linux::Linux::new(mss)) }
     }
 
     /// Grows `window` for one ack.
     #[inline]
     pub fn on_ack(&mut self, window: &mut Bytes, ack: &Ack) -> Verdict {
-        let Some(hystart) = &mut self.hystart else {
-            if ack.is_window_limited {
-                *window += ack.newly_acked;
-            }
-            return Verdict::GoOn;
+        let (divisor, is_done) = match &mut self.delay {
+            Delay::Ignored => (1, false),
+            Delay::HyStartPlusPlus(hystart) => (hystart.on_ack(ack), hystart.is_done()),
+            Delay::HyStart(hystart) => (1, hystart.on_ack(ack) && *window >= ack.newly_acked * LOW_WINDOW),
+            Delay::Linux(linux) => (1, linux.on_ack(*window, ack)),
         };
-        let divisor = hystart.on_ack(ack);
-        if ack.is_window_limited {
+        if ack.is_window_limited && !(is_done && matches!(self.delay, Delay::HyStart(_) | Delay::Linux(_))) {
             *window += ack.newly_acked / divisor;
         }
-        if hystart.is_done() { Verdict::Exit } else { Verdict::GoOn }
+        if is_done { Verdict::Exit } else { Verdict::GoOn }
     }
 
     /// `slow start`, or `CSS` while HyStart++ checks whether the delay was real.
     #[must_use]
     pub fn phase(&self) -> &'static str {
-        match self.hystart {
-            Some(HyStart { conservative_rounds: 1.., .. }) => "CSS",
+        match self.delay {
+            Delay::HyStartPlusPlus(HyStartPlusPlus { conservative_rounds: 1.., .. }) => "CSS",
             _ => "slow start",
         }
     }
@@ -66,7 +100,7 @@ impl Growth {
 
 /// RFC 9406's state: the two rounds' minima and the conservative phase.
 #[derive(Clone, Copy, Debug)]
-struct HyStart {
+struct HyStartPlusPlus {
     round: Round,
     last_round_min: Span,
     current_round_min: Span,
@@ -84,7 +118,7 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
-impl Default for HyStart {
+impl Default for HyStartPlusPlus {
     fn default() -> Self {
         Self {
             round: Round::default(),
@@ -97,7 +131,7 @@ impl Default for HyStart {
     }
 }
 
-impl HyStart {
+impl HyStartPlusPlus {
     /// Returns what growth is divided by.
     fn on_ack(&mut self, ack: &Ack) -> u64 {
         if self.round.on_ack(ack) {
@@ -119,12 +153,11 @@ impl HyStart {
                     self.baseline_min = Span::MAX;
                     self.conservative_rounds = 0;
                 }
-            } else if self.last_round_min != Span::MAX {
-                let threshold = (self.last_round_min / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
-                if self.current_round_min >= self.last_round_min + threshold {
-                    self.baseline_min = self.current_round_min;
-                    self.conservative_rounds = 1;
-                }
+            } else if self.last_round_min != Span::MAX
+                && self.current_round_min >= self.last_round_min + threshold(self.last_round_min)
+            {
+                self.baseline_min = self.current_round_min;
+                self.conservative_rounds = 1;
             }
         }
         if self.conservative_rounds > 0 { CSS_GROWTH_DIVISOR } else { 1 }
@@ -134,6 +167,44 @@ impl HyStart {
         self.conservative_rounds > CSS_ROUNDS
     }
 }
+
+/// An eighth more, between 4 and 16 ms: the same in HyStart, as deployed, and in RFC 9406 §4.2.
+fn threshold(of: Span) -> Span {
+    (of / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
+}
+
+/// HyStart's state.
+#[derive(Clone, Copy, Debug)]
+struct HyStart {
+    round: Round,
+    /// The smallest of the round's first samples.
+    current_round_min: Span,
+    samples: u32,
+}
+
+impl Default for HyStart {
+    fn default() -> Self {
+        Self { round: Round::default(), current_round_min: Span::MAX, samples: 0 }
+    }
+}
+
+impl HyStart {
+    /// Returns whether delay has grown. Each round is judged once, at its eighth sample.
+    fn on_ack(&mut self, ack: &Ack) -> bool {
+        if self.round.on_ack(ack) {
+            (self.current_round_min, self.samples) = (Span::MAX, 0);
+        }
+        let Some(rtt) = ack.rtt_sample else { return false };
+        self.samples = self.samples.saturating_add(1);
+        if self.samples <= N_RTT_SAMPLE {
+            self.current_round_min = self.current_round_min.min(rtt);
+        }
+        self.samples == N_RTT_SAMPLE && self.current_round_min > ack.rtt.min + threshold(ack.rtt.min)
+    }
+}
+
+/// Below this many segments HyStart does not look (Ha and Rhee 2008, §4). An ack's own bytes stand for a segment.
+const LOW_WINDOW: u64 = 16;
 
 #[cfg(test)]
 mod tests {
@@ -189,6 +260,65 @@ mod tests {
         let mut growth = Growth::new(true);
         let (_, verdict) = play(&mut growth, &[60, 70, 70, 70, 70, 70, 70], 8);
         assert_eq!(verdict, Verdict::Exit);
+    }
+
+    /// As [`play`], with the connection's smallest RTT told.
+    fn play_with_minimum(
+        growth: &mut Growth,
+        segments: u64,
+        rounds: &[u64],
+        per_round: u64,
+    ) -> (Bytes, Verdict) {
+        let (mut window, mut delivered, mut smallest) = (MSS * segments, Bytes::ZERO, u64::MAX);
+        for &rtt in rounds {
+            let sent_after = delivered;
+            for _ in 0..per_round {
+                delivered += MSS;
+                smallest = smallest.min(rtt);
+                let ack = Ack {
+                    rtt_sample: Some(Span::from_millis(rtt)),
+                    rtt: Rtt { min: Span::from_millis(smallest), ..Rtt::default() },
+                    delivered,
+                    rate: RateSample { prior_delivered: sent_after, ..RateSample::default() },
+                    ..crate::base::testing::acked(Time::ZERO, MSS)
+                };
+                if growth.on_ack(&mut window, &ack) == Verdict::Exit {
+                    return (window, Verdict::Exit);
+                }
+            }
+        }
+        (window, Verdict::GoOn)
+    }
+
+    #[test]
+    fn hystart_leaves_at_the_eighth_sample_of_the_first_round_with_an_eighth_more_than_the_smallest_rtt() {
+        for (rounds, expected) in [
+            // 64 ms: the threshold is 8 ms, to be exceeded. Ten acks in each round before it grow the window.
+            (&[64, 72, 72][..], (MSS * 46, Verdict::GoOn)),
+            (&[64, 73][..], (MSS * (16 + 10 + 7), Verdict::Exit)),
+            (&[64, 64, 73][..], (MSS * (16 + 20 + 7), Verdict::Exit)),
+            // 4 ms at least and 16 ms at most.
+            (&[10, 14][..], (MSS * 36, Verdict::GoOn)),
+            (&[10, 15][..], (MSS * 33, Verdict::Exit)),
+            (&[400, 417][..], (MSS * 33, Verdict::Exit)),
+        ] {
+            let mut growth = Growth::until_delay();
+            assert_eq!(play_with_minimum(&mut growth, 16, rounds, 10), expected, "{rounds:?}");
+        }
+    }
+
+    #[test]
+    fn hystart_says_nothing_of_a_round_of_seven_samples_or_a_window_of_fifteen_segments() {
+        let mut growth = Growth::until_delay();
+        assert_eq!(play_with_minimum(&mut growth, 16, &[64, 99, 99], 7).1, Verdict::GoOn);
+        let mut growth = Growth::until_delay();
+        assert_eq!(
+            play_with_minimum(&mut growth, 0, &[64, 99], 8).1,
+            Verdict::GoOn,
+            "15 segments at the eighth"
+        );
+        let mut growth = Growth::until_delay();
+        assert_eq!(play_with_minimum(&mut growth, 1, &[64, 99], 8).1, Verdict::Exit);
     }
 
     #[test]

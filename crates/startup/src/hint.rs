@@ -5,8 +5,8 @@
 //!
 //! BS §3 lets a client signal its access technology and an estimate of its bandwidth inside QUIC. Here both travel as the
 //! value of one transport parameter (RFC 9000 §7.4) whose number is [`PARAMETER`]; who does not know it ignores it. A client
-//! calls [`Hint::quantised`], then [`Hint::emit`]; a server [`Hint::parse`]s what arrived and lets its own policy decide how
-//! much of it to believe.
+//! calls [`Hint::quantised`], then [`Hint::emit`]; a server [`Hint::parse`]s what arrived and lets a [`Guard`] or a policy of
+//! its own decide how much of it to believe.
 //!
 //! ```text
 //!   0                   1                   2                   3
@@ -23,6 +23,7 @@
 //! - BS gives no format. This one has a fixed length, so that its size says nothing of the value.
 //! - BS §7 leaves open how coarse a quantisation should be. [`Steps`] says what is done here, and what it costs.
 
+mod guard;
 mod steps;
 
 use core::fmt;
@@ -32,6 +33,7 @@ use headstart_units::Rate;
 
 use crate::prior::{Access, Hint};
 
+pub use guard::Guard;
 pub use steps::Steps;
 
 /// The number of the transport parameter. RFC 9000 §22.3: drawn at random from the whole range, to meet no other experiment's;

@@ -22,7 +22,7 @@
 //! | [`path`] | measurement shared by all: RTT, delivery rate, rounds, windowed extremes |
 //! | [`first_recovery`] | a first flight that was lost in part: the window follows what got through |
 //! | [`growth`] | slow start's doubling, with HyStart++ or without |
-//! | [`hint`] | what a client tells of its access link: its value on the wire, and how coarse |
+//! | [`hint`] | what a client tells of its access link: its value on the wire, how coarse, and how much of it is believed |
 //! | [`history`] | what earlier connections to a peer measured: record, bounded store |
 //! | [`quick_start`] | RFC 4782: formats, the routers' decision, what a sender asks for and believes |
 //! | [`rcp`] | the rate that an RCP router stamps |

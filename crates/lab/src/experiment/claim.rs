@@ -8,7 +8,11 @@
 //! paper = 56               # and `within`, or `at-least` and `at-most`
 //! within = 8
 //! unit = "%"
-//! differs = "why ours is another"    # a claim that does not hold has its reason here
+//!
+//! # A claim that does not hold has its reason here, and the experiment that shows it:
+//! differs = "What ours lacks is ..."
+//! comes-out = { when = "losses are found by RFC 6675", variant = "classic" }
+//! quick = "holds"          # if the quick run is known to find another outcome than the full one
 //! ```
 //!
 //! | kind | keys |
@@ -17,17 +21,32 @@
 //! | an order | `value`, and `order`: schemes, the smallest first; equal is not smaller |
 //! | a crossing | `value`, `crosses`: above which scheme, and `along`: on which axis |
 //! | never crossing | the same with `never = true` |
+//! | a table's cell | `value` with `as = "difference"`, and `table` ([`comparison`]) |
 //!
 //! `within` says how far from the paper's number ours may lie before we say that it differs. Where a claim compares, a number
-//! outside of that but on the paper's side of "no difference" is told as *direction*.
+//! outside of that but on the paper's side of "no difference" is told as *direction*; so is a crossing at another place.
+//!
+//! # Reasons
+//!
+//! A reason is worth what its experiment shows. `comes-out` changes the one thing that is blamed, and the same number is judged by
+//! the same bounds again ([`demonstration`]). A claim then *holds*, *comes out* when that is changed, or is *unexplained*, whatever
+//! words stand in `differs`. What a claim's keys say is what `--check` expects: `comes-out`, else `differs` for unexplained, else that
+//! it holds; `quick` overrides that for the quick run.
+
+pub mod demonstration;
+#[cfg(test)]
+mod tests;
+
+mod comparison;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Plan, from_toml};
-use super::quantity::{Quantity, QuantityText, Scope, check_scheme};
+use super::quantity::{Quantity, QuantityText, Scope, UNKNOWN, check_scheme};
 use super::run::Results;
 use crate::statistics::Interval;
+use demonstration::{ComesOut, ComesOutText, Outcome};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +66,7 @@ struct ClaimText {
     along: Option<String>,
     #[serde(default)]
     never: bool,
+    table: Option<comparison::Cell>,
     paper: Option<f64>,
     within: Option<f64>,
     at_least: Option<f64>,
@@ -54,6 +74,8 @@ struct ClaimText {
     #[serde(default)]
     unit: String,
     differs: Option<String>,
+    comes_out: Option<ComesOutText>,
+    quick: Option<Outcome>,
 }
 
 /// One claim.
@@ -65,7 +87,16 @@ pub struct Claim {
     pub source: String,
     /// Why ours differs, if it is known to.
     pub differs: Option<String>,
+    /// What must be changed for it to come out.
+    pub comes_out: Option<ComesOut>,
+    quick: Option<Outcome>,
     unit: String,
+    test: Test,
+}
+
+/// What is worked out, and what it must be.
+#[derive(Clone, Debug)]
+struct Test {
     value: Quantity,
     kind: Kind,
 }
@@ -76,6 +107,7 @@ enum Kind {
     Order(Vec<String>),
     Crossing { other: String, axis: String, paper: Option<f64>, low: f64, high: f64 },
     Never { other: String, axis: String },
+    Cell(comparison::Cell),
 }
 
 /// What came out of a claim.
@@ -148,6 +180,12 @@ impl Claim {
         high = text.at_most.unwrap_or(high);
         let is_bounded = low.is_finite() || high.is_finite();
         let kind = match (text.order, text.crosses) {
+            (None, None) if text.table.is_some() => {
+                ensure!(!is_bounded, "found `table` with another number, expected one of them");
+                let cell = text.table.context("table")?;
+                cell.check(&value)?;
+                Kind::Cell(cell)
+            }
             (Some(_), Some(_)) => bail!("found both `order` and `crosses`, expected one of them"),
             (Some(order), None) => {
                 ensure!(order.len() > 1, "order: found {} schemes, expected two at least", order.len());
@@ -173,20 +211,32 @@ impl Claim {
                 Kind::Number { paper: text.paper, low, high }
             }
         };
+        let test = Test { value, kind };
+        let read = |text: ComesOutText| ComesOut::read(text, &test, plan);
         Ok(Self {
             says: text.says,
             source: text.source,
             differs: text.differs.map(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" ")),
+            comes_out: text.comes_out.map(read).transpose().context("comes-out")?,
+            quick: text.quick,
             unit: text.unit,
-            value,
-            kind,
+            test,
         })
+    }
+
+    /// It says which way something differs, or in which order: more than a bare number.
+    #[must_use]
+    pub fn compares(&self) -> bool {
+        match self.test.kind {
+            Kind::Number { .. } => self.test.value.neutral().is_some(),
+            Kind::Order(_) | Kind::Crossing { .. } | Kind::Never { .. } | Kind::Cell(_) => true,
+        }
     }
 
     /// The paper's side, in words.
     #[must_use]
     pub fn paper(&self) -> String {
-        match &self.kind {
+        match &self.test.kind {
             Kind::Number { paper, low, high } | Kind::Crossing { paper, low, high, .. } => {
                 let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
                 match paper {
@@ -198,21 +248,30 @@ impl Claim {
             }
             Kind::Order(order) => order.join(" < "),
             Kind::Never { .. } => "never".into(),
+            Kind::Cell(cell) => cell.shown(&self.unit),
         }
     }
 
     /// Judges it by the results under one variant.
     #[must_use]
     pub fn judge(&self, plan: &Plan, results: &Results, variant: usize) -> Finding {
+        self.test.judge(plan, results, variant, &self.unit)
+    }
+}
+
+impl Test {
+    fn judge(&self, plan: &Plan, results: &Results, variant: usize, unit: &str) -> Finding {
         let scope = Scope { plan, results, variant, scheme: None, at: &[] };
         match &self.kind {
             Kind::Number { paper, low, high } => {
-                let ours = self.value.value(&scope);
-                self.number(ours, *paper, *low, *high)
+                self.number(self.value.value(&scope), *paper, *low, *high, unit)
             }
             Kind::Crossing { other, axis, paper, low, high } => {
                 let ours = scope.crossing(&self.value, other, axis);
-                let mut finding = self.number(ours, *paper, *low, *high);
+                let mut finding = self.number(ours, *paper, *low, *high, unit);
+                if finding.verdict == Verdict::Differs {
+                    finding.verdict = Verdict::Direction;
+                }
                 if ours.value.is_nan() && self.is_run(&scope, other) {
                     finding = Finding { verdict: Verdict::Differs, ours, shown: "never".into() };
                 }
@@ -221,7 +280,7 @@ impl Claim {
             Kind::Never { other, axis } => {
                 let ours = scope.crossing(&self.value, other, axis);
                 if ours.value.is_finite() {
-                    Finding { verdict: Verdict::Differs, ours, shown: self.shown(&ours) }
+                    Finding { verdict: Verdict::Differs, ours, shown: shown(&ours, unit) }
                 } else if self.is_run(&scope, other) {
                     Finding { verdict: Verdict::Holds, ours, shown: "never".into() }
                 } else {
@@ -229,6 +288,7 @@ impl Claim {
                 }
             }
             Kind::Order(order) => self.order(&scope, order),
+            Kind::Cell(cell) => cell.judge(&self.value, &scope, unit),
         }
     }
 
@@ -237,25 +297,29 @@ impl Claim {
         is_there(other) && self.value.scheme().is_none_or(is_there)
     }
 
-    fn number(&self, ours: Interval, paper: Option<f64>, low: f64, high: f64) -> Finding {
+    fn number(&self, ours: Interval, paper: Option<f64>, low: f64, high: f64, unit: &str) -> Finding {
         let verdict = if ours.value.is_nan() {
             Verdict::NotRun
         } else if (low..=high).contains(&ours.value) {
             Verdict::Holds
         } else {
-            let expected = paper.unwrap_or(if low.is_finite() { low } else { high });
+            let expected = paper.unwrap_or(match (low.is_finite(), high.is_finite()) {
+                (true, true) => f64::midpoint(low, high),
+                (true, false) => low,
+                _ => high,
+            });
             match self.value.neutral() {
                 Some(neutral) if (expected - neutral) * (ours.value - neutral) > 0.0 => Verdict::Direction,
                 _ => Verdict::Differs,
             }
         };
-        Finding { verdict, ours, shown: self.shown(&ours) }
+        Finding { verdict, ours, shown: shown(&ours, unit) }
     }
 
     fn order(&self, scope: &Scope<'_>, order: &[String]) -> Finding {
         let mut found: Vec<(&str, f64)> =
             order.iter().map(|name| (name.as_str(), self.value.of(name).value(scope).value)).collect();
-        let ours = Interval { value: f64::NAN, low: f64::NAN, high: f64::NAN };
+        let ours = UNKNOWN;
         if found.iter().any(|(_, value)| value.is_nan()) {
             return Finding { verdict: Verdict::NotRun, ours, shown: "-".into() };
         }
@@ -266,18 +330,18 @@ impl Claim {
         let verdict = if holds { Verdict::Holds } else { Verdict::Differs };
         Finding { verdict, ours, shown: shown.join(" < ") }
     }
+}
 
-    fn shown(&self, ours: &Interval) -> String {
-        if ours.value.is_nan() {
-            return "-".into();
-        }
-        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
-        let mut text = format!("{}{unit}", digits(ours.value));
-        if ours.low.is_finite() && ours.high.is_finite() && ours.low < ours.high {
-            text = format!("{text} [{}, {}]", digits(ours.low), digits(ours.high));
-        }
-        text
+fn shown(ours: &Interval, unit: &str) -> String {
+    if ours.value.is_nan() {
+        return "-".into();
     }
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    let mut text = format!("{}{unit}", digits(ours.value));
+    if ours.low.is_finite() && ours.high.is_finite() && ours.low < ours.high {
+        text = format!("{text} [{}, {}]", digits(ours.low), digits(ours.high));
+    }
+    text
 }
 
 /// Three digits that count.
@@ -293,86 +357,4 @@ pub fn digits(value: f64) -> String {
     };
     let text = format!("{value:.decimals$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::{plan, quantity};
-
-    fn judge(text: &str) -> Finding {
-        let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
-        let results = quantity::tests::made_up(&plan);
-        let head = "[[claim]]\nsays = \"it\"\nsource = \"there\"\n";
-        let claims = read(&format!("{head}{text}"), &plan).expect(text);
-        claims[0].judge(&plan, &results, 0)
-    }
-
-    // Times in the made-up results: TCP 410, 500, 950 and TCP-10 210, 320, 950 at 10, 20, 30 %.
-    const REDUCTION: &str = "value = { measure = \"mean\", scheme = \"TCP-10\", at = { load = \"10 %\" }, over = { scheme = \"TCP\" }, as = \"reduction\" }\n";
-
-    #[test]
-    fn a_number_holds_within_its_tolerance_and_keeps_its_direction() {
-        for (text, verdict) in [
-            ("paper = 50\nwithin = 2", Verdict::Holds),
-            ("paper = 60\nwithin = 2", Verdict::Direction),
-            ("paper = -10\nwithin = 2", Verdict::Differs),
-            ("at-least = 48", Verdict::Holds),
-            ("at-least = 49", Verdict::Direction),
-            ("at-least = 40\nat-most = 50", Verdict::Holds),
-        ] {
-            assert_eq!(judge(&format!("{REDUCTION}{text}")).verdict, verdict, "{text}");
-        }
-        let shown = judge(&format!("{REDUCTION}paper = 50\nwithin = 2\nunit = \"%\"")).shown;
-        assert!(shown.starts_with("48.8 % ["), "{shown}");
-        let absolute = "value = { measure = \"mean\", scheme = \"TCP\", at = { load = \"10 %\" } }\npaper = 300\nwithin = 50";
-        assert_eq!(judge(absolute).verdict, Verdict::Differs, "a bare number has no direction");
-    }
-
-    #[test]
-    fn orders_are_told_as_found() {
-        let with = |order: &str| {
-            judge(&format!("value = {{ measure = \"mean\", at = {{ load = \"20 %\" }} }}\norder = {order}"))
-        };
-        assert_eq!(with("[\"TCP-10\", \"TCP\"]").verdict, Verdict::Holds);
-        let wrong = with("[\"TCP\", \"TCP-10\"]");
-        assert_eq!((wrong.verdict, wrong.shown.as_str()), (Verdict::Differs, "TCP-10 320 < TCP 500"));
-    }
-
-    #[test]
-    fn crossings_are_found_or_told_to_be_missing() {
-        let with = |rest: &str| {
-            judge(&format!(
-                "value = {{ measure = \"mean\", scheme = \"TCP-10\" }}\ncrosses = \"TCP\"\nalong = \"load\"\n{rest}"
-            ))
-        };
-        assert_eq!(with("paper = 25\nwithin = 5").verdict, Verdict::Differs);
-        assert_eq!(with("never = true").verdict, Verdict::Holds);
-    }
-
-    #[test]
-    fn mistakes_are_told() {
-        let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
-        for (text, part) in [
-            ("paper = 50", "no tolerance"),
-            ("within = 5", "without `paper`"),
-            ("order = [\"TCP\"]", "expected two at least"),
-            ("crosses = \"TCP\"\nnever = true", "without the key `along`"),
-            ("crosses = \"TCP\"\nalong = \"rtt\"\nnever = true", "expected an option that the plan sweeps"),
-            ("paper = 5\nwithin = 1\nreason = \"x\"", "unknown field `reason`"),
-        ] {
-            let text = format!("[[claim]]\nsays = \"it\"\nsource = \"there\"\n{REDUCTION}{text}");
-            let error = format!("{:#}", read(&text, &plan).expect_err(&text));
-            assert!(error.contains(part), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn three_digits_are_shown() {
-        for (value, text) in
-            [(0.0, "0"), (0.5, "0.5"), (1.0 / 3.0, "0.33"), (12.345, "12.3"), (410.4, "410"), (99.97, "100")]
-        {
-            assert_eq!(digits(value), text);
-        }
-    }
 }

@@ -11,6 +11,7 @@
 //! x-axis = { title = "utilisation", unit = "%", from = 0, to = 90 }
 //! y-axis = { title = "mean completion time", unit = "ms", scale = "log" }
 //! schemes = ["TCP"]                   # if not all
+//! curves = [{ name = "hint 1.0", value = { measure = .., scheme = .. } }]   # these values in place of one for each scheme
 //! by = "rtt"                          # a line for each value of this swept option instead of one for each scheme
 //! rings = "quick"                     # dots: a second family of the same measure's run, as rings
 //! ```
@@ -22,17 +23,19 @@
 //! | `profile` | the family of numbers `value.measure/..` along their own names |
 //! | `dots` | the same, a dot for each |
 //! | `distribution` | the share of seeds up to a value |
+//! | `sequence` | several families of numbers of one run, each a line or marks of its own ([`super::sequence`]) |
 //!
 //! There is one drawing for each variant of the plan.
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
 use super::plan::{Plan, number_of};
 use super::quantity::{Quantity, QuantityText, Scope, check_scheme};
 use super::run::Results;
+use super::sequence;
 use crate::figure::{Axis, Figure, Mark, Point, Range, Series, Style};
 use crate::statistics::Interval;
 
@@ -44,7 +47,9 @@ pub struct FigureText {
     caption: String,
     draw: Kind,
     x: Option<String>,
-    value: QuantityText,
+    value: Option<QuantityText>,
+    #[serde(default)]
+    curves: Vec<CurveText>,
     x_value: Option<QuantityText>,
     #[serde(default)]
     x_axis: AxisText,
@@ -52,6 +57,15 @@ pub struct FigureText {
     schemes: Option<Vec<String>>,
     by: Option<String>,
     rings: Option<String>,
+    #[serde(default)]
+    families: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CurveText {
+    name: String,
+    value: QuantityText,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -82,6 +96,7 @@ enum Kind {
     Profile,
     Dots,
     Distribution,
+    Sequence,
 }
 
 /// A checked figure.
@@ -93,13 +108,16 @@ pub struct Drawing {
     pub caption: String,
     kind: Kind,
     x: Option<String>,
-    value: Quantity,
+    /// By name: of every scheme, or as the figure lists them.
+    curves: Vec<(String, Quantity)>,
+    /// They have names of their own.
+    is_listed: bool,
     x_value: Option<Quantity>,
     x_axis: AxisText,
     y_axis: AxisText,
-    schemes: Vec<String>,
     by: Option<String>,
     rings: Option<Quantity>,
+    families: Vec<String>,
 }
 
 /// One value of a figure.
@@ -137,7 +155,22 @@ impl Drawing {
             text.x_value.is_some() == (text.draw == Kind::Scatter),
             "x-value: found it where it is not expected, or not where it is: it belongs to `scatter`"
         );
-        let value = Quantity::read(text.value, plan, true).context("value")?;
+        let is_listed = !text.curves.is_empty();
+        let curves: Vec<(String, Quantity)> = match (text.value, text.curves) {
+            (Some(value), curves) if curves.is_empty() => {
+                let value = Quantity::read(value, plan, true).context("value")?;
+                schemes.iter().map(|scheme| (scheme.clone(), value.clone())).collect()
+            }
+            (None, curves) if is_listed && text.draw != Kind::Scatter => curves
+                .into_iter()
+                .map(|curve| Ok((curve.name, Quantity::read(curve.value, plan, false)?)))
+                .collect::<Result<_>>()
+                .context("curves")?,
+            _ => {
+                bail!("found both or none of `value` and `curves`, expected one of them (`scatter`: `value`)")
+            }
+        };
+        let (_, value) = curves.first().context("schemes: found none, expected one at least")?;
         let x_value =
             text.x_value.map(|text| Quantity::read(text, plan, true)).transpose().context("x-value")?;
         let rings = match text.rings {
@@ -151,6 +184,20 @@ impl Drawing {
             }
             None => None,
         };
+        ensure!(
+            text.families.is_empty() != (text.draw == Kind::Sequence),
+            "families: found it where it is not expected, or not where it is: it belongs to `sequence`"
+        );
+        ensure!(
+            text.draw != Kind::Sequence || value.scheme().is_some(),
+            "value: found no key `scheme`, expected it in a `sequence`"
+        );
+        for family in &text.families {
+            ensure!(
+                plan.study.measures(&format!("{family}/0")),
+                "families: found `{family}`, expected a family that the study gives"
+            );
+        }
         let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         ensure!(
             !text.name.is_empty() && is_plain(&text.name),
@@ -162,37 +209,42 @@ impl Drawing {
             caption: text.caption,
             kind: text.draw,
             x: text.x,
-            value,
+            curves,
+            is_listed,
             x_value,
             x_axis: text.x_axis,
             y_axis: text.y_axis,
-            schemes,
             by: text.by,
             rings,
+            families: text.families,
         })
     }
 
     /// The figure's values under one variant; what was not run is left out.
     #[must_use]
     pub fn data(&self, plan: &Plan, results: &Results, variant: usize) -> Vec<Datum> {
+        if self.kind == Kind::Sequence {
+            let scope = Scope { plan, results, variant, scheme: None, at: &[] };
+            return sequence::data(self.curves[0].1.runs(&scope), &self.families);
+        }
         let mut data = vec![];
-        for name in self.schemes.iter().filter(|name| plan.schemes.iter().any(|scheme| scheme.name == **name))
-        {
+        let is_run = |name: &str| plan.schemes.iter().any(|scheme| scheme.name == name);
+        for (name, value) in self.curves.iter().filter(|(name, _)| self.is_listed || is_run(name)) {
             for own in along(self.by.as_deref(), plan) {
                 let scope = Scope { plan, results, variant, scheme: Some(name), at: &own };
                 let label = match own.first() {
-                    Some((_, value)) if self.schemes.len() == 1 => value.clone(),
+                    Some((_, value)) if self.curves.len() == 1 => value.clone(),
                     Some((_, value)) => format!("{name}, {value}"),
                     None => name.clone(),
                 };
-                data.extend(self.of_scheme(&label, &scope));
+                data.extend(self.of_curve(&label, value, &scope));
             }
         }
         data.retain(|datum| datum.x.value.is_finite() && datum.y.value.is_finite());
         data
     }
 
-    fn of_scheme(&self, name: &str, scope: &Scope<'_>) -> Vec<Datum> {
+    fn of_curve(&self, name: &str, value: &Quantity, scope: &Scope<'_>) -> Vec<Datum> {
         let datum = |x: Interval, y: Interval, label: &str| Datum {
             scheme: name.to_owned(),
             x,
@@ -207,24 +259,25 @@ impl Drawing {
             match self.kind {
                 Kind::Lines => {
                     let x = number_of(label).map_or(f64::NAN, |(number, _)| number);
-                    data.push(datum(bare(x), self.value.value(&here), label));
+                    data.push(datum(bare(x), value.value(&here), label));
                 }
                 Kind::Scatter => {
                     let x = self.x_value.as_ref().map_or(bare(f64::NAN), |x| x.value(&here));
-                    data.push(datum(x, self.value.value(&here), label));
+                    data.push(datum(x, value.value(&here), label));
                 }
                 Kind::Profile | Kind::Dots => {
-                    for (member, x) in members(&self.value, &here) {
-                        data.push(datum(bare(x), self.value.measuring(&member).value(&here), label));
+                    for (member, x) in members(value, &here) {
+                        data.push(datum(bare(x), value.measuring(&member).value(&here), label));
                     }
                     for (member, x) in self.rings.iter().flat_map(|rings| members(rings, &here)) {
-                        let mut ring = datum(bare(x), self.value.measuring(&member).value(&here), label);
+                        let mut ring = datum(bare(x), value.measuring(&member).value(&here), label);
                         ring.scheme = format!("{name}{RINGED}");
                         data.push(ring);
                     }
                 }
+                Kind::Sequence => {}
                 Kind::Distribution => {
-                    let mut values = self.value.by_seed(&here);
+                    let mut values = value.by_seed(&here);
                     values.sort_by(f64::total_cmp);
                     let count = values.len() as f64;
                     for (number, value) in values.into_iter().enumerate() {
@@ -245,6 +298,10 @@ impl Drawing {
         });
         let x = self.x_axis.axis(self.x.as_deref().unwrap_or_default(), unit.unwrap_or_default());
         let mut figure = Figure::new(title, x, self.y_axis.axis("", ""));
+        if self.kind == Kind::Sequence {
+            figure.series = sequence::series(data, &self.families);
+            return figure;
+        }
         // Schemes have the same look in every figure; other lines, that of their place.
         let mut names: Vec<&str> = plan.known_schemes.iter().map(String::as_str).collect();
         for datum in data {
@@ -252,7 +309,7 @@ impl Drawing {
                 names.push(&datum.scheme);
             }
         }
-        let is_by = self.by.is_some();
+        let is_by = self.by.is_some() || self.is_listed;
         names.retain(|name| data.iter().any(|datum| datum.scheme == *name) || !is_by);
         for (slot, name) in names.into_iter().enumerate() {
             let own: Vec<&Datum> = data.iter().filter(|datum| datum.scheme == *name).collect();
@@ -271,7 +328,7 @@ impl Drawing {
             });
             let style = match self.kind {
                 Kind::Lines => Style::line_and_marks(),
-                Kind::Profile => Style::line(),
+                Kind::Profile | Kind::Sequence => Style::line(),
                 Kind::Dots if name.ends_with(RINGED) => Style::marks(Mark::Ring),
                 Kind::Dots => Style::marks(Mark::Dot),
                 Kind::Distribution => Style::steps(),

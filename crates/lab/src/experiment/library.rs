@@ -75,6 +75,53 @@ pub const ALL: &[PaperFiles] = &[
         "stacks",
         "quick-start",
     },
+    paper! {
+        "quick-start":
+        "figure-1",
+        "figure-2",
+        "figure-3",
+        "figure-4",
+        "figure-5",
+        "figure-6",
+        "figure-9",
+        "figure-10",
+        "figure-11",
+        "figure-12",
+        "figure-13",
+        "attacks",
+        "storm",
+    },
+    paper! {
+        "wisestart":
+        "algorithm-1",
+        "figure-1",
+        "figure-2",
+        "figure-6",
+        "figure-7",
+        "figure-8",
+        "records",
+        "figure-9",
+        "figure-10",
+        "figure-11",
+    },
+    paper! {
+        "blitzstart":
+        "figure-1-alone",
+        "figure-1-beside",
+        "table-1-dsl-slow",
+        "table-1-dsl-fast",
+        "table-1-3g",
+        "table-1-lte",
+        "figure-3",
+        "small-buffer",
+        "lte-for-good",
+        "several-at-once",
+        "several-long",
+        "standard-newcomers",
+        "liars",
+        "coarse-hints",
+        "bbr",
+    },
 ];
 
 /// A paper's folder by name.

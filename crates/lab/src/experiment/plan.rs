@@ -22,20 +22,26 @@
 //! duration = "600 s"
 //! [sweep]                  # any option over a list; several make all combinations
 //! load = ["5 %", "25 %"]
+//! [demonstrations]         # variants that only show why claims differ: for some schemes, at some points
+//! udt-each = { schemes = ["TCP-10"], at = { load = ["25 %"] } }
 //! [quick]                  # schemes, variants, run, sweep in place of those above
 //! run = { duration = "60 s" }
 //! [[figure]]               # see `crate::experiment::draw`
 //! ```
 
+mod demonstration;
 mod paper;
 mod sweep;
 #[cfg(test)]
 pub(super) mod tests;
 
+pub use demonstration::Only;
 pub use paper::{Paper, Scheme, Variant};
-pub use sweep::{Axis, Fixed, Point, number_of};
+pub use sweep::{Axis, Fixed, MOST_POINTS, Point, number_of};
 
 use anyhow::{Context, Result, ensure};
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Table;
@@ -44,6 +50,7 @@ use super::draw::{Drawing, FigureText};
 use super::settings::{Settings, Tables};
 use super::study::Study;
 use crate::setup::Setup;
+use demonstration::DemonstrationText;
 use sweep::{axes, points, typed};
 
 /// Reads a TOML text strictly; the error names the key.
@@ -81,8 +88,14 @@ pub struct Plan {
     pub study: Study,
     /// Who is compared.
     pub schemes: Vec<Scheme>,
+    /// Its claims are ours, not the paper's.
+    pub is_ours: bool,
     /// Under which settings; the first is the one by which claims are judged.
     pub variants: Vec<Variant>,
+    /// How many of them are shown in full: those beyond only demonstrate why claims differ.
+    pub shown: usize,
+    /// Names of all variants of the full plan: what a claim may name.
+    pub known_variants: Vec<String>,
     /// Which mixtures are run.
     pub casts: Vec<CastName>,
     /// Who runs beside the scheme in a mixture.
@@ -105,6 +118,8 @@ struct PlanText {
     source: String,
     shows: String,
     #[serde(default)]
+    ours: bool,
+    #[serde(default)]
     study: Study,
     schemes: Vec<String>,
     #[serde(default)]
@@ -122,6 +137,8 @@ struct PlanText {
     run: Table,
     #[serde(default)]
     sweep: Table,
+    #[serde(default)]
+    demonstrations: BTreeMap<String, DemonstrationText>,
     #[serde(default)]
     quick: QuickText,
     #[serde(default)]
@@ -198,10 +215,21 @@ impl Plan {
             },
             axes: axes.clone(),
         };
-        let known_schemes = cut.schemes.iter().map(|scheme| scheme.name.clone()).collect();
+        let known_schemes: Vec<String> = cut.schemes.iter().map(|scheme| scheme.name.clone()).collect();
+        let mut known_variants: Vec<String> = cut.variants.iter().map(|one| one.name.clone()).collect();
+        known_variants.extend(text.demonstrations.keys().cloned());
         let quick = cut.clone().down(text.quick, paper)?;
         if is_quick {
             cut = quick;
+        }
+        let shown = cut.variants.len();
+        let demonstrations = demonstration::read(text.demonstrations, paper, &axes, &known_schemes)
+            .context("demonstrations")?;
+        for one in demonstrations {
+            // One that is shown in full demonstrates as it is.
+            if !cut.variants.iter().any(|variant| variant.name == one.name) {
+                cut.variants.push(one);
+            }
         }
         let casts = if text.casts.is_empty() { vec![CastName::Alone] } else { text.casts };
         let beside = text.beside.map(|name| paper.scheme(&name)).transpose().context("beside")?;
@@ -216,10 +244,13 @@ impl Plan {
             shows: text.shows,
             study: text.study,
             schemes: cut.schemes,
+            is_ours: text.ours,
             variants: cut.variants,
+            shown,
+            known_variants,
             casts,
             beside,
-            points: points(&cut.axes),
+            points: points(&cut.axes).context("sweep")?,
             axes,
             known_schemes,
             drawings: vec![],
@@ -230,6 +261,20 @@ impl Plan {
             plan.drawings.push(drawing);
         }
         Ok(plan)
+    }
+
+    /// The variants that are shown in full.
+    #[must_use]
+    pub fn shown_variants(&self) -> &[Variant] {
+        &self.variants[..self.shown]
+    }
+
+    /// Sets an option at all points, whatever the files say.
+    ///
+    /// # Errors
+    /// If there is no such option, or not with such a value.
+    pub fn set(&mut self, option: &str, value: &toml::Value) -> Result<()> {
+        self.settings.set(option, value)
     }
 
     /// The settings of a point under a variant.

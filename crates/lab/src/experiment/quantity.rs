@@ -9,7 +9,7 @@
 //! | `measure` | a number of a run ([`super::study`]), or `capacity.own`, `capacity.absolute`, `capacity.reference` (`docs/definitions.md`) |
 //! | `scheme`, `cast`, `at` | whose, in which mixture, at which values of the swept options |
 //! | `across` | `mean`, `min` or `max` over the points that `at` leaves open |
-//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p99` |
+//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p95`, `p99` |
 //! | `over` | what it is divided by: the same, but for the keys given here |
 //! | `as` | of the quotient: `ratio` (default), `change` (100 (q - 1) %), `reduction` (100 (1 - q) %); or `difference` |
 //!
@@ -85,6 +85,8 @@ pub enum Statistic {
     Median,
     /// Their 90th percentile.
     P90,
+    /// Their 95th percentile.
+    P95,
     /// Their 99th percentile.
     P99,
 }
@@ -145,7 +147,6 @@ impl Quantity {
     pub fn read(text: QuantityText, plan: &Plan, is_series: bool) -> Result<Self> {
         let place =
             Place { measure: text.measure, scheme: text.scheme, cast: text.cast, at: fixed(&text.at, plan)? };
-        place.check(plan)?;
         ensure!(
             is_series || place.scheme.is_some(),
             "found no key `scheme`, expected one of {}",
@@ -159,7 +160,6 @@ impl Quantity {
                 over.scheme = text.scheme.or(over.scheme);
                 over.cast = text.cast.unwrap_or(over.cast);
                 over.at.extend(fixed(&text.at, plan)?);
-                over.check(plan).context("over")?;
                 Some(over)
             }
         };
@@ -167,13 +167,15 @@ impl Quantity {
             text.shown_as.is_none() || over.is_some(),
             "found the key `as` without `over`, expected both or none"
         );
-        Ok(Self {
+        let quantity = Self {
             place,
             over,
             across: text.across,
             statistic: text.statistic,
             shown_as: text.shown_as.unwrap_or(ShownAs::Ratio),
-        })
+        };
+        quantity.check(plan)?;
+        Ok(quantity)
     }
 
     /// The measure's name.
@@ -205,6 +207,46 @@ impl Quantity {
             over.measure = measure.to_owned();
         }
         other
+    }
+
+    /// The same of schemes by other names.
+    #[must_use]
+    pub fn renamed(&self, rename: impl Fn(&String) -> String) -> Self {
+        let mut other = self.clone();
+        for place in std::iter::once(&mut other.place).chain(&mut other.over) {
+            place.scheme = place.scheme.as_ref().map(&rename);
+        }
+        other
+    }
+
+    /// The same at other values of swept options: `at` for the number, and for what it is divided by where both were at the
+    /// same value; `over_at` for what it is divided by alone.
+    #[must_use]
+    pub fn moved(&self, at: Fixed, over_at: Fixed) -> Self {
+        let mut other = self.clone();
+        if let Some(over) = &mut other.over {
+            let shared = at.iter().filter(|(axis, _)| self.place.at.get(*axis) == over.at.get(*axis));
+            let shared: Fixed = shared.map(|(axis, value)| (axis.clone(), value.clone())).collect();
+            over.at.extend(shared);
+            over.at.extend(over_at);
+        }
+        other.place.at.extend(at);
+        other
+    }
+
+    /// Checks measure, schemes and mixtures against the plan.
+    ///
+    /// # Errors
+    /// With what was found and expected.
+    pub fn check(&self, plan: &Plan) -> Result<()> {
+        self.place.check(plan)?;
+        self.over.as_ref().map_or(Ok(()), |over| over.check(plan).context("over"))
+    }
+
+    /// It is a difference.
+    #[must_use]
+    pub fn is_difference(&self) -> bool {
+        self.over.is_some() && self.shown_as == ShownAs::Difference
     }
 
     /// It is a quotient or a difference, of which 1 or 0 means that nothing differs.

@@ -10,12 +10,13 @@ use std::io::Write;
 use std::sync::Mutex;
 
 use anyhow::{Context, Result};
+use headstart_startup::catalogue::Needs;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::library::Experiment;
-use super::plan::{CastName, Plan};
+use super::plan::{CastName, Plan, Scheme};
 use super::study::{Numbers, Study};
 use crate::output::Folder;
 use crate::setup::{Cast, Setup};
@@ -87,36 +88,38 @@ pub fn run(experiments: &[Experiment], folder: &Folder, threads: Option<usize>) 
         .map(|one| one.plan.setups().with_context(|| one.name.clone()))
         .collect::<Result<_>>()?;
     let mut jobs: BTreeMap<String, Job> = BTreeMap::new();
-    let mut wanted: Vec<Vec<String>> = vec![];
+    let mut wanted: Vec<Vec<Option<String>>> = vec![];
     for (experiment, setups) in experiments.iter().zip(&setups) {
         let plan = &experiment.plan;
         let mut keys = vec![];
-        for (settings, setup) in setups {
+        for (number, (settings, setup)) in setups.iter().enumerate() {
+            let (variant, point) =
+                (&plan.variants[number / plan.points.len()], &plan.points[number % plan.points.len()]);
             let arguments = settings.arguments();
             // How many seeds there are does not decide what any of them gives.
             let decisive: Vec<&str> =
                 arguments.into_iter().filter(|text| !text.starts_with("--repeats=")).collect();
-            for scheme in &plan.schemes {
-                for name in &plan.casts {
-                    let beside = plan.beside.as_ref().filter(|_| *name == CastName::Mixed);
-                    let cast = Cast { tested: scheme.entry, beside: beside.map(|scheme| scheme.entry) };
-                    for number in 0..u64::from(setup.run.repeats) {
-                        let seed = setup.run.seed.wrapping_add(number);
-                        let who = format!(
-                            "{:?} {} {:?} {seed}",
-                            plan.study,
-                            cast.tested.name,
-                            cast.beside.map(|e| e.name)
-                        );
-                        let key = hash(
-                            std::iter::once(build.as_str())
-                                .chain(decisive.iter().copied())
-                                .chain([who.as_str()]),
-                        );
-                        keys.push(key.clone());
-                        jobs.entry(key.clone()).or_insert(Job { key, study: plan.study, setup, cast, seed });
-                    }
+            for (scheme, name, seed) in runs_of(plan, setup) {
+                if !variant.only.includes(scheme, point) {
+                    keys.push(None);
+                    continue;
                 }
+                let beside = plan.beside.as_ref().filter(|_| name == CastName::Mixed);
+                let cast = Cast { tested: scheme.entry, beside: beside.map(|scheme| scheme.entry) };
+                let beside = cast.beside.map(|entry| entry.name);
+                let who = format!("{:?} {} {beside:?} {seed}", plan.study, cast.tested.name);
+                // A hint decides nothing where nobody asks for one: a baseline is run once, whatever is hinted beside it.
+                let long = setup.workload.long_scheme.0;
+                let is_hinted = [Some(cast.tested), cast.beside, Some(long)]
+                    .into_iter()
+                    .flatten()
+                    .any(|entry| entry.needs == Needs::Hint);
+                let decisive =
+                    decisive.iter().copied().filter(|text| is_hinted || !text.starts_with("--hint"));
+                let texts = std::iter::once(build.as_str()).chain(decisive).chain([who.as_str()]);
+                let key = hash(texts);
+                keys.push(Some(key.clone()));
+                jobs.entry(key.clone()).or_insert(Job { key, study: plan.study, setup, cast, seed });
             }
         }
         wanted.push(keys);
@@ -140,10 +143,23 @@ pub fn run(experiments: &[Experiment], folder: &Folder, threads: Option<usize>) 
         .zip(wanted)
         .map(|((experiment, setups), keys)| {
             let repeats = setups.first().map_or(0, |(_, setup)| setup.run.repeats as usize);
-            let runs = keys.iter().map(|key| done.get(key).cloned().unwrap_or_default()).collect();
+            let runs = keys
+                .iter()
+                .map(|key| key.as_ref().and_then(|key| done.get(key)).cloned().unwrap_or_default())
+                .collect();
             Results::new(&experiment.plan, repeats, runs)
         })
         .collect())
+}
+
+/// Everybody's runs at one point, in the order of [`Results`].
+fn runs_of<'a>(plan: &'a Plan, setup: &Setup) -> impl Iterator<Item = (&'a Scheme, CastName, u64)> {
+    let (first, repeats) = (setup.run.seed, u64::from(setup.run.repeats));
+    plan.schemes.iter().flat_map(move |scheme| {
+        plan.casts
+            .iter()
+            .flat_map(move |cast| (0..repeats).map(move |number| (scheme, *cast, first.wrapping_add(number))))
+    })
 }
 
 fn run_jobs(jobs: &[&Job], path: &std::path::Path, threads: Option<usize>) -> Result<Vec<(String, Numbers)>> {

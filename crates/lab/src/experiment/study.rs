@@ -14,9 +14,11 @@ use headstart_units::{Span, Time};
 use serde::Deserialize;
 
 use crate::chain;
+use crate::contest;
+use crate::conversations;
 use crate::newcomer;
 use crate::options::SizeName;
-use crate::conversations;
+use crate::reuse::{changed, pair, scenarios, visits};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use crate::wide_area;
 
@@ -42,6 +44,20 @@ pub enum Study {
     Conversations,
     /// Requests without connections, beside honest transfers (Quick-Start §8).
     Attack,
+    /// A connection over a path that has changed since it was recorded.
+    Changed,
+    /// The same, with every step of its start.
+    Anatomy,
+    /// An application on one network after the other; the seed is the network's number.
+    Scenarios,
+    /// Two long flows on one link.
+    Pair,
+    /// Visits to a history, without a network.
+    Visits,
+    /// Newcomers beside established flows, from request to last byte.
+    Contest,
+    /// One of several such runs, with throughput over time.
+    ContestTrace,
 }
 
 /// Numbers of each group, with what they mean.
@@ -95,6 +111,13 @@ impl Study {
             Self::Transfer => Ok(gathered(chain::transfer::send(setup, cast, seed))),
             Self::Conversations => Ok(gathered(conversations::play(setup, cast, seed))),
             Self::Attack => Ok(gathered(chain::attack::mount(setup, cast, seed))),
+            Self::Changed => Ok(gathered(changed::run(setup, cast, seed, false)?)),
+            Self::Anatomy => Ok(gathered(changed::run(setup, cast, seed, true)?)),
+            Self::Scenarios => Ok(gathered(scenarios::visit(setup, cast, seed)?)),
+            Self::Pair => Ok(gathered(pair::watch(setup, cast, seed)?)),
+            Self::Visits => Ok(gathered(visits::run(setup, seed))),
+            Self::Contest => Ok(gathered(contest::run(setup, cast, seed))),
+            Self::ContestTrace => Ok(gathered(contest::trace(setup, cast, seed))),
         }
     }
 
@@ -111,7 +134,22 @@ impl Study {
             }
             Self::Conversations => conversations::measures(name),
             Self::Attack => is_one_of(chain::attack::MEASURES),
+            Self::Changed => is_one_of(changed::MEASURES),
+            Self::Anatomy => is_one_of(changed::MEASURES) || is_profile_of(changed::PROFILES),
+            Self::Scenarios => is_one_of(scenarios::MEASURES) || is_profile_of(scenarios::PROFILES),
+            // The same of the two the other way round.
+            Self::Pair => match name.strip_prefix("first.") {
+                Some(rest) if !rest.starts_with("first.") => self.measures(rest),
+                _ => is_one_of(pair::MEASURES) || is_profile_of(pair::PROFILES),
+            },
+            Self::Visits => is_one_of(visits::MEASURES) || is_profile_of(visits::PROFILES),
             Self::WideArea => is_one_of(wide_area::MEASURES),
+            Self::Contest => is_one_of(contest::MEASURES),
+            Self::ContestTrace => {
+                is_one_of(contest::MEASURES)
+                    || is_one_of(contest::TRACE_MEASURES)
+                    || (contest::PROFILES.contains(&family) && member.parse::<u64>().is_ok())
+            }
             Self::Newcomer => {
                 is_one_of(newcomer::MEASURES)
                     || (newcomer::PROFILES.contains(&family) && member.parse::<u64>().is_ok())
@@ -276,6 +314,12 @@ mod tests {
         }
         for name in ["", "median", "besides.mean", "by-size/large", "long.link-loss"] {
             assert!(!Study::Dumbbell.measures(name), "{name}");
+        }
+        for name in ["fair", "first.share.late", "flow-1/12.5", "first.flow-2/0"] {
+            assert!(Study::Pair.measures(name), "{name}");
+        }
+        for name in ["first", "first.first.fair", "flow-3/0", "first.flow-1/x"] {
+            assert!(!Study::Pair.measures(name), "{name}");
         }
     }
 }

@@ -192,8 +192,10 @@ fn axes(canvas: &mut Canvas, plot: &Plot) {
     canvas.close();
     canvas.open("g", &[("fill", "currentColor".into()), ("font-size", FONT.into())]);
     for tick in plot.x.ticks.iter().filter(|tick| !tick.label.is_empty()) {
+        // A long number at the end of the axis stays in the picture.
+        let furthest = WIDTH - 2.0 - text_width(&tick.label, FONT) / 2.0;
         let at = [
-            ("x", plot.x_of(tick.at).into()),
+            ("x", plot.x_of(tick.at).min(furthest).into()),
             ("y", (bottom + 18.0).into()),
             ("text-anchor", "middle".into()),
         ];

@@ -51,8 +51,13 @@ impl Plans {
         }
         ensure!(path.population.is_none(), "--population is for the simulator");
         ensure!(
-            path.routers == RouterName::None,
-            "--routers: found {:?}, expected none: the emulator's routers do not take part yet",
+            !matches!(path.routers, RouterName::Rcp | RouterName::Deaf),
+            "--routers: found {:?}, expected none, share, target or extreme: no real packet carries RCP's rate",
+            path.routers
+        );
+        ensure!(
+            path.routers == RouterName::None || args.ends.udp.is_none(),
+            "--routers: found {:?} with --udp, expected none: a datagram has no IP header here",
             path.routers
         );
         let mean = path.trace.as_ref().map_or(path.rate, |file| file.trace.mean_rate());
@@ -74,10 +79,13 @@ impl Plans {
         back.loss = up.up_loss;
         back.burst_loss = up.up_burst_loss.map(burst);
         back.jitter = up.up_jitter;
+        down.bottleneck.part = path.routing.part(path.routers, mean);
+        back.bottleneck.part = path.routing.part(path.routers, up_mean);
         for hop in &path.hops {
             ensure!(!hop.rate.is_zero(), "--hop: found a rate of 0, expected more");
             let limit = hop.buffer.limit(hop.rate, rtt);
-            let link = LinkPlan { rate: hop.rate, delay: hop.delay, limit, part: None };
+            let part = path.routing.part(path.routers, hop.rate);
+            let link = LinkPlan { rate: hop.rate, delay: hop.delay, limit, part };
             down.hops.push(link.clone());
             back.hops.push(link);
         }
@@ -123,6 +131,11 @@ impl Plans {
                 "--change: found a rate or an RTT beside {name}, expected one or the other"
             );
         }
+        let changes = !self.down.link_changes.is_empty() || !self.up.link_changes.is_empty();
+        ensure!(
+            args.path.routers == RouterName::None || !changes,
+            "--change: found a rate or an RTT beside --routers, expected one or the other"
+        );
         Ok(())
     }
 
@@ -173,6 +186,9 @@ fn words(plan: &Plan) -> String {
     let mut text = format!("{rate}, delay {}, buffer {buffer} {:?}", link.delay, plan.law);
     for hop in &plan.hops {
         text += &format!(", then {} delay {}", hop.rate, hop.delay);
+    }
+    if link.part.is_some() {
+        text += ", routers that take part";
     }
     if plan.loss.of(u64::from(u32::MAX)) > 0 {
         text += &format!(", loss {}", plan.loss);

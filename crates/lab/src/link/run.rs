@@ -2,17 +2,19 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufReader, BufWriter};
 use std::os::fd::OwnedFd;
 use std::process::{Child, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 use headstart_emu::address::{Block, beside};
+use headstart_emu::capture::Capture;
 use headstart_emu::clock::Clock;
 use headstart_emu::device::{self, Device};
 use headstart_emu::lateness::Tolerance;
 use headstart_emu::log::Log;
 use headstart_emu::namespace::{self, End};
+use headstart_emu::record::Record;
 use headstart_emu::relay::{self, Handle, Relay, Stop, Summary};
 use headstart_emu::signals::{Heard, Signals, terminate};
 use headstart_emu::tunnel::TunnelEnds;
@@ -20,7 +22,9 @@ use headstart_emu::udp;
 use headstart_units::{Span, Time};
 
 use crate::link::plan::Plans;
-use crate::link::{EndArgs, LinkArgs};
+use crate::link::{EndArgs, LinkArgs, ShowLinkArgs};
+use crate::output::Folder;
+use crate::report::{Provenance, Report, Section};
 use crate::show;
 
 /// The exit code of a run that `--strict` finds invalid.
@@ -75,6 +79,40 @@ fn log(args: &LinkArgs, plans: &Plans, clock: &Clock, command_line: &str) -> Res
     ];
     let log = Log::new(BufWriter::with_capacity(1 << 20, file), &header);
     log.map(Some).with_context(|| format!("--log {}", path.display()))
+}
+
+fn capture(args: &LinkArgs, clock: &Clock) -> Result<Option<Capture>> {
+    let Some(path) = &args.how.pcap else { return Ok(None) };
+    let name = || format!("--pcap {}", path.display());
+    let file = File::create(path).with_context(name)?;
+    Capture::new(BufWriter::with_capacity(1 << 20, file), clock.began_at_unix_nanos)
+        .map(Some)
+        .with_context(name)
+}
+
+/// Draws a log.
+///
+/// # Errors
+/// If it is no log, or the folder is not ours.
+pub fn show_link(args: &ShowLinkArgs) -> Result<String> {
+    let name = args.log.display().to_string();
+    let file = File::open(&args.log).with_context(|| name.clone())?;
+    let record = Record::read(BufReader::new(file)).with_context(|| name.clone())?;
+    let folder = Folder::open(&args.out)?;
+    let mut sections = vec![];
+    for (file, caption, svg) in show::link::figures::figures(&record) {
+        folder.write(&format!("{file}.svg"), svg.as_str().as_bytes())?;
+        sections.push(Section::Figure { svg, caption: caption.to_owned() });
+    }
+    let plan = record.header.iter().find(|(name, _)| name == "command").map(|(_, command)| command.clone());
+    let report = Report {
+        title: "What crossed the link".into(),
+        lead: format!("{name}: {} lines.", record.entries.len()),
+        sections,
+        provenance: Provenance { facts: record.header.clone(), plan: plan.unwrap_or_default() },
+    };
+    let page = folder.write("report.html", report.html().as_bytes())?;
+    Ok(format!("Report: {}\n", page.display()))
 }
 
 fn relay_udp(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<ExitCode> {
@@ -142,7 +180,8 @@ fn run_command(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<Exi
     let ends = TunnelEnds::new(inside.device.try_clone()?, outside.descriptor()?, stop.clone());
     let (up, down) =
         (plans.up.path(|name| plans.up_seed(name)), plans.down.path(|name| plans.down_seed(name)));
-    let handle = Relay::new(ends, up, down, clock, settings(args)).with_log(log).start(stop)?;
+    let relay = Relay::new(ends, up, down, clock, settings(args));
+    let handle = relay.with_log(log).with_capture(capture(args, &clock)?).start(stop)?;
 
     let mut server = None;
     if let Outside::Program(end) = outside {

@@ -1,4 +1,6 @@
-//! What people see of a link: its summary.
+//! What people see of a link: its summary, and its log as figures.
+
+pub mod figures;
 
 use std::fmt::Write as _;
 
@@ -58,6 +60,10 @@ pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
     }
     if summary.log_left_out > 0 {
         let _ = writeln!(text, "The log lacks {} lines: the disk was too slow.", summary.log_left_out);
+    }
+    if summary.capture_left_out > 0 {
+        let _ =
+            writeln!(text, "The capture lacks {} packets: the disk was too slow.", summary.capture_left_out);
     }
     let priority = if summary.real_time { "real-time" } else { "ordinary" };
     if summary.is_valid {

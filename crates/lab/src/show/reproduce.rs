@@ -1,9 +1,14 @@
 //! A reproduced paper: its table of claims, its figures and its page.
 
+mod score;
+
+pub use score::{Score, counts_table, score, summary, surprises};
+
+use crate::experiment::claim::demonstration::Outcome;
 use crate::experiment::claim::{Claim, Finding, Verdict};
 use crate::experiment::draw::Datum;
 use crate::experiment::library::Experiment;
-use crate::experiment::plan::Paper;
+use crate::experiment::plan::{Paper, Variant};
 use crate::experiment::run::Results;
 use crate::figure::Svg;
 use crate::report::{Provenance, Report, Section};
@@ -16,8 +21,21 @@ pub struct Judged<'a> {
     pub experiment: &'a Experiment,
     /// What it gave.
     pub results: &'a Results,
-    /// For each claim, the finding under each variant.
-    pub findings: Vec<(&'a Claim, Vec<Finding>)>,
+    /// Its claims.
+    pub claims: Vec<JudgedClaim<'a>>,
+}
+
+/// One claim, judged.
+#[derive(Clone, Debug)]
+pub struct JudgedClaim<'a> {
+    /// The claim.
+    pub claim: &'a Claim,
+    /// What came out under each variant that is shown; the first is the judge.
+    pub findings: Vec<Finding>,
+    /// What comes out when the thing is changed that is blamed.
+    pub demonstration: Option<Finding>,
+    /// What became of it.
+    pub outcome: Outcome,
 }
 
 impl<'a> Judged<'a> {
@@ -25,81 +43,58 @@ impl<'a> Judged<'a> {
     #[must_use]
     pub fn new(experiment: &'a Experiment, results: &'a Results) -> Self {
         let plan = &experiment.plan;
-        let judge = |claim: &Claim| {
-            (0..plan.variants.len()).map(|variant| claim.judge(plan, results, variant)).collect()
+        let judge = |claim: &'a Claim| {
+            let findings: Vec<Finding> =
+                (0..plan.shown).map(|variant| claim.judge(plan, results, variant)).collect();
+            let demonstration = claim.demonstrate(plan, results);
+            let outcome = claim.outcome(verdict(&findings), demonstration.as_ref());
+            JudgedClaim { claim, findings, demonstration, outcome }
         };
-        let findings = experiment.claims.iter().map(|claim| (claim, judge(claim))).collect();
-        Self { experiment, results, findings }
+        Self { experiment, results, claims: experiment.claims.iter().map(judge).collect() }
     }
 }
 
-/// How many claims came out how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Score {
-    /// They hold.
-    pub holds: usize,
-    /// Another number in the paper's direction.
-    pub direction: usize,
-    /// They differ.
-    pub differs: usize,
-    /// Not run.
-    pub not_run: usize,
-    /// Of those that do not hold, how many have no reason.
-    pub unexplained: usize,
-    /// They hold although a reason says they would not.
-    pub surprising: usize,
-}
-
-/// The score under the first variant of each plan.
-#[must_use]
-pub fn score(judged: &[Judged<'_>]) -> Score {
-    let mut score = Score::default();
-    for (claim, findings) in judged.iter().flat_map(|one| &one.findings) {
-        let Some(finding) = findings.first() else { continue };
-        match finding.verdict {
-            Verdict::Holds => score.holds += 1,
-            Verdict::Direction => score.direction += 1,
-            Verdict::Differs => score.differs += 1,
-            Verdict::NotRun => score.not_run += 1,
+impl JudgedClaim<'_> {
+    /// The outcome in words, with the number that the demonstration gave.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match (self.outcome, &self.claim.comes_out, &self.demonstration) {
+            (Outcome::Holds, _, _) => "holds".into(),
+            (Outcome::NotRun, _, _) => "not run".into(),
+            (Outcome::ComesOut, Some(change), Some(found)) => {
+                format!("differs: comes out when {} ({})", change.when, found.shown)
+            }
+            (_, Some(change), Some(found)) => {
+                format!("differs: unexplained; not even when {} ({})", change.when, found.shown)
+            }
+            _ => "differs: unexplained".into(),
         }
-        let has_reason = claim.differs.is_some();
-        score.unexplained +=
-            usize::from(!has_reason && matches!(finding.verdict, Verdict::Differs | Verdict::Direction));
-        score.surprising += usize::from(has_reason && finding.verdict == Verdict::Holds);
     }
-    score
 }
 
-/// The score in one sentence.
-#[must_use]
-pub fn summary(score: &Score) -> String {
-    let judged = score.holds + score.direction + score.differs;
-    format!(
-        "Of {judged} claims {} hold, {} come out with another number in the paper's direction, {} differ; {} of those that \
-         do not hold have no reason yet; {} hold although a reason says they would not; {} were not run.",
-        score.holds, score.direction, score.differs, score.unexplained, score.surprising, score.not_run
-    )
+/// That of the judge.
+fn verdict(findings: &[Finding]) -> Verdict {
+    findings.first().map_or(Verdict::NotRun, |finding| finding.verdict)
 }
 
 /// One figure's claims as a page shows them: every variant, with the source.
 #[must_use]
 pub fn claims_table(judged: &Judged<'_>) -> Table {
     let plan = &judged.experiment.plan;
-    let mut columns = ["claim", "verdict", "paper"].map(Column::text).to_vec();
-    columns.extend(plan.variants.iter().map(|variant| Column::text(&format!("ours ({})", variant.name))));
-    columns.push(Column::text("source"));
+    let mut columns = ["claim", "outcome", "paper"].map(Column::text).to_vec();
+    let ours = |variant: &Variant| Column::text(&format!("ours ({})", variant.name));
+    columns.extend(plan.shown_variants().iter().map(ours));
     let mut table = Table::new("", columns);
-    for (claim, findings) in &judged.findings {
-        let mut cells =
-            vec![Cell::text(&claim.says), Cell::text(&verdict(claim, findings)), Cell::text(&claim.paper())];
-        for (number, finding) in findings.iter().enumerate() {
+    for one in &judged.claims {
+        let says = format!("{} ({})", one.claim.says, one.claim.source);
+        let mut cells = [says, one.told(), one.claim.paper()].map(|text| Cell::text(&text)).to_vec();
+        for (number, finding) in one.findings.iter().enumerate() {
             let mut text = finding.shown.clone();
             if number > 0 && finding.verdict != Verdict::NotRun {
                 text = format!("{text} ({})", finding.verdict.word());
             }
             cells.push(Cell::text(&text));
         }
-        cells.push(Cell::text(&claim.source));
         table.row(cells);
     }
     table
@@ -109,20 +104,20 @@ pub fn claims_table(judged: &Judged<'_>) -> Table {
 /// goes on in rows below.
 #[must_use]
 pub fn terminal_table(judged: &Judged<'_>, width: usize) -> Table {
-    /// Columns of paper, ours and verdict, and the gaps between all.
-    const OTHERS: [usize; 4] = [20, 24, 10, 6];
+    /// Columns of paper, ours and outcome, and the gaps between all.
+    const OTHERS: [usize; 4] = [16, 20, 30, 6];
     let plan = &judged.experiment.plan;
     let ours = plan.variants.first().map_or(String::new(), |variant| format!("ours ({})", variant.name));
-    let columns = ["claim", "paper", &ours, "verdict"].map(Column::text);
+    let columns = ["claim", "paper", &ours, "outcome"].map(Column::text);
     let mut table = Table::new(&format!("{}: {}", plan.source, plan.title), columns);
     let first = width.saturating_sub(OTHERS.iter().sum()).clamp(18, 70);
-    for (claim, findings) in &judged.findings {
-        let shown = findings.first().map_or("-", |finding| finding.shown.as_str());
+    for one in &judged.claims {
+        let shown = one.findings.first().map_or("-", |finding| finding.shown.as_str());
         let cells = [
-            folded(&claim.says, first),
-            folded(&claim.paper(), OTHERS[0]),
+            folded(&one.claim.says, first),
+            folded(&one.claim.paper(), OTHERS[0]),
             folded(shown, OTHERS[1]),
-            folded(&verdict(claim, findings), OTHERS[2]),
+            folded(&one.told(), OTHERS[2]),
         ];
         let height = cells.iter().map(Vec::len).max().unwrap_or(0);
         for line in 0..height {
@@ -130,17 +125,6 @@ pub fn terminal_table(judged: &Judged<'_>, width: usize) -> Table {
         }
     }
     table
-}
-
-/// The verdict under the first variant; `?` marks one without a reason, `!` one that holds against its reason.
-fn verdict(claim: &Claim, findings: &[Finding]) -> String {
-    let verdict = findings.first().map_or(Verdict::NotRun, |finding| finding.verdict);
-    let mark = match (verdict, &claim.differs) {
-        (Verdict::Holds, Some(_)) => "!",
-        (Verdict::Differs | Verdict::Direction, None) => "?",
-        _ => "",
-    };
-    format!("{}{mark}", verdict.word())
 }
 
 /// Lines of at most so many characters, cut between words.
@@ -162,19 +146,22 @@ fn folded(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Columns of `claims.csv`.
-pub const CLAIM_COLUMNS: [&str; 11] =
-    ["figure", "claim", "source", "variant", "paper", "ours", "low", "high", "shown", "verdict", "why"];
+/// Columns of `claims.csv`: a row for each claim under each variant that is shown; what follows `verdict` is the claim's.
+pub const CLAIM_COLUMNS: [&str; 14] = [
+    "figure", "claim", "source", "variant", "paper", "ours", "low", "high", "shown", "verdict", "outcome",
+    "when", "then", "why",
+];
 
 /// Rows of `claims.csv`.
 #[must_use]
 pub fn claim_rows(judged: &[Judged<'_>]) -> Vec<Vec<String>> {
     let mut rows = vec![];
-    for one in judged {
-        for (claim, findings) in &one.findings {
-            for (variant, finding) in one.experiment.plan.variants.iter().zip(findings) {
+    for figure in judged {
+        for one in &figure.claims {
+            for (variant, finding) in figure.experiment.plan.shown_variants().iter().zip(&one.findings) {
+                let claim = one.claim;
                 rows.push(vec![
-                    one.experiment.name.clone(),
+                    figure.experiment.name.clone(),
                     claim.says.clone(),
                     claim.source.clone(),
                     variant.name.clone(),
@@ -184,6 +171,9 @@ pub fn claim_rows(judged: &[Judged<'_>]) -> Vec<Vec<String>> {
                     number(finding.ours.high),
                     finding.shown.clone(),
                     finding.verdict.word().to_owned(),
+                    one.outcome.word().to_owned(),
+                    claim.comes_out.as_ref().map_or(String::new(), |change| change.when.clone()),
+                    one.demonstration.as_ref().map_or(String::new(), |found| found.shown.clone()),
                     claim.differs.clone().unwrap_or_default(),
                 ]);
             }
@@ -235,12 +225,12 @@ pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<Drawn> {
     let plan = &experiment.plan;
     let mut all = vec![];
     for drawing in &plan.drawings {
-        for (number, variant) in plan.variants.iter().enumerate() {
+        for (number, variant) in plan.shown_variants().iter().enumerate() {
             let data = drawing.data(plan, results, number);
             if data.is_empty() {
                 continue;
             }
-            let title = if plan.variants.len() > 1 {
+            let title = if plan.shown > 1 {
                 format!("{} ({})", plan.title, variant.name)
             } else {
                 plan.title.clone()
@@ -265,18 +255,23 @@ pub fn report(
     drawings: &[Vec<Drawn>],
     facts: Vec<(String, String)>,
 ) -> Report {
-    let mut sections = vec![Section::Heading("How it was done".into()), Section::Text(paper.about.clone())];
+    let mut sections = vec![
+        Section::Text(summary(judged)),
+        Section::Table(counts_table(judged)),
+        Section::Heading("How it was done".into()),
+        Section::Text(paper.about.clone()),
+    ];
     for (one, drawn) in judged.iter().zip(drawings) {
         let plan = &one.experiment.plan;
         sections.push(Section::Heading(format!("{}: {}", plan.source, plan.title)));
         sections.push(Section::Text(plan.shows.clone()));
-        if !one.findings.is_empty() {
+        if !one.claims.is_empty() {
             sections.push(Section::Table(claims_table(one)));
             // Beside the table: a paragraph in a cell would push everything else off the page.
             let reasons: Vec<(String, String)> = one
-                .findings
+                .claims
                 .iter()
-                .filter_map(|(claim, _)| Some((claim.says.clone(), claim.differs.clone()?)))
+                .filter_map(|one| Some((one.claim.says.clone(), one.claim.differs.clone()?)))
                 .collect();
             if !reasons.is_empty() {
                 sections.push(Section::Details {
@@ -299,7 +294,7 @@ pub fn report(
     }
     Report {
         title: format!("Reproduction: {}", paper.title),
-        lead: format!("{} {}", paper.citation, summary(&score(judged))),
+        lead: paper.citation.clone(),
         sections,
         provenance: Provenance { facts, plan: String::new() },
     }

@@ -281,7 +281,8 @@ fn verdict(request: Option<&Asked>, note: Note) -> Grant {
     }
 }
 
-/// The address of peer number `peer`, out of 10.0.0.0/8 for the first sixteen million.
-fn peer_address(peer: u32) -> IpAddr {
+/// The address of peer number `peer`, out of 10.0.0.0/8 for the first sixteen million: the key of its record.
+#[must_use]
+pub fn peer_address(peer: u32) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from(0x0a00_0000_u32.wrapping_add(peer)))
 }

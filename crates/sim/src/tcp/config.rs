@@ -96,6 +96,9 @@ pub struct TcpConfig {
     pub idle_restart: bool,
     /// Segments of that window. 10: RFC 6928 §2.
     pub restart_window: u64,
+    /// A record keeps the fastest delivery rate of all, even where the application limited it (WiseStart §3.2); else that of
+    /// samples that were not limited, if there are any.
+    pub records_limited: bool,
 }
 
 impl Default for TcpConfig {
@@ -118,6 +121,7 @@ impl Default for TcpConfig {
             ecn: false,
             idle_restart: true,
             restart_window: 10,
+            records_limited: false,
         }
     }
 }

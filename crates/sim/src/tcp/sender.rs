@@ -396,11 +396,12 @@ impl Sender {
 
     /// What this connection leaves behind for the next one to the same peer; `None` if it measured no rate.
     #[must_use]
-    pub fn record(&self, now: Time) -> Option<Record> {
+    pub fn record(&self, now: Time, config: &TcpConfig) -> Option<Record> {
         let lost = self.counts.first_flight_lost > 0;
+        let sample = if config.records_limited { self.rate.maximum() } else { self.rate.fastest() };
         Some(Record {
             saved_at: now,
-            btl_bw: self.rate.fastest().rate()?,
+            btl_bw: sample.rate()?,
             rt_prop: self.rtt.min,
             window: self.controller.allowance().window,
             ssthresh: self.controller.ssthresh(),
@@ -434,6 +435,7 @@ impl Sender {
         crate::record::SenderTrace {
             event,
             in_flight: self.in_flight,
+            unsent: Bytes::new(self.written - self.sent),
             window: allowance.window,
             pace: allowance.pace,
             smoothed_rtt: self.rtt.smoothed,

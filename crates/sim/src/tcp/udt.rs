@@ -18,20 +18,27 @@
 //! ```
 //!
 //! One parameter set for all figures, chosen among the rows below as the closest to the capacities of HB Figure 12: that figure is no
-//! independent evidence for it. The rows come from separate short runs (rule 1 of `docs/definitions.md`, 2 x 100 s, Reno, 1 s minimum timeout; HB: TCP 90, TCP-10 85, JumpStart 50, Halfback 70,
-//! forward 35):
+//! independent evidence for it. The rows come from separate short runs (rule 1 of `docs/definitions.md`, Reno, 1 s
+//! minimum timeout; HB: TCP 90, TCP-10 85, JumpStart 50, Halfback 70, forward 35):
 //!
-//! | | TCP | TCP-10 | JumpStart | Halfback | forward |
-//! |---|---|---|---|---|---|
-//! | **on the timer, every 4 RTT + RTTVAR + 10 ms** (UD §4; default) | 85 | 80 | 55 | 55 | 40 |
-//! | on the timer, every 60 ms | 80 | 75 | 60 | 55 | 45 |
-//! | at once, repeated after 4 RTT + RTTVAR + 10 ms (UD as written) | 90 | 85 | 65 | 55 | 45 |
-//! | at once and never repeated (UDT 4.10 on), timeouts go back | 85 | 80 | 60 | 45 | 40 |
-//! | at once, repeated every 10 ms | 55 | 40 | 35 | 30 | 30 |
-//! | RFC 6675, for comparison | 90 | 85 | 70 | 50 | 40 |
+//! | reports | acks | TCP | TCP-10 | JumpStart | Halfback | forward |
+//! |---|---|---|---|---|---|---|
+//! | **on the timer, every 4 RTT + RTTVAR + 10 ms** (UD §4; default) | every second segment | 90 | 80 | 55 | 60 | 50 |
+//! | the same | every segment | 90 | 80 | 55 | 55 | 40 |
+//! | the same | on UDT's timer, every 10 ms | 90 | 85 | 55 | 65 | 60 |
+//! | on the timer, every 300 ms (UDT 4's least) | every second | 90 | 80 | 60 | 60 | 50 |
+//! | on the timer, every 120 ms | every second | 85 | 85 | 60 | 60 | 50 |
+//! | at once and never repeated (UDT 4.10 on), timeouts go back | every second | 85 | 80 | 60 | 50 | 40 |
+//! | at once, repeated after 4 RTT + RTTVAR + 10 ms (UD as written) | every segment | 90 | 85 | 65 | 55 | 45 |
+//! | at once, repeated every 10 ms | every segment | 55 | 40 | 35 | 30 | 30 |
+//! | RFC 6675, for comparison | every second | 90 | 85 | 70 | 55 | 45 |
 //!
-//! No row has JumpStart below Halfback. Repeats every 10 ms (UDT's own clock tick, and what a trial of ours needed for JumpStart's
-//! 50) pull TCP down with them once the loss list asks no window, and so are not what HB ran.
+//! **JumpStart below Halfback takes two things together.** Reports must be late, so that copies have filled the gaps by then and only who has no
+//! copies pays for the burst; and acks must be fewer than segments, so that copies, one for each ack, stay below half of the
+//! flow. UDT's own class for TCP-like congestion control (release 4, `CTCP`) sets both an ack for every second packet and a timeout of one
+//! second: those are the experiment's settings. With UDT's plain ack timer copies are fewer still, Halfback's 70 comes out and
+//! the 50 % of additional bandwidth of HB §5 does not. Repeats every 10 ms (what a trial of ours needed for JumpStart's 50) pull TCP
+//! down with them once the loss list asks no window, and so are not what HB ran.
 //!
 //! # Deviations
 //!
@@ -39,6 +46,7 @@
 //!   its tenth of noticed losses, cannot come from reports at once. This is our inference.
 //! - Reports are not packets of their own: the sender repeats them from its own scoreboard. Acks that arrive at once tell it
 //!   what a report sent at the same instant would; were acks lost, a real report would come later.
+//! - UDT's acks are a setting of the receiver, [`super::TcpConfig::delayed_ack`], not of this part.
 //! - UD reports after one later packet, HB §3.4 speaks of three duplicate acks: three.
 //! - The congestion window is told of the first report of a packet only: a repeat is no new congestion.
 //! - UDT's timeout restarts at whatever the peer sends; here at progress, and it backs off, as in RFC 6298.

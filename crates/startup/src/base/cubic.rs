@@ -2,10 +2,17 @@
 //!
 //! Source: RFC 9438, in integers: times in units of 2^20 ns (1.049 ms), windows in 1/1024 bytes.
 //!
+//! Google QUIC shipped with a CUBIC that behaves as two connections would ([`Shares::TWO`]): of N connections that share a path
+//! one is cut at a time, so that the sum keeps (N - 1 + beta) / N; the Reno-friendly estimate is that of N flows (the formula
+//! of RFC 9438 §4.3 for a sum of N windows). The cubic function itself stays as it is.
+//!
 //! # Deviations
 //!
 //! - §4.6 cuts the flight size or, with growth limited as §5.8 asks, the window; the window is cut here.
 //! - The clock's unit makes the cubic a staircase of millisecond steps, as Linux's jiffies do.
+//! - As Linux has it ([`Kind::CubicLinux`](super::Kind)) it differs from the text three times (`net/ipv4/tcp_cubic.c`, the behaviour
+//!   in own words): while no maximum is known, after a start that ended without loss, the window grows by a twentieth in each round trip at
+//!   the least; a timeout makes it forget the maximum; and the Reno-friendly estimate keeps its slow growth (§4.3's smaller alpha) for ever. It is what the kernel is held against, and no default.
 //! - §4.9.1's undo of a spurious cut and §4.9.2 are not implemented: losses are never taken back.
 
 use headstart_units::{Bytes, Ratio, Span, Time};
@@ -16,12 +23,27 @@ use crate::event::{Ack, Congestion, Timeout};
 
 /// Multiplicative decrease (RFC 9438 §4.6).
 pub const BETA: Ratio = Ratio::new(7, 10);
-/// Fast convergence: what of the window is remembered if it had not reached the last maximum,
-/// (1 + beta) / 2 (RFC 9438 §4.7).
-const FAST_CONVERGENCE: Ratio = Ratio::new(17, 20);
-/// Growth of the Reno-friendly estimate until it reaches the window before the cut,
-/// 3 (1 - beta) / (1 + beta) (RFC 9438 §4.3).
-const ALPHA: Ratio = Ratio::new(9, 17);
+/// Linux, while no maximum is known: acked bytes for each byte of growth.
+const LINUX_LEAST_GROWTH: u64 = 20;
+
+/// What depends on how many connections one stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// Multiplicative decrease (RFC 9438 §4.6).
+    beta: Ratio,
+    /// Fast convergence: what of the window is remembered if it had not reached the last maximum (RFC 9438 §4.7).
+    fast_convergence: Ratio,
+    /// Growth of the Reno-friendly estimate until it reaches the window before the cut (RFC 9438 §4.3).
+    alpha: Ratio,
+}
+
+impl Shares {
+    /// One connection: beta 0.7, (1 + beta) / 2, 3 (1 - beta) / (1 + beta).
+    pub const ONE: Self = Self { beta: BETA, fast_convergence: Ratio::new(17, 20), alpha: Ratio::new(9, 17) };
+    /// Two: beta (1 + 0.7) / 2, fast convergence (1 + 0.85) / 2, and 4 x 3 (1 - beta) / (1 + beta) with that beta.
+    pub const TWO: Self =
+        Self { beta: Ratio::new(17, 20), fast_convergence: Ratio::new(37, 40), alpha: Ratio::new(36, 37) };
+}
 /// Windows are kept in 1/1024 bytes, so that a large window still grows by small acks.
 const FINE: u32 = 10;
 /// The clock of the cubic runs in units of 2^20 ns.
@@ -35,6 +57,7 @@ const C_SHIFT: u32 = 60;
 #[derive(Clone, Copy, Debug)]
 pub struct Cubic {
     mss: Bytes,
+    shares: Shares,
     pub(super) window: Bytes,
     pub(super) ssthresh: Bytes,
     /// The window in 1/1024 bytes; `window` is this rounded down.
@@ -44,6 +67,7 @@ pub struct Cubic {
     /// The window just before the last cut, for the Reno-friendly estimate (cwnd_prior).
     prior_window: Bytes,
     epoch: Option<Epoch>,
+    is_linux: bool,
 }
 
 /// A stretch of avoidance between two congestion events.
@@ -60,16 +84,22 @@ struct Epoch {
 }
 
 impl Cubic {
-    pub(super) fn new(mss: Bytes) -> Self {
+    pub(super) fn new(mss: Bytes, shares: Shares) -> Self {
         Self {
             mss,
+            shares,
             window: mss * LOSS_SEGMENTS,
             ssthresh: Bytes::MAX,
             fine_window: mss.get() << FINE,
             w_max: Bytes::ZERO,
             prior_window: Bytes::ZERO,
             epoch: None,
+            is_linux: false,
         }
+    }
+
+    pub(super) fn linux(mss: Bytes) -> Self {
+        Self { is_linux: true, ..Self::new(mss, Shares::ONE) }
     }
 
     pub(super) fn take_over(&mut self, from: &HandOver) {
@@ -109,7 +139,8 @@ impl Cubic {
         let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, mss));
 
         // §4.3: what Reno would have by now.
-        let alpha = if epoch.fine_estimate >> FINE >= self.prior_window.get() { Ratio::ONE } else { ALPHA };
+        let is_as_large_as_before = epoch.fine_estimate >> FINE >= self.prior_window.get() && !self.is_linux;
+        let alpha = if is_as_large_as_before { Ratio::ONE } else { self.shares.alpha };
         let share = (acked.get() << FINE) * mss.get() / self.window.get().max(1);
         epoch.fine_estimate += alpha.of(share);
 
@@ -117,6 +148,10 @@ impl Cubic {
         let elapsed = ack.now.since(epoch.began) + ack.rtt.smoothed;
         let target = epoch.cubic(elapsed, mss).clamp(self.window, self.window * Ratio::new(3, 2));
 
+        let floor = match self.is_linux && w_max.is_zero() {
+            true => self.fine_window + (acked.get() << FINE) / LINUX_LEAST_GROWTH,
+            false => 0,
+        };
         let fine_estimate = epoch.fine_estimate;
         let now_in_cubic = epoch.cubic(ack.now.since(epoch.began), mss);
         if Bytes::new(fine_estimate >> FINE) > now_in_cubic {
@@ -126,13 +161,14 @@ impl Cubic {
             self.fine_window +=
                 (u128::from(growth) * u128::from(acked.get()) / u128::from(self.window.get().max(1))) as u64;
         }
+        self.fine_window = self.fine_window.max(floor);
         self.window = Bytes::new(self.fine_window >> FINE);
     }
 
     pub(super) fn on_congestion(&mut self, signal: &Congestion) {
         if signal.opens_episode {
             self.remember();
-            self.ssthresh = (self.window * BETA).max(self.mss * MINIMUM_SEGMENTS);
+            self.ssthresh = (self.window * self.shares.beta).max(self.mss * MINIMUM_SEGMENTS);
             self.set_window(self.ssthresh);
         }
     }
@@ -141,7 +177,10 @@ impl Cubic {
         // RFC 9438 §4.8; RFC 5681 §3.1: a segment that times out again holds the threshold.
         if timeout.consecutive == 1 {
             self.remember();
-            self.ssthresh = (self.window * BETA).max(self.mss * MINIMUM_SEGMENTS);
+            self.ssthresh = (self.window * self.shares.beta).max(self.mss * MINIMUM_SEGMENTS);
+        }
+        if self.is_linux {
+            self.w_max = Bytes::ZERO;
         }
         self.set_window(self.mss * LOSS_SEGMENTS);
     }
@@ -149,7 +188,8 @@ impl Cubic {
     /// RFC 9438 §4.7.
     fn remember(&mut self) {
         self.prior_window = self.window;
-        self.w_max = if self.window < self.w_max { self.window * FAST_CONVERGENCE } else { self.window };
+        self.w_max =
+            if self.window < self.w_max { self.window * self.shares.fast_convergence } else { self.window };
         self.epoch = None;
     }
 }
@@ -218,7 +258,7 @@ mod tests {
     /// RFC 9438 §5.1: K is the cube root of W_max (1 - beta) / C seconds.
     #[test]
     fn the_window_is_back_at_its_maximum_after_k() {
-        let mut cubic = Cubic::new(MSS);
+        let mut cubic = Cubic::new(MSS, Shares::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 1000));
         cubic.on_congestion(&lost(Time::ZERO, MSS));
         assert_eq!(cubic.window, MSS * 700);
@@ -234,7 +274,7 @@ mod tests {
 
     #[test]
     fn on_a_short_path_reno_is_the_faster_one_and_is_followed() {
-        let mut cubic = Cubic::new(MSS);
+        let mut cubic = Cubic::new(MSS, Shares::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 20));
         cubic.on_congestion(&lost(Time::ZERO, MSS));
         let mut now = Time::ZERO;
@@ -248,16 +288,50 @@ mod tests {
 
     #[test]
     fn a_second_cut_below_the_maximum_remembers_less() {
-        let mut cubic = Cubic::new(MSS);
+        let mut cubic = Cubic::new(MSS, Shares::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 100));
         cubic.on_congestion(&lost(Time::ZERO, MSS));
         cubic.on_congestion(&lost(Time::ZERO, MSS));
-        assert_eq!(cubic.w_max, MSS * 70 * FAST_CONVERGENCE);
+        assert_eq!(cubic.w_max, MSS * 70 * Ratio::new(17, 20));
+    }
+
+    #[test]
+    fn a_pair_gives_up_half_as_much_as_one() {
+        let mut cubic = Cubic::new(MSS, Shares::TWO);
+        cubic.take_over(&HandOver::avoiding(MSS * 100));
+        cubic.on_congestion(&lost(Time::ZERO, MSS));
+        assert_eq!(cubic.window, MSS * 85);
+        cubic.on_congestion(&lost(Time::ZERO, MSS));
+        assert_eq!(cubic.w_max, MSS * 85 * Ratio::new(37, 40));
+        cubic.on_timeout(&timed_out(Time::ZERO));
+        assert_eq!(cubic.window, MSS);
+    }
+
+    #[test]
+    fn as_linux_has_it_the_window_grows_by_a_twentieth_until_a_maximum_is_known() {
+        let mss = Bytes::new(1000);
+        let after_a_round = |mut cubic: Cubic, has_lost: bool| {
+            cubic.take_over(&HandOver::avoiding(mss * 200));
+            if has_lost {
+                cubic.on_congestion(&super::super::testing::lost(Time::from_millis(1), mss));
+            }
+            let before = cubic.window;
+            for n in 0..before.get() / 1000 {
+                cubic.on_ack(&super::super::testing::acked(Time::from_millis(2 + n / 4), mss));
+            }
+            (cubic.window - before).get() / 1000
+        };
+        assert!((9..=10).contains(&after_a_round(Cubic::linux(mss), false)), "200 segments, a twentieth");
+        assert!(
+            after_a_round(Cubic::new(mss, Shares::ONE), false) <= 1,
+            "RFC 9438: the cubic has hardly begun"
+        );
+        assert_eq!(after_a_round(Cubic::linux(mss), true), after_a_round(Cubic::new(mss, Shares::ONE), true));
     }
 
     #[test]
     fn a_timeout_starts_over_towards_seven_tenths() {
-        let mut cubic = Cubic::new(MSS);
+        let mut cubic = Cubic::new(MSS, Shares::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 10));
         cubic.on_timeout(&timed_out(Time::ZERO));
         assert_eq!((cubic.window, cubic.ssthresh), (MSS, MSS * 7));

@@ -64,6 +64,7 @@ pub struct RateEstimator {
     newest: SendStamp,
     has_newest: bool,
     fastest: RateSample,
+    maximum: RateSample,
 }
 
 impl RateEstimator {
@@ -144,6 +145,9 @@ impl RateEstimator {
         if replaces {
             self.fastest = sample;
         }
+        if self.maximum.interval.is_zero() || sample.is_faster_than(&self.maximum) {
+            self.maximum = sample;
+        }
         sample
     }
 
@@ -153,11 +157,17 @@ impl RateEstimator {
         self.delivered
     }
 
-    /// The fastest sample of the connection: BtlBw of WiseStart §3.2. It is marked application-limited
-    /// only if every sample was.
+    /// The fastest sample that was not application-limited: what is worth keeping. It is marked application-limited only if every
+    /// sample was.
     #[must_use]
     pub const fn fastest(&self) -> RateSample {
         self.fastest
+    }
+
+    /// The fastest sample of all, whatever limited it: BtlBw of WiseStart §3.2, the "maximum delivery rate".
+    #[must_use]
+    pub const fn maximum(&self) -> RateSample {
+        self.maximum
     }
 }
 
@@ -204,5 +214,10 @@ mod tests {
         estimator.on_delivered(Time::from_millis(22), MSS, &clear);
         assert!(!estimator.sample(Time::from_millis(22), Span::ZERO).is_app_limited);
         assert!(!estimator.fastest().is_app_limited, "a clean sample beats a marked one");
+        let maximum = estimator.maximum();
+        assert!(
+            maximum.is_app_limited && maximum.is_faster_than(&estimator.fastest()),
+            "even a faster one: {maximum:?}"
+        );
     }
 }

@@ -4,7 +4,7 @@
 //! not count, for then the path was. Since the rate that is set changes on the way, it is kept as the time that the
 //! bytes would have taken at the rates set when they left.
 
-use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+use headstart_units::{Rate, Ratio, Span, Time};
 
 use crate::event::Sent;
 
@@ -12,7 +12,6 @@ use crate::event::Sent;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendRate {
     began: Option<Time>,
-    sent: Bytes,
     /// What the bytes would have taken at the rates set when they left.
     due: Span,
     /// Time during which the window was full.
@@ -25,7 +24,6 @@ impl SendRate {
     pub fn on_sent(&mut self, sent: &Sent, pace: Option<Rate>, is_full: bool) {
         self.unblock(sent.now);
         self.began.get_or_insert(sent.now);
-        self.sent += sent.bytes;
         if let Some(pace) = pace {
             self.due += sent.bytes / pace;
         }
@@ -47,12 +45,6 @@ impl SendRate {
         self.began.map_or(Span::ZERO, |began| now.since(began)).saturating_sub(self.blocked)
     }
 
-    /// Bytes sent over the time in which they could have been; [`Rate::MAX`] in no time.
-    #[must_use]
-    pub fn rate(&self, now: Time) -> Rate {
-        self.sent / self.elapsed(now)
-    }
-
     /// Whether data left clearly more slowly than it was allowed to.
     #[must_use]
     pub fn is_app_limited(&self, now: Time) -> bool {
@@ -65,6 +57,8 @@ const CLEARLY: Ratio = Ratio::new(9, 10);
 
 #[cfg(test)]
 mod tests {
+    use headstart_units::Bytes;
+
     use super::*;
     use crate::event::Transmission;
 
@@ -100,15 +94,5 @@ mod tests {
             rate.on_ack(now + Span::from_millis(50));
             assert_eq!(rate.is_app_limited(now + Span::from_millis(50)), expected);
         }
-    }
-
-    #[test]
-    fn the_rate_is_that_of_the_time_in_which_sending_was_possible() {
-        let mut rate = SendRate::default();
-        assert_eq!(rate.rate(Time::NEVER), Rate::MAX, "nothing in no time");
-        let now = send(&mut rate, 777, 1_000, 10, true);
-        rate.on_ack(now + Span::from_millis(50));
-        // Ten segments, the last of which left nine milliseconds after the first.
-        assert_eq!(rate.rate(now + Span::from_millis(50)), Bytes::new(10_000) / Span::from_millis(9));
     }
 }

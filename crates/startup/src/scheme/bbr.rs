@@ -49,11 +49,14 @@ pub struct Params {
     /// The phase of the gain cycle at which ProbeBW begins, 0 to 7; 1 (gain 3/4) is taken for 2. BBR §4.3.4.3 draws
     /// it, so that flows do not probe in step: give flows that share a path different ones. 2.
     pub cycle_start: usize,
+    /// Take the peer's hint for BtlBw and begin in ProbeBW. Off: BBR knows nothing of hints; Blitzstart §6 asks what the two would do
+    /// together. The estimate is forgotten as any sample is, ten rounds later.
+    pub begins_from_hint: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { initial_window: 10, cycle_start: 2 }
+        Self { initial_window: 10, cycle_start: 2, begins_from_hint: false }
     }
 }
 
@@ -302,6 +305,17 @@ impl Startup for Bbr {
         // BBR §4.2.1: a millisecond where nothing is known.
         let rtt = if prior.handshake_rtt.is_zero() { Span::from_millis(1) } else { prior.handshake_rtt };
         self.pace = (self.window * HIGH_GAIN) / rtt;
+        if let Some(hint) =
+            prior.hint.filter(|hint| self.params.begins_from_hint && !hint.bandwidth.is_zero())
+        {
+            let recorded = prior.history.map(|known| known.record.rt_prop).filter(|rtt| !rtt.is_zero());
+            self.rt_prop = self.rt_prop.min(recorded.unwrap_or(Span::MAX));
+            self.btl_bw.update(self.round.count(), hint.bandwidth.min(FASTEST));
+            self.is_filled = true;
+            self.begin_probe_bw(prior.now);
+            self.set_pace(Ratio::ONE);
+            self.window = self.inflight(WINDOW_GAIN);
+        }
         Plan { burst: self.send_quantum(), flight: self.window, allowance: self.allowance() }
     }
 

@@ -14,21 +14,21 @@
 //!
 //! - BS §3 lets the access technology scale the BDP and §4.1 finds that deep buffers repay it, but no factor is given.
 //!   There is one for each technology, all of them one.
-//! - BS §3 takes the RTT from the handshake or from an earlier connection: the handshake's is used.
+//! - BS §3 takes the RTT from an earlier connection or from the handshake, and BS §4.2 calls what it used "an observed min
+//!   RTT". The smaller of the two is used for the window ([`Params::rtt`]): behind a full buffer the handshake's is that of the
+//!   queue. The pace spreads the window over 75 % of the handshake's RTT, which is that of the path as it is now.
 //! - BS §4 sends 10 segments in a burst "during Slow Start" and says of its own start only that it is paced over 75 %
 //!   of the RTT. Google's pacer would release the burst there too; here the first segment leaves and the rest is paced
 //!   ([`Params::burst`]).
 //! - The ack that ends the start grows nothing: avoidance grows from the second.
-//!
-//! # Limits
-//!
-//! The hint is believed. Caps, quantisation and trust belong to whoever lets it in ([`Prior::hint`]).
+//! - BS believes the hint. So does this by default; [`Params::guard`] is what BS §7 proposes against liars.
 
 use headstart_units::{Bytes, Ratio, Span};
 
 use super::{Startup, slow_start};
 use crate::allowance::{Allowance, HandOver, Next, Plan};
 use crate::event::{Ack, Congestion, Timeout};
+use crate::hint::Guard;
 use crate::path::{LARGEST_WINDOW, bdp};
 use crate::prior::{Access, Prior};
 use crate::scheme::SlowStart;
@@ -38,6 +38,10 @@ use crate::scheme::SlowStart;
 pub struct Params {
     /// What the BDP is multiplied by. One for all: BS §4.1 varies the hint instead.
     pub factors: Factors,
+    /// Which RTT the bandwidth is multiplied by. The smallest known: BS §4.2.
+    pub rtt: Known,
+    /// How much of the hint is believed. All of it: BS §4.
+    pub guard: Guard,
     /// The share of an RTT over which a window leaves, before and after the hand-over. 3/4: BS §4.
     pub pace_over: Ratio,
     /// Segments that leave at once before pacing begins. 1: see Deviations.
@@ -51,11 +55,22 @@ impl Default for Params {
         let spread = Some(slow_start::Spread::default());
         Self {
             factors: Factors::default(),
+            rtt: Known::Smallest,
+            guard: Guard::NONE,
             pace_over: Ratio::new(3, 4),
             burst: 1,
             slow_start: slow_start::Params { initial_window: 32, hystart: false, spread },
         }
     }
+}
+
+/// Which RTT is taken for the path's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// The smaller of the handshake's and of what an earlier connection to the peer measured.
+    Smallest,
+    /// The handshake's, queues included.
+    Handshake,
 }
 
 /// By how much the BDP is scaled for each access technology (BS §3: by what it is known to buffer).
@@ -129,8 +144,13 @@ impl Blitzstart {
 
     /// The window that the hint suggests, if it suggests one.
     fn hinted(&self, prior: &Prior) -> Option<Bytes> {
-        let hint = prior.hint?;
-        let scaled = bdp(hint.bandwidth, prior.handshake_rtt)? * self.params.factors.of(hint.access);
+        let hint = self.params.guard.admit(prior.hint?, prior.history.as_ref());
+        let recorded = prior.history.map(|known| known.record.rt_prop).filter(|rtt| !rtt.is_zero());
+        let rtt = match (self.params.rtt, recorded) {
+            (Known::Smallest, Some(recorded)) => prior.handshake_rtt.min(recorded),
+            _ => prior.handshake_rtt,
+        };
+        let scaled = bdp(hint.bandwidth, rtt)? * self.params.factors.of(hint.access);
         Some(scaled.clamp(prior.mss * MINIMUM_SEGMENTS, LARGEST_WINDOW))
     }
 
@@ -281,9 +301,41 @@ mod tests {
     #[test]
     fn a_burst_is_never_larger_than_the_window() {
         let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(1), access: Access::Lte });
-        let prior = Prior { hint, ..prior_with(1, 1) };
+        let prior = Prior { hint, history: None, ..prior_with(1, 1) };
         let plan = Blitzstart::new(Params { burst: 100, ..Params::default() }).establish(&prior);
         assert_eq!((plan.burst, plan.flight), (Bytes::new(12_500), Bytes::new(12_500)));
+    }
+
+    #[test]
+    fn the_window_is_that_of_the_smallest_rtt_known_and_paced_over_the_present_one() {
+        let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(8), access: Access::Dsl });
+        for (recorded, rtt, segments) in [
+            (Some(40), Known::Smallest, 40),
+            (Some(40), Known::Handshake, 100),
+            (Some(400), Known::Smallest, 100),
+            (Some(0), Known::Smallest, 100),
+            (None, Known::Smallest, 100),
+        ] {
+            let mut prior = prior_with(1, recorded.unwrap_or(1));
+            prior.hint = hint;
+            prior.history = prior.history.filter(|_| recorded.is_some());
+            let plan = Blitzstart::new(Params { rtt, ..Params::default() }).establish(&prior);
+            // The handshake took 100 ms.
+            let pace = MSS * segments / Span::from_millis(75);
+            assert_eq!(plan, Plan::paced(MSS, MSS * segments, pace), "{recorded:?} {rtt:?}");
+        }
+    }
+
+    #[test]
+    fn a_guard_bounds_what_is_believed() {
+        let guard = Guard { past: Some(Ratio::new(2, 1)), ..Guard::NONE };
+        let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(80), access: Access::Dsl });
+        // 1 MB/s was measured: 2 MB/s are believed of 10.
+        let prior = Prior { hint, ..prior_with(1000, 100) };
+        let plan = Blitzstart::new(Params { guard, ..Params::default() }).establish(&prior);
+        assert_eq!(plan.flight, MSS * 200);
+        let plan = Blitzstart::new(Params::default()).establish(&prior);
+        assert_eq!(plan.flight, MSS * 1000);
     }
 
     #[test]

@@ -37,11 +37,15 @@ pub struct Params {
     pub initial_window: u64,
     /// Leave that slow start when delay grows. Off: the paper's baselines leave it on loss.
     pub hystart: bool,
+    /// Hold window and rate to the end: *Ideal* of WiseStart §4.4.1, where the record says what the path is. Off.
+    pub holds: bool,
+    /// Go on from what was in flight when the first ack arrived, and not from the BDP: the other reading of WiseStart §4.2. Off.
+    pub from_flight: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { initial_window: 10, hystart: false }
+        Self { initial_window: 10, hystart: false, holds: false, from_flight: false }
     }
 }
 
@@ -59,18 +63,25 @@ pub struct SCubic {
     params: Params,
     phase: Phase,
     window: Bytes,
+    least: Bytes,
 }
 
 impl SCubic {
     /// Nothing is known until [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        Self { params, phase: Phase::SlowStart(Growth::new(params.hystart)), window: Bytes::ZERO }
+        Self {
+            params,
+            phase: Phase::SlowStart(Growth::new(params.hystart)),
+            window: Bytes::ZERO,
+            least: Bytes::ZERO,
+        }
     }
 }
 
 impl Startup for SCubic {
     fn establish(&mut self, prior: &Prior) -> Plan {
+        self.least = prior.mss * MINIMUM_SEGMENTS;
         let resumed = prior.history.and_then(|it| it.record.window_and_rate(prior.mss, prior.handshake_rtt));
         match resumed {
             Some((bdp, btl_bw)) => {
@@ -89,7 +100,13 @@ impl Startup for SCubic {
     fn on_ack(&mut self, ack: &Ack) -> Next {
         let verdict = match &mut self.phase {
             Phase::SlowStart(growth) => growth.on_ack(&mut self.window, ack),
-            Phase::Paced(_) => Verdict::Exit,
+            Phase::Paced(_) if self.params.holds => Verdict::GoOn,
+            Phase::Paced(_) => {
+                if self.params.from_flight {
+                    self.window = (ack.in_flight + ack.newly_acked).max(self.least);
+                }
+                Verdict::Exit
+            }
         };
         match verdict {
             Verdict::GoOn => Next::Stay,
@@ -98,6 +115,9 @@ impl Startup for SCubic {
     }
 
     fn on_congestion(&mut self, _: &Congestion) -> Next {
+        if self.params.holds && matches!(self.phase, Phase::Paced(_)) {
+            return Next::Stay;
+        }
         Next::HandOver(HandOver::to_be_cut(self.window))
     }
 
@@ -117,6 +137,9 @@ impl Startup for SCubic {
         }
     }
 }
+
+/// RFC 5681 §3.1: no controller works with less.
+const MINIMUM_SEGMENTS: u64 = 2;
 
 #[cfg(test)]
 mod tests {
@@ -138,6 +161,31 @@ mod tests {
         assert_eq!(start.phase(), "paced");
         let how = play(&mut start, &[(ack(100, 0, 2, 38), "hand over", 40_000, 0, "avoidance at the BDP")]);
         assert_eq!(how, Some(HandOver::avoiding(MSS * 40)));
+    }
+
+    #[test]
+    fn held_it_never_hands_over_but_to_a_timeout() {
+        let mut start = SCubic::new(Params { holds: true, ..Params::default() });
+        let _ = start.establish(&prior_with(1000, 40));
+        #[rustfmt::skip]
+        let steps = [
+            (ack(100, 0, 2, 38),    "paced",     40_000, 1_000_000, "window and rate stay"),
+            (loss(200, 3, 35),      "paced",     40_000, 1_000_000, "whatever is lost"),
+            (timeout(1000),         "hand over", 40_000, 1_000_000, "nothing comes back any more"),
+        ];
+        assert_eq!(play(&mut start, &steps), Some(HandOver::to_be_cut(MSS * 40)));
+    }
+
+    #[test]
+    fn from_the_flight_it_goes_on_with_what_was_in_flight() {
+        let params = Params { from_flight: true, ..Params::default() };
+        for (acked, in_flight, window) in [(2, 8, 10_000), (1, 0, 2_000)] {
+            let mut start = SCubic::new(params);
+            let _ = start.establish(&prior_with(1000, 40));
+            let how =
+                play(&mut start, &[(ack(100, 0, acked, in_flight), "hand over", window, 0, "two at least")]);
+            assert_eq!(how, Some(HandOver::avoiding(Bytes::new(window))));
+        }
     }
 
     #[test]

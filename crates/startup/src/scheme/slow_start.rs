@@ -49,11 +49,14 @@ pub struct Spread {
     pub slow_start: Ratio,
     /// The share of an RTT over which an avoidance window leaves. 3/4.
     pub avoidance: Ratio,
+    /// Leave slow start as soon as delay grows ([`Growth::until_delay`]). Off: Blitzstart does not say, but Google QUIC did so, and
+    /// its Figure 1 leaves slow start without a loss.
+    pub leaves_on_delay: bool,
 }
 
 impl Default for Spread {
     fn default() -> Self {
-        Self { burst: 10, slow_start: Ratio::new(1, 2), avoidance: Ratio::new(3, 4) }
+        Self { burst: 10, slow_start: Ratio::new(1, 2), avoidance: Ratio::new(3, 4), leaves_on_delay: false }
     }
 }
 
@@ -65,13 +68,22 @@ pub struct SlowStart {
     window: Bytes,
     /// For pacing only.
     srtt: Span,
+    is_linux: bool,
 }
 
 impl SlowStart {
     /// Nothing is known until [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        Self { params, growth: Growth::new(params.hystart), window: Bytes::ZERO, srtt: Span::ZERO }
+        let leaves_on_delay = params.spread.is_some_and(|spread| spread.leaves_on_delay);
+        let growth = if leaves_on_delay { Growth::until_delay() } else { Growth::new(params.hystart) };
+        Self { params, growth, window: Bytes::ZERO, srtt: Span::ZERO, is_linux: false }
+    }
+
+    /// As Linux's CUBIC begins: 10 segments, and the older HyStart. It is what the kernel is held against.
+    #[must_use]
+    pub fn linux() -> Self {
+        Self { is_linux: true, ..Self::new(Params::default()) }
     }
 
     /// How it was tuned.
@@ -90,6 +102,9 @@ impl Startup for SlowStart {
     fn establish(&mut self, prior: &Prior) -> Plan {
         self.window = prior.mss * self.params.initial_window;
         self.srtt = prior.handshake_rtt;
+        if self.is_linux {
+            self.growth = Growth::linux(prior.mss);
+        }
         let burst = self.params.spread.map_or(self.window, |spread| prior.mss * spread.burst);
         Plan { burst, flight: self.window, allowance: self.allowance() }
     }
@@ -153,6 +168,21 @@ mod tests {
         let ack = Ack { is_window_limited: false, ..acked(Time::ZERO, MSS) };
         assert_eq!(start.on_ack(&ack), Next::Stay);
         assert_eq!(start.allowance().window, plan.allowance.window);
+    }
+
+    #[test]
+    fn google_quic_may_leave_on_delay_with_the_window_it_has() {
+        let spread = Some(Spread { leaves_on_delay: true, ..Spread::default() });
+        let mut start = SlowStart::new(Params { initial_window: 32, hystart: false, spread });
+        let _ = start.establish(&prior());
+        let mut ack = acked(Time::ZERO, MSS);
+        ack.rtt.min = Span::from_millis(80);
+        ack.delivered = MSS;
+        for _ in 0..7 {
+            assert_eq!(start.on_ack(&ack), Next::Stay);
+        }
+        let expected = HandOver { pace_over: Some(Ratio::new(3, 4)), ..HandOver::avoiding(MSS * 39) };
+        assert_eq!(start.on_ack(&ack), Next::HandOver(expected), "100 ms is more than 80 + 10");
     }
 
     #[test]

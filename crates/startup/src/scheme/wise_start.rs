@@ -30,9 +30,13 @@
 //!   flight has come down to the estimated BDP, and from there avoidance goes on.
 //! - WS does not say what a loss does before the decision. It ends the start, as it ends CUBIC's slow start; the lost
 //!   bytes are subtracted first (§3.3.2), then the base cuts.
-//! - §3.4 does not say how `Est_SendRate` is averaged: over the time since the first byte left, less the time during
-//!   which the window was full. Nor what it is compared with while the pacing rate changes: with the time that the
+//! - §3.4 does not say how `Est_SendRate` is averaged. At the first ack: over the time since the first byte left, less the time
+//!   during which the window was full. Nor what it is compared with while the pacing rate changes: with the time that the
 //!   same bytes would have taken at the rates set when they left. Nor how far below is limited: a tenth.
+//! - At the sixth ack it is the rate at which the very bytes that equation (1) counts had left: the acks of the second to the
+//!   sixth over the time between the sendings of the first and the sixth. Only so can a lower `Est_BtlBw` mean that "the
+//!   actual sending data fills the path": an application that pauses between two acks slows both rates alike. Lower by a quarter:
+//!   data that left at twice the rate of the path comes back at half of it, and what is less than a quarter is jitter and delayed acks.
 //! - §3.4 lets an application-limited sender go on pacing "as the Sending phase" after the first ack: window, pace
 //!   and the thresholds of lines 9 to 17 stay. Whether it is limited at the sixth ack is measured again, for "the
 //!   measurement lasts in all three phases"; a sender that was not limited at the first has no pacing rate to be
@@ -94,6 +98,8 @@ struct Feedback {
     acks: u32,
     /// `Recv_Tstamp_1`.
     first_at: Time,
+    /// When the data that set off the first ack had left.
+    first_sent_at: Time,
     /// The sum of `Ack_Bytes` from the second on.
     acked: Bytes,
     /// `Est_RTprop` so far.
@@ -134,7 +140,13 @@ impl WiseStart {
     /// Algorithm 1, lines 18 to 22.
     fn begin_maintenance(&mut self, ack: &Ack) {
         let min_rtt = ack.rtt_sample.unwrap_or(Span::MAX);
-        self.phase = Phase::Maintenance(Feedback { acks: 1, first_at: ack.now, acked: Bytes::ZERO, min_rtt });
+        self.phase = Phase::Maintenance(Feedback {
+            acks: 1,
+            first_at: ack.now,
+            first_sent_at: ack.newest_sent_at,
+            acked: Bytes::ZERO,
+            min_rtt,
+        });
         if !self.is_app_limited(ack.now) {
             self.pace = None;
             self.maintain(ack);
@@ -161,7 +173,8 @@ impl WiseStart {
         let est_rt_prop = if feedback.min_rtt == Span::MAX { ack.rtt.min } else { feedback.min_rtt };
         let est_bdp = (est_btl_bw * est_rt_prop).clamp(self.mss * MINIMUM_SEGMENTS, LARGEST_WINDOW);
         let is_filled = if self.is_app_limited(ack.now) {
-            est_btl_bw < self.sending.rate(ack.now)
+            let est_send_rate = feedback.acked / ack.newest_sent_at.since(feedback.first_sent_at);
+            est_btl_bw < est_send_rate * FILLED
         } else {
             self.window >= est_bdp
         };
@@ -278,6 +291,8 @@ impl Feedback {
 
 const HALF: Ratio = Ratio::new(1, 2);
 const ONE_AND_A_HALF: Ratio = Ratio::new(3, 2);
+/// What comes back more slowly than at this share of the rate at which it left has filled the path.
+const FILLED: Ratio = Ratio::new(3, 4);
 /// Half of next to nothing must not be nothing.
 const CRAWL: Rate = Rate::from_bytes_per_sec(1);
 /// RFC 5681 §3.1: no controller works with less.

@@ -5,7 +5,7 @@ use headstart_startup::catalogue::{self, Entry};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::from_toml;
+use super::{Only, from_toml};
 use crate::experiment::settings::{Settings, Tables};
 
 /// What all figures of a paper share.
@@ -38,6 +38,8 @@ pub struct Variant {
     pub name: String,
     /// What is different, in words.
     pub about: String,
+    /// What it is restricted to, where it is a demonstration.
+    pub only: Only,
     pub(super) settings: Settings,
 }
 
@@ -66,7 +68,7 @@ fn variant(name: String, value: Value) -> Result<Variant> {
     let about =
         about.as_str().with_context(|| format!("about: found `{about}`, expected a text"))?.to_owned();
     let tables: Tables = Value::Table(table).try_into()?;
-    Ok(Variant { name, about, settings: Settings::read(&tables)? })
+    Ok(Variant { name, about, only: Only::default(), settings: Settings::read(&tables)? })
 }
 
 impl Paper {

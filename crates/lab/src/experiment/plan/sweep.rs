@@ -52,16 +52,28 @@ pub(super) fn axes(table: &Table) -> Result<Vec<Axis>> {
         .collect()
 }
 
+/// Most combinations that a plan may have.
+pub const MOST_POINTS: usize = 10_000;
+
 /// All combinations.
-pub(super) fn points(axes: &[Axis]) -> Vec<Point> {
-    axes.iter().fold(vec![Point::default()], |points, (axis, values)| {
+///
+/// # Errors
+/// If there are too many.
+pub(super) fn points(axes: &[Axis]) -> Result<Vec<Point>> {
+    let count = axes.iter().try_fold(1_usize, |count, (_, values)| count.checked_mul(values.len()));
+    ensure!(
+        count.is_some_and(|count| count <= MOST_POINTS),
+        "found {} combinations, expected at most {MOST_POINTS}",
+        count.map_or("too many".into(), |count| count.to_string())
+    );
+    Ok(axes.iter().fold(vec![Point::default()], |points, (axis, values)| {
         let longer = |point: &Point, value: &String| {
             let mut longer = point.clone();
             longer.0.push((axis.clone(), value.clone()));
             longer
         };
         points.iter().flat_map(|point| values.iter().map(|value| longer(point, value))).collect()
-    })
+    }))
 }
 
 /// A swept value as a number on an axis, and the axis' unit.

@@ -3,6 +3,7 @@
 use super::capacity::Rule;
 use super::{Across, Place, Quantity, Scope, ShownAs, Statistic, UNKNOWN};
 use crate::experiment::plan::{CastName, Point};
+use crate::experiment::study::Numbers;
 use crate::statistics::{Interval, mean, mean_interval, quantile, ratio_interval};
 
 /// One value for each seed, and the value of all seeds together.
@@ -19,6 +20,32 @@ impl Quantity {
         let points = context.points(&self.place);
         let [point] = points[..] else { return vec![] };
         context.sample(&self.place, &[point], self.statistic).map(|sample| sample.by_seed).unwrap_or_default()
+    }
+
+    /// All numbers of each seed at the one point that this is about; none if it was not run.
+    #[must_use]
+    pub fn runs<'a>(&self, context: &Scope<'a>) -> &'a [Numbers] {
+        let points = context.points(&self.place);
+        let scheme = self.place.scheme.as_deref().or(context.scheme).and_then(|name| context.scheme_of(name));
+        match (&points[..], scheme) {
+            ([point], Some(scheme)) => {
+                context.results.seeds(context.variant, *point, scheme, self.place.cast)
+            }
+            _ => &[],
+        }
+    }
+
+    /// The values of each seed and those of what they are compared with; `None` if one of them was not run, or either is more than one
+    /// point.
+    #[must_use]
+    pub fn pair(&self, context: &Scope<'_>) -> Option<(Vec<f64>, Vec<f64>)> {
+        let sample = |place: &Place| {
+            let points = context.points(place);
+            let [point] = points[..] else { return None };
+            Some(context.sample(place, &[point], self.statistic)?.by_seed)
+        };
+        let (ours, base) = (sample(&self.place)?, sample(self.over.as_ref()?)?);
+        (ours.len() == base.len()).then_some((ours, base))
     }
 
     /// What came out; not a number if it was not run, or not measured.
@@ -172,6 +199,7 @@ impl Scope<'_> {
             Statistic::Mean => mean(&by_seed),
             Statistic::Median => quantile(&by_seed, 0.5),
             Statistic::P90 => quantile(&by_seed, 0.9),
+            Statistic::P95 => quantile(&by_seed, 0.95),
             Statistic::P99 => quantile(&by_seed, 0.99),
         }?;
         Some(Sample { pooled, by_seed })

@@ -308,3 +308,22 @@ fn absurd_paths_do_no_harm() {
         assert!(bbr.window >= MSS * 4 && !bbr.pace.is_zero());
     }
 }
+
+#[test]
+fn a_hint_is_the_first_estimate_and_is_cruised_at() {
+    use crate::prior::{Access, Hint};
+    let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(8), access: Access::Dsl });
+    let params = Params { begins_from_hint: true, ..Params::default() };
+    let mut bbr = Bbr::new(params);
+    let plan = bbr.establish(&Prior { hint, ..prior_with(1, 60) });
+    // 1 MB/s over the recorded 60 ms: twice 60 kB, and three quanta of two segments.
+    assert_eq!(plan.allowance, Allowance { window: MSS * 126, pace: Some(Rate::from_mbit_per_sec(8)) });
+    assert_eq!((plan.flight, bbr.phase()), (MSS * 126, "ProbeBW"));
+    for params in [params, Params::default()] {
+        let none = Some(Hint { bandwidth: Rate::ZERO, access: Access::Dsl });
+        let mut bbr = Bbr::new(params);
+        assert_eq!(bbr.establish(&Prior { hint: none, ..prior_with(1, 60) }).flight, MSS * 10, "no hint");
+        assert_eq!(bbr.phase(), "Startup");
+    }
+    survive(&absurd_priors(), 1, || Bbr::new(params));
+}

@@ -115,7 +115,7 @@ fn an_application_limited_sender_keeps_window_and_pace() {
     for (adaptation, window, pace) in [(true, 100_000, 1_000_000), (false, 10_000, 0)] {
         let mut start = established(Params { adaptation, ..Params::default() });
         for n in 0..10 {
-            play(&mut start, &[(sent(n, n + 1), "Sending", 100_000, 1_000_000, "")]);
+            play(&mut start, &[(sent(4 * n, n + 1), "Sending", 100_000, 1_000_000, "")]);
         }
         let why = "10 kB in 200 ms are far below 1 MB/s";
         play(&mut start, &[(ack(200, 0, 1, 9), "Maintenance", window, pace, why)]);
@@ -123,13 +123,19 @@ fn an_application_limited_sender_keeps_window_and_pace() {
             let in_flight = if adaptation { 9 - n } else { 9 };
             play(
                 &mut start,
-                &[(ack(200 + 2 * n, n, 1, in_flight), "Maintenance", window, pace, "and so on")],
+                &[(ack(200 + 4 * n, 4 * n, 1, in_flight), "Maintenance", window, pace, "and so on")],
             );
         }
         let steps: &[Step] = if adaptation {
-            &[(ack(210, 5, 1, 4), "Probe", 100_000, 0, "10 kB in 210 ms do not fill 500 kB/s")]
+            &[(
+                ack(220, 20, 1, 4),
+                "Probe",
+                100_000,
+                0,
+                "what arrives is no slower than what left: 5 kB in 20 ms",
+            )]
         } else {
-            &[(ack(210, 5, 1, 9), "Probe", 10_000, 0, "10 kB are less than the BDP")]
+            &[(ack(220, 20, 1, 9), "Probe", 10_000, 0, "10 kB are less than the BDP")]
         };
         assert_eq!(play(&mut start, steps), None);
     }
@@ -145,14 +151,35 @@ fn an_application_limited_sender_that_fills_the_path_drains() {
     let _ = tell(&mut start, ack(200, 0, 1, 59));
     assert_eq!(start.allowance().window, MSS * 100, "limited: 60 kB where 100 kB were allowed");
     for n in 1..5 {
-        let _ = tell(&mut start, ack(200 + 10 * n, 10 * n, 1, 59 - n));
+        let _ = tell(&mut start, ack(200 + 10 * n, 3 * n, 1, 59 - n));
     }
     #[rustfmt::skip]
     let steps = [
-        (ack(250, 50, 1, 54),    "Drain",     54_000, 0, "100 kB/s arrive, 240 kB/s left: the path is full"),
+        (ack(250, 15, 1, 54),    "Drain",     54_000, 0, "100 kB/s arrive, 333 kB/s left: the path is full"),
         (ack(400, 200, 34, 20),  "hand over", 20_000, 0, "5 kB in 50 ms x 200 ms"),
     ];
     assert_eq!(play(&mut start, &steps), Some(HandOver::avoiding(MSS * 20)));
+}
+
+/// Three segments, a pause, twenty more: of six acks three come before the pause and three after it. Neither the acks nor what
+/// they acknowledge came faster than the application let them.
+#[test]
+fn a_pause_between_the_acks_is_the_applications_and_not_the_paths() {
+    let mut start = established(Params::default());
+    for n in 0..3 {
+        let _ = tell(&mut start, sent(n, n + 1));
+    }
+    for n in 0..3 {
+        let _ = tell(&mut start, ack(200 + 2 * n, n, 1, 2 - n));
+    }
+    for n in 0..20 {
+        let _ = tell(&mut start, sent(600 + n, n + 1));
+    }
+    for n in 0..2 {
+        let _ = tell(&mut start, ack(800 + 2 * n, 600 + n, 1, 19 - n));
+    }
+    let why = "5 kB in 604 ms arrive, 5 kB in 602 ms left: the path may have more";
+    play(&mut start, &[(ack(804, 602, 1, 17), "Probe", 100_000, 0, why)]);
 }
 
 #[test]

@@ -1,0 +1,150 @@
+//! Quick-Start requests in the IP header of a real packet, for the routers of a path.
+//!
+//! Source: RFC 4782 §3.1 (the IPv4 option) and §3.3 (what a router does with it); the codec and the routers' algorithms are those of
+//! the simulator.
+//!
+//! # Deviations
+//!
+//! - A router that deletes a request (RFC 4782 §3.3.2) writes four times two no-operation bytes over it, so that the header keeps its length.
+//! - IPv6's hop-by-hop option is not read: such a packet passes as one without a request, which to the sender is a router that does not
+//!   take part, and is safe.
+
+use core::ops::Range;
+
+use headstart_startup::quick_start::{IpOption, Request};
+
+use super::{update_checksum, version};
+
+/// RFC 791 §3.1: end of the list, no operation.
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+/// RFC 4782 §3.1.
+const KIND: u8 = 25;
+const LENGTH: usize = 8;
+
+/// The place of the request in an IPv4 header, if there is a whole one.
+fn place(packet: &[u8]) -> Option<Range<usize>> {
+    if version(packet) != Some(4) {
+        return None;
+    }
+    let header = usize::from(packet[0] & 15) * 4;
+    let mut at = 20;
+    while at < header.min(packet.len()) {
+        let length = match packet[at] {
+            END => return None,
+            NO_OPERATION => 1,
+            kind => {
+                let length = usize::from(*packet.get(at + 1)?);
+                if length < 2 || at + length > header || at + length > packet.len() {
+                    return None;
+                }
+                if kind == KIND && length == LENGTH {
+                    return Some(at..at + LENGTH);
+                }
+                length
+            }
+        };
+        at += length;
+    }
+    None
+}
+
+/// The request that a packet carries.
+pub(super) fn read(packet: &[u8]) -> Option<Request> {
+    match IpOption::parse_ipv4(&packet[place(packet)?]) {
+        Ok(IpOption::Request { rate, ttl, nonce }) => Some(Request { rate: rate.rate(), ttl, nonce }),
+        // A report is for the receiver, and what is malformed is not for us to mend.
+        Ok(IpOption::Report { .. }) | Err(_) => None,
+    }
+}
+
+/// Writes what has become of the request; nothing if the packet has none.
+pub(super) fn write(packet: &mut [u8], request: Option<Request>) {
+    let Some(place) = place(packet) else { return };
+    let option = request.map_or([NO_OPERATION; LENGTH], |request| request.option().emit_ipv4());
+    change_header(packet, |header| header[place].copy_from_slice(&option));
+}
+
+/// A router forwards the packet: its time to live is one less, though never none, as nobody here would drop it.
+pub(super) fn lower_time_to_live(packet: &mut [u8]) {
+    match version(packet) {
+        Some(4) => change_header(packet, |header| header[8] = header[8].saturating_sub(1).max(1)),
+        Some(_) => packet[7] = packet[7].saturating_sub(1).max(1),
+        None => {}
+    }
+}
+
+/// Changes an IPv4 header and keeps the checksum as right, or as wrong, as it was.
+fn change_header(packet: &mut [u8], change: impl FnOnce(&mut [u8])) {
+    let length = (usize::from(packet[0] & 15) * 4).max(20).min(packet.len());
+    let mut before = [0; 60];
+    before[..length].copy_from_slice(&packet[..length]);
+    change(packet);
+    for at in (0..length.saturating_sub(1)).step_by(2).filter(|at| *at != 10) {
+        let old = u16::from_be_bytes([before[at], before[at + 1]]);
+        let new = u16::from_be_bytes([packet[at], packet[at + 1]]);
+        if old != new {
+            update_checksum(packet, old, new);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstart_startup::quick_start::Nonce;
+    use headstart_units::Rate;
+    use proptest::prelude::*;
+
+    /// An IPv4 header with a no-operation, a request of code 9 (20.48 Mbit/s) and padding; checksum right.
+    fn packet() -> Vec<u8> {
+        let mut packet = vec![0x48, 0, 0, 32, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        packet.extend([NO_OPERATION, KIND, 8, 0x09, 200, 0, 0, 4, 0xd0, NO_OPERATION, NO_OPERATION, END]);
+        let sum = checksum(&packet);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet
+    }
+
+    fn checksum(packet: &[u8]) -> u16 {
+        let sum: u32 =
+            packet.chunks_exact(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+        let sum = (sum & 0xffff) + (sum >> 16);
+        !(((sum & 0xffff) + (sum >> 16)) as u16)
+    }
+
+    #[test]
+    fn a_request_is_read_changed_and_deleted_and_the_checksum_stays_right() {
+        let mut packet = packet();
+        let mut request = read(&packet).expect("a request");
+        assert_eq!((request.rate, request.ttl), (Rate::from_bits_per_sec(20_480_000), 200));
+        assert_eq!(request.nonce, Nonce::new(0x4d0 >> 2));
+        request.approve(Rate::from_bits_per_sec(1_280_000), 77);
+        write(&mut packet, Some(request));
+        assert_eq!(read(&packet), Some(request));
+        assert_eq!((request.ttl, checksum(&packet)), (199, 0));
+        lower_time_to_live(&mut packet);
+        assert_eq!((packet[8], checksum(&packet)), (63, 0));
+        write(&mut packet, None);
+        assert_eq!((read(&packet), checksum(&packet)), (None, 0));
+        assert_eq!(packet[20..], [[NO_OPERATION; 11].as_slice(), &[END]].concat());
+    }
+
+    proptest! {
+        /// Whatever the header holds: no panic, the same length, and a right checksum stays right.
+        #[test]
+        fn any_header_is_survived(bytes in proptest::collection::vec(any::<u8>(), 20..70), words in 0_u8..16) {
+            let mut packet = bytes;
+            packet[0] = 0x40 | words;
+            let header = (usize::from(words) * 4).max(20).min(packet.len()) / 2 * 2;
+            packet[10..12].copy_from_slice(&[0, 0]);
+            let sum = checksum(&packet[..header]);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            let length = packet.len();
+            let request = read(&packet);
+            write(&mut packet, request.map(|request| Request { ttl: 3, ..request }));
+            lower_time_to_live(&mut packet);
+            prop_assert_eq!(packet.len(), length);
+            prop_assert_eq!(checksum(&packet[..header]), 0);
+        }
+    }
+}

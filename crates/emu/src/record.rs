@@ -1,0 +1,234 @@
+//! Reading a log of a run again.
+
+use core::fmt;
+use std::io::BufRead;
+
+use headstart_units::Time;
+
+use crate::log::{COLUMNS, FIRST_LINE};
+use crate::relay::Way;
+
+/// A log that has been read.
+#[derive(Clone, Debug, Default)]
+pub struct Record {
+    /// What its header says, in order.
+    pub header: Vec<(String, String)>,
+    /// Its lines.
+    pub entries: Vec<Entry>,
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When.
+    pub at: Time,
+    /// In which direction.
+    pub way: Way,
+    /// Which packet, counted from zero in that direction.
+    pub number: u64,
+    /// Its size on the link.
+    pub bytes: u32,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened to a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It arrived, and so many packets waited.
+    Arrival {
+        /// Packets.
+        queue_packets: u32,
+    },
+    /// It was sent, and should have been at that time.
+    Departure {
+        /// Its deadline.
+        due: Time,
+    },
+    /// It was dropped, or could not be sent.
+    Lost {
+        /// Why.
+        cause: String,
+    },
+}
+
+/// Why a file is no log.
+#[derive(Debug)]
+pub struct NoLog {
+    /// Counted from one.
+    line: usize,
+    found: String,
+    expected: &'static str,
+}
+
+impl fmt::Display for NoLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: found `{}`, expected {}", self.line, self.found, self.expected)
+    }
+}
+
+impl core::error::Error for NoLog {}
+
+/// A line longer than this is none of ours.
+const LONGEST: usize = 4096;
+
+impl Record {
+    /// Reads a log. One that was cut off in its last line, as a crash leaves it, is read up to there.
+    ///
+    /// # Errors
+    /// Line and reason, if it is no log.
+    pub fn read(mut file: impl BufRead) -> Result<Self, NoLog> {
+        let mut record = Self::default();
+        let (mut text, mut number, mut is_body) = (vec![], 0, false);
+        loop {
+            text.clear();
+            number += 1;
+            let no = |text: &[u8], expected| {
+                let shown = text.iter().take(60).copied().collect::<Vec<_>>();
+                NoLog { line: number, found: shown.escape_ascii().to_string(), expected }
+            };
+            let read = std::io::Read::take(&mut file, LONGEST as u64).read_until(b'\n', &mut text);
+            let read = read.map_err(|error| no(error.to_string().as_bytes(), "a file that can be read"))?;
+            if read == 0 {
+                break;
+            }
+            let is_whole = text.pop_if(|byte| *byte == b'\n').is_some();
+            let line = std::str::from_utf8(&text).map_err(|_| no(&text, "text"))?;
+            if number == 1 {
+                if line != FIRST_LINE {
+                    return Err(no(
+                        &text,
+                        "a log of `headstart link`, which begins with `# headstart link log 1`",
+                    ));
+                }
+            } else if !is_body {
+                match line.strip_prefix("# ").and_then(|line| line.split_once(": ")) {
+                    Some((name, value)) => record.header.push((name.to_owned(), value.to_owned())),
+                    None if line == COLUMNS => is_body = true,
+                    None => return Err(no(&text, "`# name: value` or the names of the columns")),
+                }
+            } else if let Some(entry) = entry(line) {
+                record.entries.push(entry);
+            } else if is_whole {
+                return Err(no(&text, "an arrival, a departure, a drop or an unsent packet"));
+            }
+        }
+        if is_body {
+            Ok(record)
+        } else {
+            Err(NoLog { line: number, found: String::new(), expected: "the names of the columns" })
+        }
+    }
+}
+
+fn entry(line: &str) -> Option<Entry> {
+    let fields: Vec<&str> = line.split(',').collect();
+    if fields.len() != COLUMNS.split(',').count() {
+        return None;
+    }
+    let time = |at: usize| fields[at].parse().ok().map(Time::from_nanos);
+    let what = match fields[2] {
+        "arrival" => What::Arrival { queue_packets: fields[5].parse().ok()? },
+        "departure" => What::Departure { due: time(7)? },
+        "drop" | "unsent" => What::Lost { cause: fields[8].to_owned() },
+        _ => return None,
+    };
+    let way = Way::BOTH.into_iter().find(|way| way.name() == fields[1])?;
+    Some(Entry { at: time(0)?, way, number: fields[3].parse().ok()?, bytes: fields[4].parse().ok()?, what })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::{Event, Line, Log};
+    use crate::packet::Headline;
+    use proptest::prelude::*;
+
+    fn log() -> String {
+        let file = tests_file::Shared::default();
+        let mut log = Log::new(file.clone(), &[("down", "12 Mbit/s".to_owned())]).expect("a thread");
+        let line = |nanos, event| Line {
+            at: Time::from_nanos(nanos),
+            way: Way::Down,
+            number: 3,
+            bytes: 1500,
+            event,
+        };
+        let headline = Headline { protocol: 17, ..Headline::default() };
+        log.add(line(5, Event::Arrival { queue_packets: 2, queue_bytes: 3000, headline }));
+        log.add(line(9, Event::Departure { due: Time::from_nanos(8) }));
+        log.add(line(10, Event::Drop(headstart_net::Why::CoDel)));
+        log.add(line(11, Event::Unsent(crate::relay::Trouble::Full)));
+        log.finish().expect("memory is never full");
+        file.text()
+    }
+
+    mod tests_file {
+        use std::io::{self, Write};
+        use std::sync::{Arc, Mutex};
+
+        #[derive(Clone, Default)]
+        pub struct Shared(Arc<Mutex<Vec<u8>>>);
+
+        impl Shared {
+            pub fn text(&self) -> String {
+                String::from_utf8(self.0.lock().expect("nobody panics").clone()).expect("text")
+            }
+        }
+
+        impl Write for Shared {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.lock().expect("nobody panics").write(bytes)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let record = Record::read(log().as_bytes()).expect("a log");
+        assert_eq!(record.header, [("down".to_owned(), "12 Mbit/s".to_owned())]);
+        let what: Vec<What> = record.entries.iter().map(|entry| entry.what.clone()).collect();
+        let lost = |cause: &str| What::Lost { cause: cause.to_owned() };
+        let expected = [
+            What::Arrival { queue_packets: 2 },
+            What::Departure { due: Time::from_nanos(8) },
+            lost("CoDel"),
+            lost("device full"),
+        ];
+        assert_eq!(what, expected);
+    }
+
+    #[test]
+    fn a_log_that_was_cut_off_is_read_up_to_there() {
+        let text = log();
+        let record = Record::read(&text.as_bytes()[..text.len() - 9]).expect("a log");
+        assert_eq!(record.entries.len(), 3);
+    }
+
+    #[test]
+    fn what_is_no_log_is_refused_with_line_and_reason() {
+        for (text, message) in [
+            ("time,way\n", "line 1: found `time,way`, expected a log of `headstart link`"),
+            ("# headstart link log 1\nx\n", "line 2: found `x`, expected `# name: value`"),
+            ("# headstart link log 1\n# a: b\n", "line 3: found ``, expected the names"),
+        ] {
+            let error = Record::read(text.as_bytes()).expect_err(text).to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+        let error = Record::read((log() + "1,down,birth,1,1,,,,,,,,,,\n").as_bytes()).expect_err("no event");
+        assert!(error.to_string().starts_with("line 8: found `1,down,birth"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_read_nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..300), at in 0_usize..400) {
+            let mut text = log().into_bytes();
+            let at = at.min(text.len());
+            text.splice(at..at, bytes);
+            let _ = Record::read(&text[..]);
+        }
+    }
+}

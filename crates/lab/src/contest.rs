@@ -1,0 +1,332 @@
+//! Short flows that enter a path on which long ones are established.
+//!
+//! Source (BS below): Blitzstart §2 (Figure 1) and §4 (Table 1, Figures 2 to 4); what BS §7 names as open is a matter of
+//! options: several newcomers, at once or one after another, some of another scheme, several long flows, hints that are false or coarse.
+//!
+//! Each newcomer is a client that asks for one object. Its time counts from the request to the last byte, as the paper's figures do: 70 kB
+//! behind a buffer of 200 ms take it 279 ms, which is one round trip; with a handshake it would be two. Newcomers come at a moment
+//! drawn by seed from 20 s: at any phase of the long flow's sawtooth.
+//!
+//! # Deviations
+//!
+//! - BS §4 captures packets behind the client's switch; here they are counted as they come out of the bottleneck, half a round trip
+//!   earlier, which shifts every curve alike.
+//! - BS does not say when the long flow counts as established. Here it has 30 s (`--settled`).
+
+mod tape;
+mod workload;
+
+use headstart_sim::{FlowReport, Random, Scenario, Seed, Simulation};
+use headstart_startup::catalogue::Needs;
+use headstart_units::{Bytes, Rate, Span, Time};
+
+use crate::setup::{BESIDE, Cast, GROUPS, LONG, Setup, TESTED};
+use tape::Tape;
+use workload::{Arrival, Flows, Role};
+
+/// Long flows begin at this time, half a second apart; whoever was there before is through.
+const LONG_FROM: Time = Time::from_millis(10_000);
+const LONG_APART: Span = Span::from_millis(500);
+/// What an acquaintance fetched: enough to measure the path.
+const FETCHED: Bytes = Bytes::new(1_000_000);
+/// The long flows are watched for so long before the first newcomer, and so long after the last.
+const BEFORE: Span = Span::from_secs(5);
+const AFTER: Span = Span::from_secs(1);
+/// Smallest member of the grid of hints; the first step is drawn by seed, so that a bandwidth falls anywhere between two members.
+const GRID_FROM: Rate = Rate::from_bytes_per_sec(12_500);
+
+/// Names of the numbers, with what they mean.
+pub const MEASURES: &[(&str, &str)] = &[
+    ("request", "from request to last byte, mean over the tested newcomers, ms"),
+    ("slowest", "the same of the slowest of all newcomers, ms"),
+    ("lost", "segments of a tested newcomer declared lost, mean"),
+    ("inflation", "payload sent by tested newcomers, percent more than they delivered"),
+    (
+        "fairness",
+        "bytes of all newcomers over bytes of the long flows, from the first request to the last byte",
+    ),
+    ("beside.request", "request, of the newcomers of the other scheme"),
+    ("beside.lost", "lost, of the newcomers of the other scheme"),
+    (
+        "long.lost",
+        "packets of the long flows dropped from the first request until a second after the last byte",
+    ),
+    (
+        "long.share",
+        "rate of the long flows while newcomers are there, percent of their rate in the 5 s before",
+    ),
+    (
+        "utilisation",
+        "bytes that came out of the bottleneck while newcomers were there, percent of what it could carry",
+    ),
+    ("hint", "what the tested newcomers announced, over the bottleneck's rate"),
+];
+
+/// Numbers that only a trace gives.
+pub const TRACE_MEASURES: &[(&str, &str)] = &[
+    ("left-slow-start", "from the request's arrival until the first newcomer left slow start, ms"),
+    ("left-with", "window with which it did, percent of rate x RTT"),
+    ("filled", "from the request's arrival until newcomers used 90 % of the link over a round trip, ms"),
+    ("level", "from the request until newcomers had 80 % of the long flows' rate over a round trip, ms"),
+    ("fair", "from the request until newcomers had 80 % of the long flows' rate over five seconds, s"),
+];
+
+/// Families of numbers: Mbit/s over the last round trip, by milliseconds from the first newcomer's request plus 200; over the last
+/// second, by seconds.
+pub const PROFILES: &[&str] = &["newcomer", "long", "newcomer-seconds", "long-seconds"];
+
+/// A name and a value.
+type Named = Vec<(String, f64)>;
+
+/// Runs one contest and gives its numbers.
+#[must_use]
+pub fn run(setup: &Setup, cast: Cast, seed: u64) -> Named {
+    numbers(setup, &Contest::run(setup, cast, seed))
+}
+
+/// Runs as many contests as the setup has candidates, picks the one at the quantile that it names, by the time of its newcomers, and
+/// gives its throughput over time beside its numbers: BS's Figure 3 shows "one of the fastest" runs, and one from the median.
+#[must_use]
+pub fn trace(setup: &Setup, cast: Cast, seed: u64) -> Named {
+    let candidates = u64::from(setup.workload.candidates);
+    let mut times: Vec<(f64, u64)> = (0..candidates)
+        .map(|number| seed.wrapping_add(number))
+        .map(|seed| (Contest::run(setup, cast, seed).mean_request(TESTED), seed))
+        .collect();
+    times.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let last = times.len().saturating_sub(1);
+    let place = setup.workload.pick.of(last as u64) as usize;
+    let Some((_, seed)) = times.get(place.min(last)) else { return vec![] };
+    let contest = Contest::run(setup, cast, *seed);
+    let mut named = numbers(setup, &contest);
+    named.extend(landmarks(setup, &contest));
+    named.extend(curves(setup, &contest));
+    named
+}
+
+/// A contest that is over.
+#[derive(Debug)]
+struct Contest {
+    tape: Tape,
+    hint: Rate,
+    /// The run's end, where somebody was not through.
+    until: Time,
+    rtt: Span,
+}
+
+impl Contest {
+    fn run(setup: &Setup, cast: Cast, seed: u64) -> Self {
+        let seed = Seed(seed);
+        let rtt = setup.rtt();
+        let mut setup = setup.clone();
+        setup.path.rtt.0 = vec![rtt; GROUPS];
+        let phase =
+            Random::new(seed.child("newcomer")).below((setup.workload.phases.as_nanos() / 1000).max(1));
+        let began_at = LONG_FROM + setup.workload.settled + Span::from_micros(phase);
+        let until = began_at + setup.run.duration;
+        let hint = hinted(&setup, seed);
+        let mut groups = setup.groups(cast);
+        for group in [TESTED, BESIDE] {
+            if let Some(told) = &mut groups[usize::from(group)].hint {
+                told.bandwidth = hint;
+            }
+        }
+        let arrivals = arrivals(&setup, cast, began_at);
+        let first = arrivals.iter().filter(|arrival| arrival.role != Role::Newcomer).count() as u64;
+        let (path, _) = setup.build_path(seed);
+        let scenario = Scenario { path, groups, workload: Box::new(Flows::new(arrivals)), until };
+        let tape = Simulation::new(scenario, Tape::new(began_at - BEFORE, first)).run().recorder;
+        Self { tape, hint, until, rtt }
+    }
+
+    fn newcomers(&self, group: u16) -> impl Iterator<Item = &FlowReport> {
+        self.tape.reports.iter().filter(move |report| report.group == group)
+    }
+
+    /// When it asked: the way back is empty, so the request was half a round trip under way.
+    fn asked_at(&self, report: &FlowReport) -> Time {
+        report.established_at.unwrap_or(self.until) - self.rtt / 2
+    }
+
+    fn ended_at(&self, report: &FlowReport) -> Time {
+        report.completed_at.unwrap_or(self.until)
+    }
+
+    fn request(&self, report: &FlowReport) -> f64 {
+        self.ended_at(report).since(self.asked_at(report)).as_millis_f64()
+    }
+
+    fn mean_request(&self, group: u16) -> f64 {
+        mean(self.newcomers(group).map(|report| self.request(report)))
+    }
+
+    /// From the first request to the last byte.
+    fn stretch(&self) -> (Time, Time) {
+        let all = || self.newcomers(TESTED).chain(self.newcomers(BESIDE));
+        let from = all().map(|report| self.asked_at(report)).min().unwrap_or(self.until);
+        let to = all().map(|report| self.ended_at(report)).max().unwrap_or(self.until);
+        (from, to.max(from + Span::from_nanos(1)))
+    }
+}
+
+/// What the clients announce: the bottleneck's rate times the setup's hint, as finely as they tell it. They round down, as
+/// [`Steps`](headstart_startup::hint::Steps) do, to the powers of a factor: R10 is one of 126 %, R5 one of 158 %.
+fn hinted(setup: &Setup, seed: Seed) -> Rate {
+    let bandwidth = setup.bottleneck() * setup.workload.hint;
+    let step = setup.workload.hint_step;
+    if step.of(1_000_000) <= 1_000_000 {
+        return bandwidth;
+    }
+    // The grid begins anywhere between GRID_FROM and a step above it. The power of `step` is worked out with square roots alone,
+    // which are exact to the last bit on every machine.
+    let mut draw = Random::new(seed.child("grid")).draw();
+    let (mut origin, mut root) = (GRID_FROM.as_bytes_per_sec() as f64, step.as_f64());
+    for _ in 0..32 {
+        root = root.sqrt();
+        if draw & 1 == 1 {
+            origin *= root;
+        }
+        draw >>= 1;
+    }
+    let mut told = Rate::from_bytes_per_sec(origin as u64);
+    while told * step <= bandwidth && told * step > told {
+        told = told * step;
+    }
+    told.min(bandwidth)
+}
+
+fn arrivals(setup: &Setup, cast: Cast, began_at: Time) -> Vec<Arrival> {
+    let options = &setup.workload;
+    let mut arrivals = vec![];
+    let needs_record =
+        |entry: &headstart_startup::catalogue::Entry| matches!(entry.needs, Needs::Hint | Needs::History);
+    let groups = [(TESTED, Some(cast.tested)), (BESIDE, cast.beside)];
+    for (number, (group, entry)) in (0..).zip(groups) {
+        if entry.is_some_and(needs_record) {
+            let at = Time::ZERO + Span::from_secs(5) * number;
+            arrivals.push(Arrival { at, group, bytes: FETCHED, role: Role::Acquaintance });
+        }
+    }
+    let part = setup.bottleneck() * Span::from_secs(4);
+    arrivals.extend((0..u64::from(options.background)).map(|number| Arrival {
+        at: LONG_FROM + LONG_APART * number,
+        group: LONG,
+        bytes: part,
+        role: Role::Long,
+    }));
+    let bytes = Bytes::new(setup.mean_bytes() as u64);
+    arrivals.extend((0..u64::from(options.newcomers)).map(|number| Arrival {
+        at: began_at + options.newcomer_gap * number,
+        group: if cast.beside.is_some() && number % 2 == 1 { BESIDE } else { TESTED },
+        bytes,
+        role: Role::Newcomer,
+    }));
+    arrivals
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
+    sum / f64::from(count)
+}
+
+fn numbers(setup: &Setup, contest: &Contest) -> Named {
+    let tape = &contest.tape;
+    let (from, to) = contest.stretch();
+    let rate =
+        |after: Time, until: Time| tape.bytes(LONG, after, until) as f64 / until.since(after).as_secs_f64();
+    let lost = |group: u16| mean(contest.newcomers(group).map(|report| report.counts.lost as f64));
+    let bytes = |group: u16| tape.bytes(group, from, to) as f64;
+    let newcomers = bytes(TESTED) + bytes(BESIDE);
+    let all = contest.newcomers(TESTED).chain(contest.newcomers(BESIDE));
+    let slowest = all.map(|report| contest.request(report)).fold(f64::NAN, f64::max);
+    let sent: u64 = contest.newcomers(TESTED).map(|report| report.counts.bytes_sent).sum();
+    let delivered: u64 = contest.newcomers(TESTED).map(|report| report.delivered.get()).sum();
+    let could = (setup.bottleneck() * to.since(from)).get() as f64;
+    let bottleneck = setup.bottleneck().as_bits_per_sec() as f64;
+    [
+        ("request", contest.mean_request(TESTED)),
+        ("slowest", slowest),
+        ("lost", lost(TESTED)),
+        ("inflation", 100.0 * (sent as f64 / delivered as f64 - 1.0)),
+        ("fairness", newcomers / bytes(LONG)),
+        ("beside.request", contest.mean_request(BESIDE)),
+        ("beside.lost", lost(BESIDE)),
+        ("long.lost", tape.long_drops(from, to + AFTER) as f64),
+        ("long.share", 100.0 * rate(from, to) / rate(from - BEFORE, from)),
+        ("utilisation", 100.0 * (newcomers + bytes(LONG)) / could),
+        ("hint", contest.hint.as_bits_per_sec() as f64 / bottleneck),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
+}
+
+/// How far before the first request curves begin.
+const SHOWN_BEFORE: Span = Span::from_millis(200);
+const STEP: Span = Span::from_millis(10);
+/// Steps of curves over a round trip, and seconds of those over a second, at most.
+const STEPS: u64 = 320;
+const SECONDS: u64 = 120;
+/// What counts as full, as fair, and over how many seconds.
+const FULL: f64 = 0.9;
+const FAIR: f64 = 0.8;
+const FAIR_FOR: u64 = 5;
+
+fn landmarks(setup: &Setup, contest: &Contest) -> Named {
+    let tape = &contest.tape;
+    let (from, to) = contest.stretch();
+    let arrived = from + contest.rtt / 2;
+    let mut named = vec![];
+    if let Some((at, window)) = tape.left_slow_start {
+        let bdp = (setup.bottleneck() * contest.rtt).get() as f64;
+        named.push(("left-slow-start".to_owned(), at.since(arrived).as_millis_f64()));
+        named.push(("left-with".to_owned(), 100.0 * window.get() as f64 / bdp));
+    }
+    let bottleneck = setup.bottleneck().as_bits_per_sec() as f64 / 1e6;
+    let filled = (0..SECONDS * 100)
+        .map(|number| from + STEP * number)
+        .take_while(|at| *at < to)
+        .find(|at| tape.rate(TESTED, *at, contest.rtt) >= FULL * bottleneck);
+    if let Some(at) = filled {
+        named.push(("filled".to_owned(), at.since(arrived).as_millis_f64()));
+    }
+    let level = (0..SECONDS * 100)
+        .map(|number| from + STEP * number)
+        .take_while(|at| *at < to)
+        .find(|at| tape.rate(TESTED, *at, contest.rtt) >= FAIR * tape.rate(LONG, *at, contest.rtt));
+    if let Some(at) = level {
+        named.push(("level".to_owned(), at.since(from).as_millis_f64()));
+    }
+    let over = Span::from_secs(FAIR_FOR);
+    let fair = (FAIR_FOR..SECONDS)
+        .map(|second| (second, from + Span::from_secs(second)))
+        .take_while(|(_, at)| *at < to)
+        .find(|(_, at)| tape.rate(TESTED, *at, over) >= FAIR * tape.rate(LONG, *at, over));
+    if let Some((second, _)) = fair {
+        named.push(("fair".to_owned(), (second - FAIR_FOR) as f64));
+    }
+    named
+}
+
+fn curves(_: &Setup, contest: &Contest) -> Named {
+    let tape = &contest.tape;
+    let (from, _) = contest.stretch();
+    let second = Span::from_secs(1);
+    let mut named = vec![];
+    for (name, group) in [("newcomer", TESTED), ("long", LONG)] {
+        for number in 0..STEPS {
+            let at = from - SHOWN_BEFORE + STEP * number;
+            named.push((format!("{name}/{}", number * 10), tape.rate(group, at, contest.rtt)));
+        }
+        for number in 1..SECONDS {
+            let at = from + second * number;
+            if at < contest.until {
+                named.push((format!("{name}-seconds/{number}"), tape.rate(group, at, second)));
+            }
+        }
+    }
+    named
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! What is seen of a contest: every packet that comes out of the bottleneck or is dropped there, and how newcomers fared.
+
+use headstart_sim::packet::{Body, Packet};
+use headstart_sim::record::{ElementEvent, SenderTrace};
+use headstart_sim::{FlowReport, Recorder};
+use headstart_units::{Bytes, Span, Time};
+
+use crate::setup::{GROUPS, LONG};
+
+/// The bottleneck is the first element of every path.
+const BOTTLENECK: usize = 0;
+
+/// Keeps what happens from a moment on.
+#[derive(Debug)]
+pub struct Tape {
+    from: Time,
+    /// What came out of the bottleneck: when, whose, how much on the wire.
+    pub delivered: Vec<(Time, u16, u32)>,
+    /// Data packets that were dropped there.
+    pub dropped: Vec<(Time, u16)>,
+    /// Flows that opened since.
+    pub reports: Vec<FlowReport>,
+    /// The flow whose sender is watched, and whether the events that follow are its.
+    watched: u64,
+    is_watched: bool,
+    /// When that flow left slow start, and with which window.
+    pub left_slow_start: Option<(Time, Bytes)>,
+}
+
+impl Tape {
+    /// From `from` on; the sender of flow number `watched` is asked when it leaves slow start.
+    #[must_use]
+    pub fn new(from: Time, watched: u64) -> Self {
+        Self {
+            from,
+            delivered: vec![],
+            dropped: vec![],
+            reports: vec![],
+            watched,
+            is_watched: false,
+            left_slow_start: None,
+        }
+    }
+
+    /// Bytes on the wire of a group in a stretch of time, its end included.
+    #[must_use]
+    pub fn bytes(&self, group: u16, after: Time, until: Time) -> u64 {
+        let begin = self.delivered.partition_point(|(at, ..)| *at <= after);
+        let end = self.delivered.partition_point(|(at, ..)| *at <= until);
+        let of_group = |(_, whose, bytes): &(Time, u16, u32)| (*whose == group).then_some(u64::from(*bytes));
+        self.delivered[begin..end].iter().filter_map(of_group).sum()
+    }
+
+    /// As Mbit/s over `window` up to `until`.
+    #[must_use]
+    pub fn rate(&self, group: u16, until: Time, window: Span) -> f64 {
+        let after = Time::ZERO + until.since(Time::ZERO).saturating_sub(window);
+        self.bytes(group, after, until) as f64 * 8.0 / 1e6 / window.as_secs_f64()
+    }
+
+    /// Packets of the long flows that were dropped in a stretch of time.
+    #[must_use]
+    pub fn long_drops(&self, after: Time, until: Time) -> usize {
+        self.dropped.iter().filter(|(at, group)| *group == LONG && *at > after && *at <= until).count()
+    }
+}
+
+impl Recorder for Tape {
+    fn flow(&mut self, report: &FlowReport) {
+        if report.opened_at >= self.from {
+            self.reports.push(*report);
+        }
+    }
+
+    fn focus(&mut self, serial: u64) {
+        self.is_watched = serial == self.watched;
+    }
+
+    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+        if self.is_watched && self.left_slow_start.is_none() {
+            let trace = trace();
+            if trace.phase != "slow start" {
+                self.left_slow_start = Some((now, trace.window));
+            }
+        }
+    }
+
+    fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
+        if element != BOTTLENECK || now < self.from {
+            return;
+        }
+        // Each group is a class of hosts of its own, so a packet's route tells whose it is.
+        let group = packet.route / 2;
+        debug_assert!(usize::from(group) < GROUPS);
+        match event {
+            ElementEvent::Delivered => self.delivered.push((now, group, u32::from(packet.size))),
+            ElementEvent::Refused(_) | ElementEvent::Dropped(_)
+                if matches!(packet.body, Body::Data { .. }) =>
+            {
+                self.dropped.push((now, group));
+            }
+            _ => {}
+        }
+    }
+}

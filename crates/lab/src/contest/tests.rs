@@ -1,0 +1,110 @@
+use super::*;
+use crate::experiment::settings::Settings;
+use headstart_startup::catalogue;
+
+fn setup(text: &str) -> Setup {
+    let common = "path = { rate = \"8 Mbit/s\", rtt = \"50 ms\", buffer = \"50 ms\" }\n\
+        transport = { receive-window = \"4 MB\", probe = \"quic\" }\n";
+    let workload = format!("workload = {{ size = \"70 kB\", long-scheme = \"google-quic\", {text} }}\n");
+    let text = format!("{common}{workload}run = {{ duration = \"60 s\" }}");
+    Settings::read(&toml::from_str(&text).expect("a table")).expect("options").setup().expect("fine")
+}
+
+fn cast(name: &str) -> Cast {
+    Cast { tested: catalogue::find(name).expect("a scheme"), beside: None }
+}
+
+fn number(named: &Named, name: &str) -> f64 {
+    named.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no {name}")).1
+}
+
+#[test]
+fn a_newcomer_on_an_empty_path_takes_its_round_trip_and_its_bytes() {
+    let found = run(&setup("background = 0"), cast("blitzstart"), 1);
+    // 70 kB with headers at 8 Mbit/s are 73 ms, and the window of one BDP leaves over 75 % of a round trip.
+    let request = number(&found, "request");
+    assert!((100.0..200.0).contains(&request), "{request} ms");
+    assert_eq!((number(&found, "lost"), number(&found, "inflation")), (0.0, 0.0));
+    assert!(!number(&found, "fairness").is_finite(), "there is no long flow");
+}
+
+#[test]
+fn every_byte_is_accounted_to_its_group() {
+    let contest = Contest::run(&setup("background = 2, newcomers = 3"), cast("google-quic"), 1);
+    assert_eq!(contest.newcomers(TESTED).count(), 3);
+    let (from, to) = contest.stretch();
+    let wire = contest.tape.bytes(TESTED, from - Span::from_secs(1), to);
+    assert!((3 * 70_000..3 * 90_000).contains(&wire), "{wire} bytes of newcomers");
+    let long = contest.tape.bytes(LONG, from - BEFORE, from) as f64 / 5e6;
+    assert!((0.97..=1.001).contains(&long), "long flows fill the link: {long}");
+    assert_eq!(contest.tape.bytes(BESIDE, Time::ZERO, Time::NEVER), 0);
+}
+
+#[test]
+fn a_run_ends_soon_after_its_newcomers() {
+    let contest = Contest::run(&setup("background = 1"), cast("google-quic"), 1);
+    let (_, to) = contest.stretch();
+    let last = contest.tape.delivered.last().expect("packets").0;
+    assert!(last < to + Span::from_secs(12), "{last:?} is long after {to:?}");
+    assert!(contest.tape.reports.iter().all(|report| report.completed_at.is_some()));
+}
+
+#[test]
+fn the_same_seed_is_the_same_contest_and_another_enters_at_another_moment() {
+    let setup = setup("background = 1");
+    let (one, again, other) = (1, 1, 2).into_contests(&setup);
+    assert_eq!(one, again);
+    assert_ne!(one, other);
+}
+
+trait IntoContests {
+    fn into_contests(self, setup: &Setup) -> (Named, Named, Named);
+}
+
+impl IntoContests for (u64, u64, u64) {
+    fn into_contests(self, setup: &Setup) -> (Named, Named, Named) {
+        let run = |seed| super::run(setup, cast("blitzstart"), seed);
+        let without_nan = |named: Named| named.into_iter().filter(|(_, value)| value.is_finite()).collect();
+        (without_nan(run(self.0)), without_nan(run(self.1)), without_nan(run(self.2)))
+    }
+}
+
+#[test]
+fn a_mixture_has_newcomers_of_both_schemes() {
+    let both = Cast { beside: catalogue::find("google-quic"), ..cast("blitzstart") };
+    let found = run(&setup("background = 1, newcomers = 4, newcomer-gap = \"100 ms\""), both, 3);
+    assert!(number(&found, "request") > 0.0 && number(&found, "beside.request") > 0.0);
+    assert!(number(&found, "slowest") >= number(&found, "request"));
+}
+
+#[test]
+fn hints_fall_evenly_within_a_step_and_never_above() {
+    let setup = setup("background = 0, hint-step = \"400 %\"");
+    let logs: Vec<f64> = (0..400)
+        .map(|seed| {
+            let rate = hinted(&setup, Seed(seed)).as_bits_per_sec() as f64;
+            (rate / 8e6).log2()
+        })
+        .collect();
+    assert!(logs.iter().all(|log| (-2.01..=0.0).contains(log)), "a step down at most");
+    let mean = logs.iter().sum::<f64>() / 400.0;
+    assert!((-1.12..-0.88).contains(&mean), "{mean}: half a step on average");
+    let lower = logs.iter().filter(|log| **log < -1.0).count();
+    assert!((150..250).contains(&lower), "{lower} of 400 in the lower half");
+}
+
+#[test]
+fn without_a_step_the_hint_is_what_was_asked_for() {
+    let setup = setup("background = 0, hint = \"300 %\"");
+    assert_eq!(hinted(&setup, Seed(1)), Rate::from_mbit_per_sec(24));
+}
+
+#[test]
+fn a_trace_picks_by_quantile_and_shows_both_flows() {
+    let fastest = trace(&setup("background = 1, candidates = 5, pick = \"0 %\""), cast("google-quic"), 1);
+    let slowest = trace(&setup("background = 1, candidates = 5, pick = \"100 %\""), cast("google-quic"), 1);
+    assert!(number(&fastest, "request") < number(&slowest, "request"));
+    assert!(number(&fastest, "long/100") > 7.0, "before the request the long flow has the link");
+    let peak = (0..STEPS).map(|n| number(&fastest, &format!("newcomer/{}", n * 10))).fold(0.0, f64::max);
+    assert!((0.5..=8.01).contains(&peak), "{peak} Mbit/s");
+}

@@ -1,0 +1,101 @@
+//! Who comes when: acquaintances, then long flows, then newcomers; and the end as soon as the newcomers are through.
+//!
+//! An *acquaintance* is a fetch over the empty path before anything else: it leaves the sender a record of the path, as an earlier
+//! visit does (Blitzstart §3: the RTT "from a previous connection"). Long flows never run dry: while one part of their data is on the
+//! way the next is written already. When the last newcomer is through no more is written, so that a run is no longer than what
+//! it is about.
+
+use std::collections::VecDeque;
+
+use headstart_sim::packet::FlowId;
+use headstart_sim::workload::{FlowSpec, Opener, Order, Workload};
+use headstart_units::{Bytes, Time};
+
+/// A flow that comes at a time of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When it opens.
+    pub at: Time,
+    /// Its group, which is its class of hosts too.
+    pub group: u16,
+    /// How much it asks for; of a long flow: at a time.
+    pub bytes: Bytes,
+    /// What it is.
+    pub role: Role,
+}
+
+/// What a flow is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Fetches something before the contest.
+    Acquaintance,
+    /// Is there before and after.
+    Long,
+    /// Is what the contest is about.
+    Newcomer,
+}
+
+/// Parts of a long flow that are written and not read: one is on the way, the next waits.
+const AHEAD: u32 = 2;
+/// The first part of a long flow: only its end tells the workload which flow it is.
+const FIRST: Bytes = Bytes::new(20_000);
+
+/// The flows of a contest.
+#[derive(Debug)]
+pub struct Flows {
+    arrivals: VecDeque<Arrival>,
+    /// What was opened, by tag; a long flow's parts that are written and not read.
+    opened: Vec<(Arrival, u32)>,
+    newcomers: usize,
+}
+
+impl Flows {
+    /// These flows, whatever their order.
+    #[must_use]
+    pub fn new(mut arrivals: Vec<Arrival>) -> Self {
+        arrivals.sort_by_key(|arrival| arrival.at);
+        let newcomers = arrivals.iter().filter(|arrival| arrival.role == Role::Newcomer).count();
+        Self { arrivals: arrivals.into(), opened: vec![], newcomers }
+    }
+}
+
+impl Workload for Flows {
+    fn next_at(&self) -> Time {
+        self.arrivals.front().map_or(Time::NEVER, |arrival| arrival.at)
+    }
+
+    fn on_time(&mut self, _: Time, orders: &mut Vec<Order>) {
+        let Some(arrival) = self.arrivals.pop_front() else { return };
+        let is_long = arrival.role == Role::Long;
+        orders.push(Order::Open(FlowSpec {
+            group: arrival.group,
+            class: arrival.group,
+            peer: 0,
+            opener: Opener::Receiver,
+            bytes: if is_long { FIRST } else { arrival.bytes },
+            size_known: !is_long,
+            keep_open: true,
+            tag: self.opened.len() as u64,
+        }));
+        self.opened.push((arrival, 1));
+    }
+
+    fn on_message(&mut self, _: Time, flow: FlowId, tag: u64, orders: &mut Vec<Order>) {
+        let is_over = self.newcomers == 0;
+        let Some((arrival, parts)) = self.opened.get_mut(tag as usize) else { return };
+        *parts -= 1;
+        match arrival.role {
+            Role::Acquaintance => {}
+            Role::Newcomer => self.newcomers -= 1,
+            Role::Long => {
+                while !is_over && *parts < AHEAD {
+                    orders.push(Order::Ask { flow, bytes: arrival.bytes });
+                    *parts += 1;
+                }
+            }
+        }
+        if *parts == 0 {
+            orders.push(Order::Close(flow));
+        }
+    }
+}

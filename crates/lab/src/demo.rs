@@ -1,0 +1,344 @@
+//! `headstart demo`: a server, a client and a path between them in one process, and what each scheme makes of it.
+//!
+//! Nothing is simulated but the path: UDP datagrams of a real QUIC stack cross the elements of the simulator by the real clock.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, Write as _};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use headstart_emu::clock::Clock;
+use headstart_emu::plan::Plan;
+use headstart_emu::relay::{self, Handle};
+use headstart_emu::udp;
+use headstart_quic::{Choice, ClientSetup, Policy, Rollout, Sharded, Why};
+use headstart_sim::Seed;
+use headstart_startup::catalogue::Needs;
+use headstart_startup::prior::{Access, Hint};
+use headstart_units::{Bytes, Rate, Span};
+use headstart_web::client::{self, Errand, Origin, Trust, Visit};
+use headstart_web::identity::Identity;
+use headstart_web::open::{self, Plan as ServerPlan};
+use headstart_web::server::{self, Manners};
+use headstart_web::site::Site;
+use noq::Endpoint;
+use tokio_util::sync::CancellationToken;
+
+use crate::options::Buffer;
+use crate::serve::choice;
+use crate::statistics::{mean, mean_interval};
+use crate::table::{Better, Cell, Column, Table, terminal_width};
+
+/// Options of `headstart demo`.
+#[derive(Args, Clone, Debug)]
+pub struct DemoArgs {
+    /// Rate of the access link
+    #[arg(long, default_value = "25 Mbit/s", value_name = "RATE")]
+    pub rate: Rate,
+    /// Round-trip time
+    #[arg(long, default_value = "50 ms", value_name = "TIME")]
+    pub rtt: Span,
+    /// Its buffer: bytes, packets, time at the link's rate, or BDP
+    #[arg(long, default_value = "104 packets", value_name = "SIZE")]
+    pub buffer: Buffer,
+    /// Size of the page
+    #[arg(long, default_value = "100 kB", value_name = "SIZE")]
+    pub size: Bytes,
+    /// Which schemes; the first is what the others are compared with
+    #[arg(
+        long,
+        default_value = "iw10,iw32,bbr,rapid-start,jump-start,halfback,blitzstart,tcp-cache,s-cubic,careful-resume,wise-start",
+        value_name = "NAMES",
+        value_delimiter = ',',
+        value_parser = choice
+    )]
+    pub schemes: Vec<Choice>,
+    /// Fetches with each scheme
+    #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
+    /// Size of the download by which the server gets to know its client, before schemes that have a history are measured
+    #[arg(long, default_value = "1 MB", value_name = "SIZE")]
+    pub visit: Bytes,
+    /// Print CSV instead of the table
+    #[arg(long)]
+    pub csv: bool,
+}
+
+/// What was measured with one scheme.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    times: Vec<f64>,
+    handshakes: Vec<f64>,
+    saved: Vec<f64>,
+    lost: u64,
+    copies: u64,
+}
+
+/// Runs it.
+///
+/// # Errors
+///
+/// If there is no socket, or a fetch fails.
+pub fn demo(args: &DemoArgs) -> Result<()> {
+    if args.rate.is_zero() || args.size.is_zero() {
+        bail!("--rate, --size: found 0, expected more");
+    }
+    for (option, size) in [("--size", args.size), ("--visit", args.visit)] {
+        if size.get() > headstart_web::site::MOST_GENERATED {
+            bail!("{option}: found {size}, expected at most 1 GiB");
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(run(args))
+}
+
+/// Everything that runs while fetches are made.
+struct Stage {
+    relay: Handle,
+    shutdown: CancellationToken,
+    /// What the server says of the connections that ended, in order.
+    whys: Arc<Mutex<Vec<Why>>>,
+    remote: SocketAddr,
+    endpoint: Endpoint,
+}
+
+impl Stage {
+    fn set(args: &DemoArgs) -> Result<Self> {
+        let identity = Identity::temporary()?;
+        let plan = ServerPlan {
+            identity: &identity,
+            scheme: args.schemes[0],
+            others: args.schemes.clone(),
+            history: Arc::new(Sharded::new(64)),
+            rollout: Arc::new(Rollout::default()),
+            asked: Arc::new(Rollout::default()),
+            hints: Policy::default(),
+            qlog: None,
+        };
+        let (endpoint, starts) = open::open(plan, SocketAddr::from(([127, 0, 0, 1], 0)))?;
+        let whys = Arc::<Mutex<Vec<Why>>>::default();
+        let heard = Arc::clone(&whys);
+        let starts = starts.tell(Arc::new(move |why: &Why| {
+            heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(why.clone());
+        }));
+        let served = endpoint.local_addr()?;
+        let shutdown = CancellationToken::new();
+        let manners = Manners { scheme_choice: true, grace: Duration::ZERO, ..Manners::default() };
+        let site = Arc::new(Site::Generated);
+        tokio::spawn(server::serve(endpoint, Arc::new(starts), site, manners, shutdown.clone()));
+
+        let half = args.rtt / 2;
+        let limit = args.buffer.limit(args.rate, args.rtt);
+        // Down is towards the client. The way back is as good: what returns on it is small.
+        let path = |name: &'static str| {
+            let seed = Seed(1);
+            Plan::link(args.rate, half, limit).path(move |element| seed.child(name).child(element).0)
+        };
+        let (address, relay) = udp::start(
+            udp::Settings::before(served),
+            path("up"),
+            path("down"),
+            Clock::start(),
+            relay::Settings::default(),
+            None,
+        )
+        .context("no port for the path")?;
+        Ok(Self { relay, shutdown, whys, remote: address, endpoint: client::endpoint(address)? })
+    }
+
+    /// Fetches `size` bytes; waits until the server has settled its account and the path is empty.
+    async fn fetch(&self, setup: &ClientSetup, scheme: &str, size: Bytes) -> Result<(Visit, Why)> {
+        let before = self.told();
+        let url: http::Uri =
+            format!("https://localhost:{}/bytes/{}", self.remote.port(), size.get()).parse()?;
+        let errand = Errand {
+            origin: Origin::of(&url)?,
+            urls: vec![url],
+            keep: false,
+            patience: Duration::from_secs(60),
+        };
+        let (config, _) = setup.configure(self.remote, "localhost");
+        let visit = errand.run(&self.endpoint, config, self.remote).await?;
+        if visit.pages.iter().any(|page| page.bytes != size.get() || page.scheme.as_deref() != Some(scheme)) {
+            bail!("asked for {size} by {scheme}, and got {:?}", visit.pages);
+        }
+        tokio::time::sleep(visit.rtt * 3).await;
+        for _ in 0..200 {
+            if self.told() > before {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let whys = self.whys.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let why = whys.last().cloned().context("the server says nothing of the connection")?;
+        Ok((visit, why))
+    }
+
+    fn told(&self) -> usize {
+        self.whys.lock().unwrap_or_else(std::sync::PoisonError::into_inner).len()
+    }
+}
+
+async fn run(args: &DemoArgs) -> Result<()> {
+    let stage = Stage::set(args)?;
+    let mut screen = Screen::default();
+    if !args.csv {
+        println!(
+            "A page of {} from a server on this machine, through a link of {}, {} round trip, {} of buffer. Real QUIC, real time.\n",
+            args.size,
+            args.rate,
+            args.rtt,
+            words(args)
+        );
+    }
+    let mut setups = vec![];
+    for scheme in &args.schemes {
+        let tls = client::tls(&Trust::Anybody, Some(scheme.name()), false)?;
+        let mut setup = ClientSetup::new(Arc::new(tls))?;
+        if scheme.needs() == Needs::Hint {
+            // The truth: what an estimator on this link would say at best.
+            setup = setup.hint(Hint { bandwidth: args.rate, access: Access::Unknown });
+        }
+        setups.push((*scheme, setup));
+    }
+    let mut rows = BTreeMap::<&str, Row>::new();
+    for (scheme, setup) in &setups {
+        screen.show(args, &rows, &format!("{} gets to know its client ...", scheme.name()));
+        if scheme.needs() == Needs::History {
+            stage.fetch(setup, scheme.name(), args.visit).await?;
+        }
+    }
+    for round in 0..args.repeats {
+        for (scheme, setup) in &setups {
+            screen.show(
+                args,
+                &rows,
+                &format!("round {} of {}: {} ...", round + 1, args.repeats, scheme.name()),
+            );
+            let (visit, why) = stage.fetch(setup, scheme.name(), args.size).await?;
+            let row = rows.entry(scheme.name()).or_default();
+            row.times.push(visit.complete().as_secs_f64() * 1000.0);
+            row.handshakes.push(visit.established.as_secs_f64() * 1000.0);
+            row.saved.push(f64::from(why.rounds_saved()));
+            row.lost += why.tally.lost.get();
+            row.copies += why.tally.copies;
+        }
+    }
+    stage.shutdown.cancel();
+    let summary = stage.relay.stop().context("the path")?;
+    screen.clear();
+    let mut table = table(args, &rows);
+    if !summary.is_valid {
+        table.note(
+            "This machine was too busy to keep real time: the path was late. Try again when it is quiet.",
+        );
+    }
+    let text = if args.csv { table.csv() } else { table.terminal(width(), std::io::stdout().is_terminal()) };
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn words(args: &DemoArgs) -> String {
+    let limit = args.buffer.limit(args.rate, args.rtt);
+    if limit.packets == u64::MAX { limit.bytes.to_string() } else { format!("{} packets", limit.packets) }
+}
+
+fn width() -> usize {
+    terminal_width(std::env::var("COLUMNS").ok().as_deref())
+}
+
+/// Payload of a full packet before the path's MTU is known, and what that packet is on the link (QUIC, UDP and IPv4 headers).
+const PAYLOAD: u64 = 1163;
+const ON_LINK: u64 = 1228;
+
+/// Two round trips, of which the first is the handshake, and the bytes at the link's rate: nothing can be faster.
+fn ideal_ms(args: &DemoArgs) -> f64 {
+    let on_link = Bytes::new(args.size.get().div_ceil(PAYLOAD) * ON_LINK);
+    (args.rtt * 2).as_millis_f64() + (on_link / args.rate).as_millis_f64()
+}
+
+fn table(args: &DemoArgs, rows: &BTreeMap<&str, Row>) -> Table {
+    let mut table = Table::new(
+        "",
+        [
+            Column::text("scheme"),
+            Column::text("knows").priority(6),
+            Column::number("complete", "ms").better(Better::Lower),
+            Column::number("against cold", "%").priority(9),
+            Column::number("above ideal", "%").priority(8),
+            Column::number("round trips saved", "").priority(7),
+            Column::number("lost", "kB").priority(5),
+            Column::number("copies", "").priority(4),
+        ],
+    );
+    let ideal = ideal_ms(args);
+    let average = |name: &str| rows.get(name).and_then(|row| mean(&row.times));
+    let base = average(args.schemes[0].name());
+    for scheme in &args.schemes {
+        let Some(row) = rows.get(scheme.name()) else {
+            table.row([Cell::text(scheme.name()), Cell::text(knows(scheme))]);
+            continue;
+        };
+        let complete = average(scheme.name()).unwrap_or(f64::NAN);
+        let shown = Cell::number(complete, 0);
+        table.row([
+            Cell::text(scheme.name()),
+            Cell::text(knows(scheme)),
+            match mean_interval(&row.times) {
+                Some(interval) => shown.with_interval(interval.low, interval.high),
+                None => shown,
+            },
+            base.map_or(Cell::Missing, |base| Cell::number((complete / base - 1.0) * 100.0, 0)),
+            Cell::number((complete / ideal - 1.0) * 100.0, 0),
+            mean(&row.saved).map_or(Cell::Missing, |saved| Cell::number(saved, 1)),
+            Cell::number(row.lost as f64 / 1000.0, 1),
+            Cell::count(row.copies),
+        ]);
+    }
+    table.note(&format!(
+        "Ideal: {ideal:.0} ms, two round trips and the bytes at the link's rate. Measured at the client from its first packet to the last byte, \
+         handshake and all; mean of {} with its 95 % interval. Losses and copies of all.",
+        args.repeats
+    ));
+    table
+}
+
+fn knows(scheme: &Choice) -> &'static str {
+    match scheme.needs() {
+        Needs::Nothing => "nothing",
+        Needs::FlowSize => "size of the page",
+        Needs::History => "an earlier visit",
+        Needs::Hint => "the client's hint",
+        Needs::Routers => "routers",
+    }
+}
+
+/// A table that is drawn over itself, where there is a terminal.
+#[derive(Default)]
+struct Screen {
+    lines: usize,
+}
+
+impl Screen {
+    fn show(&mut self, args: &DemoArgs, rows: &BTreeMap<&str, Row>, under_way: &str) {
+        if args.csv || !std::io::stdout().is_terminal() {
+            return;
+        }
+        self.clear();
+        let text = format!("{}\n{under_way}\n", table(args, rows).terminal(width(), true));
+        self.lines = text.lines().count();
+        print!("{text}");
+        // A terminal that is gone will be noticed when the result is printed.
+        let _ = std::io::stdout().flush();
+    }
+
+    fn clear(&mut self) {
+        if self.lines > 0 {
+            print!("\x1b[{}A\x1b[J", self.lines);
+            self.lines = 0;
+        }
+    }
+}

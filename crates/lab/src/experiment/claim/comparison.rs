@@ -1,0 +1,159 @@
+//! A cell of a table that compares two schemes by factor and difference, with a verdict of better, worse or alike.
+//!
+//! ```toml
+//! value = { measure = "request", scheme = "Blitzstart", at = { hint = "100 %" }, over = { scheme = "QUIC" }, as = "difference" }
+//! table = { factor = 1.9, difference = -664, alike = 50, factor-within = 1.25, difference-within = 235 }
+//! unit = "ms"
+//! ```
+//!
+//! Blitzstart's Table 1 prints the factor between two means, always at least one, and their difference with its sign. Its arrows show
+//! the direction, unless the difference is not significant: zero lies in the 95 % interval of the differences, or the analysis
+//! of variance finds nothing. A difference of less than `alike` is told as alike whatever its significance (the paper: within one round
+//! trip). Directions agree, or the claim differs; if they do, it holds if factor and difference are within the tolerance, of which the factor's is
+//! a factor itself.
+
+use anyhow::{Result, ensure};
+use serde::Deserialize;
+
+use super::{Finding, Verdict, digits};
+use crate::experiment::quantity::{Quantity, Scope, UNKNOWN};
+use crate::statistics::{differ, mean};
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Cell {
+    factor: f64,
+    difference: f64,
+    alike: f64,
+    factor_within: f64,
+    difference_within: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Less,
+    Alike,
+    More,
+}
+
+impl Cell {
+    /// Checks what is written.
+    pub(super) fn check(&self, value: &Quantity) -> Result<()> {
+        ensure!(
+            value.is_difference(),
+            "table: found a value that is no difference, expected `over` and `as`"
+        );
+        ensure!(self.factor >= 1.0, "table.factor: found {}, expected 1 at least", self.factor);
+        ensure!(
+            self.factor_within >= 1.0,
+            "table.factor-within: found {}, expected 1 at least",
+            self.factor_within
+        );
+        ensure!(self.alike >= 0.0, "table.alike: found {}, expected 0 at least", self.alike);
+        ensure!(
+            self.difference_within >= 0.0,
+            "table.difference-within: found {}, expected 0 at least",
+            self.difference_within
+        );
+        Ok(())
+    }
+
+    /// As the table prints it.
+    pub(super) fn shown(&self, unit: &str) -> String {
+        show(self.factor, self.difference, unit)
+    }
+
+    fn direction(&self, difference: f64) -> Direction {
+        if difference.abs() < self.alike {
+            Direction::Alike
+        } else if difference < 0.0 {
+            Direction::Less
+        } else {
+            Direction::More
+        }
+    }
+
+    pub(super) fn judge(&self, value: &Quantity, scope: &Scope<'_>, unit: &str) -> Finding {
+        let pair = value.pair(scope);
+        let means = pair.as_ref().and_then(|(ours, base)| Some((mean(ours)?, mean(base)?)));
+        let (Some((ours, base)), Some((new, old))) = (&pair, means) else {
+            return Finding { verdict: Verdict::NotRun, ours: UNKNOWN, shown: "-".into() };
+        };
+        let difference = new - old;
+        let factor = if new == old { 1.0 } else { (new / old).max(old / new) };
+        let is_significant = differ(ours, base);
+        let direction = if is_significant { self.direction(difference) } else { Direction::Alike };
+        // A factor whose mean is next to nothing is next to anything: what is alike has no factor to compare.
+        let off = (factor / self.factor).max(self.factor / factor);
+        let is_near = (difference - self.difference).abs() <= self.difference_within
+            && (off <= self.factor_within || direction == Direction::Alike);
+        let verdict = match (direction == self.direction(self.difference), is_near) {
+            (true, true) => Verdict::Holds,
+            (true, false) => Verdict::Direction,
+            (false, _) => Verdict::Differs,
+        };
+        let mark = if is_significant { "" } else { " (not significant)" };
+        Finding { verdict, ours: value.value(scope), shown: show(factor, difference, unit) + mark }
+    }
+}
+
+fn show(factor: f64, difference: f64, unit: &str) -> String {
+    let sign = if difference < 0.0 { "-" } else { "+" };
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    format!("x{}, {sign}{}{unit}", digits(factor), digits(difference.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{plan, quantity};
+
+    fn judge(table: &str) -> Finding {
+        let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+        let results = quantity::tests::made_up(&plan);
+        let text = format!(
+            "[[claim]]\nsays = \"it\"\nsource = \"there\"\nunit = \"ms\"\nvalue = {{ measure = \"mean\", scheme = \"TCP-10\", \
+             at = {{ load = \"10 %\" }}, over = {{ scheme = \"TCP\" }}, as = \"difference\" }}\ntable = {{ {table} }}"
+        );
+        let claims = super::super::read(&text, &plan).expect(table);
+        claims[0].judge(&plan, &results, 0)
+    }
+
+    // TCP 400 and 420, TCP-10 200 and 220: a difference of 200 in both seeds, a factor of 1.95.
+    #[test]
+    fn directions_must_agree_and_numbers_be_near() {
+        for (factor, difference, alike, verdict) in [
+            (1.9, -190.0, 50.0, Verdict::Holds),
+            (2.4, -190.0, 50.0, Verdict::Holds),
+            (2.5, -190.0, 50.0, Verdict::Direction),
+            (1.9, -400.0, 50.0, Verdict::Direction),
+            (1.9, 190.0, 50.0, Verdict::Differs),
+            (1.0, -20.0, 50.0, Verdict::Differs),
+            (1.0, -150.0, 250.0, Verdict::Holds),
+            (1.9, 30.0, 250.0, Verdict::Direction),
+        ] {
+            let found = judge(&format!(
+                "factor = {factor}, difference = {difference:?}, alike = {alike:?}, factor-within = 1.25, difference-within = 100"
+            ));
+            assert_eq!(found.verdict, verdict, "x{factor} {difference}, alike below {alike}");
+            assert_eq!(found.shown, "x1.95, -200 ms");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_no_difference_is_refused() {
+        let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+        for (value, table, part) in [
+            ("", "factor = 1", "no difference"),
+            (", over = { scheme = \"TCP\" }", "factor = 1", "no difference"),
+            (", over = { scheme = \"TCP\" }, as = \"difference\"", "factor = 0.5", "expected 1 at least"),
+        ] {
+            let text = format!(
+                "[[claim]]\nsays = \"it\"\nsource = \"there\"\nvalue = {{ measure = \"mean\", scheme = \"TCP-10\"{value} }}\n\
+                 table = {{ {table}, difference = 1, alike = 1, factor-within = 1, difference-within = 1 }}"
+            );
+            let error = format!("{:#}", super::super::read(&text, &plan).expect_err(&text));
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Claims are judged, demonstrated and refused.
+
+use super::*;
+use crate::experiment::run::Results;
+use crate::experiment::study::Numbers;
+use crate::experiment::{plan, quantity};
+
+fn judge(text: &str) -> Finding {
+    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+    let results = quantity::tests::made_up(&plan);
+    let head = "[[claim]]\nsays = \"it\"\nsource = \"there\"\n";
+    let claims = read(&format!("{head}{text}"), &plan).expect(text);
+    claims[0].judge(&plan, &results, 0)
+}
+
+// Times in the made-up results: TCP 410, 500, 950 and TCP-10 210, 320, 950 at 10, 20, 30 %.
+const REDUCTION: &str = "value = { measure = \"mean\", scheme = \"TCP-10\", at = { load = \"10 %\" }, over = { scheme = \"TCP\" }, as = \"reduction\" }\n";
+
+#[test]
+fn a_number_holds_within_its_tolerance_and_keeps_its_direction() {
+    for (text, verdict) in [
+        ("paper = 50\nwithin = 2", Verdict::Holds),
+        ("paper = 60\nwithin = 2", Verdict::Direction),
+        ("paper = -10\nwithin = 2", Verdict::Differs),
+        ("at-least = 48", Verdict::Holds),
+        ("at-least = 49", Verdict::Direction),
+        ("at-least = 40\nat-most = 50", Verdict::Holds),
+    ] {
+        assert_eq!(judge(&format!("{REDUCTION}{text}")).verdict, verdict, "{text}");
+    }
+    let shown = judge(&format!("{REDUCTION}paper = 50\nwithin = 2\nunit = \"%\"")).shown;
+    assert!(shown.starts_with("48.8 % ["), "{shown}");
+    let absolute = "value = { measure = \"mean\", scheme = \"TCP\", at = { load = \"10 %\" } }\npaper = 300\nwithin = 50";
+    assert_eq!(judge(absolute).verdict, Verdict::Differs, "a bare number has no direction");
+}
+
+#[test]
+fn orders_are_told_as_found() {
+    let with = |order: &str| {
+        judge(&format!("value = {{ measure = \"mean\", at = {{ load = \"20 %\" }} }}\norder = {order}"))
+    };
+    assert_eq!(with("[\"TCP-10\", \"TCP\"]").verdict, Verdict::Holds);
+    let wrong = with("[\"TCP\", \"TCP-10\"]");
+    assert_eq!((wrong.verdict, wrong.shown.as_str()), (Verdict::Differs, "TCP-10 320 < TCP 500"));
+}
+
+#[test]
+fn crossings_are_found_or_told_to_be_missing() {
+    let with = |rest: &str| {
+        judge(&format!(
+            "value = {{ measure = \"mean\", scheme = \"TCP-10\" }}\ncrosses = \"TCP\"\nalong = \"load\"\n{rest}"
+        ))
+    };
+    assert_eq!(with("paper = 25\nwithin = 5").verdict, Verdict::Differs);
+    assert_eq!(with("never = true").verdict, Verdict::Holds);
+}
+
+#[test]
+fn a_crossing_at_another_place_keeps_its_direction() {
+    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+    // Half of TCP's time at 10 %, 60 % of it at 20 %, a third more at 30 %: level at 20 + 10 * 0.4 / (0.4 + 1/3) = 25.5 %.
+    let times = [400.0, 200.0, 500.0, 300.0, 900.0, 1200.0];
+    let runs = times.iter().map(|time| Numbers::from([("mean".to_owned(), *time)])).collect();
+    let results = Results::new(&plan, 1, runs);
+    for (rest, verdict) in [
+        ("paper = 25\nwithin = 1", Verdict::Holds),
+        ("paper = 50\nwithin = 10", Verdict::Direction),
+        ("never = true", Verdict::Differs),
+    ] {
+        let text = format!(
+            "[[claim]]\nsays = \"it\"\nsource = \"there\"\nvalue = {{ measure = \"mean\", scheme = \"TCP-10\" }}\n\
+             crosses = \"TCP\"\nalong = \"load\"\n{rest}"
+        );
+        let claim = read(&text, &plan).expect(&text).remove(0);
+        assert_eq!(claim.judge(&plan, &results, 0).verdict, verdict, "{rest}");
+    }
+}
+
+#[test]
+fn mistakes_are_told() {
+    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+    for (text, part) in [
+        ("paper = 50", "no tolerance"),
+        ("within = 5", "without `paper`"),
+        ("order = [\"TCP\"]", "expected two at least"),
+        ("crosses = \"TCP\"\nnever = true", "without the key `along`"),
+        ("crosses = \"TCP\"\nalong = \"rtt\"\nnever = true", "expected an option that the plan sweeps"),
+        ("paper = 5\nwithin = 1\nreason = \"x\"", "unknown field `reason`"),
+        ("paper = 5\nwithin = 1\nquick = \"maybe\"", "unknown variant `maybe`"),
+        ("paper = 5\nwithin = 1\ncomes-out = { when = \"x\" }", "comes-out: found nothing that is changed"),
+        ("paper = 5\nwithin = 1\ncomes-out = { when = \"x\", variant = \"new\" }", "variant: found `new`"),
+        ("paper = 5\nwithin = 1\ncomes-out = { when = \"x\", instead = { TCP = \"BBR\" } }", "found `BBR`"),
+        ("paper = 5\nwithin = 1\ncomes-out = { when = \"x\", measure = \"median\" }", "found `median`"),
+        ("paper = 5\nwithin = 1\ncomes-out = { when = \"x\", at = { load = \"15 %\" } }", "found `15 %`"),
+    ] {
+        let text = format!("[[claim]]\nsays = \"it\"\nsource = \"there\"\n{REDUCTION}{text}");
+        let error = format!("{:#}", read(&text, &plan).expect_err(&text));
+        assert!(error.contains(part), "{text}: {error}");
+    }
+}
+
+#[test]
+fn three_digits_are_shown() {
+    for (value, text) in
+        [(0.0, "0"), (0.5, "0.5"), (1.0 / 3.0, "0.33"), (12.345, "12.3"), (410.4, "410"), (99.97, "100")]
+    {
+        assert_eq!(digits(value), text);
+    }
+}
+
+#[test]
+fn a_difference_comes_out_only_if_the_changed_thing_gives_the_papers_number() {
+    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+    let results = quantity::tests::made_up(&plan);
+    let outcome = |rest: &str| {
+        let text = format!("[[claim]]\nsays = \"it\"\nsource = \"there\"\n{REDUCTION}{rest}");
+        let claim = read(&text, &plan).expect(&text).remove(0);
+        let demonstration = claim.demonstrate(&plan, &results);
+        let found = claim.outcome(claim.judge(&plan, &results, 0).verdict, demonstration.as_ref());
+        (found, claim.recorded(false), claim.recorded(true))
+    };
+    // TCP-10 takes 48.8, 36 and 0 % less at 10, 20, 30 %.
+    for (rest, expected) in [
+        ("paper = 50\nwithin = 2", (Outcome::Holds, Outcome::Holds, Outcome::Holds)),
+        (
+            "paper = 36\nwithin = 2\ndiffers = \"the load\"\ncomes-out = { when = \"the load is 20 %\", at = { load = \"20 %\" } }",
+            (Outcome::ComesOut, Outcome::ComesOut, Outcome::ComesOut),
+        ),
+        (
+            "paper = 36\nwithin = 2\ncomes-out = { when = \"the load is 30 %\", at = { load = \"30 %\" } }\nquick = \"unexplained\"",
+            (Outcome::Unexplained, Outcome::ComesOut, Outcome::Unexplained),
+        ),
+        (
+            "paper = 36\nwithin = 2\ndiffers = \"who knows\"",
+            (Outcome::Unexplained, Outcome::Unexplained, Outcome::Unexplained),
+        ),
+        // 410 over 410: no reduction at all.
+        (
+            "paper = 0\nwithin = 2\ncomes-out = { when = \"everybody runs TCP\", instead = { \"TCP-10\" = \"TCP\" } }",
+            (Outcome::ComesOut, Outcome::ComesOut, Outcome::ComesOut),
+        ),
+        // 320 over TCP's 410 at 10 %: 22 % less.
+        (
+            "paper = 22\nwithin = 0.5\ncomes-out = { when = \"loads differ\", at = { load = \"20 %\" }, over-at = { load = \"10 %\" } }",
+            (Outcome::ComesOut, Outcome::ComesOut, Outcome::ComesOut),
+        ),
+    ] {
+        assert_eq!(outcome(rest), expected, "{rest}");
+    }
+}
+
+#[test]
+fn orders_are_demonstrated_with_other_schemes() {
+    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+    let results = quantity::tests::made_up(&plan);
+    let text = "[[claim]]\nsays = \"it\"\nsource = \"there\"\nvalue = { measure = \"mean\", at = { load = \"20 %\" } }\n\
+                order = [\"TCP\", \"TCP-10\"]\n\
+                comes-out = { when = \"they change places\", instead = { \"TCP\" = \"TCP-10\", \"TCP-10\" = \"TCP\" } }";
+    let claim = read(text, &plan).expect("fine").remove(0);
+    assert_eq!(claim.judge(&plan, &results, 0).verdict, Verdict::Differs);
+    assert_eq!(claim.demonstrate(&plan, &results).map(|found| found.verdict), Some(Verdict::Holds));
+    assert!(claim.compares());
+}

@@ -1,0 +1,278 @@
+//! `headstart get`: pages over HTTP/3, and how long they took.
+
+mod show;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use headstart_downlink::clock::unix_now;
+use headstart_downlink::{Machine, Network, Past, Survey};
+use headstart_quic::{Choice, ClientSetup};
+use headstart_startup::hint::Steps;
+use headstart_startup::prior::{Access, Hint};
+use headstart_units::{Rate, Span};
+use headstart_web::client::{self, Errand, Origin, Trust, Visit};
+use headstart_web::identity;
+use http::Uri;
+use noq::Endpoint;
+
+use crate::serve::choice;
+
+/// Options of `headstart get`.
+#[derive(Args, Clone, Debug)]
+pub struct GetArgs {
+    /// Pages of one server; several are fetched at once over one connection
+    #[arg(value_name = "URL", required = true)]
+    pub urls: Vec<Uri>,
+    /// What the server is told of this machine's downlink: auto, none, or a rate such as `50 Mbit/s`
+    #[arg(long, default_value = "none", value_name = "HINT")]
+    pub hint: HintName,
+    /// The access technology that goes with a rate: unknown, ethernet, dsl, cable, wifi, 3g, lte
+    #[arg(long, default_value = "unknown", value_name = "NAME")]
+    pub access: Access,
+    /// Fetch so often, each time over a new connection
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub repeat: u32,
+    /// Schemes to ask the server for in turn; the first is what the others are compared with. Needs a server that was
+    /// started with --allow-scheme-choice
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = choice)]
+    pub compare: Vec<Choice>,
+    /// Send the request in the first packet where the server remembers this client (0-RTT): from the second fetch on
+    #[arg(long = "0rtt")]
+    pub early_data: bool,
+    /// Believe only the certificates in this file (PEM)
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub certificates: Option<PathBuf>,
+    /// Believe any certificate
+    #[arg(long)]
+    pub insecure: bool,
+    /// Dial this address instead of the one that the name has: a relay's, for example
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub connect: Option<SocketAddr>,
+    /// How long one fetch may take
+    #[arg(long, default_value = "30 s", value_name = "TIME")]
+    pub timeout: Span,
+    /// Write the page into this file; of one URL
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// How times are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// How times are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Table,
+    /// One line for each page of each fetch
+    Csv,
+    /// The same as JSON
+    Json,
+}
+
+/// What the server is told of the downlink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintName {
+    /// Nothing.
+    None,
+    /// What the estimators say.
+    Auto,
+    /// A rate.
+    Rate(Rate),
+}
+
+impl FromStr for HintName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            "auto" => Ok(Self::Auto),
+            rate => {
+                let rate: Rate =
+                    rate.parse().map_err(|error| format!("{error}; or one of `auto`, `none`"))?;
+                headstart_downlink::estimate::plausible(rate).map(Self::Rate)
+            }
+        }
+    }
+}
+
+/// One fetch of all pages over a connection of its own.
+#[derive(Clone, Debug)]
+struct Sample {
+    /// The scheme that was asked for.
+    scheme: Option<&'static str>,
+    /// The how-many-th fetch with that scheme.
+    round: u32,
+    visit: Visit,
+}
+
+/// Fetches and prints.
+///
+/// # Errors
+///
+/// If a page cannot be fetched, or the server does not let its clients choose.
+pub fn get(args: &GetArgs) -> Result<()> {
+    let origin = Origin::of(&args.urls[0])?;
+    if let Some(other) = args.urls.iter().find(|url| Origin::of(url).ok().as_ref() != Some(&origin)) {
+        bail!("found {other}, expected pages of one server, {}:{}", origin.host, origin.port);
+    }
+    if args.output.is_some() && (args.urls.len() > 1 || args.repeat > 1 || !args.compare.is_empty()) {
+        bail!("--output: expected one URL, fetched once");
+    }
+    let network = (args.hint == HintName::Auto).then(|| Network::find(&Machine::default())).flatten();
+    let hint = hint(args);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let samples = runtime.block_on(fetch_all(args, origin, hint))?;
+    if let Some(network) = network {
+        remember(&network, &samples, hint);
+    }
+    if let Some(file) = &args.output {
+        write_body(file, &samples)?;
+    }
+    show::print(args, &samples)
+}
+
+fn hint(args: &GetArgs) -> Option<Hint> {
+    match args.hint {
+        HintName::None => None,
+        HintName::Rate(bandwidth) => Some(Hint { bandwidth, access: args.access }),
+        HintName::Auto => {
+            let survey = Survey { past: Past::of_this_user(), ..Survey::default() };
+            let report = survey.ask(unix_now());
+            match report.hint(Steps::Ten) {
+                Some(hint) => {
+                    eprintln!("headstart: hint: {}, {}", hint.bandwidth, hint.access);
+                    Some(hint)
+                }
+                None => {
+                    // The same words as `headstart downlink`, which says who was asked.
+                    let why =
+                        report.choice.err().map_or("too small to be worth one".into(), |why| why.to_string());
+                    eprintln!("headstart: {why}");
+                    None
+                }
+            }
+        }
+    }
+}
+
+/// The largest rate seen on a network is the next hint's source (Blitzstart §3.1).
+fn remember(network: &Network, samples: &[Sample], hint: Option<Hint>) {
+    /// Below this a transfer says more of the start than of the network.
+    const ENOUGH: u64 = 500_000;
+    let Some(past) = Past::of_this_user() else { return };
+    let rates = samples.iter().filter_map(|sample| {
+        let bytes: u64 = sample.visit.pages.iter().map(|page| page.bytes).sum();
+        let first = sample.visit.pages.iter().map(|page| page.first_byte).min()?;
+        let took = sample.visit.complete().checked_sub(first)?.as_secs_f64();
+        (bytes >= ENOUGH && took > 0.0).then(|| Rate::from_bits_per_sec((bytes as f64 * 8.0 / took) as u64))
+    });
+    let access = hint.map_or(Access::Unknown, |hint| hint.access);
+    if let Some(best) = rates.max()
+        && let Err(error) = past.observe(&network.key(), best, access, unix_now())
+    {
+        eprintln!("headstart: {}: {error}", past.path().display());
+    }
+}
+
+fn trust(args: &GetArgs) -> Trust {
+    if args.insecure {
+        return Trust::Anybody;
+    }
+    match &args.certificates {
+        Some(file) => Trust::File(file.clone()),
+        // What `headstart serve` made for this user is this user's own.
+        None => Trust::System {
+            also: identity::data_folder()
+                .map(|folder| identity::kept_certificates(&folder))
+                .unwrap_or_default(),
+        },
+    }
+}
+
+/// Flow control is not to be what limits a measurement: 10 Gbit/s over 100 ms.
+const WINDOW: u32 = 128 << 20;
+
+/// A way of fetching: a scheme that is asked for, with its own tickets and tokens.
+struct Way {
+    scheme: Option<&'static str>,
+    setup: ClientSetup,
+}
+
+impl Way {
+    fn new(args: &GetArgs, scheme: Option<Choice>, hint: Option<Hint>) -> Result<Self> {
+        let scheme = scheme.map(|choice| choice.name());
+        let tls = client::tls(&trust(args), scheme, args.early_data)?;
+        let mut transport = noq::TransportConfig::default();
+        transport.stream_receive_window(WINDOW.into()).receive_window(WINDOW.into());
+        let setup = ClientSetup::new(Arc::new(tls))?.transport(transport);
+        Ok(Self { scheme, setup: hint.into_iter().fold(setup, ClientSetup::hint) })
+    }
+}
+
+async fn fetch_all(args: &GetArgs, origin: Origin, hint: Option<Hint>) -> Result<Vec<Sample>> {
+    let remote = match args.connect {
+        Some(address) => address,
+        None => origin.resolve().await?[0],
+    };
+    let endpoint = client::endpoint(remote).with_context(|| format!("a socket towards {remote}"))?;
+    let errand = Errand {
+        origin,
+        urls: args.urls.clone(),
+        keep: args.output.is_some(),
+        patience: Duration::from_nanos(args.timeout.as_nanos()),
+    };
+    let asked: Vec<Option<Choice>> =
+        if args.compare.is_empty() { vec![None] } else { args.compare.iter().copied().map(Some).collect() };
+    let ways: Vec<Way> =
+        asked.into_iter().map(|scheme| Way::new(args, scheme, hint)).collect::<Result<_>>()?;
+
+    let mut samples = vec![];
+    // In turn, so that whatever changes meanwhile changes for all.
+    for round in 0..args.repeat {
+        for way in &ways {
+            let visit = one(&errand, &endpoint, way, remote).await?;
+            let rest = pause_after(&visit);
+            samples.push(Sample { scheme: way.scheme, round, visit });
+            tokio::time::sleep(rest).await;
+        }
+    }
+    endpoint.wait_idle().await;
+    Ok(samples)
+}
+
+async fn one(errand: &Errand, endpoint: &Endpoint, way: &Way, remote: SocketAddr) -> Result<Visit> {
+    let (config, _) = way.setup.configure(remote, errand.origin.name());
+    let visit = errand.run(endpoint, config, remote).await?;
+    if let Some(asked) = way.scheme
+        && let Some(page) = visit.pages.iter().find(|page| page.scheme.as_deref() != Some(asked))
+    {
+        match &page.scheme {
+            None => bail!(
+                "--compare: {} does not let its clients choose a scheme. If it is yours: headstart serve \
+                 --allow-scheme-choice",
+                errand.origin.host
+            ),
+            Some(other) => bail!("--compare: asked for {asked}, and the server runs {other}"),
+        }
+    }
+    Ok(visit)
+}
+
+/// Until the queue of the last connection is gone, and the server has noted what it measured.
+fn pause_after(visit: &Visit) -> Duration {
+    (visit.rtt * 3).max(Duration::from_millis(50))
+}
+
+fn write_body(file: &Path, samples: &[Sample]) -> Result<()> {
+    let body = samples.first().and_then(|sample| sample.visit.pages.first()?.body.as_deref());
+    std::fs::write(file, body.unwrap_or_default()).with_context(|| file.display().to_string())
+}

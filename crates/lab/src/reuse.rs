@@ -1,0 +1,54 @@
+//! Starts that draw on what earlier connections measured: the experiments of the WiseStart paper.
+//!
+//! Source: WiseStart (WS in these modules): "Cold Start or Hot Start? Robust Slow Start in Congestion Control with *A Priori*
+//! Knowledge for Mobile Web Services".
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`options`] | what these experiments can vary |
+//! | [`priors`] | how far a record is from the path it is used on: WS Figure 2 as a model |
+//! | [`application`] | what an application asks for, and when: WS Figures 1 and 4 as a model |
+//! | [`scenes`] | networks of three kinds with the parameters of WS Table 1 |
+//! | [`watch`] | one start, step by step as WS Algorithm 1 numbers them |
+//! | [`changed`] | a path that has changed since it was recorded: WS Figure 9, and the steps of Algorithm 1 |
+//! | [`scenarios`] | an application on one network after the other: WS Figures 6, 8 and 10 |
+//! | [`pair`] | two flows on one link: WS Figure 11 |
+//! | [`visits`] | how often a history knows the peer, and what it weighs: WS Figure 7 |
+
+pub mod application;
+pub mod changed;
+pub mod dice;
+pub mod options;
+pub mod pair;
+pub mod priors;
+pub mod scenarios;
+pub mod scenes;
+pub mod visits;
+pub mod watch;
+
+use headstart_sim::{Finished, peer_address};
+use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Record, Store};
+use headstart_units::Time;
+
+/// Peers that such a history has room for.
+const ROOM: usize = 16;
+
+/// A history that holds `record` of the only peer, as if it had been written when the run began.
+#[must_use]
+pub fn history_of(record: Option<Record>) -> MemoryStore {
+    let mut history = MemoryStore::new(ROOM, FixedHash::default());
+    if let Some(record) = record {
+        let (_, lease) = history.open(peer_address(0));
+        history.close(lease, Outcome::Measured(Record { saved_at: Time::ZERO, ..record }));
+    }
+    history
+}
+
+/// What a run has left of the only peer of `group`.
+#[must_use]
+pub fn record_left<R>(finished: &mut Finished<R>, group: u16) -> Option<Record> {
+    let history = finished.histories.get_mut(usize::from(group))?;
+    let (known, lease) = history.open(peer_address(0));
+    history.close(lease, Outcome::Nothing);
+    known.map(|known| known.record)
+}

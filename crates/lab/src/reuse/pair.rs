@@ -1,0 +1,159 @@
+//! Two long flows on one link, opened together or one after the other: WS §4.4.3 and Figure 11.
+//!
+//! Every flow that draws on a record has "run through the bottleneck alone in advance". The second flow opens `--apart` after the first, and up to
+//! one second later by seed, so that it meets any point of the first one's sawtooth; flows that open together do so within 10 ms.
+//! In a mixture the scheme under test comes second; numbers that begin with `first.` are of the same two with the scheme
+//! under test first.
+//!
+//! *Fair* is the pair from the first moment on, counted from the opening of the second flow, from which for five seconds the
+//! smaller of the two rates is at least three quarters of the larger (Jain's index of 0.98).
+
+use anyhow::{Context, Result};
+use headstart_sim::record::{SenderEvent, SenderTrace};
+use headstart_sim::workload::Opener;
+use headstart_sim::workload::long::{Listed, Start};
+use headstart_sim::{Random, Recorder, Scenario, Seed, Simulation};
+use headstart_units::{Bytes, Span, Time};
+
+use super::{history_of, record_left};
+use crate::setup::{BESIDE, Cast, Setup, TESTED};
+
+/// Names of the numbers, with what they mean.
+pub const MEASURES: &[(&str, &str)] = &[
+    ("fair", "until both have about the same rate, s; as long as they were watched if never"),
+    ("is-fair", "100 if they ever do, else 0"),
+    ("share", "the second flow's share of what both got in its first five seconds, percent"),
+    ("share.late", "its share from ten seconds on, percent"),
+    ("lost", "segments of the second flow declared lost in its first five seconds"),
+    ("lost.first", "those of the first flow in the same time"),
+    ("utilisation", "what both got from the second's opening on, percent of what the link could carry"),
+];
+
+/// Families: Mbit/s, by milliseconds since the opening of the first flow.
+pub const PROFILES: &[&str] = &["flow-1", "flow-2"];
+
+const BIN: Span = Span::from_millis(100);
+const WATCHED: Span = Span::from_secs(40);
+/// Plots are coarser.
+const SHOWN_BINS: usize = 5;
+const HOLDS_FOR: usize = 50;
+const LEAST_QUOTIENT: f64 = 0.75;
+
+/// Runs it.
+///
+/// # Errors
+/// If a flow that ran alone left no record.
+pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(String, f64)>> {
+    let mut numbers = one(setup, cast, seed, false)?;
+    if cast.beside.is_some() {
+        let swapped = one(setup, cast, seed, true)?;
+        numbers.extend(swapped.into_iter().map(|(name, value)| (format!("first.{name}"), value)));
+    }
+    Ok(numbers)
+}
+
+fn one(setup: &Setup, cast: Cast, seed: u64, is_tested_first: bool) -> Result<Vec<(String, f64)>> {
+    let seed = Seed(seed).child("pair");
+    let apart = setup.workload.reuse.apart;
+    let within = if apart.is_zero() { Span::from_millis(10) } else { Span::from_secs(1) };
+    let second_at = Time::ZERO + apart + Span::from_nanos(Random::new(seed).below(within.as_nanos()));
+    let until = second_at + WATCHED;
+    let bytes = setup.bottleneck() * until.since(Time::ZERO) * 2;
+    let other = if cast.beside.is_some() { BESIDE } else { TESTED };
+    let (first, second) = if is_tested_first { (TESTED, other) } else { (other, TESTED) };
+    let start = |at, group| Start { at, group, class: 0, bytes, size_known: false };
+    let starts = vec![start(Time::ZERO, first), start(second_at, second)];
+    let (path, _) = setup.build_path(seed);
+    let scenario = Scenario {
+        path,
+        groups: setup.groups(cast),
+        workload: Box::new(Listed::new(starts, Opener::Sender)),
+        until,
+    };
+    let recorder = Rates { from: second_at, ..Rates::default() };
+    let mut simulation = Simulation::new(scenario, recorder);
+    for (group, entry) in [(TESTED, Some(cast.tested)), (BESIDE, cast.beside)] {
+        let Some(entry) = entry else { continue };
+        let (alone, _) = setup.alone(entry, Bytes::new(setup.mean_bytes() as u64), seed.child("alone"));
+        let mut finished = Simulation::new(alone, headstart_sim::Deaf).run();
+        let record = record_left(&mut finished, TESTED).context("the flow that ran alone left no record")?;
+        simulation = simulation.with_history(group, history_of(Some(record)));
+    }
+    let rates = simulation.run().recorder;
+    Ok(numbers(setup, &rates, second_at))
+}
+
+fn numbers(setup: &Setup, rates: &Rates, second_at: Time) -> Vec<(String, f64)> {
+    let begin = bin(second_at);
+    let count = (WATCHED.as_nanos() / BIN.as_nanos()) as usize;
+    let sum = |flow: usize, from: usize, to: usize| -> f64 {
+        (from..to).map(|bin| rates.bins.get(bin).map_or(0, |bin| bin[flow]) as f64).sum()
+    };
+    let is_fair = |from: usize| {
+        let (one, two) = (sum(0, from, from + HOLDS_FOR), sum(1, from, from + HOLDS_FOR));
+        one.min(two) >= LEAST_QUOTIENT * one.max(two)
+    };
+    let fair = (begin..begin + count - HOLDS_FOR).find(|from| is_fair(*from)).map(|bin| bin - begin);
+    let share = |from: usize, to: usize| {
+        let (one, two) = (sum(0, from, to), sum(1, from, to));
+        100.0 * two / (one + two).max(1.0)
+    };
+    let seconds = |bins: usize| BIN.as_secs_f64() * bins as f64;
+    let both = sum(0, begin, begin + count) + sum(1, begin, begin + count);
+    let could = (setup.bottleneck() * WATCHED).get() as f64;
+    let named = [
+        ("fair", seconds(fair.unwrap_or(count))),
+        ("is-fair", if fair.is_some() { 100.0 } else { 0.0 }),
+        ("share", share(begin, begin + HOLDS_FOR)),
+        ("share.late", share(begin + 2 * HOLDS_FOR, begin + count)),
+        ("lost", rates.lost[1] as f64),
+        ("lost.first", rates.lost[0] as f64),
+        ("utilisation", 100.0 * both / could),
+    ];
+    let mut numbers: Vec<(String, f64)> =
+        named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    for step in 0..(begin + count) / SHOWN_BINS {
+        let (from, to) = (step * SHOWN_BINS, (step + 1) * SHOWN_BINS);
+        let at = BIN.as_nanos() / 1_000_000 * from as u64;
+        for flow in [0, 1] {
+            let rate = sum(flow, from, to) * 8.0 / 1e6 / seconds(SHOWN_BINS);
+            numbers.push((format!("flow-{}/{at}", flow + 1), rate));
+        }
+    }
+    numbers
+}
+
+fn bin(at: Time) -> usize {
+    (at.since(Time::ZERO).as_nanos() / BIN.as_nanos()) as usize
+}
+
+/// Bytes newly acknowledged in each bin, and losses after the second flow's opening, by flow.
+#[derive(Debug, Default)]
+struct Rates {
+    from: Time,
+    flow: usize,
+    bins: Vec<[u64; 2]>,
+    lost: [u64; 2],
+}
+
+impl Recorder for Rates {
+    fn focus(&mut self, serial: u64) {
+        self.flow = (serial as usize).min(1);
+    }
+
+    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+        match trace().event {
+            SenderEvent::Acked { newly, .. } => {
+                let bin = bin(now);
+                if bin >= self.bins.len() {
+                    self.bins.resize(bin + 1, [0; 2]);
+                }
+                self.bins[bin][self.flow] += newly.get();
+            }
+            SenderEvent::Lost { .. } if now >= self.from && now < self.from + BIN * HOLDS_FOR as u64 => {
+                self.lost[self.flow] += 1;
+            }
+            _ => {}
+        }
+    }
+}

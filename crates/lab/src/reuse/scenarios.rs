@@ -1,0 +1,266 @@
+//! An application on one network after the other: WS §4.3 (Figure 8), §4.4.2 (Figure 10) and §4.2 (Figure 6).
+//!
+//! The seed is the number of the scene: seed 1 is the first scene of the first row of seventy, seed 71 the first of the second row. On each,
+//! a client opens a connection and replays a session of [`application`](super::application); the server answers. A scheme goes through
+//! its row in sequence and without anything recorded at first: what it knows is what the scene before has left. Each row begins anew.
+//!
+//! The same row is needed for each of its scenes, so it is run once and remembered while the program runs.
+//!
+//! With `records = "drawn"` every scene is a peer of its own, whose last connection lies as far back as WS Figure 2 says.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use anyhow::{Context, Result, anyhow};
+use headstart_sim::record::SenderEvent;
+use headstart_sim::workload::Opener;
+use headstart_sim::workload::replay::{From, Replay};
+use headstart_sim::{Scenario, Seed, Simulation};
+use headstart_startup::catalogue::Entry;
+use headstart_startup::history::{Ended, Record};
+use headstart_units::{Bytes, Rate, Span, Time};
+
+use super::application::{FIRST_SCREEN, SESSION, first_screen, session};
+use super::options::Records;
+use super::priors::drift;
+use super::scenes::{SCENES, Scene};
+use super::watch::{Decision, Start, Watch};
+use super::{history_of, record_left};
+use crate::setup::{Cast, Setup, TESTED, reference};
+
+/// Names of the numbers, with what they mean.
+pub const MEASURES: &[(&str, &str)] = &[
+    ("aft", "first screen: from the SYN until everything asked for in the first second was read, ms"),
+    ("rct", "mean time from a request of the first second to its last byte, ms"),
+    ("rct.all", "mean time from any request to its last byte, ms"),
+    ("reduction", "by how much `aft` is below that of the reference on the same scene, percent"),
+    ("is-improved", "100 if it is below, else 0"),
+    (
+        "foreign.aft",
+        "`aft` of the first visit to the network, whose record is that of the network before, ms",
+    ),
+    ("foreign.reduction", "its reduction, percent"),
+    ("foreign.is-improved", "100 if it is below that of the reference, else 0"),
+    ("own.aft", "`aft` of the other visits, whose record is that of the visit before, ms"),
+    ("own.reduction", "its reduction, percent"),
+    ("own.is-improved", "100 if it is below that of the reference, else 0"),
+    ("rct.reduction", "by how much `rct` is below that of the reference, percent"),
+    ("dropped", "bytes of data packets that the bottleneck dropped until the first screen was there, kB"),
+    ("loss", "packets that the bottleneck dropped in the session, percent of those offered"),
+    ("nothing-to-send", "data packets after which nothing was left to send, percent"),
+    ("requests.first", "requests of the first second, percent of all"),
+    ("bytes.first", "their bytes, percent of all"),
+    ("scene.rate", "mean rate of the network, Mbit/s"),
+    ("scene.rtt", "its RTT, ms"),
+    ("scene.loss", "its random loss, percent"),
+    ("record", "the recorded BDP over the network's"),
+    ("begins-hot", "100 if the start drew on a record, else 0"),
+    ("first-ack.window", "window after the first ack of a start from a record, kB"),
+    ("est-bdp", "Eq. (1) times the smallest RTT of the same acks, kB"),
+    ("is-drain", "100 if such a start went into Drain, else 0"),
+    ("is-wrong-drain", "100 if it did although the window was below the path's BDP, else 0"),
+    ("is-limited", "100 if the application was found to limit it at the first ack, else 0"),
+];
+
+/// Families: share of the requests and of the bytes in each second, percent.
+pub const PROFILES: &[&str] = &["requests", "bytes", "unsent"];
+
+/// Visits to each scene (WS §2.1: 5.72 connections for each user and day).
+const VISITS: u64 = 6;
+
+/// The numbers of one visit, or of one scene.
+type Visit = Vec<(String, f64)>;
+
+/// All scenes of a row, or why not.
+type Row = Arc<OnceLock<Result<Vec<Visit>, String>>>;
+
+/// Rows that were run.
+static ROWS: Mutex<BTreeMap<String, Row>> = Mutex::new(BTreeMap::new());
+
+/// The numbers of the scene that is seed `seed`.
+///
+/// # Errors
+/// If a path cannot be built.
+pub fn visit(setup: &Setup, cast: Cast, seed: u64) -> Result<Visit> {
+    let number = seed.saturating_sub(1);
+    let (row, at) = (number / SCENES, (number % SCENES) as usize);
+    let own = scene_of(setup, cast.tested, row, at)?;
+    let other = scene_of(setup, reference(), row, at)?;
+    let below = |name: &str| 100.0 * (1.0 - of(&own, name) / of(&other, name));
+    let mut numbers = own.clone();
+    for part in ["", "foreign.", "own."] {
+        let aft = format!("{part}aft");
+        numbers.push((format!("{part}reduction"), below(&aft)));
+        numbers.push((format!("{part}is-improved"), percent(of(&own, &aft) < of(&other, &aft))));
+    }
+    numbers.push(("rct.reduction".into(), below("rct")));
+    Ok(numbers)
+}
+
+fn scene_of(setup: &Setup, tested: &'static Entry, row: u64, at: usize) -> Result<Visit> {
+    let key = format!(
+        "{} {row} {:?} {:?} {:?} {}",
+        tested.name, setup.path, setup.transport, setup.workload.reuse, setup.run.seed
+    );
+    let cell = {
+        let mut rows = ROWS.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(rows.entry(key).or_default())
+    };
+    // Whoever comes second waits for the first: the row is not run twice.
+    let visits = cell.get_or_init(|| run_row(setup, tested, row).map_err(|error| format!("{error:#}")));
+    let visits = visits.as_ref().map_err(|error| anyhow!("{error}"))?;
+    visits.get(at).cloned().context("a row has a visit for each scene")
+}
+
+/// Goes through a row with what the scene before has left.
+fn run_row(setup: &Setup, tested: &'static Entry, row: u64) -> Result<Vec<Visit>> {
+    let options = &setup.workload.reuse;
+    let seed = Seed(row).child("row of scenes");
+    let mut left = None;
+    (0..SCENES)
+        .map(|number| {
+            let scene = Scene::new(seed, number, options.scale, options.traces.as_ref())?;
+            let seed = seed.child(&format!("visits {number}"));
+            let path = scene.options(&setup.path);
+            let here = Setup::new(path, setup.transport.clone(), setup.workload.clone(), setup.run.clone())?;
+            let visits = (0..VISITS)
+                .map(|visit| {
+                    let seed = seed.child(&format!("visit {visit}"));
+                    let record = match options.records {
+                        Records::Previous => left,
+                        Records::Drawn => {
+                            let drift = drift(seed);
+                            Some(record_of(&here, drift.rate, drift.rtt))
+                        }
+                        Records::Exact => Some(record_of(&here, 1.0, 1.0)),
+                    };
+                    let (visit, after) = one(&here, tested, record, seed)?;
+                    left = after.or(left);
+                    Ok(visit)
+                })
+                .collect::<Result<Vec<Visit>>>()?;
+            Ok(together(&visits))
+        })
+        .collect()
+}
+
+/// The means over the visits to a scene of what they measured; of the first screen also those of the first visit and of the others.
+fn together(visits: &[Visit]) -> Visit {
+    let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for (name, value) in visits.iter().flatten().filter(|(_, value)| value.is_finite()) {
+        let sum = sums.entry(name).or_default();
+        *sum = (sum.0 + value, sum.1 + 1.0);
+    }
+    let mut all: Visit =
+        sums.into_iter().map(|(name, (sum, count))| (name.to_owned(), sum / count)).collect();
+    let screens: Vec<f64> = visits.iter().map(|visit| of(visit, "aft")).collect();
+    if let [first, others @ ..] = &screens[..] {
+        all.push(("foreign.aft".to_owned(), *first));
+        all.push(("own.aft".to_owned(), others.iter().sum::<f64>() / others.len() as f64));
+    }
+    all
+}
+
+fn of(visit: &Visit, wanted: &str) -> f64 {
+    visit.iter().find(|(name, _)| name == wanted).map_or(f64::NAN, |(_, value)| *value)
+}
+
+/// What a connection would have recorded of the scene before it drifted.
+fn record_of(setup: &Setup, rate: f64, rtt: f64) -> Record {
+    let tcp = setup.tcp();
+    let payload = tcp.mss.get() as f64 / (tcp.mss + tcp.header).get() as f64;
+    let btl_bw = setup.bottleneck().as_bytes_per_sec() as f64 * payload / rate;
+    let btl_bw = Rate::from_bytes_per_sec(btl_bw as u64);
+    let rt_prop = Span::from_micros((setup.rtt().as_secs_f64() / rtt * 1e6) as u64);
+    let window = btl_bw * rt_prop;
+    Record { saved_at: Time::ZERO, btl_bw, rt_prop, window, ssthresh: Bytes::MAX, ended: Ended::Clean }
+}
+
+fn percent(is: bool) -> f64 {
+    if is { 100.0 } else { 0.0 }
+}
+
+fn one(
+    setup: &Setup,
+    tested: &'static Entry,
+    record: Option<Record>,
+    seed: Seed,
+) -> Result<(Visit, Option<Record>)> {
+    let messages = session(seed, setup.workload.reuse.responses);
+    let screen = first_screen(&messages);
+    let (path, _) = setup.build_path(seed);
+    let scenario = Scenario {
+        path,
+        groups: setup.groups(Cast { tested, beside: None }),
+        workload: Box::new(Replay::new(
+            messages.clone(),
+            From::FirstRead,
+            TESTED,
+            Opener::Receiver,
+            Time::ZERO,
+        )),
+        until: Time::ZERO + SESSION + setup.run.drain,
+    };
+    let simulation = Simulation::new(scenario, Watch::default()).with_history(TESTED, history_of(record));
+    let mut finished = simulation.run();
+    let left = record_left(&mut finished, TESTED);
+    let watch = finished.recorder;
+    let ended_at = watch.report.map_or(Time::ZERO, |report| report.ended_at);
+    // What was not read when the run ended counts with its age.
+    let read_at = |number: usize| watch.messages.get(number).map_or(ended_at, |message| message.read_at);
+    let asked_at = |number: usize| watch.messages.get(number).map_or(Time::ZERO, |message| message.asked_at);
+    let took = |number: usize| read_at(number).since(asked_at(number)).as_millis_f64();
+    let mean = |count: usize| (0..count).map(took).sum::<f64>() / count.max(1) as f64;
+    let shown_at = (0..screen).map(read_at).max().unwrap_or(ended_at);
+    let sent: Vec<&_> =
+        watch.events.iter().filter(|(_, trace)| matches!(trace.event, SenderEvent::Sent { .. })).collect();
+    let idle = sent.iter().filter(|(_, trace)| trace.unsent.is_zero()).count();
+    let bytes =
+        |count: usize| messages[..count].iter().map(|message| message.bytes.get() as f64).sum::<f64>();
+    let all = messages.len();
+    let start = Start::of(&watch.events);
+    let bdp = (setup.bottleneck() * setup.rtt()).get() as f64;
+    let mut visit = vec![
+        ("aft".to_owned(), shown_at.since(Time::ZERO).as_millis_f64()),
+        ("rct".to_owned(), mean(screen)),
+        ("rct.all".to_owned(), mean(all)),
+        ("dropped".to_owned(), watch.dropped_bytes as f64 / 1000.0),
+        ("loss".to_owned(), 100.0 * watch.dropped as f64 / watch.offered.max(1) as f64),
+        ("nothing-to-send".to_owned(), 100.0 * idle as f64 / sent.len().max(1) as f64),
+        ("requests.first".to_owned(), 100.0 * screen as f64 / all as f64),
+        ("bytes.first".to_owned(), 100.0 * bytes(screen) / bytes(all)),
+        ("scene.rate".to_owned(), setup.bottleneck().as_bits_per_sec() as f64 / 1e6),
+        ("scene.rtt".to_owned(), setup.rtt().as_millis_f64()),
+        ("scene.loss".to_owned(), setup.path.loss.of(1_000_000) as f64 / 1e4),
+        ("begins-hot".to_owned(), percent(start.is_some())),
+    ];
+    if let Some(held) = record.and_then(|record| record.bdp()) {
+        visit.push(("record".to_owned(), held.get() as f64 / bdp));
+    }
+    if let Some(start) = start {
+        if let Some(ack) = start.first_ack {
+            visit.push(("first-ack.window".to_owned(), ack.window / 1000.0));
+            visit.push(("is-limited".to_owned(), percent(ack.is_paced)));
+        }
+        visit.extend(start.est_bdp().map(|bdp| ("est-bdp".to_owned(), bdp / 1000.0)));
+        let is_drain = start.decision == Some(Decision::Drain);
+        visit.push(("is-drain".to_owned(), percent(is_drain)));
+        visit.push(("is-wrong-drain".to_owned(), percent(is_drain && start.window_before < bdp)));
+    }
+    for second in 0..SESSION.as_nanos() / FIRST_SCREEN.as_nanos() {
+        let (from, to) = (FIRST_SCREEN * second, FIRST_SCREEN * (second + 1));
+        let here: Vec<f64> = messages
+            .iter()
+            .filter(|message| (from..to).contains(&message.at))
+            .map(|message| message.bytes.get() as f64)
+            .collect();
+        visit.push((format!("requests/{}", second + 1), 100.0 * here.len() as f64 / all as f64));
+        visit.push((format!("bytes/{}", second + 1), 100.0 * here.iter().sum::<f64>() / bytes(all)));
+    }
+    // Shares of moments with no more than so much waiting (WS Figure 4).
+    for kilobytes in [0_u64, 2, 5, 10, 20, 30, 40, 50, 75, 100, 150, 200] {
+        let waiting = sent.iter().filter(|(_, trace)| trace.unsent <= Bytes::new(kilobytes * 1000)).count();
+        visit.push((format!("unsent/{kilobytes}"), 100.0 * waiting as f64 / sent.len().max(1) as f64));
+    }
+    Ok((visit, left))
+}

@@ -1,0 +1,254 @@
+//! How often a history knows the peer, and what it weighs: WS §4.2 and Figure 7, on the store itself.
+//!
+//! WS §2.1: a user opens 5.72 connections a day. WS §4.2: within the first hour of the deployment 24.59 % of them meet a record of their
+//! address, after 60 h 52.66 %. Were visits a Poisson process from one address for each user, 11 % would in the first hour and all of them
+//! after 60 h. So visits come in clusters (WS §2.1: "mobile users sometimes switch between multiple applications"), and users come from other
+//! addresses. The model:
+//!
+//! | | |
+//! |---|---|
+//! | clusters of visits | a Poisson process over all users |
+//! | visits in a cluster | geometric, 1.31 on average; the next begins 4 min after the one before ended, exponentially distributed |
+//! | a connection | is open for 60 s on average, exponentially distributed; its record is written when it closes |
+//! | the cluster's address | the user's own with probability 0.39, else one that nobody has had before |
+//!
+//! Cluster size and share of own addresses are fitted to the paper's two numbers: at their point they prove nothing. What the model is for is
+//! the way between them, what a bound on the memory costs, and what an entry weighs.
+//!
+//! # Limits
+//!
+//! No daily rhythm, and no address that several users share: shared addresses would hit more often, with records of others.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::{IpAddr, Ipv6Addr};
+
+use headstart_sim::Seed;
+use headstart_startup::history::{Ended, FixedHash, Lease, MemoryStore, Outcome, Record, Store};
+use headstart_units::{Bytes, Rate, Span, Time};
+
+use super::dice::Dice;
+use crate::setup::Setup;
+
+/// Names of the numbers, with what they mean.
+pub const MEASURES: &[(&str, &str)] = &[
+    ("hits.first-hour", "connections of the first hour that met a record, percent"),
+    ("hits.late", "those from hour 60 on, percent"),
+    ("hits.middle", "those of hours 24 to 36, percent"),
+    ("connections", "connections for each user and day"),
+    ("memory", "of the store at the end, MB"),
+    ("memory.growth", "growth of the memory in the last ten hours, percent"),
+    ("entries", "peers remembered at the end, thousands"),
+    ("bytes-per-entry", "memory over peers remembered, bytes"),
+    ("fits", "peers that 19 MB remember at this weight, thousands"),
+];
+
+/// Families, by hour since the deployment: percent, and MB.
+pub const PROFILES: &[&str] = &["hits", "memory"];
+
+/// WS §2.1.
+const CONNECTIONS_A_DAY: f64 = 5.72;
+/// WS §4.1.
+const HOURS: usize = 73;
+/// WS §4.2, in bytes.
+const THEIRS: f64 = 19e6;
+const CLUSTER: f64 = 1.31;
+const AWAY_SECS: f64 = 240.0;
+const OPEN_SECS: f64 = 60.0;
+const OWN_ADDRESS: f64 = 0.39;
+
+/// What happens at a time: a visit to a user's address, or the end of one. The number orders what is at the same time.
+type Event = Reverse<(u64, u64, Happening)>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    Visit { address: u64 },
+    End { number: usize },
+}
+
+/// Runs the setup's `peers` users against a store with room for its `history` records.
+#[must_use]
+pub fn run(setup: &Setup, seed: u64) -> Vec<(String, f64)> {
+    let users = u64::from(setup.workload.peers);
+    let mut world = World::new(users, setup.workload.history, Seed(seed).child("visits"));
+    let mut hours = vec![];
+    for hour in 0..HOURS {
+        let (hits, visits) = world.run_until((hour as f64 + 1.0) * 3600.0);
+        let memory = (world.store.bytes_per_entry() * world.store.len()) as f64 / 1e6;
+        hours.push((hits, visits, memory));
+    }
+    let share = |from: usize, to: usize| {
+        let (hits, visits) =
+            hours[from..to].iter().fold((0, 0), |sum, (hits, visits, _)| (sum.0 + hits, sum.1 + visits));
+        100.0 * hits as f64 / (visits as f64).max(1.0)
+    };
+    let visits: u64 = hours.iter().map(|(_, visits, _)| visits).sum();
+    let memory = hours[HOURS - 1].2;
+    let weight = world.store.bytes_per_entry() as f64;
+    let mut numbers: Vec<(String, f64)> = [
+        ("hits.first-hour", share(0, 1)),
+        ("hits.late", share(60, HOURS)),
+        ("hits.middle", share(24, 36)),
+        ("connections", visits as f64 / users as f64 / (HOURS as f64 / 24.0)),
+        ("memory", memory),
+        ("memory.growth", 100.0 * (memory / hours[HOURS - 11].2 - 1.0)),
+        ("entries", world.store.len() as f64 / 1000.0),
+        ("bytes-per-entry", weight),
+        ("fits", THEIRS / weight / 1000.0),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect();
+    for (hour, (hits, visits, memory)) in hours.iter().enumerate() {
+        numbers.push((format!("hits/{}", hour + 1), 100.0 * *hits as f64 / (*visits as f64).max(1.0)));
+        numbers.push((format!("memory/{}", hour + 1), *memory));
+    }
+    numbers
+}
+
+struct World {
+    store: MemoryStore,
+    dice: Dice,
+    users: u64,
+    events: BinaryHeap<Event>,
+    /// Leases of open connections; a free place is used again.
+    open: Vec<Option<Lease>>,
+    free: Vec<usize>,
+    /// When the next cluster begins, and what was counted of the events so far.
+    cluster_at: f64,
+    addresses: u64,
+    counted: u64,
+}
+
+fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
+impl World {
+    fn new(users: u64, room: usize, seed: Seed) -> Self {
+        let mut world = Self {
+            store: MemoryStore::new(room, FixedHash::default()),
+            dice: Dice::new(seed, "visits"),
+            users,
+            events: BinaryHeap::new(),
+            open: vec![],
+            free: vec![],
+            cluster_at: 0.0,
+            addresses: users,
+            counted: 0,
+        };
+        world.cluster_at = world.gap();
+        world
+    }
+
+    /// Until the next cluster, in seconds.
+    fn gap(&mut self) -> f64 {
+        let rate = self.users as f64 * CONNECTIONS_A_DAY / CLUSTER / 86_400.0;
+        self.dice.exponential(1.0 / rate)
+    }
+
+    /// Lets everything happen until then; how many visits met a record, and how many there were.
+    fn run_until(&mut self, seconds: f64) -> (u64, u64) {
+        let (mut hits, mut visits) = (0, 0);
+        loop {
+            let next = self.events.peek().map_or(f64::INFINITY, |Reverse((at, ..))| *at as f64 / 1e9);
+            if self.cluster_at.min(next) >= seconds {
+                return (hits, visits);
+            }
+            if self.cluster_at <= next {
+                let at = self.cluster_at;
+                self.begin_cluster(at);
+                self.cluster_at += self.gap();
+                continue;
+            }
+            let Some(Reverse((at, _, happening))) = self.events.pop() else { continue };
+            match happening {
+                Happening::Visit { address } => {
+                    visits += 1;
+                    hits += u64::from(self.begin_visit(at, address));
+                }
+                Happening::End { number } => self.end_visit(at, number),
+            }
+        }
+    }
+
+    fn begin_cluster(&mut self, at: f64) {
+        let user = self.dice.below(self.users);
+        let address = if self.dice.is_below(OWN_ADDRESS) {
+            user
+        } else {
+            self.addresses += 1;
+            self.addresses
+        };
+        self.add(nanos(at), Happening::Visit { address });
+    }
+
+    fn add(&mut self, at: u64, happening: Happening) {
+        self.counted += 1;
+        self.events.push(Reverse((at, self.counted, happening)));
+    }
+
+    fn begin_visit(&mut self, at: u64, address: u64) -> bool {
+        let (known, lease) = self.store.open(address_of(address));
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.open.push(None);
+            self.open.len() - 1
+        });
+        self.open[number] = Some(lease);
+        let ends_at = at + nanos(self.dice.exponential(OPEN_SECS));
+        self.add(ends_at, Happening::End { number });
+        // Geometric: after each visit there is another with the same probability.
+        if self.dice.is_below(1.0 - 1.0 / CLUSTER) {
+            let next_at = ends_at + nanos(self.dice.exponential(AWAY_SECS)).max(1);
+            self.add(next_at, Happening::Visit { address });
+        }
+        known.is_some()
+    }
+
+    fn end_visit(&mut self, at: u64, number: usize) {
+        let Some(lease) = self.open[number].take() else { return };
+        self.free.push(number);
+        let record = Record {
+            saved_at: Time::from_nanos(at),
+            btl_bw: Rate::from_mbit_per_sec(5),
+            rt_prop: Span::from_millis(100),
+            window: Bytes::new(62_500),
+            ssthresh: Bytes::MAX,
+            ended: Ended::Clean,
+        };
+        self.store.close(lease, Outcome::Measured(record));
+    }
+}
+
+/// Addresses of IPv6, which weigh as much in the table as those of IPv4.
+fn address_of(number: u64) -> IpAddr {
+    IpAddr::V6(Ipv6Addr::from_bits(0x2001_0db8_u128 << 96 | u128::from(number)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_come_as_often_as_they_should() {
+        let mut world = World::new(2000, 1_000_000, Seed(1));
+        let (_, visits) = world.run_until(10.0 * 86_400.0);
+        let each = visits as f64 / 2000.0 / 10.0;
+        assert!((5.6..5.85).contains(&each), "{each} connections for each user and day");
+    }
+
+    #[test]
+    fn a_full_store_stays_as_it_is_and_knows_fewer() {
+        let (mut large, mut small) = (World::new(500, 1_000_000, Seed(1)), World::new(500, 100, Seed(1)));
+        let day = 86_400.0;
+        let ((_, one), (_, two)) = (large.run_until(2.0 * day), small.run_until(2.0 * day));
+        assert_eq!(one, two, "the same visits");
+        let (known, forgotten) = (large.run_until(3.0 * day).0, small.run_until(3.0 * day).0);
+        assert_eq!(small.store.len(), 100);
+        assert!(forgotten < known, "{forgotten} of {known}");
+        assert!(
+            forgotten > known / 5,
+            "the next visit of a cluster is known even so: {forgotten} of {known}"
+        );
+    }
+}

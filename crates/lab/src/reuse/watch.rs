@@ -1,0 +1,200 @@
+//! One start, step by step as WS Algorithm 1 numbers them, told from what its sender was seen to do.
+//!
+//! Nothing here asks the scheme: Eq. (1) is worked out again from the acks that arrived, so that it can be laid beside what the
+//! scheme decided.
+
+use headstart_sim::packet::{Body, Packet};
+use headstart_sim::record::{ElementEvent, MessageReport, SenderEvent, SenderTrace};
+use headstart_sim::{FlowReport, Recorder};
+use headstart_startup::Transmission;
+use headstart_units::Time;
+
+/// Keeps everything of the only flow of a run.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// Its sender's events.
+    pub events: Vec<(Time, SenderTrace)>,
+    /// Messages read, in order.
+    pub messages: Vec<MessageReport>,
+    /// How it ended.
+    pub report: Option<FlowReport>,
+    /// Data packets offered to the bottleneck, those that it dropped, and the bytes of these.
+    pub offered: u64,
+    /// Data packets that the bottleneck dropped.
+    pub dropped: u64,
+    /// Their bytes, headers included.
+    pub dropped_bytes: u64,
+}
+
+impl Recorder for Watch {
+    fn flow(&mut self, report: &FlowReport) {
+        self.report = Some(*report);
+    }
+
+    fn message(&mut self, report: &MessageReport) {
+        self.messages.push(*report);
+    }
+
+    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+        self.events.push((now, trace()));
+    }
+
+    fn element(&mut self, _: Time, element: usize, event: ElementEvent, packet: &Packet) {
+        if element != 0 || !matches!(packet.body, Body::Data { .. }) {
+            return;
+        }
+        match event {
+            ElementEvent::Taken => self.offered += 1,
+            ElementEvent::Refused(_) => {
+                self.offered += 1;
+                self.dropped += 1;
+                self.dropped_bytes += u64::from(packet.size);
+            }
+            ElementEvent::Dropped(_) => {
+                self.dropped += 1;
+                self.dropped_bytes += u64::from(packet.size);
+            }
+            ElementEvent::Passed | ElementEvent::Delivered => {}
+        }
+    }
+}
+
+/// How the Maintenance phase ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The path has more: Probe.
+    Probe,
+    /// It has not: Drain.
+    Drain,
+    /// A loss came first.
+    Lost,
+}
+
+/// A hot start, as it was seen from outside. Bytes, seconds, bytes per second.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Start {
+    /// The window at establishment: CWND of line 6.
+    pub window: f64,
+    /// The pace at establishment: line 7.
+    pub pace: f64,
+    /// The sending rates of the stretches of lines 9 to 17: below kappa, from there, from one and a half kappa on.
+    pub rates: [Option<f64>; 3],
+    /// In flight when the first ack arrived, and the window and the pace after it: lines 20 and 21.
+    pub first_ack: Option<FirstAck>,
+    /// Acks until the decision, that of the decision included: gamma.
+    pub acks: usize,
+    /// Equation (1), from the acks up to the decision.
+    pub est_btl_bw: Option<f64>,
+    /// The smallest RTT of these acks.
+    pub est_rt_prop: Option<f64>,
+    /// The window with which the estimate is compared.
+    pub window_before: f64,
+    /// A pace was still set then: the application was found to limit the start.
+    pub was_paced: bool,
+    /// What followed; nothing if the flow ended first.
+    pub decision: Option<Decision>,
+}
+
+/// What the first ack did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FirstAck {
+    /// In flight before it.
+    pub in_flight: f64,
+    /// The window after it.
+    pub window: f64,
+    /// Whether packets are still paced.
+    pub is_paced: bool,
+}
+
+/// The phase of a start from a record, before its first ack.
+const SENDING: &str = "Sending";
+/// Between the first ack and the decision.
+const MAINTENANCE: &str = "Maintenance";
+const PROBE: &str = "Probe";
+/// Segments at which the pace changes (WS Algorithm 1: kappa, and one and a half of it).
+const KAPPA: usize = 20;
+
+impl Start {
+    /// Reads a start from a sender's events; `None` if it did not begin from a record.
+    #[must_use]
+    pub fn of(events: &[(Time, SenderTrace)]) -> Option<Self> {
+        let established = events.iter().position(|(_, trace)| trace.event == SenderEvent::Established)?;
+        let begin = &events[established].1;
+        if begin.phase != SENDING {
+            return None;
+        }
+        let mut start = Self {
+            window: begin.window.get() as f64,
+            pace: begin.pace.map_or(f64::INFINITY, |pace| pace.as_bytes_per_sec() as f64),
+            ..Self::default()
+        };
+        let mut acks: Vec<(Time, f64)> = vec![];
+        let mut sent: Vec<(Time, u64, f64)> = vec![];
+        let mut is_lossy = false;
+        let mut before = begin;
+        for (at, trace) in &events[established + 1..] {
+            match trace.event {
+                SenderEvent::Sent { offset, payload, transmission: Transmission::Original } => {
+                    sent.push((*at, offset + payload.get(), payload.get() as f64));
+                }
+                SenderEvent::Lost { .. } | SenderEvent::Timeout => is_lossy = true,
+                SenderEvent::Acked { acknowledged, newly } => {
+                    let newly = newly.get() as f64;
+                    if acks.is_empty() {
+                        start.rates = rates(&sent);
+                        start.first_ack = Some(FirstAck {
+                            in_flight: trace.in_flight.get() as f64 + newly,
+                            window: trace.window.get() as f64,
+                            is_paced: trace.pace.is_some(),
+                        });
+                    }
+                    acks.push((*at, newly));
+                    // The newest segment that a cumulative ack covers set it off.
+                    if let Some((sent_at, ..)) = sent.iter().rev().find(|(_, end, _)| *end == acknowledged) {
+                        let rtt = at.since(*sent_at).as_secs_f64();
+                        start.est_rt_prop = Some(start.est_rt_prop.map_or(rtt, |least: f64| least.min(rtt)));
+                    }
+                }
+                _ => {}
+            }
+            if trace.phase != SENDING && trace.phase != MAINTENANCE {
+                start.decision = Some(match (is_lossy, trace.phase) {
+                    (true, _) => Decision::Lost,
+                    (false, PROBE) => Decision::Probe,
+                    (false, _) => Decision::Drain,
+                });
+                break;
+            }
+            before = trace;
+        }
+        start.window_before = before.window.get() as f64;
+        start.was_paced = before.pace.is_some();
+        start.acks = acks.len();
+        if let (Some((first, _)), Some((last, _))) = (acks.first(), acks.last())
+            && last > first
+        {
+            let bytes: f64 = acks[1..].iter().map(|(_, newly)| newly).sum();
+            start.est_btl_bw = Some(bytes / last.since(*first).as_secs_f64());
+        }
+        Some(start)
+    }
+
+    /// Est_BtlBw x Est_RTprop.
+    #[must_use]
+    pub fn est_bdp(&self) -> Option<f64> {
+        Some(self.est_btl_bw? * self.est_rt_prop?)
+    }
+}
+
+/// The rate of each stretch: bytes that left over the time until the next one did.
+fn rates(sent: &[(Time, u64, f64)]) -> [Option<f64>; 3] {
+    // The pace changes with the segment that reaches the bound: the gap after it is the new one.
+    let of = |from: usize, to: usize| -> Option<f64> {
+        let part = sent.get(from..to.min(sent.len()))?;
+        let (first, last) = (part.first()?, part.last()?);
+        let bytes: f64 = part[..part.len() - 1].iter().map(|(.., bytes)| bytes).sum();
+        let seconds = last.0.since(first.0).as_secs_f64();
+        (part.len() > 2 && seconds > 0.0).then(|| bytes / seconds)
+    };
+    [of(0, KAPPA), of(KAPPA, KAPPA * 3 / 2), of(KAPPA * 3 / 2, sent.len())]
+}

@@ -1,0 +1,264 @@
+//! `headstart serve`: a folder over HTTP/3, with connections that start fast.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use headstart_quic::{Choice, Policy, Rollout, Sharded, Store};
+use headstart_store::{History, Options};
+use headstart_units::{Rate, Ratio};
+use headstart_web::identity::{self, Identity};
+use headstart_web::open::{self, Plan};
+use headstart_web::server::Manners;
+use headstart_web::site::{Folder, Site};
+use headstart_web::start::{Kept, Starts};
+use headstart_web::{metrics, server, tcp};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// Options of `headstart serve`.
+#[derive(Args, Clone, Debug)]
+pub struct ServeArgs {
+    /// Folder with the files; may be left out with --generate
+    #[arg(value_name = "FOLDER", required_unless_present = "generate")]
+    pub folder: Option<PathBuf>,
+    /// Serve no files: /bytes/N answers with N bytes, for measurements
+    #[arg(long, conflicts_with = "folder")]
+    pub generate: bool,
+    /// Address and port; UDP for HTTP/3, TCP for HTTP/1.1 and 2
+    #[arg(long, default_value = "127.0.0.1:4433", value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
+    /// How connections start, by the names of `headstart schemes`
+    #[arg(long, default_value = "wise-start", value_name = "NAME", value_parser = choice)]
+    pub scheme: Choice,
+    /// File that remembers what connections measured; without it, memory does until the server ends
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
+    /// Your own certificate chain (PEM) [default: a self-signed one, made on first use]
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub certificate: Option<PathBuf>,
+    /// The certificate's key (PEM)
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    pub key: Option<PathBuf>,
+    /// Name for the self-signed certificate, beside localhost; may be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "certificate")]
+    pub name: Vec<String>,
+    /// How it is run.
+    #[command(flatten)]
+    pub operation: OperationOptions,
+}
+
+/// What an operator can set.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Operation")]
+pub struct OperationOptions {
+    /// Share of the eligible connections that get the scheme; the others run slow start and are counted beside them
+    #[arg(long, default_value = "100 %", value_name = "SHARE")]
+    pub rollout: Ratio,
+    /// While this file exists, every new connection runs slow start
+    #[arg(long, value_name = "FILE")]
+    pub kill_switch: Option<PathBuf>,
+    /// Counters for Prometheus at http://ADDRESS:PORT/metrics
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<SocketAddr>,
+    /// Write a qlog of every connection into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub qlog: Option<PathBuf>,
+    /// The most that a client's hint may claim for a connection
+    #[arg(long, default_value = "1 Gbit/s", value_name = "RATE")]
+    pub hint_cap: Rate,
+    /// Let clients choose their scheme (`headstart get --compare`): for measurements
+    #[arg(long)]
+    pub allow_scheme_choice: bool,
+    /// Validate every address by a Retry packet before anything is kept for it; costs a round trip
+    #[arg(long)]
+    pub retry: bool,
+    /// Connections at once
+    #[arg(long, default_value_t = 10_000, value_name = "COUNT")]
+    pub most_connections: usize,
+    /// Do not listen on TCP
+    #[arg(long)]
+    pub no_tcp: bool,
+    /// Do not print a line for each connection
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// A scheme that QUIC carries, by name.
+///
+/// # Errors
+///
+/// If there is none of that name, or QUIC does not carry it.
+pub fn choice(text: &str) -> Result<Choice, String> {
+    Choice::find(text.trim()).map_err(|refused| refused.to_string())
+}
+
+/// Serves until Ctrl-C.
+///
+/// # Errors
+///
+/// If an address, a certificate or a file cannot be had.
+pub fn serve(args: ServeArgs) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(run(args))
+}
+
+async fn run(args: ServeArgs) -> Result<()> {
+    if !args.operation.quiet {
+        log_connections();
+    }
+    let site = match &args.folder {
+        Some(folder) => Site::Folder(Folder::open(folder).with_context(|| folder.display().to_string())?),
+        None => Site::Generated,
+    };
+    let site = Arc::new(site);
+    let identity = identity_of(&args)?;
+    let history = history_of(&args)?;
+    let percent = percent(args.operation.rollout)?;
+    let (rollout, asked) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
+
+    // TCP first: with port 0 it finds one, and UDP takes the same.
+    let listener = match args.operation.no_tcp {
+        true => None,
+        false => {
+            let at = args.listen;
+            Some(TcpListener::bind(at).await.with_context(|| format!("--listen {at}, TCP"))?)
+        }
+    };
+    let listen = listener.as_ref().map_or(Ok(args.listen), TcpListener::local_addr)?;
+    let others = if args.operation.allow_scheme_choice { Choice::all().collect() } else { vec![] };
+    if let Some(folder) = &args.operation.qlog {
+        std::fs::create_dir_all(folder).with_context(|| format!("--qlog {}", folder.display()))?;
+    }
+    let hints = Policy { per_connection: args.operation.hint_cap, ..Policy::default() };
+    let plan = Plan {
+        identity: &identity,
+        scheme: args.scheme,
+        others,
+        history,
+        rollout: Arc::clone(&rollout),
+        asked: Arc::clone(&asked),
+        hints,
+        qlog: args.operation.qlog.clone(),
+    };
+    let (endpoint, starts) = open::open(plan, listen)?;
+    let starts = Arc::new(starts);
+    let shutdown = CancellationToken::new();
+    let manners = Manners {
+        scheme_choice: args.operation.allow_scheme_choice,
+        retry: args.operation.retry,
+        most_connections: args.operation.most_connections,
+        ..Manners::default()
+    };
+
+    let address = endpoint.local_addr()?;
+    let mut tasks = tokio::task::JoinSet::new();
+    if let Some(at) = args.operation.metrics {
+        let listener = TcpListener::bind(at).await.with_context(|| format!("--metrics {at}"))?;
+        eprintln!("headstart: counters at http://{}/metrics", listener.local_addr()?);
+        tasks.spawn(metrics::serve(listener, render(Arc::clone(&starts)), shutdown.clone()));
+    }
+    if let Some(file) = args.operation.kill_switch.clone() {
+        tasks.spawn(watch_kill_switch(file, [rollout, asked], shutdown.clone()));
+    }
+    if let Some(listener) = listener {
+        let tls = tcp::tls(&identity)?;
+        let over_tcp =
+            tcp::serve(listener, tls, Arc::clone(&site), address.port(), manners.clone(), shutdown.clone());
+        tasks.spawn(over_tcp);
+    }
+    tasks.spawn(server::serve(endpoint, starts, site, manners, shutdown.clone()));
+    eprintln!("headstart: {} at https://{address}/, {}. Ctrl-C ends it.", what(&args), args.scheme.name());
+    std::io::stderr().flush()?;
+
+    wait_for_end().await;
+    eprintln!("headstart: shutting down");
+    shutdown.cancel();
+    tasks.join_all().await;
+    Ok(())
+}
+
+async fn wait_for_end() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    // If not even this can be heard of, the process ends by the signal itself.
+    let _ = tokio::signal::ctrl_c().await;
+}
+
+fn what(args: &ServeArgs) -> String {
+    args.folder.as_ref().map_or_else(|| "made-up bytes".to_owned(), |folder| folder.display().to_string())
+}
+
+fn identity_of(args: &ServeArgs) -> Result<Identity> {
+    if let (Some(certificate), Some(key)) = (&args.certificate, &args.key) {
+        return Ok(Identity::from_pem(certificate, key)?);
+    }
+    let folder = identity::data_folder()
+        .context("you have no home folder for a self-signed certificate: use --certificate and --key")?;
+    Ok(Identity::kept(&folder, &args.name)?)
+}
+
+fn history_of(args: &ServeArgs) -> Result<Arc<dyn Store>> {
+    let Some(file) = &args.history else { return Ok(Arc::new(Sharded::default())) };
+    let (history, loaded) = History::open(file, Options::default())?;
+    if let Some(notice) = loaded.notice() {
+        eprintln!("headstart: {}: {notice}", file.display());
+    }
+    eprintln!("headstart: {} peers remembered in {}", loaded.records, file.display());
+    Ok(Arc::new(Kept(history)))
+}
+
+fn percent(share: Ratio) -> Result<f64> {
+    let percent = share.as_f64() * 100.0;
+    if percent > 100.0 {
+        bail!("--rollout: found {percent} %, expected at most 100 %");
+    }
+    Ok(percent)
+}
+
+fn render(starts: Arc<Starts>) -> metrics::Render {
+    Arc::new(move || metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(scheme))))
+}
+
+async fn watch_kill_switch(file: PathBuf, rollouts: [Arc<Rollout>; 2], shutdown: CancellationToken) {
+    let mut was_there = false;
+    loop {
+        let is_there = tokio::fs::try_exists(&file).await.unwrap_or(was_there);
+        if is_there != was_there {
+            let now = if is_there { "there: new connections run slow start" } else { "gone: back to normal" };
+            eprintln!("headstart: {} is {now}", file.display());
+            for rollout in &rollouts {
+                if is_there { rollout.stop() } else { rollout.resume() }
+            }
+            was_there = is_there;
+        }
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            () = tokio::time::sleep(Duration::from_millis(500)) => {}
+        }
+    }
+}
+
+/// A line on standard output for each connection that ended; warnings among them.
+fn log_connections() {
+    use tracing_subscriber::filter::{LevelFilter, Targets};
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    let wanted = Targets::new().with_target("headstart", LevelFilter::INFO).with_default(LevelFilter::WARN);
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_target(false);
+    // Somebody may have set up another one already: then that is used.
+    let _ = tracing_subscriber::registry().with(lines).with(wanted).try_init();
+}

@@ -1,0 +1,386 @@
+//! `headstart link` with real programs in real namespaces.
+//!
+//! What needs root or user namespaces says so where there are none: it is listed as not run, never as passed. This program is
+//! also the server and the client behind the paths, so that no other is needed.
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use headstart_emu::clock::Clock;
+use headstart_emu::namespace;
+
+/// What a page weighs.
+const PAGE: usize = 100_000;
+/// Nobody's number, nearly everywhere.
+const NOBODY: u32 = 65_534;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["serve", port] => serve(bind(port.parse().expect("a port"))),
+        ["fetch", host, port] => fetch(host, port.parse().expect("a port")),
+        ["linger", file] => linger(Path::new(file)),
+        _ => return run_all(),
+    }
+    ExitCode::SUCCESS
+}
+
+type Outcome = Result<(), String>;
+type Test = fn(&Place) -> Outcome;
+
+/// What a test needs of the machine.
+#[derive(Clone, Copy)]
+enum Needs {
+    Root,
+    UserNamespaces,
+}
+
+fn run_all() -> ExitCode {
+    let tests: [(&str, Needs, Test); 9] = [
+        ("a page served by this machine is fetched across the path", Needs::Root, outside_page),
+        ("without root both ends are in namespaces", Needs::UserNamespaces, both_ends),
+        ("ipv6 crosses it too", Needs::UserNamespaces, ipv6),
+        ("a path inside a path reaches this machine through both", Needs::Root, nested),
+        ("the exit code is the program's", Needs::UserNamespaces, exit_code),
+        ("nothing is left behind, even of a relay that was killed", Needs::Root, nothing_left),
+        ("a trace drives it as it says", Needs::UserNamespaces, trace),
+        ("a path goes dark and comes back", Needs::UserNamespaces, blackout),
+        ("the log accounts for every packet", Needs::UserNamespaces, account),
+    ];
+    let place = Place::new();
+    let (mut failed, mut not_run) = (0, 0);
+    for (name, needs, test) in tests {
+        match lacks(needs) {
+            Some(reason) => {
+                not_run += 1;
+                println!("link: {name} ... NOT RUN, could not run here: {reason}");
+            }
+            None => match test(&place) {
+                Ok(()) => println!("link: {name} ... ok"),
+                Err(error) => {
+                    failed += 1;
+                    println!("link: {name} ... FAILED: {error}");
+                }
+            },
+        }
+    }
+    println!("link: {} passed, {failed} failed, {not_run} not run", tests.len() - failed - not_run);
+    if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// What the machine lacks for a test.
+fn lacks(needs: Needs) -> Option<String> {
+    if !Path::new("/dev/net/tun").exists() {
+        return Some("there is no /dev/net/tun".to_owned());
+    }
+    if namespace::is_privileged() {
+        return None;
+    }
+    match needs {
+        Needs::Root => Some("it needs root".to_owned()),
+        Needs::UserNamespaces => {
+            let works = Command::new("unshare").args(["-rn", "true"]).status();
+            (!works.is_ok_and(|status| status.success()))
+                .then(|| "no user namespaces without root".to_owned())
+        }
+    }
+}
+
+/// A folder that everybody may read, with copies of the programs: nobody cannot enter this one's.
+struct Place {
+    folder: PathBuf,
+    headstart: PathBuf,
+    this: PathBuf,
+}
+
+impl Place {
+    fn new() -> Self {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("headstart-link-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        let everybody = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(&folder, everybody).expect("it is ours");
+        let (headstart, this) = (folder.join("headstart"), folder.join("this"));
+        std::fs::copy(env!("CARGO_BIN_EXE_headstart"), &headstart).expect("a copy");
+        std::fs::copy(std::env::current_exe().expect("this program"), &this).expect("a copy");
+        Self { folder, headstart, this }
+    }
+
+    fn link(&self, options: &str) -> Command {
+        let mut command = Command::new(&self.headstart);
+        command.arg("link").args(options.split_whitespace()).stdin(Stdio::null()).current_dir(&self.folder);
+        command
+    }
+
+    /// As nobody, if this is root: what needs no root must work without.
+    fn link_as_nobody(&self, options: &str) -> Command {
+        let mut command = self.link(options);
+        if namespace::is_privileged() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    }
+
+    fn serve(&self) -> String {
+        format!("exec {} serve 8000", self.this.display())
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+// --- the programs at the ends ---------------------------------------------------------------------
+
+fn bind(port: u16) -> TcpListener {
+    // Both families where there are both.
+    TcpListener::bind(("::", port)).or_else(|_| TcpListener::bind(("0.0.0.0", port))).expect("a free port")
+}
+
+fn serve(listener: TcpListener) {
+    for stream in listener.incoming() {
+        let mut stream = stream.expect("a client");
+        let mut question = [0];
+        if stream.read(&mut question).is_ok() {
+            let _ = stream.write_all(&vec![7; PAGE]);
+        }
+    }
+}
+
+/// Fetches a page; prints how many milliseconds it took.
+fn fetch(host: &str, port: u16) {
+    let host = match host.strip_prefix('$') {
+        Some(variable) => std::env::var(variable).expect("set by the link"),
+        None => host.to_owned(),
+    };
+    let address = SocketAddr::new(host.parse::<IpAddr>().expect("an address"), port);
+    let clock = Clock::start();
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).expect("a server");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a time-out");
+    stream.write_all(b"?").expect("sent");
+    let mut page = vec![];
+    stream.read_to_end(&mut page).expect("the page");
+    assert_eq!(page.len(), PAGE);
+    println!("{}", clock.now().as_nanos() / 1_000_000);
+}
+
+/// Says which process it is, and stays.
+fn linger(file: &Path) {
+    std::fs::write(file, std::process::id().to_string()).expect("a file");
+    std::io::stdin().read_to_end(&mut vec![]).expect("input");
+    loop {
+        std::thread::park();
+    }
+}
+
+// --- helpers --------------------------------------------------------------------------------------
+
+/// Serves pages from this process until the test program ends.
+fn page_server() -> (u16, JoinHandle<()>) {
+    let listener = bind(0);
+    let port = listener.local_addr().expect("bound").port();
+    (port, std::thread::spawn(move || serve(listener)))
+}
+
+/// Runs it; what it printed as a number, and its summary.
+fn number(command: &mut Command) -> Result<(u64, String), String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    let (out, summary) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    );
+    if !output.status.success() {
+        return Err(format!("{}: {out}{summary}", output.status));
+    }
+    let number = out.trim().parse().map_err(|_| format!("found `{out}`, expected a number\n{summary}"))?;
+    Ok((number, summary))
+}
+
+fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// At least so long, and not so long that something else must have happened.
+fn took(millis: u64, least: u64, most: u64) -> Outcome {
+    ensure((least..=most).contains(&millis), || format!("took {millis} ms, expected {least} to {most}"))
+}
+
+/// The path of the tests: 100 kB take two round trips and 32 ms at the least.
+const PATH: &str = "--rate 25mbit --rtt 50ms --buffer 104p";
+
+fn wait_for<T>(mut what: impl FnMut() -> Option<T>) -> Result<T, String> {
+    let clock = Clock::start();
+    while clock.now().as_secs_f64() < 5.0 {
+        if let Some(found) = what() {
+            return Ok(found);
+        }
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    Err("waited five seconds in vain".to_owned())
+}
+
+// --- the tests ------------------------------------------------------------------------------------
+
+fn outside_page(place: &Place) -> Outcome {
+    let (port, _server) = page_server();
+    let mut link = place.link(PATH);
+    let (millis, _) = number(link.args(["--quiet", "--"]).arg(&place.this).args([
+        "fetch",
+        "$HEADSTART_OUTSIDE",
+        &port.to_string(),
+    ]))?;
+    took(millis, 132, 2000)
+}
+
+fn both_ends(place: &Place) -> Outcome {
+    let mut link = place.link_as_nobody(PATH);
+    link.args(["--serve", &place.serve(), "--"]).arg(&place.this).args([
+        "fetch",
+        "$HEADSTART_OUTSIDE",
+        "8000",
+    ]);
+    let (millis, summary) = number(&mut link)?;
+    took(millis, 132, 2000)?;
+    ensure(summary.contains("alid: the machine kept") || summary.contains("INVALID"), || summary)
+}
+
+fn ipv6(place: &Place) -> Outcome {
+    let mut link = place.link_as_nobody(PATH);
+    link.args(["--serve", &place.serve(), "--"]).arg(&place.this);
+    let (millis, _) = number(link.args(["fetch", "$HEADSTART_OUTSIDE_IPV6", "8000"]))?;
+    took(millis, 132, 2000)
+}
+
+fn nested(place: &Place) -> Outcome {
+    let (port, _server) = page_server();
+    // The address of this machine as the outer path has it: its first block, unless others are running.
+    let outside = format!(
+        "{0} link {PATH} --quiet -- {1} fetch $HEADSTART_OUTSIDE {port}",
+        place.headstart.display(),
+        place.this.display()
+    );
+    let mut link = place.link(PATH);
+    // The shell of the outer path puts its own outside into the inner command.
+    let (millis, _) = number(link.args(["--quiet", "--", "sh", "-c", &outside]))?;
+    took(millis, 232, 3000)
+}
+
+fn exit_code(place: &Place) -> Outcome {
+    for (command, code) in [("exit 7", 7), ("true", 0), ("kill -9 $$", 137)] {
+        let status = place
+            .link_as_nobody(PATH)
+            .args(["--quiet", "--serve", &place.serve(), "--", "sh", "-c", command])
+            .status();
+        let status = status.map_err(|error| error.to_string())?;
+        ensure(status.code() == Some(code), || format!("`{command}` gave {status}, expected {code}"))?;
+    }
+    Ok(())
+}
+
+fn devices() -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
+    text.lines().skip(2).filter_map(|line| Some(line.split(':').next()?.trim().to_owned())).collect()
+}
+
+fn nothing_left(place: &Place) -> Outcome {
+    let before = devices();
+    let file = place.folder.join("lingering");
+    let mut relay = place
+        .link(PATH)
+        .args(["--quiet", "--"])
+        .arg(&place.this)
+        .arg("linger")
+        .arg(&file)
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let process = wait_for(|| std::fs::read_to_string(&file).ok().filter(|text| !text.is_empty()))?;
+    ensure(devices().len() == before.len() + 1, || "a path has one device here".to_owned())?;
+    relay.kill().map_err(|error| error.to_string())?;
+    let _ = relay.wait();
+    wait_for(|| (!Path::new("/proc").join(&process).join("ns").exists() || is_dead(&process)).then_some(()))
+        .map_err(|_| format!("process {process} outlives its relay"))?;
+    wait_for(|| (devices() == before).then_some(())).map_err(|_| format!("left behind: {:?}", devices()))
+}
+
+/// Dead, though nobody may have looked yet.
+fn is_dead(process: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    !status.lines().any(|line| line.starts_with("State:") && !line.contains('Z') && !line.contains('X'))
+}
+
+/// One opportunity in each millisecond is 12 Mbit/s: 70 packets of 1500 bytes are 70 ms.
+fn trace(place: &Place) -> Outcome {
+    let file = place.folder.join("trace");
+    std::fs::write(&file, "1\n").map_err(|error| error.to_string())?;
+    let mut link = place.link_as_nobody("--rtt 20ms --buffer 1000p");
+    link.arg("--trace").arg(&file).args(["--serve", &place.serve(), "--"]);
+    let (millis, _) = number(link.arg(&place.this).args(["fetch", "$HEADSTART_OUTSIDE", "8000"]))?;
+    took(millis, 40 + 69, 2000)
+}
+
+fn blackout(place: &Place) -> Outcome {
+    let mut link = place.link_as_nobody(PATH);
+    link.args(["--change", "60ms rate=0mbit", "--change", "900ms rate=25mbit"]);
+    link.args(["--serve", &place.serve(), "--"]).arg(&place.this);
+    // The server needs a moment before the client begins, which only makes the wait in the dark shorter.
+    let (millis, _) = number(link.args(["fetch", "$HEADSTART_OUTSIDE", "8000"]))?;
+    took(millis, 300, 8000)
+}
+
+/// Each packet has one arrival and one end: a departure or a drop.
+fn account(place: &Place) -> Outcome {
+    let file = place.folder.join("log");
+    let mut link = place.link_as_nobody("--rate 25mbit --rtt 50ms --buffer 10p --loss 2%");
+    let capture = place.folder.join("capture");
+    link.arg("--log").arg(&file).arg("--pcap").arg(&capture).args(["--serve", &place.serve(), "--"]);
+    number(link.arg(&place.this).args(["fetch", "$HEADSTART_OUTSIDE", "8000"]))?;
+    let text = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
+    for way in ["up", "down"] {
+        let of = |event: &str| -> Vec<u64> {
+            let mark = format!(",{way},{event},");
+            let mut numbers: Vec<u64> = text
+                .lines()
+                .filter_map(|line| line.split_once(&mark)?.1.split(',').next()?.parse().ok())
+                .collect();
+            numbers.sort_unstable();
+            numbers
+        };
+        let arrived = of("arrival");
+        let mut ends = of("departure");
+        ends.extend(of("drop"));
+        ends.extend(of("unsent"));
+        ends.sort_unstable();
+        ensure(arrived.len() >= 30, || format!("{way}: only {} packets arrived", arrived.len()))?;
+        ensure(ends.windows(2).all(|two| two[0] != two[1]), || format!("{way}: a packet ended twice"))?;
+        ensure(ends.iter().all(|end| arrived.contains(end)), || format!("{way}: an end without arrival"))?;
+        // What the last moment brought is under way when the program ends, and nothing else is.
+        let first_open = arrived.iter().position(|number| !ends.contains(number)).unwrap_or(arrived.len());
+        let open = arrived.len() - ends.len();
+        ensure(open < 40 && first_open >= arrived.len() / 3, || {
+            format!("{way}: {} arrived, {} ended, and number {first_open} did not", arrived.len(), ends.len())
+        })?;
+    }
+    ensure(text.contains(",drop,"), || "nothing was dropped".to_owned())?;
+    let capture = std::fs::read(&capture).map_err(|error| error.to_string())?;
+    ensure(capture.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) && capture.len() > PAGE, || {
+        format!("a capture of {} bytes", capture.len())
+    })?;
+    let figures = place.folder.join("figures");
+    let drawn =
+        Command::new(&place.headstart).arg("show-link").arg(&file).arg("--out").arg(&figures).output();
+    let drawn = drawn.map_err(|error| error.to_string())?;
+    ensure(drawn.status.success(), || String::from_utf8_lossy(&drawn.stderr).into_owned())?;
+    for name in ["throughput.svg", "delay.svg", "queue.svg", "report.html"] {
+        let text = std::fs::read_to_string(figures.join(name)).map_err(|error| format!("{name}: {error}"))?;
+        ensure(text.contains("<svg"), || format!("{name} is no drawing"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,358 @@
+//! The stack's congestion controller over a scheme and a base controller.
+//!
+//! It holds no algorithm of its own: what the stack reports becomes the events of [`headstart_startup::event`], and what
+//! the [`Controller`] answers becomes the stack's window and pacing rate.
+//!
+//! ```text
+//!              first ack                 first full data packet
+//!  Unmeasured -----------> Ready --------------------------------> Started
+//!  window 10 packets,      record, gates and hint are known,       the scheme decides
+//!  no pacing               the plan is foreseen
+//! ```
+//!
+//! A scheme is established with the first full data packet after the first round-trip sample: only then are the RTT, the
+//! flow's size and the hint all known. A response that rides on 0-RTT begins before that, with ten packets.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `ledger` | data packets by number, as long as their fate is open |
+//! | `opening` | what is known before the first byte; pacing until then |
+//! | `events` | acks and losses as the scheme hears of them |
+//! | `repairs` | copies |
+//! | `closing` | what is left behind |
+//!
+//! # Deviations
+//!
+//! - Schemes hear of losses before the ack that showed them; the stack tells them in the other order, within the same
+//!   acknowledgement.
+//! - A QUIC packet is what the simulator's TCP calls a segment; sizes are those of whole packets, headers and seal
+//!   included, as the stack counts them. Each is sent once: data that was lost leaves in new packets, and the stack does
+//!   not say in which. After a loss, as many bytes as were lost count as retransmissions.
+//! - The smoothed RTT is the stack's, which knows the peer's ack delay, as of the ack before; minimum and variation are of
+//!   plain samples.
+//! - The stack reports an idle time to nobody; a base controller keeps its window over it.
+//! - Reactive's probe of the last packet is the stack's probe timeout (RFC 9002 §6.2).
+
+mod closing;
+mod events;
+mod ledger;
+mod opening;
+mod repairs;
+
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use headstart_startup::path::RateEstimator;
+use headstart_startup::{Controller, Plan, Prior, Rtt, Scheme};
+use headstart_units::{Bytes, Rate, Time};
+use noq_proto::RttEstimator;
+use noq_proto::congestion::{self, ControllerMetrics};
+
+use crate::epoch::span;
+use crate::shared::Shared;
+use crate::why::Tally;
+use events::{Batch, Losses};
+use ledger::Ledger;
+use opening::{Bucket, Stage};
+use repairs::Copier;
+
+/// Makes the controllers of one connection: the first is sped up; one more means that the path has changed.
+#[derive(Debug)]
+pub(crate) struct Factory {
+    shared: Arc<Shared>,
+    has_built: AtomicBool,
+}
+
+impl Factory {
+    pub fn new(shared: Arc<Shared>) -> Arc<Self> {
+        Arc::new(Self { shared, has_built: AtomicBool::new(false) })
+    }
+}
+
+impl congestion::ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn congestion::Controller> {
+        let is_first = !self.has_built.swap(true, Ordering::Relaxed);
+        Box::new(Adapter::new(Arc::clone(&self.shared), now, mtu, is_first))
+    }
+}
+
+/// The congestion controller of a connection's path.
+#[derive(Debug)]
+pub struct Adapter {
+    shared: Arc<Shared>,
+    controller: Controller,
+    stage: Stage,
+    /// On a path that came after the first one: slow start, no record, no copies.
+    is_late: bool,
+    /// A copy that the stack made, and that has not been told anything since.
+    is_idle_copy: bool,
+    packet: Bytes,
+    /// The largest that the path is known to carry: the stack may find out while the scheme keeps the size it began with.
+    largest: Bytes,
+    rtt: Rtt,
+    rate: RateEstimator,
+    ledger: Ledger,
+    /// Bytes in flight as the stack counts them, handshake and probes included.
+    all_in_flight: Bytes,
+    batch: Batch,
+    losses: Losses,
+    /// When the present recovery began.
+    recovering_since: Option<Time>,
+    /// As it was before that, in case it turns out to have been for nothing.
+    before_recovery: Option<(Time, Box<Controller>)>,
+    heard_at: Time,
+    /// The window or the pacer was the limit for all data packets below this ordinal.
+    limited_below: u64,
+    /// Lost bytes that have not left again.
+    owed: Bytes,
+    first_flight: Bytes,
+    burst: Bytes,
+    bucket: Bucket,
+    started_at: Time,
+    watches_sending: bool,
+    phase: &'static str,
+    tally: Tally,
+    copier: Option<Copier>,
+}
+
+/// RFC 9002 §7.2.
+const INITIAL_PACKETS: u64 = 10;
+/// RFC 9002 §7.2: the minimum window.
+const MINIMUM_PACKETS: u64 = 2;
+
+impl Adapter {
+    fn new(shared: Arc<Shared>, now: Instant, mtu: u16, is_first: bool) -> Self {
+        shared.controller_begins();
+        let packet = Bytes::new(mtu.into());
+        let scheme = if is_first { shared.rules.choice.scheme() } else { shared.rules.control.scheme() };
+        let controller = Controller::new(scheme.unwrap_or_else(plain_slow_start), shared.rules.base, packet);
+        let adapter = Self {
+            controller,
+            stage: Stage::Unmeasured,
+            is_late: !is_first,
+            is_idle_copy: false,
+            packet,
+            largest: packet,
+            rtt: Rtt::default(),
+            rate: RateEstimator::default(),
+            ledger: Ledger::default(),
+            all_in_flight: Bytes::ZERO,
+            batch: Batch::default(),
+            losses: Losses::default(),
+            recovering_since: None,
+            before_recovery: None,
+            heard_at: Time::ZERO,
+            limited_below: 0,
+            owed: Bytes::ZERO,
+            first_flight: Bytes::ZERO,
+            burst: Bytes::ZERO,
+            bucket: Bucket::default(),
+            started_at: shared.rules.epoch.time(now),
+            watches_sending: false,
+            phase: "",
+            tally: Tally::default(),
+            copier: None,
+            shared,
+        };
+        if !is_first {
+            adapter.note_migration();
+        }
+        adapter
+    }
+
+    fn time(&self, now: Instant) -> Time {
+        self.shared.rules.epoch.time(now)
+    }
+
+    /// Bytes in flight that the scheme knows nothing of: the handshake's, probes of the path's packet size.
+    fn foreign(&self) -> Bytes {
+        self.all_in_flight.saturating_sub(self.ledger.in_flight())
+    }
+
+    fn least(&self) -> Bytes {
+        self.packet * MINIMUM_PACKETS
+    }
+
+    /// The stack goes on with a copy after a change of the peer's port: the same path, but not the same address.
+    fn wake(&mut self) {
+        if std::mem::replace(&mut self.is_idle_copy, false) {
+            self.copier = None;
+            self.note_migration();
+        }
+    }
+
+    /// The scheme and base controller as they stand.
+    #[must_use]
+    pub const fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+}
+
+fn plain_slow_start() -> Scheme {
+    Scheme::SlowStart(headstart_startup::scheme::SlowStart::new(Default::default()))
+}
+
+impl congestion::Controller for Adapter {
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
+        self.wake();
+        let bytes = Bytes::new(bytes.into());
+        let is_data = self.shared.is_data();
+        // A packet larger than the path is known to carry is a probe of the path, and not the scheme's.
+        let is_ours = is_data && bytes <= self.largest;
+        self.spend(self.time(now), bytes);
+        if is_ours && matches!(self.stage, Stage::Ready(_)) && bytes + SLACK >= self.packet {
+            self.start(self.time(now));
+        }
+        self.all_in_flight += bytes;
+        if is_ours && matches!(self.stage, Stage::Started) {
+            self.sent(self.time(now), number, bytes);
+        }
+    }
+
+    fn on_cwnd_limited(&mut self) {
+        self.limited_below = self.ledger.end();
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        number: u64,
+        app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
+        self.wake();
+        let (now, sent) = (self.time(now), self.time(sent));
+        self.acked(now, sent, Bytes::new(bytes), number, app_limited, span(rtt.get()));
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.all_in_flight = Bytes::new(in_flight);
+        self.end_of_acks(self.time(now), app_limited, largest);
+    }
+
+    fn on_packet_lost(&mut self, bytes: u16, number: u64, _: Instant) {
+        self.wake();
+        self.packet_lost(Bytes::new(bytes.into()), number);
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent: bool,
+        is_ecn: bool,
+        _: u64,
+        _: u64,
+    ) {
+        let (now, sent) = (self.time(now), self.time(sent));
+        if is_ecn { self.marked(now, sent) } else { self.lost(now, sent, is_persistent) }
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        self.undo();
+    }
+
+    fn on_mtu_update(&mut self, mtu: u16) {
+        self.largest = Bytes::new(mtu.into());
+        // A scheme keeps the segment size it began with; only what has not begun yet begins with the new one.
+        if !matches!(self.stage, Stage::Started) {
+            self.packet = Bytes::new(mtu.into());
+            self.foresee();
+        }
+    }
+
+    fn window(&self) -> u64 {
+        let window = match &self.stage {
+            Stage::Unmeasured => self.packet * INITIAL_PACKETS,
+            Stage::Ready(ready) => ready.plan.allowance.window.max(self.packet * INITIAL_PACKETS),
+            Stage::Started => self.controller.allowance().window + self.foreign(),
+        };
+        window.max(self.least()).get()
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = congestion::Controller::window(self);
+        metrics.pacing_rate = self.pacing_rate().map(Rate::as_bytes_per_sec);
+        let ssthresh = self.controller.ssthresh();
+        metrics.ssthresh = (ssthresh != Bytes::MAX).then(|| ssthresh.get());
+        metrics.bandwidth_estimate = self.rate.fastest().rate().map(Rate::as_bits_per_sec);
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn congestion::Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        (self.packet * INITIAL_PACKETS).get()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// A packet this much smaller than the largest is full all the same: frames do not always fill the last bytes.
+const SLACK: Bytes = Bytes::new(64);
+
+/// What is known once the first round trip was measured.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    prior: Prior,
+    plan: Plan,
+}
+
+#[cfg(test)]
+mod tests;
+
+/// The stack clones a controller when the peer's port changes, and when somebody asks for its state.
+impl Clone for Adapter {
+    fn clone(&self) -> Self {
+        self.shared.controller_begins();
+        Self {
+            shared: Arc::clone(&self.shared),
+            controller: self.controller,
+            stage: self.stage,
+            is_late: self.is_late,
+            is_idle_copy: true,
+            packet: self.packet,
+            largest: self.largest,
+            rtt: self.rtt,
+            rate: self.rate,
+            ledger: self.ledger.clone(),
+            all_in_flight: self.all_in_flight,
+            batch: self.batch,
+            losses: self.losses,
+            recovering_since: self.recovering_since,
+            before_recovery: self.before_recovery.clone(),
+            heard_at: self.heard_at,
+            limited_below: self.limited_below,
+            owed: self.owed,
+            first_flight: self.first_flight,
+            burst: self.burst,
+            bucket: self.bucket,
+            started_at: self.started_at,
+            watches_sending: self.watches_sending,
+            phase: self.phase,
+            tally: self.tally,
+            copier: None,
+        }
+    }
+}
+
+impl Drop for Adapter {
+    fn drop(&mut self) {
+        self.shared.controller_ends();
+    }
+}

@@ -1,0 +1,108 @@
+//! What a connection leaves behind.
+//!
+//! A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is nothing but a cached window,
+//! leaves its window and threshold too. A sample that was limited by the application measures the application, and a flow
+//! shorter than the path is long measures nothing: then the record that was there stays.
+
+use headstart_startup::history::{Ended, Outcome, Record};
+use headstart_startup::{Scheme, Startup};
+use headstart_units::{Bytes, Time};
+use noq_proto::Side;
+
+use super::Adapter;
+use crate::limits::TOLERATED;
+use crate::store::locked;
+
+/// Phases that are remembered.
+const PHASES: usize = 16;
+
+impl Adapter {
+    /// The scheme may have entered another phase.
+    pub(super) fn note_phase(&mut self, now: Time) {
+        let phase = self.controller.phase();
+        if phase == self.phase || self.is_late {
+            return;
+        }
+        self.phase = phase;
+        let at = now.since(self.started_at);
+        let mut ending = locked(&self.shared.ending);
+        if ending.why.phases.len() < PHASES {
+            ending.why.phases.push((at, phase));
+        }
+        #[cfg(feature = "qlog")]
+        if let Some(log) = self.shared.qlog.get() {
+            log.phase(now, &ending.why, self.controller.allowance());
+        }
+    }
+
+    /// The path is not the one it was.
+    pub(super) fn note_migration(&self) {
+        self.shared.tap(false);
+        let mut ending = locked(&self.shared.ending);
+        ending.why.migrated = true;
+        ending.outcome = Some(Outcome::Nothing);
+    }
+
+    /// Makes known what would be left behind if the connection ended now.
+    pub(super) fn publish(&self, now: Time) {
+        if self.is_late {
+            return;
+        }
+        let outcome = self.outcome(now);
+        let mut ending = locked(&self.shared.ending);
+        ending.last_at = now;
+        ending.why.tally = self.tally;
+        ending.why.min_rtt = self.rtt.min;
+        ending.why.btl_bw = self.rate.fastest().rate();
+        if self.is_first_flight_over()
+            && let Some(grant) = ending.grant.take()
+        {
+            grant.settle(self.tally.first_flight_lost <= self.tally.first_flight * TOLERATED);
+        }
+        if !ending.why.migrated {
+            ending.outcome = Some(outcome);
+        }
+    }
+
+    /// The fate of all that left in the first flight is known.
+    fn is_first_flight_over(&self) -> bool {
+        let known = self.tally.delivered + self.tally.lost;
+        self.ledger.sent() > Bytes::ZERO && known >= self.first_flight.min(self.ledger.sent())
+    }
+
+    fn outcome(&self, now: Time) -> Outcome {
+        let began_from = locked(&self.shared.ending).why.known;
+        let has_lost = !self.tally.first_flight_lost.is_zero();
+        if began_from.is_some() {
+            // A client that dials again trusts its own record only until it fails for the first time.
+            let is_betrayed =
+                self.shared.rules.side == Side::Client && (has_lost || self.is_refused_for_rtt());
+            if self.controller.scheme().discards_history() || is_betrayed {
+                return Outcome::Misled;
+            }
+        }
+        let fastest = self.rate.fastest();
+        let filled =
+            began_from.and_then(|known| known.record.bdp()).is_none_or(|bdp| self.tally.delivered >= bdp);
+        match fastest.rate() {
+            Some(btl_bw) if !fastest.is_app_limited && filled => {
+                let is_cache = matches!(self.controller.scheme(), Scheme::TcpCache(_));
+                let allowance = self.controller.allowance();
+                Outcome::Measured(Record {
+                    saved_at: now,
+                    btl_bw,
+                    rt_prop: self.rtt.min,
+                    window: if is_cache { allowance.window } else { Bytes::ZERO },
+                    ssthresh: if is_cache { self.controller.ssthresh() } else { Bytes::MAX },
+                    ended: if has_lost { Ended::Lossy } else { Ended::Clean },
+                })
+            }
+            _ => Outcome::Nothing,
+        }
+    }
+
+    fn is_refused_for_rtt(&self) -> bool {
+        use headstart_startup::history::Refusal::{RttTooLarge, RttTooSmall};
+        matches!(locked(&self.shared.ending).why.refusal, Some(RttTooLarge | RttTooSmall))
+    }
+}

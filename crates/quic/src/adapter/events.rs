@@ -1,0 +1,257 @@
+//! Acks and losses as the scheme hears of them.
+
+use headstart_startup::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
+use headstart_units::{Bytes, Span, Time};
+
+use super::Adapter;
+use super::opening::Stage;
+
+/// What one acknowledgement delivers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Batch {
+    is_any: bool,
+    /// The packet of the highest number, and when it was sent.
+    largest: Option<(u64, Time)>,
+    /// The stack's smoothed RTT before this ack.
+    smoothed: Span,
+    bytes: Bytes,
+    first_flight: Bytes,
+    newest_sent_at: Time,
+    /// One past the highest ordinal.
+    newest: u64,
+    pub packets: u64,
+}
+
+/// What was found lost and not told yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Losses {
+    bytes: Bytes,
+    first_flight: Bytes,
+    newest_sent_at: Time,
+    /// Bytes of the handshake, since the connection began.
+    pub handshake: Bytes,
+}
+
+impl Adapter {
+    /// One of the scheme's packets left.
+    pub(super) fn sent(&mut self, now: Time, number: u64, bytes: Bytes) {
+        let prior_in_flight = self.ledger.in_flight();
+        let stamp = self.rate.on_sent(now, prior_in_flight);
+        let is_again = !self.owed.is_zero();
+        self.owed = self.owed.saturating_sub(bytes);
+        let is_first_flight = !is_again && self.ledger.sent() < self.first_flight;
+        let ordinal = self.ledger.end();
+        self.ledger.push(number, bytes, stamp, is_first_flight);
+        self.tally.sent += bytes;
+        if is_first_flight {
+            self.tally.first_flight += bytes;
+        }
+        if self.tally.delivered.is_zero() {
+            self.tally.first_round += bytes;
+        }
+        if self.watches_sending {
+            self.controller.on_sent(&Sent {
+                now,
+                bytes,
+                in_flight: self.ledger.in_flight(),
+                transmission: if is_again { Transmission::Retransmission } else { Transmission::Original },
+                is_app_limited: bytes < self.packet,
+            });
+        }
+        self.copy_after_sending(ordinal);
+    }
+
+    /// A packet was acknowledged; `smoothed` is the stack's RTT before that.
+    pub(super) fn acked(
+        &mut self,
+        now: Time,
+        sent: Time,
+        bytes: Bytes,
+        number: u64,
+        app_limited: bool,
+        smoothed: Span,
+    ) {
+        if !std::mem::replace(&mut self.batch.is_any, true) {
+            self.batch.smoothed = smoothed;
+            if app_limited && matches!(self.stage, Stage::Started) {
+                // Nothing has left since the stack found nothing to send, so what is in flight is what was then.
+                self.rate.on_app_limited(self.ledger.in_flight());
+            }
+        }
+        self.all_in_flight = self.all_in_flight.saturating_sub(bytes);
+        if self.batch.largest.is_none_or(|(largest, _)| number > largest) {
+            self.batch.largest = Some((number, sent));
+        }
+        let Some((ordinal, packet)) = self.ledger.deliver(number, sent) else { return };
+        self.rate.on_delivered(now, packet.bytes, &packet.stamp);
+        self.batch.bytes += packet.bytes;
+        if packet.is_first_flight {
+            self.batch.first_flight += packet.bytes;
+        }
+        self.batch.newest_sent_at = self.batch.newest_sent_at.max(sent);
+        self.batch.newest = self.batch.newest.max(ordinal + 1);
+        self.batch.packets += 1;
+    }
+
+    /// That was all of one acknowledgement.
+    pub(super) fn end_of_acks(&mut self, now: Time, app_limited: bool, largest: Option<u64>) {
+        let batch = std::mem::take(&mut self.batch);
+        self.heard_at = now;
+        let is_news = |&(number, _): &(u64, Time)| Some(number) == largest;
+        let sample = batch.largest.filter(is_news).map(|(_, sent)| now.since(sent));
+        if let Some(sample) = sample {
+            let is_first = self.rtt.smoothed.is_zero();
+            self.rtt.update(sample);
+            if !is_first {
+                self.rtt.smoothed = batch.smoothed;
+            }
+            if matches!(self.stage, Stage::Unmeasured) {
+                self.open(now);
+            }
+        }
+        if !app_limited {
+            self.limited_below = self.ledger.end();
+        }
+        if batch.bytes.is_zero() {
+            return;
+        }
+        self.tally.delivered += batch.bytes;
+        if self.recovering_since.is_some_and(|since| batch.newest_sent_at > since) {
+            self.recovering_since = None;
+        }
+        let rate = self.rate.sample(now, self.rtt.min);
+        self.controller.on_ack(&Ack {
+            now,
+            newest_sent_at: batch.newest_sent_at,
+            newly_acked: batch.bytes,
+            first_flight_acked: batch.first_flight,
+            rtt_sample: sample,
+            rtt: self.rtt,
+            in_flight: self.ledger.in_flight(),
+            delivered: self.rate.delivered(),
+            rate,
+            is_window_limited: batch.newest <= self.limited_below,
+            in_recovery: self.recovering_since.is_some(),
+            stamped: None,
+        });
+        self.copy_after_acks(batch.packets, app_limited);
+        self.note_phase(now);
+        self.publish(now);
+    }
+
+    /// A packet was declared lost; [`Self::lost`] follows.
+    pub(super) fn packet_lost(&mut self, bytes: Bytes, number: u64) {
+        self.all_in_flight = self.all_in_flight.saturating_sub(bytes);
+        let Some(packet) = self.ledger.lose(number, bytes) else {
+            if matches!(self.stage, Stage::Unmeasured) {
+                self.losses.handshake += bytes;
+            }
+            return;
+        };
+        self.owed += packet.bytes;
+        self.tally.lost += packet.bytes;
+        if packet.is_first_flight {
+            self.tally.first_flight_lost += packet.bytes;
+        }
+        if packet.is_copied {
+            // Its data is on its way again already: no reason to slow down.
+            self.tally.copied_lost += packet.bytes;
+            return;
+        }
+        self.losses.bytes += packet.bytes;
+        if packet.is_first_flight {
+            self.losses.first_flight += packet.bytes;
+        }
+        self.losses.newest_sent_at = self.losses.newest_sent_at.max(packet.stamp.sent_at);
+    }
+
+    /// All losses of one look for them have been told.
+    pub(super) fn lost(&mut self, now: Time, sent: Time, is_persistent: bool) {
+        let losses = std::mem::take(&mut self.losses);
+        self.losses.handshake = losses.handshake;
+        if !matches!(self.stage, Stage::Started) || (losses.bytes.is_zero() && !is_persistent) {
+            self.publish(now);
+            return;
+        }
+        let opens_episode = self.opens_episode(now, sent);
+        self.controller.on_congestion(&Congestion {
+            lost: losses.bytes,
+            first_flight_lost: losses.first_flight,
+            newest_lost_sent_at: losses.newest_sent_at,
+            ..self.congestion(now, Signal::Loss, opens_episode, losses.bytes)
+        });
+        self.copies_meet_congestion();
+        if is_persistent {
+            self.tally.timeouts += 1;
+            self.controller.on_timeout(&Timeout {
+                now,
+                prior_in_flight: self.ledger.in_flight() + losses.bytes,
+                delivered: self.rate.delivered(),
+                consecutive: 1,
+            });
+        }
+        self.note_phase(now);
+        self.publish(now);
+    }
+
+    /// A packet arrived with a congestion mark.
+    pub(super) fn marked(&mut self, now: Time, sent: Time) {
+        if !matches!(self.stage, Stage::Started) {
+            return;
+        }
+        self.tally.marks += 1;
+        let opens_episode = self.opens_episode(now, sent);
+        let signal = self.congestion(now, Signal::CongestionExperienced, opens_episode, Bytes::ZERO);
+        self.controller.on_congestion(&signal);
+        // A mark is no loss: there is nothing that could turn out to be spurious.
+        self.before_recovery = None;
+        self.copies_meet_congestion();
+        self.note_phase(now);
+        self.publish(now);
+    }
+
+    /// One answer for each round trip (RFC 9002 §7.3.2): what was sent before the present recovery began changes nothing.
+    fn opens_episode(&mut self, now: Time, sent: Time) -> bool {
+        let opens = self.recovering_since.is_none_or(|since| sent > since);
+        if opens {
+            self.recovering_since = Some(now);
+            self.before_recovery = Some((now, Box::new(self.controller)));
+        }
+        opens
+    }
+
+    fn congestion(&self, now: Time, signal: Signal, opens_episode: bool, lost: Bytes) -> Congestion {
+        Congestion {
+            now,
+            signal,
+            opens_episode,
+            lost: Bytes::ZERO,
+            first_flight_lost: Bytes::ZERO,
+            newest_lost_sent_at: Time::ZERO,
+            prior_in_flight: self.ledger.in_flight() + lost,
+            in_flight: self.ledger.in_flight(),
+            delivered: self.rate.delivered(),
+            first_flight_delivered: self.first_flight_delivered(),
+            rtt: self.rtt,
+        }
+    }
+
+    fn first_flight_delivered(&self) -> Bytes {
+        self.tally.delivered.min(self.first_flight)
+    }
+
+    /// Everything that was taken for lost has arrived (RFC 9438 §4.9.2: the window may be what it was). The stack does not
+    /// say when: what was long ago is not undone.
+    pub(super) fn undo(&mut self) {
+        let Some((since, before)) = self.before_recovery.take() else { return };
+        if self.heard_at.since(since) <= self.rtt.smoothed * UNDO_ROUNDS {
+            self.controller = *before;
+            self.recovering_since = None;
+            self.owed = Bytes::ZERO;
+            self.tally.spurious += 1;
+        }
+    }
+}
+
+/// The stack remembers lost packets for two probe timeouts, which is about as long.
+const UNDO_ROUNDS: u64 = 4;

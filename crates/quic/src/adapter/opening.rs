@@ -1,0 +1,201 @@
+//! What is known before the first byte, and pacing until then.
+//!
+//! # Pacing
+//!
+//! The stack's pacer is a bucket that holds 10 ms of the rate, at most ten packets (or 2 ms of a high rate). Whoever reports
+//! a high rate until the first flight begins has a full bucket then, and ten packets leave at once. So between the
+//! first ack and the first full packet a low rate is reported if the plan is a paced one: the bucket holds two
+//! packets, and the packet that begins the flight empties it but for a part of one. Before the first ack a handshake must
+//! not wait, so nothing is paced; nor where the plan is a burst.
+
+use headstart_startup::catalogue::Needs;
+use headstart_startup::path::RateEstimator;
+use headstart_startup::{Controller, Plan, Prior};
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+
+use super::repairs::Copier;
+use super::{Adapter, Ready, plain_slow_start};
+use crate::gates::{Arm, refusal};
+use crate::store::locked;
+use crate::why::Source;
+
+/// Where a connection stands before its scheme decides.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stage {
+    /// No round trip has been measured.
+    Unmeasured,
+    /// One has: everything but the flow's size is known.
+    Ready(Ready),
+    /// The scheme decides.
+    Started,
+}
+
+/// As fast as the machine can: 100 Gbit/s.
+const LINE: Rate = Rate::from_mbit_per_sec(100_000);
+/// The pacer's bucket holds what its rate moves in this time, as long as that is ten packets at most.
+const BUCKET: Span = Span::from_millis(10);
+/// The same for larger bursts.
+const LARGE_BUCKET: Span = Span::from_millis(2);
+/// How many packets the pacer lets go at once before it counts in [`LARGE_BUCKET`]s.
+const BUCKET_PACKETS: u64 = 10;
+/// What the bucket may hold when a paced flight begins, in packets.
+const OPENING: Ratio = Ratio::new(19, 10);
+
+/// What the pacer's bucket holds before a paced flight, as far as one can tell from outside.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket {
+    tokens: Bytes,
+    at: Time,
+}
+
+impl Default for Bucket {
+    fn default() -> Self {
+        Self { tokens: Bytes::MAX, at: Time::ZERO }
+    }
+}
+
+impl Bucket {
+    fn spend(&mut self, now: Time, bytes: Bytes, capacity: Bytes) {
+        let earned = (capacity / BUCKET) * now.since(self.at);
+        self.tokens = (self.tokens + earned).min(capacity).saturating_sub(bytes);
+        self.at = now;
+    }
+}
+
+impl Adapter {
+    /// The first round trip was measured: asks for what is known of the peer.
+    pub(super) fn open(&mut self, now: Time) {
+        let rules = &self.shared.rules;
+        let mut prior = Prior::bare(now, self.packet, self.rtt.min, Bytes::ZERO);
+        prior.handshake_retransmitted = !self.losses.handshake.is_zero();
+        if !self.is_late {
+            let mut ending = locked(&self.shared.ending);
+            let why = &mut ending.why;
+            (why.handshake_rtt, why.packet) = (self.rtt.min, self.packet);
+            why.hint = self.shared.hint();
+            let needs = rules.choice.needs();
+            if let Some(store) = &rules.store {
+                let (known, lease) = store.open(self.shared.key);
+                let judged = rules.gates.judge(known, now, self.rtt.min);
+                (why.known, why.refusal) = (known, refusal(&judged));
+                prior.history = judged.ok();
+                ending.lease = Some(lease);
+            } else if needs == Needs::History {
+                why.refusal = Some(headstart_startup::history::Refusal::NoRecord);
+            }
+            if let (Needs::Hint, Some(mut hint)) = (needs, self.shared.hint()) {
+                ending.grant = rules.limits.grant(self.shared.peer.ip(), hint.bandwidth);
+                ending.why.granted = Some(ending.grant.as_ref().map_or(Rate::ZERO, |grant| grant.rate()));
+                prior.hint = ending.grant.as_ref().map(|grant| {
+                    hint.bandwidth = grant.rate();
+                    hint
+                });
+            }
+            let is_eligible = match needs {
+                Needs::History => prior.history.is_some(),
+                Needs::Hint => prior.hint.is_some(),
+                Needs::Nothing | Needs::FlowSize | Needs::Routers => true,
+            };
+            ending.why.arm = rules.rollout.draw(is_eligible, self.shared.number);
+            if matches!(ending.why.arm, Arm::Control | Arm::Stopped) {
+                drop(ending.grant.take());
+                drop(ending);
+                let scheme = rules.control.scheme().unwrap_or_else(plain_slow_start);
+                self.controller = Controller::new(scheme, rules.base, self.packet);
+            }
+        }
+        let plan = Plan::burst(self.packet);
+        self.bucket = Bucket { at: now, ..Bucket::default() };
+        self.stage = Stage::Ready(Ready { prior, plan });
+        self.foresee();
+    }
+
+    /// What the plan would be if the flight began now.
+    pub(super) fn foresee(&mut self) {
+        let Stage::Ready(Ready { mut prior, .. }) = self.stage else { return };
+        prior.mss = self.packet;
+        prior.flow_size = self.shared.expected().map(|bytes| self.wire(bytes));
+        prior.receive_window = self.wire(self.shared.flow_control().min(self.shared.rules.flight_limit));
+        let plan = self.controller.clone().establish(&prior);
+        self.stage = Stage::Ready(Ready { prior, plan });
+    }
+
+    /// The first full packet leaves: the scheme begins.
+    pub(super) fn start(&mut self, now: Time) {
+        self.foresee();
+        let Stage::Ready(Ready { mut prior, .. }) = self.stage else { return };
+        prior.now = now;
+        let plan = self.controller.establish(&prior);
+        self.stage = Stage::Started;
+        self.started_at = now;
+        self.rate = RateEstimator::default();
+        self.burst = plan.burst;
+        self.first_flight = plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX));
+        self.watches_sending = self.controller.scheme().watches_sending();
+        if self.is_late {
+            return;
+        }
+        self.copier = Copier::new(&self.shared, self.controller.scheme().repair());
+        self.shared.tap(self.copier.is_some());
+        let mut ending = locked(&self.shared.ending);
+        let why = &mut ending.why;
+        why.flow_size = self.shared.expected();
+        (why.burst, why.planned, why.pace) = (plan.burst, plan.flight, plan.allowance.pace);
+        why.source = match (why.arm, self.shared.rules.choice.needs()) {
+            (Arm::Treatment, Needs::History) => Source::History,
+            (Arm::Treatment, Needs::Hint) => Source::Hint,
+            (Arm::Treatment, Needs::FlowSize) => Source::FlowSize,
+            _ => Source::Nothing,
+        };
+        drop(ending);
+        self.note_phase(now);
+    }
+
+    /// A packet left before or as the flight begins.
+    pub(super) fn spend(&mut self, now: Time, bytes: Bytes) {
+        if matches!(self.stage, Stage::Ready(_)) {
+            self.bucket.spend(now, bytes, self.packet * OPENING);
+        }
+    }
+
+    /// What so many bytes of an application take on the wire.
+    fn wire(&self, bytes: Bytes) -> Bytes {
+        let payload = self.packet.saturating_sub(OVERHEAD).max(Bytes::new(1));
+        let full = bytes.get() / payload.get();
+        let rest = bytes.get() % payload.get();
+        let last = if rest == 0 { 0 } else { rest + OVERHEAD.get() };
+        Bytes::new(full.saturating_mul(self.packet.get()).saturating_add(last))
+    }
+
+    /// What the pacer is told; `None` leaves it to the stack.
+    pub(super) fn pacing_rate(&self) -> Option<Rate> {
+        match &self.stage {
+            Stage::Unmeasured => Some(LINE),
+            Stage::Ready(Ready { plan, .. }) => Some(match plan.allowance.pace {
+                None => LINE,
+                Some(_) => self.bucket_of(plan.burst.max(self.packet * OPENING)),
+            }),
+            Stage::Started => {
+                let pace = self.controller.allowance().pace;
+                match self.burst.saturating_sub(self.ledger.sent()) {
+                    Bytes::ZERO if self.ledger.end() == 1 && self.burst <= self.packet => {
+                        // Never nothing: the second packet must not wait for ever.
+                        let due = self.packet.saturating_sub(self.bucket.tokens).max(Bytes::new(1));
+                        pace.map(|pace| due / (self.packet / pace))
+                    }
+                    Bytes::ZERO => pace,
+                    left if pace.is_some() => Some(self.bucket_of(left.max(self.packet))),
+                    _ => Some(LINE),
+                }
+            }
+        }
+    }
+
+    /// The rate at which the pacer's bucket holds that much.
+    fn bucket_of(&self, burst: Bytes) -> Rate {
+        if burst <= self.packet * BUCKET_PACKETS { burst / BUCKET } else { burst / LARGE_BUCKET }
+    }
+}
+
+/// A packet without its application's data: header with an 8-byte connection id, frame header, seal.
+const OVERHEAD: Bytes = Bytes::new(37);

@@ -1,0 +1,126 @@
+//! Copies: which packets the scheme's repair wants sent again, and who does it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use headstart_startup::repair::{Repair, Segments};
+use headstart_units::Bytes;
+
+use super::Adapter;
+use super::ledger::Ledger;
+use crate::copies::{Courier, Duplicate, REACH, When};
+use crate::shared::Shared;
+
+/// Sends the copies that the scheme's repair asks for.
+#[derive(Debug)]
+pub(super) struct Copier {
+    repair: Repair,
+    courier: Arc<dyn Courier>,
+    destination: SocketAddr,
+    left: Bytes,
+}
+
+impl Drop for Copier {
+    fn drop(&mut self) {
+        self.courier.end(self.destination);
+    }
+}
+
+impl Copier {
+    /// None where the scheme has no repair.
+    pub fn new(shared: &Shared, repair: Repair) -> Option<Self> {
+        let courier = shared.rules.courier.clone()?;
+        repair.is_active().then(|| {
+            courier.begin(shared.peer);
+            Self { repair, courier, destination: shared.peer, left: shared.rules.copies.budget }
+        })
+    }
+}
+
+/// The ledger as a repair sees it.
+struct Board<'a> {
+    ledger: &'a Ledger,
+    first_flight: Bytes,
+    is_all_sent: bool,
+}
+
+impl Segments for Board<'_> {
+    fn first_unacked(&self) -> u64 {
+        self.ledger.base()
+    }
+    fn end(&self) -> u64 {
+        self.ledger.end()
+    }
+    /// What was declared lost is on its way again in another packet: a copy of it would come too late.
+    fn is_delivered(&self, segment: u64) -> bool {
+        self.ledger.open(segment).is_none()
+    }
+    fn offset(&self, segment: u64) -> Bytes {
+        self.ledger.offset(segment)
+    }
+    fn is_first_flight_sent(&self) -> bool {
+        self.is_all_sent || self.ledger.sent() >= self.first_flight
+    }
+}
+
+impl Adapter {
+    /// An original left; Proactive doubles it.
+    pub(super) fn copy_after_sending(&mut self, ordinal: u64) {
+        let Some(copier) = &mut self.copier else { return };
+        copier.repair.on_sent(ordinal);
+        if copier.repair.is_prompt() {
+            self.send_copies(When::Behind, false);
+        }
+    }
+
+    /// So many packets were acknowledged. Halfback sends one copy for each ack and has one ack for each packet; QUIC
+    /// acknowledges several at once, so each packet stands for an ack.
+    pub(super) fn copy_after_acks(&mut self, packets: u64, is_all_sent: bool) {
+        let first_flight = self.first_flight;
+        let Some(copier) = &mut self.copier else { return };
+        for _ in 0..packets {
+            copier.repair.on_ack(&Board { ledger: &self.ledger, first_flight, is_all_sent });
+        }
+        self.send_copies(When::Now, is_all_sent);
+        if self.copier.as_ref().is_some_and(|copier| !copier.repair.is_active()) {
+            self.end_copies();
+        }
+    }
+
+    fn send_copies(&mut self, when: When, is_all_sent: bool) {
+        let first_flight = self.first_flight;
+        while let Some(copier) = &mut self.copier {
+            let board = Board { ledger: &self.ledger, first_flight, is_all_sent };
+            let Some(ordinal) = copier.repair.next(&board) else { return };
+            if ordinal + REACH < self.ledger.end() {
+                continue;
+            }
+            let Some(packet) = self.ledger.open(ordinal) else { continue };
+            let Some(contents) = self.shared.kept(packet.number) else { continue };
+            let bytes = Bytes::new(contents.len() as u64);
+            if bytes > copier.left {
+                return self.end_copies();
+            }
+            copier.left = copier.left.saturating_sub(bytes);
+            let (destination, source) = (copier.destination, self.shared.local);
+            copier.courier.carry(Duplicate { destination, source, contents, when });
+            self.ledger.copied(ordinal);
+            self.tally.copies += 1;
+            self.tally.copy_bytes += bytes;
+        }
+    }
+
+    /// A loss of something that was not copied, or a mark.
+    pub(super) fn copies_meet_congestion(&mut self) {
+        let Some(copier) = &mut self.copier else { return };
+        copier.repair.on_congestion();
+        if self.shared.rules.copies.stop_at_congestion {
+            self.end_copies();
+        }
+    }
+
+    fn end_copies(&mut self) {
+        self.copier = None;
+        self.shared.tap(false);
+    }
+}

@@ -1,0 +1,178 @@
+//! Whatever the stack reports, and whatever a peer made it report: windows and rates stay within reason.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use headstart_startup::history::{Ended, Record};
+use headstart_startup::prior::{Access, Hint};
+use headstart_units::Span;
+use noq_proto::Side;
+use noq_proto::congestion::Controller as _;
+use proptest::prelude::*;
+
+use super::*;
+use crate::choice::Choice;
+use crate::gates::Gates;
+use crate::shared::Level;
+use crate::store::{Sharded, Store, caller};
+
+const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+/// What a stack may report, in any order.
+#[derive(Clone, Debug)]
+enum Event {
+    /// So many packets of a size leave, as data or not.
+    Send {
+        count: u8,
+        bytes: u16,
+        is_data: bool,
+    },
+    /// The packets at these places among all ever sent are acknowledged, each for the first time or not.
+    Ack {
+        from: u16,
+        count: u8,
+        app_limited: bool,
+    },
+    /// The same are lost.
+    Lose {
+        from: u16,
+        count: u8,
+        persistent: bool,
+    },
+    Mark,
+    Spurious,
+    Blocked,
+    Mtu(u16),
+    Wait(u32),
+    /// The peer's port changes.
+    Clone,
+    Expect(u64),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        4 => (1..20_u8, 30..1500_u16, any::<bool>()).prop_map(|(count, bytes, is_data)| Event::Send { count, bytes, is_data }),
+        4 => (1..40_u8).prop_map(|count| Event::Send { count, bytes: 1200, is_data: true }),
+        6 => (0..400_u16, 1..40_u8, any::<bool>()).prop_map(|(from, count, app_limited)| Event::Ack { from, count, app_limited }),
+        2 => (0..400_u16, 1..40_u8, any::<bool>()).prop_map(|(from, count, persistent)| Event::Lose { from, count, persistent }),
+        1 => Just(Event::Mark),
+        1 => Just(Event::Spurious),
+        1 => Just(Event::Blocked),
+        1 => (1200..1452_u16).prop_map(Event::Mtu),
+        4 => (0..100_000_u32).prop_map(Event::Wait),
+        1 => Just(Event::Clone),
+        1 => any::<u64>().prop_map(Event::Expect),
+    ]
+}
+
+/// A record and a hint that are absurd.
+fn shared(choice: Choice, now: Instant, rate: u64, rtt: u64) -> Arc<Shared> {
+    let store = Arc::new(Sharded::new(10));
+    let mut rules = crate::server::rules(Side::Server, choice);
+    rules.epoch = crate::Epoch::new(now, Time::from_millis(1));
+    let record = Record {
+        saved_at: Time::ZERO,
+        btl_bw: Rate::from_bytes_per_sec(rate),
+        rt_prop: Span::from_nanos(rtt),
+        window: Bytes::new(rate),
+        ssthresh: Bytes::MAX,
+        ended: Ended::Clean,
+    };
+    let (_, lease) = store.open(caller(PEER.into()));
+    store.close(lease, headstart_startup::history::Outcome::Measured(record));
+    rules.store = Some(store);
+    rules.gates = Gates::OPEN;
+    let shared = Shared::new(Arc::new(rules), (PEER, 443).into(), None, caller(PEER.into()), 0);
+    shared.heard(Some(Hint { bandwidth: Rate::from_bytes_per_sec(rate), access: Access::Lte }), Some(rate));
+    shared
+}
+
+/// Packets as the stack remembers them: number, time, size.
+type Sent = Vec<(u64, Instant, u16)>;
+
+fn play(choice: Choice, events: &[Event], rate: u64, rtt: u64) {
+    #[expect(clippy::disallowed_methods, reason = "an instant cannot be made in any other way")]
+    let mut now = Instant::now();
+    let shared = shared(choice, now, rate, rtt);
+    let mut adapter = Adapter::new(Arc::clone(&shared), now, 1200, true);
+    let (mut sent, mut number, mut in_flight): (Sent, u64, u64) = (vec![], 0, 0);
+    for event in events {
+        match *event {
+            Event::Send { count, bytes, is_data } => {
+                for _ in 0..count {
+                    shared.sealed(if is_data { Level::Data } else { Level::Handshake });
+                    adapter.on_packet_sent(now, bytes, number);
+                    sent.push((number, now, bytes));
+                    in_flight += u64::from(bytes);
+                    number += 1 + number % 3;
+                }
+            }
+            Event::Lose { from, count, persistent } => {
+                let lost: Sent = sent.iter().skip(from.into()).take(count.into()).copied().collect();
+                for &(number, _, bytes) in &lost {
+                    adapter.on_packet_lost(bytes, number, now);
+                    in_flight = in_flight.saturating_sub(bytes.into());
+                }
+                if let Some(&(number, at, _)) = lost.last() {
+                    adapter.on_congestion_event(now, at, persistent, false, 0, number);
+                }
+            }
+            Event::Mark => adapter.on_congestion_event(now, now, false, true, 0, number),
+            Event::Spurious => adapter.on_spurious_congestion_event(),
+            Event::Blocked => adapter.on_cwnd_limited(),
+            Event::Mtu(mtu) => adapter.on_mtu_update(mtu),
+            Event::Wait(micros) => now += Duration::from_micros(micros.into()),
+            Event::Expect(bytes) => crate::Handle(Arc::clone(&shared)).expect(bytes),
+            // As the stack does it, but that its own RTT cannot be made outside of it.
+            Event::Ack { from, count, app_limited } => {
+                let acked: Sent = sent.iter().skip(from.into()).take(count.into()).copied().collect();
+                let time = |at| shared.rules.epoch.time(at);
+                for &(number, at, bytes) in &acked {
+                    let (bytes, smoothed) = (Bytes::new(bytes.into()), Span::from_millis(50));
+                    adapter.acked(time(now), time(at), bytes, number, app_limited, smoothed);
+                    in_flight = in_flight.saturating_sub(bytes.get());
+                }
+                adapter.all_in_flight = Bytes::new(in_flight);
+                adapter.end_of_acks(time(now), app_limited, acked.last().map(|(number, ..)| *number));
+            }
+            Event::Clone => adapter = adapter.clone(),
+        }
+        assert!(adapter.window() >= 2_400, "{event:?}: {}", adapter.window());
+        assert!(adapter.window() <= 1 << 41, "{event:?}: {}", adapter.window());
+        assert_ne!(adapter.metrics().pacing_rate, Some(0), "{event:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn nothing_that_is_reported_makes_a_window_or_a_rate_absurd(
+        events in proptest::collection::vec(event(), 1..200),
+        which in 0..64_usize,
+        rate in prop_oneof![Just(0), Just(1), 1..10_000_000_u64, Just(u64::MAX)],
+        rtt in prop_oneof![Just(0), Just(1), 1..1_000_000_000_u64, Just(u64::MAX)],
+    ) {
+        let ours: Vec<Choice> = Choice::all().filter(|choice| choice.scheme().is_some()).collect();
+        play(ours[which % ours.len()], &events, rate, rtt);
+    }
+}
+
+/// The same flight for every scheme, from handshake to the end: nothing gets stuck.
+#[test]
+fn every_scheme_lets_a_flow_finish() {
+    for choice in Choice::all().filter(|choice| choice.scheme().is_some()) {
+        let mut events = vec![
+            Event::Send { count: 2, bytes: 1200, is_data: false },
+            Event::Wait(50_000),
+            Event::Ack { from: 0, count: 2, app_limited: true },
+            Event::Expect(100_000),
+        ];
+        for round in 0..20 {
+            events.push(Event::Send { count: 5, bytes: 1200, is_data: true });
+            events.push(Event::Wait(10_000));
+            events.push(Event::Ack { from: 2 + round * 5, count: 5, app_limited: false });
+        }
+        play(choice, &events, 3_125_000, 50_000_000);
+    }
+}

@@ -1,0 +1,166 @@
+//! A client's set-up: one per endpoint.
+//!
+//! A client hints its access link to the server, and may be a sender itself: an upload, a relay, media. It then starts
+//! from what its own earlier connections to that address and server name measured, and drops the record when the RTT is
+//! not what it was or at the first loss of a first flight.
+//!
+//! Until its first acknowledgement a client is not paced: the stack's own pacer, which knows no RTT yet, would hold back
+//! the last packet of the handshake and the request with it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use headstart_startup::base;
+use headstart_startup::hint::Steps;
+use headstart_startup::prior::Hint;
+use headstart_units::Bytes;
+use noq_proto::{Side, TokenMemoryCache, TokenStore, TransportConfig};
+
+use crate::choice::Choice;
+use crate::copies::{CopyPolicy, Courier};
+use crate::epoch::Epoch;
+use crate::gates::{Gates, Rollout};
+use crate::limits::{Limits, Policy};
+use crate::metrics::Metrics;
+use crate::server::{Lots, SetupError, common_setters, finish_with, install, rules};
+use crate::session::{ClientTls, Other, Sessions, tls};
+use crate::shared::{Handle, Shared};
+use crate::store::{Store, dialled};
+
+/// How a client starts its connections.
+#[derive(Clone)]
+pub struct ClientSetup {
+    crypto: Crypto,
+    transport: TransportConfig,
+    tokens: Arc<dyn TokenStore>,
+    announce: Option<Hint>,
+    rules: Arc<crate::shared::Rules>,
+    lots: Lots,
+    dialled: Arc<AtomicU64>,
+    #[cfg(feature = "qlog")]
+    qlog: Option<Arc<crate::qlog::Directory>>,
+}
+
+#[derive(Clone)]
+enum Crypto {
+    Tls(ClientTls),
+    Other(Arc<dyn Sessions>),
+}
+
+impl ClientSetup {
+    /// A client that starts as slow start does; [`Self::scheme`] changes it.
+    ///
+    /// # Errors
+    /// The TLS configuration does not suit QUIC.
+    pub fn new(tls: Arc<rustls::ClientConfig>) -> Result<Self, SetupError> {
+        Ok(Self::with(Crypto::Tls(ClientTls::new(tls)?)))
+    }
+
+    /// A client whose sessions are not TLS: for simulations.
+    #[must_use]
+    pub fn with_sessions(sessions: Arc<dyn Sessions>) -> Self {
+        Self::with(Crypto::Other(sessions))
+    }
+
+    fn with(crypto: Crypto) -> Self {
+        Self {
+            crypto,
+            transport: TransportConfig::default(),
+            tokens: Arc::new(TokenMemoryCache::default()),
+            announce: None,
+            rules: Arc::new(rules(Side::Client, crate::choice::slow_start())),
+            lots: Lots::default(),
+            dialled: Arc::default(),
+            #[cfg(feature = "qlog")]
+            qlog: None,
+        }
+    }
+
+    common_setters!();
+
+    /// How what this client sends begins.
+    #[must_use]
+    pub fn scheme(mut self, choice: Choice) -> Self {
+        Arc::make_mut(&mut self.rules).choice = choice;
+        self
+    }
+
+    /// The stack's settings, of which only congestion control is replaced.
+    #[must_use]
+    pub fn transport(mut self, transport: TransportConfig) -> Self {
+        self.transport = transport;
+        self
+    }
+
+    /// Where tokens that validate our address are kept; in memory by default.
+    #[must_use]
+    pub fn tokens(mut self, tokens: Arc<dyn TokenStore>) -> Self {
+        self.tokens = tokens;
+        self
+    }
+
+    /// The configuration for one connection to `remote`.
+    #[must_use]
+    pub fn configure(&self, remote: SocketAddr, server_name: &str) -> (noq::ClientConfig, Handle) {
+        let number = self.lots.draw(&self.dialled.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+        let key = dialled(remote.ip(), server_name);
+        let shared = Shared::new(Arc::clone(&self.rules), remote, None, key, number);
+        let mut transport = self.transport.clone();
+        install(&mut transport, &shared);
+        #[cfg(feature = "qlog")]
+        if let Some(directory) = &self.qlog {
+            transport.qlog_factory(directory.factory(&shared));
+        }
+        let crypto: Arc<dyn noq_proto::crypto::ClientConfig> = match &self.crypto {
+            Crypto::Tls(tls) => Arc::new(tls::ClientConfig {
+                tls: tls.clone(),
+                announce: self.announce,
+                shared: Arc::clone(&shared),
+            }),
+            Crypto::Other(sessions) => Arc::new(Other {
+                sessions: Arc::clone(sessions),
+                announce: self.announce,
+                shared: Arc::clone(&shared),
+            }),
+        };
+        let mut config = noq::ClientConfig::new(crypto);
+        config.transport_config(Arc::new(transport)).token_store(Arc::clone(&self.tokens));
+        (config, Handle(shared))
+    }
+
+    /// Dials. The record is written as soon as the connection is closed, once [`Dialling::established`] was waited for.
+    ///
+    /// # Errors
+    /// As [`noq::Endpoint::connect_with`].
+    pub fn connect(
+        &self,
+        endpoint: &noq::Endpoint,
+        remote: SocketAddr,
+        server_name: &str,
+    ) -> Result<Dialling, noq::ConnectError> {
+        let (config, handle) = self.configure(remote, server_name);
+        Ok(Dialling { connecting: endpoint.connect_with(config, remote, server_name)?, handle })
+    }
+}
+
+/// A connection that is being dialled.
+#[derive(Debug)]
+pub struct Dialling {
+    /// The stack's own future of it: for 0-RTT.
+    pub connecting: noq::Connecting,
+    /// What to tell the scheme, and what it says.
+    pub handle: Handle,
+}
+
+impl Dialling {
+    /// Waits for the handshake.
+    ///
+    /// # Errors
+    /// The handshake failed.
+    pub async fn established(self) -> Result<(noq::Connection, Handle), noq::ConnectionError> {
+        let connection = self.connecting.await?;
+        finish_with(&connection, &self.handle);
+        Ok((connection, self.handle))
+    }
+}

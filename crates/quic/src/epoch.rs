@@ -1,0 +1,65 @@
+//! The stack's instants as ours: nanoseconds since 1970 by default, so that records outlive the process.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use headstart_units::{Span, Time};
+
+/// Where the two clocks meet.
+#[derive(Clone, Copy, Debug)]
+pub struct Epoch {
+    base: Instant,
+    at: Time,
+}
+
+impl Epoch {
+    /// Says that `base` is our `at`: for virtual time.
+    #[must_use]
+    pub const fn new(base: Instant, at: Time) -> Self {
+        Self { base, at }
+    }
+
+    /// Reads both clocks of this machine, once.
+    #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "the edge: from here on time is an argument")]
+    pub fn now() -> Self {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self { base: Instant::now(), at: Time::ZERO + span(since) }
+    }
+
+    /// An instant as ours.
+    #[must_use]
+    pub fn time(&self, instant: Instant) -> Time {
+        match instant.checked_duration_since(self.base) {
+            Some(after) => self.at + span(after),
+            None => self.at - span(self.base.duration_since(instant)),
+        }
+    }
+
+    /// Ours as an instant; the base for what lies before it.
+    #[must_use]
+    pub fn instant(&self, time: Time) -> Instant {
+        self.base + Duration::from_nanos(time.since(self.at).as_nanos())
+    }
+}
+
+/// A duration as ours; saturates after 584 years.
+#[must_use]
+pub fn span(duration: Duration) -> Span {
+    Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_keep_their_distances() {
+        let epoch = Epoch::now();
+        let base = epoch.base;
+        let (early, late) = (epoch.time(base), epoch.time(base + Duration::from_nanos(1_500)));
+        assert_eq!(late.since(early), Span::from_nanos(1_500));
+        assert_eq!(epoch.instant(late), base + Duration::from_nanos(1_500));
+        let before = base.checked_sub(Duration::from_millis(1));
+        assert!(before.is_none_or(|before| early.since(epoch.time(before)) == Span::from_millis(1)));
+    }
+}

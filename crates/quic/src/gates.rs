@@ -1,0 +1,237 @@
+//! When a record is not used although there is one, and who is left out on purpose.
+//!
+//! A record is a claim of the past. It is withheld from the scheme, which then starts normally, if it is too old, if
+//! another connection that began from it is still alive, or if the path is not as long as it was (RFC 9959, Confirming
+//! the Path; the last two are [`Record::contradicted_by`]). The coin for the control arm is drawn *after* that, so that
+//! both arms hold the same kind of connections.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use headstart_startup::history::{Known, Record, Refusal};
+use headstart_units::{Span, Time};
+
+/// The conditions for the use of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gates {
+    /// How old it may be. Ten minutes, as Careful Resume has it here.
+    pub lifetime: Span,
+    /// Whether the RTT must be about what it was. On; WiseStart as published has no such check.
+    pub same_path: bool,
+    /// Whether it is for one live connection at a time. On: several at once would each send the whole of it.
+    pub alone: bool,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self { lifetime: Span::from_secs(600), same_path: true, alone: true }
+    }
+}
+
+impl Gates {
+    /// All open: a record is used whatever it is, as the papers measured it.
+    pub const OPEN: Self = Self { lifetime: Span::MAX, same_path: false, alone: false };
+
+    /// The record, if it may be used on a path of `rtt` at `now`.
+    ///
+    /// # Errors
+    /// The first condition that does not hold.
+    pub fn judge(&self, known: Option<Known>, now: Time, rtt: Span) -> Result<Known, Refusal> {
+        let known = known.filter(|it| it.record.bdp().is_some()).ok_or(Refusal::NoRecord)?;
+        if known.record.is_expired(now, self.lifetime) {
+            return Err(Refusal::Expired);
+        }
+        if self.alone && known.live > 0 {
+            return Err(Refusal::InUse);
+        }
+        match known.record.contradicted_by(rtt) {
+            Some(refusal) if self.same_path => Err(refusal),
+            _ => Ok(known),
+        }
+    }
+}
+
+/// A refusal in words, for logs and labels.
+#[must_use]
+pub const fn name(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::NoRecord => "no-record",
+        Refusal::Expired => "expired",
+        Refusal::InUse => "in-use",
+        Refusal::RttTooSmall => "rtt-too-small",
+        Refusal::RttTooLarge => "rtt-too-large",
+        Refusal::NothingToGain => "nothing-to-gain",
+        Refusal::Congested => "congested",
+    }
+}
+
+/// How many of the eligible connections get the scheme. May be changed while the server runs.
+#[derive(Debug)]
+pub struct Rollout {
+    hundredths: AtomicU32,
+    stopped: AtomicBool,
+}
+
+impl Default for Rollout {
+    fn default() -> Self {
+        Self::new(100.0)
+    }
+}
+
+impl Rollout {
+    /// So many percent, to a hundredth; below 0 is 0, above 100 is 100.
+    #[must_use]
+    pub fn new(percent: f64) -> Self {
+        let rollout = Self { hundredths: AtomicU32::new(0), stopped: AtomicBool::new(false) };
+        rollout.set(percent);
+        rollout
+    }
+
+    /// Changes the percentage.
+    pub fn set(&self, percent: f64) {
+        // A float outside of the range of the integer saturates; what is no number becomes 0.
+        self.hundredths.store((percent.clamp(0.0, 100.0) * 100.0).round() as u32, Ordering::Relaxed);
+    }
+
+    /// The kill switch: from now on every new connection runs the control scheme.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Undoes [`Self::stop`].
+    pub fn resume(&self) {
+        self.stopped.store(false, Ordering::Relaxed);
+    }
+
+    /// Which arm a connection belongs to, whose number is drawn evenly from all.
+    #[must_use]
+    pub fn draw(&self, is_eligible: bool, number: u64) -> Arm {
+        if self.stopped.load(Ordering::Relaxed) {
+            Arm::Stopped
+        } else if !is_eligible {
+            Arm::Ineligible
+        } else if number % 10_000 < u64::from(self.hundredths.load(Ordering::Relaxed)) {
+            Arm::Treatment
+        } else {
+            Arm::Control
+        }
+    }
+}
+
+/// What a connection got, and why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arm {
+    /// Not decided yet: it has not begun to send.
+    #[default]
+    Undecided,
+    /// The scheme, with what it needs.
+    Treatment,
+    /// It could have had the scheme, but the coin said no: the control scheme.
+    Control,
+    /// The scheme, without what it needs: it starts normally.
+    Ineligible,
+    /// The kill switch is on: the control scheme.
+    Stopped,
+}
+
+impl Arm {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 5] =
+        [Self::Undecided, Self::Treatment, Self::Control, Self::Ineligible, Self::Stopped];
+
+    /// Its name in logs and labels.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Undecided => "undecided",
+            Self::Treatment => "treatment",
+            Self::Control => "control",
+            Self::Ineligible => "ineligible",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// Why a record is not what it should be, or nothing: for those who ask in both directions.
+#[must_use]
+pub fn refusal(judged: &Result<Known, Refusal>) -> Option<Refusal> {
+    judged.as_ref().err().copied()
+}
+
+/// The record that passed.
+#[must_use]
+pub fn passed(judged: &Result<Known, Refusal>) -> Option<Record> {
+    judged.as_ref().ok().map(|known| known.record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstart_startup::history::Ended;
+    use headstart_units::{Bytes, Rate};
+
+    fn known(live: u32) -> Option<Known> {
+        let record = Record {
+            saved_at: Time::from_millis(1_000),
+            btl_bw: Rate::from_mbit_per_sec(25),
+            rt_prop: Span::from_millis(50),
+            window: Bytes::ZERO,
+            ssthresh: Bytes::MAX,
+            ended: Ended::Clean,
+        };
+        Some(Known { record, live })
+    }
+
+    #[test]
+    fn a_record_passes_every_gate_or_none() {
+        let (gates, soon, late) = (Gates::default(), Time::from_millis(2_000), Time::from_millis(601_001));
+        #[rustfmt::skip]
+        let rows = [
+            (known(0), soon, 50,  None,                       "as it was"),
+            (None,     soon, 50,  Some(Refusal::NoRecord),    "there is none"),
+            (known(0), late, 50,  Some(Refusal::Expired),     "a millisecond too old"),
+            (known(1), soon, 50,  Some(Refusal::InUse),       "somebody else began from it"),
+            (known(0), soon, 25,  Some(Refusal::RttTooSmall), "half as long"),
+            (known(0), soon, 501, Some(Refusal::RttTooLarge), "more than ten times"),
+        ];
+        for (known, now, rtt, expected, why) in rows {
+            assert_eq!(refusal(&gates.judge(known, now, Span::from_millis(rtt))), expected, "{why}");
+            assert_eq!(
+                Gates::OPEN.judge(known, now, Span::from_millis(rtt)).is_ok(),
+                known.is_some(),
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_record_that_says_nothing_is_none() {
+        let mut empty = known(0);
+        if let Some(known) = &mut empty {
+            known.record.btl_bw = Rate::ZERO;
+        }
+        let judged = Gates::OPEN.judge(empty, Time::ZERO, Span::from_millis(50));
+        assert_eq!(refusal(&judged), Some(Refusal::NoRecord));
+        assert_eq!(passed(&judged), None);
+    }
+
+    #[test]
+    fn the_coin_is_drawn_among_the_eligible_only_and_keeps_its_share() {
+        for (percent, expected) in
+            [(0.0, 0), (12.5, 1_250), (100.0, 10_000), (-1.0, 0), (f64::NAN, 0), (1e9, 10_000)]
+        {
+            let rollout = Rollout::new(percent);
+            let drawn = (0..10_000).filter(|&number| rollout.draw(true, number) == Arm::Treatment).count();
+            assert_eq!(drawn, expected, "{percent} %");
+            assert_eq!(rollout.draw(false, 0), Arm::Ineligible);
+        }
+    }
+
+    #[test]
+    fn the_kill_switch_stops_everybody_at_once() {
+        let rollout = Rollout::default();
+        rollout.stop();
+        assert_eq!(rollout.draw(true, 0), Arm::Stopped);
+        rollout.resume();
+        assert_eq!(rollout.draw(true, 0), Arm::Treatment);
+    }
+}

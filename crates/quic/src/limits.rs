@@ -1,0 +1,227 @@
+//! What hints may claim: for each connection, each address, and all connections together.
+//!
+//! A hint is believed up to a cap, and only while its claimant has credit. A first flight that loses more than a tenth of
+//! itself halves the address's credit, one that does not gives a tenth of the whole back; without credit a hint is no
+//! hint. So a client that always lies upward soon starts as everybody else does. What is granted is reserved until the
+//! first flight is over, so that many connections at once cannot claim the same capacity (Blitzstart §7).
+//!
+//! # Limits
+//!
+//! Credit is kept for a bounded number of addresses (of IPv6, networks of 64 bits), the latest heard of; a new one begins
+//! with all of it.
+
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex};
+
+use headstart_units::{Rate, Ratio};
+use lru::LruCache;
+
+use crate::store::{caller, locked};
+
+/// The caps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The most that one connection's hint may claim. 1 Gbit/s.
+    pub per_connection: Rate,
+    /// The most that hints of one address may claim at a time. 1 Gbit/s.
+    pub per_address: Rate,
+    /// The most that all hints may claim at a time: a share of the server's own uplink. 10 Gbit/s.
+    pub total: Rate,
+    /// Addresses whose credit is remembered.
+    pub addresses: NonZeroUsize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            per_connection: Rate::from_mbit_per_sec(1_000),
+            per_address: Rate::from_mbit_per_sec(1_000),
+            total: Rate::from_mbit_per_sec(10_000),
+            addresses: const { NonZeroUsize::new(1 << 16).expect("not zero") },
+        }
+    }
+}
+
+/// Hands out what hints ask for.
+#[derive(Debug)]
+pub struct Limits {
+    policy: Policy,
+    accounts: Mutex<Accounts>,
+}
+
+#[derive(Debug)]
+struct Accounts {
+    in_use: Rate,
+    by_address: LruCache<IpAddr, Account>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    in_use: Rate,
+    credit: u32,
+}
+
+/// All the credit there is.
+const FULL: u32 = 100;
+/// What a clean start gives back.
+const REGAINED: u32 = 10;
+/// Below this a hint is none.
+const WORTHLESS: u32 = 10;
+/// A first flight that lost more than this share of itself was a lie.
+pub const TOLERATED: Ratio = Ratio::new(1, 10);
+
+/// A rate that is granted and reserved; given back when it is dropped.
+#[derive(Debug)]
+pub struct Grant {
+    limits: Arc<Limits>,
+    address: IpAddr,
+    rate: Rate,
+    was_clean: Option<bool>,
+}
+
+impl Grant {
+    /// How much was granted.
+    #[must_use]
+    pub const fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// The first flight is over: releases what was reserved, and settles the credit.
+    pub fn settle(mut self, was_clean: bool) {
+        self.was_clean = Some(was_clean);
+    }
+}
+
+impl Drop for Grant {
+    fn drop(&mut self) {
+        let mut accounts = locked(&self.limits.accounts);
+        accounts.in_use = minus(accounts.in_use, self.rate);
+        if let Some(account) = accounts.by_address.peek_mut(&self.address) {
+            account.in_use = minus(account.in_use, self.rate);
+            match self.was_clean {
+                Some(true) => account.credit = (account.credit + REGAINED).min(FULL),
+                Some(false) => account.credit /= 2,
+                None => {}
+            }
+        }
+    }
+}
+
+impl Limits {
+    /// Nothing granted yet.
+    #[must_use]
+    pub fn new(policy: Policy) -> Arc<Self> {
+        let by_address = LruCache::new(policy.addresses);
+        Arc::new(Self { policy, accounts: Mutex::new(Accounts { in_use: Rate::ZERO, by_address }) })
+    }
+
+    /// As much of `claimed` as the caps and the address's credit leave; `None` if that is nothing.
+    #[must_use]
+    pub fn grant(self: &Arc<Self>, peer: IpAddr, claimed: Rate) -> Option<Grant> {
+        let address = caller(peer);
+        let mut accounts = locked(&self.accounts);
+        let left = minus(self.policy.total, accounts.in_use);
+        let fresh = Account { in_use: Rate::ZERO, credit: FULL };
+        let account = accounts.by_address.get_or_insert_mut(address, || fresh);
+        if account.credit < WORTHLESS {
+            // A way back: silence is not clean, but it is not forgotten either.
+            account.credit += 1;
+            return None;
+        }
+        let believed = claimed.min(self.policy.per_connection) * Ratio::percent(account.credit);
+        let rate = believed.min(minus(self.policy.per_address, account.in_use)).min(left);
+        if rate.is_zero() {
+            return None;
+        }
+        account.in_use = plus(account.in_use, rate);
+        accounts.in_use = plus(accounts.in_use, rate);
+        Some(Grant { limits: Arc::clone(self), address, rate, was_clean: None })
+    }
+
+    /// What is granted now, in all.
+    #[must_use]
+    pub fn in_use(&self) -> Rate {
+        locked(&self.accounts).in_use
+    }
+}
+
+fn plus(one: Rate, other: Rate) -> Rate {
+    Rate::from_bytes_per_sec(one.as_bytes_per_sec().saturating_add(other.as_bytes_per_sec()))
+}
+
+fn minus(one: Rate, other: Rate) -> Rate {
+    Rate::from_bytes_per_sec(one.as_bytes_per_sec().saturating_sub(other.as_bytes_per_sec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    const MBIT: fn(u64) -> Rate = Rate::from_mbit_per_sec;
+
+    fn peer(number: u8) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::new(192, 0, 2, number))
+    }
+
+    fn limits() -> Arc<Limits> {
+        Limits::new(Policy {
+            per_connection: MBIT(50),
+            per_address: MBIT(80),
+            total: MBIT(120),
+            addresses: NonZeroUsize::MIN.saturating_add(9),
+        })
+    }
+
+    #[test]
+    fn a_claim_is_cut_to_what_the_caps_leave_and_given_back() {
+        let limits = limits();
+        let claim = |number, mbit| limits.grant(peer(number), MBIT(mbit));
+        let held: Vec<_> = [(1, 20, 20), (1, 500, 50), (1, 50, 10), (2, 50, 40)]
+            .into_iter()
+            .map(|(number, mbit, expected)| {
+                let grant = claim(number, mbit).expect("something is left");
+                assert_eq!(grant.rate(), MBIT(expected), "address {number} asks for {mbit}");
+                grant
+            })
+            .collect();
+        assert!(claim(1, 1).is_none(), "the address has all it may have");
+        assert!(claim(3, 1).is_none(), "everything is given away");
+        drop(held);
+        assert_eq!(limits.in_use(), Rate::ZERO);
+        assert!(claim(3, 1).is_some());
+    }
+
+    #[test]
+    fn who_always_lies_upward_soon_starts_as_everybody_else_does() {
+        let limits = limits();
+        let mut granted = vec![];
+        while let Some(grant) = limits.grant(peer(1), Rate::MAX) {
+            granted.push(grant.rate().as_bits_per_sec() / 1_000_000);
+            grant.settle(false);
+        }
+        assert_eq!(granted, [50, 25, 12, 6], "half each time, then nothing");
+        assert!(limits.grant(peer(2), Rate::MAX).is_some(), "others are not concerned");
+    }
+
+    #[test]
+    fn honesty_is_rewarded_slowly() {
+        let limits = limits();
+        limits.grant(peer(1), MBIT(50)).expect("full credit").settle(false);
+        for expected in [25, 30, 35, 40, 45, 50, 50] {
+            let grant = limits.grant(peer(1), MBIT(50)).expect("some credit");
+            assert_eq!(grant.rate(), MBIT(expected));
+            grant.settle(true);
+        }
+    }
+
+    #[test]
+    fn thousands_of_addresses_are_not_all_remembered() {
+        let limits = limits();
+        for number in 0..=255 {
+            drop(limits.grant(peer(number), MBIT(1)));
+        }
+        assert_eq!(locked(&limits.accounts).by_address.len(), 10);
+    }
+}

@@ -1,0 +1,208 @@
+//! What the connections of an endpoint did, counted, and shown as Prometheus text.
+//!
+//! Everything is counted by arm, so that the control arm can be compared with the treatment. A connection is counted when
+//! it is over. Serve [`Metrics::render`] wherever your metrics are collected.
+
+use std::fmt::{self, Write as _};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use crate::gates::{self, Arm};
+use crate::why::{Left, Source, Why};
+use headstart_startup::history::Refusal;
+
+/// The counters of one endpoint.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    arms: [OfArm; Arm::ALL.len()],
+    refusals: [AtomicU64; REFUSALS.len()],
+    hints_heard: AtomicU64,
+    hints_malformed: AtomicU64,
+    hints_cut: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct OfArm {
+    connections: AtomicU64,
+    sources: [AtomicU64; Source::ALL.len()],
+    rounds_saved: AtomicI64,
+    sent: AtomicU64,
+    lost: AtomicU64,
+    first_flight: AtomicU64,
+    first_flight_lost: AtomicU64,
+    copies: AtomicU64,
+    copy_bytes: AtomicU64,
+    spurious: AtomicU64,
+    marks: AtomicU64,
+    timeouts: AtomicU64,
+    saved: AtomicU64,
+    dropped: AtomicU64,
+    migrated: AtomicU64,
+}
+
+const REFUSALS: [Refusal; 7] = [
+    Refusal::NoRecord,
+    Refusal::Expired,
+    Refusal::InUse,
+    Refusal::RttTooSmall,
+    Refusal::RttTooLarge,
+    Refusal::NothingToGain,
+    Refusal::Congested,
+];
+
+/// Name, help and counter of what is counted by arm alone.
+type Row = (&'static str, &'static str, fn(&OfArm) -> &AtomicU64);
+
+#[rustfmt::skip]
+const ROWS: [Row; 12] = [
+    ("connections", "Connections that ended.", |it| &it.connections),
+    ("sent_bytes", "Bytes of QUIC packets sent, copies not among them.", |it| &it.sent),
+    ("lost_bytes", "Bytes declared lost.", |it| &it.lost),
+    ("first_flight_bytes", "Bytes sent as part of a first flight.", |it| &it.first_flight),
+    ("first_flight_lost_bytes", "Bytes of first flights declared lost.", |it| &it.first_flight_lost),
+    ("copies", "Copies of datagrams sent.", |it| &it.copies),
+    ("copy_bytes", "Bytes of copies sent.", |it| &it.copy_bytes),
+    ("spurious", "Losses that turned out to be none.", |it| &it.spurious),
+    ("marks", "Congestion marks answered.", |it| &it.marks),
+    ("persistent_congestion", "Times that persistent congestion was found.", |it| &it.timeouts),
+    ("records_saved", "Records written.", |it| &it.saved),
+    ("records_dropped", "Records dropped because they misled.", |it| &it.dropped),
+];
+
+fn add(counter: &AtomicU64, amount: u64) {
+    counter.fetch_add(amount, Ordering::Relaxed);
+}
+
+impl Metrics {
+    /// Counts a connection that is over.
+    pub fn count(&self, why: &Why) {
+        let Some(at) = Arm::ALL.iter().position(|arm| *arm == why.arm) else { return };
+        let (arm, tally) = (&self.arms[at], &why.tally);
+        add(&arm.connections, 1);
+        if let Some(at) = Source::ALL.iter().position(|source| *source == why.source) {
+            add(&arm.sources[at], 1);
+        }
+        arm.rounds_saved.fetch_add(why.rounds_saved().into(), Ordering::Relaxed);
+        add(&arm.sent, tally.sent.get());
+        add(&arm.lost, tally.lost.get());
+        add(&arm.first_flight, tally.first_flight.get());
+        add(&arm.first_flight_lost, tally.first_flight_lost.get());
+        add(&arm.copies, tally.copies);
+        add(&arm.copy_bytes, tally.copy_bytes.get());
+        add(&arm.spurious, tally.spurious);
+        add(&arm.marks, tally.marks);
+        add(&arm.timeouts, tally.timeouts);
+        add(&arm.saved, u64::from(why.left == Left::Saved));
+        add(&arm.dropped, u64::from(why.left == Left::Dropped));
+        add(&arm.migrated, u64::from(why.migrated));
+        if let Some(at) = why.refusal.and_then(|it| REFUSALS.iter().position(|other| *other == it)) {
+            add(&self.refusals[at], 1);
+        }
+        if let Some(hint) = why.hint {
+            add(&self.hints_heard, 1);
+            add(&self.hints_cut, u64::from(why.granted.is_some_and(|it| it < hint.bandwidth)));
+        }
+    }
+
+    /// Counts a hint that could not be read.
+    pub fn count_malformed_hint(&self) {
+        add(&self.hints_malformed, 1);
+    }
+
+    /// Connections that ended, of all arms.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.arms.iter().map(|arm| arm.connections.load(Ordering::Relaxed)).sum()
+    }
+
+    /// All counters in Prometheus' text format, labelled with `scheme`.
+    #[must_use]
+    pub fn render(&self, scheme: &str) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut text, scheme);
+        text
+    }
+
+    fn write(&self, out: &mut String, scheme: &str) -> fmt::Result {
+        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        for (name, help, counter) in ROWS {
+            head(out, name, "counter", help)?;
+            for (arm, of) in Arm::ALL.iter().zip(&self.arms) {
+                let arm = arm.name();
+                writeln!(
+                    out,
+                    "headstart_{name}_total{{scheme=\"{scheme}\",arm=\"{arm}\"}} {}",
+                    value(counter(of))
+                )?;
+            }
+        }
+        head(out, "starts", "counter", "Connections that ended, by what their first flight was made from.")?;
+        for (arm, of) in Arm::ALL.iter().zip(&self.arms) {
+            for (source, counter) in Source::ALL.iter().zip(&of.sources) {
+                let (arm, source) = (arm.name(), source.name());
+                let labels = format!("scheme=\"{scheme}\",arm=\"{arm}\",source=\"{source}\"");
+                writeln!(out, "headstart_starts_total{{{labels}}} {}", value(counter))?;
+            }
+        }
+        // A sum that may shrink is no counter.
+        let name = "headstart_rounds_saved";
+        writeln!(out, "# HELP {name} Round trips saved against slow start from ten packets, summed up.")?;
+        writeln!(out, "# TYPE {name} gauge")?;
+        for (arm, of) in Arm::ALL.iter().zip(&self.arms) {
+            let (arm, saved) = (arm.name(), of.rounds_saved.load(Ordering::Relaxed));
+            writeln!(out, "{name}{{scheme=\"{scheme}\",arm=\"{arm}\"}} {saved}")?;
+        }
+        head(out, "records_refused", "counter", "Records not used, by the gate that they did not pass.")?;
+        for (refusal, counter) in REFUSALS.into_iter().zip(&self.refusals) {
+            let reason = gates::name(refusal);
+            writeln!(out, "headstart_records_refused_total{{reason=\"{reason}\"}} {}", value(counter))?;
+        }
+        head(out, "hints", "counter", "Hints of clients, by what became of them.")?;
+        for (name, counter) in
+            [("heard", &self.hints_heard), ("cut", &self.hints_cut), ("malformed", &self.hints_malformed)]
+        {
+            writeln!(out, "headstart_hints_total{{what=\"{name}\"}} {}", value(counter))?;
+        }
+        Ok(())
+    }
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
+    writeln!(out, "# HELP headstart_{name}_total {help}\n# TYPE headstart_{name}_total {kind}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::why::Tally;
+    use headstart_units::Bytes;
+
+    #[test]
+    fn both_arms_are_counted_and_every_line_is_prometheus_text() {
+        let metrics = Metrics::default();
+        let tally = Tally { sent: Bytes::new(1200), first_round: Bytes::new(103_200), ..Tally::default() };
+        let why = Why {
+            arm: Arm::Treatment,
+            source: Source::History,
+            packet: Bytes::new(1200),
+            tally,
+            ..Why::default()
+        };
+        metrics.count(&why);
+        metrics.count(&Why { arm: Arm::Control, refusal: Some(Refusal::InUse), ..why });
+        let text = metrics.render("wise-start");
+        for expected in [
+            "headstart_connections_total{scheme=\"wise-start\",arm=\"treatment\"} 1",
+            "headstart_connections_total{scheme=\"wise-start\",arm=\"control\"} 1",
+            "headstart_starts_total{scheme=\"wise-start\",arm=\"treatment\",source=\"history\"} 1",
+            "headstart_rounds_saved{scheme=\"wise-start\",arm=\"treatment\"} 3",
+            "headstart_records_refused_total{reason=\"in-use\"} 1",
+        ] {
+            assert!(text.lines().any(|line| line == expected), "{expected} is missing in\n{text}");
+        }
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (name, value) = line.rsplit_once(' ').expect("a name and a value");
+            assert!(name.ends_with('}') && value.parse::<i64>().is_ok(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Our decisions as qlog events, in the same file as the stack's.
+//!
+//! The stack writes one record after the other (JSON-SEQ, RFC 7464) while it holds the connection; ours go in between. They
+//! belong to the namespace `headstart`:
+//!
+//! | event | when | data |
+//! |---|---|---|
+//! | `headstart:phase` | the scheme enters a phase | phase, arm, source, window, pace |
+//! | `headstart:ended` | the connection is over | all of [`Why`](crate::Why) |
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use headstart_startup::Allowance;
+use headstart_units::{Rate, Time};
+use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side};
+
+use crate::shared::Shared;
+use crate::store::locked;
+use crate::why::Why;
+
+/// Where qlog files go: one for each connection, named by its first connection id.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+}
+
+impl Directory {
+    /// Files are made in `path`, which must exist.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Where they go.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn factory(self: &Arc<Self>, shared: &Arc<Shared>) -> Arc<dyn QlogFactory> {
+        Arc::new(OneConnection { directory: Arc::clone(self), shared: Arc::clone(shared) })
+    }
+}
+
+struct OneConnection {
+    directory: Arc<Directory>,
+    shared: Arc<Shared>,
+}
+
+impl QlogFactory for OneConnection {
+    fn for_connection(
+        &self,
+        side: Side,
+        _: SocketAddr,
+        initial_dst_cid: ConnectionId,
+        now: Instant,
+    ) -> Option<QlogConfig> {
+        let side = if side.is_client() { "client" } else { "server" };
+        let path = self.directory.path.join(format!("{initial_dst_cid}-{side}.qlog"));
+        let file = File::create(&path).inspect_err(|error| {
+            tracing::warn!(target: "headstart", "no qlog: {}: {error}", path.display());
+        });
+        let writer = Writer(Arc::new(Mutex::new(BufWriter::new(file.ok()?))));
+        // A connection has one log: the stack asks once.
+        let _ =
+            self.shared.qlog.set(Log { writer: writer.clone(), began: self.shared.rules.epoch.time(now) });
+        let mut config = QlogConfig::new(Box::new(writer));
+        config.title(Some(format!("headstart {}", self.shared.rules.choice.name()))).start_time(now);
+        Some(config)
+    }
+}
+
+/// One file, two writers.
+#[derive(Clone, Debug)]
+struct Writer(Arc<Mutex<BufWriter<File>>>);
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        locked(&self.0).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        locked(&self.0).flush()
+    }
+}
+
+/// The log of one connection.
+#[derive(Debug)]
+pub(crate) struct Log {
+    writer: Writer,
+    began: Time,
+}
+
+/// RFC 7464's record separator.
+const SEPARATOR: char = '\u{1e}';
+
+impl Log {
+    fn record(&self, now: Time, name: &str, data: &str) {
+        let millis = now.since(self.began).as_millis_f64();
+        let text = format!(
+            "{SEPARATOR}{{\"time\":{millis:.6},\"name\":\"headstart:{name}\",\"data\":{{{data}}}}}\n"
+        );
+        // A log that cannot be written is no reason to disturb the connection.
+        let _ = locked(&self.writer.0).write_all(text.as_bytes());
+    }
+
+    pub fn phase(&self, now: Time, why: &Why, allowance: Allowance) {
+        let (arm, source) = (why.arm.name(), why.source.name());
+        let (window, pace) = (allowance.window.get(), allowance.pace.map_or(0, Rate::as_bits_per_sec));
+        let phase = why.decision();
+        let data = format!(
+            "\"phase\":\"{phase}\",\"arm\":\"{arm}\",\"source\":\"{source}\",\"window\":{window},\"pace_bps\":{pace}"
+        );
+        self.record(now, "phase", &data);
+    }
+
+    pub fn ended(&self, why: &Why, at: Time) {
+        // The fields of the log line: names without quotes or spaces, values without quotes.
+        let fields: Vec<_> = why
+            .to_string()
+            .split(' ')
+            .filter_map(|field| field.split_once('='))
+            .map(|(name, value)| format!("\"{name}\":\"{value}\""))
+            .collect();
+        self.record(at, "ended", &fields.join(","));
+        let _ = locked(&self.writer.0).flush();
+    }
+}

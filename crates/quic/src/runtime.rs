@@ -1,0 +1,82 @@
+//! A runtime whose timers are precise enough for packets less than a millisecond apart, and whose sockets send copies.
+//!
+//! tokio's timers tick in milliseconds: at 25 Mbit/s, where a full packet takes half of one, a paced flight would leave in
+//! clumps. [`PreciseRuntime`] is tokio but for two things: on Linux its timers are timerfds, and its sockets let a
+//! [`Courier`] send copies of datagrams. One for each endpoint:
+//!
+//! ```no_run
+//! # fn open(server: noq::ServerConfig, setup: headstart_quic::ServerSetup) -> std::io::Result<()> {
+//! use std::net::UdpSocket;
+//! let runtime = headstart_quic::PreciseRuntime::new();
+//! let setup = setup.courier(runtime.courier());
+//! let socket = UdpSocket::bind("[::]:4433")?;
+//! let endpoint = noq::Endpoint::new(noq::EndpointConfig::default(), Some(server), socket, runtime)?;
+//! # drop((setup, endpoint)); Ok(()) }
+//! ```
+//!
+//! # Limits
+//!
+//! - A timer needs a file descriptor, one for each connection. Where there is none left, or no Linux, the timer is tokio's.
+//! - A timer is as late as the machine is busy. Packets that are late leave together, up to what the stack's pacer holds:
+//!   ten, or what 2 ms of a high rate are.
+
+mod postbox;
+#[cfg(target_os = "linux")]
+mod timer;
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use noq::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
+
+use crate::copies::Courier;
+use postbox::Postbox;
+
+/// tokio with precise timers and sockets that send copies.
+#[derive(Debug, Default)]
+pub struct PreciseRuntime {
+    postbox: Arc<Postbox>,
+}
+
+impl PreciseRuntime {
+    /// A runtime for one endpoint. To be used within tokio.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Sends copies through the endpoint's socket.
+    #[must_use]
+    pub fn courier(&self) -> Arc<dyn Courier> {
+        Arc::clone(&self.postbox) as Arc<dyn Courier>
+    }
+}
+
+impl Runtime for PreciseRuntime {
+    fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
+        #[cfg(target_os = "linux")]
+        if let Ok(timer) = timer::Timer::new(at) {
+            return Box::pin(timer);
+        }
+        TokioRuntime.new_timer(at)
+    }
+
+    fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        TokioRuntime.spawn(future);
+    }
+
+    fn wrap_udp_socket(&self, socket: std::net::UdpSocket) -> io::Result<Box<dyn AsyncUdpSocket>> {
+        let duplicate = socket.try_clone()?;
+        let inner = TokioRuntime.wrap_udp_socket(socket)?;
+        self.postbox.open(duplicate)?;
+        Ok(Box::new(postbox::Socket::new(inner, Arc::clone(&self.postbox))))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the edge: the stack's clock")]
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+}

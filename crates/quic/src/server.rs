@@ -1,0 +1,385 @@
+//! A server's set-up: one per endpoint.
+//!
+//! ```no_run
+//! # async fn serve(endpoint: noq::Endpoint, base: noq::ServerConfig, tls: std::sync::Arc<rustls::ServerConfig>)
+//! # -> Result<(), Box<dyn std::error::Error>> {
+//! use headstart_quic::{Choice, ServerSetup, Sharded};
+//! use std::sync::Arc;
+//!
+//! let setup = ServerSetup::new(base, tls, Choice::find("wise-start")?)?.history(Arc::new(Sharded::default()));
+//! while let Some(incoming) = endpoint.accept().await {
+//!     let accepted = setup.accept(incoming)?;
+//!     tokio::spawn(async move {
+//!         let (connection, handle) = accepted.established().await?;
+//!         // As before; and handle.why() says what was done.
+//! #       drop((connection, handle));
+//!         Ok::<_, noq::ConnectionError>(())
+//!     });
+//! }
+//! # Ok(()) }
+//! ```
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use headstart_startup::base;
+use headstart_startup::hint::Steps;
+use headstart_startup::history::FixedHash;
+use headstart_startup::prior::Hint;
+use headstart_units::Bytes;
+use noq_proto::congestion::{Bbr3Config, CubicConfig};
+use noq_proto::crypto::rustls::NoInitialCipherSuite;
+use noq_proto::{ConnectionId, Side, TransportConfig};
+
+use crate::adapter::Factory;
+use crate::choice::{Choice, Stack};
+use crate::copies::{CopyPolicy, Courier};
+use crate::epoch::Epoch;
+use crate::gates::{Gates, Rollout};
+use crate::limits::{Limits, Policy};
+use crate::metrics::Metrics;
+use crate::session::{Other, ServerTls, Sessions, tls};
+use crate::shared::{Handle, Rules, Shared};
+use crate::store::{Store, caller};
+
+/// Why an endpoint cannot be set up as asked.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The TLS configuration does not suit QUIC.
+    #[error("the TLS configuration does not suit QUIC: {0}")]
+    Tls(#[from] NoInitialCipherSuite),
+    /// The scheme sends copies of datagrams, and nobody is there to send them.
+    #[error("`{0}` sends copies of datagrams: give it a courier, such as PreciseRuntime::courier")]
+    NoCourier(&'static str),
+    /// The control arm must be able to do without anything.
+    #[error("`{0}` cannot be the control scheme: it is the stack's own controller")]
+    Control(&'static str),
+}
+
+/// How a server starts its connections.
+#[derive(Clone)]
+pub struct ServerSetup {
+    base: noq::ServerConfig,
+    crypto: Crypto,
+    announce: Option<Hint>,
+    rules: Arc<Rules>,
+    lots: Lots,
+    #[cfg(feature = "qlog")]
+    qlog: Option<Arc<crate::qlog::Directory>>,
+}
+
+/// Draws a number for each connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lots {
+    secret: RandomState,
+    seed: Option<u64>,
+}
+
+impl Lots {
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed: Some(seed), ..Self::default() }
+    }
+
+    /// The same number for the same bytes: a secret keeps others from choosing their arm, a seed makes runs repeatable.
+    pub fn draw(&self, bytes: &[u8]) -> u64 {
+        match self.seed {
+            None => self.secret.hash_one(bytes),
+            Some(seed) => FixedHash::default().hash_one((seed, bytes)),
+        }
+    }
+}
+
+/// Where sessions come from.
+#[derive(Clone)]
+enum Crypto {
+    Tls(ServerTls),
+    /// Another kind of session: null crypto in virtual time.
+    Other(Arc<dyn Sessions>),
+}
+
+/// The rules as they are before anybody changes them.
+pub(crate) fn rules(side: Side, choice: Choice) -> Rules {
+    Rules {
+        side,
+        choice,
+        control: crate::choice::slow_start(),
+        base: base::Kind::default(),
+        store: None,
+        gates: Gates::default(),
+        rollout: Arc::default(),
+        limits: Limits::new(Policy::default()),
+        metrics: Arc::default(),
+        epoch: Epoch::now(),
+        courier: None,
+        copies: CopyPolicy::default(),
+        flight_limit: FLIGHT_LIMIT,
+    }
+}
+
+/// Halfback §4.1: the receive window that its senders met, and about what it paces out at most (§3.1).
+const FLIGHT_LIMIT: Bytes = Bytes::new(141_000);
+
+macro_rules! common_setters {
+    () => {
+        /// Where records are kept. None by default: nothing is remembered.
+        #[must_use]
+        pub fn history(mut self, store: Arc<dyn Store>) -> Self {
+            Arc::make_mut(&mut self.rules).store = Some(store);
+            self
+        }
+
+        /// When a record is not used although there is one.
+        #[must_use]
+        pub fn gates(mut self, gates: Gates) -> Self {
+            Arc::make_mut(&mut self.rules).gates = gates;
+            self
+        }
+
+        /// Who gets the scheme. Keep the other half of the [`Arc`] to change your mind.
+        #[must_use]
+        pub fn rollout(mut self, rollout: Arc<Rollout>) -> Self {
+            Arc::make_mut(&mut self.rules).rollout = rollout;
+            self
+        }
+
+        /// What the control arm runs. Slow start from ten packets by default.
+        ///
+        /// # Errors
+        /// The stack's own controller cannot be it, for the arm is decided when the connection has one already.
+        pub fn control(mut self, choice: Choice) -> Result<Self, SetupError> {
+            if choice.scheme().is_none() || choice.needs_courier() {
+                return Err(SetupError::Control(choice.name()));
+            }
+            Arc::make_mut(&mut self.rules).control = choice;
+            Ok(self)
+        }
+
+        /// The base controller to hand over to. CUBIC by default.
+        #[must_use]
+        pub fn base_controller(mut self, base: base::Kind) -> Self {
+            Arc::make_mut(&mut self.rules).base = base;
+            self
+        }
+
+        /// Who sends copies of datagrams, for schemes that need it.
+        #[must_use]
+        pub fn courier(mut self, courier: Arc<dyn Courier>) -> Self {
+            Arc::make_mut(&mut self.rules).courier = Some(courier);
+            self
+        }
+
+        /// How many copies are allowed.
+        #[must_use]
+        pub fn copies(mut self, policy: CopyPolicy) -> Self {
+            Arc::make_mut(&mut self.rules).copies = policy;
+            self
+        }
+
+        /// Caps on what hints may claim.
+        #[must_use]
+        pub fn limits(mut self, policy: Policy) -> Self {
+            Arc::make_mut(&mut self.rules).limits = Limits::new(policy);
+            self
+        }
+
+        /// The most that a scheme may send at once for no better reason than that there is so much to send (JumpStart,
+        /// Halfback). 141 kB by default.
+        #[must_use]
+        pub fn flight_limit(mut self, bytes: u64) -> Self {
+            Arc::make_mut(&mut self.rules).flight_limit = Bytes::new(bytes);
+            self
+        }
+
+        /// Where connections are counted. Several endpoints may share one.
+        #[must_use]
+        pub fn metrics(mut self, metrics: Arc<Metrics>) -> Self {
+            Arc::make_mut(&mut self.rules).metrics = metrics;
+            self
+        }
+
+        /// Draws the arms from a seed instead of a secret: for runs that can be repeated.
+        #[must_use]
+        pub fn seed(mut self, seed: u64) -> Self {
+            self.lots = crate::server::Lots::seeded(seed);
+            self
+        }
+
+        /// Where the clocks meet: for virtual time. Records bear this time.
+        #[must_use]
+        pub fn epoch(mut self, epoch: Epoch) -> Self {
+            Arc::make_mut(&mut self.rules).epoch = epoch;
+            self
+        }
+
+        /// A hint of our own access link for the peer, made as coarse as [`Steps`] are by default.
+        #[must_use]
+        pub fn hint(mut self, hint: Hint) -> Self {
+            self.announce = hint.quantised(Steps::default());
+            self
+        }
+
+        /// The same to the last kilobit: it tells the peer more of us than it has to know.
+        #[must_use]
+        pub fn exact_hint(mut self, hint: Hint) -> Self {
+            self.announce = Some(hint);
+            self
+        }
+
+        /// What was counted.
+        #[must_use]
+        pub fn counted(&self) -> &Arc<Metrics> {
+            &self.rules.metrics
+        }
+
+        /// The scheme.
+        #[must_use]
+        pub fn choice(&self) -> &Choice {
+            &self.rules.choice
+        }
+
+        /// Writes the stack's qlog into `directory`, one file for each connection, with our decisions among its events.
+        #[cfg(feature = "qlog")]
+        #[must_use]
+        pub fn qlog(mut self, directory: impl Into<std::path::PathBuf>) -> Self {
+            self.qlog = Some(Arc::new(crate::qlog::Directory::new(directory)));
+            self
+        }
+
+        /// Whether everything is there that the scheme needs.
+        ///
+        /// # Errors
+        /// It sends copies, and there is nobody to send them.
+        pub fn check(&self) -> Result<(), SetupError> {
+            if self.rules.choice.needs_courier() && self.rules.courier.is_none() {
+                return Err(SetupError::NoCourier(self.rules.choice.name()));
+            }
+            Ok(())
+        }
+    };
+}
+pub(crate) use common_setters;
+
+/// A connection that was accepted and is not established yet.
+#[derive(Debug)]
+pub struct Accepted {
+    /// The stack's own future of it.
+    pub connecting: noq::Connecting,
+    /// What to tell the scheme, and what it says.
+    pub handle: Handle,
+}
+
+impl Accepted {
+    /// Waits for the handshake. The record is written as soon as the connection is closed.
+    ///
+    /// # Errors
+    /// The handshake failed.
+    pub async fn established(self) -> Result<(noq::Connection, Handle), noq::ConnectionError> {
+        let connection = self.connecting.await?;
+        finish_with(&connection, &self.handle);
+        Ok((connection, self.handle))
+    }
+}
+
+/// Finishes `handle` when the connection is closed, rather than when the stack lets it go.
+pub(crate) fn finish_with(connection: &noq::Connection, handle: &Handle) {
+    let (closed, handle) = (connection.on_closed(), handle.clone());
+    tokio::spawn(async move {
+        let _ = closed.await;
+        handle.finish();
+    });
+}
+
+impl ServerSetup {
+    /// A server with the stack's configuration `base`, of which everything is kept but crypto and congestion control:
+    /// its token key above all, without which clients would lose their address validation tokens.
+    ///
+    /// # Errors
+    /// The TLS configuration does not suit QUIC.
+    pub fn new(
+        base: noq::ServerConfig,
+        tls: Arc<rustls::ServerConfig>,
+        choice: Choice,
+    ) -> Result<Self, SetupError> {
+        Ok(Self::with(base, Crypto::Tls(ServerTls::new(tls)?), choice))
+    }
+
+    /// A server whose sessions are not TLS: for simulations.
+    #[must_use]
+    pub fn with_sessions(base: noq::ServerConfig, sessions: Arc<dyn Sessions>, choice: Choice) -> Self {
+        Self::with(base, Crypto::Other(sessions), choice)
+    }
+
+    fn with(base: noq::ServerConfig, crypto: Crypto, choice: Choice) -> Self {
+        Self {
+            base,
+            crypto,
+            announce: None,
+            rules: Arc::new(rules(Side::Server, choice)),
+            lots: Lots::default(),
+            #[cfg(feature = "qlog")]
+            qlog: None,
+        }
+    }
+
+    common_setters!();
+
+    /// The stack's own configuration that this one is built upon: what the endpoint itself is to be given.
+    #[must_use]
+    pub fn stack_config(&self) -> &noq::ServerConfig {
+        &self.base
+    }
+
+    /// Accepts a connection, configured for its peer.
+    ///
+    /// # Errors
+    /// As [`noq::Incoming::accept_with`].
+    pub fn accept(&self, incoming: noq::Incoming) -> Result<Accepted, noq::ConnectionError> {
+        let (remote, local, id) = (incoming.remote_address(), incoming.local_ip(), incoming.orig_dst_cid());
+        let (config, handle) = self.configure(remote, local, id);
+        Ok(Accepted { connecting: incoming.accept_with(config)?, handle })
+    }
+
+    /// The configuration for one connection: for those who drive the protocol themselves. `id` is the client's first
+    /// destination connection id; it decides, together with a secret, which arm the connection belongs to.
+    #[must_use]
+    pub fn configure(
+        &self,
+        remote: SocketAddr,
+        local: Option<IpAddr>,
+        id: ConnectionId,
+    ) -> (Arc<noq::ServerConfig>, Handle) {
+        let number = self.lots.draw(&id);
+        let shared = Shared::new(Arc::clone(&self.rules), remote, local, caller(remote.ip()), number);
+        let mut config = self.base.clone();
+        let mut transport = TransportConfig::clone(&config.transport);
+        install(&mut transport, &shared);
+        #[cfg(feature = "qlog")]
+        if let Some(directory) = &self.qlog {
+            transport.qlog_factory(directory.factory(&shared));
+        }
+        config.transport = Arc::new(transport);
+        config.crypto = match &self.crypto {
+            Crypto::Tls(tls) => Arc::new(tls::ServerConfig {
+                tls: tls.clone(),
+                announce: self.announce,
+                shared: Arc::clone(&shared),
+            }),
+            Crypto::Other(sessions) => Arc::new(Other {
+                sessions: Arc::clone(sessions),
+                announce: self.announce,
+                shared: Arc::clone(&shared),
+            }),
+        };
+        (Arc::new(config), Handle(shared))
+    }
+}
+
+/// Puts the congestion controller in.
+pub(crate) fn install(transport: &mut TransportConfig, shared: &Arc<Shared>) {
+    match shared.rules.choice.stack_controller() {
+        None => transport.congestion_controller_factory(Factory::new(Arc::clone(shared))),
+        Some(Stack::Bbr) => transport.congestion_controller_factory(Arc::new(Bbr3Config::default())),
+        Some(Stack::Cubic) => transport.congestion_controller_factory(Arc::new(CubicConfig::default())),
+    };
+}

@@ -1,0 +1,179 @@
+//! The TLS session that carries hints, and knows every packet that leaves.
+//!
+//! noq encodes transport parameters inside its own TLS session, so a parameter of our own needs a session of our own:
+//! [`tls`] has one over `rustls::quic`. Around any session goes `Tapped`, which wraps its keys: whoever encrypts a packet
+//! learns its number, and whoever protects its header, last of all, sees its final bytes. Both are assumptions about
+//! the stack; `headstart-stack` has a test for each.
+//!
+//! No cryptography is written here: keys are rustls', and what concerns Retry packets is left to noq's own session.
+
+pub mod keys;
+pub mod tls;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use headstart_startup::prior::Hint;
+use noq_proto::crypto::{
+    self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
+};
+use noq_proto::transport_parameters::TransportParameters;
+use noq_proto::{ConnectError, ConnectionId, Side, TransportError};
+
+use crate::hint;
+use crate::shared::{Level, Shared};
+use keys::{TappedHeaderKey, TappedPacketKey};
+
+pub use tls::{ClientTls, HandshakeData, ServerTls};
+
+/// Sessions that are not TLS: null crypto in virtual time, say. Parameters come encoded, our own among them.
+pub trait Sessions: Send + Sync {
+    /// Keys for the first packets.
+    fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys;
+
+    /// A session; what the peer's parameters are, it tells `ear` before it writes anything in answer to them.
+    fn start(&self, side: Side, parameters: Vec<u8>, ear: Ear) -> Box<dyn crypto::Session>;
+}
+
+/// Hears the peer's encoded transport parameters.
+#[derive(Clone, Debug)]
+pub struct Ear(Arc<Shared>);
+
+impl Ear {
+    /// These are the peer's.
+    pub fn parameters(&self, encoded: &[u8]) {
+        hint::hear(encoded, &self.0);
+    }
+}
+
+/// One connection's session, made by [`Sessions`].
+pub(crate) struct Other {
+    pub sessions: Arc<dyn Sessions>,
+    pub announce: Option<Hint>,
+    pub shared: Arc<Shared>,
+}
+
+impl Other {
+    fn start(&self, side: Side, params: &TransportParameters) -> Box<dyn crypto::Session> {
+        let parameters = tls::encoded(params, self.announce);
+        let session = self.sessions.start(side, parameters, Ear(Arc::clone(&self.shared)));
+        Box::new(Tapped::new(session, Arc::clone(&self.shared)))
+    }
+}
+
+impl crypto::ClientConfig for Other {
+    fn start_session(
+        &self,
+        _: u32,
+        _: &str,
+        params: &TransportParameters,
+    ) -> Result<Box<dyn crypto::Session>, ConnectError> {
+        Ok(self.start(Side::Client, params))
+    }
+}
+
+impl crypto::ServerConfig for Other {
+    fn initial_keys(&self, _: u32, dst_cid: ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        Ok(self.sessions.initial_keys(dst_cid, Side::Server))
+    }
+
+    /// Retry packets need TLS.
+    fn retry_tag(&self, _: u32, _: ConnectionId, _: &[u8]) -> [u8; 16] {
+        [0; 16]
+    }
+
+    fn start_session(&self, _: u32, params: &TransportParameters) -> Box<dyn crypto::Session> {
+        self.start(Side::Server, params)
+    }
+}
+
+/// A session whose packets are seen.
+pub(crate) struct Tapped {
+    inner: Box<dyn crypto::Session>,
+    shared: Arc<Shared>,
+    has_handshake_keys: bool,
+}
+
+impl Tapped {
+    pub(crate) fn new(inner: Box<dyn crypto::Session>, shared: Arc<Shared>) -> Self {
+        Self { inner, shared, has_handshake_keys: false }
+    }
+
+    fn header(&self, key: Box<dyn HeaderKey>, level: Level) -> Box<dyn HeaderKey> {
+        Box::new(TappedHeaderKey { inner: key, level, shared: Arc::clone(&self.shared) })
+    }
+
+    fn packet(&self, key: Box<dyn PacketKey>, level: Level) -> Box<dyn PacketKey> {
+        Box::new(TappedPacketKey { inner: key, level, shared: Arc::clone(&self.shared) })
+    }
+
+    /// Only what we seal is of interest, not what the peer does.
+    fn keys(&self, keys: Keys, level: Level) -> Keys {
+        Keys {
+            header: KeyPair { local: self.header(keys.header.local, level), remote: keys.header.remote },
+            packet: KeyPair { local: self.packet(keys.packet.local, level), remote: keys.packet.remote },
+        }
+    }
+}
+
+impl crypto::Session for Tapped {
+    fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys {
+        self.keys(self.inner.initial_keys(dst_cid, side), Level::Initial)
+    }
+
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        self.inner.handshake_data()
+    }
+
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        self.inner.peer_identity()
+    }
+
+    /// Packets of 0-RTT share their numbers with those of 1-RTT.
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        let (header, packet) = self.inner.early_crypto()?;
+        Some((self.header(header, Level::Data), self.packet(packet, Level::Data)))
+    }
+
+    fn early_data_accepted(&self) -> Option<bool> {
+        self.inner.early_data_accepted()
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.inner.is_handshaking()
+    }
+
+    fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
+        self.inner.read_handshake(buf)
+    }
+
+    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
+        self.inner.transport_parameters()
+    }
+
+    /// Keys come twice: for the handshake, then for data.
+    fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
+        let keys = self.inner.write_handshake(buf)?;
+        let level = if self.has_handshake_keys { Level::Data } else { Level::Handshake };
+        self.has_handshake_keys = true;
+        Some(self.keys(keys, level))
+    }
+
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+        let KeyPair { local, remote } = self.inner.next_1rtt_keys()?;
+        Some(KeyPair { local: self.packet(local, Level::Data), remote })
+    }
+
+    fn is_valid_retry(&self, orig_dst_cid: ConnectionId, header: &[u8], payload: &[u8]) -> bool {
+        self.inner.is_valid_retry(orig_dst_cid, header, payload)
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        self.inner.export_keying_material(output, label, context)
+    }
+}

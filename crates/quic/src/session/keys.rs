@@ -1,0 +1,85 @@
+//! Keys that say what they seal.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::BytesMut;
+use noq_proto::PathId;
+use noq_proto::crypto::{CryptoError, HeaderKey, PacketKey};
+
+use crate::shared::{Level, Shared};
+
+/// Learns the number of each packet.
+pub(super) struct TappedPacketKey {
+    pub inner: Box<dyn PacketKey>,
+    pub level: Level,
+    pub shared: Arc<Shared>,
+}
+
+impl PacketKey for TappedPacketKey {
+    fn encrypt(&self, path: PathId, number: u64, buf: &mut [u8], header_len: usize) {
+        self.shared.sealed(self.level);
+        self.shared.number_sealed(number);
+        self.inner.encrypt(path, number, buf, header_len);
+    }
+
+    fn decrypt(
+        &self,
+        path: PathId,
+        number: u64,
+        header: &[u8],
+        payload: &mut BytesMut,
+    ) -> Result<(), CryptoError> {
+        self.inner.decrypt(path, number, header, payload)
+    }
+
+    fn tag_len(&self) -> usize {
+        self.inner.tag_len()
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        self.inner.confidentiality_limit()
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        self.inner.integrity_limit()
+    }
+}
+
+/// Sees the final bytes of each packet.
+pub(super) struct TappedHeaderKey {
+    pub inner: Box<dyn HeaderKey>,
+    pub level: Level,
+    pub shared: Arc<Shared>,
+}
+
+impl HeaderKey for TappedHeaderKey {
+    fn decrypt(&self, pn_offset: usize, packet: &mut [u8]) {
+        self.inner.decrypt(pn_offset, packet);
+    }
+
+    fn encrypt(&self, pn_offset: usize, packet: &mut [u8]) {
+        self.inner.encrypt(pn_offset, packet);
+        if self.level == Level::Data {
+            self.shared.wired(packet);
+        }
+    }
+
+    fn sample_size(&self) -> usize {
+        self.inner.sample_size()
+    }
+}
+
+/// The number of the packet that is being sealed.
+#[derive(Debug, Default)]
+pub(crate) struct Sealing(AtomicU64);
+
+impl Sealing {
+    pub fn begin(&self, number: u64) {
+        self.0.store(number, Ordering::Relaxed);
+    }
+
+    pub fn number(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

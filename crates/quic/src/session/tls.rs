@@ -1,0 +1,323 @@
+//! TLS for QUIC over rustls, with the hint among the transport parameters.
+
+use std::any::Any;
+use std::io::Cursor;
+use std::sync::Arc;
+
+use noq_proto::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig, QuicServerConfig};
+use noq_proto::crypto::{
+    self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, UnsupportedVersion,
+};
+use noq_proto::transport_parameters::TransportParameters;
+use noq_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
+use rustls::CipherSuite;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::quic::{
+    ClientConnection, Connection, HeaderProtectionKey, KeyChange, PacketKey as RustlsPacketKey, Secrets,
+    ServerConnection, Suite, Version,
+};
+
+use super::Tapped;
+use crate::hint;
+use crate::shared::Shared;
+use headstart_startup::prior::Hint;
+
+/// What the handshake negotiated: noq's own type of that name cannot be made outside of noq.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandshakeData {
+    /// The application protocol, if one was negotiated.
+    pub protocol: Option<Vec<u8>>,
+    /// The server name that the client asked for; `None` on the client.
+    pub server_name: Option<String>,
+}
+
+/// A client's TLS configuration for one connection.
+pub(crate) struct ClientConfig {
+    pub tls: ClientTls,
+    pub announce: Option<Hint>,
+    pub shared: Arc<Shared>,
+}
+
+/// A server's TLS configuration for one connection.
+pub(crate) struct ServerConfig {
+    pub tls: ServerTls,
+    pub announce: Option<Hint>,
+    pub shared: Arc<Shared>,
+}
+
+/// rustls' client configuration, ready for QUIC.
+#[derive(Clone)]
+pub struct ClientTls {
+    config: Arc<rustls::ClientConfig>,
+    /// For Retry packets.
+    stack: QuicClientConfig,
+    suite: Suite,
+}
+
+/// rustls' server configuration, ready for QUIC.
+#[derive(Clone)]
+pub struct ServerTls {
+    config: Arc<rustls::ServerConfig>,
+    /// For Initial and Retry packets.
+    stack: QuicServerConfig,
+    suite: Suite,
+}
+
+impl ClientTls {
+    /// # Errors
+    /// The configuration lacks the cipher suite of QUIC's first packets, or TLS 1.3.
+    pub fn new(config: Arc<rustls::ClientConfig>) -> Result<Self, NoInitialCipherSuite> {
+        let stack = QuicClientConfig::try_from(Arc::clone(&config))?;
+        let suite = initial_suite(config.crypto_provider());
+        // The same search as the stack's, which has just succeeded.
+        Ok(Self { suite: suite.expect("the stack found it"), config, stack })
+    }
+}
+
+impl ServerTls {
+    /// # Errors
+    /// The configuration lacks the cipher suite of QUIC's first packets, or TLS 1.3.
+    pub fn new(config: Arc<rustls::ServerConfig>) -> Result<Self, NoInitialCipherSuite> {
+        let stack = QuicServerConfig::try_from(Arc::clone(&config))?;
+        let suite = initial_suite(config.crypto_provider());
+        Ok(Self { suite: suite.expect("the stack found it"), config, stack })
+    }
+}
+
+fn initial_suite(provider: &rustls::crypto::CryptoProvider) -> Option<Suite> {
+    let is_initial =
+        |suite: &&rustls::SupportedCipherSuite| suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256;
+    provider.cipher_suites.iter().find(is_initial)?.tls13()?.quic_suite()
+}
+
+/// RFC 9000's version. Drafts are not spoken any more.
+const VERSION: u32 = 1;
+
+impl crypto::ClientConfig for ClientConfig {
+    fn start_session(
+        &self,
+        version: u32,
+        server_name: &str,
+        params: &TransportParameters,
+    ) -> Result<Box<dyn crypto::Session>, ConnectError> {
+        if version != VERSION {
+            return Err(ConnectError::UnsupportedVersion);
+        }
+        let invalid = || ConnectError::InvalidServerName(server_name.into());
+        let name = ServerName::try_from(server_name).map_err(|_| invalid())?.to_owned();
+        let bytes = encoded(params, self.announce);
+        let inner = ClientConnection::new(Arc::clone(&self.tls.config), Version::V1, name, bytes);
+        let inner = inner.map_err(|_| invalid())?;
+        let retry = Retry { stack: self.tls.stack.clone(), server_name: server_name.into(), params: *params };
+        let session =
+            TlsSession::new(Connection::Client(inner), self.tls.suite, Some(retry), Arc::clone(&self.shared));
+        Ok(Box::new(Tapped::new(Box::new(session), Arc::clone(&self.shared))))
+    }
+}
+
+impl crypto::ServerConfig for ServerConfig {
+    fn initial_keys(&self, version: u32, dst_cid: ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        self.tls.stack.initial_keys(version, dst_cid)
+    }
+
+    fn retry_tag(&self, version: u32, orig_dst_cid: ConnectionId, packet: &[u8]) -> [u8; 16] {
+        self.tls.stack.retry_tag(version, orig_dst_cid, packet)
+    }
+
+    fn start_session(&self, version: u32, params: &TransportParameters) -> Box<dyn crypto::Session> {
+        let params_bytes = encoded(params, self.announce);
+        match ServerConnection::new(Arc::clone(&self.tls.config), Version::V1, params_bytes) {
+            Ok(inner) if version == VERSION => {
+                let session = TlsSession::new(
+                    Connection::Server(inner),
+                    self.tls.suite,
+                    None,
+                    Arc::clone(&self.shared),
+                );
+                Box::new(Tapped::new(Box::new(session), Arc::clone(&self.shared)))
+            }
+            // A draft version, or a configuration that rustls refuses: the stack's own session answers, without a hint.
+            _ => self.tls.stack.start_session(version, params),
+        }
+    }
+}
+
+pub(super) fn encoded(params: &TransportParameters, announce: Option<Hint>) -> Vec<u8> {
+    let mut bytes = vec![];
+    params.write(&mut bytes);
+    if let Some(announced) = announce {
+        hint::append(announced, &mut bytes);
+    }
+    bytes
+}
+
+/// What it takes to verify a Retry packet.
+struct Retry {
+    stack: QuicClientConfig,
+    server_name: String,
+    params: TransportParameters,
+}
+
+/// A TLS session over rustls.
+struct TlsSession {
+    inner: Connection,
+    suite: Suite,
+    retry: Option<Retry>,
+    shared: Arc<Shared>,
+    next_secrets: Option<Secrets>,
+    has_handshake_data: bool,
+    has_parameters: bool,
+}
+
+impl TlsSession {
+    fn new(inner: Connection, suite: Suite, retry: Option<Retry>, shared: Arc<Shared>) -> Self {
+        Self {
+            inner,
+            suite,
+            retry,
+            shared,
+            next_secrets: None,
+            has_handshake_data: false,
+            has_parameters: false,
+        }
+    }
+
+    fn side(&self) -> Side {
+        match self.inner {
+            Connection::Client(_) => Side::Client,
+            Connection::Server(_) => Side::Server,
+        }
+    }
+
+    fn server_name(&self) -> Option<&str> {
+        match &self.inner {
+            Connection::Client(_) => None,
+            Connection::Server(session) => session.server_name(),
+        }
+    }
+
+    /// The peer's parameters are there: before our first flight leaves.
+    fn listen(&mut self) {
+        if self.has_parameters {
+            return;
+        }
+        if let Some(parameters) = self.inner.quic_transport_parameters() {
+            self.has_parameters = true;
+            hint::hear(parameters, &self.shared);
+        }
+    }
+}
+
+fn header(key: Box<dyn HeaderProtectionKey>) -> Box<dyn HeaderKey> {
+    Box::new(key)
+}
+
+fn packet(key: Box<dyn RustlsPacketKey>) -> Box<dyn PacketKey> {
+    Box::new(key)
+}
+
+fn keys(keys: rustls::quic::Keys) -> Keys {
+    Keys {
+        header: KeyPair { local: header(keys.local.header), remote: header(keys.remote.header) },
+        packet: KeyPair { local: packet(keys.local.packet), remote: packet(keys.remote.packet) },
+    }
+}
+
+impl crypto::Session for TlsSession {
+    fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys {
+        let side = match side {
+            Side::Client => rustls::Side::Client,
+            Side::Server => rustls::Side::Server,
+        };
+        keys(self.suite.keys(&dst_cid, side, Version::V1))
+    }
+
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        self.has_handshake_data.then(|| -> Box<dyn Any> {
+            Box::new(HandshakeData {
+                protocol: self.inner.alpn_protocol().map(<[u8]>::to_vec),
+                server_name: self.server_name().map(str::to_owned),
+            })
+        })
+    }
+
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        let chain = self.inner.peer_certificates()?;
+        Some(Box::new(
+            chain.iter().map(|it| it.clone().into_owned()).collect::<Vec<CertificateDer<'static>>>(),
+        ))
+    }
+
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        let keys = self.inner.zero_rtt_keys()?;
+        Some((header(keys.header), packet(keys.packet)))
+    }
+
+    fn early_data_accepted(&self) -> Option<bool> {
+        match &self.inner {
+            Connection::Client(session) => Some(session.is_early_data_accepted()),
+            Connection::Server(_) => None,
+        }
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.inner.is_handshaking()
+    }
+
+    fn read_handshake(&mut self, buf: &[u8]) -> Result<bool, TransportError> {
+        if let Err(error) = self.inner.read_hs(buf) {
+            let code = match self.inner.alert() {
+                Some(alert) => TransportErrorCode::crypto(alert.into()),
+                None => TransportErrorCode::PROTOCOL_VIOLATION,
+            };
+            let mut told = TransportError::new(code, error.to_string());
+            told.crypto = Some(Arc::new(error));
+            return Err(told);
+        }
+        self.listen();
+        // rustls does not say when the first message of the peer has been understood: these are its traces.
+        let is_news = !self.has_handshake_data
+            && (self.inner.alpn_protocol().is_some()
+                || self.server_name().is_some()
+                || !self.is_handshaking());
+        self.has_handshake_data |= is_news;
+        Ok(is_news)
+    }
+
+    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
+        let Some(parameters) = self.inner.quic_transport_parameters() else { return Ok(None) };
+        Ok(Some(TransportParameters::read(self.side(), &mut Cursor::new(parameters))?))
+    }
+
+    fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
+        match self.inner.write_hs(buf)? {
+            KeyChange::Handshake { keys: change } => Some(keys(change)),
+            KeyChange::OneRtt { keys: change, next } => {
+                self.next_secrets = Some(next);
+                Some(keys(change))
+            }
+        }
+    }
+
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+        let next = self.next_secrets.as_mut()?.next_packet_keys();
+        Some(KeyPair { local: packet(next.local), remote: packet(next.remote) })
+    }
+
+    /// Seldom needed, and not worth keys of our own: a session of the stack's is made for it.
+    fn is_valid_retry(&self, orig_dst_cid: ConnectionId, header: &[u8], payload: &[u8]) -> bool {
+        let Some(Retry { stack, server_name, params }) = &self.retry else { return false };
+        let session = crypto::ClientConfig::start_session(stack, VERSION, server_name, params);
+        session.is_ok_and(|session| session.is_valid_retry(orig_dst_cid, header, payload))
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        label: &[u8],
+        context: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        let exported = self.inner.export_keying_material(output, label, Some(context));
+        exported.map(drop).map_err(|_| ExportKeyingMaterialError)
+    }
+}

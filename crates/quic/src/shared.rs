@@ -1,0 +1,244 @@
+//! What the parts of one connection share: the TLS session, the congestion controller, and whoever accepted it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use headstart_startup::base;
+use headstart_startup::history::{Lease, Outcome};
+use headstart_startup::prior::Hint;
+use headstart_units::{Bytes, Time};
+use noq_proto::Side;
+
+use crate::choice::Choice;
+use crate::copies::{CopyPolicy, Courier, Tap};
+use crate::epoch::Epoch;
+use crate::gates::{Gates, Rollout};
+use crate::limits::{Grant, Limits};
+use crate::metrics::Metrics;
+use crate::session::keys::Sealing;
+use crate::store::{Store, locked};
+use crate::why::{Left, Why};
+
+/// What holds for all connections of an endpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub side: Side,
+    pub choice: Choice,
+    /// What the control arm runs, and a connection that migrated.
+    pub control: Choice,
+    pub base: base::Kind,
+    pub store: Option<Arc<dyn Store>>,
+    pub gates: Gates,
+    pub rollout: Arc<Rollout>,
+    pub limits: Arc<Limits>,
+    pub metrics: Arc<Metrics>,
+    pub epoch: Epoch,
+    pub courier: Option<Arc<dyn Courier>>,
+    pub copies: CopyPolicy,
+    /// What a receiver's window would be for schemes that send all there is.
+    pub flight_limit: Bytes,
+}
+
+/// Which keys sealed the last packet: tells the packet number spaces apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    Initial,
+    Handshake,
+    Data,
+}
+
+/// What the parts of one connection share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub rules: Arc<Rules>,
+    pub peer: SocketAddr,
+    pub local: Option<IpAddr>,
+    /// The store's key.
+    pub key: IpAddr,
+    /// Drawn evenly: decides the arm.
+    pub number: u64,
+    level: AtomicU8,
+    sealing: Sealing,
+    hint: OnceLock<Hint>,
+    /// The peer's limit for the connection as a whole (`initial_max_data`).
+    flow_control: AtomicU64,
+    /// Zero: nobody said.
+    expected: AtomicU64,
+    is_tapping: AtomicBool,
+    tap: Mutex<Tap>,
+    pub ending: Mutex<Ending>,
+    /// Controllers alive: the stack clones them.
+    controllers: AtomicUsize,
+    #[cfg(feature = "qlog")]
+    pub qlog: OnceLock<crate::qlog::Log>,
+}
+
+/// What is settled when the connection is over.
+#[derive(Debug, Default)]
+pub(crate) struct Ending {
+    pub why: Why,
+    pub lease: Option<Lease>,
+    pub grant: Option<Grant>,
+    /// What would be written now.
+    pub outcome: Option<Outcome>,
+    /// When something was last heard of it.
+    pub last_at: Time,
+    is_closed: bool,
+}
+
+impl Shared {
+    pub fn new(
+        rules: Arc<Rules>,
+        peer: SocketAddr,
+        local: Option<IpAddr>,
+        key: IpAddr,
+        number: u64,
+    ) -> Arc<Self> {
+        let why = Why { scheme: rules.choice.name(), peer: Some(peer), ..Why::default() };
+        Arc::new(Self {
+            rules,
+            peer,
+            local,
+            key,
+            number,
+            level: AtomicU8::new(Level::Initial as u8),
+            sealing: Sealing::default(),
+            hint: OnceLock::new(),
+            flow_control: AtomicU64::new(u64::MAX),
+            expected: AtomicU64::new(0),
+            is_tapping: AtomicBool::new(false),
+            tap: Mutex::default(),
+            ending: Mutex::new(Ending { why, ..Ending::default() }),
+            controllers: AtomicUsize::new(0),
+            #[cfg(feature = "qlog")]
+            qlog: OnceLock::new(),
+        })
+    }
+
+    /// A packet was sealed at that level.
+    pub fn sealed(&self, level: Level) {
+        self.level.store(level as u8, Ordering::Relaxed);
+    }
+
+    /// The level of the packet sealed last: the one the stack reports as sent right after.
+    pub fn is_data(&self) -> bool {
+        self.level.load(Ordering::Relaxed) == Level::Data as u8
+    }
+
+    /// The peer's parameters have been read.
+    pub fn heard(&self, hint: Option<Hint>, flow_control: Option<u64>) {
+        if let Some(hint) = hint {
+            // The handshake has one message of parameters: a second one changes nothing.
+            let _ = self.hint.set(hint);
+        }
+        if let Some(limit) = flow_control {
+            self.flow_control.store(limit, Ordering::Relaxed);
+        }
+    }
+
+    pub fn hint(&self) -> Option<Hint> {
+        self.hint.get().copied()
+    }
+
+    pub fn flow_control(&self) -> Bytes {
+        Bytes::new(self.flow_control.load(Ordering::Relaxed))
+    }
+
+    pub fn expected(&self) -> Option<Bytes> {
+        match self.expected.load(Ordering::Relaxed) {
+            0 => None,
+            bytes => Some(Bytes::new(bytes)),
+        }
+    }
+
+    /// Begins or stops to keep what is sent.
+    pub fn tap(&self, on: bool) {
+        self.is_tapping.store(on, Ordering::Relaxed);
+        if !on {
+            locked(&self.tap).clear();
+        }
+    }
+
+    /// A packet with that number is being sealed.
+    pub fn number_sealed(&self, number: u64) {
+        self.sealing.begin(number);
+    }
+
+    /// The data packet that was sealed last has its final form.
+    pub fn wired(&self, packet: &[u8]) {
+        if self.is_tapping.load(Ordering::Relaxed) {
+            locked(&self.tap).keep(self.sealing.number(), packet);
+        }
+    }
+
+    /// The wire bytes of a data packet, if they are still there.
+    pub fn kept(&self, number: u64) -> Option<bytes::Bytes> {
+        locked(&self.tap).get(number)
+    }
+
+    pub fn controller_begins(&self) {
+        self.controllers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The last one closes the connection's account.
+    pub fn controller_ends(&self) {
+        if self.controllers.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.close();
+        }
+    }
+
+    /// Writes what was measured, releases what was reserved, and says why. Only the first call does anything.
+    pub fn close(&self) {
+        let mut ending = locked(&self.ending);
+        if std::mem::replace(&mut ending.is_closed, true) {
+            return;
+        }
+        let outcome = ending.outcome.take().unwrap_or(Outcome::Nothing);
+        ending.why.left = match outcome {
+            Outcome::Measured(_) if self.rules.store.is_some() => Left::Saved,
+            Outcome::Misled if ending.lease.is_some() => Left::Dropped,
+            _ => Left::Nothing,
+        };
+        if let (Some(store), Some(lease)) = (&self.rules.store, ending.lease.take()) {
+            store.close(lease, outcome);
+        }
+        drop(ending.grant.take());
+        self.rules.metrics.count(&ending.why);
+        tracing::info!(target: "headstart", "{}", ending.why);
+        #[cfg(feature = "qlog")]
+        if let Some(log) = self.qlog.get() {
+            log.ended(&ending.why, ending.last_at);
+        }
+    }
+}
+
+/// A connection as its owner sees it: what to tell the scheme, and what the scheme says.
+#[derive(Clone, Debug)]
+pub struct Handle(pub(crate) Arc<Shared>);
+
+impl Handle {
+    /// Tells how many bytes the application is about to send, for schemes that plan with it (JumpStart, Halfback). To be
+    /// called before they are written; afterwards it changes nothing.
+    pub fn expect(&self, bytes: u64) {
+        self.0.expected.store(bytes, Ordering::Relaxed);
+    }
+
+    /// What the peer said of its access link, once its first message has been read.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        self.0.hint()
+    }
+
+    /// What was decided and counted so far.
+    #[must_use]
+    pub fn why(&self) -> Why {
+        locked(&self.0.ending).why.clone()
+    }
+
+    /// The connection is over for the application: writes the record now. Without this it is written when the stack lets
+    /// the connection go, three probe timeouts after its end.
+    pub fn finish(&self) {
+        self.0.close();
+    }
+}

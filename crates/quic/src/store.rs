@@ -1,0 +1,210 @@
+//! Records by peer, shared by all connections of a host.
+//!
+//! What a store is and does is [`headstart_startup::history`]'s; here it becomes something that many threads share.
+//! [`Sharded`] is the default: bounded, least recently used out first, one lock for each shard. A store of your own
+//! (on disk, in a database) implements [`Store`]; one that implements [`history::Store`] need only be put into a
+//! [`Mutex`].
+//!
+//! # Keys
+//!
+//! A server keys by the peer's address, of which for IPv6 only the network part counts (RFC 6177: a site has one /64
+//! at least). A client keys by remote address *and* server name ([`dialled`]), for behind one address of a content
+//! network stand servers at different distances.
+
+use std::fmt::Debug;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use headstart_startup::history::{self, Known, Lease, MemoryStore, Outcome};
+
+/// Where records are kept.
+pub trait Store: Send + Sync + Debug {
+    /// A connection to `peer` starts: what is known, and from now on this connection counts as alive.
+    fn open(&self, peer: IpAddr) -> (Option<Known>, Lease);
+
+    /// It is over: writes the outcome and releases.
+    fn close(&self, lease: Lease, outcome: Outcome);
+}
+
+impl<S: history::Store + Send + Debug> Store for Mutex<S> {
+    fn open(&self, peer: IpAddr) -> (Option<Known>, Lease) {
+        locked(self).open(peer)
+    }
+
+    fn close(&self, lease: Lease, outcome: Outcome) {
+        locked(self).close(lease, outcome);
+    }
+}
+
+/// A thread that panicked while it held the lock has left nothing half done that could harm: a record at worst.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A bounded store in memory, divided so that connections seldom wait for each other.
+#[derive(Debug)]
+pub struct Sharded {
+    hasher: RandomState,
+    shards: Vec<Mutex<MemoryStore<RandomState>>>,
+}
+
+/// More shards than a machine has cores that serve connections.
+const SHARDS: usize = 64;
+
+impl Sharded {
+    /// Room for about `capacity` peers; each shard holds its part, so a few may go earlier than they had to.
+    #[must_use]
+    pub fn new(capacity: usize) -> Self {
+        let shards = SHARDS.min(capacity.max(1));
+        let share = capacity.div_ceil(shards);
+        Self {
+            hasher: RandomState::new(),
+            shards: (0..shards).map(|_| Mutex::new(MemoryStore::new(share, RandomState::new()))).collect(),
+        }
+    }
+
+    fn shard(&self, peer: IpAddr) -> &Mutex<MemoryStore<RandomState>> {
+        let hash = self.hasher.hash_one(peer.to_canonical());
+        // The remainder is below the number of shards, which is a usize.
+        &self.shards[(hash % self.shards.len() as u64) as usize]
+    }
+
+    /// Peers remembered now.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| locked(shard).len()).sum()
+    }
+
+    /// Whether nothing is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Forgets everything (RFC 9959 asks for a way to do so after a change of configuration).
+    pub fn flush(&self) {
+        for shard in &self.shards {
+            locked(shard).flush();
+        }
+    }
+}
+
+/// Room for the peers of a busy day: about 20 MB when full.
+impl Default for Sharded {
+    fn default() -> Self {
+        Self::new(1 << 17)
+    }
+}
+
+impl Store for Sharded {
+    fn open(&self, peer: IpAddr) -> (Option<Known>, Lease) {
+        history::Store::open(&mut *locked(self.shard(peer)), peer)
+    }
+
+    fn close(&self, lease: Lease, outcome: Outcome) {
+        let shard = self.shard(lease.peer());
+        history::Store::close(&mut *locked(shard), lease, outcome);
+    }
+}
+
+/// The key of a peer that came to us: an IPv4 address whole, of an IPv6 one the /64.
+#[must_use]
+pub fn caller(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+        v4 => v4,
+    }
+}
+
+/// The key of a server that was dialled: a unique local address (RFC 4193) made from its address and name, so that any
+/// store can keep it. The hash is the same in every run, for stores on disk; a client chooses whom it dials, so nobody
+/// else can make two keys meet.
+#[must_use]
+pub fn dialled(remote: IpAddr, server_name: &str) -> IpAddr {
+    let mut hash = FNV_OFFSET;
+    let address = match remote.to_canonical() {
+        IpAddr::V4(address) => u128::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    for byte in address.to_be_bytes().into_iter().chain(server_name.bytes().map(|it| it.to_ascii_lowercase()))
+    {
+        hash = (hash ^ u128::from(byte)).wrapping_mul(FNV_PRIME);
+    }
+    // fd00::/8: locally assigned.
+    IpAddr::V6(Ipv6Addr::from_bits((hash >> 8) | (0xfd << 120)))
+}
+
+/// FNV-1a of 128 bits.
+const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstart_startup::history::{Ended, Record};
+    use headstart_units::{Bytes, Rate, Span, Time};
+    use std::net::Ipv4Addr;
+
+    fn record(mbit: u64) -> Record {
+        Record {
+            saved_at: Time::ZERO,
+            btl_bw: Rate::from_mbit_per_sec(mbit),
+            rt_prop: Span::from_millis(50),
+            window: Bytes::ZERO,
+            ssthresh: Bytes::MAX,
+            ended: Ended::Clean,
+        }
+    }
+
+    fn peer(number: u32) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::from(number))
+    }
+
+    #[test]
+    fn what_one_connection_measured_the_next_one_meets() {
+        let stores: [&dyn Store; 2] =
+            [&Sharded::new(10), &Mutex::new(MemoryStore::new(10, RandomState::new()))];
+        for store in stores {
+            let (known, lease) = store.open(peer(1));
+            assert_eq!(known, None);
+            store.close(lease, Outcome::Measured(record(25)));
+            let (known, first) = store.open(peer(1));
+            assert_eq!(known, Some(Known { record: record(25), live: 0 }));
+            let (known, second) = store.open(peer(1));
+            assert_eq!(known.map(|it| it.live), Some(1), "they know of each other");
+            store.close(first, Outcome::Misled);
+            assert_eq!(store.open(peer(1)).0, None);
+            store.close(second, Outcome::Nothing);
+        }
+    }
+
+    #[test]
+    fn thousands_of_addresses_do_not_outgrow_it() {
+        let store = Sharded::new(1000);
+        for number in 0..20_000 {
+            let (_, lease) = store.open(peer(number));
+            store.close(lease, Outcome::Measured(record(1)));
+        }
+        assert!((900..=1024).contains(&store.len()), "{}", store.len());
+        store.flush();
+        assert!(store.is_empty());
+    }
+
+    #[test]
+    fn an_ipv6_site_is_one_peer_and_a_mapped_address_its_ipv4_one() {
+        let at = |text: &str| text.parse::<IpAddr>().expect("an address");
+        assert_eq!(caller(at("2001:db8:1:2:3:4:5:6")), caller(at("2001:db8:1:2::1")));
+        assert_ne!(caller(at("2001:db8:1:2::1")), caller(at("2001:db8:1:3::1")));
+        assert_eq!(caller(at("::ffff:192.0.2.7")), at("192.0.2.7"));
+    }
+
+    #[test]
+    fn a_dialled_server_is_known_by_address_and_name() {
+        let key = dialled(peer(7), "example.org");
+        assert_eq!(key, dialled(peer(7), "EXAMPLE.org"), "names know no case");
+        assert_ne!(key, dialled(peer(7), "example.com"));
+        assert_ne!(key, dialled(peer(8), "example.org"));
+        assert!(matches!(key, IpAddr::V6(it) if it.octets()[0] == 0xfd));
+    }
+}

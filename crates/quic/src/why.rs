@@ -1,0 +1,259 @@
+//! Why a connection started as it did: what was known, what was decided, and what came of it.
+//!
+//! # Round trips saved
+//!
+//! In the first round trip after it began to send, a connection sent B bytes, none of which an acknowledgement had
+//! called for. Slow start from ten packets sends 10, 20, 40, ... packets in successive round trips, so it has sent B bytes
+//! after r(B) = min { r : 10 (2^r - 1) packets >= B } of them. Saved are r(B - L) - 1 round trips, where L of the B bytes
+//! were lost, and one less if anything was lost at all, for its repair takes another. The number can be negative: then
+//! slow start would have been faster. Nothing else is claimed: that a flow is over sooner depends on what it was waiting for.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use headstart_startup::history::{Known, Refusal};
+use headstart_startup::prior::Hint;
+use headstart_units::{Bytes, Rate, Span};
+
+use crate::gates::{self, Arm};
+
+/// What the first flight was made from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// Nothing: it started as slow start does.
+    #[default]
+    Nothing,
+    /// The size of the flow and the RTT.
+    FlowSize,
+    /// A record of the peer.
+    History,
+    /// The peer's hint.
+    Hint,
+}
+
+impl Source {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 4] = [Self::Nothing, Self::FlowSize, Self::History, Self::Hint];
+
+    /// Its name in logs and labels.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::FlowSize => "flow-size",
+            Self::History => "history",
+            Self::Hint => "hint",
+        }
+    }
+}
+
+/// What became of the record at the end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Left {
+    /// Not over yet.
+    #[default]
+    Open,
+    /// A new record was written.
+    Saved,
+    /// Nothing was measured that would be worth one.
+    Nothing,
+    /// The record it began from misled it and was dropped.
+    Dropped,
+}
+
+impl Left {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Saved => "saved",
+            Self::Nothing => "nothing",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+/// What was counted. Sizes are those of QUIC packets, without UDP and IP headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Bytes sent since it began to send data.
+    pub sent: Bytes,
+    /// Bytes acknowledged.
+    pub delivered: Bytes,
+    /// Bytes sent before anything of them was acknowledged.
+    pub first_round: Bytes,
+    /// Bytes of the first flight.
+    pub first_flight: Bytes,
+    /// Bytes declared lost.
+    pub lost: Bytes,
+    /// Those of them that belong to the first flight.
+    pub first_flight_lost: Bytes,
+    /// Those of them of which a copy had been sent.
+    pub copied_lost: Bytes,
+    /// Copies of datagrams sent.
+    pub copies: u64,
+    /// Bytes of those.
+    pub copy_bytes: Bytes,
+    /// Congestion marks answered.
+    pub marks: u64,
+    /// Losses that turned out to be none.
+    pub spurious: u64,
+    /// Persistent congestion, as the stack found it.
+    pub timeouts: u64,
+}
+
+/// The record of one connection.
+#[derive(Clone, Debug, Default)]
+pub struct Why {
+    /// The scheme asked for.
+    pub scheme: &'static str,
+    /// The peer, once known.
+    pub peer: Option<SocketAddr>,
+    /// Which arm it fell into.
+    pub arm: Arm,
+    /// What the first flight was made from.
+    pub source: Source,
+    /// The RTT of the handshake.
+    pub handshake_rtt: Span,
+    /// What the store knew.
+    pub known: Option<Known>,
+    /// The gate that the record did not pass.
+    pub refusal: Option<Refusal>,
+    /// What the peer hinted.
+    pub hint: Option<Hint>,
+    /// How much of it was granted; nothing if it was not asked for.
+    pub granted: Option<Rate>,
+    /// Bytes that the application said it would send.
+    pub flow_size: Option<Bytes>,
+    /// The plan: at once, in all, and how fast.
+    pub burst: Bytes,
+    /// The first flight as planned.
+    pub planned: Bytes,
+    /// The pace planned; none leaves it to the stack.
+    pub pace: Option<Rate>,
+    /// Phases with the time since it began to send, in the scheme's own words; the first sixteen.
+    pub phases: Vec<(Span, &'static str)>,
+    /// What was counted.
+    pub tally: Tally,
+    /// The minimum RTT.
+    pub min_rtt: Span,
+    /// The maximum delivery rate.
+    pub btl_bw: Option<Rate>,
+    /// Full packets have this size.
+    pub packet: Bytes,
+    /// The path changed under it: from then on it was an ordinary connection.
+    pub migrated: bool,
+    /// What became of the record.
+    pub left: Left,
+}
+
+/// The initial window that saved round trips are counted against (RFC 9002 §7.2).
+const INITIAL_PACKETS: u64 = 10;
+
+/// Round trips that slow start from ten packets needs to send `bytes` in packets of `packet` bytes.
+#[must_use]
+pub fn slow_start_rounds(bytes: Bytes, packet: Bytes) -> i32 {
+    let packets = bytes.get().div_ceil(packet.get().max(1));
+    // 10 (2^r - 1) >= packets.
+    let needed = packets.div_ceil(INITIAL_PACKETS) + 1;
+    needed.next_power_of_two().ilog2().cast_signed()
+}
+
+impl Why {
+    /// Round trips saved against slow start, as the module says; nothing before it began to send.
+    #[must_use]
+    pub fn rounds_saved(&self) -> i32 {
+        let Tally { first_round, first_flight_lost, .. } = self.tally;
+        if first_round.is_zero() {
+            return 0;
+        }
+        let through = first_round.saturating_sub(first_flight_lost);
+        slow_start_rounds(through, self.packet) - 1 - i32::from(!first_flight_lost.is_zero())
+    }
+
+    /// The last phase, and how it came to it.
+    #[must_use]
+    pub fn decision(&self) -> &'static str {
+        self.phases.last().map_or("none", |(_, phase)| phase)
+    }
+}
+
+/// One line, one field after the other, each `name=value`.
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scheme={} arm={} source={}", self.scheme, self.arm.name(), self.source.name())?;
+        if let Some(peer) = self.peer {
+            write!(f, " peer={}", peer.ip())?;
+        }
+        write!(f, " handshake_rtt_ms={:.3}", self.handshake_rtt.as_millis_f64())?;
+        if let Some(Known { record, live }) = self.known {
+            let (kbit, rtt) = (record.btl_bw.as_bits_per_sec() / 1000, record.rt_prop.as_millis_f64());
+            write!(f, " record_kbit={kbit} record_rtt_ms={rtt:.3} record_live={live}")?;
+        }
+        if let Some(refusal) = self.refusal {
+            write!(f, " refused={}", gates::name(refusal))?;
+        }
+        if let Some(hint) = self.hint {
+            write!(f, " hint_kbit={} access={:?}", hint.bandwidth.as_bits_per_sec() / 1000, hint.access)?;
+            write!(f, " granted_kbit={}", self.granted.unwrap_or(Rate::ZERO).as_bits_per_sec() / 1000)?;
+        }
+        if let Some(size) = self.flow_size {
+            write!(f, " flow_size={}", size.get())?;
+        }
+        let pace = self.pace.map_or(0, |it| it.as_bits_per_sec() / 1000);
+        write!(f, " burst={} first_flight={} pace_kbit={pace}", self.burst.get(), self.planned.get())?;
+        write!(f, " phases=")?;
+        for (number, (at, phase)) in self.phases.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            write!(f, "{comma}{}@{:.1}ms", phase.replace(' ', "-"), at.as_millis_f64())?;
+        }
+        let Tally { sent, lost, first_flight_lost, copies, copy_bytes, spurious, .. } = self.tally;
+        write!(f, " rounds_saved={} sent={} lost={}", self.rounds_saved(), sent.get(), lost.get())?;
+        write!(f, " first_flight_lost={} copies={copies}", first_flight_lost.get())?;
+        write!(f, " copy_bytes={} spurious={spurious}", copy_bytes.get())?;
+        write!(f, " min_rtt_ms={:.3}", self.min_rtt.as_millis_f64())?;
+        write!(f, " rate_kbit={}", self.btl_bw.unwrap_or(Rate::ZERO).as_bits_per_sec() / 1000)?;
+        write!(f, " migrated={} record={}", self.migrated, self.left.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: Bytes = Bytes::new(1200);
+
+    #[test]
+    fn slow_start_needs_a_round_trip_more_for_each_doubling() {
+        for (packets, rounds) in
+            [(0, 0), (1, 1), (10, 1), (11, 2), (30, 2), (31, 3), (70, 3), (71, 4), (150, 4)]
+        {
+            assert_eq!(slow_start_rounds(PACKET * packets, PACKET), rounds, "{packets} packets");
+        }
+    }
+
+    #[test]
+    fn what_was_lost_is_not_saved() {
+        let why = |first_round, lost| {
+            let (first_round, first_flight_lost) = (PACKET * first_round, PACKET * lost);
+            let tally = Tally { first_round, first_flight_lost, ..Tally::default() };
+            Why { tally, packet: PACKET, ..Why::default() }
+        };
+        for (sent, lost, saved, reason) in [
+            (0, 0, 0, "nothing was sent"),
+            (10, 0, 0, "as slow start"),
+            (86, 0, 3, "four rounds in one"),
+            (86, 1, 2, "and one for the repair"),
+            (86, 80, -1, "slow start would have been faster"),
+            (10, 1, -1, "a loss costs slow start a round trip too, but it is not counted against it here"),
+        ] {
+            assert_eq!(why(sent, lost).rounds_saved(), saved, "{sent} sent, {lost} lost: {reason}");
+        }
+    }
+
+    #[test]
+    fn it_prints_as_one_line() {
+        let why = Why { scheme: "wise-start", phases: vec![(Span::ZERO, "slow start")], ..Why::default() };
+        let line = why.to_string();
+        assert!(!line.contains('\n') && line.contains("phases=slow-start@0.0ms"), "{line}");
+    }
+}

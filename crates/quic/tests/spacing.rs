@@ -1,0 +1,108 @@
+//! Departure times on real sockets.
+//!
+//! The machine that runs this may be busy with other things, and a sender that does not get the processor cannot keep time.
+//! So a run is repeated until one is good, a few times at most: a sender that *cannot* keep time never is.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::{Relay, Watched, accept_all, endpoint, fetch, stock_client, stock_server, tls};
+use headstart_quic::store::caller;
+use headstart_quic::{Choice, Epoch, Gates, ServerSetup, Sharded, Store};
+use headstart_startup::history::{Ended, Outcome, Record};
+use headstart_units::{Bytes, Rate, Span};
+
+const ATTEMPTS: u32 = 12;
+const PACKET: u64 = 1_200;
+
+/// What one flight was like.
+#[derive(Debug)]
+struct Spacing {
+    /// From the first packet of the flight to the last, over what it should take.
+    whole: f64,
+    median: f64,
+    /// Packets that left within a tenth of a gap of each other.
+    longest_burst: usize,
+}
+
+fn spacing(times: &[Instant], ideal: Duration) -> Spacing {
+    let mut gaps: Vec<Duration> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let (mut longest_burst, mut burst) = (1, 1);
+    for gap in &gaps {
+        burst = if *gap < ideal / 10 { burst + 1 } else { 1 };
+        longest_burst = longest_burst.max(burst);
+    }
+    let whole = (times[times.len() - 1] - times[0]).as_secs_f64() / (ideal * gaps.len() as u32).as_secs_f64();
+    gaps.sort_unstable();
+    Spacing { whole, median: gaps[gaps.len() / 2].as_secs_f64() / ideal.as_secs_f64(), longest_burst }
+}
+
+/// The first flight of S-Cubic with a record of `mbit` and 50 ms, through a relay of 50 ms.
+async fn flight(mbit: u64) -> Spacing {
+    let (server, client) = tls();
+    let (runtime, log) = Watched::precise();
+    let store = Arc::new(Sharded::new(10));
+    let rtt = Span::from_millis(50);
+    let (_, lease) = store.open(caller(std::net::Ipv4Addr::LOCALHOST.into()));
+    let btl_bw = Rate::from_mbit_per_sec(mbit);
+    let epoch = Epoch::now();
+    #[expect(clippy::disallowed_methods, reason = "a record of now")]
+    let saved_at = epoch.time(Instant::now());
+    let record = Record {
+        saved_at,
+        btl_bw,
+        rt_prop: rtt,
+        window: Bytes::ZERO,
+        ssthresh: Bytes::MAX,
+        ended: Ended::Clean,
+    };
+    store.close(lease, Outcome::Measured(record));
+    let choice = Choice::find("s-cubic").expect("carried");
+    let setup = ServerSetup::new(stock_server(&server), server.clone(), choice).expect("set up");
+    let there = endpoint(Some(stock_server(&server)), runtime);
+    let kept = accept_all(&there, setup.history(store).gates(Gates::OPEN), false);
+    let relay = Relay::new(there.local_addr().expect("bound"), Duration::from_millis(25));
+    let here = endpoint(None, headstart_quic::PreciseRuntime::new());
+    let connecting = here.connect_with(stock_client(&client), relay.address, common::NAME).expect("dialled");
+    let connection = connecting.await.expect("connected");
+    let packets = btl_bw.as_bytes_per_sec() / 20 / PACKET;
+    assert_eq!(fetch(&connection, packets * PACKET).await as u64, packets * PACKET);
+    let (_, handle) = kept.lock().expect("unpoisoned")[0].clone();
+    assert_eq!(handle.why().pace, Some(btl_bw), "{}", handle.why());
+    let log = log.lock().expect("unpoisoned");
+    // The handshake's datagrams come first: at most three full ones.
+    let full: Vec<Instant> =
+        log.iter().filter(|(_, size)| *size as u64 == PACKET).map(|(at, _)| *at).collect();
+    let begins =
+        (1..full.len()).find(|&at| full[at] - full[at - 1] > Duration::from_millis(20)).expect("a pause");
+    let ideal = Duration::from_nanos((Bytes::new(PACKET) / btl_bw).as_nanos());
+    // What leaves after the first ack is another flight.
+    let end = full.len().min(begins + packets as usize * 9 / 10);
+    spacing(&full[begins..end], ideal)
+}
+
+async fn is_good_once(mbit: u64) {
+    let mut seen = vec![];
+    for _ in 0..ATTEMPTS {
+        let spacing = flight(mbit).await;
+        println!("{mbit} Mbit/s: {spacing:?}");
+        let is_even = (spacing.whole - 1.0).abs() <= 0.05 && (spacing.median - 1.0).abs() <= 0.05;
+        if is_even && spacing.longest_burst <= 10 {
+            return;
+        }
+        seen.push(spacing);
+    }
+    panic!("{mbit} Mbit/s: {seen:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_flight_keeps_time_at_25_mbit_per_second() {
+    is_good_once(25).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_flight_keeps_time_at_100_mbit_per_second() {
+    is_good_once(100).await;
+}

@@ -1,0 +1,90 @@
+//! Messages that are asked for at given times on one connection.
+
+use headstart_net::{AnyElement, Limit, Link};
+use headstart_sim::record::{MessageReport, SenderTrace};
+use headstart_sim::workload::Opener;
+use headstart_sim::workload::replay::{From, Message, Replay};
+use headstart_sim::{FlowReport, Group, PathBuilder, Recorder, Scenario, Simulation, TcpConfig};
+use headstart_startup::{base, catalogue};
+use headstart_units::{Bytes, Rate, Span, Time};
+
+#[derive(Debug, Default)]
+struct Heard {
+    messages: Vec<MessageReport>,
+    flows: Vec<FlowReport>,
+    unsent: Vec<(Time, u64)>,
+}
+
+impl Recorder for Heard {
+    fn message(&mut self, report: &MessageReport) {
+        self.messages.push(*report);
+    }
+    fn flow(&mut self, report: &FlowReport) {
+        self.flows.push(*report);
+    }
+    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+        self.unsent.push((now, trace().unsent.get()));
+    }
+}
+
+/// 100 Mbit/s and 100 ms, nothing in the way.
+fn replay(messages: &[(u64, u64)], from: From, opener: Opener) -> Heard {
+    let mut path = PathBuilder::default();
+    let link =
+        || AnyElement::Link(Link::new(Rate::from_mbit_per_sec(100), Span::from_millis(50), Limit::NONE));
+    let (down, up) = (path.element("down", link()), path.element("up", link()));
+    path.class(vec![down], vec![up]);
+    let group = Group {
+        scheme: catalogue::find("iw10").expect("it is there").scheme(),
+        base: base::Kind::Cubic,
+        tcp: TcpConfig { receive_window: Bytes::new(1 << 24), ..TcpConfig::default() },
+        hint: None,
+        history_capacity: 0,
+    };
+    let messages = messages
+        .iter()
+        .map(|(at, bytes)| Message { at: Span::from_millis(*at), bytes: Bytes::new(*bytes) })
+        .collect();
+    let workload = Box::new(Replay::new(messages, from, 0, opener, Time::from_millis(5)));
+    let scenario =
+        Scenario { path: path.build(), groups: vec![group], workload, until: Time::from_millis(60_000) };
+    Simulation::new(scenario, Heard::default()).run().recorder
+}
+
+#[test]
+fn messages_are_asked_for_at_their_times_and_read_in_order() {
+    for opener in [Opener::Sender, Opener::Receiver] {
+        let heard = replay(&[(0, 1000), (30, 2000), (40, 3000), (800, 4000)], From::Opening, opener);
+        let asked: Vec<u64> =
+            heard.messages.iter().map(|message| message.asked_at.as_nanos() / 1_000_000).collect();
+        assert_eq!(asked, [5, 35, 45, 805], "{opener:?}");
+        let sizes: Vec<u64> = heard.messages.iter().map(|message| message.bytes.get()).collect();
+        assert_eq!(sizes, [1000, 2000, 3000, 4000]);
+        assert_eq!(heard.flows.len(), 1, "closed when the last was read");
+        assert_eq!(heard.flows[0].written, Bytes::new(10_000));
+    }
+}
+
+/// What a client asks for before its handshake is through goes with the first request: the server is established
+/// one and a half round trips after the SYN, and everything asked for until a round trip after it leaves at once.
+#[test]
+fn what_is_asked_for_during_the_handshake_waits_for_it() {
+    let heard = replay(&[(0, 1000), (30, 1000), (60, 1000)], From::Opening, Opener::Receiver);
+    for message in &heard.messages {
+        let read = message.read_at.as_nanos() / 1_000_000;
+        assert!((205..207).contains(&read), "{read}: all after two round trips");
+    }
+    let first = heard.unsent.first().expect("it was established");
+    assert_eq!(*first, (first.0, 3000), "nothing has left when the connection is established");
+    assert_eq!(heard.unsent.last().expect("an ack").1, 0);
+}
+
+#[test]
+fn what_the_first_message_tells_of_is_asked_for_when_it_has_been_read() {
+    let heard = replay(&[(0, 1000), (30, 2000), (10, 3000)], From::FirstRead, Opener::Receiver);
+    let first = heard.messages[0].read_at;
+    let asked: Vec<u64> =
+        heard.messages.iter().map(|message| message.asked_at.since(first).as_nanos() / 1_000_000).collect();
+    assert_eq!(asked, [0, 10, 30], "the first before, the others in the order of their times");
+    assert_eq!(heard.messages[1].bytes, Bytes::new(3000));
+}

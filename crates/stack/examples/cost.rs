@@ -1,0 +1,107 @@
+//! What the adapter costs a server: the same traffic with the stack as it is and with ours, and what one look into the history
+//! takes.
+//!
+//! ```text
+//! cargo run --release -p headstart-stack --example cost
+//! ```
+//!
+//! Everything runs in one thread and in virtual time; measured is that thread's processor time, for both ends together: what
+//! the server alone loses may be twice the difference. `stack` has nothing of ours at the server; `stack-cubic` has our session
+//! and configuration for each connection, but the stack's own controller. Runs alternate, and the quickest of each is taken.
+
+use std::error::Error;
+use std::hash::RandomState;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use headstart_quic::{Choice, Sharded, Store};
+use headstart_stack::{Crypto, Fetch, Scenario};
+use headstart_startup::history::{Ended, MemoryStore, Outcome, Record};
+use headstart_units::{Bytes, Packets, Rate, Span, Time};
+use rustix::time::{ClockId, clock_gettime};
+
+const RUNS: [&str; 6] = ["stack", "stack-cubic", "iw10", "wise-start", "s-cubic", "halfback"];
+const REPEATS: usize = 9;
+const CONNECTIONS: u64 = 100;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = |bytes| {
+        Scenario::new(Rate::from_mbit_per_sec(100), Span::from_millis(40), Packets::new(1_000), bytes)
+    };
+    for crypto in [Crypto::Tls, Crypto::Null] {
+        let bulk = Scenario { crypto, ..path(Bytes::new(20_000_000)) };
+        compare(&format!("{crypto:?}, one download of 20 MB"), &bulk.knowing(1, 1))?;
+        // One after the other, so that all of them may start from the record.
+        let mut short = Scenario { crypto, ..path(Bytes::new(10_000)) };
+        let fetch = |number| Fetch::download(Time::from_millis(number * 1_000), Bytes::new(10_000));
+        short.competitors =
+            (1..CONNECTIONS).map(|number| (fetch(number), headstart_quic::choice::slow_start())).collect();
+        compare(&format!("{crypto:?}, {CONNECTIONS} downloads of 10 kB"), &short.knowing(1, 1))?;
+    }
+    history();
+    Ok(())
+}
+
+fn compare(name: &str, scenario: &Scenario) -> Result<(), Box<dyn Error>> {
+    let mut best = RUNS.map(|_| Duration::MAX);
+    for _ in 0..REPEATS {
+        for (best, run) in best.iter_mut().zip(RUNS) {
+            let choice = Choice::find(if run == "stack" { "stack-cubic" } else { run })?;
+            let mut scenario = scenario.clone();
+            for (_, each) in &mut scenario.competitors {
+                *each = choice;
+            }
+            let world = scenario.world(choice)?.blind();
+            let mut world = if run == "stack" { world.bare() } else { world };
+            let from = processor_time();
+            let _ = world.run(scenario.deadline);
+            *best = (processor_time() - from).min(*best);
+        }
+    }
+    println!("{name}, processor time of both ends:");
+    for (run, best_of) in RUNS.iter().zip(best) {
+        let share = best[0].as_secs_f64() / best_of.as_secs_f64();
+        println!(
+            "  {run:12} {:9.3} ms, {:5.1} % of the stack's speed",
+            best_of.as_secs_f64() * 1e3,
+            share * 100.0
+        );
+    }
+    Ok(())
+}
+
+fn processor_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
+}
+
+/// A hundred thousand peers, a million visits.
+fn history() {
+    let record = Record {
+        saved_at: Time::ZERO,
+        btl_bw: Rate::from_mbit_per_sec(25),
+        rt_prop: Span::from_millis(50),
+        window: Bytes::ZERO,
+        ssthresh: Bytes::MAX,
+        ended: Ended::Clean,
+    };
+    let peer = |number: u32| IpAddr::V4(Ipv4Addr::from(number.wrapping_mul(0x9e37_79b9)));
+    let stores: [(&str, Box<dyn Store>); 2] = [
+        ("sharded", Box::new(Sharded::new(200_000))),
+        ("one lock", Box::new(std::sync::Mutex::new(MemoryStore::new(200_000, RandomState::new())))),
+    ];
+    for (name, store) in stores {
+        for number in 0..100_000 {
+            let (_, lease) = store.open(peer(number));
+            store.close(lease, Outcome::Measured(record));
+        }
+        let visits = 1_000_000;
+        let from = processor_time();
+        for number in 0..visits {
+            let (_, lease) = store.open(peer(number % 100_000));
+            store.close(lease, Outcome::Measured(record));
+        }
+        let each: Duration = (processor_time() - from) / visits;
+        println!("history of 100 000 peers, {name}: {} ns for a look and a write", each.as_nanos());
+    }
+}

@@ -1,0 +1,49 @@
+//! Every scheme on the real stack over one path, as a table: completion, loss and copies with a right prior, with one
+//! that is five times too high, and with a lost tail.
+//!
+//! ```text
+//! cargo run --release -p headstart-stack --example how_good [bytes] [Mbit/s] [RTT in ms] [buffer in packets]
+//! ```
+
+use std::error::Error;
+
+use headstart_quic::{Access, Choice, Hint};
+use headstart_stack::{Crypto, Scenario};
+use headstart_units::{Bytes, Packets, Rate, Span};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |name: &str, default: u64| match arguments.next() {
+        None => Ok(default),
+        Some(text) => text.parse().map_err(|_| format!("{name}: found `{text}`, expected a whole number")),
+    };
+    let bytes = number("bytes", 100_000)?;
+    let (mbit, rtt) = (number("Mbit/s", 25)?, number("RTT", 50)?);
+    let buffer = number("buffer", 104)?;
+    let rate = Rate::from_mbit_per_sec(mbit);
+    let plain = Scenario::new(rate, Span::from_millis(rtt), Packets::new(buffer), Bytes::new(bytes));
+    let plain = Scenario { crypto: Crypto::Null, ..plain };
+    let told = |bandwidth| {
+        let hint = Hint { bandwidth, access: Access::Dsl };
+        plain.clone().hinting(hint)
+    };
+    let right = told(rate).knowing(1, 1);
+    let wrong = told(Rate::from_bytes_per_sec(rate.as_bytes_per_sec() * 5)).knowing(5, 1);
+    let packets = bytes.div_ceil(1_163);
+    let tail = Scenario { doomed: (packets.saturating_sub(20)..packets).collect(), ..plain.clone() };
+
+    println!(
+        "{bytes} bytes over {mbit} Mbit/s, {rtt} ms, {buffer} packets of buffer; milliseconds from dialling, packets lost, copies"
+    );
+    println!("{:18} {:>22} {:>22} {:>22}", "", "right prior", "five times too high", "last 20 packets lost");
+    for choice in Choice::all() {
+        let mut line = format!("{:18}", choice.name());
+        for scenario in [&right, &wrong, &tail] {
+            let outcome = &scenario.play_choice(choice)?[0];
+            let (lost, copies) = (outcome.lost_packets, outcome.why.tally.copies);
+            line += &format!(" {:9.1} {lost:5}  {copies:5}", outcome.completion().as_millis_f64());
+        }
+        println!("{line}");
+    }
+    Ok(())
+}

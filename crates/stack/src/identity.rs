@@ -1,0 +1,90 @@
+//! A certificate for a server named `localhost`, and clients that know it.
+
+use std::sync::{Arc, OnceLock};
+
+use rcgen::{CertificateParams, KeyPair, PKCS_ED25519, SerialNumber};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+/// The server's name.
+pub const NAME: &str = "localhost";
+/// The application protocol: ours alone.
+const PROTOCOL: &[u8] = b"headstart-size";
+
+/// A self-signed certificate and its key.
+#[derive(Debug)]
+pub struct Identity {
+    certificate: CertificateDer<'static>,
+    key: PrivatePkcs8KeyDer<'static>,
+}
+
+/// Why there is no identity.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// The certificate could not be made.
+    #[error("no certificate: {0}")]
+    Certificate(#[from] rcgen::Error),
+    /// rustls refuses it.
+    #[error("no TLS configuration: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+impl Identity {
+    /// A new one. Only its key differs from others.
+    ///
+    /// # Errors
+    /// There is no randomness for a key.
+    pub fn new() -> Result<Self, IdentityError> {
+        let key = KeyPair::generate_for(&PKCS_ED25519)?;
+        let mut params = CertificateParams::new([NAME.to_owned()])?;
+        // By default it is made from the key, and not always of the same length.
+        params.serial_number = Some(SerialNumber::from(1));
+        let certificate = params.self_signed(&key)?.der().clone();
+        Ok(Self { certificate, key: key.serialize_der().into() })
+    }
+
+    /// One that is made once for the whole process: for runs in great number.
+    ///
+    /// # Errors
+    /// There is no randomness for a key.
+    pub fn shared() -> Result<&'static Self, IdentityError> {
+        static SHARED: OnceLock<Identity> = OnceLock::new();
+        match SHARED.get() {
+            Some(identity) => Ok(identity),
+            None => Self::new().map(|identity| SHARED.get_or_init(|| identity)),
+        }
+    }
+
+    /// The server's TLS configuration; 0-RTT is accepted.
+    ///
+    /// # Errors
+    /// rustls refuses it.
+    pub fn server(&self) -> Result<Arc<rustls::ServerConfig>, IdentityError> {
+        let mut config = rustls::ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_no_client_auth()
+            .with_single_cert(vec![self.certificate.clone()], PrivateKeyDer::Pkcs8(self.key.clone_key()))?;
+        config.alpn_protocols = vec![PROTOCOL.into()];
+        config.max_early_data_size = u32::MAX;
+        Ok(Arc::new(config))
+    }
+
+    /// A client's TLS configuration; 0-RTT is tried.
+    ///
+    /// # Errors
+    /// rustls refuses it.
+    pub fn client(&self) -> Result<Arc<rustls::ClientConfig>, IdentityError> {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(self.certificate.clone())?;
+        let mut config = rustls::ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![PROTOCOL.into()];
+        config.enable_early_data = true;
+        Ok(Arc::new(config))
+    }
+}
+
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}

@@ -1,0 +1,216 @@
+//! A bottleneck, a scheme and what is known, in a few lines.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex};
+
+use headstart_net::{AnyElement, Delay, Limit, Link};
+use headstart_quic::server::SetupError;
+use headstart_quic::store::caller;
+use headstart_quic::{Choice, ClientSetup, CopyPolicy, Gates, Hint, Policy, Refused, ServerSetup, Store};
+use headstart_startup::base;
+use headstart_startup::history::{Ended, FixedHash, MemoryStore, Outcome as Written, Record};
+use headstart_units::{Bytes, Packets, Rate, Span, Time};
+use noq_proto::TransportConfig;
+use noq_proto::crypto::rustls::QuicServerConfig;
+
+use crate::exchange::{Fetch, Outcome};
+use crate::identity::{Identity, IdentityError};
+use crate::null::{NoSecret, NullSessions};
+use crate::path::Path;
+use crate::world::{Crypto, World};
+
+/// One client behind a bottleneck, and others that compete with it.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The bottleneck, towards the client.
+    pub rate: Rate,
+    /// The RTT of an empty path, serialisation not included.
+    pub rtt: Span,
+    /// The bottleneck's buffer.
+    pub buffer: Packets,
+    /// What is fetched.
+    pub fetch: Fetch,
+    /// What the record says of the client, if there is one.
+    pub prior: Option<Prior>,
+    /// What the client hints.
+    pub hint: Option<Hint>,
+    /// When a record is refused.
+    pub gates: Gates,
+    /// Caps on hints.
+    pub policy: Policy,
+    /// Caps on copies.
+    pub copies: CopyPolicy,
+    /// Congestion avoidance.
+    pub base: base::Kind,
+    /// Data packets that are lost as they leave ([`Path::losing`]).
+    pub doomed: Vec<u64>,
+    /// What other clients fetch over the same bottleneck, with the scheme each is started with.
+    pub competitors: Vec<(Fetch, Choice)>,
+    /// UDP payload of a full packet.
+    pub packet: u16,
+    /// Protection of packets.
+    pub crypto: Crypto,
+    /// Tells runs apart.
+    pub seed: u64,
+    /// When to give up.
+    pub deadline: Time,
+}
+
+/// What a record says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prior {
+    /// The delivery rate.
+    pub rate: Rate,
+    /// The minimum RTT.
+    pub rtt: Span,
+}
+
+/// Why a scenario cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// No such scheme here.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The endpoint cannot be set up.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// There is no certificate.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+}
+
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
+
+impl Scenario {
+    /// A download of `size` over a bottleneck; nothing is known beforehand but the size.
+    #[must_use]
+    pub fn new(rate: Rate, rtt: Span, buffer: Packets, size: Bytes) -> Self {
+        Self {
+            rate,
+            rtt,
+            buffer,
+            fetch: Fetch::download(Time::ZERO, size),
+            prior: None,
+            hint: None,
+            gates: Gates::default(),
+            policy: Policy::default(),
+            copies: CopyPolicy::default(),
+            base: base::Kind::default(),
+            doomed: vec![],
+            competitors: vec![],
+            packet: 1_200,
+            crypto: Crypto::default(),
+            seed: 1,
+            deadline: Time::from_millis(120_000),
+        }
+    }
+
+    /// A record of the bottleneck as it is, times a ratio.
+    #[must_use]
+    pub fn knowing(mut self, numerator: u64, denominator: u64) -> Self {
+        let rate = Rate::from_bytes_per_sec(self.rate.as_bytes_per_sec() * numerator / denominator);
+        self.prior = Some(Prior { rate, rtt: self.rtt });
+        self
+    }
+
+    /// The same with a hint.
+    #[must_use]
+    pub fn hinting(mut self, hint: Hint) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// Plays it with the scheme of that name: what the client saw, and the others after it.
+    ///
+    /// # Errors
+    /// The scheme is not carried, or an endpoint cannot be set up.
+    pub fn play(&self, scheme: &str) -> Result<Vec<Outcome>, ScenarioError> {
+        self.play_choice(Choice::find(scheme)?)
+    }
+
+    /// The same with a scheme that has parameters of its own.
+    ///
+    /// # Errors
+    /// An endpoint cannot be set up.
+    pub fn play_choice(&self, choice: Choice) -> Result<Vec<Outcome>, ScenarioError> {
+        let mut world = self.world(choice)?;
+        Ok(world.run(self.deadline))
+    }
+
+    /// The world as it is before anything happens.
+    ///
+    /// # Errors
+    /// An endpoint cannot be set up.
+    pub fn world(&self, choice: Choice) -> Result<World, ScenarioError> {
+        let identity = Identity::shared()?;
+        let mut world = self.empty();
+        let store: Arc<dyn Store> = self.store();
+        let server = |choice| -> Result<ServerSetup, ScenarioError> {
+            let tls = identity.server()?;
+            let setup = match self.crypto {
+                Crypto::Tls => {
+                    let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(SetupError::from)?;
+                    ServerSetup::new(self.server_base(Arc::new(crypto)), tls, choice)?
+                }
+                Crypto::Null => {
+                    let base = self.server_base(Arc::new(NullSessions));
+                    ServerSetup::with_sessions(base, Arc::new(NullSessions), choice)
+                }
+            };
+            let setup = setup.gates(self.gates).limits(self.policy).copies(self.copies);
+            Ok(setup.history(Arc::clone(&store)).base_controller(self.base).seed(self.seed))
+        };
+        let client = |choice| -> Result<ClientSetup, ScenarioError> {
+            let setup = match self.crypto {
+                Crypto::Tls => ClientSetup::new(identity.client()?)?,
+                Crypto::Null => ClientSetup::with_sessions(Arc::new(NullSessions)),
+            };
+            let setup = setup.transport(self.transport()).seed(self.seed).scheme(choice);
+            Ok(self.hint.map_or_else(|| setup.clone(), |hint| setup.clone().exact_hint(hint)))
+        };
+        let plain = headstart_quic::choice::slow_start();
+        world.client(CLIENT, self.fetch, client(plain)?, &server(choice)?);
+        for (number, (fetch, choice)) in (2..).zip(&self.competitors) {
+            let address = Ipv4Addr::from_bits(CLIENT.to_bits() + number);
+            world.client(address, *fetch, client(plain)?, &server(*choice)?);
+        }
+        Ok(world)
+    }
+
+    fn empty(&self) -> World {
+        let link = Link::new(self.rate, self.rtt / 2, Limit::packets(self.buffer));
+        let forward = Path::new(vec![AnyElement::Link(link)]).losing(self.doomed.iter().copied());
+        // Requests and acks do not wait.
+        let reverse = Path::new(vec![AnyElement::Delay(Delay::new(self.rtt - self.rtt / 2))]);
+        World::new(forward, reverse, self.seed)
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        let store = Mutex::new(MemoryStore::new(1 << 10, FixedHash::default()));
+        if let Some(Prior { rate, rtt }) = self.prior {
+            let (_, lease) = Store::open(&store, caller(IpAddr::V4(CLIENT)));
+            let record = Record {
+                saved_at: Time::ZERO,
+                btl_bw: rate,
+                rt_prop: rtt,
+                window: rate * rtt,
+                ssthresh: Bytes::MAX,
+                ended: Ended::Clean,
+            };
+            Store::close(&store, lease, Written::Measured(record));
+        }
+        Arc::new(store)
+    }
+
+    fn server_base(&self, crypto: Arc<dyn noq_proto::crypto::ServerConfig>) -> noq_proto::ServerConfig {
+        let mut base = noq_proto::ServerConfig::new(crypto, Arc::new(NoSecret));
+        base.transport_config(Arc::new(self.transport()));
+        base
+    }
+
+    fn transport(&self) -> TransportConfig {
+        let mut transport = TransportConfig::default();
+        transport.initial_mtu(self.packet).mtu_discovery_config(None);
+        transport
+    }
+}

@@ -1,0 +1,96 @@
+//! One end of a connection, and what goes with it.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use headstart_quic::{Handle, Why};
+use headstart_units::Time;
+use noq_proto::{
+    Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, EcnCodepoint, Endpoint, EndpointConfig,
+};
+
+use crate::datagram::Datagram;
+use crate::exchange::{Departure, Outcome};
+use crate::null::NoSecret;
+
+/// One end of a connection.
+pub(super) struct End {
+    pub id: ConnectionHandle,
+    pub connection: Connection,
+    /// None: the stack as it is.
+    pub handle: Option<Handle>,
+    /// Where its latest datagram went, and with which codepoint.
+    pub destination: Option<SocketAddr>,
+    pub ecn: Option<EcnCodepoint>,
+}
+
+impl End {
+    /// Passes events between the connection and its endpoint until there are none.
+    pub fn settle(&mut self, endpoint: &mut Endpoint) {
+        while let Some(event) = self.connection.poll_endpoint_events() {
+            if let Some(answer) = endpoint.handle_event(self.id, event) {
+                self.connection.handle_event(answer);
+            }
+        }
+    }
+
+    pub fn report(&mut self, why: &mut Why, lost_packets: &mut u64) {
+        *why = self.handle.as_ref().map(Handle::why).unwrap_or_default();
+        *lost_packets = self.connection.stats().lost_packets;
+    }
+
+    pub fn next_datagram(&mut self, instant: Instant, client: usize) -> Option<Datagram> {
+        let mut buf = vec![];
+        let transmit = self.connection.poll_transmit(instant, NonZeroUsize::MIN, &mut buf)?;
+        (self.ecn, self.destination) = (transmit.ecn, Some(transmit.destination));
+        buf.truncate(transmit.size);
+        Some(Datagram { client, ecn: self.ecn, contents: buf.into(), is_copy: false })
+    }
+}
+
+/// Connection ids that count up from a seed.
+#[derive(Debug)]
+pub(super) struct Ids(pub u64);
+
+impl ConnectionIdGenerator for Ids {
+    fn generate_cid(&mut self) -> ConnectionId {
+        self.0 = self.0.wrapping_add(1);
+        ConnectionId::new(&self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes())
+    }
+
+    fn cid_len(&self) -> usize {
+        8
+    }
+
+    fn cid_lifetime(&self) -> Option<Duration> {
+        None
+    }
+}
+
+pub(super) fn endpoint(seed: u64) -> Endpoint {
+    let mut config = EndpointConfig::new(Arc::new(NoSecret));
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_be_bytes());
+    config.rng_seed(Some(bytes));
+    config.cid_generator(Arc::new(move || Box::new(Ids(seed << 32))));
+    Endpoint::new(Arc::new(config), None, false)
+}
+
+pub(super) fn digest(outcome: &mut Outcome, at: Time, datagram: &Datagram) {
+    outcome.digest = fold(fold(outcome.digest, &at.as_nanos().to_be_bytes()), &datagram.contents);
+}
+
+pub(super) fn hash(contents: &[u8]) -> u64 {
+    fold(0, contents)
+}
+
+/// FNV-1a.
+fn fold(from: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(from, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+pub(super) fn note(at: Time, datagram: &Datagram) -> Departure {
+    Departure { at, bytes: datagram.payload(), is_data: datagram.is_data(), is_copy: datagram.is_copy }
+}

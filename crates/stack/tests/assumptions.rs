@@ -1,0 +1,80 @@
+//! What is relied upon beyond the stack's documentation. A new version of it that breaks one of these breaks a test here.
+//!
+//! - A packet is sealed by `PacketKey::encrypt` and right after it by `HeaderKey::encrypt`, over the whole packet: what the
+//!   tap keeps is what leaves.
+//! - `metrics()` is read again for every packet: the paces of WiseStart in `first_flight.rs` depend on it.
+//! - The pacer keeps an explicit rate (not so before 1.2.0), and its bucket holds 10 ms of it: `first_flight.rs`.
+//! - `on_packet_sent` comes right after the sealing, so that the last key used tells the packet number space.
+//! - A second `build`, or an event for a clone, means that the path has changed.
+//!
+//! Not relied upon: that acks of handshake packets come before those of data. Both are told apart by number and time.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use headstart_stack::{Outcome, Scenario};
+use headstart_units::{Bytes, Packets, Rate, Span, Time};
+
+fn scenario(size: u64) -> Scenario {
+    let rate = Rate::from_mbit_per_sec(25);
+    Scenario::new(rate, Span::from_millis(50), Packets::new(104), Bytes::new(size)).knowing(1, 1)
+}
+
+fn play(scenario: &Scenario, scheme: &str) -> Outcome {
+    let outcome = scenario.play(scheme).expect("it can be played").remove(0);
+    assert!(outcome.completed.is_some(), "{scheme}: {}", outcome.why);
+    outcome
+}
+
+#[test]
+fn every_copy_is_a_datagram_that_left_before() {
+    for (scheme, doomed) in
+        [("halfback", vec![]), ("halfback", (40..70).collect()), ("proactive", vec![7, 8, 9])]
+    {
+        let outcome = play(&Scenario { doomed, ..scenario(100_000) }, scheme);
+        assert!(outcome.why.tally.copies > 0, "{scheme}");
+        assert_eq!(outcome.strange_copies, 0, "{scheme}");
+        assert!(outcome.is_ecn_on, "{scheme}: copies must not look like bleaching");
+    }
+}
+
+#[test]
+fn bytes_are_counted_as_the_stack_counts_them() {
+    for scheme in ["iw10", "s-cubic", "halfback"] {
+        let outcome = play(&scenario(300_000), scheme);
+        let data = outcome.departures.iter().filter(|it| it.is_data && !it.is_copy && it.bytes.get() > 300);
+        let left: Bytes = data.map(|it| it.bytes).sum();
+        let told = outcome.why.tally.sent;
+        assert!(told.get().abs_diff(left.get()) < 2_500, "{scheme}: {told:?} of {left:?}");
+    }
+}
+
+/// The flow is on its way when its client appears at another port, or another address altogether.
+#[test]
+fn after_a_migration_nothing_is_copied_and_nothing_saved() {
+    for address in [Ipv4Addr::new(10, 0, 1, 1), Ipv4Addr::new(10, 9, 9, 9)] {
+        let moves = Some((Time::from_millis(140), SocketAddrV4::new(address, 5_555)));
+        for scheme in ["halfback", "proactive", "wise-start"] {
+            let mut scenario = scenario(600_000);
+            scenario.fetch.moves = moves;
+            let outcome = play(&scenario, scheme);
+            assert!(outcome.why.migrated, "{scheme} to {address}");
+            assert_eq!(outcome.stray_copies, 0, "{scheme} to {address}");
+            assert!(outcome.why.to_string().ends_with("record=nothing"), "{scheme}: {}", outcome.why);
+        }
+    }
+}
+
+/// On the new path it begins as anybody does: what was known was of the old one.
+#[test]
+fn a_new_path_begins_with_slow_start() {
+    let moved = |address| {
+        let mut scenario = scenario(2_000_000);
+        scenario.fetch.moves = Some((Time::from_millis(200), SocketAddrV4::new(address, 5_555)));
+        let outcome = play(&scenario, "s-cubic");
+        // Half a round trip later the server knows, and for one round trip it may send ten packets at most.
+        let (from, to) = (Time::from_millis(260), Time::from_millis(300));
+        outcome.full_packets().filter(|it| it.at > from && it.at < to).count()
+    };
+    assert!(moved(Ipv4Addr::new(10, 9, 9, 9)) <= 12, "{} packets", moved(Ipv4Addr::new(10, 9, 9, 9)));
+    assert!(moved(Ipv4Addr::new(10, 0, 1, 1)) > 30, "another port of the same address is the same path");
+}

@@ -1,0 +1,164 @@
+//! HyStart as Linux has it: the older one, which leaves slow start at once.
+//!
+//! Source: S. Ha and I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55, 2011, as the kernel's CUBIC does
+//! it (`net/ipv4/tcp_cubic.c`, the behaviour in own words). Two detectors, either of which ends slow start at the present window:
+//!
+//! - *ack train*: acks that follow each other within 2 ms form a train from the round's beginning; it has become longer than half
+//!   of the smallest delay (and half a millisecond, the kernel's allowance for its own bursts, which without pacing is 1 ms over
+//!   two at every rate below 2 Gbit/s).
+//! - *delay*: after eight samples in a round, its smallest delay is above the smallest of all by an eighth of that, at least 4 ms
+//!   and at most 16 ms.
+//!
+//! Neither looks below a window of 16 segments.
+//!
+//! # Deviations
+//!
+//! - The kernel paces some senders and then takes the whole smallest delay for the train; here nobody is paced.
+//! - The kernel restarts a round when an idle connection sends again; here rounds go on.
+
+use headstart_units::{Bytes, Span, Time};
+
+use crate::event::Ack;
+use crate::path::Round;
+
+/// `hystart_low_window`, segments.
+const LOW_WINDOW: u64 = 16;
+/// `hystart_ack_delta_us`.
+const ACK_DELTA: Span = Span::from_millis(2);
+/// What `hystart_ack_delay` comes to.
+const ACK_DELAY: Span = Span::from_millis(1);
+/// `HYSTART_MIN_SAMPLES`.
+const MIN_SAMPLES: u32 = 8;
+/// `HYSTART_DELAY_MIN` and `HYSTART_DELAY_MAX`.
+const DELAY_MIN: Span = Span::from_millis(4);
+const DELAY_MAX: Span = Span::from_millis(16);
+
+/// The state of both detectors.
+#[derive(Clone, Copy, Debug)]
+pub struct Linux {
+    low_window: Bytes,
+    round: Round,
+    round_start: Time,
+    last_ack: Time,
+    delay_min: Span,
+    round_min: Span,
+    samples: u32,
+}
+
+impl Linux {
+    /// For segments of `mss`.
+    #[must_use]
+    pub fn new(mss: Bytes) -> Self {
+        Self {
+            low_window: mss * LOW_WINDOW,
+            round: Round::default(),
+            round_start: Time::ZERO,
+            last_ack: Time::ZERO,
+            delay_min: Span::MAX,
+            round_min: Span::MAX,
+            samples: 0,
+        }
+    }
+
+    /// Whether slow start ends with this ack, which has not grown the window yet.
+    pub fn on_ack(&mut self, window: Bytes, ack: &Ack) -> bool {
+        let is_new_round = self.round.on_ack(ack);
+        if is_new_round {
+            (self.round_start, self.last_ack) = (ack.now, ack.now);
+            (self.round_min, self.samples) = (Span::MAX, 0);
+        }
+        let Some(delay) = ack.rtt_sample else { return false };
+        self.delay_min = self.delay_min.min(delay);
+        if window < self.low_window {
+            return false;
+        }
+        let mut is_over = false;
+        if ack.now.since(self.last_ack) <= ACK_DELTA {
+            self.last_ack = ack.now;
+            is_over = ack.now.since(self.round_start) > (self.delay_min + ACK_DELAY) / 2;
+        }
+        self.round_min = self.round_min.min(delay);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+        } else {
+            let slack = (self.delay_min / 8).clamp(DELAY_MIN, DELAY_MAX);
+            is_over |= self.round_min > self.delay_min + slack;
+        }
+        is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::{RateSample, Rtt};
+
+    const MSS: Bytes = Bytes::new(1000);
+
+    /// Acks of one round at these times (us) with this RTT (us): the first that ends slow start.
+    fn round(
+        hystart: &mut Linux,
+        window: Bytes,
+        delivered: &mut Bytes,
+        times: impl Iterator<Item = u64>,
+        rtt: u64,
+    ) -> Option<u64> {
+        let prior = *delivered;
+        let mut over = None;
+        for at in times {
+            *delivered += MSS;
+            let ack = Ack {
+                now: Time::from_nanos(at * 1000),
+                newest_sent_at: Time::ZERO,
+                newly_acked: MSS,
+                first_flight_acked: Bytes::ZERO,
+                rtt_sample: Some(Span::from_micros(rtt)),
+                rtt: Rtt::default(),
+                in_flight: MSS,
+                delivered: *delivered,
+                rate: RateSample { prior_delivered: prior, ..RateSample::default() },
+                is_window_limited: true,
+                in_recovery: false,
+                stamped: None,
+            };
+            if hystart.on_ack(window, &ack) {
+                over = over.or(Some(at));
+            }
+        }
+        over
+    }
+
+    #[test]
+    fn a_train_longer_than_half_the_delay_ends_slow_start() {
+        let (mut hystart, mut delivered) = (Linux::new(MSS), Bytes::ZERO);
+        let first = round(&mut hystart, MSS * 10, &mut delivered, (0..10).map(|n| 50_000 + n * 1000), 50_000);
+        assert_eq!(first, None, "the window is below 16 segments");
+        let second =
+            round(&mut hystart, MSS * 40, &mut delivered, (0..40).map(|n| 100_000 + n * 1000), 50_000);
+        assert_eq!(second, Some(126_000), "more than 25.5 ms after the round's beginning");
+    }
+
+    #[test]
+    fn a_gap_breaks_the_train() {
+        let (mut hystart, mut delivered) = (Linux::new(MSS), Bytes::ZERO);
+        let times = (0..40).map(|n| 100_000 + n * 1000 + if n > 5 { 1500 } else { 0 });
+        assert_eq!(round(&mut hystart, MSS * 40, &mut delivered, times, 50_000), None);
+    }
+
+    #[test]
+    fn a_longer_delay_ends_slow_start_at_the_ninth_sample() {
+        let (mut hystart, mut delivered) = (Linux::new(MSS), Bytes::ZERO);
+        assert_eq!(
+            round(&mut hystart, MSS * 20, &mut delivered, (0..20).map(|n| 50_000 + n * 10), 50_000),
+            None
+        );
+        let times = || (0..20).map(|n| 150_000 + n * 10);
+        let mut same = hystart;
+        assert_eq!(
+            round(&mut same, MSS * 40, &mut delivered.clone(), times(), 56_000),
+            None,
+            "below an eighth"
+        );
+        assert_eq!(round(&mut hystart, MSS * 40, &mut delivered, times(), 57_000), Some(150_080));
+    }
+}

@@ -1,0 +1,95 @@
+//! How much of a hint a server believes.
+//!
+//! Source (BS below): Blitzstart (as in the module above).
+//!
+//! BS §7 asks what stops a client that announces too much. Its authors name two things: comparing with past delivery rates, and
+//! capping what goes to one host. Neither is specified there: the rules are ours. A hint is believed up to an absolute rate, up to a
+//! multiple of the fastest delivery measured to that peer, and up to a share of that if other connections which began from the same
+//! record are alive.
+//!
+//! # Limits
+//!
+//! - A peer without a record is believed up to [`Guard::stranger`]: the first visit of a liar costs that much.
+//! - [`Known::live`] counts connections, not what they were granted: `n` that start together get 1, 1/2, .., 1/n.
+
+use headstart_units::{Rate, Ratio};
+
+use crate::history::Known;
+use crate::prior::Hint;
+
+/// How much of a hint a server believes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// Never more than this.
+    pub most: Rate,
+    /// Nor more than this many times the fastest delivery measured to the peer.
+    pub past: Option<Ratio>,
+    /// What a peer is believed of whom nothing was measured, where `past` is asked for.
+    pub stranger: Rate,
+    /// Connections that began from one record divide what is believed.
+    pub divides: bool,
+}
+
+impl Guard {
+    /// Believes everything, as BS's experiments do.
+    pub const NONE: Self = Self { most: Rate::MAX, past: None, stranger: Rate::MAX, divides: false };
+
+    /// What is believed of `hint`, given what is known of the peer.
+    #[must_use]
+    pub fn admit(&self, hint: Hint, known: Option<&Known>) -> Hint {
+        let mut bandwidth = hint.bandwidth.min(self.most);
+        if let Some(headroom) = self.past {
+            let measured = known.map(|known| known.record.btl_bw).filter(|rate| !rate.is_zero());
+            bandwidth = bandwidth.min(measured.map_or(self.stranger, |rate| rate * headroom));
+        }
+        if self.divides
+            && let Some(known) = known
+        {
+            bandwidth = bandwidth * Ratio::new(1, known.live.saturating_add(1));
+        }
+        Hint { bandwidth, ..hint }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::testing::prior_with;
+    use crate::prior::Access;
+
+    const MBIT: fn(u64) -> Rate = Rate::from_mbit_per_sec;
+
+    #[test]
+    fn a_guard_takes_the_smallest_of_its_bounds() {
+        let known = prior_with(1000, 100).history.expect("a record of 8 Mbit/s");
+        let hint = Hint { bandwidth: MBIT(80), access: Access::Lte };
+        let guard = |most: u64, past: Option<Ratio>| Guard { most: MBIT(most), past, ..Guard::NONE };
+        let twice = Some(Ratio::new(2, 1));
+        for (guard, known, expected) in [
+            (Guard::NONE, Some(&known), 80),
+            (Guard::NONE, None, 80),
+            (guard(50, None), None, 50),
+            (guard(50, twice), Some(&known), 16),
+            (guard(10, twice), Some(&known), 10),
+            (guard(100, Some(Ratio::new(20, 1))), Some(&known), 80),
+            (Guard { stranger: MBIT(5), ..guard(50, twice) }, None, 5),
+            (Guard { stranger: MBIT(5), ..guard(50, None) }, None, 50),
+        ] {
+            let admitted = guard.admit(hint, known);
+            assert_eq!((admitted.bandwidth, admitted.access), (MBIT(expected), Access::Lte), "{guard:?}");
+        }
+    }
+
+    #[test]
+    fn those_who_began_from_one_record_divide_it() {
+        let mut known = prior_with(1000, 100).history.expect("a record");
+        let hint = Hint { bandwidth: MBIT(80), access: Access::Lte };
+        let guard = Guard { divides: true, ..Guard::NONE };
+        for (live, expected) in [(0, 80), (1, 40), (3, 20)] {
+            known.live = live;
+            assert_eq!(guard.admit(hint, Some(&known)).bandwidth, MBIT(expected), "{live} others");
+        }
+        known.live = u32::MAX;
+        assert!(guard.admit(hint, Some(&known)).bandwidth < MBIT(1), "no overflow");
+    }
+}

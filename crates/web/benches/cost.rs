@@ -1,0 +1,213 @@
+//! What fast starts cost a server: the adapter against the stack alone, in one run, in turns.
+//!
+//! `cargo bench -p headstart-web --bench cost [-- ROUNDS]`. Server and client talk over loopback. The server has a thread of its own, whose
+//! processor time is what is compared: it does not depend on what else the machine does. The wall clock is reported beside it.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use headstart_quic::{Choice, Policy, Rollout, Sharded, Store};
+use headstart_startup::history::{Ended, Outcome, Record};
+use headstart_units::{Bytes, Rate, Span, Time};
+use headstart_web::admission::Plain;
+use headstart_web::client::{self, Errand, Origin, Trust};
+use headstart_web::identity::Identity;
+use headstart_web::open::{self, Plan};
+use headstart_web::server::{self, Manners};
+use headstart_web::site::Site;
+use noq::Endpoint;
+use rustix::time::{ClockId, clock_gettime};
+use tokio::runtime;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// noq as it comes.
+    Alone,
+    /// The adapter with this scheme.
+    With(&'static str),
+}
+
+/// What is fetched.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    connections: u64,
+    at_once: u64,
+    bytes: u64,
+}
+
+const BULK: Work = Work { connections: 1, at_once: 1, bytes: 200_000_000 };
+const SHORT: Work = Work { connections: 600, at_once: 8, bytes: 1_000 };
+
+#[derive(Clone, Copy, Debug)]
+struct Cost {
+    wall: Duration,
+    server: Duration,
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// A server on a thread of its own; joining it tells the processor time it took.
+fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken, JoinHandle<Duration>) {
+    let (tell, hear) = mpsc::channel();
+    let shutdown = CancellationToken::new();
+    let until = shutdown.clone();
+    let thread = std::thread::spawn(move || {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(async move {
+            let any = SocketAddr::from(([127, 0, 0, 1], 0));
+            let site = Arc::new(Site::Generated);
+            let manners = Manners { grace: Duration::ZERO, ..Manners::default() };
+            match kind {
+                Kind::Alone => {
+                    let tls = server::tls(&identity).expect("TLS");
+                    let crypto =
+                        noq::crypto::rustls::QuicServerConfig::try_from(tls).expect("a cipher suite");
+                    let config = noq::ServerConfig::with_crypto(Arc::new(crypto));
+                    let socket = open::socket(any).expect("a socket");
+                    let runtime = Arc::new(noq::TokioRuntime);
+                    let endpoint =
+                        Endpoint::new(noq::EndpointConfig::default(), Some(config), socket, runtime)
+                            .expect("an endpoint");
+                    tell.send(endpoint.local_addr().expect("an address")).expect("somebody waits");
+                    server::serve(endpoint, Arc::new(Plain), site, manners, until).await;
+                }
+                Kind::With(scheme) => {
+                    let plan = Plan {
+                        identity: &identity,
+                        scheme: Choice::find(scheme).expect("a scheme"),
+                        others: vec![],
+                        history: Arc::new(Sharded::default()),
+                        rollout: Arc::new(Rollout::default()),
+                        asked: Arc::new(Rollout::default()),
+                        hints: Policy::default(),
+                        qlog: None,
+                    };
+                    let (endpoint, starts) = open::open(plan, any).expect("an endpoint");
+                    tell.send(endpoint.local_addr().expect("an address")).expect("somebody waits");
+                    server::serve(endpoint, Arc::new(starts), site, manners, until).await;
+                }
+            }
+            processor_time()
+        })
+    });
+    (hear.recv().expect("a server"), shutdown, thread)
+}
+
+fn measure(kind: Kind, work: Work, identity: &Arc<Identity>) -> Cost {
+    let (address, shutdown, thread) = start(kind, Arc::clone(identity));
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let wall = runtime.block_on(async move {
+        let config = client::plain(client::tls(&Trust::Anybody, None, false).expect("TLS")).expect("QUIC");
+        let endpoint = client::endpoint(address).expect("a socket");
+        let url: http::Uri =
+            format!("https://localhost:{}/bytes/{}", address.port(), work.bytes).parse().expect("a URL");
+        let errand = Arc::new(Errand {
+            origin: Origin::of(&url).expect("an origin"),
+            urls: vec![url],
+            keep: false,
+            patience: Duration::from_secs(120),
+        });
+        let begin = Instant::now();
+        let mut under_way = tokio::task::JoinSet::new();
+        for _ in 0..work.connections {
+            if under_way.len() as u64 >= work.at_once {
+                under_way.join_next().await;
+            }
+            let (errand, endpoint, config) = (Arc::clone(&errand), endpoint.clone(), config.clone());
+            under_way.spawn(async move {
+                let visit = errand.run(&endpoint, config, address).await.expect("a page");
+                assert_eq!(visit.pages[0].bytes, work.bytes);
+            });
+        }
+        under_way.join_all().await;
+        begin.elapsed()
+    });
+    shutdown.cancel();
+    Cost { wall, server: thread.join().expect("no panic") }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// The adapter's cost over the stack's, in turns; the median of the pairs.
+fn compare(name: &str, scheme: &'static str, work: Work, rounds: usize, identity: &Arc<Identity>) {
+    let (mut processor, mut wall, mut alone, mut with) = (vec![], vec![], vec![], vec![]);
+    for round in 0..rounds {
+        // Who begins changes: what one run leaves behind, the other meets as often.
+        let pair = if round % 2 == 0 {
+            let first = measure(Kind::Alone, work, identity);
+            (first, measure(Kind::With(scheme), work, identity))
+        } else {
+            let first = measure(Kind::With(scheme), work, identity);
+            (measure(Kind::Alone, work, identity), first)
+        };
+        processor.push(pair.0.server.as_secs_f64() / pair.1.server.as_secs_f64());
+        wall.push(pair.0.wall.as_secs_f64() / pair.1.wall.as_secs_f64());
+        alone.push(pair.0.server.as_secs_f64());
+        with.push(pair.1.server.as_secs_f64());
+    }
+    let each = |seconds: f64| match work.connections {
+        1 => format!("{:.0} MB per second of the processor", work.bytes as f64 / seconds / 1e6),
+        count => format!("{:.0} us per connection", seconds / count as f64 * 1e6),
+    };
+    println!(
+        "| {name} | {scheme} | {:.1} % | {:.1} % | {} | {} |",
+        median(processor) * 100.0,
+        median(wall) * 100.0,
+        each(median(alone)),
+        each(median(with))
+    );
+}
+
+/// What it takes to look a peer up and to write what was measured.
+fn history() {
+    let store = Sharded::default();
+    let record = Record {
+        saved_at: Time::ZERO,
+        btl_bw: Rate::from_mbit_per_sec(25),
+        rt_prop: Span::from_millis(50),
+        window: Bytes::new(156_250),
+        ssthresh: Bytes::MAX,
+        ended: Ended::Clean,
+    };
+    let peers = 100_000_u32;
+    let address =
+        |number: u32| std::net::Ipv4Addr::from(0x0a00_0000 + number.wrapping_mul(7919) % peers).into();
+    let pass = || {
+        let begin = processor_time();
+        for number in 0..peers {
+            let (_, lease) = store.open(address(number));
+            store.close(lease, Outcome::Measured(record));
+        }
+        (processor_time() - begin).as_nanos() as f64 / f64::from(peers)
+    };
+    let cold = pass();
+    println!(
+        "\nHistory of 100 000 peers: {:.0} ns to look up and write, {cold:.0} ns for a new peer.",
+        pass()
+    );
+}
+
+fn main() {
+    // cargo passes `--bench` and whatever the user wants.
+    let rounds = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(7);
+    let identity = Arc::new(Identity::temporary().expect("a certificate"));
+    println!("| work | scheme | processor: alone / with | wall: alone / with | alone | with |");
+    println!("|---|---|---|---|---|---|");
+    compare("200 MB over one connection", "iw10", BULK, rounds, &identity);
+    compare("200 MB over one connection", "wise-start", BULK, rounds, &identity);
+    compare("600 connections of 1 kB", "iw10", SHORT, rounds, &identity);
+    compare("600 connections of 1 kB", "wise-start", SHORT, rounds, &identity);
+    compare("600 connections of 1 kB", "halfback", SHORT, rounds, &identity);
+    history();
+}

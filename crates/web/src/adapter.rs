@@ -1,0 +1,314 @@
+//! HTTP/3's view of a QUIC connection: the `h3` crate's traits for noq's streams.
+//!
+//! Private, because `h3` is still 0.0.x: nothing of it is seen outside this crate.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use h3::error::Code;
+use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
+use noq::{ConnectionError, ReadError, VarInt, WriteError};
+
+/// The most that one read takes: with more, a fast peer would keep one stream's reader to itself.
+const READ_AT_ONCE: usize = 64 * 1024;
+
+type Waiting<T> = Option<Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>>;
+
+/// A QUIC connection that HTTP/3 can run on.
+pub struct Connection {
+    inner: noq::Connection,
+    next_bidi: Waiting<(noq::SendStream, noq::RecvStream)>,
+    next_uni: Waiting<noq::RecvStream>,
+    opener: Opener,
+}
+
+impl Connection {
+    pub fn new(inner: noq::Connection) -> Self {
+        Self { opener: Opener::new(inner.clone()), inner, next_bidi: None, next_uni: None }
+    }
+}
+
+/// Opens streams.
+pub struct Opener {
+    inner: noq::Connection,
+    bidi: Waiting<(noq::SendStream, noq::RecvStream)>,
+    uni: Waiting<noq::SendStream>,
+}
+
+impl Opener {
+    fn new(inner: noq::Connection) -> Self {
+        Self { inner, bidi: None, uni: None }
+    }
+}
+
+/// Goes on with the operation under way, or begins it. The operation outlives one poll: dropping it would forget its waker.
+fn poll_next<T, F>(
+    waiting: &mut Waiting<T>,
+    cx: &mut Context<'_>,
+    begin: impl FnOnce() -> F,
+) -> Poll<Result<T, ConnectionError>>
+where
+    F: Future<Output = Result<T, ConnectionError>> + Send + Sync + 'static,
+{
+    let operation = waiting.get_or_insert_with(|| Box::pin(begin()));
+    let done = ready!(operation.as_mut().poll(cx));
+    *waiting = None;
+    Poll::Ready(done)
+}
+
+impl Clone for Opener {
+    /// Opens streams of the same connection; what the original has under way stays with it.
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone())
+    }
+}
+
+impl<B: Buf> quic::Connection<B> for Connection {
+    type RecvStream = RecvStream;
+    type OpenStreams = Opener;
+
+    fn poll_accept_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
+        let inner = &self.inner;
+        let next = poll_next(&mut self.next_uni, cx, || {
+            let inner = inner.clone();
+            async move { inner.accept_uni().await }
+        });
+        next.map(|stream| stream.map(RecvStream).map_err(connection_error))
+    }
+
+    fn poll_accept_bidi(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream<B>, ConnectionErrorIncoming>> {
+        let inner = &self.inner;
+        let next = poll_next(&mut self.next_bidi, cx, || {
+            let inner = inner.clone();
+            async move { inner.accept_bi().await }
+        });
+        next.map(|stream| stream.map(BidiStream::new).map_err(connection_error))
+    }
+
+    fn opener(&self) -> Opener {
+        Opener::new(self.inner.clone())
+    }
+}
+
+impl<B: Buf> quic::OpenStreams<B> for Connection {
+    type BidiStream = BidiStream<B>;
+    type SendStream = SendStream<B>;
+
+    fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream<B>, StreamErrorIncoming>> {
+        quic::OpenStreams::<B>::poll_open_bidi(&mut self.opener, cx)
+    }
+
+    fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
+        quic::OpenStreams::<B>::poll_open_send(&mut self.opener, cx)
+    }
+
+    fn close(&mut self, code: Code, reason: &[u8]) {
+        quic::OpenStreams::<B>::close(&mut self.opener, code, reason);
+    }
+}
+
+impl<B: Buf> quic::OpenStreams<B> for Opener {
+    type BidiStream = BidiStream<B>;
+    type SendStream = SendStream<B>;
+
+    fn poll_open_bidi(&mut self, cx: &mut Context<'_>) -> Poll<Result<BidiStream<B>, StreamErrorIncoming>> {
+        let inner = &self.inner;
+        let next = poll_next(&mut self.bidi, cx, || {
+            let inner = inner.clone();
+            async move { inner.open_bi().await }
+        });
+        next.map(|stream| stream.map(BidiStream::new).map_err(stream_of_closed_connection))
+    }
+
+    fn poll_open_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<SendStream<B>, StreamErrorIncoming>> {
+        let inner = &self.inner;
+        let next = poll_next(&mut self.uni, cx, || {
+            let inner = inner.clone();
+            async move { inner.open_uni().await }
+        });
+        next.map(|stream| stream.map(SendStream::new).map_err(stream_of_closed_connection))
+    }
+
+    fn close(&mut self, code: Code, reason: &[u8]) {
+        // h3 closes whatever it lets go of; a reason that is already known must not be lost to that.
+        if self.inner.close_reason().is_none() {
+            self.inner.close(error_code(code.value()), reason);
+        }
+    }
+}
+
+/// The receiving half of a stream.
+pub struct RecvStream(noq::RecvStream);
+
+impl quic::RecvStream for RecvStream {
+    type Buf = Bytes;
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        // The read leaves its waker with the connection, not with the future: that may go at once.
+        pin!(self.0.read_chunk(READ_AT_ONCE)).poll(cx).map_err(|error| match error {
+            ReadError::Reset(code) => StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() },
+            ReadError::ConnectionLost(error) => stream_of_closed_connection(error),
+            error @ (ReadError::ClosedStream | ReadError::ZeroRttRejected) => {
+                StreamErrorIncoming::Unknown(Box::new(error))
+            }
+        })
+    }
+
+    fn stop_sending(&mut self, code: u64) {
+        // It can only fail on a stream that has ended: then there is nothing to stop.
+        let _ = self.0.stop(error_code(code));
+    }
+
+    fn recv_id(&self) -> StreamId {
+        stream_id(self.0.id())
+    }
+}
+
+/// The sending half of a stream.
+pub struct SendStream<B: Buf> {
+    inner: noq::SendStream,
+    writing: Option<WriteBuf<B>>,
+}
+
+impl<B: Buf> SendStream<B> {
+    fn new(inner: noq::SendStream) -> Self {
+        Self { inner, writing: None }
+    }
+}
+
+impl<B: Buf> quic::SendStream<B> for SendStream<B> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        let Some(data) = &mut self.writing else { return Poll::Ready(Ok(())) };
+        while data.has_remaining() {
+            let written = ready!(Pin::new(&mut self.inner).poll_write(cx, data.chunk()));
+            data.advance(written.map_err(write_error)?);
+        }
+        self.writing = None;
+        Poll::Ready(Ok(()))
+    }
+
+    fn send_data<T: Into<WriteBuf<B>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        if self.writing.is_some() {
+            // h3 waits for `poll_ready` between two calls.
+            return Err(StreamErrorIncoming::Unknown("data before the stream was ready for it".into()));
+        }
+        self.writing = Some(data.into());
+        Ok(())
+    }
+
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        ready!(self.poll_ready(cx))?;
+        Poll::Ready(self.inner.finish().map_err(|error| StreamErrorIncoming::Unknown(Box::new(error))))
+    }
+
+    fn reset(&mut self, code: u64) {
+        // As above: a stream that has ended needs no reset.
+        let _ = self.inner.reset(error_code(code));
+    }
+
+    fn send_id(&self) -> StreamId {
+        stream_id(self.inner.id())
+    }
+}
+
+/// Both halves of a stream.
+pub struct BidiStream<B: Buf> {
+    send: SendStream<B>,
+    receive: RecvStream,
+}
+
+impl<B: Buf> BidiStream<B> {
+    fn new((send, receive): (noq::SendStream, noq::RecvStream)) -> Self {
+        Self { send: SendStream::new(send), receive: RecvStream(receive) }
+    }
+}
+
+impl<B: Buf> quic::BidiStream<B> for BidiStream<B> {
+    type SendStream = SendStream<B>;
+    type RecvStream = RecvStream;
+
+    fn split(self) -> (SendStream<B>, RecvStream) {
+        (self.send, self.receive)
+    }
+}
+
+impl<B: Buf> quic::RecvStream for BidiStream<B> {
+    type Buf = Bytes;
+
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        self.receive.poll_data(cx)
+    }
+
+    fn stop_sending(&mut self, code: u64) {
+        self.receive.stop_sending(code);
+    }
+
+    fn recv_id(&self) -> StreamId {
+        self.receive.recv_id()
+    }
+}
+
+impl<B: Buf> quic::SendStream<B> for BidiStream<B> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_ready(cx)
+    }
+
+    fn send_data<T: Into<WriteBuf<B>>>(&mut self, data: T) -> Result<(), StreamErrorIncoming> {
+        self.send.send_data(data)
+    }
+
+    fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_finish(cx)
+    }
+
+    fn reset(&mut self, code: u64) {
+        self.send.reset(code);
+    }
+
+    fn send_id(&self) -> StreamId {
+        self.send.send_id()
+    }
+}
+
+/// h3's codes are all below 2^62; one that is not could only be its error, and would be cut to fit.
+fn error_code(code: u64) -> VarInt {
+    VarInt::from_u64(code).unwrap_or(VarInt::MAX)
+}
+
+fn stream_id(id: noq::StreamId) -> StreamId {
+    // noq's identifiers keep the same bound as h3's, 2^62.
+    StreamId::try_from(u64::from(id)).expect("a stream identifier is below 2^62")
+}
+
+fn connection_error(error: ConnectionError) -> ConnectionErrorIncoming {
+    match error {
+        ConnectionError::ApplicationClosed(close) => {
+            ConnectionErrorIncoming::ApplicationClose { error_code: close.error_code.into_inner() }
+        }
+        ConnectionError::TimedOut => ConnectionErrorIncoming::Timeout,
+        other => ConnectionErrorIncoming::Undefined(Arc::new(other)),
+    }
+}
+
+fn stream_of_closed_connection(error: ConnectionError) -> StreamErrorIncoming {
+    StreamErrorIncoming::ConnectionErrorIncoming { connection_error: connection_error(error) }
+}
+
+fn write_error(error: WriteError) -> StreamErrorIncoming {
+    match error {
+        WriteError::Stopped(code) => StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() },
+        WriteError::ConnectionLost(error) => stream_of_closed_connection(error),
+        error @ (WriteError::ClosedStream | WriteError::ZeroRttRejected) => {
+            StreamErrorIncoming::Unknown(Box::new(error))
+        }
+    }
+}

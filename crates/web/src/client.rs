@@ -1,0 +1,374 @@
+//! Fetches pages over HTTP/3 and says how long each took.
+//!
+//! The clock starts when the first packet is about to be sent: names are resolved before. It stops when the last byte of the body
+//! has been read. So the handshake counts, as everywhere in headstart (`docs/definitions.md`).
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use futures_util::future::join_all;
+use h3::error::Code;
+use http::{Method, Request, Response, StatusCode, Uri};
+use noq::{Connection, Endpoint, VarInt};
+use rustls::RootCertStore;
+use rustls::client::Resumption;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{self, PemObject};
+use tokio::time::Instant;
+
+use crate::adapter;
+use crate::choice;
+
+mod trust;
+
+/// Whose certificates a client believes.
+#[derive(Clone, Debug)]
+pub enum Trust {
+    /// Those the operating system trusts, and `also`.
+    System {
+        /// Certificates beside the system's: for example those that [`identity`](crate::identity) made.
+        also: Vec<CertificateDer<'static>>,
+    },
+    /// Only those in this PEM file.
+    File(PathBuf),
+    /// Everybody's. For measurements, where nothing is at stake.
+    Anybody,
+}
+
+/// Why there is no client, or no page.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The certificates to trust could not be read.
+    #[error("{path}: {source}")]
+    Trust {
+        /// The file.
+        path: PathBuf,
+        /// What was wrong.
+        source: pem::Error,
+    },
+    /// TLS could not be set up.
+    #[error("TLS: {0}")]
+    Tls(#[from] rustls::Error),
+    /// The URL is no URL of a page.
+    #[error("found `{found}`, expected a URL such as https://example.org/page")]
+    Url {
+        /// What was found.
+        found: String,
+    },
+    /// The name has no address, or no socket could be had.
+    #[error("{host}: {source}")]
+    Socket {
+        /// The host.
+        host: String,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// The stack would not even begin.
+    #[error("{host}: {source}")]
+    Connect {
+        /// The host.
+        host: String,
+        /// What went wrong.
+        source: noq::ConnectError,
+    },
+    /// The connection failed or broke.
+    #[error("{host}: {source}")]
+    Connection {
+        /// The host.
+        host: String,
+        /// What went wrong.
+        source: noq::ConnectionError,
+    },
+    /// HTTP/3 failed.
+    #[error("{0}")]
+    Http(Box<dyn std::error::Error + Send + Sync>),
+    /// It took too long.
+    #[error("{host}: not complete after {after:?}")]
+    TimedOut {
+        /// The host.
+        host: String,
+        /// How long was waited.
+        after: Duration,
+    },
+}
+
+/// TLS for a client: whom it trusts, the scheme it asks for, and whether it sends requests before the handshake is complete
+/// where a server remembers it (0-RTT). One configuration remembers the tickets of all its connections.
+///
+/// # Errors
+///
+/// If the file of certificates cannot be read.
+pub fn tls(
+    trust: &Trust,
+    scheme: Option<&str>,
+    early_data: bool,
+) -> Result<rustls::ClientConfig, FetchError> {
+    let builder = rustls::ClientConfig::builder_with_provider(crate::provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])?;
+    let mut config = match trust {
+        Trust::Anybody => {
+            builder.dangerous().with_custom_certificate_verifier(trust::Anybody::new()).with_no_client_auth()
+        }
+        Trust::File(path) => {
+            let failed = |source| FetchError::Trust { path: path.clone(), source };
+            let certificates = CertificateDer::pem_file_iter(path)
+                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+                .map_err(failed)?;
+            if certificates.is_empty() {
+                return Err(failed(pem::Error::NoItemsFound));
+            }
+            builder.with_root_certificates(roots(certificates)).with_no_client_auth()
+        }
+        Trust::System { also } => {
+            let system = rustls_native_certs::load_native_certs().certs;
+            let all = system.into_iter().chain(also.iter().cloned());
+            builder.with_root_certificates(roots(all)).with_no_client_auth()
+        }
+    };
+    config.alpn_protocols = choice::offer(scheme);
+    config.enable_early_data = early_data;
+    config.resumption = Resumption::in_memory_sessions(256);
+    Ok(config)
+}
+
+fn roots(certificates: impl IntoIterator<Item = CertificateDer<'static>>) -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    // Systems ship certificates that are older than the rules: those are left out, as everywhere.
+    roots.add_parsable_certificates(certificates);
+    roots
+}
+
+/// The stack's own configuration for a client, without anything of headstart: the baseline.
+///
+/// # Errors
+///
+/// If TLS has no cipher suite that QUIC can begin with.
+pub fn plain(tls: rustls::ClientConfig) -> Result<noq::ClientConfig, FetchError> {
+    let crypto = noq::crypto::rustls::QuicClientConfig::try_from(tls)
+        .map_err(|error| FetchError::Http(Box::new(error)))?;
+    Ok(noq::ClientConfig::new(Arc::new(crypto)))
+}
+
+/// Where a page is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Name or address.
+    pub host: String,
+    /// Port of UDP.
+    pub port: u16,
+}
+
+impl Origin {
+    /// The origin of a URL; HTTP/3 knows only `https` (RFC 9114 §3.1).
+    ///
+    /// # Errors
+    ///
+    /// If the URL has another scheme or no host.
+    pub fn of(url: &Uri) -> Result<Self, FetchError> {
+        let refused = || FetchError::Url { found: url.to_string() };
+        if url.scheme_str() != Some("https") {
+            return Err(refused());
+        }
+        let host = url.host().filter(|host| !host.is_empty()).ok_or_else(refused)?;
+        Ok(Self { host: host.to_owned(), port: url.port_u16().unwrap_or(443) })
+    }
+
+    /// The host without the brackets that an IPv6 address has in a URL.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.host.trim_start_matches('[').trim_end_matches(']')
+    }
+
+    /// Its addresses.
+    ///
+    /// # Errors
+    ///
+    /// If the name is not known.
+    pub async fn resolve(&self) -> Result<Vec<SocketAddr>, FetchError> {
+        let failed = |source| FetchError::Socket { host: self.host.clone(), source };
+        let found: Vec<SocketAddr> =
+            tokio::net::lookup_host((self.name(), self.port)).await.map_err(failed)?.collect();
+        if found.is_empty() {
+            return Err(failed(io::Error::new(io::ErrorKind::NotFound, "the name has no address")));
+        }
+        Ok(found)
+    }
+}
+
+/// An endpoint that can reach `remote`, on a port of the system's choice.
+///
+/// # Errors
+///
+/// If no socket can be had.
+pub fn endpoint(remote: SocketAddr) -> io::Result<Endpoint> {
+    let any: IpAddr =
+        if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    Endpoint::client(SocketAddr::new(any, 0))
+}
+
+/// One connection and what was fetched over it.
+#[derive(Clone, Debug)]
+pub struct Visit {
+    /// When the handshake was complete. With 0-RTT, requests left before.
+    pub established: Duration,
+    /// The server took requests sent in the first packet.
+    pub early_data: bool,
+    /// The pages, in the order of the URLs.
+    pub pages: Vec<Page>,
+    /// Smoothed round-trip time at the end.
+    pub rtt: Duration,
+    /// Packets that this client declared lost.
+    pub lost: u64,
+}
+
+impl Visit {
+    /// When the last page was complete.
+    #[must_use]
+    pub fn complete(&self) -> Duration {
+        self.pages.iter().map(|page| page.complete).max().unwrap_or_default()
+    }
+}
+
+/// One page.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The server's answer.
+    pub status: StatusCode,
+    /// The scheme that the server says governs the connection, if it says.
+    pub scheme: Option<String>,
+    /// Bytes of the body.
+    pub bytes: u64,
+    /// When the first byte of the body had come; the head of the answer, if there is no body.
+    pub first_byte: Duration,
+    /// When the last byte had come.
+    pub complete: Duration,
+    /// The body, if it was asked for.
+    pub body: Option<Vec<u8>>,
+}
+
+/// What to fetch, and how patiently.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// Whose pages.
+    pub origin: Origin,
+    /// Which pages, all at once over one connection.
+    pub urls: Vec<Uri>,
+    /// Keep the bodies.
+    pub keep: bool,
+    /// How long all of it may take.
+    pub patience: Duration,
+}
+
+impl Errand {
+    /// Dials `remote`, fetches the pages and hangs up.
+    ///
+    /// # Errors
+    ///
+    /// If there is no connection, it breaks, or patience ends.
+    pub async fn run(
+        &self,
+        endpoint: &Endpoint,
+        config: noq::ClientConfig,
+        remote: SocketAddr,
+    ) -> Result<Visit, FetchError> {
+        let host = || self.origin.host.clone();
+        let begin = Instant::now();
+        let connecting = endpoint
+            .connect_with(config, remote, self.origin.name())
+            .map_err(|source| FetchError::Connect { host: host(), source })?;
+        match tokio::time::timeout(self.patience, self.converse(connecting, begin)).await {
+            Ok(done) => done,
+            Err(_) => Err(FetchError::TimedOut { host: host(), after: self.patience }),
+        }
+    }
+
+    async fn converse(&self, connecting: noq::Connecting, begin: Instant) -> Result<Visit, FetchError> {
+        let failed = |source| FetchError::Connection { host: self.origin.host.clone(), source };
+        let mut established = None;
+        let (connection, early) = match connecting.into_0rtt() {
+            Ok((connection, accepted)) => (connection, Some(accepted)),
+            Err(connecting) => {
+                let connection = connecting.await.map_err(failed)?;
+                established = Some(begin.elapsed());
+                (connection, None)
+            }
+        };
+        let handshake = async {
+            match early {
+                None => false,
+                Some(accepted) => {
+                    let accepted = accepted.await;
+                    established.get_or_insert_with(|| begin.elapsed());
+                    accepted
+                }
+            }
+        };
+        let (pages, early_data) = tokio::join!(self.fetch_all(&connection, begin), handshake);
+        let path = connection.path_stats(noq::PathId::ZERO);
+        let visit = pages.map(|pages| Visit {
+            established: established.unwrap_or_default(),
+            early_data,
+            pages,
+            rtt: path.as_ref().map(|path| path.rtt).unwrap_or_default(),
+            lost: path.map(|path| path.lost_packets).unwrap_or_default(),
+        });
+        connection.close(VarInt::from_u32(u32::try_from(Code::H3_NO_ERROR.value()).unwrap_or(0)), b"");
+        visit
+    }
+
+    async fn fetch_all(&self, connection: &Connection, begin: Instant) -> Result<Vec<Page>, FetchError> {
+        let (mut driver, sender) = h3::client::builder()
+            .build::<_, _, Bytes>(adapter::Connection::new(connection.clone()))
+            .await
+            .map_err(|error| FetchError::Http(Box::new(error)))?;
+        // Reads the server's settings; ends with the connection.
+        let driving = tokio::spawn(async move { driver.wait_idle().await });
+        let fetches = self.urls.iter().map(|url| self.fetch(sender.clone(), url, begin));
+        let pages = join_all(fetches).await.into_iter().collect();
+        driving.abort();
+        pages
+    }
+
+    async fn fetch(
+        &self,
+        mut sender: h3::client::SendRequest<adapter::Opener, Bytes>,
+        url: &Uri,
+        begin: Instant,
+    ) -> Result<Page, FetchError> {
+        let http = |error: h3::error::StreamError| FetchError::Http(Box::new(error));
+        let request = Request::builder()
+            .method(Method::GET)
+            .uri(url)
+            .header(http::header::USER_AGENT, concat!("headstart/", env!("CARGO_PKG_VERSION")))
+            .body(())
+            .map_err(|_| FetchError::Url { found: url.to_string() })?;
+        let mut stream = sender.send_request(request).await.map_err(http)?;
+        match stream.finish().await {
+            // A server that needs no more of the request says so; its answer counts all the same (RFC 9114 §4.1).
+            Err(h3::error::StreamError::RemoteTerminate { code, .. }) if code == Code::H3_NO_ERROR => {}
+            done => done.map_err(http)?,
+        }
+        let answer = stream.recv_response().await.map_err(http)?;
+        let mut first_byte = None;
+        let mut bytes = 0;
+        let mut body = self.keep.then(Vec::new);
+        while let Some(mut chunk) = stream.recv_data().await.map_err(http)? {
+            first_byte.get_or_insert_with(|| begin.elapsed());
+            bytes += chunk.remaining() as u64;
+            if let Some(body) = &mut body {
+                body.extend_from_slice(&chunk.copy_to_bytes(chunk.remaining()));
+            }
+        }
+        let complete = begin.elapsed();
+        let first_byte = first_byte.unwrap_or(complete);
+        Ok(Page { status: answer.status(), scheme: scheme_of(&answer), bytes, first_byte, complete, body })
+    }
+}
+
+fn scheme_of(answer: &Response<()>) -> Option<String> {
+    Some(answer.headers().get(choice::HEADER)?.to_str().ok()?.to_owned())
+}

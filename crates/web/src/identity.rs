@@ -1,0 +1,165 @@
+//! The certificate and key that a server shows: the user's own, or one made on first use and kept.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use rcgen::{Certificate, CertificateParams, DistinguishedName, DnType, KeyPair};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// A certificate chain and its key.
+#[derive(Debug)]
+pub struct Identity {
+    /// The certificates, the server's own first.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// The key of the first certificate.
+    pub key: PrivateKeyDer<'static>,
+}
+
+/// Why there is no identity.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// A file could not be read or is not what it should be.
+    #[error("{path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What was wrong with it.
+        source: pem::Error,
+    },
+    /// The file has no certificate.
+    #[error("{0}: found no certificate, expected at least one in PEM")]
+    Empty(PathBuf),
+    /// A file or folder could not be written.
+    #[error("{path}: {source}")]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What went wrong.
+        source: io::Error,
+    },
+    /// A name cannot stand in a certificate.
+    #[error("found the server name `{names}`, which cannot stand in a certificate: {source}")]
+    Names {
+        /// The names asked for.
+        names: String,
+        /// What was wrong with them.
+        source: rcgen::Error,
+    },
+}
+
+/// The names that a certificate of our own always has.
+const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+impl Identity {
+    /// The user's own certificate chain and key, each from a PEM file.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read or has no certificate or key.
+    pub fn from_pem(chain: &Path, key: &Path) -> Result<Self, IdentityError> {
+        let read = |path: &Path, source| IdentityError::Read { path: path.to_owned(), source };
+        let certificates = CertificateDer::pem_file_iter(chain)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|source| read(chain, source))?;
+        if certificates.is_empty() {
+            return Err(IdentityError::Empty(chain.to_owned()));
+        }
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|source| read(key, source))?;
+        Ok(Self { chain: certificates, key })
+    }
+
+    /// A self-signed certificate for this machine that nobody keeps.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no randomness for a key.
+    pub fn temporary() -> Result<Self, IdentityError> {
+        let (certificate, key) = self_signed(&[])?;
+        let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+        Ok(Self { chain: vec![certificate.der().clone()], key })
+    }
+
+    /// The self-signed certificate kept in `folder`, made now if there is none yet.
+    ///
+    /// It is good for this machine and for `names`; other names make another file. It does not run out.
+    ///
+    /// # Errors
+    ///
+    /// If the files cannot be read or written, or a name cannot stand in a certificate.
+    pub fn kept(folder: &Path, names: &[String]) -> Result<Self, IdentityError> {
+        let file = folder.join(file_name(names));
+        if !file.exists() {
+            make(folder, &file, names)?;
+        }
+        Self::from_pem(&file, &file)
+    }
+}
+
+/// The certificates of our own making that are kept in `folder`: what a client on this machine may trust.
+/// Files that cannot be read are passed over.
+#[must_use]
+pub fn kept_certificates(folder: &Path) -> Vec<CertificateDer<'static>> {
+    let Ok(entries) = fs::read_dir(folder) else { return vec![] };
+    let paths = entries.flatten().map(|entry| entry.path());
+    paths
+        .filter(|path| path.to_string_lossy().ends_with(KEPT))
+        .filter_map(|path| CertificateDer::from_pem_file(path).ok())
+        .collect()
+}
+
+/// How the names of kept files end. One file holds certificate and key, so that neither can be without the other.
+const KEPT: &str = "identity.pem";
+
+fn file_name(names: &[String]) -> String {
+    // Names come from a command line: what could lead out of the folder becomes a dash.
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
+    let mut name: String = names.iter().flat_map(|name| name.chars().map(plain).chain(['-'])).collect();
+    name.push_str(KEPT);
+    name.trim_start_matches('.').to_owned()
+}
+
+fn make(folder: &Path, file: &Path, names: &[String]) -> Result<(), IdentityError> {
+    let (certificate, key) = self_signed(names)?;
+    let text = format!("{}{}", certificate.pem(), key.serialize_pem());
+    let failed = |source| IdentityError::Write { path: file.to_owned(), source };
+    fs::create_dir_all(folder).map_err(failed)?;
+    write_once(folder, file, &text).map_err(failed)
+}
+
+fn self_signed(names: &[String]) -> Result<(Certificate, KeyPair), IdentityError> {
+    let all: Vec<String> = LOCAL.iter().map(|name| (*name).to_owned()).chain(names.iter().cloned()).collect();
+    let refused = |source| IdentityError::Names { names: names.join(", "), source };
+    let mut params = CertificateParams::new(all).map_err(refused)?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "headstart (self-signed)");
+    let key = KeyPair::generate().map_err(refused)?;
+    let certificate = params.self_signed(&key).map_err(refused)?;
+    Ok((certificate, key))
+}
+
+/// Writes a file that only its owner may read, whole or not at all. If somebody else was first, theirs stays.
+fn write_once(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
+    let unfinished = folder.join(format!(".{}.unfinished", std::process::id()));
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut handle = options.open(&unfinished)?;
+    handle.write_all(text.as_bytes())?;
+    handle.sync_all()?;
+    let linked = match fs::hard_link(&unfinished, file) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    };
+    fs::remove_file(&unfinished)?;
+    linked
+}
+
+/// Where certificates, history and tokens of this user are kept; `None` if the user has no home.
+#[must_use]
+pub fn data_folder() -> Option<PathBuf> {
+    use etcetera::BaseStrategy as _;
+    Some(etcetera::choose_base_strategy().ok()?.data_dir().join("headstart"))
+}

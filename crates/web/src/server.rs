@@ -1,0 +1,272 @@
+//! The server over HTTP/3.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h3::error::Code;
+use h3::server::{RequestResolver, RequestStream};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderValue, Method, Response};
+use http_body_util::BodyExt;
+use noq::{Connection, Endpoint, Incoming, VarInt};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::adapter::{self, BidiStream};
+use crate::admission::{Admission, Session};
+use crate::choice;
+use crate::identity::Identity;
+use crate::site::{Body, Site};
+
+/// How a server treats its clients.
+#[derive(Clone, Debug)]
+pub struct Manners {
+    /// Clients may ask for a scheme.
+    pub scheme_choice: bool,
+    /// Every address is validated by a Retry packet before anything is kept for it (RFC 9000 §8.1.2).
+    pub retry: bool,
+    /// Connections at once; more are refused.
+    pub most_connections: usize,
+    /// How long a handshake may take. 10 s: the stack's idle time allows three times as long to a peer that says nothing.
+    pub handshake: Duration,
+    /// How long connections may go on once the server shuts down.
+    pub grace: Duration,
+}
+
+impl Default for Manners {
+    fn default() -> Self {
+        Self {
+            scheme_choice: false,
+            retry: false,
+            most_connections: 10_000,
+            handshake: Duration::from_secs(10),
+            grace: Duration::from_secs(3),
+        }
+    }
+}
+
+/// The largest block of headers that is read. 64 KiB: what web servers commonly allow, and it bounds what a client can make us keep.
+const LARGEST_HEAD: u64 = 64 * 1024;
+
+/// TLS for HTTP/3. A client that was here before may send its request in its first packet: it only reads.
+///
+/// # Errors
+///
+/// If key and certificate do not belong together.
+pub fn tls(identity: &Identity) -> Result<rustls::ServerConfig, rustls::Error> {
+    let mut config = rustls::ServerConfig::builder_with_provider(crate::provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
+    config.alpn_protocols = vec![choice::HTTP3.to_vec()];
+    // The only other value that RFC 9001 §4.6.1 allows is none at all.
+    config.max_early_data_size = u32::MAX;
+    Ok(config)
+}
+
+/// How long the rest of a request that has been answered is waited for.
+const REST: Duration = Duration::from_secs(1);
+
+/// Serves `site` on `endpoint` until `shutdown`, then lets connections finish.
+pub async fn serve<A: Admission>(
+    endpoint: Endpoint,
+    admission: Arc<A>,
+    site: Arc<Site>,
+    manners: Manners,
+    shutdown: CancellationToken,
+) {
+    let connections = TaskTracker::new();
+    let manners = Arc::new(manners);
+    loop {
+        let incoming = tokio::select! {
+            () = shutdown.cancelled() => break,
+            incoming = endpoint.accept() => incoming,
+        };
+        let Some(incoming) = incoming else { break };
+        if endpoint.open_connections() >= manners.most_connections {
+            incoming.refuse();
+            continue;
+        }
+        if manners.retry && !incoming.remote_address_validated() && incoming.may_retry() {
+            // It fails only for a packet that already carried a token, which was just ruled out.
+            let _ = incoming.retry();
+            continue;
+        }
+        let guest = Guest {
+            admission: Arc::clone(&admission),
+            site: Arc::clone(&site),
+            manners: Arc::clone(&manners),
+            shutdown: shutdown.clone(),
+        };
+        connections.spawn(guest.welcome(incoming));
+    }
+    connections.close();
+    // Peers that ignore the GOAWAY are cut off.
+    let _ = tokio::time::timeout(manners.grace, connections.wait()).await;
+    endpoint.close(no_error(), b"the server shuts down");
+    connections.wait().await;
+    endpoint.wait_idle().await;
+}
+
+fn no_error() -> VarInt {
+    VarInt::from_u64(Code::H3_NO_ERROR.value()).expect("the code of RFC 9114 §8.1 is a small number")
+}
+
+/// What a connection's task needs.
+struct Guest<A> {
+    admission: Arc<A>,
+    site: Arc<Site>,
+    manners: Arc<Manners>,
+    shutdown: CancellationToken,
+}
+
+impl<A: Admission> Guest<A> {
+    async fn welcome(self, incoming: Incoming) {
+        let remote = incoming.remote_address();
+        let asked = self.manners.scheme_choice.then(|| scheme_asked(&incoming)).flatten();
+        let is_validated = incoming.remote_address_validated();
+        let (connecting, session) = match self.admission.admit(incoming, asked.as_deref()) {
+            Ok(admitted) => admitted,
+            Err(error) => {
+                tracing::debug!(%remote, %error, "not let in");
+                return;
+            }
+        };
+        // A request that came in the first packet is answered at once only where the address is known to be the client's: elsewhere
+        // the answer could not exceed three times what the client sent (RFC 9000 §8.1).
+        let connecting = match is_validated {
+            true => connecting.into_0rtt().map(|(connection, _)| connection),
+            false => Err(connecting),
+        };
+        let connection = match connecting {
+            Ok(connection) => connection,
+            Err(connecting) => match tokio::time::timeout(self.manners.handshake, connecting).await {
+                Ok(Ok(connection)) => connection,
+                Ok(Err(error)) => {
+                    tracing::debug!(%remote, %error, "the handshake failed");
+                    return;
+                }
+                Err(_) => {
+                    tracing::debug!(%remote, "the handshake took too long");
+                    return;
+                }
+            },
+        };
+        let session = Arc::new(session);
+        session.established(&connection);
+        if let Err(error) = self.converse(&connection, &session).await {
+            tracing::debug!(%remote, %error, "the conversation ended");
+        }
+        session.closed(&connection, &connection.closed().await);
+    }
+
+    async fn converse(
+        &self,
+        connection: &Connection,
+        session: &Arc<A::Session>,
+    ) -> Result<(), h3::error::ConnectionError> {
+        let mut http = h3::server::builder()
+            .max_field_section_size(LARGEST_HEAD)
+            .build(adapter::Connection::new(connection.clone()))
+            .await?;
+        let mut is_leaving = false;
+        loop {
+            let next = tokio::select! {
+                () = self.shutdown.cancelled(), if !is_leaving => {
+                    is_leaving = true;
+                    // GOAWAY: what has been asked for is answered, nothing more.
+                    http.shutdown(0).await?;
+                    continue;
+                }
+                next = http.accept() => next?,
+            };
+            let Some(resolver) = next else { return Ok(()) };
+            let exchange = Exchange {
+                site: Arc::clone(&self.site),
+                session: Arc::clone(session),
+                connection: connection.clone(),
+                names_scheme: self.manners.scheme_choice,
+            };
+            tokio::spawn(async move {
+                if let Err(error) = exchange.run(resolver).await {
+                    tracing::debug!(%error, "an answer was cut short");
+                }
+            });
+        }
+    }
+}
+
+fn scheme_asked(incoming: &Incoming) -> Option<String> {
+    let hello = incoming.decrypt()?;
+    let protocols = hello.alpns()?;
+    let names: Vec<Bytes> = protocols.filter_map(Result::ok).collect();
+    choice::asked(names.iter().map(AsRef::as_ref)).map(str::to_owned)
+}
+
+/// One request and its answer.
+struct Exchange<S> {
+    site: Arc<Site>,
+    session: Arc<S>,
+    connection: Connection,
+    names_scheme: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ExchangeError {
+    #[error(transparent)]
+    Stream(#[from] h3::error::StreamError),
+    #[error("reading what is to be sent: {0}")]
+    Body(#[from] std::io::Error),
+}
+
+impl<S: Session> Exchange<S> {
+    async fn run(self, resolver: RequestResolver<adapter::Connection, Bytes>) -> Result<(), ExchangeError> {
+        let (request, mut stream) = resolver.resolve_request().await?;
+        let is_head = request.method() == Method::HEAD;
+        let (head, body) = self.site.answer(request).await.into_parts();
+        let mut head = Response::from_parts(head, ());
+        if self.names_scheme
+            && let Some(value) = self.session.scheme().and_then(|name| HeaderValue::from_str(name).ok())
+        {
+            head.headers_mut().insert(choice::HEADER, value);
+        }
+        if !is_head && let Some(length) = content_length(&head) {
+            self.session.will_send(&self.connection, length);
+        }
+        stream.send_response(head).await?;
+        match send(&mut stream, body).await {
+            // The client must not take what it has for the whole.
+            Err(error @ ExchangeError::Body(_)) => {
+                stream.stop_stream(Code::H3_INTERNAL_ERROR);
+                Err(error)
+            }
+            Err(error) => Err(error),
+            Ok(()) => {
+                stream.finish().await?;
+                // The end of the request may still be on its way. A body that goes on and on is not wanted (RFC 9114 §4.1).
+                let rest = async { while let Ok(Some(_)) = stream.recv_data().await {} };
+                if tokio::time::timeout(REST, rest).await.is_err() {
+                    stream.stop_sending(Code::H3_NO_ERROR);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn content_length(head: &Response<()>) -> Option<u64> {
+    head.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+async fn send(
+    stream: &mut RequestStream<BidiStream<Bytes>, Bytes>,
+    mut body: Body,
+) -> Result<(), ExchangeError> {
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            stream.send_data(data).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! Connections that start fast: [`headstart_quic`] behind the door of the web server.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use headstart_quic::{Choice, Handle, Metrics, ServerSetup, Store, Why};
+use headstart_startup::history::{Known, Lease, Outcome};
+use headstart_store::History;
+use noq::{Connecting, Connection, ConnectionError, Incoming};
+
+use crate::admission::{Admission, Session};
+
+/// Hears why a connection started as it did, once it is over.
+pub type Listener = Arc<dyn Fn(&Why) + Send + Sync>;
+
+/// Starts every connection as one scheme says, or as the client asks.
+pub struct Starts {
+    usual: ServerSetup,
+    /// By the catalogue's name: what a client may ask for.
+    others: BTreeMap<&'static str, ServerSetup>,
+    listener: Option<Listener>,
+}
+
+impl fmt::Debug for Starts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let others: Vec<_> = self.others.keys().collect();
+        f.debug_struct("Starts").field("usual", &self.usual.choice().name()).field("others", &others).finish()
+    }
+}
+
+impl Starts {
+    /// Every connection as `usual` says.
+    #[must_use]
+    pub const fn new(usual: ServerSetup) -> Self {
+        Self { usual, others: BTreeMap::new(), listener: None }
+    }
+
+    /// Clients that ask for a scheme of one of these get it; whoever asks for another, or for nothing, gets the usual.
+    #[must_use]
+    pub fn or(mut self, others: impl IntoIterator<Item = ServerSetup>) -> Self {
+        self.others.extend(others.into_iter().map(|setup| (setup.choice().name(), setup)));
+        self
+    }
+
+    /// Tells `listener` of every connection that ended.
+    #[must_use]
+    pub fn tell(mut self, listener: Listener) -> Self {
+        self.listener = Some(listener);
+        self
+    }
+
+    /// What was counted, by scheme, the usual one first.
+    pub fn counted(&self) -> impl Iterator<Item = (&'static str, &Arc<Metrics>)> {
+        let others = self.others.values().filter(|setup| setup.choice().name() != self.usual.choice().name());
+        std::iter::once(&self.usual).chain(others).map(|setup| (setup.choice().name(), setup.counted()))
+    }
+
+    fn setup(&self, asked: Option<&str>) -> &ServerSetup {
+        let found = asked.and_then(|name| Choice::find(name).ok());
+        found.and_then(|choice| self.others.get(choice.name())).unwrap_or(&self.usual)
+    }
+}
+
+impl Admission for Starts {
+    type Session = Started;
+
+    fn admit(
+        &self,
+        incoming: Incoming,
+        asked: Option<&str>,
+    ) -> Result<(Connecting, Started), ConnectionError> {
+        let setup = self.setup(asked);
+        let accepted = setup.accept(incoming)?;
+        let started = Started {
+            handle: accepted.handle,
+            scheme: setup.choice().name(),
+            expected: AtomicU64::new(0),
+            listener: self.listener.clone(),
+        };
+        Ok((accepted.connecting, started))
+    }
+}
+
+/// One connection.
+pub struct Started {
+    handle: Handle,
+    scheme: &'static str,
+    expected: AtomicU64,
+    listener: Option<Listener>,
+}
+
+impl fmt::Debug for Started {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Started").field("scheme", &self.scheme).finish_non_exhaustive()
+    }
+}
+
+impl Session for Started {
+    fn established(&self, _: &Connection) {}
+
+    fn will_send(&self, _: &Connection, bytes: u64) {
+        // Requests that come together are answered together: the flow is all of it.
+        let before = self.expected.fetch_add(bytes, Ordering::Relaxed);
+        self.handle.expect(before.saturating_add(bytes));
+    }
+
+    fn scheme(&self) -> Option<&str> {
+        Some(self.scheme)
+    }
+
+    fn closed(&self, _: &Connection, _: &ConnectionError) {
+        self.handle.finish();
+        if let Some(listener) = &self.listener {
+            listener(&self.handle.why());
+        }
+    }
+}
+
+/// A history that survives a restart, as the transport's store.
+#[derive(Clone, Debug)]
+pub struct Kept(pub History);
+
+impl Store for Kept {
+    fn open(&self, peer: std::net::IpAddr) -> (Option<Known>, Lease) {
+        self.0.open_connection(peer)
+    }
+
+    fn close(&self, lease: Lease, outcome: Outcome) {
+        self.0.close_connection(lease, outcome);
+    }
+}

@@ -1,0 +1,120 @@
+//! The same site over HTTP/1.1 and HTTP/2 on TCP, which tells browsers where HTTP/3 is (Alt-Svc, RFC 7838).
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+use http::header::ALT_SVC;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::identity::Identity;
+use crate::server::Manners;
+use crate::site::Site;
+
+/// The protocols of TLS over TCP, the preferred one first.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// How long a client may remember where HTTP/3 is: a day, RFC 7838's own default.
+const REMEMBER: Duration = Duration::from_secs(24 * 3600);
+
+/// TLS for TCP.
+///
+/// # Errors
+///
+/// If key and certificate do not belong together.
+pub fn tls(identity: &Identity) -> Result<Arc<rustls::ServerConfig>, rustls::Error> {
+    let mut config = rustls::ServerConfig::builder_with_provider(crate::provider())
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
+    config.alpn_protocols = PROTOCOLS.iter().map(|name| name.to_vec()).collect();
+    Ok(Arc::new(config))
+}
+
+/// Serves `site` on `listener` until `shutdown`, then lets requests under way finish. `port` is where HTTP/3 is.
+pub async fn serve(
+    listener: TcpListener,
+    tls: Arc<rustls::ServerConfig>,
+    site: Arc<Site>,
+    port: u16,
+    manners: Manners,
+    shutdown: CancellationToken,
+) {
+    let service = Service {
+        tls: TlsAcceptor::from(tls),
+        site,
+        alt_svc: HeaderValue::from_str(&format!("h3=\":{port}\"; ma={}", REMEMBER.as_secs()))
+            .expect("digits and quotation marks may stand in a header"),
+        handshake: manners.handshake,
+        shutdown: shutdown.clone(),
+    };
+    let places = Arc::new(Semaphore::new(manners.most_connections));
+    let connections = TaskTracker::new();
+    loop {
+        let accepted = tokio::select! {
+            () = shutdown.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, remote) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Mostly too many open files: some will be closed soon.
+                tracing::warn!(%error, "a TCP connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        let service = service.clone();
+        connections.spawn(async move {
+            if let Err(error) = service.converse(stream).await {
+                tracing::debug!(%remote, %error, "a TCP connection ended");
+            }
+            drop(place);
+        });
+    }
+    connections.close();
+    let _ = tokio::time::timeout(manners.grace, connections.wait()).await;
+}
+
+#[derive(Clone)]
+struct Service {
+    tls: TlsAcceptor,
+    site: Arc<Site>,
+    alt_svc: HeaderValue,
+    handshake: Duration,
+    shutdown: CancellationToken,
+}
+
+impl Service {
+    async fn converse(self, stream: TcpStream) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let stream = tokio::time::timeout(self.handshake, self.tls.accept(stream)).await??;
+        let answer = service_fn(|request: http::Request<Incoming>| {
+            let (site, alt_svc) = (Arc::clone(&self.site), self.alt_svc.clone());
+            async move {
+                let mut answer = site.answer(request).await;
+                answer.headers_mut().insert(ALT_SVC, alt_svc);
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        let mut builder = Builder::new(TokioExecutor::new());
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(self.handshake);
+        builder.http2().timer(TokioTimer::new()).keep_alive_interval(Duration::from_secs(30));
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+        tokio::select! {
+            done = connection.as_mut() => return done,
+            () = self.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        connection.await
+    }
+}

@@ -1,0 +1,120 @@
+//! What an admission hears of each connection before it exists, and what clients hear of it.
+
+mod common;
+
+use std::sync::{Arc, Mutex};
+
+use common::{folder, start, start_with};
+use headstart_web::admission::{Admission, Session};
+use headstart_web::server::Manners;
+use noq::{Connecting, Connection, ConnectionError, Incoming};
+
+/// Writes down what it hears.
+#[derive(Debug, Default)]
+struct Listening {
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Debug)]
+struct Heard {
+    all: Arc<Mutex<Vec<String>>>,
+    scheme: String,
+}
+
+impl Heard {
+    fn hears(&self, what: String) {
+        self.all.lock().expect("not poisoned").push(what);
+    }
+}
+
+impl Admission for Listening {
+    type Session = Heard;
+
+    fn admit(
+        &self,
+        incoming: Incoming,
+        scheme: Option<&str>,
+    ) -> Result<(Connecting, Heard), ConnectionError> {
+        let scheme = scheme.unwrap_or("the usual").to_owned();
+        let heard = Heard { all: Arc::clone(&self.heard), scheme };
+        heard.hears(format!("{}, validated {}", heard.scheme, incoming.remote_address_validated()));
+        Ok((incoming.accept()?, heard))
+    }
+}
+
+impl Session for Heard {
+    fn established(&self, _: &Connection) {
+        self.hears("established".into());
+    }
+
+    fn will_send(&self, _: &Connection, bytes: u64) {
+        self.hears(format!("will send {bytes}"));
+    }
+
+    fn scheme(&self) -> Option<&str> {
+        Some(&self.scheme)
+    }
+
+    fn closed(&self, _: &Connection, reason: &ConnectionError) {
+        let by_peer = matches!(reason, ConnectionError::ApplicationClosed(_));
+        self.hears(format!("closed by peer {by_peer}"));
+    }
+}
+
+fn listening() -> (Arc<Listening>, Arc<Mutex<Vec<String>>>) {
+    let admission = Listening::default();
+    let heard = Arc::clone(&admission.heard);
+    (Arc::new(admission), heard)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_hears_the_life_of_a_connection_and_the_size_of_each_answer() {
+    let (admission, heard) = listening();
+    let server = start_with(admission, Manners::default(), folder).await;
+    server.fetch(&["/picture.png"]).await;
+    server.stop().await;
+    let heard = heard.lock().expect("not poisoned").clone();
+    assert_eq!(
+        heard,
+        ["the usual, validated false", "established", "will send 300000", "closed by peer true"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_may_ask_for_a_scheme_where_the_server_allows_it() {
+    for (allows, told) in [(true, Some("halfback")), (false, None)] {
+        let (admission, heard) = listening();
+        let manners = Manners { scheme_choice: allows, ..Manners::default() };
+        let server = start_with(admission, manners, folder).await;
+        let visit = server.fetch_as(server.client(Some("halfback"), false), &["/"]).await;
+        assert_eq!(visit.pages[0].scheme.as_deref(), told);
+        let first = heard.lock().expect("not poisoned")[0].clone();
+        assert_eq!(first.starts_with("halfback"), allows, "{first}");
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_never_heard_of_schemes_ignores_what_is_asked() {
+    let server = start(Manners::default(), folder).await;
+    let visit = server.fetch_as(server.client(Some("halfback"), false), &["/"]).await;
+    assert_eq!((visit.pages[0].bytes, visit.pages[0].scheme.clone()), (13, None));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn retry_validates_an_address_and_a_token_spares_the_next_connection_it() {
+    for (retry, expected) in [(true, [true, true]), (false, [false, true])] {
+        let (admission, heard) = listening();
+        let server = start_with(admission, Manners { retry, ..Manners::default() }, folder).await;
+        let config = server.client(None, false);
+        let first = server.fetch_as(config.clone(), &["/"]).await;
+        let second = server.fetch_as(config, &["/"]).await;
+        assert_eq!([first.pages[0].bytes, second.pages[0].bytes], [13, 13]);
+        server.stop().await;
+        let heard = heard.lock().expect("not poisoned").clone();
+        let validated: Vec<bool> =
+            heard.iter().filter_map(|line| line.split_once(", validated ")?.1.parse().ok()).collect();
+        assert_eq!(validated, expected, "retry {retry}");
+    }
+}

@@ -1,0 +1,118 @@
+//! A server on this machine, with files to fetch.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::fs;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use headstart_web::admission::{Admission, Plain};
+use headstart_web::client::{self, Errand, Origin, Trust};
+use headstart_web::identity::Identity;
+use headstart_web::server::{self, Manners};
+use headstart_web::site::{Folder, Site};
+use headstart_web::tcp;
+use noq::Endpoint;
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+pub struct Running {
+    pub address: SocketAddr,
+    pub shutdown: CancellationToken,
+    pub done: JoinHandle<()>,
+    pub files: TempDir,
+    pub keys: TempDir,
+}
+
+pub fn files() -> TempDir {
+    let files = tempfile::tempdir().expect("a folder for files");
+    fs::create_dir(files.path().join("sub folder")).expect("a folder");
+    fs::write(files.path().join("index.html"), "<h1>home</h1>").expect("a file");
+    fs::write(files.path().join("picture.png"), vec![7; 300_000]).expect("a file");
+    fs::write(files.path().join("sub folder/a&b.txt"), "text").expect("a file");
+    files
+}
+
+/// Starts a server of `site` over HTTP/3 and TCP.
+pub async fn start(manners: Manners, site: impl FnOnce(&TempDir) -> Site) -> Running {
+    start_with(Arc::new(Plain), manners, site).await
+}
+
+/// The same, with an admission that looks on.
+pub async fn start_with<A: Admission>(
+    admission: Arc<A>,
+    manners: Manners,
+    site: impl FnOnce(&TempDir) -> Site,
+) -> Running {
+    let (files, keys) = (files(), tempfile::tempdir().expect("a folder for keys"));
+    let identity = Identity::kept(keys.path(), &[]).expect("a certificate");
+    let site = Arc::new(site(&files));
+    let shutdown = CancellationToken::new();
+
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port of TCP");
+    let address = listener.local_addr().expect("an address");
+    let config = server_config(&identity);
+    let endpoint = Endpoint::server(config, address).expect("the same port of UDP");
+    let over_tcp = tcp::serve(
+        listener,
+        tcp::tls(&identity).expect("TLS"),
+        Arc::clone(&site),
+        address.port(),
+        manners.clone(),
+        shutdown.clone(),
+    );
+    let over_udp = server::serve(endpoint, admission, site, manners, shutdown.clone());
+    let done = tokio::spawn(async move {
+        tokio::join!(over_tcp, over_udp);
+    });
+    Running { address, shutdown, done, files, keys }
+}
+
+pub fn folder(files: &TempDir) -> Site {
+    Site::Folder(Folder::open(files.path()).expect("the folder is there"))
+}
+
+fn server_config(identity: &Identity) -> noq::ServerConfig {
+    let tls = server::tls(identity).expect("TLS");
+    let crypto = noq::crypto::rustls::QuicServerConfig::try_from(tls).expect("a cipher suite for QUIC");
+    noq::ServerConfig::with_crypto(Arc::new(crypto))
+}
+
+impl Running {
+    pub fn trust(&self) -> Trust {
+        Trust::File(self.keys.path().join("identity.pem"))
+    }
+
+    pub fn errand(&self, paths: &[&str]) -> Errand {
+        let urls: Vec<http::Uri> = paths
+            .iter()
+            .map(|path| format!("https://localhost:{}{path}", self.address.port()).parse().expect("a URL"))
+            .collect();
+        Errand {
+            origin: Origin::of(&urls[0]).expect("an origin"),
+            urls,
+            keep: true,
+            patience: Duration::from_secs(20),
+        }
+    }
+
+    pub fn client(&self, scheme: Option<&str>, early_data: bool) -> noq::ClientConfig {
+        client::plain(client::tls(&self.trust(), scheme, early_data).expect("TLS")).expect("QUIC")
+    }
+
+    pub async fn fetch(&self, paths: &[&str]) -> client::Visit {
+        self.fetch_as(self.client(None, false), paths).await
+    }
+
+    pub async fn fetch_as(&self, config: noq::ClientConfig, paths: &[&str]) -> client::Visit {
+        let endpoint = client::endpoint(self.address).expect("a socket");
+        self.errand(paths).run(&endpoint, config, self.address).await.expect("pages")
+    }
+
+    pub async fn stop(self) {
+        self.shutdown.cancel();
+        tokio::time::timeout(Duration::from_secs(10), self.done).await.expect("in time").expect("no panic");
+    }
+}

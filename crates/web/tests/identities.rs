@@ -1,0 +1,62 @@
+//! Certificates: made once, kept, and refused with a reason.
+
+use std::fs;
+use std::path::Path;
+
+use headstart_web::identity::{Identity, kept_certificates};
+
+#[test]
+fn a_certificate_is_made_once_and_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = folder.path().join("not/there/yet");
+    let first = Identity::kept(&home, &[]).expect("made");
+    let second = Identity::kept(&home, &[]).expect("read");
+    assert_eq!(first.chain, second.chain);
+    let named = Identity::kept(&home, &["example.org".into()]).expect("another name, another certificate");
+    assert_ne!(first.chain, named.chain);
+    assert_eq!(kept_certificates(&home).len(), 2);
+}
+
+#[test]
+#[cfg(unix)]
+fn nobody_else_may_read_the_key() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    Identity::kept(folder.path(), &[]).expect("made");
+    let mode = fs::metadata(folder.path().join("identity.pem")).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).expect("a folder").flatten().map(|it| it.file_name()).collect();
+    assert_eq!(left, ["identity.pem"], "nothing unfinished stays behind");
+}
+
+#[test]
+fn a_name_cannot_lead_out_of_the_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let home = folder.path().join("home");
+    for name in ["../../evil", "/etc/evil", "..", "a/b"] {
+        // Some cannot stand in a certificate at all; none may leave a file elsewhere.
+        let _ = Identity::kept(&home, &[name.into()]);
+    }
+    let elsewhere: Vec<_> =
+        fs::read_dir(folder.path()).expect("a folder").flatten().map(|it| it.file_name()).collect();
+    assert_eq!(elsewhere, ["home"]);
+}
+
+#[test]
+fn what_is_no_certificate_is_refused_with_the_files_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = folder.path().join("identity.pem");
+    let message = |chain: &Path, key: &Path| Identity::from_pem(chain, key).expect_err("refused").to_string();
+    assert!(message(&kept, &kept).contains("identity.pem"), "there is no such file");
+    for text in ["", "nonsense", "-----BEGIN CERTIFICATE-----\n!!!\n-----END CERTIFICATE-----\n"] {
+        fs::write(&kept, text).expect("a file");
+        let told = message(&kept, &kept);
+        assert!(told.contains("identity.pem"), "{text:?}: {told}");
+    }
+    Identity::kept(&folder.path().join("other"), &[]).expect("made");
+    let whole = fs::read_to_string(folder.path().join("other/identity.pem")).expect("a file");
+    let only_certificate = whole.split_inclusive("-----END CERTIFICATE-----").next().expect("a certificate");
+    fs::write(&kept, only_certificate).expect("a file");
+    assert!(message(&kept, &kept).contains("identity.pem"), "it has no key");
+}

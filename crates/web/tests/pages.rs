@@ -1,0 +1,107 @@
+//! Pages over HTTP/3, as clients see them.
+
+mod common;
+
+use common::{folder, start};
+use headstart_web::client;
+use headstart_web::server::Manners;
+use headstart_web::site::Site;
+use http::StatusCode;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_come_whole_several_at_once_over_one_connection() {
+    let server = start(Manners::default(), folder).await;
+    let visit = server.fetch(&["/", "/picture.png", "/sub%20folder/a&b.txt"]).await;
+    let bodies: Vec<&[u8]> = visit.pages.iter().filter_map(|page| page.body.as_deref()).collect();
+    assert_eq!(bodies, [b"<h1>home</h1>".as_slice(), &[7; 300_000], b"text"]);
+    assert!(visit.pages.iter().all(|page| page.status == StatusCode::OK && page.scheme.is_none()));
+    assert!(visit.established < visit.complete());
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_without_index_is_listed_and_its_names_are_escaped() {
+    let server = start(Manners::default(), folder).await;
+    let visit = server.fetch(&["/sub%20folder/"]).await;
+    let page = String::from_utf8(visit.pages[0].body.clone().expect("a body")).expect("text");
+    assert!(page.contains("<h1>/sub folder/</h1>"), "{page}");
+    assert!(page.contains("<a href=\"./a%26b.txt\">a&amp;b.txt</a>"), "{page}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_outside_the_folder_is_served() {
+    let server = start(Manners::default(), folder).await;
+    let key = server.keys.path().join("identity.pem");
+    let name =
+        key.parent().and_then(|folder| folder.file_name()).expect("a name").to_string_lossy().into_owned();
+    for path in [
+        "/..".to_owned(),
+        format!("/../{name}/"),
+        format!("/..%2f{name}%2fidentity.pem"),
+        format!("/%2e%2e/{name}/identity.pem"),
+        format!("/sub%20folder/../../{name}/"),
+        format!("/{}", key.display()),
+        format!("/%2f{}", key.display()),
+        "/nothing".to_owned(),
+        "/sub%20folder/%00".to_owned(),
+        "/..%5c".to_owned(),
+    ] {
+        let visit = server.fetch(&[&path]).await;
+        let page = &visit.pages[0];
+        assert!(page.status.is_client_error(), "{path}: {}", page.status);
+        let body = String::from_utf8_lossy(page.body.as_deref().unwrap_or_default()).into_owned();
+        assert!(!body.contains("PRIVATE KEY") && !body.contains("identity.pem"), "{path}: {body}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bytes_are_made_up_to_a_bound() {
+    let server = start(Manners::default(), |_| Site::Generated).await;
+    let visit =
+        server.fetch(&["/bytes/0", "/bytes/1", "/bytes/200001", "/bytes/99999999999", "/other"]).await;
+    let seen: Vec<(u16, u64)> = visit.pages.iter().map(|page| (page.status.as_u16(), page.bytes)).collect();
+    assert_eq!(seen[..3], [(200, 0), (200, 1), (200, 200_001)]);
+    assert_eq!((seen[3].0, seen[4].0), (400, 404));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_comes_back_is_answered_from_its_first_packet() {
+    let server = start(Manners::default(), folder).await;
+    let config = server.client(None, true);
+    let mut early = vec![];
+    for _ in 0..3 {
+        let visit = server.fetch_as(config.clone(), &["/picture.png"]).await;
+        assert_eq!(visit.pages[0].bytes, 300_000);
+        early.push(visit.early_data);
+    }
+    assert_eq!(early, [false, true, true]);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_nobody_vouches_for_is_refused() {
+    let server = start(Manners::default(), folder).await;
+    let trust = client::Trust::System { also: vec![] };
+    let config = client::plain(client::tls(&trust, None, false).expect("TLS")).expect("QUIC");
+    let endpoint = client::endpoint(server.address).expect("a socket");
+    let refused = server.errand(&["/"]).run(&endpoint, config, server.address).await;
+    assert!(refused.is_err_and(|error| error.to_string().contains("certificate")));
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_shuts_down_lets_answers_finish() {
+    let server = start(Manners::default(), |_| Site::Generated).await;
+    let fetch = server.errand(&["/bytes/50000000"]);
+    let config = server.client(None, false);
+    let endpoint = client::endpoint(server.address).expect("a socket");
+    let address = server.address;
+    let fetching = tokio::spawn(async move { fetch.run(&endpoint, config, address).await });
+    tokio::time::sleep(std::time::Duration::from_millis(60)).await;
+    server.stop().await;
+    let visit = fetching.await.expect("no panic").expect("the whole answer");
+    assert_eq!(visit.pages[0].bytes, 50_000_000);
+}

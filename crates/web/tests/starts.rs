@@ -1,0 +1,111 @@
+//! Connections that start fast, from the first packet to the record they leave.
+
+mod common;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use common::Running;
+use headstart_quic::{Choice, Policy, Rollout, Sharded, Why};
+use headstart_web::identity::Identity;
+use headstart_web::open::{self, Plan};
+use headstart_web::server::{self, Manners};
+use headstart_web::site::Site;
+use tokio_util::sync::CancellationToken;
+
+type Whys = Arc<Mutex<Vec<Why>>>;
+
+/// A server whose clients may choose; what it says of each connection.
+fn start(usual: &str, rollout: Rollout) -> (Running, Whys) {
+    let keys = tempfile::tempdir().expect("a folder for keys");
+    let identity = Identity::kept(keys.path(), &[]).expect("a certificate");
+    let plan = Plan {
+        identity: &identity,
+        scheme: Choice::find(usual).expect("a scheme"),
+        others: Choice::all().collect(),
+        history: Arc::new(Sharded::new(64)),
+        rollout: Arc::new(rollout),
+        asked: Arc::new(Rollout::default()),
+        hints: Policy::default(),
+        qlog: None,
+    };
+    let (endpoint, starts) = open::open(plan, SocketAddr::from(([127, 0, 0, 1], 0))).expect("an endpoint");
+    let address = endpoint.local_addr().expect("an address");
+    let whys = Whys::default();
+    let heard = Arc::clone(&whys);
+    let starts =
+        starts.tell(Arc::new(move |why: &Why| heard.lock().expect("not poisoned").push(why.clone())));
+    let shutdown = CancellationToken::new();
+    let manners = Manners { scheme_choice: true, ..Manners::default() };
+    let site = Arc::new(Site::Generated);
+    let done = tokio::spawn(server::serve(endpoint, Arc::new(starts), site, manners, shutdown.clone()));
+    (Running { address, shutdown, done, files: common::files(), keys }, whys)
+}
+
+async fn last(whys: &Whys, count: usize) -> Why {
+    for _ in 0..500 {
+        let whys = whys.lock().expect("not poisoned").clone();
+        if whys.len() >= count {
+            return whys[count - 1].clone();
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the server says nothing of connection {count}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_scheme_that_is_carried_serves_a_page_under_its_own_name() {
+    let (server, whys) = start("iw10", Rollout::default());
+    for (number, choice) in Choice::all().enumerate() {
+        let visit = server.fetch_as(server.client(Some(choice.name()), false), &["/bytes/150000"]).await;
+        let page = &visit.pages[0];
+        assert_eq!((page.bytes, page.scheme.as_deref()), (150_000, Some(choice.name())));
+        assert_eq!(last(&whys, number + 1).await.scheme, choice.name());
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_quic_does_not_carry_is_refused_by_name_and_a_client_that_asks_gets_the_usual() {
+    for name in ["quick-start", "rcp", "pcp"] {
+        assert!(Choice::find(name).is_err_and(|refused| refused.to_string().contains(name)));
+    }
+    let (server, _) = start("halfback", Rollout::default());
+    for asked in ["rcp", "nonsense"] {
+        let visit = server.fetch_as(server.client(Some(asked), false), &["/bytes/1000"]).await;
+        assert_eq!(visit.pages[0].scheme.as_deref(), Some("halfback"));
+    }
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_that_grew_by_path_mtu_discovery_are_the_schemes_packets_too() {
+    let (server, whys) = start("iw10", Rollout::default());
+    let visit = server.fetch(&["/bytes/2000000"]).await;
+    assert_eq!(visit.pages[0].bytes, 2_000_000);
+    let why = last(&whys, 1).await;
+    assert!(why.tally.sent.get() >= 2_000_000, "sent {}, of 2 MB", why.tally.sent.get());
+    assert!(why.tally.delivered.get() >= 1_900_000, "delivered {}, of 2 MB", why.tally.delivered.get());
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_size_of_a_page_is_known_before_its_first_byte() {
+    let (server, whys) = start("jump-start", Rollout::default());
+    server.fetch(&["/bytes/60000"]).await;
+    let why = last(&whys, 1).await;
+    assert_eq!(why.flow_size.map(|size| size.get()), Some(60_000));
+    assert_eq!(why.source, headstart_quic::why::Source::FlowSize);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_gets_a_scheme_that_is_rolled_out_to_nobody() {
+    let (server, whys) = start("jump-start", Rollout::new(0.0));
+    server.fetch(&["/bytes/60000"]).await;
+    let why = last(&whys, 1).await;
+    assert_eq!(why.arm, headstart_quic::gates::Arm::Control);
+    assert_eq!(why.source, headstart_quic::why::Source::Nothing);
+    server.stop().await;
+}

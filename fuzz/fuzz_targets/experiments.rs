@@ -1,0 +1,53 @@
+//! Papers, plans and claims: three texts with a line of dashes between them. Whatever they say, they are read within bounds or refused with
+//! a message; a part that is missing is taken from a paper and a plan that are fine, so that each reader is reached.
+
+#![no_main]
+
+use headstart::experiment::claim;
+use headstart::experiment::plan::{MOST_POINTS, Paper, Plan};
+use libfuzzer_sys::fuzz_target;
+
+const PAPER: &str = r#"
+title = "A paper"
+citation = "Somebody"
+about = "Nothing special."
+schemes = { "TCP" = "iw2", "TCP-10" = "iw10" }
+[variants.modern]
+about = "as it is"
+[variants.old]
+about = "as it was"
+transport = { detection = "rfc6675" }
+"#;
+
+const PLAN: &str = r#"
+title = "A figure"
+source = "Figure 1"
+shows = "something"
+schemes = ["TCP", "TCP-10"]
+demonstrations = { old = { schemes = ["TCP"] } }
+[sweep]
+load = ["10 %", "50 %"]
+"#;
+
+fuzz_target!(|text: &str| {
+    let mut parts = text.splitn(3, "\n---\n");
+    let given = parts.next().filter(|part| !part.is_empty()).unwrap_or(PAPER);
+    let plan_text = parts.next().filter(|part| !part.is_empty()).unwrap_or(PLAN);
+    let paper = match Paper::read(given) {
+        Ok(paper) => paper,
+        Err(error) => return assert!(!format!("{error:#}").is_empty()),
+    };
+    for is_quick in [false, true] {
+        let Ok(plan) = Plan::read(plan_text, &paper, is_quick) else { continue };
+        assert!((1..=MOST_POINTS).contains(&plan.points.len()));
+        assert!((1..=plan.variants.len()).contains(&plan.shown));
+        let Ok(claims) = claim::read(parts.clone().next().unwrap_or(""), &plan) else { continue };
+        for claim in &claims {
+            assert!(!claim.paper().is_empty());
+            let _ = (claim.recorded(is_quick), claim.compares());
+        }
+        if plan.points.len() <= 16 {
+            let _ = plan.setups();
+        }
+    }
+});

@@ -1,0 +1,16 @@
+//! A peer's transport parameters: whatever is in them, they are read or refused, and what was read can be written again.
+#![no_main]
+
+use headstart_quic::hint;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|parameters: &[u8]| {
+    let _ = hint::flow_control(parameters);
+    if let Ok(Some(read)) = hint::find(parameters) {
+        let mut written = vec![];
+        hint::append(read, &mut written);
+        assert_eq!(hint::find(&written), Ok(Some(read)));
+        let rounded = hint::quantised(read);
+        assert!(rounded.bandwidth <= read.bandwidth);
+    }
+});
