@@ -16,6 +16,7 @@
 //! | [`serve`], [`get`], [`demo`] | a real server and client, and both with a path between them |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`chain`] | the set-up of the Quick-Start paper: three routers in a chain |
+//! | [`conversations`] | the set-up of the fast-startup slides: connection vectors over a dumbbell |
 //! | [`contest`] | short flows that enter a path on which long ones are established |
 //! | [`newcomer`] | what a new flow takes from one that is there |
 //! | [`reuse`] | starts that draw on what earlier connections measured |
@@ -26,6 +27,7 @@
 pub mod capacity;
 pub mod chain;
 pub mod contest;
+pub mod conversations;
 pub mod demo;
 pub mod experiment;
 pub mod figure;

@@ -1,5 +1,6 @@
 //! What can be asked for on the command line, declared once for all commands.
 
+pub mod conversations;
 pub mod routers;
 pub mod web;
 
@@ -17,6 +18,7 @@ use crate::front_pages::PageStatistics;
 use crate::population::Population;
 use crate::reuse::options::ReuseOptions;
 
+pub use conversations::ConversationOptions;
 pub use routers::RouterOptions;
 pub use web::WebOptions;
 
@@ -199,6 +201,9 @@ pub struct WorkloadOptions {
     /// Web sessions over a chain of routers.
     #[command(flatten)]
     pub web: WebOptions,
+    /// Connection vectors over a dumbbell.
+    #[command(flatten)]
+    pub conversations: ConversationOptions,
     /// What experiments with records vary.
     #[command(flatten)]
     pub reuse: ReuseOptions,

@@ -197,6 +197,7 @@ impl<R: Recorder> Simulation<R> {
             match order {
                 Order::Open(spec) => self.open(&spec),
                 Order::Ask { flow, bytes } => self.ask(flow, bytes),
+                Order::Write { flow, bytes } => self.write(flow, bytes),
                 Order::Close(flow) => {
                     if let Some(closing) = self.flows.get_mut(flow) {
                         closing.is_closing = true;
@@ -229,14 +230,19 @@ impl<R: Recorder> Simulation<R> {
         flow.opened_at = now;
         flow.sender.reset(group.scheme, group.base, &group.tcp);
         flow.asked = 1;
-        flow.unread.push_back((now, spec.bytes));
+        let has_message = !spec.bytes.is_zero();
+        if has_message {
+            flow.unread.push_back((now, spec.bytes));
+        }
         match spec.opener {
             Opener::Sender => {
                 flow.heard = 1;
-                flow.written = spec.bytes;
-                let _ = flow.sender.write(now, spec.bytes, &group.tcp);
+                if has_message {
+                    flow.written = spec.bytes;
+                    let _ = flow.sender.write(now, spec.bytes, &group.tcp);
+                }
             }
-            Opener::Receiver => flow.wanted.push_back(spec.bytes),
+            Opener::Receiver => flow.wanted.extend(has_message.then_some(spec.bytes)),
         }
         if spec.keep_open {
             self.workload.on_open(id, spec.tag);

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use headstart_startup::Prior;
 use headstart_startup::history::Lease;
 use headstart_startup::quick_start::Asked;
 use headstart_units::{Bytes, Time};
@@ -100,6 +101,9 @@ pub struct Flow {
     pub read: Bytes,
     /// Bytes handed over for sending.
     pub written: Bytes,
+
+    /// What was known at establishment, kept for the scheme until there is something to send.
+    pub waiting: Option<Box<Prior>>,
 
     /// The sending side.
     pub sender: Sender,

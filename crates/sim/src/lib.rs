@@ -12,6 +12,7 @@
 //! | [`tcp`] | the TCP model: sender, receiver, settings |
 //! | [`flow`] | both ends of a connection, and the table of live ones |
 //! | [`workload`] | what is transferred |
+//! | [`vectors`] | connections as traces tell them (Tmix), and drawn from statistics |
 //! | [`record`] | what a run tells its listeners |
 //! | [`collect`] | what a run adds up to, in bounded memory |
 //! | [`check`] | an independent check of every packet of a run |
@@ -32,6 +33,7 @@ pub mod ring;
 pub mod schedule;
 pub mod sizes;
 pub mod tcp;
+pub mod vectors;
 pub mod workload;
 
 pub use chain::{Access, Chain, ChainLink, ChainSpec};

@@ -1,6 +1,7 @@
 //! What is transferred: the trait of all workloads, and one file for each.
 
 pub mod arrivals;
+pub mod conversations;
 pub mod exchange;
 pub mod long;
 pub mod mixed;
@@ -14,6 +15,7 @@ use headstart_units::{Bytes, Time};
 use crate::packet::FlowId;
 
 pub use arrivals::Arrivals;
+pub use conversations::Conversations;
 pub use exchange::Sessions;
 pub use long::Listed;
 pub use mixed::Mixed;
@@ -53,6 +55,13 @@ pub enum Order {
         /// The message's size.
         bytes: Bytes,
     },
+    /// Hand a message over at the sender of a connection that was left open: nobody asks for it.
+    Write {
+        /// The connection.
+        flow: FlowId,
+        /// The message's size.
+        bytes: Bytes,
+    },
     /// Close a connection that was left open, once everything is acknowledged.
     Close(FlowId),
     /// A page is complete: tell the recorder.
@@ -85,7 +94,7 @@ pub struct FlowSpec {
     pub peer: u32,
     /// Who sends the SYN.
     pub opener: Opener,
-    /// Size of the first message.
+    /// Size of the first message; zero: none yet, and the sender's scheme begins with the first one that is written.
     pub bytes: Bytes,
     /// The sender's scheme is told the size.
     pub size_known: bool,

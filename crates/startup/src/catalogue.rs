@@ -10,8 +10,8 @@ use crate::quick_start::router::Granularity;
 use crate::repair::ropr::{Clock, Order};
 use crate::scheme::{
     Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, QuickStart, RapidStart, Rcp,
-    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, bbr, blitzstart, halfback, proactive,
-    quick_start, reactive, s_cubic, slow_start, wise_start,
+    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, bbr, blitzstart, halfback, jump_start,
+    proactive, quick_start, reactive, s_cubic, slow_start, wise_start,
 };
 
 /// A scheme as it can be asked for.
@@ -105,6 +105,22 @@ fn paper_quick_start(change: fn(&mut quick_start::Params)) -> Scheme {
     Scheme::QuickStart(QuickStart::new(params))
 }
 
+/// As RFC 4782 has it, with the initial window and the headers of the time.
+fn quick_start_3(amount: Amount) -> Scheme {
+    let params = quick_start::Params {
+        initial_window: 3,
+        header: Bytes::new(40),
+        amount,
+        ..quick_start::Params::default()
+    };
+    Scheme::QuickStart(QuickStart::new(params))
+}
+
+fn jump_start(cap: u64) -> Scheme {
+    let params = jump_start::Params { cap: Some(Bytes::new(cap)), least: 3, ..jump_start::Params::default() };
+    Scheme::JumpStart(JumpStart::new(params))
+}
+
 const fn fixed(bytes_per_second: u64) -> Amount {
     Amount::Fixed(Rate::from_bytes_per_sec(bytes_per_second))
 }
@@ -147,6 +163,10 @@ pub const ALL: &[Entry] = &[
 pub const VARIANTS: &[Entry] = &[
     entry("reactive-10", Needs::Nothing, "reactive from 10 segments", || Scheme::Reactive(Reactive::new(reactive::Params { slow_start: iw10() }))),
     entry("proactive-10", Needs::Nothing, "proactive from 10 segments", || Scheme::Proactive(Proactive::new(proactive::Params { slow_start: iw10() }))),
+    entry("jump-start-64k", Needs::FlowSize, "jump-start with a flight of 64 KiB at most, and a window of 3 segments at least after it", || jump_start(64 << 10)),
+    entry("jump-start-3", Needs::FlowSize, "jump-start with a window of 3 segments at least after its flight", || jump_start(u64::MAX)),
+    entry("quick-start-3", Needs::Routers, "quick-start from 3 segments; with headers of 40 bytes", || quick_start_3(Amount::Object { socket_buffer: Bytes::new(65_536) })),
+    entry("quick-start-3-later", Needs::Routers, "the same, asking only when it knows for how much", || quick_start_3(Amount::Known)),
     entry("halfback-0", Needs::FlowSize, "halfback without copies", || halfback(|params| params.additional = Ratio::new(0, 1))),
     entry("halfback-25", Needs::FlowSize, "halfback that sends a quarter of its flight again", || halfback(|params| params.additional = Ratio::new(1, 4))),
     entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),

@@ -68,6 +68,14 @@ pub const ALL: &[PaperFiles] = &[
         "beyond",
     },
     paper! {
+        "fast-startup":
+        "duration",
+        "loss",
+        "fairness",
+        "stacks",
+        "quick-start",
+    },
+    paper! {
         "quick-start":
         "figure-1",
         "figure-2",

@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::chain;
 use crate::contest;
+use crate::conversations;
 use crate::newcomer;
 use crate::options::SizeName;
 use crate::reuse::{changed, pair, scenarios, visits};
@@ -39,6 +40,8 @@ pub enum Study {
     Web,
     /// One transfer over that chain.
     Transfer,
+    /// Connection vectors over a dumbbell of nine round-trip times (fast-startup slides).
+    Conversations,
     /// Requests without connections, beside honest transfers (Quick-Start §8).
     Attack,
     /// A connection over a path that has changed since it was recorded.
@@ -106,6 +109,7 @@ impl Study {
             Self::Newcomer => Ok(gathered(newcomer::watch(setup, cast, seed))),
             Self::Web => Ok(gathered(chain::web::browse(setup, cast, seed))),
             Self::Transfer => Ok(gathered(chain::transfer::send(setup, cast, seed))),
+            Self::Conversations => Ok(gathered(conversations::play(setup, cast, seed))),
             Self::Attack => Ok(gathered(chain::attack::mount(setup, cast, seed))),
             Self::Changed => Ok(gathered(changed::run(setup, cast, seed, false)?)),
             Self::Anatomy => Ok(gathered(changed::run(setup, cast, seed, true)?)),
@@ -128,6 +132,7 @@ impl Study {
             Self::Transfer => {
                 is_one_of(chain::transfer::MEASURES) || is_profile_of(chain::transfer::PROFILES)
             }
+            Self::Conversations => conversations::measures(name),
             Self::Attack => is_one_of(chain::attack::MEASURES),
             Self::Changed => is_one_of(changed::MEASURES),
             Self::Anatomy => is_one_of(changed::MEASURES) || is_profile_of(changed::PROFILES),

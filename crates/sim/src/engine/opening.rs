@@ -35,7 +35,8 @@ impl<R: Recorder> Simulation<R> {
         }
         let known = Question {
             mss: group.tcp.mss,
-            size: flow.size_known.then(|| flow.unread.iter().map(|(_, bytes)| *bytes).sum()),
+            size: (flow.size_known && !flow.unread.is_empty())
+                .then(|| flow.unread.iter().map(|(_, bytes)| *bytes).sum()),
             rtt: None,
             receive_window: None,
         };
@@ -225,8 +226,41 @@ impl<R: Recorder> Simulation<R> {
                 group.tcp.receive_window,
             )
         };
+        if flow.written.is_zero() {
+            // The opener's other half tells it that the handshake is through (see `workload::conversations`).
+            flow.client_at = Time::NEVER;
+            flow.waiting = Some(Box::new(prior));
+            return;
+        }
         self.recorder.focus(flow.serial);
         flow.sender.establish(now, &prior, &mut self.recorder);
+        self.pump(id);
+    }
+
+    /// The application at the sender hands a message over. With the first one of a connection that was opened without any the scheme
+    /// begins. What Quick-Start routers granted in the handshake may be used within a retransmission timeout of it (before there is a
+    /// second sample, three round trips: RFC 6298 §2.2); later a scheme that asks again does, and so does
+    /// one that did not ask in the handshake because nobody knew the size.
+    pub(super) fn write(&mut self, id: FlowId, bytes: Bytes) {
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let group = &self.groups[usize::from(flow.group)];
+        flow.unread.push_back((now, bytes));
+        flow.written += bytes;
+        let mut is_late = flow.sender.write(now, bytes, &group.tcp);
+        if let Some(known) = flow.waiting.take() {
+            let timeout = (known.handshake_rtt * 3).max(group.tcp.min_rto);
+            is_late = now.since(known.now) > timeout || flow.request.is_none();
+            // The rate that RCP routers stamped is the last that is known, however old it is.
+            let granted = known.granted.filter(|_| !is_late || group.scheme.wants_stamps());
+            let flow_size = flow.size_known.then_some(bytes);
+            let prior = Prior { now, flow_size, granted, ..*known };
+            self.recorder.focus(flow.serial);
+            flow.sender.establish(now, &prior, &mut self.recorder);
+        }
+        if is_late {
+            self.ask_again(id, bytes);
+        }
         self.pump(id);
     }
 }

@@ -94,6 +94,8 @@ pub struct TcpConfig {
     /// After an idle time of a retransmission timeout the window starts again from the initial one
     /// (RFC 5681 §4.1).
     pub idle_restart: bool,
+    /// Segments of that window. 10: RFC 6928 §2.
+    pub restart_window: u64,
     /// A record keeps the fastest delivery rate of all, even where the application limited it (WiseStart §3.2); else that of
     /// samples that were not limited, if there are any.
     pub records_limited: bool,
@@ -118,6 +120,7 @@ impl Default for TcpConfig {
             quantum: 1,
             ecn: false,
             idle_restart: true,
+            restart_window: 10,
             records_limited: false,
         }
     }

@@ -327,7 +327,7 @@ impl Sender {
         let idle = now.since(self.last_sent_at);
         let was_idle = self.sent > 0 && self.in_flight.is_zero() && idle > self.rto(config);
         if config.idle_restart && was_idle {
-            self.controller.on_idle(config.mss * 10);
+            self.controller.on_idle(config.mss * config.restart_window);
         }
         was_idle
     }

@@ -38,6 +38,8 @@ pub enum Amount {
         /// The socket's buffer.
         socket_buffer: Bytes,
     },
+    /// The same, and nothing if nobody knows the object's size: a sender that is told what there is later asks then.
+    Known,
 }
 
 impl Amount {
@@ -55,10 +57,12 @@ impl Amount {
             Self::Never => return None,
             Self::Fixed(rate) | Self::LastMile(rate) => rate,
             Self::Window { socket_buffer } => window(socket_buffer),
-            Self::Object { socket_buffer } => match known.size {
-                Some(size) => (size + header * size.get().div_ceil(known.mss.get().max(1))) / rtt,
-                None => window(socket_buffer),
-            },
+            Self::Object { .. } | Self::Known if known.size.is_some() => {
+                let size = known.size.unwrap_or_default();
+                (size + header * size.get().div_ceil(known.mss.get().max(1))) / rtt
+            }
+            Self::Object { socket_buffer } => window(socket_buffer),
+            Self::Known => return None,
         };
         (!rate.is_zero()).then_some(rate)
     }
@@ -87,6 +91,8 @@ mod tests {
             (exact,         object,  Some(150_000),   "ten segments of 1500 bytes in 100 ms"),
             (exact,         later,   Some(300_000),   "in 50 ms"),
             (exact,         nothing, Some(640_000),   "nobody knows the size: the window"),
+            (Amount::Known, later,   Some(300_000),   "exactly what is known"),
+            (Amount::Known, nothing, None,            "nobody knows the size: later"),
             (exact,         tiny,    None,            "it fits into the initial window"),
             (fixed,         tiny,    None,            "whatever the way"),
         ];

@@ -30,8 +30,8 @@
 //! - A CE mark on the first flight is answered by the base controller, as a mark in slow start is: nothing has
 //!   to be repaired, so there is no recovery to govern.
 //! - A timeout before the flight is through hands over what got through, not the size of the flight.
-//! - [`Params::burst`] and [`Params::cap`] are not in JS: Halfback §4.2.4 suggests the first for very small
-//!   flows, every deployment has the second.
+//! - [`Params::burst`], [`Params::cap`] and [`Params::least`] are not in JS: Halfback §4.2.4 suggests the first for very small
+//!   flows, every deployment has the second, and connections with several requests need the third.
 //!
 //! # Limits
 //!
@@ -53,6 +53,9 @@ pub struct Params {
     pub burst: u64,
     /// A limit on the first flight beside flow size and receive window. None: JS.
     pub cap: Option<Bytes>,
+    /// Segments that the window has at least once the flight is out: a first flight of one segment is no reason to send what the application
+    /// has next more slowly than TCP would. 0: JS, whose connections have one flow.
+    pub least: u64,
     /// The share of what got through that is the window after a loss. 1/2: JS.
     pub kept: Ratio,
     /// Leave slow start when delay grows. Off: JS is older than that.
@@ -61,7 +64,7 @@ pub struct Params {
 
 impl Default for Params {
     fn default() -> Self {
-        Self { burst: 0, cap: None, kept: first_recovery::KEPT, hystart: false }
+        Self { burst: 0, cap: None, least: 0, kept: first_recovery::KEPT, hystart: false }
     }
 }
 
@@ -69,6 +72,7 @@ impl Default for Params {
 #[derive(Clone, Copy, Debug)]
 pub struct JumpStart {
     params: Params,
+    mss: Bytes,
     flight: Bytes,
     allowance: Allowance,
     growth: Growth,
@@ -81,6 +85,7 @@ impl JumpStart {
     pub fn new(params: Params) -> Self {
         Self {
             params,
+            mss: Bytes::ZERO,
             flight: Bytes::ZERO,
             allowance: Allowance::window(Bytes::ZERO),
             growth: Growth::new(params.hystart),
@@ -92,6 +97,7 @@ impl JumpStart {
 impl Startup for JumpStart {
     fn establish(&mut self, prior: &Prior) -> Plan {
         let plan = over_one_round_trip(prior, self.params.cap.unwrap_or(Bytes::MAX), self.params.burst);
+        self.mss = prior.mss;
         self.flight = plan.flight;
         self.allowance = plan.allowance;
         self.recovery = FirstRecovery::new(prior.mss, self.params.kept);
@@ -108,6 +114,7 @@ impl Startup for JumpStart {
         }
         if self.allowance.pace.is_some() && is_out(self.flight, ack) {
             self.allowance.pace = None;
+            self.allowance.window = self.allowance.window.max(self.mss * self.params.least);
         }
         match self.growth.on_ack(&mut self.allowance.window, ack) {
             Verdict::GoOn => Next::Stay,
@@ -279,6 +286,14 @@ mod tests {
             (101, ack(3, 97),         Says::Window(103_000),           "slow start: one byte for each byte"),
             (250, loss(0, 90),        Says::Cut(103_000),              "a later loss is the base controller's"),
         ];
+        play(&mut start, &steps);
+    }
+
+    #[test]
+    fn a_short_first_flight_leaves_the_window_that_tcp_begins_with() {
+        let mut start = JumpStart::new(Params { least: 3, ..Params::default() });
+        let _ = start.establish(&Prior { flow_size: Some(MSS), ..prior() });
+        let steps = [(100, ack(1, 0), Says::Window(4_000), "three segments, and one for the ack")];
         play(&mut start, &steps);
     }
 

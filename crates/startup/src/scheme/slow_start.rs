@@ -86,6 +86,12 @@ impl SlowStart {
         Self { is_linux: true, ..Self::new(Params::default()) }
     }
 
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
     fn hand_over(&self, mut how: HandOver) -> Next {
         how.pace_over = self.params.spread.map(|spread| spread.avoidance);
         Next::HandOver(how)

@@ -1,0 +1,383 @@
+//! The set-up of the fast-startup slides: connection vectors over a dumbbell with nine round-trip times.
+//!
+//! Source: M. Scharf, "Speeding up the Internet: Fast Startup Congestion Control", slides, 2009 (Slides below), and what they name: the
+//! TCP evaluation suite (L. Andrew et al., "Towards a Common TCP Evaluation Suite", PFLDnet 2008; draft-irtf-iccrg-tcpeval), of which the
+//! round-trip times are. Three hosts on each side of one link, 0, 12 and 25 ms away on the left and 2, 37 and 75 ms on the right, make nine pairs:
+//! 4, 28, 54, 74, 98, 124, 150, 174 and 200 ms.
+//!
+//! Initiators are on both sides, so data and acks share each direction of the link. The load is payload offered in each direction, as a share
+//! of the link's rate; as many vectors are played as that takes, drawn by [`WebVectors`] or read from a trace.
+//!
+//! Whoever needs routers gets its own: RCP routers that stamp, Quick-Start those that `--routers` says (Target if it says none). Everybody else's
+//! forward only.
+//!
+//! Two parties of connections, told apart by a coin for each: in a mixture the one is the scheme under test and the other the one beside.
+//! In a run alone both run the same, and `beside.` has the same connections as in the mixture.
+//!
+//! # Limits
+//!
+//! Access links have a delay and no rate, so a burst arrives at the link all at once; in the suite they have ten times its rate.
+
+use std::collections::BTreeMap;
+
+use headstart_net::routed_link::Part;
+use headstart_sim::vectors::web::{WebSpec, WebVectors};
+use headstart_sim::vectors::{self, Vector};
+use headstart_sim::workload::PageReport;
+use headstart_sim::workload::conversations::{ConversationSpec, Conversations};
+use headstart_sim::{
+    Access, Chain, ChainLink, ChainSpec, FlowReport, Grant, Group, Recorder, Scenario, Seed, Simulation,
+};
+use headstart_startup::Scheme;
+use headstart_startup::catalogue::{Entry, Needs};
+use headstart_units::{Bytes, Rate, Span, Time};
+
+use crate::chain;
+use crate::options::RouterName;
+use crate::setup::{Cast, Setup};
+
+/// One-way delays of the hosts on either side in milliseconds (draft-irtf-iccrg-tcpeval, basic scenarios).
+const LEFT: [u64; 3] = [0, 12, 25];
+const RIGHT: [u64; 3] = [2, 37, 75];
+/// Segments that TCP of the time begins with (RFC 3390).
+const INITIAL_WINDOW: u64 = 3;
+const PAIRS: u16 = (LEFT.len() * RIGHT.len()) as u16;
+
+/// Classes of epochs by their bytes: name, and the largest. What windows of 3 and of 10 segments of 1460 bytes carry, and 100 kB.
+const CLASSES: [(&str, u64); 4] =
+    [("short", 3 * 1460), ("medium", 10 * 1460), ("long", 100_000), ("large", u64::MAX)];
+
+/// Numbers of a party, with what they mean.
+pub const PARTY_MEASURES: &[(&str, &str)] = &[
+    ("epoch", "mean duration of an epoch, ms"),
+    ("epoch.typical", "geometric mean of the durations of epochs, ms"),
+    ("short", "mean duration of an epoch that three segments carry, ms"),
+    ("medium", "mean duration of an epoch that ten segments carry and three do not, ms"),
+    ("long", "mean duration of a larger epoch up to 100 kB, ms"),
+    ("large", "mean duration of an epoch above 100 kB, ms"),
+    ("short.typical", "geometric mean of those durations, ms"),
+    ("medium.typical", "geometric mean of those durations, ms"),
+    ("long.typical", "geometric mean of those durations, ms"),
+    ("large.typical", "geometric mean of those durations, ms"),
+    ("epochs", "epochs"),
+    ("timeouts", "retransmission timeouts, for each thousand epochs"),
+    ("flight-lost", "bytes of first flights that were declared lost, percent of those sent"),
+];
+
+/// Numbers of the run.
+pub const RUN_MEASURES: &[(&str, &str)] = &[
+    ("loss", "packets that the link dropped in both directions, percent of those offered to it"),
+    ("utilisation", "bytes that the link carried in both directions, percent of what it could"),
+    ("stacks", "TCP stacks alive at the same time, at most"),
+    ("connections", "half-connections"),
+    ("unfinished", "of these, those with data under way at the end"),
+    ("requests", "Quick-Start requests, those in the middle of connections included"),
+    ("approved", "requests in handshakes that all routers approved, percent of those made"),
+    ("used", "half-connections whose grant came to be used, percent of those that asked"),
+];
+
+/// Families of numbers: mean duration by bytes of an epoch, and by the path's round-trip time in ms.
+pub const PROFILES: &[&str] = &["by-size", "by-rtt"];
+
+/// The other party's.
+const BESIDE: &str = "beside.";
+
+/// Whether there are numbers of that name.
+#[must_use]
+pub fn measures(name: &str) -> bool {
+    let is_one_of = |known: &[(&str, &str)], name: &str| known.iter().any(|(known, _)| *known == name);
+    let (family, member) = name.split_once('/').unwrap_or((name, "0"));
+    is_one_of(RUN_MEASURES, name)
+        || is_one_of(PARTY_MEASURES, name.strip_prefix(BESIDE).unwrap_or(name))
+        || (PROFILES.contains(&family) && member.parse::<u64>().is_ok())
+}
+
+/// Runs it.
+#[must_use]
+pub fn play(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
+    let seed = Seed(seed);
+    let until = Time::ZERO + setup.run.duration;
+    let rate = setup.path.rate;
+    let chain = dumbbell(setup, rate);
+    let parties = [cast.tested, cast.beside.unwrap_or(cast.tested)];
+    let routers =
+        parties.iter().map(|entry| routers(setup, entry)).max_by_key(|name| *name != RouterName::None);
+    let routing = &setup.path.routing;
+    let part = |rate: Rate| -> Option<Part> { routing.part(routers.unwrap_or(RouterName::None), rate) };
+    let Chain { path, links, .. } = chain.build(part, seed.child("path"));
+    let classes = 2 * usize::from(PAIRS);
+    let groups: Vec<Group> = parties
+        .iter()
+        .flat_map(|entry| (0..classes).map(|class| group(setup, entry, chain.rtt(class))))
+        .collect();
+    let spec = ConversationSpec {
+        vectors: drawn(setup, seed).into(),
+        until,
+        pairs: PAIRS,
+        parties: parties.len() as u16,
+        linger: setup.workload.conversations.linger,
+        size_known: true,
+    };
+    let scenario = Scenario {
+        path,
+        groups,
+        workload: Box::new(Conversations::new(spec, seed)),
+        until: until + setup.run.drain,
+    };
+    let epochs = Epochs { warm_up: Time::ZERO + setup.run.warm_up, ..Epochs::default() };
+    let finished = Simulation::new(scenario, epochs).run();
+    let heard = &finished.recorder;
+
+    let is_beside = |group: u16| usize::from(group) >= classes;
+    let mut numbers = heard.party("", |group| cast.beside.is_none() || !is_beside(group));
+    numbers.extend(heard.party(BESIDE, is_beside));
+    let accounts = || finished.path.accounts().map(|(_, account)| account);
+    let of_links = |number: u16| {
+        let there = |(there, back): &(u16, u16)| [*there, *back].contains(&number);
+        links.iter().any(there)
+    };
+    let link =
+        || (0_u16..).zip(accounts()).filter(|(number, _)| of_links(*number)).map(|(_, account)| account);
+    let dropped: u64 = link().map(|account| account.dropped_in_all()).sum();
+    let offered: u64 = link().map(|account| account.offered).sum();
+    let carried: u64 = link().map(|account| account.delivered_bytes).sum();
+    let could = (rate * setup.run.duration).get() as f64 * 2.0;
+    numbers.extend(
+        [
+            ("loss", 100.0 * dropped as f64 / offered.max(1) as f64),
+            ("utilisation", 100.0 * carried as f64 / could.max(1.0)),
+            ("stacks", finished.summary.peak_flows as f64),
+            ("connections", finished.summary.flows as f64),
+        ]
+        .map(|(name, value)| (name.to_owned(), value)),
+    );
+    numbers.extend(heard.of_run());
+    let rtts: Vec<Span> = (0..classes).map(|class| chain.rtt(class)).collect();
+    numbers.extend(heard.profiles(|group| rtts[usize::from(group) % classes]));
+    numbers
+}
+
+fn dumbbell(setup: &Setup, rate: Rate) -> ChainSpec {
+    let millis = Span::from_millis;
+    let access = |left: u64, right: u64| Access { server: millis(left), client: millis(right) };
+    let pairs = || RIGHT.iter().flat_map(|right| LEFT.iter().map(|left| (*left, *right)));
+    let limit = setup.path.buffer.limit(rate, setup.rtt());
+    ChainSpec {
+        links: vec![ChainLink { rate, delay: Span::ZERO, limit }],
+        forward: pairs().map(|(left, right)| access(left, right)).collect(),
+        backward: pairs().map(|(left, right)| access(right, left)).collect(),
+    }
+}
+
+/// The vectors that make the load.
+fn drawn(setup: &Setup, seed: Seed) -> Vec<Vector> {
+    let options = &setup.workload.conversations;
+    let payload: Bytes = setup.path.rate * setup.workload.load * setup.run.duration * 2;
+    let spec = WebSpec { largest: options.largest_answer, ..WebSpec::default() };
+    match &options.vectors {
+        Some(file) => vectors::offered(file.vectors.iter().cloned(), payload, setup.run.duration),
+        None => vectors::offered(WebVectors::new(spec, seed.child("vectors")), payload, setup.run.duration),
+    }
+}
+
+fn routers(setup: &Setup, entry: &Entry) -> RouterName {
+    match (entry.needs, entry.scheme().wants_stamps(), setup.path.routers) {
+        (Needs::Routers, true, _) => RouterName::Rcp,
+        (Needs::Routers, false, RouterName::None | RouterName::Rcp) => RouterName::Target,
+        (Needs::Routers, false, other) => other,
+        _ => RouterName::None,
+    }
+}
+
+/// Senders of a class of hosts: as in the Quick-Start paper's chain; after an idle time they begin again with the window of their first start.
+fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
+    let mut group = chain::group(setup, entry, rtt);
+    group.tcp.restart_window = match entry.scheme() {
+        Scheme::SlowStart(start) => start.params().initial_window,
+        _ => INITIAL_WINDOW,
+    };
+    group
+}
+
+/// What is heard of a run.
+#[derive(Debug, Default)]
+struct Epochs {
+    warm_up: Time,
+    /// Group, duration in ms, bytes.
+    epochs: Vec<(u16, f64, u64)>,
+    flows: Vec<FlowReport>,
+}
+
+impl Recorder for Epochs {
+    fn page(&mut self, report: &PageReport) {
+        if report.began_at >= self.warm_up {
+            let took = report.ended_at.since(report.began_at).as_millis_f64();
+            self.epochs.push((report.group, took, report.bytes.get()));
+        }
+    }
+
+    fn flow(&mut self, report: &FlowReport) {
+        self.flows.push(*report);
+    }
+}
+
+impl Epochs {
+    fn party(&self, prefix: &str, is_of: impl Fn(u16) -> bool) -> Vec<(String, f64)> {
+        let mut numbers = vec![];
+        let mut add = |name: &str, value: f64| numbers.push((format!("{prefix}{name}"), value));
+        let own: Vec<(f64, u64)> = self
+            .epochs
+            .iter()
+            .filter(|(group, ..)| is_of(*group))
+            .map(|(_, took, bytes)| (*took, *bytes))
+            .collect();
+        let mut least = 0;
+        for (name, most) in CLASSES {
+            let class = |bytes: u64| (least..=most).contains(&bytes);
+            let (mean, typical) = means(own.iter().filter(|(_, bytes)| class(*bytes)).map(|(took, _)| *took));
+            add(name, mean);
+            add(&format!("{name}.typical"), typical);
+            least = most.saturating_add(1);
+        }
+        let (mean, typical) = means(own.iter().map(|(took, _)| *took));
+        add("epoch", mean);
+        add("epoch.typical", typical);
+        add("epochs", own.len() as f64);
+        let flows = || self.flows.iter().filter(|flow| is_of(flow.group));
+        let timeouts: u64 = flows().map(|flow| flow.counts.timeouts).sum();
+        add("timeouts", 1000.0 * timeouts as f64 / own.len().max(1) as f64);
+        let lost: u64 = flows().map(|flow| flow.counts.first_flight_lost).sum();
+        let sent: u64 = flows().map(|flow| flow.first_flight.get()).sum();
+        add("flight-lost", 100.0 * lost as f64 / sent.max(1) as f64);
+        numbers
+    }
+
+    fn of_run(&self) -> Vec<(String, f64)> {
+        let unfinished = self.flows.iter().filter(|flow| flow.read < flow.written).count();
+        let (mut asked, mut approved, mut later, mut used) = (0_u64, 0_u64, 0_u64, 0_u64);
+        for flow in &self.flows {
+            later += u64::from(flow.again.0);
+            used += u64::from(flow.again.1);
+            match flow.grant {
+                Grant::NotAsked | Grant::Unstamped => {}
+                Grant::Denied(_) => asked += 1,
+                Grant::Granted(_) => {
+                    asked += 1;
+                    approved += 1;
+                }
+            }
+        }
+        let percent = |part: u64, whole: u64| 100.0 * part as f64 / whole as f64;
+        [
+            ("unfinished", unfinished as f64),
+            ("requests", (asked + later) as f64),
+            ("approved", percent(approved, asked)),
+            ("used", percent(used, later)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+
+    fn profiles(&self, rtt: impl Fn(u16) -> Span) -> Vec<(String, f64)> {
+        let mut sizes: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        let mut rtts: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+        for (group, took, bytes) in &self.epochs {
+            // Powers of two, named by their geometric middle.
+            let power = 1_u64 << bytes.max(&1).ilog2();
+            sizes.entry(power * 1414 / 1000).or_default().push(*took);
+            rtts.entry(rtt(*group).as_nanos() / 1_000_000).or_default().push(*took);
+        }
+        let named = |family: &str, bins: BTreeMap<u64, Vec<f64>>| -> Vec<(String, f64)> {
+            bins.into_iter()
+                .map(|(bin, took)| (format!("{family}/{bin}"), means(took.into_iter()).0))
+                .collect()
+        };
+        let mut numbers = named("by-size", sizes);
+        numbers.extend(named("by-rtt", rtts));
+        numbers
+    }
+}
+
+/// Arithmetic and geometric mean.
+fn means(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (mut count, mut sum, mut logarithms) = (0_u64, 0.0, 0.0);
+    for value in values {
+        count += 1;
+        sum += value;
+        logarithms += libm::log(value.max(1e-6));
+    }
+    (sum / count as f64, libm::exp(logarithms / count as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use headstart_startup::catalogue;
+
+    use super::*;
+    use crate::experiment::settings::{Settings, Tables};
+
+    fn setup(load: &str) -> Setup {
+        let text = format!(
+            "path = {{ rate = \"10 Mbit/s\", buffer = \"50 packets\" }}\nworkload = {{ load = \"{load}\" }}\n\
+             run = {{ duration = \"20 s\", drain = \"20 s\" }}"
+        );
+        let tables: Tables = toml::from_str(&text).expect("tables");
+        Settings::read(&tables).and_then(|settings| settings.setup()).expect("a setup")
+    }
+
+    fn played(name: &str, beside: Option<&str>, load: &str) -> BTreeMap<String, f64> {
+        let find = |name| catalogue::find(name).expect("a scheme");
+        let cast = Cast { tested: find(name), beside: beside.map(find) };
+        play(&setup(load), cast, 3).into_iter().collect()
+    }
+
+    #[test]
+    fn the_nine_round_trip_times_are_the_suites_in_both_directions() {
+        let spec = dumbbell(&setup("10 %"), Rate::from_mbit_per_sec(10));
+        let rtts: Vec<u64> = (0..18).map(|class| spec.rtt(class).as_nanos() / 1_000_000).collect();
+        assert_eq!(rtts[..9], [4, 28, 54, 74, 98, 124, 150, 174, 200]);
+        assert_eq!(rtts[9..], rtts[..9]);
+    }
+
+    #[test]
+    fn every_number_has_a_name_that_a_plan_may_use() {
+        for (name, beside) in [("iw3", None), ("quick-start-3", Some("iw3")), ("rcp", None)] {
+            let numbers = played(name, beside, "20 %");
+            assert!(numbers.len() > 40, "{name}: {}", numbers.len());
+            for number in numbers.keys() {
+                assert!(measures(number), "{name}: {number}");
+            }
+        }
+        for name in ["", "mean", "beside.loss", "by-size/large", "beside.by-size/1448"] {
+            assert!(!measures(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_load_is_payload_in_each_direction() {
+        let numbers = played("iw3", None, "40 %");
+        // Headers, acks and handshakes come on top.
+        assert!((40.0..52.0).contains(&numbers["utilisation"]), "{}", numbers["utilisation"]);
+        assert!(numbers["unfinished"] < 3.0);
+    }
+
+    #[test]
+    fn a_mixture_and_a_run_alone_have_the_same_epochs_of_the_same_party() {
+        let (alone, mixed) = (played("iw3", None, "20 %"), played("iw10", Some("iw3"), "20 %"));
+        // A slower conversation has less time before the end.
+        let (one, other) = (alone["beside.epochs"], mixed["beside.epochs"]);
+        assert!((one - other).abs() < 0.02 * one, "{one} and {other}");
+        assert!((alone["epochs"] - mixed["epochs"] - mixed["beside.epochs"]).abs() < 0.02 * alone["epochs"]);
+    }
+
+    #[test]
+    fn who_needs_routers_gets_its_own() {
+        let setup = setup("10 %");
+        let of = |name| routers(&setup, catalogue::find(name).expect("a scheme"));
+        assert_eq!(of("quick-start-3"), RouterName::Target);
+        assert_eq!(of("rcp"), RouterName::Rcp);
+        assert_eq!(of("jump-start-64k"), RouterName::None);
+        let numbers = played("quick-start-3", None, "10 %");
+        assert!(numbers["requests"] > 100.0 && numbers["approved"] > 1.0, "{numbers:?}");
+    }
+}
