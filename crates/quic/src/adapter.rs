@@ -275,6 +275,10 @@ impl congestion::Controller for Adapter {
         let window = match &self.stage {
             Stage::Unmeasured => self.packet * INITIAL_PACKETS,
             Stage::Ready(ready) => ready.plan.allowance.window.max(self.packet * INITIAL_PACKETS),
+            // The stack asks for room for the largest packet even where only a flight's last bytes are left to send.
+            Stage::Started if self.ledger.sent() < self.first_flight => {
+                self.controller.allowance().window + self.foreign() + self.largest
+            }
             Stage::Started => self.controller.allowance().window + self.foreign(),
         };
         window.max(self.least()).get()

@@ -48,6 +48,8 @@ pub struct Scenario {
     pub competitors: Vec<(Fetch, Choice)>,
     /// UDP payload of a full packet.
     pub packet: u16,
+    /// Whether the ends look for a larger one, up to 1452 bytes (RFC 8899).
+    pub discovers_mtu: bool,
     /// Protection of packets.
     pub crypto: Crypto,
     /// Tells runs apart.
@@ -99,6 +101,7 @@ impl Scenario {
             doomed: vec![],
             competitors: vec![],
             packet: 1_200,
+            discovers_mtu: false,
             crypto: Crypto::default(),
             seed: 1,
             deadline: Time::from_millis(120_000),
@@ -210,7 +213,8 @@ impl Scenario {
 
     fn transport(&self) -> TransportConfig {
         let mut transport = TransportConfig::default();
-        transport.initial_mtu(self.packet).mtu_discovery_config(None);
+        let discovery = self.discovers_mtu.then(noq_proto::MtuDiscoveryConfig::default);
+        transport.initial_mtu(self.packet).mtu_discovery_config(discovery);
         transport
     }
 }

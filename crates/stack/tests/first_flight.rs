@@ -133,3 +133,20 @@ fn with_tls_times_and_sizes_are_the_same_each_time() {
     let departures = || play(&dsl(200_000), "wise-start").departures;
     assert_eq!(departures(), departures());
 }
+
+/// The stack asks for room for a full packet even where only the rest of the data is left, and probes for larger ones: neither is a
+/// reason to hold the end of a flight back until the whole of it is acknowledged.
+#[test]
+fn the_last_packet_of_a_flight_is_not_held_back_whatever_its_size() {
+    for (packet, discovers_mtu) in [(1_200, false), (1_352, false), (1_452, false), (1_200, true)] {
+        for size in (100_000..101_600).step_by(160) {
+            let scenario = Scenario { packet, discovers_mtu, ..dsl(size) };
+            let [jump, halfback] = ["jump-start", "halfback"].map(|it| play(&scenario, it).completed);
+            let late = halfback.zip(jump).map(|(halfback, jump)| halfback.since(jump));
+            assert!(
+                late.is_some_and(|it| it <= Span::from_millis(2)),
+                "{size} bytes in packets of {packet}, discovery {discovers_mtu}: {halfback:?}, with jump-start {jump:?}"
+            );
+        }
+    }
+}

@@ -75,7 +75,7 @@ pub(super) fn endpoint(seed: u64) -> Endpoint {
     bytes[..8].copy_from_slice(&seed.to_be_bytes());
     config.rng_seed(Some(bytes));
     config.cid_generator(Arc::new(move || Box::new(Ids(seed << 32))));
-    Endpoint::new(Arc::new(config), None, false)
+    Endpoint::new(Arc::new(config), None, true)
 }
 
 pub(super) fn digest(outcome: &mut Outcome, at: Time, datagram: &Datagram) {
