@@ -108,6 +108,8 @@ pub struct Adapter {
     /// Lost bytes that have not left again.
     owed: Bytes,
     first_flight: Bytes,
+    /// The first flight is all there is to send.
+    is_whole_flow: bool,
     burst: Bytes,
     bucket: Bucket,
     started_at: Time,
@@ -147,6 +149,7 @@ impl Adapter {
             limited_below: 0,
             owed: Bytes::ZERO,
             first_flight: Bytes::ZERO,
+            is_whole_flow: false,
             burst: Bytes::ZERO,
             bucket: Bucket::default(),
             started_at: shared.rules.epoch.time(now),
@@ -275,8 +278,8 @@ impl congestion::Controller for Adapter {
         let window = match &self.stage {
             Stage::Unmeasured => self.packet * INITIAL_PACKETS,
             Stage::Ready(ready) => ready.plan.allowance.window.max(self.packet * INITIAL_PACKETS),
-            // The stack asks for room for the largest packet even where only a flight's last bytes are left to send.
-            Stage::Started if self.ledger.sent() < self.first_flight => {
+            // The stack asks for room for the largest packet even where only the flow's last bytes are left to send.
+            Stage::Started if self.is_whole_flow && self.ledger.sent() < self.first_flight => {
                 self.controller.allowance().window + self.foreign() + self.largest
             }
             Stage::Started => self.controller.allowance().window + self.foreign(),
@@ -344,6 +347,7 @@ impl Clone for Adapter {
             limited_below: self.limited_below,
             owed: self.owed,
             first_flight: self.first_flight,
+            is_whole_flow: self.is_whole_flow,
             burst: self.burst,
             bucket: self.bucket,
             started_at: self.started_at,

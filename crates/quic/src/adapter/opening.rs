@@ -131,6 +131,7 @@ impl Adapter {
         self.rate = RateEstimator::default();
         self.burst = plan.burst;
         self.first_flight = plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX));
+        self.is_whole_flow = prior.flow_size.is_some_and(|size| size <= plan.flight);
         self.watches_sending = self.controller.scheme().watches_sending();
         if self.is_late {
             return;
