@@ -26,20 +26,20 @@ step "tests that could not run here"
 # Programs in namespaces behind a path need root or user namespaces, and a machine that keeps real time.
 grep 'NOT RUN' "$out/tests" || echo "none"
 step "the main job, and its speed limit of ten seconds"
-cargo build --quiet --release
-timeout 60 ./target/release/headstart race --out "$out/race" >"$out/table"
+# Nearly as fast as a release, and built in a fraction of the time.
+cargo build --quiet --profile ci
+headstart=target/ci/headstart
+timeout 60 "$headstart" race --out "$out/race" >"$out/table"
 head -n 12 "$out/table"
 test -s "$out/race/report.html"
-step "Halfback, figure by figure, cut down to less than three minutes"
-timeout 600 ./target/release/headstart reproduce halfback --quick --check --out "$out/reproduce" >"$out/claims"
-tail -n 3 "$out/claims"
-test -s "$out/reproduce/halfback/report.html"
-step "WiseStart, figure by figure, cut down to less than half a minute of one core"
-timeout 600 ./target/release/headstart reproduce wisestart --quick --out "$out/reproduce" >"$out/claims"
-tail -n 3 "$out/claims"
-test -s "$out/reproduce/wisestart/report.html"
+for paper in halfback quick-start fast-startup wisestart blitzstart; do
+    step "$paper, figure by figure, cut down: every claim's outcome is the one on record"
+    timeout 600 "$headstart" reproduce "$paper" --quick --check --out "$out/reproduce" >"$out/claims"
+    tail -n 3 "$out/claims"
+    test -s "$out/reproduce/$paper/report.html"
+done
 step "the demonstration: a real server, client and path"
-timeout 120 ./target/release/headstart demo --schemes iw10,halfback,wise-start --repeats 2 >"$out/demo"
+timeout 120 "$headstart" demo --schemes iw10,halfback,wise-start --repeats 2 >"$out/demo"
 cat "$out/demo"
 step "interop: four foreign QUIC stacks and a browser fetch with every scheme"
-timeout 900 ./interop/run.sh "$out/matrix"
+HEADSTART=$headstart timeout 900 ./interop/run.sh "$out/matrix"
