@@ -165,19 +165,7 @@ fn block(bytes: &mut Vec<u8>, kind: u32, body: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::{Arc, Mutex};
-
-    #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().expect("nobody panics").write(bytes)
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use crate::testing::Shared;
 
     /// Kind and body of each block, both lengths checked.
     fn blocks(mut bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {

@@ -36,6 +36,8 @@ pub mod plan;
 pub mod record;
 pub mod relay;
 pub mod signals;
+#[cfg(test)]
+mod testing;
 pub mod tunnel;
 pub mod udp;
 
