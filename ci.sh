@@ -21,7 +21,7 @@ step "citations"
 step "tests"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-cargo test --workspace 2>&1 | tee "$out/tests"
+cargo test --workspace --no-fail-fast 2>&1 | tee "$out/tests"
 step "tests that could not run here"
 # Programs in namespaces behind a path need root or user namespaces, and a machine that keeps real time.
 grep 'NOT RUN' "$out/tests" || echo "none"

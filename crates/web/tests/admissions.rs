@@ -3,6 +3,7 @@
 mod common;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::{folder, start, start_with};
 use headstart_web::admission::{Admission, Session};
@@ -72,6 +73,14 @@ async fn it_hears_the_life_of_a_connection_and_the_size_of_each_answer() {
     let (admission, heard) = listening();
     let server = start_with(admission, Manners::default(), folder).await;
     server.fetch(&["/picture.png"]).await;
+    // A server told to stop closes what it has: the client's own close must have been heard before.
+    let closed = || heard.lock().expect("not poisoned").iter().any(|line| line.starts_with("closed"));
+    for _ in 0..1000 {
+        if closed() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     server.stop().await;
     let heard = heard.lock().expect("not poisoned").clone();
     assert_eq!(
