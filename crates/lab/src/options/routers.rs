@@ -46,6 +46,9 @@ pub struct RouterOptions {
     /// What routers take the links' rate for [default: what it is]
     #[arg(long, value_name = "RATE")]
     pub router_believes: Option<Rate>,
+    /// RCP: the gains of the spare capacity and of the queue, ALPHA,BETA [default: 40 %,22.6 %]
+    #[arg(long, value_name = "GAINS")]
+    pub rcp_gains: Option<GainsName>,
 }
 
 impl Default for RouterOptions {
@@ -61,6 +64,7 @@ impl Default for RouterOptions {
             router_requests: None,
             router_extras: ExtrasName::Both,
             router_believes: None,
+            rcp_gains: None,
         }
     }
 }
@@ -73,7 +77,12 @@ impl RouterOptions {
         let threshold = self.router_share.unwrap_or(Ratio::percent(90));
         let algorithm = match routers {
             RouterName::None => return None,
-            RouterName::Rcp => return Some(Part::Rcp(FairRate::new(rcp::Params::new(rate)))),
+            RouterName::Rcp => {
+                let defaults = rcp::Params::new(rate);
+                let GainsName { alpha, beta } =
+                    self.rcp_gains.unwrap_or(GainsName { alpha: defaults.alpha, beta: defaults.beta });
+                return Some(Part::Rcp(FairRate::new(rcp::Params { alpha, beta, ..defaults })));
+            }
             RouterName::Share => {
                 Algorithm::Share { alloc_rate: self.router_share.unwrap_or(Ratio::percent(50)) }
             }
@@ -162,6 +171,25 @@ impl FromStr for MeasureName {
         measure.ok_or_else(|| {
             format!("found `{text}`, expected `peak:5` (intervals, at most 1000) or `average:10%` (weight)")
         })
+    }
+}
+
+/// RCP's gains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GainsName {
+    /// Of the spare capacity.
+    pub alpha: Ratio,
+    /// Of the queue.
+    pub beta: Ratio,
+}
+
+impl FromStr for GainsName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("found `{text}`, expected two shares, as `40 %,22.6 %`");
+        let (alpha, beta) = text.split_once(',').ok_or_else(expected)?;
+        let read = |share: &str| share.trim().parse::<Ratio>().map_err(|_| expected());
+        Ok(Self { alpha: read(alpha)?, beta: read(beta)? })
     }
 }
 

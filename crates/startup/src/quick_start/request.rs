@@ -8,8 +8,11 @@
 //!   rate, so both must be possible: a router rounds down or not ([`Granularity`](super::router::Granularity)), and what
 //!   is put into an option is rounded anyway.
 //! - The nonce's steps are those of the four bits also for exact rates: a change within one step leaves it alone.
-//! - RFC 4782 §3.3.1 has the sender report what it was approved on a later packet. Nothing reads the report here, so it is
-//!   written by nobody; its format is in [`IpOption`].
+//! - RFC 4782 §3.1 has the sender report what it was approved, zero where it was not (MUST), for routers that police (§3.3.1, §9.4.1). None of
+//!   ours does, so the report is written by nobody; its format is in [`IpOption`].
+//! - RFC 4782 §4.3: a receiver should not answer a request that arrives with the rate zero. Ours does, so that the sender can tell a denial from a
+//!   loss; it sends no faster for that.
+//! - Every router here lowers the IP TTL by one, so the QS TTL is lowered by one too (§3.3: by as much as the IP TTL).
 
 use headstart_units::Rate;
 
