@@ -73,7 +73,7 @@ pub struct Params {
     pub amount: Amount,
     /// How finely it can say that. Four bits, rounded up: RFC 4782.
     pub granularity: Granularity,
-    /// What an RTT that nobody has measured is taken for when the request leaves. 100 ms: ours.
+    /// What an RTT that nobody has measured is taken for when the request leaves. 100 ms: RFC 4782 §4.1.
     pub assumed_rtt: Span,
     /// The answer to a failure. Slow start: QS §6.3.
     pub failure: Failure,
