@@ -342,8 +342,12 @@ mod tests {
     use crate::experiment::settings::{Settings, Tables};
 
     fn setup(load: &str) -> Setup {
+        counting(load, "payload")
+    }
+
+    fn counting(load: &str, counts: &str) -> Setup {
         let text = format!(
-            "path = {{ rate = \"10 Mbit/s\", buffer = \"50 packets\" }}\nworkload = {{ load = \"{load}\" }}\n\
+            "path = {{ rate = \"10 Mbit/s\", buffer = \"50 packets\" }}\nworkload = {{ load = \"{load}\", load-counts = \"{counts}\" }}\n\
              run = {{ duration = \"20 s\", drain = \"20 s\" }}"
         );
         let tables: Tables = toml::from_str(&text).expect("tables");
@@ -384,6 +388,27 @@ mod tests {
         // Headers, acks and handshakes come on top.
         assert!((40.0..52.0).contains(&numbers["utilisation"]), "{}", numbers["utilisation"]);
         assert!(numbers["unfinished"] < 3.0);
+    }
+
+    #[test]
+    fn the_load_of_the_link_is_all_that_it_carries_but_what_is_sent_again() {
+        let cast = Cast { tested: catalogue::find("iw3").expect("a scheme"), beside: None };
+        for (load, least, most) in [("20 %", 19.0, 21.0), ("40 %", 38.5, 42.0)] {
+            let numbers: BTreeMap<String, f64> = play(&counting(load, "link"), cast, 3).into_iter().collect();
+            assert!((least..most).contains(&numbers["utilisation"]), "{load}: {}", numbers["utilisation"]);
+        }
+    }
+
+    /// A request of one segment and an answer of 18: 19 headers, one ack and 17 acks, two packets of the handshake and the ack of it.
+    #[test]
+    fn a_connection_is_carried_with_its_headers_acks_and_handshake() {
+        let setup = counting("10 %", "link");
+        let config = chain::tcp(&setup);
+        let text = format!("SEQ 0 1\n> 300\nt 10\n< {}\n", 18 * config.mss.get());
+        let vector = vectors::read::from_bytes(text.as_bytes()).expect("fine").remove(0);
+        let header = config.header;
+        let expected = Bytes::new(300) + config.mss * 18 + header * (19 + 1 + 17) + config.syn * 2 + header;
+        assert_eq!(carried(&vector, &config), expected);
     }
 
     #[test]

@@ -241,6 +241,23 @@ mod tests {
     }
 
     #[test]
+    fn gains_are_two_shares() {
+        let gains = "10 %, 100 %".parse::<GainsName>().expect("two shares");
+        assert_eq!((gains.alpha.of(1_000), gains.beta.of(1_000)), (100, 1_000));
+        let options = RouterOptions { rcp_gains: Some(gains), ..RouterOptions::default() };
+        let rate = Rate::from_mbit_per_sec(10);
+        let Some(Part::Rcp(router)) = options.part(RouterName::Rcp, rate) else { panic!("an RCP router") };
+        let Some(Part::Rcp(other)) = RouterOptions::default().part(RouterName::Rcp, rate) else {
+            panic!("an RCP router")
+        };
+        assert_ne!(format!("{router:?}"), format!("{other:?}"));
+        for text in ["", "10 %", "10 %,", "0.1,1", "10 %,20 %,30 %"] {
+            let error = text.parse::<GainsName>().expect_err(text);
+            assert!(error.contains(&format!("found `{text}`")) && error.contains("expected"), "{error}");
+        }
+    }
+
+    #[test]
     fn the_defaults_are_those_of_the_routers() {
         let rate = Rate::from_mbit_per_sec(10);
         let Some(Part::QuickStart(router)) = RouterOptions::default().part(RouterName::Target, rate) else {

@@ -366,6 +366,26 @@ mod tests {
         play(&mut start, &steps);
     }
 
+    /// RFC 4782 §4.6: "the sender SHOULD NOT make future Quick-Start Requests for this connection".
+    #[test]
+    fn who_has_seen_a_failure_does_not_ask_again() {
+        let timeout = Event::Timeout(timed_out(Time::ZERO));
+        for (event, asks) in [(ack(5), true), (loss(50), false), (timeout, false)] {
+            for failure in [Failure::SlowStart, Failure::Halve] {
+                let mut start = start(failure);
+                let _ = start.establish(&prior(Some(60_000)));
+                let _ = match &event {
+                    Event::Ack(ack) => start.on_ack(ack),
+                    Event::Congestion(signal) => start.on_congestion(signal),
+                    Event::Timeout(timeout) => start.on_timeout(timeout),
+                };
+                assert_eq!(start.asks_again(), asks, "{event:?}");
+                let _ = start.establish(&prior(None));
+                assert_eq!(start.asks_again(), asks, "whatever is granted later");
+            }
+        }
+    }
+
     #[test]
     fn what_was_granted_and_not_used_is_no_licence() {
         let mut start = start(Failure::SlowStart);
