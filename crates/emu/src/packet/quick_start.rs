@@ -5,7 +5,7 @@
 //!
 //! # Deviations
 //!
-//! - A router that deletes a request (RFC 4782 §3.3.2) writes four times two no-operation bytes over it, so that the header keeps its length.
+//! - A router that deletes a request (RFC 4782 §3.3) writes four times two no-operation bytes over it, so that the header keeps its length.
 //! - IPv6's hop-by-hop option is not read: such a packet passes as one without a request, which to the sender is a router that does not
 //!   take part, and is safe.
 
