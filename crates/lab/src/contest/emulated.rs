@@ -11,7 +11,7 @@ use headstart_sim::Seed;
 
 use super::tape::Tape;
 use super::workload::Flows;
-use super::{BEFORE, Contest, Named, arrivals, began_at, hinted, numbers};
+use super::{BEFORE, Contest, arrivals, began_at, hinted, numbers};
 use crate::real::study::Judged;
 use crate::real::{Stage, attempts};
 use crate::setup::{Cast, Setup};
