@@ -1,5 +1,6 @@
 //! What can be asked for on the command line, declared once for all commands.
 
+pub mod carrier;
 pub mod conversations;
 pub mod home;
 pub mod routers;
@@ -19,8 +20,9 @@ use crate::front_pages::PageStatistics;
 use crate::population::Population;
 use crate::reuse::options::ReuseOptions;
 
+pub use carrier::{CryptoName, TransportName};
 pub use conversations::ConversationOptions;
-pub use home::{Home, TransportName};
+pub use home::Home;
 pub use routers::RouterOptions;
 pub use web::WebOptions;
 
@@ -85,9 +87,15 @@ pub struct PathOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Transport")]
 pub struct TransportOptions {
-    /// Whose transport it is; the emulator's are the real ones
+    /// What carries the data: in the simulator its model of TCP, or the real QUIC stack in virtual time; in the emulator this
+    /// machine's TCP, or the QUIC stack
+    ///
+    /// Over QUIC loss detection, acknowledgements and timers are the stack's own, and the options for them below change nothing.
     #[arg(long, default_value = "tcp", value_name = "NAME")]
     pub transport: TransportName,
+    /// Protection of QUIC packets in virtual time: as on the Internet, or none, which is quicker
+    #[arg(long, default_value = "tls", value_name = "NAME")]
+    pub crypto: CryptoName,
     /// What the schemes hand over to
     #[arg(long, default_value = "cubic", value_name = "NAME")]
     pub base: BaseName,

@@ -11,11 +11,12 @@ use headstart_units::Span;
 use serde::Serialize;
 
 use crate::lens::View;
-use crate::options::{Home, RouterName};
+use crate::options::{Home, RouterName, TransportName};
 use crate::real;
 use crate::runner::{Job, JobResult, run_all};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use crate::statistics::{Interval, mean, mean_interval, ratio_interval};
+use crate::transport::carried;
 
 /// What the race found out about one scheme.
 #[derive(Clone, Debug)]
@@ -124,8 +125,11 @@ pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
     let wanted = &setup.run.schemes;
     let has_routers = setup.path.routers != RouterName::None;
     let is_wanted = |entry: &&Entry| {
-        let is_able = (entry.needs != Needs::Routers || has_routers)
-            && (setup.run.home == Home::Simulator || real::carried(setup, entry).is_ok());
+        let is_able = match (setup.run.home, setup.transport.transport) {
+            (Home::Emulator, _) => real::carried(setup, entry).is_ok(),
+            (Home::Simulator, TransportName::Tcp) => entry.needs != Needs::Routers || has_routers,
+            (Home::Simulator, TransportName::Quic) => carried(entry).is_ok(),
+        };
         (wanted.is_empty() && is_able) || wanted.iter().any(|name| name.0.name == entry.name)
     };
     let variants = if wanted.is_empty() { &[] } else { catalogue::VARIANTS };

@@ -76,10 +76,6 @@ impl Played {
 /// With option, found and expected.
 pub fn refuse(setup: &Setup) -> Result<()> {
     if setup.run.home == Home::Simulator {
-        ensure!(
-            setup.transport.transport == TransportName::Tcp,
-            "--transport: found quic, expected tcp: the simulator's transport is a model of TCP (QUIC runs with --in emulator)"
-        );
         return Ok(());
     }
     let (path, transport, workload) = (&setup.path, &setup.transport, &setup.workload);

@@ -1,4 +1,4 @@
-//! Where a comparison is run, and whose transport it runs.
+//! Where a comparison is run.
 
 use clap::ValueEnum;
 
@@ -10,14 +10,4 @@ pub enum Home {
     Simulator,
     /// In real time: real packets of a real transport cross the path's elements.
     Emulator,
-}
-
-/// Whose transport.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum TransportName {
-    /// TCP: the simulator's model of it, the emulator's kernel.
-    #[default]
-    Tcp,
-    /// QUIC.
-    Quic,
 }

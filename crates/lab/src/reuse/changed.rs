@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::long::{Listed, Start as Begin};
 use headstart_sim::workload::replay::{From, Message, Replay};
-use headstart_sim::{Scenario, Seed, Simulation};
+use headstart_sim::{Scenario, Seed};
 use headstart_startup::Transmission;
 use headstart_startup::history::{Ended, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -20,8 +20,9 @@ use super::priors::{Drift, drift};
 use super::watch::{Decision, Start, Watch};
 use super::{history_of, record_left};
 use crate::real::study::Judged;
-use crate::real::{Played, Stage, attempts};
+use crate::real::{self, Played, attempts};
 use crate::setup::{Cast, Setup, TESTED};
+use crate::transport;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -75,7 +76,9 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Vec<(
         Records::Previous => {
             let bytes = Bytes::new(setup.mean_bytes() as u64);
             let (scenario, _) = setup.alone(cast.tested, bytes, seed.child("before"));
-            let mut finished = Simulation::new(scenario, headstart_sim::Deaf).run();
+            let alone = Cast { beside: None, ..cast };
+            let stage = transport::Stage::new(setup, alone, seed.child("before"));
+            let mut finished = stage.run(scenario, headstart_sim::Deaf)?;
             let record = record_left(&mut finished, TESTED).context("the first connection left no record")?;
             (Drift { rate: options.changed.of(1_000_000) as f64 / 1e6, rtt: 1.0 }, record)
         }
@@ -104,8 +107,10 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Vec<(
         };
         (scenario, Watch::default())
     };
-    let watch =
-        Simulation::new(scenario, watch).with_history(TESTED, history_of(Some(record))).run().recorder;
+    let watch = transport::Stage::new(&now, cast, seed)
+        .with_history(TESTED, history_of(Some(record)))
+        .run(scenario, watch)?
+        .recorder;
     let mut numbers = numbers(&now, &watch, drift, &record)?;
     if is_shown {
         numbers.extend(families(&now, &watch));
@@ -140,7 +145,7 @@ pub fn emulate(setup: &Setup, cast: Cast, seed: u64) -> Result<Judged> {
         Box::new(Listed::new(vec![start], setup.opener()))
     };
     let played = attempts(|| {
-        let stage = Stage::new(setup, cast)?;
+        let stage = real::Stage::new(setup, cast)?;
         let before = stage.play(setup, single(), until, seed.child("before"))?;
         let played = stage.play(&now, single(), until, seed)?;
         Ok(Played { invalid: before.invalid.or(played.invalid), ..played })
