@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`options`] | what can be asked for on the command line |
 //! | [`setup`] | from options to scenarios |
+//! | [`transport`] | one scenario over TCP's model or the real QUIC stack |
 //! | [`runner`] | runs on all cores, the same results whatever their number |
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
 //! | [`experiment`] | papers as plans and claims, run and checked |
@@ -51,4 +52,5 @@ pub mod show;
 pub mod statistics;
 pub mod sweep;
 pub mod table;
+pub mod transport;
 pub mod wide_area;

@@ -1,5 +1,6 @@
 //! What can be asked for on the command line, declared once for all commands.
 
+pub mod carrier;
 pub mod conversations;
 pub mod routers;
 pub mod web;
@@ -18,6 +19,7 @@ use crate::front_pages::PageStatistics;
 use crate::population::Population;
 use crate::reuse::options::ReuseOptions;
 
+pub use carrier::{CryptoName, TransportName};
 pub use conversations::ConversationOptions;
 pub use routers::RouterOptions;
 pub use web::WebOptions;
@@ -83,6 +85,14 @@ pub struct PathOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Transport")]
 pub struct TransportOptions {
+    /// What carries the data: the simulator's TCP model, or the real QUIC stack in virtual time
+    ///
+    /// Over QUIC loss detection, acknowledgements and timers are the stack's own, and the options for them below change nothing.
+    #[arg(long, default_value = "tcp", value_name = "NAME")]
+    pub transport: TransportName,
+    /// Protection of QUIC packets: as on the Internet, or none, which is quicker
+    #[arg(long, default_value = "tls", value_name = "NAME")]
+    pub crypto: CryptoName,
     /// What the schemes hand over to
     #[arg(long, default_value = "cubic", value_name = "NAME")]
     pub base: BaseName,

@@ -11,10 +11,11 @@ use headstart_units::Span;
 use serde::Serialize;
 
 use crate::lens::View;
-use crate::options::RouterName;
+use crate::options::{RouterName, TransportName};
 use crate::runner::{Job, JobResult, run_all};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED, reference};
 use crate::statistics::{Interval, mean, mean_interval, ratio_interval};
+use crate::transport::carried;
 
 /// What the race found out about one scheme.
 #[derive(Clone, Debug)]
@@ -114,7 +115,10 @@ pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
     let wanted = &setup.run.schemes;
     let has_routers = setup.path.routers != RouterName::None;
     let is_wanted = |entry: &&Entry| {
-        let is_able = entry.needs != Needs::Routers || has_routers;
+        let is_able = match setup.transport.transport {
+            TransportName::Tcp => entry.needs != Needs::Routers || has_routers,
+            TransportName::Quic => carried(entry).is_ok(),
+        };
         (wanted.is_empty() && is_able) || wanted.iter().any(|name| name.0.name == entry.name)
     };
     let variants = if wanted.is_empty() { &[] } else { catalogue::VARIANTS };

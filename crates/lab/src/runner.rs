@@ -1,7 +1,7 @@
 //! Runs: each one alone, all cores busy, the same results whatever the number of threads.
 
 use anyhow::{Result, bail};
-use headstart_sim::{Checker, Collector, Deaf, Finished, Seed, Simulation, Summary, Totals};
+use headstart_sim::{Checker, Collector, Deaf, Finished, Seed, Summary, Totals};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::memory::Counters;
 use headstart_units::{Bytes, Ratio, Time};
@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use crate::lens::{Lens, View};
 use crate::setup::{Cast, Setup, TESTED};
+use crate::transport::Stage;
 
 /// One run to do.
 #[derive(Clone, Copy, Debug)]
@@ -47,15 +48,16 @@ pub struct JobResult {
 /// If the checker found a fault: then the simulator is wrong and no figure can be trusted.
 pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
     let (scenario, claims) = setup.scenario(job.cast, job.load, Seed(job.seed));
+    let stage = Stage::new(setup, job.cast, Seed(job.seed));
     let groups = scenario.groups.len();
     let collector = Collector::new(groups, Time::ZERO + setup.run.warm_up);
     let Some(serial) = job.look_at else {
-        let finished = Simulation::new(scenario, collector).run();
+        let finished = stage.run(scenario, collector)?;
         return Ok(result(finished, |collector| (collector, None)));
     };
     let recorder = Checker::new(&claims, Lens::new(serial, collector));
     let mut faults = vec![];
-    let finished = Simulation::new(scenario, recorder).run();
+    let finished = stage.run(scenario, recorder)?;
     let Finished { summary, path, histories, recorder } = finished;
     let (found, lens) = recorder.finish(&path);
     faults.extend(found);
@@ -134,7 +136,8 @@ pub fn run_alone_counted(setup: &Setup, tested: &'static Entry) -> Result<(View,
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let (scenario, claims) = setup.alone(tested, bytes, Seed(setup.run.seed));
     let recorder = Checker::new(&claims, Lens::new(0, Deaf));
-    let Finished { path, recorder, .. } = Simulation::new(scenario, recorder).run();
+    let stage = Stage::new(setup, Cast { tested, beside: None }, Seed(setup.run.seed));
+    let Finished { path, recorder, .. } = stage.run(scenario, recorder)?;
     let (faults, lens) = recorder.finish(&path);
     if let Some(first) = faults.first() {
         bail!("the checker found {} faults, the first: {first}", faults.len());

@@ -19,8 +19,9 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::options::{
     AckName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RouterName,
-    RouterOptions, RunOptions, SizeName, TraceFile, TransportOptions, WorkloadOptions,
+    RouterOptions, RunOptions, SizeName, TraceFile, TransportName, TransportOptions, WorkloadOptions,
 };
+use crate::transport::carried;
 
 /// The group of the scheme under test.
 pub const TESTED: u16 = 0;
@@ -126,8 +127,18 @@ impl Setup {
             "--receive-window: found {}, expected a segment of 1448 B at least",
             transport.receive_window
         );
-        let sizes = sizes(&workload)?;
         let mut notes = vec![];
+        if transport.transport == TransportName::Quic {
+            for name in run.schemes.iter().chain([&workload.long_scheme]) {
+                carried(name.0)?;
+            }
+            notes.push(
+                "over QUIC the receiver dials, whatever --opener says, and acknowledgements, loss detection and timers are the \
+                 stack's own"
+                    .to_owned(),
+            );
+        }
+        let sizes = sizes(&workload)?;
         let mut pages = workload.pages.map_or_else(Vec::new, crate::front_pages::draw);
         for file in &workload.har {
             let page = crate::har::read(file)?;

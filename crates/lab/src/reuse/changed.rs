@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::replay::{From, Message, Replay};
-use headstart_sim::{Scenario, Seed, Simulation};
+use headstart_sim::{Scenario, Seed};
 use headstart_startup::Transmission;
 use headstart_startup::history::{Ended, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -20,6 +20,7 @@ use super::priors::{Drift, drift};
 use super::watch::{Decision, Start, Watch};
 use super::{history_of, record_left};
 use crate::setup::{Cast, Setup, TESTED};
+use crate::transport::Stage;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -73,7 +74,9 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Vec<(
         Records::Previous => {
             let bytes = Bytes::new(setup.mean_bytes() as u64);
             let (scenario, _) = setup.alone(cast.tested, bytes, seed.child("before"));
-            let mut finished = Simulation::new(scenario, headstart_sim::Deaf).run();
+            let alone = Cast { beside: None, ..cast };
+            let stage = Stage::new(setup, alone, seed.child("before"));
+            let mut finished = stage.run(scenario, headstart_sim::Deaf)?;
             let record = record_left(&mut finished, TESTED).context("the first connection left no record")?;
             (Drift { rate: options.changed.of(1_000_000) as f64 / 1e6, rtt: 1.0 }, record)
         }
@@ -102,8 +105,10 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Vec<(
         };
         (scenario, Watch::default())
     };
-    let watch =
-        Simulation::new(scenario, watch).with_history(TESTED, history_of(Some(record))).run().recorder;
+    let watch = Stage::new(&now, cast, seed)
+        .with_history(TESTED, history_of(Some(record)))
+        .run(scenario, watch)?
+        .recorder;
     let mut numbers = numbers(&now, &watch, drift, &record)?;
     if is_shown {
         numbers.extend(families(&now, &watch));

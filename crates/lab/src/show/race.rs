@@ -7,7 +7,7 @@ use headstart_startup::quick_start::Denied;
 
 use crate::capacity::Capacity;
 use crate::figure::{Axis, Figure, Guide, Join, Legend, Mark, Point, Series, Style, Svg};
-use crate::options::RouterName;
+use crate::options::{RouterName, TransportName};
 use crate::race::{Race, Standing};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::{REFERENCE, Setup};
@@ -136,6 +136,18 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
     } else {
         format!("{} packets", limit.packets)
     };
+    let (acks, timers) = match setup.transport.transport {
+        TransportName::Tcp => (
+            format!("{:?} ({} segments, {}).", setup.transport.acks, tcp.delayed_ack.every, tcp.delayed_ack.timeout),
+            format!("Retransmission timeout {} at least, {} before there is a sample and for the SYN; {:?} detection, {:?} probe.", tcp.min_rto, tcp.initial_rto, tcp.detection, tcp.probe),
+        ),
+        TransportName::Quic => (
+            "The stack's own: every second packet, or after 25 ms.".to_owned(),
+            "The stack's own (RFC 9002): loss after three packets or 9/8 of an RTT, probe timeouts. Lost are packets declared lost, sent and useful \
+             bytes of packets; segments are packets of the same size on the link."
+                .to_owned(),
+        ),
+    };
     vec![
         own("mean, p50, p99", "Completion time: from the first SYN to the last payload byte at the receiver, handshake included; of all flows that began after the warm-up. A flow that the run's end cuts off counts with its age. Pages: from the first SYN to the last byte of the last object.".into()),
         own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t); of a ratio, paired by seed (Fieller).", setup.run.repeats)),
@@ -148,8 +160,8 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         own("load", "Payload offered, as a share of the bottleneck's rate. Headers, retransmissions and copies come on top.".into()),
         own("segment", format!("MSS {}, {} of headers; an ack has {}, a SYN {}.", tcp.mss, tcp.header, tcp.header, tcp.syn)),
         own("buffer", format!("{buffer} before the bottleneck, counted as on the link with headers; the packet being sent is not in it.")),
-        own("acks", format!("{:?} ({} segments, {}).", setup.transport.acks, tcp.delayed_ack.every, tcp.delayed_ack.timeout)),
-        own("timers", format!("Retransmission timeout {} at least, {} before there is a sample and for the SYN; {:?} detection, {:?} probe.", tcp.min_rto, tcp.initial_rto, tcp.detection, tcp.probe)),
+        own("acks", acks),
+        own("timers", timers),
         own("history", format!("{} peers, equally likely, share the bottleneck; a sender's host remembers up to {}. Hints announce {} of the bottleneck's rate.", setup.workload.peers, setup.workload.history, setup.workload.hint)),
         own("routers", format!("{:?} before every link, both ways. Quick-Start: {}; the sender asks in its SYN (SYN-ACK if the receiver opens) for its object over 100 ms. RCP: alpha 0.4, beta 0.226. Deaf: as Target, and one router that only forwards.", setup.path.routers, setup.path.routing.describe())),
     ]
