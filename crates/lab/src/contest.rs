@@ -13,6 +13,7 @@
 //!   earlier, which shifts every curve alike.
 //! - BS does not say when the long flow counts as established. Here it has 30 s (`--settled`).
 
+mod emulated;
 mod tape;
 mod workload;
 
@@ -23,6 +24,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::setup::{BESIDE, Cast, GROUPS, LONG, Setup, TESTED};
 use crate::transport::Stage;
+pub use emulated::emulate;
 use tape::Tape;
 use workload::{Arrival, Flows, Role};
 
@@ -126,9 +128,7 @@ impl Contest {
         let rtt = setup.rtt();
         let mut setup = setup.clone();
         setup.path.rtt.0 = vec![rtt; GROUPS];
-        let phase =
-            Random::new(seed.child("newcomer")).below((setup.workload.phases.as_nanos() / 1000).max(1));
-        let began_at = LONG_FROM + setup.workload.settled + Span::from_micros(phase);
+        let began_at = began_at(&setup, seed);
         let until = began_at + setup.run.duration;
         let hint = hinted(&setup, seed);
         let mut groups = setup.groups(cast);
@@ -174,6 +174,12 @@ impl Contest {
         let to = all().map(|report| self.ended_at(report)).max().unwrap_or(self.until);
         (from, to.max(from + Span::from_nanos(1)))
     }
+}
+
+/// When the first newcomer comes.
+fn began_at(setup: &Setup, seed: Seed) -> Time {
+    let phase = Random::new(seed.child("newcomer")).below((setup.workload.phases.as_nanos() / 1000).max(1));
+    LONG_FROM + setup.workload.settled + Span::from_micros(phase)
 }
 
 /// What the clients announce: the bottleneck's rate times the setup's hint, as finely as they tell it. They round down, as
