@@ -136,6 +136,9 @@ pub struct TransportOptions {
     /// Let the window, not proportional rate reduction, limit recovery
     #[arg(long)]
     pub no_prr: bool,
+    /// Keep the window after an idle time, as RFC 9002 does; else it starts again from the initial one (RFC 5681)
+    #[arg(long)]
+    pub no_idle_restart: bool,
     /// Let records keep the fastest delivery rate of all, even where the application was the limit
     #[arg(long)]
     pub record_limited: bool,

@@ -209,6 +209,7 @@ impl Setup {
                 ProbeName::Quic => Probe::Quic,
             },
             prr: !options.no_prr,
+            idle_restart: !options.no_idle_restart,
             delayed_ack: match options.acks {
                 AckName::Immediate => DelayedAck::IMMEDIATE,
                 AckName::Delayed => DelayedAck::SECOND,
