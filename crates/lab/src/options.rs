@@ -123,6 +123,9 @@ pub struct TransportOptions {
     /// Let the window, not proportional rate reduction, limit recovery
     #[arg(long)]
     pub no_prr: bool,
+    /// Let proportional rate reduction send one segment more with every ack while it is below its goal, as RFC 6937 had it in 2013
+    #[arg(long, conflicts_with = "no_prr")]
+    pub prr_slow_start: bool,
     /// Let records keep the fastest delivery rate of all, even where the application was the limit
     #[arg(long)]
     pub record_limited: bool,

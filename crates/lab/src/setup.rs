@@ -195,6 +195,7 @@ impl Setup {
                 ProbeName::Quic => Probe::Quic,
             },
             prr: !options.no_prr,
+            prr_slow_start: options.prr_slow_start,
             delayed_ack: match options.acks {
                 AckName::Immediate => DelayedAck::IMMEDIATE,
                 AckName::Delayed => DelayedAck::SECOND,
