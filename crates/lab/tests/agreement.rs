@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 
 /// Sends so many bytes to whoever connects, by that controller; says when ssthresh was set.
 fn send(controller: &str, bytes: usize, file: &str) {
-    relay::prepare_thread(true);
+    relay::prepare_thread(relay::Urgency::End);
     let listener = TcpListener::bind(("0.0.0.0", PORT)).expect("a free port");
     socket2::SockRef::from(&listener).set_tcp_congestion(controller.as_bytes()).expect("a known controller");
     let (mut stream, _) = listener.accept().expect("a client");
@@ -76,7 +76,7 @@ fn watch(is_over: &AtomicBool) -> Option<u128> {
 
 /// Connects and reads to the end. Its window is wide open from the beginning, as the model's.
 fn receive() {
-    relay::prepare_thread(true);
+    relay::prepare_thread(relay::Urgency::End);
     // A setting of this namespace only.
     std::fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 8000000 16000000").expect("root of its own network");
     let outside = std::env::var(namespace::OUTSIDE).expect("set by the link");

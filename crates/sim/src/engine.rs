@@ -328,6 +328,8 @@ impl<R: Recorder> Simulation<R> {
                 self.mark(id, u64::from(number) << 2 | 2);
                 self.on_request(id, number, attempt, note);
             }
+            // Not of this transport.
+            Body::Datagram { .. } => {}
         }
     }
 

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, anyhow};
 use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::replay::{From, Replay};
-use headstart_sim::{Scenario, Seed, Simulation};
+use headstart_sim::{Scenario, Seed};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::{Ended, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -27,6 +27,7 @@ use super::scenes::{SCENES, Scene};
 use super::watch::{Decision, Start, Watch};
 use super::{history_of, record_left};
 use crate::setup::{Cast, Setup, TESTED, reference};
+use crate::transport::Stage;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -201,8 +202,8 @@ fn one(
         )),
         until: Time::ZERO + SESSION + setup.run.drain,
     };
-    let simulation = Simulation::new(scenario, Watch::default()).with_history(TESTED, history_of(record));
-    let mut finished = simulation.run();
+    let stage = Stage::new(setup, Cast { tested, beside: None }, seed);
+    let mut finished = stage.with_history(TESTED, history_of(record)).run(scenario, Watch::default())?;
     let left = record_left(&mut finished, TESTED);
     let watch = finished.recorder;
     let ended_at = watch.report.map_or(Time::ZERO, |report| report.ended_at);
