@@ -139,6 +139,9 @@ pub struct TransportOptions {
     /// Keep the window after an idle time, as RFC 9002 does; else it starts again from the initial one (RFC 5681)
     #[arg(long)]
     pub no_idle_restart: bool,
+    /// Let proportional rate reduction send one segment more with every ack while it is below its goal, as RFC 6937 had it in 2013
+    #[arg(long, conflicts_with = "no_prr")]
+    pub prr_slow_start: bool,
     /// Let records keep the fastest delivery rate of all, even where the application was the limit
     #[arg(long)]
     pub record_limited: bool,
