@@ -13,14 +13,18 @@
 //!   earlier, which shifts every curve alike.
 //! - BS does not say when the long flow counts as established. Here it has 30 s (`--settled`).
 
+mod emulated;
 mod tape;
 mod workload;
 
-use headstart_sim::{FlowReport, Random, Scenario, Seed, Simulation};
+use anyhow::Result;
+use headstart_sim::{FlowReport, Random, Scenario, Seed};
 use headstart_startup::catalogue::Needs;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::setup::{BESIDE, Cast, GROUPS, LONG, Setup, TESTED};
+use crate::transport::Stage;
+pub use emulated::emulate;
 use tape::Tape;
 use workload::{Arrival, Flows, Role};
 
@@ -79,29 +83,33 @@ pub const PROFILES: &[&str] = &["newcomer", "long", "newcomer-seconds", "long-se
 type Named = Vec<(String, f64)>;
 
 /// Runs one contest and gives its numbers.
-#[must_use]
-pub fn run(setup: &Setup, cast: Cast, seed: u64) -> Named {
-    numbers(setup, &Contest::run(setup, cast, seed))
+///
+/// # Errors
+/// The transport does not carry a scheme.
+pub fn run(setup: &Setup, cast: Cast, seed: u64) -> Result<Named> {
+    Ok(numbers(setup, &Contest::run(setup, cast, seed)?))
 }
 
 /// Runs as many contests as the setup has candidates, picks the one at the quantile that it names, by the time of its newcomers, and
 /// gives its throughput over time beside its numbers: BS's Figure 3 shows "one of the fastest" runs, and one from the median.
-#[must_use]
-pub fn trace(setup: &Setup, cast: Cast, seed: u64) -> Named {
+///
+/// # Errors
+/// The transport does not carry a scheme.
+pub fn trace(setup: &Setup, cast: Cast, seed: u64) -> Result<Named> {
     let candidates = u64::from(setup.workload.candidates);
     let mut times: Vec<(f64, u64)> = (0..candidates)
         .map(|number| seed.wrapping_add(number))
-        .map(|seed| (Contest::run(setup, cast, seed).mean_request(TESTED), seed))
-        .collect();
+        .map(|seed| Ok((Contest::run(setup, cast, seed)?.mean_request(TESTED), seed)))
+        .collect::<Result<_>>()?;
     times.sort_by(|one, other| one.0.total_cmp(&other.0));
     let last = times.len().saturating_sub(1);
     let place = setup.workload.pick.of(last as u64) as usize;
-    let Some((_, seed)) = times.get(place.min(last)) else { return vec![] };
-    let contest = Contest::run(setup, cast, *seed);
+    let Some((_, seed)) = times.get(place.min(last)) else { return Ok(vec![]) };
+    let contest = Contest::run(setup, cast, *seed)?;
     let mut named = numbers(setup, &contest);
     named.extend(landmarks(setup, &contest));
     named.extend(curves(setup, &contest));
-    named
+    Ok(named)
 }
 
 /// A contest that is over.
@@ -115,14 +123,12 @@ struct Contest {
 }
 
 impl Contest {
-    fn run(setup: &Setup, cast: Cast, seed: u64) -> Self {
+    fn run(setup: &Setup, cast: Cast, seed: u64) -> Result<Self> {
         let seed = Seed(seed);
         let rtt = setup.rtt();
         let mut setup = setup.clone();
         setup.path.rtt.0 = vec![rtt; GROUPS];
-        let phase =
-            Random::new(seed.child("newcomer")).below((setup.workload.phases.as_nanos() / 1000).max(1));
-        let began_at = LONG_FROM + setup.workload.settled + Span::from_micros(phase);
+        let began_at = began_at(&setup, seed);
         let until = began_at + setup.run.duration;
         let hint = hinted(&setup, seed);
         let mut groups = setup.groups(cast);
@@ -135,8 +141,9 @@ impl Contest {
         let first = arrivals.iter().filter(|arrival| arrival.role != Role::Newcomer).count() as u64;
         let (path, _) = setup.build_path(seed);
         let scenario = Scenario { path, groups, workload: Box::new(Flows::new(arrivals)), until };
-        let tape = Simulation::new(scenario, Tape::new(began_at - BEFORE, first)).run().recorder;
-        Self { tape, hint, until, rtt }
+        let tape = Tape::new(began_at - BEFORE, first);
+        let tape = Stage::new(&setup, cast, seed).run(scenario, tape)?.recorder;
+        Ok(Self { tape, hint, until, rtt })
     }
 
     fn newcomers(&self, group: u16) -> impl Iterator<Item = &FlowReport> {
@@ -167,6 +174,12 @@ impl Contest {
         let to = all().map(|report| self.ended_at(report)).max().unwrap_or(self.until);
         (from, to.max(from + Span::from_nanos(1)))
     }
+}
+
+/// When the first newcomer comes.
+fn began_at(setup: &Setup, seed: Seed) -> Time {
+    let phase = Random::new(seed.child("newcomer")).below((setup.workload.phases.as_nanos() / 1000).max(1));
+    LONG_FROM + setup.workload.settled + Span::from_micros(phase)
 }
 
 /// What the clients announce: the bottleneck's rate times the setup's hint, as finely as they tell it. They round down, as

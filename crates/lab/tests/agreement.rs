@@ -15,10 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use clap::Parser;
-use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
+use headstart::experiment::settings::Settings;
+use headstart::options::SchemeName;
 use headstart::runner;
-use headstart::setup::Setup;
 use headstart::show::flow::phases;
 use headstart_emu::{namespace, relay};
 
@@ -41,7 +40,7 @@ fn main() -> ExitCode {
 
 /// Sends so many bytes to whoever connects, by that controller; says when ssthresh was set.
 fn send(controller: &str, bytes: usize, file: &str) {
-    relay::prepare_thread(true);
+    relay::prepare_thread(relay::Urgency::End);
     let listener = TcpListener::bind(("0.0.0.0", PORT)).expect("a free port");
     socket2::SockRef::from(&listener).set_tcp_congestion(controller.as_bytes()).expect("a known controller");
     let (mut stream, _) = listener.accept().expect("a client");
@@ -76,7 +75,7 @@ fn watch(is_over: &AtomicBool) -> Option<u128> {
 
 /// Connects and reads to the end. Its window is wide open from the beginning, as the model's.
 fn receive() {
-    relay::prepare_thread(true);
+    relay::prepare_thread(relay::Urgency::End);
     // A setting of this namespace only.
     std::fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 8000000 16000000").expect("root of its own network");
     let outside = std::env::var(namespace::OUTSIDE).expect("set by the link");
@@ -193,18 +192,6 @@ fn reaches(pieces: &BTreeMap<u64, u64>) -> u64 {
 
 // --- the model's side -----------------------------------------------------------------------------
 
-#[derive(Parser)]
-struct Options {
-    #[command(flatten)]
-    path: PathOptions,
-    #[command(flatten)]
-    transport: TransportOptions,
-    #[command(flatten)]
-    workload: WorkloadOptions,
-    #[command(flatten)]
-    run: RunOptions,
-}
-
 /// What of the model stands for each controller of the kernel.
 fn model_of(controller: &str) -> (&'static str, &'static str) {
     match controller {
@@ -217,11 +204,9 @@ fn model_of(controller: &str) -> (&'static str, &'static str) {
 fn model(path: &str, controller: &str, bytes: u64, seed: u64) -> Result<Found, String> {
     let (scheme, base) = model_of(controller);
     let line = format!(
-        "model {path} {base} --acks linux-growing --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
+        "{path} {base} --acks linux-growing --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
     );
-    let options = Options::try_parse_from(line.split_whitespace()).map_err(|error| error.to_string())?;
-    let Options { path, transport, workload, run } = options;
-    let setup = Setup::new(path, transport, workload, run).map_err(|error| error.to_string())?;
+    let setup = Settings::parse(line.split_whitespace()).map_err(|error| format!("{error:#}"))?;
     let entry = scheme.parse::<SchemeName>()?.0;
     let (view, dropped) = runner::run_alone_counted(&setup, entry).map_err(|error| error.to_string())?;
     let report = view.report.ok_or("no flow")?;

@@ -27,6 +27,7 @@
 //! | [`store`] | records by peer, shared by all connections |
 //! | [`copies`] | datagrams sent again: what is kept, and who sends it |
 //! | [`why`], [`metrics`] | what was decided: for each connection, and counted |
+//! | [`journal`] | what a sender did, event by event: for simulations |
 //! | [`runtime`] | timers precise enough for packets less than a millisecond apart |
 //! | [`epoch`] | the stack's instants as ours |
 //!
@@ -43,6 +44,7 @@ pub mod copies;
 pub mod epoch;
 pub mod gates;
 pub mod hint;
+pub mod journal;
 pub mod limits;
 pub mod metrics;
 #[cfg(feature = "qlog")]

@@ -30,6 +30,8 @@ pub struct Policy {
     pub total: Rate,
     /// Addresses whose credit is remembered.
     pub addresses: NonZeroUsize,
+    /// Nobody loses credit: for experiments that measure what a false hint does.
+    pub forgives: bool,
 }
 
 impl Default for Policy {
@@ -39,6 +41,7 @@ impl Default for Policy {
             per_address: Rate::from_mbit_per_sec(1_000),
             total: Rate::from_mbit_per_sec(10_000),
             addresses: const { NonZeroUsize::new(1 << 16).expect("not zero") },
+            forgives: false,
         }
     }
 }
@@ -101,8 +104,8 @@ impl Drop for Grant {
             account.in_use = minus(account.in_use, self.rate);
             match self.was_clean {
                 Some(true) => account.credit = (account.credit + REGAINED).min(FULL),
-                Some(false) => account.credit /= 2,
-                None => {}
+                Some(false) if !self.limits.policy.forgives => account.credit /= 2,
+                Some(false) | None => {}
             }
         }
     }
@@ -171,6 +174,7 @@ mod tests {
             per_address: MBIT(80),
             total: MBIT(120),
             addresses: NonZeroUsize::MIN.saturating_add(9),
+            forgives: false,
         })
     }
 
@@ -203,6 +207,16 @@ mod tests {
         }
         assert_eq!(granted, [50, 25, 12, 6], "half each time, then nothing");
         assert!(limits.grant(peer(2), Rate::MAX).is_some(), "others are not concerned");
+    }
+
+    #[test]
+    fn an_experiment_may_forgive_what_a_server_does_not() {
+        let limits = Limits::new(Policy { forgives: true, ..Policy::default() });
+        for _ in 0..20 {
+            let grant = limits.grant(peer(1), Rate::MAX).expect("no credit is lost");
+            assert_eq!(grant.rate(), Policy::default().per_connection);
+            grant.settle(false);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::choice::Choice;
 use crate::copies::{CopyPolicy, Courier, Tap};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
+use crate::journal::{Entry, Journal};
 use crate::limits::{Grant, Limits};
 use crate::metrics::Metrics;
 use crate::session::keys::Sealing;
@@ -67,6 +68,7 @@ pub(crate) struct Shared {
     expected: AtomicU64,
     is_tapping: AtomicBool,
     tap: Mutex<Tap>,
+    pub journal: Journal,
     pub ending: Mutex<Ending>,
     /// Controllers alive: the stack clones them.
     controllers: AtomicUsize,
@@ -109,6 +111,7 @@ impl Shared {
             expected: AtomicU64::new(0),
             is_tapping: AtomicBool::new(false),
             tap: Mutex::default(),
+            journal: Journal::default(),
             ending: Mutex::new(Ending { why, ..Ending::default() }),
             controllers: AtomicUsize::new(0),
             #[cfg(feature = "qlog")]
@@ -234,6 +237,17 @@ impl Handle {
     #[must_use]
     pub fn why(&self) -> Why {
         locked(&self.0.ending).why.clone()
+    }
+
+    /// From now on every event of the sender is kept, until [`Self::take_journal`] takes it.
+    pub fn keep_journal(&self) {
+        self.0.journal.keep();
+    }
+
+    /// What happened since it was last taken. The stack's own controllers keep none.
+    #[must_use]
+    pub fn take_journal(&self) -> Vec<Entry> {
+        self.0.journal.take()
     }
 
     /// The connection is over for the application: writes the record now. Without this it is written when the stack lets

@@ -336,6 +336,8 @@ impl<R: Recorder> Simulation<R> {
                 self.mark(id, u64::from(number) << 2 | 2);
                 self.on_request(id, number, attempt, note);
             }
+            // Not of this transport.
+            Body::Datagram { .. } => {}
         }
     }
 

@@ -252,7 +252,7 @@ impl Answer {
 }
 
 /// Writes zeros until the stack takes no more. Returns whether all are written.
-fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
+pub(crate) fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
     static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
     while *unsent > 0 {
         let length = usize::try_from(*unsent).unwrap_or(usize::MAX).min(ZEROS.len());
@@ -266,7 +266,7 @@ fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
 }
 
 /// Reads and forgets; `None` if there is nothing to read any more. Returns whether the end was read.
-fn drink(connection: &mut Connection, stream: StreamId, read: &mut Size) -> Option<bool> {
+pub(crate) fn drink(connection: &mut Connection, stream: StreamId, read: &mut Size) -> Option<bool> {
     let mut stream = connection.recv_stream(stream);
     let mut chunks = stream.read(false).ok()?;
     let mut is_finished = false;

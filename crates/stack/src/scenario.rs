@@ -13,6 +13,7 @@ use headstart_units::{Bytes, Packets, Rate, Span, Time};
 use noq_proto::TransportConfig;
 use noq_proto::crypto::rustls::QuicServerConfig;
 
+use crate::end::Standing;
 use crate::exchange::{Fetch, Outcome};
 use crate::identity::{Identity, IdentityError};
 use crate::null::{NoSecret, NullSessions};
@@ -76,6 +77,14 @@ pub enum ScenarioError {
     /// The endpoint cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// Not every group has a scheme, or the other way round.
+    #[error("found {found} schemes, expected {expected}: one for each group")]
+    Cast {
+        /// Schemes.
+        found: usize,
+        /// Groups.
+        expected: usize,
+    },
     /// There is no certificate.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -207,7 +216,7 @@ impl Scenario {
 
     fn server_base(&self, crypto: Arc<dyn noq_proto::crypto::ServerConfig>) -> noq_proto::ServerConfig {
         let mut base = noq_proto::ServerConfig::new(crypto, Arc::new(NoSecret));
-        base.transport_config(Arc::new(self.transport()));
+        base.transport_config(Arc::new(self.transport())).time_source(Arc::new(Standing));
         base
     }
 

@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use headstart_quic::copies::When;
@@ -11,15 +10,11 @@ use headstart_units::Time;
 use noq_proto::{ConnectionIdGenerator, DatagramEvent, Endpoint, FourTuple};
 
 use crate::datagram::Datagram;
+use crate::end::{End, Ids, base, digest, endpoint, hash, note};
 use crate::exchange::{Answering, Asking, Fetch, GOODBYE, Outcome};
 use crate::identity::NAME;
 use crate::path::Path;
-
-mod end;
-mod post;
-
-use end::{End, Ids, digest, endpoint, hash, note};
-use post::Post;
+use crate::post::Post;
 
 /// How packets are protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -385,10 +380,4 @@ impl Client {
         }
         std::mem::take(&mut self.outcome)
     }
-}
-
-/// Any instant will do: only distances from it are used.
-#[expect(clippy::disallowed_methods, reason = "an instant cannot be made in any other way")]
-fn base() -> Instant {
-    Instant::now()
 }

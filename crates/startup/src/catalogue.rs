@@ -170,6 +170,7 @@ pub const VARIANTS: &[Entry] = &[
     entry("halfback-0", Needs::FlowSize, "halfback without copies", || halfback(|params| params.additional = Ratio::new(0, 1))),
     entry("halfback-25", Needs::FlowSize, "halfback that sends a quarter of its flight again", || halfback(|params| params.additional = Ratio::new(1, 4))),
     entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),
+    entry("halfback-forward-100", Needs::FlowSize, "halfback-forward that nothing ends half-way, since acks and copies never meet", || halfback(|params| { params.order = Order::Forward; params.additional = Ratio::ONE; })),
     entry("s-cubic-held", Needs::History, "s-cubic that never hands over: window and rate of the record (Ideal in the WiseStart paper)", || Scheme::SCubic(SCubic::new(s_cubic::Params { holds: true, ..Default::default() }))),
     entry("s-cubic-in-flight", Needs::History, "s-cubic that goes on from what is in flight at the first ack", || Scheme::SCubic(SCubic::new(s_cubic::Params { from_flight: true, ..Default::default() }))),
     entry("iw10-linux", Needs::Nothing, "as Linux's CUBIC begins: 10 segments and the older HyStart", || Scheme::SlowStart(SlowStart::linux())),
