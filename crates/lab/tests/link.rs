@@ -280,7 +280,7 @@ impl Neighbour {
     fn new() -> std::io::Result<Self> {
         // Routes need a block; the last one is nobody's.
         let leads_to = Block::candidates(None).last();
-        let settings = |ours, peer| device::Settings { ours, peer, leads_to, mtu: 1500 };
+        let settings = move |ours, peer| device::Settings { ours, peer, leads_to, mtu: 1500 };
         let theirs = std::thread::spawn(move || {
             namespace::separate_thread()?;
             device::loopback_up()?;
