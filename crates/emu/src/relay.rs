@@ -57,6 +57,8 @@ pub enum Trouble {
     Malformed,
     /// It is for neighbours only, as a kernel sends them by itself; no router forwards it.
     LinkLocal,
+    /// It is for somebody beyond this machine, and only TCP and UDP get there.
+    Beyond,
     /// The system said something else.
     Other,
 }
@@ -71,6 +73,7 @@ impl Trouble {
             Self::NoClient => "no client",
             Self::Malformed => "malformed",
             Self::LinkLocal => "for neighbours only",
+            Self::Beyond => "not carried beyond this machine",
             Self::Other => "system error",
         }
     }

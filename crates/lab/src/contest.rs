@@ -42,6 +42,7 @@ const GRID_FROM: Rate = Rate::from_bytes_per_sec(12_500);
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
     ("request", "from request to last byte, mean over the tested newcomers, ms"),
+    ("response", "from the first newcomer's first packet to its last byte, both as the client sees them, ms"),
     ("slowest", "the same of the slowest of all newcomers, ms"),
     ("lost", "segments of a tested newcomer declared lost, mean"),
     ("inflation", "payload sent by tested newcomers, percent more than they delivered"),
@@ -78,6 +79,9 @@ pub const TRACE_MEASURES: &[(&str, &str)] = &[
 /// Families of numbers: Mbit/s over the last round trip, by milliseconds from the first newcomer's request plus 200; over the last
 /// second, by seconds.
 pub const PROFILES: &[&str] = &["newcomer", "long", "newcomer-seconds", "long-seconds"];
+
+/// On the wire, packets of newcomers up to this size carry no data.
+const NO_DATA: u32 = 100;
 
 /// A name and a value.
 type Named = Vec<(String, f64)>;
@@ -165,6 +169,21 @@ impl Contest {
 
     fn mean_request(&self, group: u16) -> f64 {
         mean(self.newcomers(group).map(|report| self.request(report)))
+    }
+
+    /// From the first packet that the first newcomer got to its last byte: what a capture at the client shows. The way from the
+    /// bottleneck to the client is half a round trip for both.
+    fn response(&self) -> f64 {
+        let Some(report) = self.newcomers(TESTED).min_by_key(|report| self.asked_at(report)) else {
+            return f64::NAN;
+        };
+        let asked_at = self.asked_at(report);
+        let is_first =
+            |(at, group, bytes): &&(Time, u16, u32)| *at > asked_at && *group == TESTED && *bytes > NO_DATA;
+        match self.tape.delivered.iter().find(is_first) {
+            Some((first, ..)) => self.ended_at(report).since(*first + self.rtt / 2).as_millis_f64(),
+            None => f64::NAN,
+        }
     }
 
     /// From the first request to the last byte.
@@ -258,6 +277,7 @@ fn numbers(setup: &Setup, contest: &Contest) -> Named {
     let bottleneck = setup.bottleneck().as_bits_per_sec() as f64;
     [
         ("request", contest.mean_request(TESTED)),
+        ("response", contest.response()),
         ("slowest", slowest),
         ("lost", lost(TESTED)),
         ("inflation", 100.0 * (sent as f64 / delivered as f64 - 1.0)),

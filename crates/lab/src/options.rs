@@ -103,7 +103,7 @@ pub struct TransportOptions {
     #[arg(long, default_value = "rack", value_name = "NAME")]
     pub detection: DetectionName,
     /// With `udt`: when losses are reported: after a time, `round-trips` (4 RTT + RTTVAR + 10 ms) or `once`;
-    /// `+periodic`: the first time too; `+back`: timeouts re-send what was received; `+window`: it limits
+    /// `+periodic`: the first time too; `+back`: timeouts re-send what was received; `+window`: it limits; `+unrepeated`: never the same packet twice
     #[arg(long, default_value = "round-trips+periodic+back", value_name = "WHEN")]
     pub loss_reports: ReportsName,
     /// Round trips of the handshake; UDT takes 2
@@ -139,6 +139,9 @@ pub struct TransportOptions {
     /// Keep the window after an idle time, as RFC 9002 does; else it starts again from the initial one (RFC 5681)
     #[arg(long)]
     pub no_idle_restart: bool,
+    /// Let proportional rate reduction send one segment more with every ack while it is below its goal, as RFC 6937 had it in 2013
+    #[arg(long, conflicts_with = "no_prr")]
+    pub prr_slow_start: bool,
     /// Let records keep the fastest delivery rate of all, even where the application was the limit
     #[arg(long)]
     pub record_limited: bool,
@@ -452,8 +455,13 @@ impl FromStr for ReportsName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         use headstart_sim::tcp::{Reports, Udt};
-        let mut udt =
-            Udt { reports: Reports::Once, is_periodic: false, asks_window: false, goes_back: false };
+        let mut udt = Udt {
+            reports: Reports::Once,
+            is_periodic: false,
+            asks_window: false,
+            goes_back: false,
+            repeats: true,
+        };
         for part in text.split('+') {
             match part {
                 "round-trips" => udt.reports = Reports::RoundTrips,
@@ -461,6 +469,7 @@ impl FromStr for ReportsName {
                 "periodic" => udt.is_periodic = true,
                 "window" => udt.asks_window = true,
                 "back" => udt.goes_back = true,
+                "unrepeated" => udt.repeats = false,
                 _ => match part.parse::<Span>() {
                     Ok(interval) if interval >= Span::from_millis(1) => {
                         udt.reports = Reports::Every(interval)
@@ -468,7 +477,7 @@ impl FromStr for ReportsName {
                     _ => {
                         return Err(format!(
                             "found `{text}`, expected a time of at least 1 ms, `round-trips` or `once`, and any of \
-                             `+periodic`, `+window`, `+back`"
+                             `+periodic`, `+window`, `+back`, `+unrepeated`"
                         ));
                     }
                 },

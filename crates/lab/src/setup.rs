@@ -210,6 +210,7 @@ impl Setup {
             },
             prr: !options.no_prr,
             idle_restart: !options.no_idle_restart,
+            prr_slow_start: options.prr_slow_start,
             delayed_ack: match options.acks {
                 AckName::Immediate => DelayedAck::IMMEDIATE,
                 AckName::Delayed => DelayedAck::SECOND,

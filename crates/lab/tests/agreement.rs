@@ -15,10 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use clap::Parser;
-use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
+use headstart::experiment::settings::Settings;
+use headstart::options::SchemeName;
 use headstart::runner;
-use headstart::setup::Setup;
 use headstart::show::flow::phases;
 use headstart_emu::{namespace, relay};
 
@@ -193,18 +192,6 @@ fn reaches(pieces: &BTreeMap<u64, u64>) -> u64 {
 
 // --- the model's side -----------------------------------------------------------------------------
 
-#[derive(Parser)]
-struct Options {
-    #[command(flatten)]
-    path: PathOptions,
-    #[command(flatten)]
-    transport: TransportOptions,
-    #[command(flatten)]
-    workload: WorkloadOptions,
-    #[command(flatten)]
-    run: RunOptions,
-}
-
 /// What of the model stands for each controller of the kernel.
 fn model_of(controller: &str) -> (&'static str, &'static str) {
     match controller {
@@ -217,11 +204,9 @@ fn model_of(controller: &str) -> (&'static str, &'static str) {
 fn model(path: &str, controller: &str, bytes: u64, seed: u64) -> Result<Found, String> {
     let (scheme, base) = model_of(controller);
     let line = format!(
-        "model {path} {base} --acks linux-growing --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
+        "{path} {base} --acks linux-growing --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
     );
-    let options = Options::try_parse_from(line.split_whitespace()).map_err(|error| error.to_string())?;
-    let Options { path, transport, workload, run } = options;
-    let setup = Setup::new(path, transport, workload, run).map_err(|error| error.to_string())?;
+    let setup = Settings::parse(line.split_whitespace()).map_err(|error| format!("{error:#}"))?;
     let entry = scheme.parse::<SchemeName>()?.0;
     let (view, dropped) = runner::run_alone_counted(&setup, entry).map_err(|error| error.to_string())?;
     let report = view.report.ok_or("no flow")?;

@@ -229,7 +229,8 @@ impl Claim {
     pub fn compares(&self) -> bool {
         match self.test.kind {
             Kind::Number { .. } => self.test.value.neutral().is_some(),
-            Kind::Order(_) | Kind::Crossing { .. } | Kind::Never { .. } | Kind::Cell(_) => true,
+            Kind::Cell(cell) => cell.compares(),
+            Kind::Order(_) | Kind::Crossing { .. } | Kind::Never { .. } => true,
         }
     }
 

@@ -125,6 +125,10 @@ pub const ALL: &[PaperFiles] = &[
         "liars",
         "coarse-hints",
         "bbr",
+        "quic-alone",
+        "quic-dsl-fast",
+        "quic-lte",
+        "real-time",
     },
 ];
 
