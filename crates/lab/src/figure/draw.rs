@@ -191,15 +191,10 @@ fn axes(canvas: &mut Canvas, plot: &Plot) {
     canvas.line((left, top), (left, bottom), &solid);
     canvas.close();
     canvas.open("g", &[("fill", "currentColor".into()), ("font-size", FONT.into())]);
-    for tick in plot.x.ticks.iter().filter(|tick| !tick.label.is_empty()) {
-        // A long number at the end of the axis stays in the picture.
-        let furthest = WIDTH - 2.0 - text_width(&tick.label, FONT) / 2.0;
-        let at = [
-            ("x", plot.x_of(tick.at).min(furthest).into()),
-            ("y", (bottom + 18.0).into()),
-            ("text-anchor", "middle".into()),
-        ];
-        canvas.text("text", &at, &tick.label);
+    let ticks = plot.x.ticks.iter().filter(|tick| !tick.label.is_empty());
+    for (x, label) in labels_below(ticks.map(|tick| (plot.x_of(tick.at), tick.label.as_str()))) {
+        let at = [("x", x.into()), ("y", (bottom + 18.0).into()), ("text-anchor", "middle".into())];
+        canvas.text("text", &at, label);
     }
     for tick in plot.y.ticks.iter().filter(|tick| !tick.label.is_empty()) {
         let at = [
@@ -210,6 +205,22 @@ fn axes(canvas: &mut Canvas, plot: &Plot) {
         canvas.text("text", &at, &tick.label);
     }
     canvas.close();
+}
+
+/// Where the labels below an axis go, last one first: a long number at the axis' end stays in the picture, and what that pushes it
+/// into is left out.
+fn labels_below<'a>(ticks: impl DoubleEndedIterator<Item = (f64, &'a str)>) -> Vec<(f64, &'a str)> {
+    let mut free_to = WIDTH - 2.0;
+    let mut placed = vec![];
+    for (x, label) in ticks.rev() {
+        let half = text_width(label, FONT) / 2.0;
+        let x = if placed.is_empty() { x.min(free_to - half) } else { x };
+        if x + half <= free_to {
+            free_to = x - half - 4.0;
+            placed.push((x, label));
+        }
+    }
+    placed
 }
 
 /// Lines across the plot, each with its text where it covers the least of the data.

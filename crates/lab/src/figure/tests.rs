@@ -125,3 +125,33 @@ fn a_legend_of_many_stands_beside_and_of_few_below() {
     assert!(matches!(below, legend::Layout::Below { rows: 5, columns: 5, .. }), "{below:?}");
     assert_eq!(legend::Layout::choose(Legend::None, &figure.series, width), legend::Layout::None);
 }
+
+/// The last number is drawn to the left of its tick, so that it stays in the picture.
+#[test]
+fn a_long_number_at_the_end_of_an_axis_does_not_cover_the_one_before() {
+    let axis = Axis::logarithmic("size", "bytes").with_range(Range::Fixed(1e3, 1e6));
+    let mut figure = Figure::new("", axis, Axis::linear("y", ""));
+    figure.series.push(Series::new("a", Style::line(), [(1e3, 1.0), (1e6, 2.0)]));
+    let svg = figure.svg();
+    let labels: Vec<(f64, &str)> = svg
+        .as_str()
+        .split("<text x=\"")
+        .filter(|piece| piece.contains("text-anchor=\"middle\""))
+        .filter_map(|piece| {
+            let (x, rest) = piece.split_once('"')?;
+            let (_, label) = rest.split_once('>')?;
+            Some((x.parse().ok()?, label.split('<').next()?))
+        })
+        .filter(|(_, label)| label.starts_with(|first: char| first.is_ascii_digit()))
+        .collect();
+    assert!(
+        labels.len() > 5 && labels.iter().any(|(_, label)| *label == "1\u{202f}000\u{202f}000"),
+        "{labels:?}"
+    );
+    let half = |label: &str| canvas::text_width(label, 12.0) / 2.0;
+    for one in &labels {
+        for other in labels.iter().filter(|other| other.1 != one.1) {
+            assert!((one.0 - other.0).abs() > half(one.1) + half(other.1), "{one:?} covers {other:?}");
+        }
+    }
+}
