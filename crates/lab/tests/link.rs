@@ -272,7 +272,7 @@ struct Neighbour {
     _cable: relay::Handle,
 }
 
-/// Of the block for benchmarks between networks (RFC 2544): no path's, and not this machine's.
+/// Of the block that is set aside for benchmarks between networks: no path's, and not this machine's.
 const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const NEIGHBOUR_SEES: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 
