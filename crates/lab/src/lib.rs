@@ -14,6 +14,7 @@
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`har`], [`front_pages`] | pages as browsers save them, and as statistics describe them |
 //! | [`link`] | the same path on real packets |
+//! | [`real`] | comparisons and studies in real time, by real transports |
 //! | [`serve`], [`get`], [`demo`] | a real server and client, and both with a path between them |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`chain`] | the set-up of the Quick-Start paper: three routers in a chain |
@@ -43,6 +44,7 @@ pub mod options;
 pub mod output;
 pub mod population;
 pub mod race;
+pub mod real;
 pub mod report;
 pub mod reuse;
 pub mod runner;

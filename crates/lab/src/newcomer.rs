@@ -19,8 +19,10 @@ use crate::transport::Stage;
 
 /// Width of a bin (Halfback §4.3.4).
 const BIN: Span = Span::from_millis(60);
-/// The newcomer comes so long after the flow that is there, give or take a second by seed.
+/// The newcomer comes so long after the flow that is there, and within so much more, by seed: one tooth of the saw that
+/// a window of avoidance draws takes 7 s on Halfback's path, and newcomers must meet it everywhere.
 const START: Time = Time::from_millis(20_000);
+const PHASES: Span = Span::from_secs(10);
 /// How long both are watched from then on.
 const WATCHED: Span = Span::from_secs(8);
 /// Bins before the newcomer that are shown, and those that the flow's own rate is the mean of.
@@ -49,7 +51,8 @@ pub const PROFILES: &[&str] = &["ongoing", "arriving"];
 pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(String, f64)>> {
     let seed = Seed(seed);
     let newcomers = u64::from(setup.workload.newcomers);
-    let began_at = START + Span::from_micros(Random::new(seed.child("newcomer")).below(1_000_000));
+    let began_at =
+        START + Span::from_micros(Random::new(seed.child("newcomer")).below(PHASES.as_nanos() / 1_000));
     let until = began_at + WATCHED;
     let bytes = Bytes::new(setup.mean_bytes() as u64 / newcomers);
     let endless = setup.bottleneck() * until.since(Time::ZERO) * 2;

@@ -21,6 +21,8 @@ pub enum Population {
     Uniform,
     /// Fast paths with deep buffers, of which a part loses packets at random, in bursts.
     Random,
+    /// Round trips as in the first draw, and lines as in the third: no loss is the sender's own doing.
+    Lines,
     /// Servers as in the first draw to a home with DSL of about 6 Mbit/s behind Wi-Fi (HB §4.2.2).
     DslWifi,
     /// The same home with a neighbour or a film: 0.8 Mbit/s are left of the 6.
@@ -197,6 +199,7 @@ impl Population {
                     cross_percent: if harm.is_below(0.50) { harm.between(5.0, 50.0) as u32 } else { 0 },
                 }
             }
+            Self::Lines => PathSpec { rtt: Self::Continents.path(number).rtt, ..Self::Random.path(number) },
             Self::Random => {
                 let rate = mbit(speed.scale(20.0, 200.0));
                 let is_lossy = harm.is_below(0.7);
@@ -255,7 +258,8 @@ fn room_for(rate_mbit: f64, millis: f64) -> Bytes {
 mod tests {
     use super::*;
 
-    const WIDE: [Population; 3] = [Population::Continents, Population::Uniform, Population::Random];
+    const WIDE: [Population; 4] =
+        [Population::Continents, Population::Uniform, Population::Random, Population::Lines];
 
     #[test]
     fn the_same_number_is_the_same_path_and_another_is_another() {
@@ -278,6 +282,15 @@ mod tests {
         }
         let near = |number| Population::Continents.path(number).rtt < Span::from_millis(2);
         assert!((0..2600).any(near), "and some share a site");
+    }
+
+    #[test]
+    fn lines_go_the_same_distances_as_continents_and_are_like_random_otherwise() {
+        for number in 0..200 {
+            let (near, far) = (Population::Lines.path(number), Population::Continents.path(number));
+            assert_eq!(near.rtt, far.rtt);
+            assert_eq!(PathSpec { rtt: far.rtt, ..Population::Random.path(number) }, near);
+        }
     }
 
     #[test]

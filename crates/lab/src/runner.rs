@@ -9,6 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
 use crate::lens::{Lens, View};
+use crate::options::Home;
+use crate::real;
 use crate::setup::{Cast, Setup, TESTED};
 use crate::transport::Stage;
 
@@ -40,6 +42,10 @@ pub struct JobResult {
     pub history: (Counters, usize, usize),
     /// The flow that was looked at.
     pub view: Option<View>,
+    /// Senders told what they sent and lost.
+    pub has_counts: bool,
+    /// Why the run is worth nothing, if it is: the machine was too busy for real time.
+    pub invalid: Option<String>,
 }
 
 /// Does one run.
@@ -47,6 +53,9 @@ pub struct JobResult {
 /// # Errors
 /// If the checker found a fault: then the simulator is wrong and no figure can be trusted.
 pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
+    if setup.run.home == Home::Emulator {
+        return real::study::race(setup, job);
+    }
     let (scenario, claims) = setup.scenario(job.cast, job.load, Seed(job.seed));
     let stage = Stage::new(setup, job.cast, Seed(job.seed));
     let groups = scenario.groups.len();
@@ -83,6 +92,8 @@ fn result<R>(finished: Finished<R>, split: impl FnOnce(R) -> (Collector, Option<
         bottleneck_bytes: account.delivered_bytes,
         history: (store.counters(), store.len(), store.bytes_per_entry()),
         view,
+        has_counts: true,
+        invalid: None,
     }
 }
 
@@ -101,7 +112,9 @@ pub fn run_all(setup: &Setup, jobs: &[Job], what: &str) -> Result<Vec<JobResult>
             })
             .collect::<Result<Vec<_>>>()
     };
-    let results = match setup.run.threads {
+    // In real time they would disturb each other.
+    let threads = if setup.run.home == Home::Emulator { Some(1) } else { setup.run.threads };
+    let results = match threads {
         None => work(),
         Some(threads) => rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(work),
     };

@@ -103,6 +103,25 @@ fn a_report_that_is_never_repeated_leaves_lost_retransmissions_to_the_timeout_an
     assert!(duplicates(&back) > duplicates(&forth));
 }
 
+/// HB §4.2.3: "the sender needs to wait until timeout when the retransmitted packets are lost".
+#[test]
+fn a_report_that_names_nothing_twice_leaves_lost_retransmissions_to_the_timeout() {
+    let reports = Udt { reports: Reports::Every(Span::from_millis(300)), ..Udt::default() };
+    // Segments that were sent again more than once before the first timeout.
+    let named_twice = |events: &Events| {
+        let timeout = events.timeouts.first().copied().unwrap_or(Time::NEVER);
+        let mut again: Vec<u64> =
+            events.again.iter().filter(|(at, _)| *at < timeout).map(|(_, offset)| *offset).collect();
+        again.sort_unstable();
+        again.windows(2).filter(|pair| pair[0] == pair[1]).count()
+    };
+    let (repeated, once) = (run(reports, 1), run(Udt { repeats: false, ..reports }, 1));
+    assert!(named_twice(&repeated) > 0, "some of the burst was lost again");
+    assert_eq!(named_twice(&once), 0);
+    assert!(!once.timeouts.is_empty(), "which only the timeout repairs");
+    assert_eq!(once.report.expect("a flow").read, Bytes::new(100_000));
+}
+
 #[test]
 fn a_handshake_of_two_round_trips_takes_one_more() {
     let time = |handshakes| run(Udt::default(), handshakes).report.and_then(|flow| flow.established_at);

@@ -112,3 +112,12 @@ fn a_trace_picks_by_quantile_and_shows_both_flows() {
     let peak = (0..STEPS).map(|n| number(&fastest, &format!("newcomer/{}", n * 10))).fold(0.0, f64::max);
     assert!((0.5..=8.01).contains(&peak), "{peak} Mbit/s");
 }
+
+#[test]
+fn a_response_is_shorter_than_its_request_by_a_round_trip() {
+    let contest = Contest::run(&setup("background = 0"), cast("blitzstart"), 1).expect("it runs");
+    let named = numbers(&setup("background = 0"), &contest);
+    let gap = number(&named, "request") - number(&named, "response");
+    // 50 ms and the first packet's own 1.5 ms.
+    assert!((51.0..52.5).contains(&gap), "{gap} ms");
+}

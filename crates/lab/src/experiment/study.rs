@@ -17,7 +17,8 @@ use crate::chain;
 use crate::contest;
 use crate::conversations;
 use crate::newcomer;
-use crate::options::SizeName;
+use crate::options::{Home, SizeName};
+use crate::real;
 use crate::reuse::{changed, pair, scenarios, visits};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use crate::transport::{Stage, only_tcp};
@@ -101,6 +102,9 @@ impl Study {
     /// # Errors
     /// If it cannot be done.
     pub fn run(self, setup: &Setup, cast: Cast, seed: u64) -> Result<Numbers> {
+        if setup.run.home == Home::Emulator {
+            return real::study::run(self, setup, cast, seed);
+        }
         if !self.is_carried_by_quic() {
             only_tcp(setup, &format!("the study {self:?}"))?;
         }

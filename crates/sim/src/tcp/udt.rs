@@ -84,11 +84,20 @@ pub struct Udt {
     pub asks_window: bool,
     /// A timeout sends everything again that is not acknowledged cumulatively, received or not.
     pub goes_back: bool,
+    /// What was sent again is reported again while it is missing; else a lost retransmission waits for the timeout, as HB
+    /// §4.2.3 says.
+    pub repeats: bool,
 }
 
 impl Default for Udt {
     fn default() -> Self {
-        Self { reports: Reports::RoundTrips, is_periodic: true, asks_window: false, goes_back: true }
+        Self {
+            reports: Reports::RoundTrips,
+            is_periodic: true,
+            asks_window: false,
+            goes_back: true,
+            repeats: true,
+        }
     }
 }
 

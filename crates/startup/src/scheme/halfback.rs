@@ -135,7 +135,7 @@ impl Halfback {
         let Params { order, clock, additional, stops_at_congestion, .. } = self.params;
         if additional == Ratio::new(0, 1) {
             Repair::Reactive
-        } else if additional.of(1) >= 1 {
+        } else if additional.of(1) >= 1 && order == Order::Reverse {
             Repair::Proactive(Proactive::default())
         } else {
             let params = ropr::Params { order, clock, budget: additional, stops_at_congestion };
@@ -404,5 +404,11 @@ mod tests {
         assert!(matches!(none.repair(), Repair::Reactive));
         let twice = established(Params { additional: Ratio::percent(100), ..half });
         assert!(matches!(twice.repair(), Repair::Proactive(_)));
+        // Forward order at 100 % is copies still, each for an ack, which nothing ends before the flight's own end.
+        let forward = Params { order: Order::Forward, additional: Ratio::ONE, ..half };
+        assert_eq!(
+            ropr(forward),
+            ropr::Params { order: Order::Forward, budget: Ratio::ONE, ..ropr::Params::default() }
+        );
     }
 }

@@ -135,6 +135,9 @@ impl Sender {
             if segment.is(IN_FLIGHT) {
                 let is_known = segment.is(RETRANSMITTED);
                 let lost = self.counts.lost;
+                if is_known && !udt.repeats {
+                    continue;
+                }
                 if is_known {
                     self.lose(now, segment.transmission, &mut Losses::default(), recorder);
                     self.counts.lost = lost;
