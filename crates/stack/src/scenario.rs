@@ -154,13 +154,12 @@ impl Scenario {
     /// # Errors
     /// An endpoint cannot be set up.
     pub fn world(&self, choice: Choice) -> Result<World, ScenarioError> {
-        let identity = Identity::shared()?;
         let mut world = self.empty();
         let store: Arc<dyn Store> = self.store();
         let server = |choice| -> Result<ServerSetup, ScenarioError> {
-            let tls = identity.server()?;
             let setup = match self.crypto {
                 Crypto::Tls => {
+                    let tls = Identity::shared()?.server()?;
                     let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(SetupError::from)?;
                     ServerSetup::new(self.server_base(Arc::new(crypto)), tls, choice)?
                 }
@@ -174,7 +173,7 @@ impl Scenario {
         };
         let client = |choice| -> Result<ClientSetup, ScenarioError> {
             let setup = match self.crypto {
-                Crypto::Tls => ClientSetup::new(identity.client()?)?,
+                Crypto::Tls => ClientSetup::new(Identity::shared()?.client()?)?,
                 Crypto::Null => ClientSetup::with_sessions(Arc::new(NullSessions)),
             };
             let setup = setup.transport(self.transport()).seed(self.seed).scheme(choice);

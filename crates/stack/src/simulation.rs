@@ -503,11 +503,11 @@ fn mark(summary: &mut Summary, now: Time, flow: FlowId, what: u64) {
 
 impl Host {
     fn new(group: &Group, choice: Choice, cast: &Cast, epoch: Epoch) -> Result<Self, ScenarioError> {
-        let identity = Identity::shared()?;
         let history = Arc::new(Mutex::new(MemoryStore::new(group.history_capacity, FixedHash::default())));
         let transport = transport(group);
         let (server, client) = match cast.crypto {
             Crypto::Tls => {
+                let identity = Identity::shared()?;
                 let tls = identity.server()?;
                 let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(SetupError::from)?;
                 let base = server_base(Arc::new(crypto), &transport);
