@@ -5,13 +5,13 @@
 //!
 //! Each newcomer is a client that asks for one object. Its time counts from the request to the last byte, as the paper's figures do: 70 kB
 //! behind a buffer of 200 ms take it 279 ms, which is one round trip; with a handshake it would be two. Newcomers come at a moment
-//! drawn by seed from 20 s: at any phase of the long flow's sawtooth.
+//! drawn by seed from `--phases`: at any phase of the long flow's sawtooth.
 //!
 //! # Deviations
 //!
 //! - BS §4 captures packets behind the client's switch; here they are counted as they come out of the bottleneck, half a round trip
 //!   earlier, which shifts every curve alike.
-//! - BS does not say when the long flow counts as established. Here it has 30 s (`--settled`).
+//! - BS lets the long flow "fully utilize the available bandwidth" before the other comes. How long that is says `--settled`.
 
 mod emulated;
 mod tape;

@@ -125,7 +125,7 @@ pub fn refuse(setup: &Setup) -> Result<()> {
 pub fn carried(setup: &Setup, entry: &headstart_startup::catalogue::Entry) -> Result<()> {
     match setup.transport.transport {
         TransportName::Quic => {
-            headstart_quic::Choice::find(entry.name)?;
+            crate::transport::carried(entry)?;
         }
         TransportName::Tcp => {
             kernel::controller(entry, setup.transport.base)?;

@@ -19,6 +19,7 @@
 //! |---|---|
 //! | [`choice`] | schemes by name, and why some are refused |
 //! | [`server`], [`client`] | set-up: one per endpoint |
+//! | [`opening`] | connections that were accepted or dialled |
 //! | [`adapter`] | the stack's congestion controller over a scheme and a base controller |
 //! | [`session`] | the TLS session that carries hints and sees every packet |
 //! | [`hint`] | the transport parameter: format, quantisation |
@@ -47,6 +48,7 @@ pub mod hint;
 pub mod journal;
 pub mod limits;
 pub mod metrics;
+pub mod opening;
 #[cfg(feature = "qlog")]
 pub mod qlog;
 pub mod runtime;
@@ -64,8 +66,9 @@ pub use gates::{Gates, Rollout};
 pub use headstart_startup::prior::{Access, Hint};
 pub use limits::{Limits, Policy};
 pub use metrics::Metrics;
+pub use opening::Opening;
 pub use runtime::PreciseRuntime;
-pub use server::{Accepted, ServerSetup};
+pub use server::ServerSetup;
 pub use shared::Handle;
 pub use store::{Sharded, Store};
 pub use why::Why;

@@ -5,6 +5,9 @@
 //! hint. So a client that always lies upward soon starts as everybody else does. What is granted is reserved until the
 //! first flight is over, so that many connections at once cannot claim the same capacity (Blitzstart §7).
 //!
+//! A record is cut to the cap for one connection as well: a peer that acknowledges what it has not received yet makes its path look as fast
+//! as the server can send.
+//!
 //! # Limits
 //!
 //! Credit is kept for a bounded number of addresses (of IPv6, networks of 64 bits), the latest heard of; a new one begins
@@ -14,6 +17,7 @@ use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
+use headstart_startup::history::Known;
 use headstart_units::{Rate, Ratio};
 use lru::LruCache;
 
@@ -22,7 +26,7 @@ use crate::store::{caller, locked};
 /// The caps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The most that one connection's hint may claim. 1 Gbit/s.
+    /// The most that one connection's hint or record may claim. 1 Gbit/s.
     pub per_connection: Rate,
     /// The most that hints of one address may claim at a time. 1 Gbit/s.
     pub per_address: Rate,
@@ -140,6 +144,13 @@ impl Limits {
         account.in_use = plus(account.in_use, rate);
         accounts.in_use = plus(accounts.in_use, rate);
         Some(Grant { limits: Arc::clone(self), address, rate, was_clean: None })
+    }
+
+    /// A record as far as it is believed.
+    #[must_use]
+    pub fn cut(&self, mut known: Known) -> Known {
+        known.record.btl_bw = known.record.btl_bw.min(self.policy.per_connection);
+        known
     }
 
     /// What is granted now, in all.

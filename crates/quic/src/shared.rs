@@ -8,7 +8,7 @@ use headstart_startup::base;
 use headstart_startup::history::{Lease, Outcome};
 use headstart_startup::prior::Hint;
 use headstart_units::{Bytes, Time};
-use noq_proto::Side;
+use noq_proto::{ConnectionError, Side};
 
 use crate::choice::Choice;
 use crate::copies::{CopyPolicy, Courier, Tap};
@@ -254,5 +254,14 @@ impl Handle {
     /// the connection go, three probe timeouts after its end.
     pub fn finish(&self) {
         self.0.close();
+    }
+
+    /// The same, with why the connection is over. Nothing is kept of a peer that broke the protocol: it may have acknowledged
+    /// what it never had.
+    pub fn finish_for(&self, reason: &ConnectionError) {
+        if matches!(reason, ConnectionError::TransportError(_)) {
+            locked(&self.0.ending).outcome = Some(Outcome::Nothing);
+        }
+        self.finish();
     }
 }

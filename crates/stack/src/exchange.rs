@@ -82,6 +82,8 @@ pub struct Outcome {
     pub lost_packets: u64,
     /// Packets that the client's stack declared lost.
     pub client_lost_packets: u64,
+    /// Why the server's end gave up, if it did.
+    pub failure: Option<String>,
 }
 
 impl Outcome {
@@ -206,10 +208,17 @@ impl Answering {
         out: &mut Outcome,
     ) {
         while let Some(event) = connection.poll() {
-            if let Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) = event {
-                while let Some(stream) = connection.streams().accept(Dir::Bi) {
-                    self.streams.insert(stream, Answer::default());
+            match event {
+                Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
+                    while let Some(stream) = connection.streams().accept(Dir::Bi) {
+                        self.streams.insert(stream, Answer::default());
+                    }
                 }
+                Event::ConnectionLost { reason } => {
+                    handle.iter().for_each(|handle| handle.finish_for(&reason));
+                    out.failure = Some(reason.to_string());
+                }
+                _ => {}
             }
         }
         for (&stream, answer) in &mut self.streams {

@@ -49,4 +49,4 @@ pub use identity::Identity;
 pub use path::Path;
 pub use scenario::Scenario;
 pub use simulation::Simulation;
-pub use world::{Crypto, World};
+pub use world::{Crypto, Lie, World};

@@ -547,7 +547,7 @@ impl Host {
 }
 
 /// Hints are believed whatever they say, as the TCP model believes them.
-const UNCAPPED: Policy = Policy {
+pub const UNCAPPED: Policy = Policy {
     per_connection: Rate::MAX,
     per_address: Rate::MAX,
     total: Rate::MAX,
@@ -573,8 +573,9 @@ fn packet_of(group: &Group) -> Bytes {
     (group.tcp.mss + group.tcp.header).saturating_sub(HEADERS)
 }
 
-/// The stack's settings for a group.
-fn transport(group: &Group) -> TransportConfig {
+/// The stack's settings for a group, here and wherever else the same is to be seen.
+#[must_use]
+pub fn transport(group: &Group) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let packet = packet_of(group).get().min(u64::from(u16::MAX)) as u16;
     let window = group.tcp.receive_window.get();

@@ -226,6 +226,29 @@ fn messages_on_one_connection_come_one_after_the_other() {
     assert!(tape.reports[0].completed_at.is_some_and(|at| at > Time::from_millis(950)));
 }
 
+/// More peers than the history has room for: it does not grow, and whoever is pushed out starts as a stranger does.
+#[test]
+fn thousands_of_addresses_do_not_outgrow_the_history() {
+    let room = 50;
+    let arrivals = ArrivalSpec {
+        gaps: GapSpec::Poisson(Span::from_millis(4)),
+        sizes: headstart_sim::sizes::Sizes::Fixed(Bytes::new(3_000)),
+        until: Time::from_millis(10_000),
+        groups: vec![(0, 1)],
+        classes: 1,
+        peers: 100_000,
+        opener: Opener::Receiver,
+    };
+    let mut scenario = scenario("wise-start", Box::new(Arrivals::new(arrivals, Seed(1))), None, 20_000);
+    scenario.groups[0].history_capacity = room;
+    let simulation =
+        Simulation::new(scenario, &cast("wise-start", Crypto::Null, 1), Collector::new(1, Time::ZERO));
+    let finished = simulation.expect("can be set up").run();
+    let totals = &finished.recorder.groups[0];
+    assert!(totals.flows > 2_000 && totals.unfinished == 0, "{} flows", totals.flows);
+    assert!(finished.histories[0].len() <= room, "{} records", finished.histories[0].len());
+}
+
 #[test]
 fn a_run_needs_a_scheme_for_each_group() {
     let none = Cast { choices: vec![], crypto: Crypto::Null, seed: Seed(1) };

@@ -13,21 +13,23 @@ use anyhow::{Context, Result};
 use bytes::Bytes as Buffer;
 use headstart_emu::clock::Clock;
 use headstart_emu::{relay, udp};
-use headstart_quic::{Choice, ClientSetup, Handle, PreciseRuntime, ServerSetup, Sharded, Why};
+use headstart_quic::{ClientSetup, CopyPolicy, Gates, Handle, PreciseRuntime, ServerSetup, Sharded, Why};
 use headstart_sim::tcp::sender::Counts;
 use headstart_sim::workload::FlowSpec;
+use headstart_stack::simulation;
 use headstart_units::{Bytes, Time};
 use headstart_web::client::{Trust, tls};
 use headstart_web::identity::Identity;
 use headstart_web::{open, server};
 use noq::crypto::rustls::QuicServerConfig;
-use noq::{Connection, Endpoint, EndpointConfig, TransportConfig, VarInt};
+use noq::{Connection, Endpoint, EndpointConfig, VarInt};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::player::{Account, Carrier, Heard, Piece, play};
 use super::{Played, Way, too_late};
 use crate::setup::{Cast, GROUPS, Setup};
+use crate::transport::carried;
 
 /// The second byte of a client's address is this and its group's number.
 const FIRST_NET: u8 = 16;
@@ -77,20 +79,22 @@ impl Stage {
         let groups = setup.groups(cast);
         let (mut servers, mut clients) = (vec![], vec![]);
         for (entry, group) in entries.iter().zip(&groups) {
-            let window = group.tcp.receive_window;
-            let choice = Choice::find(entry.name)?;
-            let server = ServerSetup::new(base.clone(), Arc::clone(&tls_server), choice)?
+            // The stack as the simulator runs it, packet sizes and all: only then does what differs lie in the clock.
+            let transport = simulation::transport(group);
+            let mut base = base.clone();
+            base.transport_config(Arc::new(transport.clone()));
+            let choice = carried(entry)?;
+            let server = ServerSetup::new(base, Arc::clone(&tls_server), choice)?
                 .history(Arc::new(Sharded::new(setup.workload.history)))
-                .base_controller(setup.transport.base.kind())
-                .flight_limit(window.get())
+                .gates(Gates::OPEN)
+                .limits(simulation::UNCAPPED)
+                .copies(CopyPolicy { stop_at_congestion: false, budget: Bytes::MAX })
+                .base_controller(group.base)
+                .flight_limit(group.tcp.receive_window.get())
                 .courier(precise.courier());
             server.check()?;
             servers.push(server);
-            let client = ClientSetup::new(Arc::new(tls(&Trust::Anybody, None, false)?))?;
-            let mut transport = TransportConfig::default();
-            let limit = VarInt::from_u64(window.get()).unwrap_or(VarInt::MAX);
-            transport.receive_window(limit).stream_receive_window(limit);
-            let client = client.transport(transport);
+            let client = ClientSetup::new(Arc::new(tls(&Trust::Anybody, None, false)?))?.transport(transport);
             clients.push(match group.hint {
                 Some(hint) => client.exact_hint(hint),
                 None => client,

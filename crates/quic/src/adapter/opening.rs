@@ -79,7 +79,7 @@ impl Adapter {
                 let (known, lease) = store.open(self.shared.key);
                 let judged = rules.gates.judge(known, now, self.rtt.min);
                 (why.known, why.refusal) = (known, refusal(&judged));
-                prior.history = judged.ok();
+                prior.history = judged.ok().map(|known| rules.limits.cut(known));
                 ending.lease = Some(lease);
             } else if needs == Needs::History {
                 why.refusal = Some(headstart_startup::history::Refusal::NoRecord);

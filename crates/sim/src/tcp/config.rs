@@ -52,8 +52,8 @@ pub enum Pacing {
     /// Packets leave as the window opens.
     #[default]
     Off,
-    /// As Linux paces: 200 % of the window per smoothed RTT in slow start, 120 % in avoidance; the
-    /// first ten segments go at once.
+    /// As Linux paces: 200 % of the window per smoothed RTT in slow start, 120 % in avoidance, where the scheme gives no pace of its
+    /// own; the first ten segments go at once, and later ones in bursts of about a millisecond.
     Linux,
 }
 

@@ -157,6 +157,12 @@ impl Blitzstart {
         Self { params, phase: Phase::SlowStart(SlowStart::new(params.slow_start)) }
     }
 
+    /// What it was made with.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
     /// The window that the hint suggests, if it suggests one.
     fn hinted(&self, prior: &Prior) -> Option<Bytes> {
         let hint = self.params.guard.admit(prior.hint?, prior.history.as_ref());
