@@ -9,8 +9,8 @@
 //!
 //! # Deviations
 //!
-//! - BS §4 captures packets behind the client's switch; here they are counted as they come out of the bottleneck, half a round trip
-//!   earlier, which shifts every curve alike.
+//! - BS §4 captures packets behind the client's switch; here they are counted as they come out of the bottleneck's link, whose delay is that of the
+//!   whole way: the same but for jitter.
 //! - BS lets the long flow "fully utilize the available bandwidth" before the other comes. How long that is says `--settled`.
 
 mod emulated;
@@ -171,8 +171,8 @@ impl Contest {
         mean(self.newcomers(group).map(|report| self.request(report)))
     }
 
-    /// From the first packet that the first newcomer got to its last byte: what a capture at the client shows. The way from the
-    /// bottleneck to the client is half a round trip for both.
+    /// From the first packet that the first newcomer got to its last byte: what a capture at the client shows. What comes out of the
+    /// bottleneck's link has arrived, but for jitter.
     fn response(&self) -> f64 {
         let Some(report) = self.newcomers(TESTED).min_by_key(|report| self.asked_at(report)) else {
             return f64::NAN;
@@ -181,7 +181,7 @@ impl Contest {
         let is_first =
             |(at, group, bytes): &&(Time, u16, u32)| *at > asked_at && *group == TESTED && *bytes > NO_DATA;
         match self.tape.delivered.iter().find(is_first) {
-            Some((first, ..)) => self.ended_at(report).since(*first + self.rtt / 2).as_millis_f64(),
+            Some((first, ..)) => self.ended_at(report).since(*first).as_millis_f64(),
             None => f64::NAN,
         }
     }
