@@ -587,6 +587,8 @@ pub enum PacingName {
     Off,
     /// 200 % of the window per RTT in slow start, 120 % in avoidance.
     Linux,
+    /// The same; and whoever sets the pace, the first ten segments go at once and later ones in bursts of a millisecond.
+    LinuxAlways,
 }
 
 /// Who opens connections.

@@ -158,3 +158,29 @@ pub fn run_alone_counted(setup: &Setup, tested: &'static Entry) -> Result<(View,
     let dropped = path.accounts().next().map_or(0, |(_, account)| account.dropped_in_all());
     Ok((lens.view, dropped))
 }
+
+#[cfg(test)]
+mod tests {
+    use headstart_sim::record::SenderEvent;
+    use headstart_startup::catalogue;
+
+    use super::*;
+    use crate::experiment::settings::Settings;
+
+    /// How many segments BBR, which paces itself, sends at the first instant.
+    fn at_once(pacing: &str) -> usize {
+        let line = format!("--rate 25mbit --rtt 50ms --buffer 104p --size 100kB --pacing {pacing}");
+        let setup = Settings::parse(line.split(' ')).expect("fine");
+        let view =
+            run_alone(&setup, catalogue::find("bbr").expect("it is in the catalogue")).expect("it runs");
+        let sent = view.events.iter().filter(|(_, trace)| matches!(trace.event, SenderEvent::Sent { .. }));
+        let times: Vec<Time> = sent.map(|(at, _)| *at).collect();
+        times.iter().filter(|at| **at == times[0]).count()
+    }
+
+    #[test]
+    fn as_the_kernel_paces_ten_segments_wait_for_nobody_and_else_each_waits_its_turn() {
+        assert_eq!(at_once("linux-always"), 10);
+        assert_eq!((at_once("linux"), at_once("off")), (1, 1));
+    }
+}

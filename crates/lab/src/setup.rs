@@ -230,6 +230,7 @@ impl Setup {
             pacing: match options.pacing {
                 PacingName::Off => Pacing::Off,
                 PacingName::Linux => Pacing::Linux,
+                PacingName::LinuxAlways => Pacing::LinuxAlways,
             },
             quantum: options.quantum,
             ecn: options.ecn,

@@ -198,7 +198,7 @@ fn reaches(pieces: &BTreeMap<u64, u64>) -> u64 {
 fn model_of(controller: &str) -> (&'static str, &'static str) {
     match controller {
         "cubic" => ("iw10-linux", "--base cubic-linux"),
-        "bbr" => ("bbr", "--base cubic --pacing linux"),
+        "bbr" => ("bbr", "--base cubic --pacing linux-always"),
         _ => ("iw10", "--base reno"),
     }
 }

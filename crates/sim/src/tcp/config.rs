@@ -53,8 +53,11 @@ pub enum Pacing {
     #[default]
     Off,
     /// As Linux paces: 200 % of the window per smoothed RTT in slow start, 120 % in avoidance, where the scheme gives no pace of its
-    /// own; the first ten segments go at once, and later ones in bursts of about a millisecond.
+    /// own.
     Linux,
+    /// The same, and whoever gives the pace, Linux carries it out: the first ten segments go at once, and later ones in bursts of about
+    /// a millisecond. No scheme's first flight is paced then as it asks: this is for what is held against the kernel.
+    LinuxAlways,
 }
 
 /// All settings of the TCP model.

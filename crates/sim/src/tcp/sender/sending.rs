@@ -172,7 +172,7 @@ impl Sender {
     fn transport_pace(&self, window: Bytes, config: &TcpConfig) -> Option<Rate> {
         match config.pacing {
             Pacing::Off => None,
-            Pacing::Linux => {
+            Pacing::Linux | Pacing::LinuxAlways => {
                 let percent = if self.controller.is_slow_start() { 200 } else { 120 };
                 Some(window * percent / 100 / self.rtt.smoothed)
             }
@@ -181,15 +181,15 @@ impl Sender {
 
     /// Linux paces nobody's first ten segments, whoever says how fast.
     fn is_before_pacing(&self, config: &TcpConfig) -> bool {
-        config.pacing == Pacing::Linux && self.counts.packets_sent < UNPACED
+        config.pacing == Pacing::LinuxAlways && self.counts.packets_sent < UNPACED
     }
 
     /// Segments that leave together. Linux sends what its pace lets through in a 1024th of a second as one, two at least, and what one
     /// buffer holds at most.
     fn quantum(&self, pace: Rate, config: &TcpConfig) -> u32 {
         match config.pacing {
-            Pacing::Off => config.quantum.max(1),
-            Pacing::Linux => {
+            Pacing::Off | Pacing::Linux => config.quantum.max(1),
+            Pacing::LinuxAlways => {
                 let segments = (pace.as_bytes_per_sec() >> 10) / config.mss.get().max(1);
                 (segments.clamp(2, LARGEST_QUANTUM) as u32).max(config.quantum)
             }
