@@ -1,6 +1,6 @@
 //! A comparison in the emulator: the same workloads and path elements as in the simulator, but real transports in real time.
 //!
-//! A [`Workload`](headstart_sim::workload::Workload) is told the time and says which connections open and what they ask for; here the
+//! A [`Workload`] is told the time and says which connections open and what they ask for; here the
 //! time is the real clock's ([`player`]), and connections are QUIC's ([`quic`], through the UDP relay, no privilege needed) or the
 //! kernel's TCP ([`kernel`], through TUN devices, root needed). What came of it is told in the simulator's own words: a
 //! [`FlowReport`] for each flow, so that the same code adds both up.

@@ -277,7 +277,7 @@ impl Setup {
         }
     }
 
-    /// What everybody is compared with here: [`reference`], as the transport has it.
+    /// What everybody is compared with here: [`reference()`], as the transport has it.
     #[must_use]
     pub fn reference(&self) -> &'static Entry {
         let is_kernel = self.run.home == Home::Emulator && self.transport.transport == TransportName::Tcp;
