@@ -231,7 +231,7 @@ mod tests {
         #[rustfmt::skip]
         assert_eq!(needy, [
             "proactive", "halfback", "halfback-forward", "halfback-burst",
-            "proactive-10", "halfback-25", "halfback-100", "halfback-10",
+            "proactive-10", "halfback-25", "halfback-100", "halfback-forward-100", "halfback-10",
         ]);
     }
 }
