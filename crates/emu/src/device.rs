@@ -96,6 +96,19 @@ pub fn loopback_up() -> io::Result<()> {
     Netlink::new()?.up(index("lo")?, None)
 }
 
+/// Makes every address one of this thread's namespace that no other route leads to: whoever is called, it answers.
+///
+/// # Errors
+/// If this process may not.
+pub fn everything_is_local() -> io::Result<()> {
+    let netlink = Netlink::new()?;
+    let index = index("lo")?;
+    netlink.local(index, false)?;
+    // A machine without IPv6 has a world without IPv6.
+    let _ = netlink.local(index, true);
+    Ok(())
+}
+
 /// Whether a route of the namespace of this thread, other than the default, leads into `block`.
 ///
 /// # Errors
@@ -177,6 +190,23 @@ impl Netlink {
         message.attributes = vec![AddressAttribute::Local(ours), AddressAttribute::Address(peer)];
         let message = RouteNetlinkMessage::NewAddress(message);
         self.ask("cannot give the device its address", message, NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// All addresses are ours, but those that a longer prefix leads elsewhere. In the main table: the local one comes before all others,
+    /// and would keep answers from the device.
+    fn local(&self, index: u32, is_six: bool) -> io::Result<()> {
+        let mut message = RouteMessage::default();
+        message.header = RouteHeader {
+            address_family: if is_six { AddressFamily::Inet6 } else { AddressFamily::Inet },
+            table: RouteHeader::RT_TABLE_MAIN,
+            protocol: RouteProtocol::Static,
+            scope: RouteScope::Host,
+            kind: RouteType::Local,
+            ..RouteHeader::default()
+        };
+        message.attributes = vec![RouteAttribute::Oif(index)];
+        let message = RouteNetlinkMessage::NewRoute(message);
+        self.ask("cannot make all addresses local", message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
     fn route(&self, index: u32, to: Option<(IpAddr, u8)>, is_six: bool) -> io::Result<()> {

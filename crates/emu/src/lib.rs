@@ -14,6 +14,7 @@
 //! | [`udp`] | its ends for UDP programs, without privileges |
 //! | [`tunnel`] | its ends for any program: two TUN devices |
 //! | [`device`], [`address`] | making such a device and giving it addresses and routes |
+//! | [`gateway`] | how a program behind a path reaches the world beyond this machine |
 //! | [`namespace`] | a program in network namespaces of its own, with a device in them |
 //! | [`lateness`] | how late departures were, and whether that is too late |
 //! | [`log`] | one line for each arrival, departure and drop |
@@ -27,6 +28,7 @@ mod background;
 pub mod capture;
 pub mod clock;
 pub mod device;
+pub mod gateway;
 pub mod lateness;
 pub mod log;
 pub mod namespace;

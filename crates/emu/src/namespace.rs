@@ -282,6 +282,15 @@ fn enter() -> io::Result<()> {
     std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
+/// Puts this thread, and those that it starts, into a network namespace of its own. It ends with the last of them, of the sockets made
+/// in it and of the devices.
+///
+/// # Errors
+/// If this process may not.
+pub fn separate_thread() -> io::Result<()> {
+    Ok(unshare(CloneFlags::CLONE_NEWNET)?)
+}
+
 /// The setting of this machine that forbids user namespaces, if one is known to.
 fn forbidden() -> Option<String> {
     let says = |file: &str, value: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value);

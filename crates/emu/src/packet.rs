@@ -199,7 +199,7 @@ pub(crate) fn update_checksum(packet: &mut [u8], old: u16, new: u16) {
 }
 
 impl Headline {
-    /// Reads what there is. Fragments, extension headers and unknown protocols have no ports.
+    /// Reads what there is. Fragments, other extension headers than IPv6's hop-by-hop options and unknown protocols have no ports.
     #[must_use]
     pub fn of_ip(packet: &[u8]) -> Self {
         match version(packet) {
@@ -212,7 +212,14 @@ impl Headline {
             }
             Some(_) => {
                 let whole = half(packet, 4).map_or(0, |length| 40 + usize::from(length)).min(packet.len());
-                Self::of_transport(packet[6], packet[..whole].get(40..).unwrap_or(&[]))
+                let rest = packet[..whole].get(40..).unwrap_or(&[]);
+                // Hop-by-hop options are passed over; nothing else is.
+                match (packet[6], rest) {
+                    (0, [next, units, ..]) => {
+                        Self::of_transport(*next, rest.get(8 + usize::from(*units) * 8..).unwrap_or(&[]))
+                    }
+                    (next, _) => Self::of_transport(next, rest),
+                }
             }
             None => Self::default(),
         }

@@ -38,6 +38,8 @@ pub struct Account {
     pub delivered_bytes: u64,
     /// Packets dropped, by cause in the order of [`Why::ALL`].
     pub dropped: [u64; Why::ALL.len()],
+    /// Bytes of these.
+    pub dropped_bytes: u64,
 }
 
 /// Elements in a row.
@@ -79,6 +81,7 @@ impl<P: Packet + Clone> Path<P> {
                 }
                 Some(Output::Dropped(packet, why)) => {
                     hop.account.dropped[why as usize] += 1;
+                    hop.account.dropped_bytes += packet.size().get();
                     out.push(Outcome::Dropped { at, packet, why });
                 }
                 None => {}
@@ -121,6 +124,7 @@ impl<P: Packet + Clone> Path<P> {
                 }
                 Fate::Dropped(packet, why) => {
                     hop.account.dropped[why as usize] += 1;
+                    hop.account.dropped_bytes += packet.size().get();
                     out.push(Outcome::Dropped { at: now, packet, why });
                     return;
                 }

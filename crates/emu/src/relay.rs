@@ -57,6 +57,8 @@ pub enum Trouble {
     Malformed,
     /// It is for neighbours only, as a kernel sends them by itself; no router forwards it.
     LinkLocal,
+    /// It is for somebody beyond this machine, and only TCP and UDP get there.
+    Beyond,
     /// The system said something else.
     Other,
 }
@@ -71,6 +73,7 @@ impl Trouble {
             Self::NoClient => "no client",
             Self::Malformed => "malformed",
             Self::LinkLocal => "for neighbours only",
+            Self::Beyond => "not carried beyond this machine",
             Self::Other => "system error",
         }
     }
@@ -338,7 +341,7 @@ impl<E: Ends> Relay<E> {
     /// # Errors
     /// If an end is gone for good, or the log could not be written.
     pub fn run(mut self, stop: &Stop, mut tell: impl FnMut(Summary)) -> io::Result<Summary> {
-        let real_time = prepare_thread(self.settings.real_time);
+        let real_time = prepare_thread(if self.settings.real_time { Urgency::Relay } else { Urgency::None });
         let mut inbox = Inbox::default();
         let mut next_second = Time::ZERO + Span::from_secs(1);
         let mut is_more = false;
@@ -481,17 +484,31 @@ impl<E: Ends> Relay<E> {
     }
 }
 
+/// How urgent a thread's work is, against that of the others of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// As everybody's.
+    None,
+    /// A program's at the end of a path: before everybody else's, after the relay's.
+    End,
+    /// The relay's.
+    Relay,
+}
+
 /// Gives this thread no timer slack, and real-time priority if it is wanted and allowed; whether it is.
-pub fn prepare_thread(wants_real_time: bool) -> bool {
+pub fn prepare_thread(urgency: Urgency) -> bool {
     use thread_priority::{
         RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
         thread_native_id,
     };
     // Both may be forbidden; what follows from it is measured.
     let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
-    let Ok(lowest) = 1_u8.try_into() else { return false };
+    let level: u8 = match urgency {
+        Urgency::None => return false,
+        Urgency::End => 1,
+        Urgency::Relay => 2,
+    };
+    let Ok(level) = level.try_into() else { return false };
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-    wants_real_time
-        && set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(lowest), policy)
-            .is_ok()
+    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(level), policy).is_ok()
 }

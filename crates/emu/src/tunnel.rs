@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::clock::Clock;
+use crate::gateway::{Gateway, Passage};
 use crate::packet::{Content, Headline, Parcel, is_link_local, version};
 use crate::relay::{Ends, Inbox, Stop, Trouble, Way};
 use crate::udp::timespec;
@@ -23,8 +24,18 @@ pub struct TunnelEnds {
     /// Where the program is.
     inside: Side,
     outside: Side,
+    /// What is for others than this machine goes there.
+    world: Option<(Gateway, bool)>,
     stop: Stop,
     buffer: Vec<u8>,
+}
+
+/// Where something is read from.
+#[derive(Clone, Copy, Debug)]
+enum From {
+    Inside,
+    Outside,
+    World,
 }
 
 #[derive(Debug)]
@@ -38,20 +49,29 @@ impl TunnelEnds {
     #[must_use]
     pub fn new(inside: OwnedFd, outside: OwnedFd, stop: Stop) -> Self {
         let side = |descriptor| Side { descriptor, is_gone: false };
-        Self { inside: side(inside), outside: side(outside), stop, buffer: vec![0; LONGEST] }
+        Self { inside: side(inside), outside: side(outside), world: None, stop, buffer: vec![0; LONGEST] }
+    }
+
+    /// With a gateway to the world.
+    #[must_use]
+    pub fn with_world(mut self, gateway: Option<Gateway>) -> Self {
+        self.world = gateway.map(|gateway| (gateway, false));
+        self
     }
 
     /// Reads up to a batch; whether there may be more.
-    fn read(&mut self, way: Way, clock: &Clock, into: &mut Inbox) -> bool {
-        let side = match way {
-            Way::Up => &mut self.inside,
-            Way::Down => &mut self.outside,
+    fn read(&mut self, way: Way, from: From, clock: &Clock, into: &mut Inbox) -> bool {
+        let (descriptor, is_gone) = match (from, &mut self.world) {
+            (From::Inside, _) => (&self.inside.descriptor, &mut self.inside.is_gone),
+            (From::World, Some((gateway, is_gone))) => (&gateway.descriptor, is_gone),
+            (From::World, None) => return false,
+            (From::Outside, _) => (&self.outside.descriptor, &mut self.outside.is_gone),
         };
         for _ in 0..BATCH {
-            if side.is_gone {
+            if *is_gone {
                 return false;
             }
-            match rustix::io::read(&side.descriptor, &mut self.buffer[..]) {
+            match rustix::io::read(descriptor, &mut self.buffer[..]) {
                 Ok(length) => match accept(&self.buffer[..length]) {
                     Ok(()) => into.packet(way, parcel(&self.buffer[..length], clock)),
                     Err(trouble) => into.trouble(way, trouble),
@@ -60,7 +80,7 @@ impl TunnelEnds {
                 Err(Errno::INTR) => {}
                 Err(error) => {
                     // A device that went away does not come back: it is not asked again.
-                    side.is_gone = true;
+                    *is_gone = true;
                     into.trouble(way, trouble(error));
                 }
             }
@@ -101,6 +121,9 @@ impl Ends for TunnelEnds {
                 polled.push(PollFd::new(&side.descriptor, PollFlags::IN));
             }
         }
+        if let Some((gateway, false)) = &self.world {
+            polled.push(PollFd::new(&gateway.descriptor, PollFlags::IN));
+        }
         match poll(&mut polled, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
@@ -108,18 +131,27 @@ impl Ends for TunnelEnds {
     }
 
     fn receive(&mut self, clock: &Clock, into: &mut Inbox) -> io::Result<bool> {
-        let up = self.read(Way::Up, clock, into);
-        let down = self.read(Way::Down, clock, into);
-        Ok(up || down)
+        let up = self.read(Way::Up, From::Inside, clock, into);
+        let down = self.read(Way::Down, From::Outside, clock, into);
+        let world = self.read(Way::Down, From::World, clock, into);
+        Ok(up || down || world)
     }
 
     fn send(&mut self, way: Way, packet: &Parcel) -> Result<(), Trouble> {
-        let side = match way {
-            Way::Up => &self.outside,
-            Way::Down => &self.inside,
+        let mut to = match way {
+            Way::Up => &self.outside.descriptor,
+            Way::Down => &self.inside.descriptor,
         };
+        if let (Way::Up, Some((gateway, _))) = (way, &mut self.world) {
+            match gateway.pass(packet.bytes(), &packet.headline) {
+                Passage::Here => {}
+                Passage::Known => to = &gateway.descriptor,
+                Passage::Taken => return Ok(()),
+                Passage::Refused => return Err(Trouble::Beyond),
+            }
+        }
         loop {
-            match rustix::io::write(&side.descriptor, packet.bytes()) {
+            match rustix::io::write(to, packet.bytes()) {
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(trouble(error)),

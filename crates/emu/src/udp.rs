@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use headstart_units::{Span, Time};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::clock::Clock;
@@ -29,6 +29,8 @@ pub struct Settings {
     pub most_clients: usize,
     /// A client that is silent for so long, both ways, is forgotten.
     pub idle: Span,
+    /// The server sees the client's own address, not the relay's: for clients of this machine, on addresses of its loopback.
+    pub keeps_addresses: bool,
 }
 
 impl Settings {
@@ -39,7 +41,8 @@ impl Settings {
             SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
             SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
         };
-        Self { listen: SocketAddr::new(loopback, 0), server, most_clients: 256, idle: Span::from_secs(120) }
+        let listen = SocketAddr::new(loopback, 0);
+        Self { listen, server, most_clients: 256, idle: Span::from_secs(120), keeps_addresses: false }
     }
 }
 
@@ -151,11 +154,12 @@ impl UdpEnds {
         if self.clients.len() >= self.settings.most_clients {
             return None;
         }
-        let any: IpAddr = match self.settings.server {
+        let from: IpAddr = match self.settings.server {
+            _ if self.settings.keeps_addresses => address.ip(),
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let port = Port::new(SocketAddr::new(any, 0)).ok()?;
+        let port = Port::new(SocketAddr::new(from, 0)).ok()?;
         // Connected, so that a server that is not there is noticed, and nobody else can answer.
         port.socket.connect(self.settings.server).ok()?;
         let number = self.next_number;
@@ -249,8 +253,16 @@ impl Ends for UdpEnds {
     fn wait(&mut self, timeout: Option<Span>) -> io::Result<()> {
         let mut events =
             [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 64];
-        let timeout = timeout.map(timespec);
-        match epoll::wait(&self.epoll, &mut events[..], timeout.as_ref()) {
+        // Waiting for the epoll itself to become readable: its own timeout is counted in milliseconds, and rounded up.
+        if timeout != Some(Span::ZERO) {
+            let mut polled = [PollFd::new(&self.epoll, PollFlags::IN)];
+            match poll(&mut polled, timeout.map(timespec).as_ref()) {
+                Ok(0) => return Ok(()),
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        match epoll::wait(&self.epoll, &mut events[..], Some(&timespec(Span::ZERO))) {
             Ok(count) => {
                 self.ready.extend(events[..count].iter().map(|event| event.data.u64()));
                 Ok(())
@@ -315,4 +327,25 @@ pub(crate) fn timespec(span: Span) -> Timespec {
     let nanos = span.as_nanos();
     // A day at most: nobody waits longer, and it fits whatever the system's type is.
     Timespec { tv_sec: (nanos / 1_000_000_000).min(86_400) as _, tv_nsec: (nanos % 1_000_000_000) as _ }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_waits_for_microseconds_not_for_the_next_millisecond() {
+        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
+        let mut ends =
+            UdpEnds::new(Settings::before(server), Stop::new().expect("a descriptor")).expect("a port");
+        let clock = Clock::start();
+        let mut shortest = Span::from_secs(1);
+        // One of many is in time on any machine that is not stopped altogether.
+        for _ in 0..200 {
+            let before = clock.now();
+            ends.wait(Some(Span::from_micros(100))).expect("it waits");
+            shortest = shortest.min(clock.now().since(before));
+        }
+        assert!(shortest >= Span::from_micros(100) && shortest < Span::from_micros(900), "{shortest}");
+    }
 }

@@ -5,22 +5,26 @@
 //!
 //! Each newcomer is a client that asks for one object. Its time counts from the request to the last byte, as the paper's figures do: 70 kB
 //! behind a buffer of 200 ms take it 279 ms, which is one round trip; with a handshake it would be two. Newcomers come at a moment
-//! drawn by seed from 20 s: at any phase of the long flow's sawtooth.
+//! drawn by seed from `--phases`: at any phase of the long flow's sawtooth.
 //!
 //! # Deviations
 //!
-//! - BS §4 captures packets behind the client's switch; here they are counted as they come out of the bottleneck, half a round trip
-//!   earlier, which shifts every curve alike.
-//! - BS does not say when the long flow counts as established. Here it has 30 s (`--settled`).
+//! - BS §4 captures packets behind the client's switch; here they are counted as they come out of the bottleneck's link, whose delay is that of the
+//!   whole way: the same but for jitter.
+//! - BS lets the long flow "fully utilize the available bandwidth" before the other comes. How long that is says `--settled`.
 
+mod emulated;
 mod tape;
 mod workload;
 
-use headstart_sim::{FlowReport, Random, Scenario, Seed, Simulation};
+use anyhow::Result;
+use headstart_sim::{FlowReport, Random, Scenario, Seed};
 use headstart_startup::catalogue::Needs;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::setup::{BESIDE, Cast, GROUPS, LONG, Setup, TESTED};
+use crate::transport::Stage;
+pub use emulated::emulate;
 use tape::Tape;
 use workload::{Arrival, Flows, Role};
 
@@ -38,6 +42,7 @@ const GRID_FROM: Rate = Rate::from_bytes_per_sec(12_500);
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
     ("request", "from request to last byte, mean over the tested newcomers, ms"),
+    ("response", "from the first newcomer's first packet to its last byte, both as the client sees them, ms"),
     ("slowest", "the same of the slowest of all newcomers, ms"),
     ("lost", "segments of a tested newcomer declared lost, mean"),
     ("inflation", "payload sent by tested newcomers, percent more than they delivered"),
@@ -75,33 +80,40 @@ pub const TRACE_MEASURES: &[(&str, &str)] = &[
 /// second, by seconds.
 pub const PROFILES: &[&str] = &["newcomer", "long", "newcomer-seconds", "long-seconds"];
 
+/// On the wire, packets of newcomers up to this size carry no data.
+const NO_DATA: u32 = 100;
+
 /// A name and a value.
 type Named = Vec<(String, f64)>;
 
 /// Runs one contest and gives its numbers.
-#[must_use]
-pub fn run(setup: &Setup, cast: Cast, seed: u64) -> Named {
-    numbers(setup, &Contest::run(setup, cast, seed))
+///
+/// # Errors
+/// The transport does not carry a scheme.
+pub fn run(setup: &Setup, cast: Cast, seed: u64) -> Result<Named> {
+    Ok(numbers(setup, &Contest::run(setup, cast, seed)?))
 }
 
 /// Runs as many contests as the setup has candidates, picks the one at the quantile that it names, by the time of its newcomers, and
 /// gives its throughput over time beside its numbers: BS's Figure 3 shows "one of the fastest" runs, and one from the median.
-#[must_use]
-pub fn trace(setup: &Setup, cast: Cast, seed: u64) -> Named {
+///
+/// # Errors
+/// The transport does not carry a scheme.
+pub fn trace(setup: &Setup, cast: Cast, seed: u64) -> Result<Named> {
     let candidates = u64::from(setup.workload.candidates);
     let mut times: Vec<(f64, u64)> = (0..candidates)
         .map(|number| seed.wrapping_add(number))
-        .map(|seed| (Contest::run(setup, cast, seed).mean_request(TESTED), seed))
-        .collect();
+        .map(|seed| Ok((Contest::run(setup, cast, seed)?.mean_request(TESTED), seed)))
+        .collect::<Result<_>>()?;
     times.sort_by(|one, other| one.0.total_cmp(&other.0));
     let last = times.len().saturating_sub(1);
     let place = setup.workload.pick.of(last as u64) as usize;
-    let Some((_, seed)) = times.get(place.min(last)) else { return vec![] };
-    let contest = Contest::run(setup, cast, *seed);
+    let Some((_, seed)) = times.get(place.min(last)) else { return Ok(vec![]) };
+    let contest = Contest::run(setup, cast, *seed)?;
     let mut named = numbers(setup, &contest);
     named.extend(landmarks(setup, &contest));
     named.extend(curves(setup, &contest));
-    named
+    Ok(named)
 }
 
 /// A contest that is over.
@@ -115,14 +127,12 @@ struct Contest {
 }
 
 impl Contest {
-    fn run(setup: &Setup, cast: Cast, seed: u64) -> Self {
+    fn run(setup: &Setup, cast: Cast, seed: u64) -> Result<Self> {
         let seed = Seed(seed);
         let rtt = setup.rtt();
         let mut setup = setup.clone();
         setup.path.rtt.0 = vec![rtt; GROUPS];
-        let phase =
-            Random::new(seed.child("newcomer")).below((setup.workload.phases.as_nanos() / 1000).max(1));
-        let began_at = LONG_FROM + setup.workload.settled + Span::from_micros(phase);
+        let began_at = began_at(&setup, seed);
         let until = began_at + setup.run.duration;
         let hint = hinted(&setup, seed);
         let mut groups = setup.groups(cast);
@@ -135,8 +145,9 @@ impl Contest {
         let first = arrivals.iter().filter(|arrival| arrival.role != Role::Newcomer).count() as u64;
         let (path, _) = setup.build_path(seed);
         let scenario = Scenario { path, groups, workload: Box::new(Flows::new(arrivals)), until };
-        let tape = Simulation::new(scenario, Tape::new(began_at - BEFORE, first)).run().recorder;
-        Self { tape, hint, until, rtt }
+        let tape = Tape::new(began_at - BEFORE, first);
+        let tape = Stage::new(&setup, cast, seed).run(scenario, tape)?.recorder;
+        Ok(Self { tape, hint, until, rtt })
     }
 
     fn newcomers(&self, group: u16) -> impl Iterator<Item = &FlowReport> {
@@ -160,6 +171,21 @@ impl Contest {
         mean(self.newcomers(group).map(|report| self.request(report)))
     }
 
+    /// From the first packet that the first newcomer got to its last byte: what a capture at the client shows. What comes out of the
+    /// bottleneck's link has arrived, but for jitter.
+    fn response(&self) -> f64 {
+        let Some(report) = self.newcomers(TESTED).min_by_key(|report| self.asked_at(report)) else {
+            return f64::NAN;
+        };
+        let asked_at = self.asked_at(report);
+        let is_first =
+            |(at, group, bytes): &&(Time, u16, u32)| *at > asked_at && *group == TESTED && *bytes > NO_DATA;
+        match self.tape.delivered.iter().find(is_first) {
+            Some((first, ..)) => self.ended_at(report).since(*first).as_millis_f64(),
+            None => f64::NAN,
+        }
+    }
+
     /// From the first request to the last byte.
     fn stretch(&self) -> (Time, Time) {
         let all = || self.newcomers(TESTED).chain(self.newcomers(BESIDE));
@@ -167,6 +193,12 @@ impl Contest {
         let to = all().map(|report| self.ended_at(report)).max().unwrap_or(self.until);
         (from, to.max(from + Span::from_nanos(1)))
     }
+}
+
+/// When the first newcomer comes.
+fn began_at(setup: &Setup, seed: Seed) -> Time {
+    let phase = Random::new(seed.child("newcomer")).below((setup.workload.phases.as_nanos() / 1000).max(1));
+    LONG_FROM + setup.workload.settled + Span::from_micros(phase)
 }
 
 /// What the clients announce: the bottleneck's rate times the setup's hint, as finely as they tell it. They round down, as
@@ -245,6 +277,7 @@ fn numbers(setup: &Setup, contest: &Contest) -> Named {
     let bottleneck = setup.bottleneck().as_bits_per_sec() as f64;
     [
         ("request", contest.mean_request(TESTED)),
+        ("response", contest.response()),
         ("slowest", slowest),
         ("lost", lost(TESTED)),
         ("inflation", 100.0 * (sent as f64 / delivered as f64 - 1.0)),

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`options`] | what can be asked for on the command line |
 //! | [`setup`] | from options to scenarios |
+//! | [`transport`] | one scenario over TCP's model or the real QUIC stack |
 //! | [`runner`] | runs on all cores, the same results whatever their number |
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
 //! | [`experiment`] | papers as plans and claims, run and checked |
@@ -13,6 +14,7 @@
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`har`], [`front_pages`] | pages as browsers save them, and as statistics describe them |
 //! | [`link`] | the same path on real packets |
+//! | [`real`] | comparisons and studies in real time, by real transports |
 //! | [`serve`], [`get`], [`demo`] | a real server and client, and both with a path between them |
 //! | [`population`], [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`chain`] | the set-up of the Quick-Start paper: three routers in a chain |
@@ -42,6 +44,7 @@ pub mod options;
 pub mod output;
 pub mod population;
 pub mod race;
+pub mod real;
 pub mod report;
 pub mod reuse;
 pub mod runner;
@@ -51,4 +54,5 @@ pub mod show;
 pub mod statistics;
 pub mod sweep;
 pub mod table;
+pub mod transport;
 pub mod wide_area;

@@ -55,6 +55,18 @@ pub struct UpOptions {
     pub up_jitter: Span,
 }
 
+impl Default for UpOptions {
+    /// A plain link.
+    fn default() -> Self {
+        Self {
+            up_queue: Discipline::DropTail,
+            up_loss: Ratio::new(0, 1),
+            up_burst_loss: None,
+            up_jitter: Span::ZERO,
+        }
+    }
+}
+
 /// What is at the ends of the path.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Ends")]

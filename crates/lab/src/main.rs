@@ -12,7 +12,7 @@ use headstart::experiment::study::Study;
 use headstart::experiment::{self, library};
 use headstart::get::GetArgs;
 use headstart::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
-use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
+use headstart::options::{Home, PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
 use headstart::output::Folder;
 use headstart::race::{Race, Row, race};
 use headstart::runner::{self, Job};
@@ -213,6 +213,11 @@ fn command_line() -> String {
 
 fn run_race(args: RaceArgs) -> Result<()> {
     let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
+    if args.capacity && setup.run.home == Home::Emulator {
+        bail!(
+            "--capacity: found it with --in emulator, where its hundreds of runs would take days: expected --in simulator"
+        );
+    }
     // A folder that is not ours is refused before anything is run.
     let folder = Folder::open(&args.out)?;
     let result = race(&setup)?;
@@ -352,6 +357,11 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
 
 fn run_trace(args: TraceArgs) -> Result<()> {
     let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
+    if setup.run.home == Home::Emulator {
+        bail!(
+            "--in: found emulator, expected simulator: a trace looks into a sender (of real packets, `headstart link --log` tells)"
+        );
+    }
     let entry = args.scheme.0;
     let view = match args.flow {
         None => runner::run_alone(&setup, entry)?,

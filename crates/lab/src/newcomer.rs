@@ -7,13 +7,15 @@
 //! second before. A bin counts as recovered if it and all of the next second reach 50 % or 90 %: a flow in congestion avoidance never
 //! keeps 100 % in every bin, and where losses are reported late it falls twice, first beside the newcomer and then by its own cut.
 
+use anyhow::Result;
 use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
-use headstart_sim::{FlowReport, Random, Recorder, Scenario, Seed, Simulation};
+use headstart_sim::{FlowReport, Random, Recorder, Scenario, Seed};
 use headstart_units::{Bytes, Span, Time};
 
 use crate::setup::{Cast, LONG, Setup, TESTED};
+use crate::transport::Stage;
 
 /// Width of a bin (Halfback §4.3.4).
 const BIN: Span = Span::from_millis(60);
@@ -45,8 +47,10 @@ pub const MEASURES: &[(&str, &str)] = &[
 pub const PROFILES: &[&str] = &["ongoing", "arriving"];
 
 /// Runs it with as many newcomers as the setup says.
-#[must_use]
-pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
+///
+/// # Errors
+/// The transport does not carry a scheme.
+pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(String, f64)>> {
     let seed = Seed(seed);
     let newcomers = u64::from(setup.workload.newcomers);
     let began_at =
@@ -71,7 +75,7 @@ pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
         until,
     };
     let recorder = Throughput::new(began_at - BIN * (OWN_BINS as u64));
-    let Throughput { bins, newcomer, .. } = Simulation::new(scenario, recorder).run().recorder;
+    let Throughput { bins, newcomer, .. } = Stage::new(setup, cast, seed).run(scenario, recorder)?.recorder;
     let rate = |number: usize, is_ongoing: bool| -> f64 {
         let pair = bins.get(number).copied().unwrap_or_default();
         (if is_ongoing { pair.0 } else { pair.1 }) as f64 * 8.0 / 1e6 / BIN.as_secs_f64()
@@ -108,7 +112,7 @@ pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
         numbers.push((format!("ongoing/{at}"), rate(bin, true)));
         numbers.push((format!("arriving/{at}"), rate(bin, false)));
     }
-    numbers
+    Ok(numbers)
 }
 
 /// Bytes newly acknowledged in each bin: those of the flow that was there (the run's first), and of all others.

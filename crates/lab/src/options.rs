@@ -1,6 +1,8 @@
 //! What can be asked for on the command line, declared once for all commands.
 
+pub mod carrier;
 pub mod conversations;
+pub mod home;
 pub mod routers;
 pub mod web;
 
@@ -18,7 +20,9 @@ use crate::front_pages::PageStatistics;
 use crate::population::Population;
 use crate::reuse::options::ReuseOptions;
 
+pub use carrier::{CryptoName, TransportName};
 pub use conversations::ConversationOptions;
+pub use home::Home;
 pub use routers::RouterOptions;
 pub use web::WebOptions;
 
@@ -83,6 +87,15 @@ pub struct PathOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Transport")]
 pub struct TransportOptions {
+    /// What carries the data: in the simulator its model of TCP, or the real QUIC stack in virtual time; in the emulator this
+    /// machine's TCP, or the QUIC stack
+    ///
+    /// Over QUIC loss detection, acknowledgements and timers are the stack's own, and the options for them below change nothing.
+    #[arg(long, default_value = "tcp", value_name = "NAME")]
+    pub transport: TransportName,
+    /// Protection of QUIC packets in virtual time: as on the Internet, or none, which is quicker
+    #[arg(long, default_value = "tls", value_name = "NAME")]
+    pub crypto: CryptoName,
     /// What the schemes hand over to
     #[arg(long, default_value = "cubic", value_name = "NAME")]
     pub base: BaseName,
@@ -123,6 +136,12 @@ pub struct TransportOptions {
     /// Let the window, not proportional rate reduction, limit recovery
     #[arg(long)]
     pub no_prr: bool,
+    /// Keep the window after an idle time, as RFC 9002 does; else it starts again from the initial one (RFC 5681)
+    #[arg(long)]
+    pub no_idle_restart: bool,
+    /// Let proportional rate reduction send one segment more with every ack while it is below its goal, as RFC 6937 had it in 2013
+    #[arg(long, conflicts_with = "no_prr")]
+    pub prr_slow_start: bool,
     /// Let records keep the fastest delivery rate of all, even where the application was the limit
     #[arg(long)]
     pub record_limited: bool,
@@ -195,9 +214,9 @@ pub struct WorkloadOptions {
     /// What clients announce of their bandwidth, as a multiple of the bottleneck's rate
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     pub hint: Ratio,
-    /// Who opens connections
-    #[arg(long, default_value = "sender", value_name = "END")]
-    pub opener: OpenerName,
+    /// Who opens connections [default: the sender; in the emulator always the receiver, who asks]
+    #[arg(long, value_name = "END")]
+    pub opener: Option<OpenerName>,
     /// Web sessions over a chain of routers.
     #[command(flatten)]
     pub web: WebOptions,
@@ -213,6 +232,9 @@ pub struct WorkloadOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Run")]
 pub struct RunOptions {
+    /// Where: simulated, or in real time on real packets, by this machine's TCP or by the QUIC stack
+    #[arg(long = "in", default_value = "simulator", value_name = "WHERE")]
+    pub home: Home,
     /// Schemes to compare [default: all that the routers of the path allow; `headstart schemes` lists them]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub schemes: Vec<SchemeName>,

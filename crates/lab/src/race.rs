@@ -11,10 +11,12 @@ use headstart_units::Span;
 use serde::Serialize;
 
 use crate::lens::View;
-use crate::options::RouterName;
+use crate::options::{Home, RouterName, TransportName};
+use crate::real;
 use crate::runner::{Job, JobResult, run_all};
-use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED, reference};
+use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use crate::statistics::{Interval, mean, mean_interval, ratio_interval};
+use crate::transport::carried;
 
 /// What the race found out about one scheme.
 #[derive(Clone, Debug)]
@@ -53,6 +55,11 @@ pub struct Standing {
     pub data_packets: u64,
     /// The flow under the lens, of the first seed.
     pub view: View,
+    /// Senders told what they sent and lost.
+    pub has_counts: bool,
+    /// Runs for which the machine was too busy, those of the reference included, and all of them: with one of them nothing of this
+    /// counts.
+    pub invalid: (usize, usize),
 }
 
 /// The whole race.
@@ -76,7 +83,7 @@ pub fn race(setup: &Setup) -> Result<Race> {
     // A flow well into the run, when histories are filled; of a short run its last.
     let expected = expected_flows(setup);
     let lens_serial = (expected * 0.6).min(100.0) as u64;
-    let reference = reference();
+    let reference = setup.reference();
 
     let mut jobs = vec![];
     for &seed in &seeds {
@@ -96,6 +103,10 @@ pub fn race(setup: &Setup) -> Result<Race> {
             });
         }
     }
+    if setup.run.home == Home::Emulator {
+        entries.iter().try_for_each(|entry| real::carried(setup, entry))?;
+        eprintln!("headstart: {} runs in real time, {} at least", jobs.len(), real::takes(setup, jobs.len()));
+    }
     let results = run_all(setup, &jobs, "racing")?;
     let (baseline, rest) = results.split_at(seeds.len());
     let is_pages = !setup.pages.is_empty();
@@ -108,13 +119,17 @@ pub fn race(setup: &Setup) -> Result<Race> {
 }
 
 /// The schemes that were asked for, in the order of the catalogue, each once. If none was: all, but not those that
-/// need routers where no router takes part and they would only be slow start again.
+/// need routers where no router takes part and they would only be slow start again; in the emulator, all that the transport carries.
 #[must_use]
 pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
     let wanted = &setup.run.schemes;
     let has_routers = setup.path.routers != RouterName::None;
     let is_wanted = |entry: &&Entry| {
-        let is_able = entry.needs != Needs::Routers || has_routers;
+        let is_able = match (setup.run.home, setup.transport.transport) {
+            (Home::Emulator, _) => real::carried(setup, entry).is_ok(),
+            (Home::Simulator, TransportName::Tcp) => entry.needs != Needs::Routers || has_routers,
+            (Home::Simulator, TransportName::Quic) => carried(entry).is_ok(),
+        };
         (wanted.is_empty() && is_able) || wanted.iter().any(|name| name.0.name == entry.name)
     };
     let variants = if wanted.is_empty() { &[] } else { catalogue::VARIANTS };
@@ -184,9 +199,16 @@ fn standing(
             .iter()
             .fold(0, |folded: u64, result| folded.rotate_left(7) ^ result.summary.fingerprint),
         data_packets: results.iter().map(|result| result.summary.data_packets).sum(),
+        has_counts: alone.iter().all(|result| result.has_counts),
+        invalid: invalid(results.iter().chain(baseline)),
         view: alone.first().and_then(|result| result.view.clone()).unwrap_or_default(),
         totals,
     }
+}
+
+/// Runs for which the machine was too busy, and all.
+fn invalid<'a>(results: impl Iterator<Item = &'a JobResult>) -> (usize, usize) {
+    results.fold((0, 0), |(bad, all), result| (bad + usize::from(result.invalid.is_some()), all + 1))
 }
 
 /// The interval of a sample; where there is nothing to measure, nothing.
@@ -234,11 +256,12 @@ pub struct Row {
     rate_grants: u64,
     granted_starts_with_loss: u64,
     fingerprint: String,
+    invalid_runs: usize,
 }
 
 impl Row {
     /// Names of the fields, in order.
-    pub const NAMES: [&'static str; 27] = [
+    pub const NAMES: [&'static str; 28] = [
         "scheme",
         "mean_ms",
         "mean_ms_low",
@@ -266,6 +289,7 @@ impl Row {
         "rate_grants",
         "granted_starts_with_loss",
         "fingerprint",
+        "invalid_runs",
     ];
 
     /// The fields as text, in the order of their names; what was not measured is empty.
@@ -300,6 +324,7 @@ impl Row {
             self.rate_grants.to_string(),
             self.granted_starts_with_loss.to_string(),
             self.fingerprint.clone(),
+            self.invalid_runs.to_string(),
         ]
     }
 }
@@ -340,6 +365,7 @@ impl From<&Standing> for Row {
             rate_grants: totals.granted,
             granted_starts_with_loss: totals.granted_and_failed,
             fingerprint: format!("{:016x}", standing.fingerprint),
+            invalid_runs: standing.invalid.0,
         }
     }
 }

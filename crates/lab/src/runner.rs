@@ -1,7 +1,7 @@
 //! Runs: each one alone, all cores busy, the same results whatever the number of threads.
 
 use anyhow::{Result, bail};
-use headstart_sim::{Checker, Collector, Deaf, Finished, Seed, Simulation, Summary, Totals};
+use headstart_sim::{Checker, Collector, Deaf, Finished, Seed, Summary, Totals};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::memory::Counters;
 use headstart_units::{Bytes, Ratio, Time};
@@ -9,7 +9,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
 use crate::lens::{Lens, View};
+use crate::options::Home;
+use crate::real;
 use crate::setup::{Cast, Setup, TESTED};
+use crate::transport::Stage;
 
 /// One run to do.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +42,10 @@ pub struct JobResult {
     pub history: (Counters, usize, usize),
     /// The flow that was looked at.
     pub view: Option<View>,
+    /// Senders told what they sent and lost.
+    pub has_counts: bool,
+    /// Why the run is worth nothing, if it is: the machine was too busy for real time.
+    pub invalid: Option<String>,
 }
 
 /// Does one run.
@@ -46,16 +53,20 @@ pub struct JobResult {
 /// # Errors
 /// If the checker found a fault: then the simulator is wrong and no figure can be trusted.
 pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
+    if setup.run.home == Home::Emulator {
+        return real::study::race(setup, job);
+    }
     let (scenario, claims) = setup.scenario(job.cast, job.load, Seed(job.seed));
+    let stage = Stage::new(setup, job.cast, Seed(job.seed));
     let groups = scenario.groups.len();
     let collector = Collector::new(groups, Time::ZERO + setup.run.warm_up);
     let Some(serial) = job.look_at else {
-        let finished = Simulation::new(scenario, collector).run();
+        let finished = stage.run(scenario, collector)?;
         return Ok(result(finished, |collector| (collector, None)));
     };
     let recorder = Checker::new(&claims, Lens::new(serial, collector));
     let mut faults = vec![];
-    let finished = Simulation::new(scenario, recorder).run();
+    let finished = stage.run(scenario, recorder)?;
     let Finished { summary, path, histories, recorder } = finished;
     let (found, lens) = recorder.finish(&path);
     faults.extend(found);
@@ -81,6 +92,8 @@ fn result<R>(finished: Finished<R>, split: impl FnOnce(R) -> (Collector, Option<
         bottleneck_bytes: account.delivered_bytes,
         history: (store.counters(), store.len(), store.bytes_per_entry()),
         view,
+        has_counts: true,
+        invalid: None,
     }
 }
 
@@ -99,7 +112,9 @@ pub fn run_all(setup: &Setup, jobs: &[Job], what: &str) -> Result<Vec<JobResult>
             })
             .collect::<Result<Vec<_>>>()
     };
-    let results = match setup.run.threads {
+    // In real time they would disturb each other.
+    let threads = if setup.run.home == Home::Emulator { Some(1) } else { setup.run.threads };
+    let results = match threads {
         None => work(),
         Some(threads) => rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(work),
     };
@@ -134,7 +149,8 @@ pub fn run_alone_counted(setup: &Setup, tested: &'static Entry) -> Result<(View,
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let (scenario, claims) = setup.alone(tested, bytes, Seed(setup.run.seed));
     let recorder = Checker::new(&claims, Lens::new(0, Deaf));
-    let Finished { path, recorder, .. } = Simulation::new(scenario, recorder).run();
+    let stage = Stage::new(setup, Cast { tested, beside: None }, Seed(setup.run.seed));
+    let Finished { path, recorder, .. } = stage.run(scenario, recorder)?;
     let (faults, lens) = recorder.finish(&path);
     if let Some(first) = faults.first() {
         bail!("the checker found {} faults, the first: {first}", faults.len());

@@ -18,9 +18,11 @@ use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::options::{
-    AckName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RouterName,
-    RouterOptions, RunOptions, SizeName, TraceFile, TransportOptions, WorkloadOptions,
+    AckName, BaseName, DetectionName, Discipline, Home, OpenerName, PacingName, PathOptions, ProbeName,
+    RouterName, RouterOptions, RunOptions, SizeName, TraceFile, TransportName, TransportOptions,
+    WorkloadOptions,
 };
+use crate::transport::carried;
 
 /// The group of the scheme under test.
 pub const TESTED: u16 = 0;
@@ -126,8 +128,18 @@ impl Setup {
             "--receive-window: found {}, expected a segment of 1448 B at least",
             transport.receive_window
         );
-        let sizes = sizes(&workload)?;
         let mut notes = vec![];
+        if run.home == Home::Simulator && transport.transport == TransportName::Quic {
+            for name in run.schemes.iter().chain([&workload.long_scheme]) {
+                carried(name.0)?;
+            }
+            notes.push(
+                "over QUIC the receiver dials, whatever --opener says, and acknowledgements, loss detection and timers are the \
+                 stack's own"
+                    .to_owned(),
+            );
+        }
+        let sizes = sizes(&workload)?;
         let mut pages = workload.pages.map_or_else(Vec::new, crate::front_pages::draw);
         for file in &workload.har {
             let page = crate::har::read(file)?;
@@ -151,7 +163,9 @@ impl Setup {
                     .to_owned(),
             );
         }
-        Ok(Self { path, transport, workload, run, pages, notes, sizes })
+        let setup = Self { path, transport, workload, run, pages, notes, sizes };
+        crate::real::refuse(&setup)?;
+        Ok(setup)
     }
 
     /// Rate of the bottleneck: the trace's mean where one drives it.
@@ -195,6 +209,8 @@ impl Setup {
                 ProbeName::Quic => Probe::Quic,
             },
             prr: !options.no_prr,
+            idle_restart: !options.no_idle_restart,
+            prr_slow_start: options.prr_slow_start,
             delayed_ack: match options.acks {
                 AckName::Immediate => DelayedAck::IMMEDIATE,
                 AckName::Delayed => DelayedAck::SECOND,
@@ -250,10 +266,23 @@ impl Setup {
         (scenario, claims)
     }
 
-    fn opener(&self) -> Opener {
+    /// Who opens connections.
+    #[must_use]
+    pub fn opener(&self) -> Opener {
         match self.workload.opener {
-            OpenerName::Sender => Opener::Sender,
-            OpenerName::Receiver => Opener::Receiver,
+            None if self.run.home == Home::Emulator => Opener::Receiver,
+            None | Some(OpenerName::Sender) => Opener::Sender,
+            Some(OpenerName::Receiver) => Opener::Receiver,
+        }
+    }
+
+    /// What everybody is compared with here: [`reference`], as the transport has it.
+    #[must_use]
+    pub fn reference(&self) -> &'static Entry {
+        let is_kernel = self.run.home == Home::Emulator && self.transport.transport == TransportName::Tcp;
+        match catalogue::find("iw10-linux") {
+            Some(entry) if is_kernel && self.transport.base == BaseName::CubicLinux => entry,
+            _ => reference(),
         }
     }
 
@@ -270,7 +299,7 @@ impl Setup {
             hint: Some(hint),
             history_capacity: self.workload.history,
         };
-        let reference = reference();
+        let reference = self.reference();
         let long = TcpConfig { receive_window: tcp.receive_window.max(self.workload.long_window), ..tcp };
         vec![
             group(cast.tested),
@@ -279,7 +308,9 @@ impl Setup {
         ]
     }
 
-    fn build_workload(&self, cast: Cast, load: Ratio, seed: Seed, until: Time) -> Box<dyn Workload> {
+    /// What is transferred in a run of `cast` at `load`, with arrivals until `until`.
+    #[must_use]
+    pub fn build_workload(&self, cast: Cast, load: Ratio, seed: Seed, until: Time) -> Box<dyn Workload> {
         let options = &self.workload;
         let groups = match cast.beside {
             None => vec![(TESTED, 1)],

@@ -1,6 +1,7 @@
 //! The kernel's TCP through the emulator against our TCP model through the simulator, on the same paths.
 //!
 //! Without words: a short form with bands that fail. With `--full FILE`: every path, size and controller, as a Markdown table.
+//! With `--against OLD NEW`: the kernel's side is read from such a table, the model's is run anew: seconds instead of a quarter of an hour.
 //! Needs root or user namespaces; where there are none it says that it was not run.
 //!
 //! What is measured, the same way on both sides: completion is from the client's SYN to the last payload byte leaving the path
@@ -15,10 +16,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use clap::Parser;
-use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
+use headstart::experiment::settings::Settings;
+use headstart::options::SchemeName;
 use headstart::runner;
-use headstart::setup::Setup;
 use headstart::show::flow::phases;
 use headstart_emu::{namespace, relay};
 
@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         ["receive"] => receive(),
         ["--full", file] => return full(Some(file), 3),
         ["--once", file] => return full(Some(file), 1),
+        ["--against", old, new] => return against(old, new),
         _ => return short(),
     }
     ExitCode::SUCCESS
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
 
 /// Sends so many bytes to whoever connects, by that controller; says when ssthresh was set.
 fn send(controller: &str, bytes: usize, file: &str) {
-    relay::prepare_thread(true);
+    relay::prepare_thread(relay::Urgency::End);
     let listener = TcpListener::bind(("0.0.0.0", PORT)).expect("a free port");
     socket2::SockRef::from(&listener).set_tcp_congestion(controller.as_bytes()).expect("a known controller");
     let (mut stream, _) = listener.accept().expect("a client");
@@ -76,7 +77,7 @@ fn watch(is_over: &AtomicBool) -> Option<u128> {
 
 /// Connects and reads to the end. Its window is wide open from the beginning, as the model's.
 fn receive() {
-    relay::prepare_thread(true);
+    relay::prepare_thread(relay::Urgency::End);
     // A setting of this namespace only.
     std::fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 8000000 16000000").expect("root of its own network");
     let outside = std::env::var(namespace::OUTSIDE).expect("set by the link");
@@ -193,23 +194,11 @@ fn reaches(pieces: &BTreeMap<u64, u64>) -> u64 {
 
 // --- the model's side -----------------------------------------------------------------------------
 
-#[derive(Parser)]
-struct Options {
-    #[command(flatten)]
-    path: PathOptions,
-    #[command(flatten)]
-    transport: TransportOptions,
-    #[command(flatten)]
-    workload: WorkloadOptions,
-    #[command(flatten)]
-    run: RunOptions,
-}
-
 /// What of the model stands for each controller of the kernel.
 fn model_of(controller: &str) -> (&'static str, &'static str) {
     match controller {
         "cubic" => ("iw10-linux", "--base cubic-linux"),
-        "bbr" => ("bbr", "--base cubic"),
+        "bbr" => ("bbr", "--base cubic --pacing linux"),
         _ => ("iw10", "--base reno"),
     }
 }
@@ -217,11 +206,9 @@ fn model_of(controller: &str) -> (&'static str, &'static str) {
 fn model(path: &str, controller: &str, bytes: u64, seed: u64) -> Result<Found, String> {
     let (scheme, base) = model_of(controller);
     let line = format!(
-        "model {path} {base} --acks linux-growing --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
+        "{path} {base} --acks linux-growing --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
     );
-    let options = Options::try_parse_from(line.split_whitespace()).map_err(|error| error.to_string())?;
-    let Options { path, transport, workload, run } = options;
-    let setup = Setup::new(path, transport, workload, run).map_err(|error| error.to_string())?;
+    let setup = Settings::parse(line.split_whitespace()).map_err(|error| format!("{error:#}"))?;
     let entry = scheme.parse::<SchemeName>()?.0;
     let (view, dropped) = runner::run_alone_counted(&setup, entry).map_err(|error| error.to_string())?;
     let report = view.report.ok_or("no flow")?;
@@ -264,9 +251,11 @@ fn packets_agree(kernel: u64, model: u64) -> bool {
     (kernel - model).abs() <= (0.1 * kernel).max(5.0)
 }
 
-/// Within 10 %, or what the kernel's clock of asking cannot tell apart.
+/// Within 10 %, or what the kernel's clock of asking cannot tell apart. What ends when everything has arrived already is no end that
+/// the kernel could be asked for: its socket may be closed.
 fn exits_agree(kernel: Found, model: Found) -> bool {
-    match (kernel.exit_ms, model.exit_ms) {
+    let in_time = |found: Found| found.exit_ms.filter(|exit| *exit <= found.completion_ms);
+    match (in_time(kernel), in_time(model)) {
         (Some(kernel), Some(model)) => (kernel - model).abs() <= (0.1 * kernel).max(8.0),
         (None, None) => true,
         _ => false,
@@ -298,76 +287,119 @@ fn full(file: Option<&str>, repeats: u64) -> ExitCode {
         println!("agreement: NOT RUN, could not run here: {reason}");
         return ExitCode::FAILURE;
     }
-    let mut table = String::from(
-        "| controller | path | size | completion (ms): kernel, model | | drops: kernel, model | | peak queue: kernel, model | | \
-         slow-start exit (ms): kernel, model | | real time |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n",
-    );
-    let mut agree = [0; 4];
-    let mut count = 0;
+    let mut table = Table::default();
     for controller in CONTROLLERS {
         for path in PATHS {
             for bytes in SIZES {
-                let (kernel, model) =
-                    match (middle(path, controller, bytes, repeats), model(path, controller, bytes, 1)) {
-                        (Ok(kernel), Ok(model)) => (kernel, model),
-                        (Err(error), _) | (_, Err(error)) => {
-                            println!("agreement: {controller} {path} {bytes}: {error}");
-                            continue;
-                        }
-                    };
-                count += 1;
-                // BBR has no slow start that ends with a threshold.
-                let has_exit = controller != "bbr";
-                let verdicts = [
-                    completion_agrees(kernel, model),
-                    packets_agree(kernel.drops, model.drops),
-                    packets_agree(kernel.peak_queue, model.peak_queue),
-                    !has_exit || exits_agree(kernel, model),
-                ];
-                let marks = verdicts.map(|agrees| if agrees { "" } else { "**differs**" });
-                for (total, agrees) in agree.iter_mut().zip(verdicts) {
-                    *total += i32::from(agrees);
+                match (middle(path, controller, bytes, repeats), model(path, controller, bytes, 1)) {
+                    (Ok(kernel), Ok(model)) => table.row(controller, path, bytes, kernel, model),
+                    (Err(error), _) | (_, Err(error)) => {
+                        println!("agreement: {controller} {path} {bytes}: {error}");
+                    }
                 }
-                let shown = |time: Option<f64>| time.filter(|_| has_exit);
-                let ms = |time| shown(time).map_or("-".to_owned(), |time| format!("{time:.0}"));
-                let percent = 100.0 * (model.completion_ms / kernel.completion_ms - 1.0);
-                let row = format!(
-                    "| {controller} | `{}` | {} kB | {:.1}, {:.1} ({percent:+.1} %) | {} | {}, {} | {} | {}, {} | {} | {}, {} | {} | {} |\n",
-                    path.replace("--", ""),
-                    bytes / 1000,
-                    kernel.completion_ms,
-                    model.completion_ms,
-                    marks[0],
-                    kernel.drops,
-                    model.drops,
-                    marks[1],
-                    kernel.peak_queue,
-                    model.peak_queue,
-                    marks[2],
-                    ms(kernel.exit_ms),
-                    ms(model.exit_ms),
-                    marks[3],
-                    if kernel.is_valid { "kept" } else { "not kept" },
-                );
-                print!("{row}");
-                table += &row;
             }
         }
     }
-    let line = format!(
-        "\nOf {count} comparisons {} agree in completion, {} in drops, {} in the peak queue, {} in the end of slow start.\n",
-        agree[0], agree[1], agree[2], agree[3]
-    );
-    print!("{line}");
-    table += &line;
-    if let Some(file) = file
-        && let Err(error) = std::fs::write(file, table)
-    {
-        println!("agreement: {file}: {error}");
-        return ExitCode::FAILURE;
-    }
-    ExitCode::SUCCESS
+    table.write(file)
 }
+
+/// The kernel's side of an earlier table beside the model as it is now.
+fn against(old: &str, new: &str) -> ExitCode {
+    let text = std::fs::read_to_string(old).expect("a table");
+    let mut table = Table::default();
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, controller, path, size, completion, _, drops, _, queue, _, exit, _, real_time, _] = cells[..]
+        else {
+            continue;
+        };
+        let first = |cell: &str| cell.split(',').next().and_then(|number| number.parse::<f64>().ok());
+        let Some(completion_ms) = first(completion) else { continue };
+        let bytes = size.trim_end_matches(" kB").parse::<u64>().expect("a size") * 1000;
+        let path =
+            PATHS.iter().find(|known| known.replace("--", "") == path.trim_matches('`')).expect("a path");
+        let kernel = Found {
+            completion_ms,
+            drops: first(drops).expect("a count") as u64,
+            peak_queue: first(queue).expect("a count") as u64,
+            exit_ms: first(exit),
+            is_valid: real_time == "kept",
+        };
+        match model(path, controller, bytes, 1) {
+            Ok(model) => table.row(controller, path, bytes, kernel, model),
+            Err(error) => println!("agreement: {controller} {path} {bytes}: {error}"),
+        }
+    }
+    table.write(Some(new))
+}
+
+/// The comparison as Markdown.
+#[derive(Default)]
+struct Table {
+    rows: String,
+    agree: [usize; 4],
+    count: usize,
+}
+
+impl Table {
+    fn row(&mut self, controller: &str, path: &str, bytes: u64, kernel: Found, model: Found) {
+        self.count += 1;
+        // BBR has no slow start that ends with a threshold.
+        let has_exit = controller != "bbr";
+        let verdicts = [
+            completion_agrees(kernel, model),
+            packets_agree(kernel.drops, model.drops),
+            packets_agree(kernel.peak_queue, model.peak_queue),
+            !has_exit || exits_agree(kernel, model),
+        ];
+        let marks = verdicts.map(|agrees| if agrees { "" } else { "**differs**" });
+        for (total, agrees) in self.agree.iter_mut().zip(verdicts) {
+            *total += usize::from(agrees);
+        }
+        let ms =
+            |time: Option<f64>| time.filter(|_| has_exit).map_or("-".to_owned(), |time| format!("{time:.0}"));
+        let percent = 100.0 * (model.completion_ms / kernel.completion_ms - 1.0);
+        let row = format!(
+            "| {controller} | `{}` | {} kB | {:.1}, {:.1} ({percent:+.1} %) | {} | {}, {} | {} | {}, {} | {} | {}, {} | {} | {} |\n",
+            path.replace("--", ""),
+            bytes / 1000,
+            kernel.completion_ms,
+            model.completion_ms,
+            marks[0],
+            kernel.drops,
+            model.drops,
+            marks[1],
+            kernel.peak_queue,
+            model.peak_queue,
+            marks[2],
+            ms(kernel.exit_ms),
+            ms(model.exit_ms),
+            marks[3],
+            if kernel.is_valid { "kept" } else { "not kept" },
+        );
+        print!("{row}");
+        self.rows += &row;
+    }
+
+    fn write(&self, file: Option<&str>) -> ExitCode {
+        let line = format!(
+            "\nOf {} comparisons {} agree in completion, {} in drops, {} in the peak queue, {} in the end of slow start.\n",
+            self.count, self.agree[0], self.agree[1], self.agree[2], self.agree[3]
+        );
+        print!("{line}");
+        let text = format!("{HEAD}{}{line}", self.rows);
+        if let Some(file) = file
+            && let Err(error) = std::fs::write(file, text)
+        {
+            println!("agreement: {file}: {error}");
+            return ExitCode::FAILURE;
+        }
+        ExitCode::SUCCESS
+    }
+}
+
+const HEAD: &str = "| controller | path | size | completion (ms): kernel, model | | drops: kernel, model | | peak queue: kernel, model | | \
+     slow-start exit (ms): kernel, model | | real time |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n";
 
 /// The short form: what is known to agree, and must go on to.
 fn short() -> ExitCode {

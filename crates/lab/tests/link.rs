@@ -4,15 +4,19 @@
 //! also the server and the client behind the paths, so that no other is needed.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use headstart_emu::address::Block;
 use headstart_emu::clock::Clock;
+use headstart_emu::device::{self, Device};
 use headstart_emu::namespace;
+use headstart_emu::relay::{self, Relay, Stop};
+use headstart_emu::tunnel::TunnelEnds;
 
 /// What a page weighs.
 const PAGE: usize = 100_000;
@@ -26,6 +30,7 @@ fn main() -> ExitCode {
         ["serve", port] => serve(bind(port.parse().expect("a port"))),
         ["fetch", host, port] => fetch(host, port.parse().expect("a port")),
         ["linger", file] => linger(Path::new(file)),
+        ["echo", address] => echo(address.parse().expect("an address")),
         _ => return run_all(),
     }
     ExitCode::SUCCESS
@@ -42,8 +47,9 @@ enum Needs {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Needs, Test); 9] = [
+    let tests: [(&str, Needs, Test); 10] = [
         ("a page served by this machine is fetched across the path", Needs::Root, outside_page),
+        ("a page beyond this machine is fetched, and a datagram comes back", Needs::Root, beyond),
         ("without root both ends are in namespaces", Needs::UserNamespaces, both_ends),
         ("ipv6 crosses it too", Needs::UserNamespaces, ipv6),
         ("a path inside a path reaches this machine through both", Needs::Root, nested),
@@ -172,6 +178,27 @@ fn fetch(host: &str, port: u16) {
     println!("{}", clock.now().as_nanos() / 1_000_000);
 }
 
+/// Two datagrams at once come back as they were sent; prints how many milliseconds that took.
+fn echo(address: SocketAddr) {
+    let socket = UdpSocket::bind(("0.0.0.0", 0)).expect("a port");
+    socket.set_read_timeout(Some(Duration::from_secs(10))).expect("a time-out");
+    let clock = Clock::start();
+    for text in [b"one", b"two"] {
+        socket.send_to(text, address).expect("sent");
+    }
+    let mut heard: Vec<Vec<u8>> = (0..2)
+        .map(|_| {
+            let mut buffer = [0; 100];
+            let (length, from) = socket.recv_from(&mut buffer).expect("an answer");
+            assert_eq!(from, address, "it comes from whom it was sent to");
+            buffer[..length].to_vec()
+        })
+        .collect();
+    heard.sort();
+    assert_eq!(heard, [b"one", b"two"]);
+    println!("{}", clock.now().as_nanos() / 1_000_000);
+}
+
 /// Says which process it is, and stays.
 fn linger(file: &Path) {
     std::fs::write(file, std::process::id().to_string()).expect("a file");
@@ -238,6 +265,64 @@ fn outside_page(place: &Place) -> Outcome {
         &port.to_string(),
     ]))?;
     took(millis, 132, 2000)
+}
+
+/// A machine beside this one: a namespace at the other end of a cable, which serves pages and echoes datagrams on port 8000.
+struct Neighbour {
+    _cable: relay::Handle,
+}
+
+/// Of the block that is set aside for benchmarks between networks: no path's, and not this machine's.
+const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+const NEIGHBOUR_SEES: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+
+impl Neighbour {
+    fn new() -> std::io::Result<Self> {
+        // Routes need a block; the last one is nobody's.
+        let leads_to = Block::candidates(None).last();
+        let settings = move |ours, peer| device::Settings { ours, peer, leads_to, mtu: 1500 };
+        let theirs = std::thread::spawn(move || {
+            namespace::separate_thread()?;
+            device::loopback_up()?;
+            let device = Device::new("cable", &settings(NEIGHBOUR, NEIGHBOUR_SEES))?;
+            let pages = TcpListener::bind((NEIGHBOUR, 8000))?;
+            std::thread::spawn(move || serve(pages));
+            let socket = UdpSocket::bind((NEIGHBOUR, 8000))?;
+            std::thread::spawn(move || {
+                let mut buffer = [0; 100];
+                while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+                    let _ = socket.send_to(&buffer[..length], from);
+                }
+            });
+            Ok::<_, std::io::Error>(device)
+        });
+        let theirs = theirs.join().map_err(|_| std::io::Error::other("the neighbour's thread"))??;
+        let ours = Device::new("cable%d", &settings(NEIGHBOUR_SEES, NEIGHBOUR))?;
+        let stop = Stop::new()?;
+        let ends = TunnelEnds::new(theirs.descriptor, ours.descriptor, stop.clone());
+        let cable = || headstart_emu::Path::new([]);
+        let relay = Relay::new(ends, cable(), cable(), Clock::start(), relay::Settings::default());
+        Ok(Self { _cable: relay.start(stop)? })
+    }
+}
+
+fn beyond(place: &Place) -> Outcome {
+    let _neighbour = Neighbour::new().map_err(|error| error.to_string())?;
+    let mut link = place.link(PATH);
+    let address = NEIGHBOUR.to_string();
+    let (millis, _) =
+        number(link.args(["--quiet", "--"]).arg(&place.this).args(["fetch", &address, "8000"]))?;
+    took(millis, 132, 3000)?;
+    let mut link = place.link(PATH);
+    let (millis, _) =
+        number(link.args(["--quiet", "--"]).arg(&place.this).args(["echo", &format!("{address}:8000")]))?;
+    took(millis, 50, 3000)?;
+    // Where nobody listens the connection ends without an answer.
+    let mut link = place.link(PATH);
+    link.args(["--quiet", "--"]).arg(&place.this).args(["fetch", &address, "8001"]);
+    let output = link.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let status = output.map_err(|error| error.to_string())?;
+    ensure(!status.success(), || "a page from a port where nobody listens".to_owned())
 }
 
 fn both_ends(place: &Place) -> Outcome {

@@ -1,7 +1,15 @@
 //! The commands that serve, fetch and demonstrate, as people run them.
 
-use std::io::{BufRead, BufReader};
+#![expect(clippy::disallowed_methods, reason = "real processes, real time")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use headstart_downlink::clock::unix_now;
+use headstart_downlink::{Machine, Network, Past};
+use headstart_startup::prior::Access;
 
 fn headstart(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
@@ -16,6 +24,8 @@ fn words(bytes: &[u8]) -> String {
 struct Server {
     child: Child,
     url: String,
+    /// Where it counts, if it was asked to.
+    counters: Option<String>,
     _home: tempfile::TempDir,
 }
 
@@ -31,11 +41,17 @@ impl Server {
             .spawn()
             .expect("the server starts");
         let told = BufReader::new(child.stderr.take().expect("its standard error"));
-        let is_address = |line: &String| line.contains("https://");
-        let line = told.lines().map_while(Result::ok).find(is_address).expect("it says where it listens");
+        let mut counters = None;
+        let mut lines = told.lines().map_while(Result::ok);
+        let is_address = |line: &String| {
+            let found = line.split_once("http://").and_then(|(_, rest)| rest.strip_suffix("/metrics"));
+            counters = found.map(str::to_owned).or_else(|| counters.take());
+            line.contains("https://")
+        };
+        let line = lines.find(is_address).expect("it says where it listens");
         let begin = line.find("https://").expect("an address");
         let url = line[begin..].split(',').next().expect("an address").to_owned();
-        Self { child, url, _home: home }
+        Self { child, url, counters, _home: home }
     }
 
     fn page(&self, path: &str) -> String {
@@ -60,6 +76,53 @@ fn a_page_is_served_and_fetched_with_its_times() {
     assert_eq!(lines.len(), 3, "{lines:?}");
     assert!(lines[0].starts_with("scheme,round,url,status,bytes,handshake_ms"), "{lines:?}");
     assert!(lines[1..].iter().all(|line| line.contains(",200,120000,")), "{lines:?}");
+}
+
+/// What the server has counted of that kind so far.
+fn counted(server: &Server, kind: &str) -> String {
+    let mut stream = TcpStream::connect(server.counters.as_ref().expect("counters")).expect("answers");
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .expect("asked");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("told");
+    text.lines().filter(|line| line.contains(kind)).collect::<Vec<_>>().join("\n")
+}
+
+/// From what was once seen on this network to the hint, to the server's first flight, and back to what is remembered.
+#[test]
+fn a_hint_is_found_told_believed_and_bettered() {
+    let server = Server::start(&["--scheme", "blitzstart", "--metrics", "127.0.0.1:0"]);
+    let state = tempfile::tempdir().expect("a folder");
+    let get = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        let page = server.page("bytes/2000000");
+        command.args(["get", &page, "--insecure", "--hint", "auto", "--format", "csv"]);
+        command.env("XDG_STATE_HOME", state.path()).output().expect("the program runs")
+    };
+    let Some(network) = Network::find(&Machine::default()) else {
+        // Nobody to ask: it says so, and fetches all the same.
+        let got = get();
+        assert!(got.status.success(), "{}", words(&got.stderr));
+        assert!(words(&got.stderr).contains("no hint"), "{}", words(&got.stderr));
+        println!("NOT RUN: this machine has no default route, so no network whose rate could be known");
+        return;
+    };
+    let past = Past::new(state.path().join("headstart/networks.json"));
+    let seen = "2 Mbit/s".parse().expect("a rate");
+    past.observe(&network.key(), seen, Access::Dsl, unix_now()).expect("written");
+    let got = get();
+    assert!(got.status.success(), "{}", words(&got.stderr));
+    assert!(words(&got.stderr).contains("hint: 2 Mbit/s, dsl"), "{}", words(&got.stderr));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !counted(&server, "source=\"hint\"").contains(" 1") {
+        assert!(Instant::now() < deadline, "{}", counted(&server, "source="));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Over loopback it is faster than that, however busy the machine, and is remembered so.
+    let best = past.best(&network.key(), unix_now()).expect("read").expect("an entry");
+    assert!(best.rate > seen, "{}", best.rate);
+    assert_eq!(best.access, Access::Dsl);
 }
 
 #[test]

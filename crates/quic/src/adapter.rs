@@ -243,9 +243,9 @@ impl congestion::Controller for Adapter {
         self.end_of_acks(self.time(now), app_limited, largest);
     }
 
-    fn on_packet_lost(&mut self, bytes: u16, number: u64, _: Instant) {
+    fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Instant) {
         self.wake();
-        self.packet_lost(Bytes::new(bytes.into()), number);
+        self.packet_lost(self.time(now), Bytes::new(bytes.into()), number);
     }
 
     fn on_congestion_event(

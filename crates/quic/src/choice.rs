@@ -5,6 +5,7 @@
 
 use headstart_startup::Scheme;
 use headstart_startup::catalogue::{self, Needs};
+use headstart_startup::scheme::blitzstart::{self, Blitzstart, Factors};
 
 /// A scheme, or the stack's own controller.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +100,16 @@ impl Choice {
     #[must_use]
     pub const fn custom(name: &'static str, summary: &'static str, scheme: Scheme, needs: Needs) -> Self {
         Self { name, summary, needs, controller: Controller::Ours(scheme) }
+    }
+
+    /// The same with other factors for access technologies, where the scheme takes hints.
+    #[must_use]
+    pub fn with_factors(mut self, factors: Factors) -> Self {
+        if let Controller::Ours(Scheme::Blitzstart(scheme)) = self.controller {
+            let params = blitzstart::Params { factors, ..*scheme.params() };
+            self.controller = Controller::Ours(Scheme::Blitzstart(Blitzstart::new(params)));
+        }
+        self
     }
 
     /// Everything that can be had, baselines first.

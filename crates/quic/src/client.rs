@@ -23,7 +23,8 @@ use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
 use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
-use crate::server::{Lots, SetupError, common_setters, finish_with, install, rules};
+use crate::opening::Opening;
+use crate::server::{Lots, SetupError, common_setters, install, rules};
 use crate::session::{ClientTls, Other, Sessions, tls};
 use crate::shared::{Handle, Shared};
 use crate::store::{Store, dialled};
@@ -129,7 +130,7 @@ impl ClientSetup {
         (config, Handle(shared))
     }
 
-    /// Dials. The record is written as soon as the connection is closed, once [`Dialling::established`] was waited for.
+    /// Dials. The record is written as soon as the connection is closed, once [`Opening::established`] was waited for.
     ///
     /// # Errors
     /// As [`noq::Endpoint::connect_with`].
@@ -138,29 +139,8 @@ impl ClientSetup {
         endpoint: &noq::Endpoint,
         remote: SocketAddr,
         server_name: &str,
-    ) -> Result<Dialling, noq::ConnectError> {
+    ) -> Result<Opening, noq::ConnectError> {
         let (config, handle) = self.configure(remote, server_name);
-        Ok(Dialling { connecting: endpoint.connect_with(config, remote, server_name)?, handle })
-    }
-}
-
-/// A connection that is being dialled.
-#[derive(Debug)]
-pub struct Dialling {
-    /// The stack's own future of it: for 0-RTT.
-    pub connecting: noq::Connecting,
-    /// What to tell the scheme, and what it says.
-    pub handle: Handle,
-}
-
-impl Dialling {
-    /// Waits for the handshake.
-    ///
-    /// # Errors
-    /// The handshake failed.
-    pub async fn established(self) -> Result<(noq::Connection, Handle), noq::ConnectionError> {
-        let connection = self.connecting.await?;
-        finish_with(&connection, &self.handle);
-        Ok((connection, self.handle))
+        Ok(Opening { connecting: endpoint.connect_with(config, remote, server_name)?, handle })
     }
 }

@@ -19,6 +19,7 @@
 //! |---|---|
 //! | [`choice`] | schemes by name, and why some are refused |
 //! | [`server`], [`client`] | set-up: one per endpoint |
+//! | [`opening`] | connections that were accepted or dialled |
 //! | [`adapter`] | the stack's congestion controller over a scheme and a base controller |
 //! | [`session`] | the TLS session that carries hints and sees every packet |
 //! | [`hint`] | the transport parameter: format, quantisation |
@@ -27,6 +28,7 @@
 //! | [`store`] | records by peer, shared by all connections |
 //! | [`copies`] | datagrams sent again: what is kept, and who sends it |
 //! | [`why`], [`metrics`] | what was decided: for each connection, and counted |
+//! | [`journal`] | what a sender did, event by event: for simulations |
 //! | [`runtime`] | timers precise enough for packets less than a millisecond apart |
 //! | [`epoch`] | the stack's instants as ours |
 //!
@@ -43,8 +45,10 @@ pub mod copies;
 pub mod epoch;
 pub mod gates;
 pub mod hint;
+pub mod journal;
 pub mod limits;
 pub mod metrics;
+pub mod opening;
 #[cfg(feature = "qlog")]
 pub mod qlog;
 pub mod runtime;
@@ -62,8 +66,9 @@ pub use gates::{Gates, Rollout};
 pub use headstart_startup::prior::{Access, Hint};
 pub use limits::{Limits, Policy};
 pub use metrics::Metrics;
+pub use opening::Opening;
 pub use runtime::PreciseRuntime;
-pub use server::{Accepted, ServerSetup};
+pub use server::ServerSetup;
 pub use shared::Handle;
 pub use store::{Sharded, Store};
 pub use why::Why;

@@ -5,6 +5,9 @@
 //! hint. So a client that always lies upward soon starts as everybody else does. What is granted is reserved until the
 //! first flight is over, so that many connections at once cannot claim the same capacity (Blitzstart §7).
 //!
+//! A record is cut to the cap for one connection as well: a peer that acknowledges what it has not received yet makes its path look as fast
+//! as the server can send.
+//!
 //! # Limits
 //!
 //! Credit is kept for a bounded number of addresses (of IPv6, networks of 64 bits), the latest heard of; a new one begins
@@ -14,6 +17,7 @@ use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
+use headstart_startup::history::Known;
 use headstart_units::{Rate, Ratio};
 use lru::LruCache;
 
@@ -22,7 +26,7 @@ use crate::store::{caller, locked};
 /// The caps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The most that one connection's hint may claim. 1 Gbit/s.
+    /// The most that one connection's hint or record may claim. 1 Gbit/s.
     pub per_connection: Rate,
     /// The most that hints of one address may claim at a time. 1 Gbit/s.
     pub per_address: Rate,
@@ -30,6 +34,8 @@ pub struct Policy {
     pub total: Rate,
     /// Addresses whose credit is remembered.
     pub addresses: NonZeroUsize,
+    /// Nobody loses credit: for experiments that measure what a false hint does.
+    pub forgives: bool,
 }
 
 impl Default for Policy {
@@ -39,6 +45,7 @@ impl Default for Policy {
             per_address: Rate::from_mbit_per_sec(1_000),
             total: Rate::from_mbit_per_sec(10_000),
             addresses: const { NonZeroUsize::new(1 << 16).expect("not zero") },
+            forgives: false,
         }
     }
 }
@@ -101,8 +108,8 @@ impl Drop for Grant {
             account.in_use = minus(account.in_use, self.rate);
             match self.was_clean {
                 Some(true) => account.credit = (account.credit + REGAINED).min(FULL),
-                Some(false) => account.credit /= 2,
-                None => {}
+                Some(false) if !self.limits.policy.forgives => account.credit /= 2,
+                Some(false) | None => {}
             }
         }
     }
@@ -139,6 +146,13 @@ impl Limits {
         Some(Grant { limits: Arc::clone(self), address, rate, was_clean: None })
     }
 
+    /// A record as far as it is believed.
+    #[must_use]
+    pub fn cut(&self, mut known: Known) -> Known {
+        known.record.btl_bw = known.record.btl_bw.min(self.policy.per_connection);
+        known
+    }
+
     /// What is granted now, in all.
     #[must_use]
     pub fn in_use(&self) -> Rate {
@@ -171,6 +185,7 @@ mod tests {
             per_address: MBIT(80),
             total: MBIT(120),
             addresses: NonZeroUsize::MIN.saturating_add(9),
+            forgives: false,
         })
     }
 
@@ -203,6 +218,16 @@ mod tests {
         }
         assert_eq!(granted, [50, 25, 12, 6], "half each time, then nothing");
         assert!(limits.grant(peer(2), Rate::MAX).is_some(), "others are not concerned");
+    }
+
+    #[test]
+    fn an_experiment_may_forgive_what_a_server_does_not() {
+        let limits = Limits::new(Policy { forgives: true, ..Policy::default() });
+        for _ in 0..20 {
+            let grant = limits.grant(peer(1), Rate::MAX).expect("no credit is lost");
+            assert_eq!(grant.rate(), Policy::default().per_connection);
+            grant.settle(false);
+        }
     }
 
     #[test]

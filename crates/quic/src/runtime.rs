@@ -21,6 +21,7 @@
 //!   ten, or what 2 ms of a high rate are.
 
 mod postbox;
+pub mod socket;
 #[cfg(target_os = "linux")]
 mod timer;
 
@@ -72,7 +73,7 @@ impl Runtime for PreciseRuntime {
         let duplicate = socket.try_clone()?;
         let inner = TokioRuntime.wrap_udp_socket(socket)?;
         self.postbox.open(duplicate)?;
-        Ok(Box::new(postbox::Socket::new(inner, Arc::clone(&self.postbox))))
+        Ok(Box::new(socket::Socket::new(inner, Arc::clone(&self.postbox))))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the edge: the stack's clock")]

@@ -27,6 +27,7 @@ use headstart_startup::base;
 use headstart_startup::hint::Steps;
 use headstart_startup::history::FixedHash;
 use headstart_startup::prior::Hint;
+use headstart_startup::scheme::blitzstart::Factors;
 use headstart_units::Bytes;
 use noq_proto::congestion::{Bbr3Config, CubicConfig};
 use noq_proto::crypto::rustls::NoInitialCipherSuite;
@@ -39,6 +40,7 @@ use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
 use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
+use crate::opening::Opening;
 use crate::session::{Other, ServerTls, Sessions, tls};
 use crate::shared::{Handle, Rules, Shared};
 use crate::store::{Store, caller};
@@ -260,36 +262,6 @@ macro_rules! common_setters {
 }
 pub(crate) use common_setters;
 
-/// A connection that was accepted and is not established yet.
-#[derive(Debug)]
-pub struct Accepted {
-    /// The stack's own future of it.
-    pub connecting: noq::Connecting,
-    /// What to tell the scheme, and what it says.
-    pub handle: Handle,
-}
-
-impl Accepted {
-    /// Waits for the handshake. The record is written as soon as the connection is closed.
-    ///
-    /// # Errors
-    /// The handshake failed.
-    pub async fn established(self) -> Result<(noq::Connection, Handle), noq::ConnectionError> {
-        let connection = self.connecting.await?;
-        finish_with(&connection, &self.handle);
-        Ok((connection, self.handle))
-    }
-}
-
-/// Finishes `handle` when the connection is closed, rather than when the stack lets it go.
-pub(crate) fn finish_with(connection: &noq::Connection, handle: &Handle) {
-    let (closed, handle) = (connection.on_closed(), handle.clone());
-    tokio::spawn(async move {
-        let _ = closed.await;
-        handle.finish();
-    });
-}
-
 impl ServerSetup {
     /// A server with the stack's configuration `base`, of which everything is kept but crypto and congestion control:
     /// its token key above all, without which clients would lose their address validation tokens.
@@ -324,6 +296,14 @@ impl ServerSetup {
 
     common_setters!();
 
+    /// By how much a hint is scaled for each access technology. One for all by default; without effect on schemes that take no hints.
+    #[must_use]
+    pub fn access_factors(mut self, factors: Factors) -> Self {
+        let rules = Arc::make_mut(&mut self.rules);
+        rules.choice = rules.choice.with_factors(factors);
+        self
+    }
+
     /// The stack's own configuration that this one is built upon: what the endpoint itself is to be given.
     #[must_use]
     pub fn stack_config(&self) -> &noq::ServerConfig {
@@ -334,10 +314,10 @@ impl ServerSetup {
     ///
     /// # Errors
     /// As [`noq::Incoming::accept_with`].
-    pub fn accept(&self, incoming: noq::Incoming) -> Result<Accepted, noq::ConnectionError> {
+    pub fn accept(&self, incoming: noq::Incoming) -> Result<Opening, noq::ConnectionError> {
         let (remote, local, id) = (incoming.remote_address(), incoming.local_ip(), incoming.orig_dst_cid());
         let (config, handle) = self.configure(remote, local, id);
-        Ok(Accepted { connecting: incoming.accept_with(config)?, handle })
+        Ok(Opening { connecting: incoming.accept_with(config)?, handle })
     }
 
     /// The configuration for one connection: for those who drive the protocol themselves. `id` is the client's first

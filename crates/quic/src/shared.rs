@@ -8,12 +8,13 @@ use headstart_startup::base;
 use headstart_startup::history::{Lease, Outcome};
 use headstart_startup::prior::Hint;
 use headstart_units::{Bytes, Time};
-use noq_proto::Side;
+use noq_proto::{ConnectionError, Side};
 
 use crate::choice::Choice;
 use crate::copies::{CopyPolicy, Courier, Tap};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
+use crate::journal::{Entry, Journal};
 use crate::limits::{Grant, Limits};
 use crate::metrics::Metrics;
 use crate::session::keys::Sealing;
@@ -67,6 +68,7 @@ pub(crate) struct Shared {
     expected: AtomicU64,
     is_tapping: AtomicBool,
     tap: Mutex<Tap>,
+    pub journal: Journal,
     pub ending: Mutex<Ending>,
     /// Controllers alive: the stack clones them.
     controllers: AtomicUsize,
@@ -109,6 +111,7 @@ impl Shared {
             expected: AtomicU64::new(0),
             is_tapping: AtomicBool::new(false),
             tap: Mutex::default(),
+            journal: Journal::default(),
             ending: Mutex::new(Ending { why, ..Ending::default() }),
             controllers: AtomicUsize::new(0),
             #[cfg(feature = "qlog")]
@@ -236,9 +239,29 @@ impl Handle {
         locked(&self.0.ending).why.clone()
     }
 
+    /// From now on every event of the sender is kept, until [`Self::take_journal`] takes it.
+    pub fn keep_journal(&self) {
+        self.0.journal.keep();
+    }
+
+    /// What happened since it was last taken. The stack's own controllers keep none.
+    #[must_use]
+    pub fn take_journal(&self) -> Vec<Entry> {
+        self.0.journal.take()
+    }
+
     /// The connection is over for the application: writes the record now. Without this it is written when the stack lets
     /// the connection go, three probe timeouts after its end.
     pub fn finish(&self) {
         self.0.close();
+    }
+
+    /// The same, with why the connection is over. Nothing is kept of a peer that broke the protocol: it may have acknowledged
+    /// what it never had.
+    pub fn finish_for(&self, reason: &ConnectionError) {
+        if matches!(reason, ConnectionError::TransportError(_)) {
+            locked(&self.0.ending).outcome = Some(Outcome::Nothing);
+        }
+        self.finish();
     }
 }

@@ -4,6 +4,7 @@
 //! the same instant packets come first, then timers, then the workload; among themselves packets go by the number of
 //! the element, timers by flow and kind. Nothing else decides an order, so a run is the same everywhere.
 
+mod halves;
 mod opening;
 
 pub use opening::peer_address;
@@ -101,6 +102,8 @@ pub struct Simulation<R> {
     orders: Vec<Order>,
     recorder: R,
     summary: Summary,
+    /// The flow that was opened last.
+    last_opened: Option<FlowId>,
 }
 
 impl<R: Recorder> Simulation<R> {
@@ -122,6 +125,7 @@ impl<R: Recorder> Simulation<R> {
             orders: Vec::new(),
             recorder,
             summary: Summary { fingerprint: 0xcbf2_9ce4_8422_2325, ..Summary::default() },
+            last_opened: None,
         }
     }
 
@@ -247,7 +251,11 @@ impl<R: Recorder> Simulation<R> {
         if spec.keep_open {
             self.workload.on_open(id, spec.tag);
         }
-        self.send_syn(id);
+        let before = self.last_opened.replace(id);
+        match before.filter(|_| spec.shares_handshake) {
+            Some(first) => self.join(first, id),
+            None => self.send_syn(id),
+        }
     }
 
     fn ask(&mut self, id: FlowId, bytes: Bytes) {
@@ -328,12 +336,18 @@ impl<R: Recorder> Simulation<R> {
                 self.mark(id, u64::from(number) << 2 | 2);
                 self.on_request(id, number, attempt, note);
             }
+            // Not of this transport.
+            Body::Datagram { .. } => {}
         }
     }
 
     #[inline]
     fn on_data(&mut self, id: FlowId, segment: u32, transmission: u32, ecn: Ecn, stamp: Stamp) {
         let now = self.now;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        if flow.other_half.is_some() {
+            self.establish_other(id);
+        }
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
         // What arrives answers all requests only if all were heard: a later one may have been lost.

@@ -48,6 +48,8 @@ pub struct Flow {
     pub peer: u32,
     /// Who opened it.
     pub opener: Opener,
+    /// The other direction of the connection that has one handshake with this one, until nobody needs to know any more.
+    pub other_half: Option<FlowId>,
     /// Its workload's mark.
     pub tag: u64,
     /// The scheme is told the size.

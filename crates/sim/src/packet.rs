@@ -60,7 +60,7 @@ impl Packet {
             }
             Body::Data { label, .. } => *label = Label::default(),
             Body::Question { note } => *note = Note::Nothing,
-            Body::Answer { .. } | Body::Ack(..) => {}
+            Body::Answer { .. } | Body::Ack(..) | Body::Datagram { .. } => {}
         }
         self
     }
@@ -137,6 +137,12 @@ pub enum Body {
     },
     /// An acknowledgement, and the stamp of the packet that set it off.
     Ack(Acknowledgement, Stamp),
+    /// Another transport's packet that carries none of the sender's data: a handshake, acknowledgements, requests. What is in it
+    /// its transport keeps, under this number.
+    Datagram {
+        /// Its number.
+        number: u32,
+    },
 }
 
 /// What a packet of the handshake carries for routers, or back from them.

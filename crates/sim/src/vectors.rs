@@ -189,26 +189,37 @@ impl fmt::Display for Vector {
 /// What is offered is the same whatever the seed, to within the last vector.
 #[must_use]
 pub fn offered(vectors: impl Iterator<Item = Vector>, payload: Bytes, duration: Span) -> Vec<Vector> {
+    offered_by(vectors, payload, duration, |vector| vector.units.iter().map(|unit| unit.bytes).sum())
+}
+
+/// As [`offered`], with what a vector counts for in place of its payload; one that counts for nothing counts for a byte.
+pub fn offered_by(
+    vectors: impl Iterator<Item = Vector>,
+    amount: Bytes,
+    duration: Span,
+    weight: impl Fn(&Vector) -> Bytes,
+) -> Vec<Vector> {
+    let weight = |vector: &Vector| weight(vector).max(Bytes::new(1));
     let mut chosen: Vec<Vector> = vec![];
     let mut sum = Bytes::ZERO;
     for vector in vectors {
-        if sum >= payload {
+        if sum >= amount {
             break;
         }
-        sum += vector.units.iter().map(|unit| unit.bytes).sum();
+        sum += weight(&vector);
         chosen.push(vector);
     }
     let given = chosen.len();
     let length = chosen.last().map_or(0, |last| last.start.as_nanos()) + 1;
     let mut lap = 0;
-    while sum < payload && given > 0 {
+    while sum < amount && given > 0 {
         lap += 1;
         for number in 0..given {
-            if sum >= payload {
+            if sum >= amount {
                 break;
             }
             let mut again = chosen[number].clone();
-            sum += again.units.iter().map(|unit| unit.bytes).sum();
+            sum += weight(&again);
             again.start = Time::from_nanos(again.start.as_nanos().saturating_add(length.saturating_mul(lap)));
             chosen.push(again);
         }

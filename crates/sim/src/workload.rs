@@ -100,6 +100,8 @@ pub struct FlowSpec {
     pub size_known: bool,
     /// The connection is left open for more messages.
     pub keep_open: bool,
+    /// The other direction of the connection that the order before this one opens: both have that one's handshake.
+    pub shares_handshake: bool,
     /// Handed back with each message.
     pub tag: u64,
 }

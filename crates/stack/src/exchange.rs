@@ -82,6 +82,8 @@ pub struct Outcome {
     pub lost_packets: u64,
     /// Packets that the client's stack declared lost.
     pub client_lost_packets: u64,
+    /// Why the server's end gave up, if it did.
+    pub failure: Option<String>,
 }
 
 impl Outcome {
@@ -206,10 +208,17 @@ impl Answering {
         out: &mut Outcome,
     ) {
         while let Some(event) = connection.poll() {
-            if let Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) = event {
-                while let Some(stream) = connection.streams().accept(Dir::Bi) {
-                    self.streams.insert(stream, Answer::default());
+            match event {
+                Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
+                    while let Some(stream) = connection.streams().accept(Dir::Bi) {
+                        self.streams.insert(stream, Answer::default());
+                    }
                 }
+                Event::ConnectionLost { reason } => {
+                    handle.iter().for_each(|handle| handle.finish_for(&reason));
+                    out.failure = Some(reason.to_string());
+                }
+                _ => {}
             }
         }
         for (&stream, answer) in &mut self.streams {
@@ -252,7 +261,7 @@ impl Answer {
 }
 
 /// Writes zeros until the stack takes no more. Returns whether all are written.
-fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
+pub(crate) fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
     static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
     while *unsent > 0 {
         let length = usize::try_from(*unsent).unwrap_or(usize::MAX).min(ZEROS.len());
@@ -266,7 +275,7 @@ fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
 }
 
 /// Reads and forgets; `None` if there is nothing to read any more. Returns whether the end was read.
-fn drink(connection: &mut Connection, stream: StreamId, read: &mut Size) -> Option<bool> {
+pub(crate) fn drink(connection: &mut Connection, stream: StreamId, read: &mut Size) -> Option<bool> {
     let mut stream = connection.recv_stream(stream);
     let mut chunks = stream.read(false).ok()?;
     let mut is_finished = false;

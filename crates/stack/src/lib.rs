@@ -16,6 +16,7 @@
 //! |---|---|
 //! | [`world`] | the endpoints, the paths between them, and the loop over events |
 //! | [`exchange`] | the application: a request that names a size, an answer of that size; what is measured |
+//! | [`simulation`] | the simulator's own scenarios, with this transport in place of its TCP model |
 //! | [`scenario`] | a bottleneck, schemes and priors in a few lines |
 //! | [`datagram`], [`path`] | packets, and the elements they cross |
 //! | [`identity`] | a certificate |
@@ -32,11 +33,14 @@
 //! - One server, one request for each connection.
 
 pub mod datagram;
+mod end;
 pub mod exchange;
 pub mod identity;
 pub mod null;
 pub mod path;
+mod post;
 pub mod scenario;
+pub mod simulation;
 pub mod world;
 
 pub use datagram::Datagram;
@@ -44,4 +48,5 @@ pub use exchange::{Departure, Fetch, Outcome};
 pub use identity::Identity;
 pub use path::Path;
 pub use scenario::Scenario;
-pub use world::{Crypto, World};
+pub use simulation::Simulation;
+pub use world::{Crypto, Lie, World};

@@ -13,6 +13,7 @@ use headstart_units::{Bytes, Packets, Rate, Span, Time};
 use noq_proto::TransportConfig;
 use noq_proto::crypto::rustls::QuicServerConfig;
 
+use crate::end::Standing;
 use crate::exchange::{Fetch, Outcome};
 use crate::identity::{Identity, IdentityError};
 use crate::null::{NoSecret, NullSessions};
@@ -76,6 +77,14 @@ pub enum ScenarioError {
     /// The endpoint cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// Not every group has a scheme, or the other way round.
+    #[error("found {found} schemes, expected {expected}: one for each group")]
+    Cast {
+        /// Schemes.
+        found: usize,
+        /// Groups.
+        expected: usize,
+    },
     /// There is no certificate.
     #[error(transparent)]
     Identity(#[from] IdentityError),
@@ -145,13 +154,12 @@ impl Scenario {
     /// # Errors
     /// An endpoint cannot be set up.
     pub fn world(&self, choice: Choice) -> Result<World, ScenarioError> {
-        let identity = Identity::shared()?;
         let mut world = self.empty();
         let store: Arc<dyn Store> = self.store();
         let server = |choice| -> Result<ServerSetup, ScenarioError> {
-            let tls = identity.server()?;
             let setup = match self.crypto {
                 Crypto::Tls => {
+                    let tls = Identity::shared()?.server()?;
                     let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(SetupError::from)?;
                     ServerSetup::new(self.server_base(Arc::new(crypto)), tls, choice)?
                 }
@@ -165,7 +173,7 @@ impl Scenario {
         };
         let client = |choice| -> Result<ClientSetup, ScenarioError> {
             let setup = match self.crypto {
-                Crypto::Tls => ClientSetup::new(identity.client()?)?,
+                Crypto::Tls => ClientSetup::new(Identity::shared()?.client()?)?,
                 Crypto::Null => ClientSetup::with_sessions(Arc::new(NullSessions)),
             };
             let setup = setup.transport(self.transport()).seed(self.seed).scheme(choice);
@@ -207,7 +215,7 @@ impl Scenario {
 
     fn server_base(&self, crypto: Arc<dyn noq_proto::crypto::ServerConfig>) -> noq_proto::ServerConfig {
         let mut base = noq_proto::ServerConfig::new(crypto, Arc::new(NoSecret));
-        base.transport_config(Arc::new(self.transport()));
+        base.transport_config(Arc::new(self.transport())).time_source(Arc::new(Standing));
         base
     }
 

@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use headstart_quic::copies::When;
@@ -11,15 +10,16 @@ use headstart_units::Time;
 use noq_proto::{ConnectionIdGenerator, DatagramEvent, Endpoint, FourTuple};
 
 use crate::datagram::Datagram;
+use crate::end::{End, Ids, base, digest, endpoint, hash, note};
 use crate::exchange::{Answering, Asking, Fetch, GOODBYE, Outcome};
 use crate::identity::NAME;
 use crate::path::Path;
+use crate::post::Post;
 
-mod end;
-mod post;
+mod liar;
 
-use end::{End, Ids, digest, endpoint, hash, note};
-use post::Post;
+use liar::Liar;
+pub use liar::Lie;
 
 /// How packets are protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +61,7 @@ struct Client {
     far: Option<End>,
     outcome: Outcome,
     is_over: bool,
+    liar: Option<Liar>,
 }
 
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 443);
@@ -143,8 +144,16 @@ impl World {
             far: None,
             outcome: Outcome { dialled: fetch.at, ..Outcome::default() },
             is_over: false,
+            liar: None,
         });
         number
+    }
+
+    /// Lets that client lie about what it received. Only null crypto lets it.
+    pub fn corrupt(&mut self, number: usize, lie: Lie) {
+        if let Some(client) = self.clients.get_mut(number) {
+            client.liar = Some(Liar::new(lie));
+        }
     }
 
     /// Runs until every awaited exchange is over, or until `deadline`; what each client saw.
@@ -240,6 +249,8 @@ impl World {
     fn at_client(&mut self, datagram: Datagram) {
         let instant = self.epoch.instant(self.now);
         let number = datagram.client;
+        let forged = self.clients[number].liar.as_mut().map(|liar| liar.saw_arrival(&datagram));
+        self.inject(number, forged.unwrap_or_default());
         let client = &mut self.clients[number];
         let (contents, from) = (BytesMut::from(&datagram.contents[..]), FourTuple::from_remote(SERVER));
         let event = client.endpoint.handle(instant, from, datagram.ecn, contents, &mut vec![]);
@@ -303,7 +314,9 @@ impl World {
                 client.outcome.client_departures.push(note(self.now, &datagram));
                 digest(&mut client.outcome, self.now, &datagram);
             }
-            self.reverse.push(self.now, datagram);
+            if client.liar.as_mut().is_none_or(|liar| liar.lets_pass(&datagram)) {
+                self.reverse.push(self.now, datagram);
+            }
         }
         near.settle(&mut client.endpoint);
         if near.connection.is_drained() {
@@ -370,7 +383,17 @@ impl World {
             outcome.departures.push(note(self.now, &datagram));
             digest(outcome, self.now, &datagram);
         }
+        let number = datagram.client;
+        let forged = self.clients[number].liar.as_mut().map(|liar| liar.saw_departure(&datagram));
         self.forward.push(self.now, datagram);
+        self.inject(number, forged.unwrap_or_default());
+    }
+
+    /// Puts what a liar made on the way to the server.
+    fn inject(&mut self, client: usize, forged: Vec<Bytes>) {
+        for contents in forged {
+            self.reverse.push(self.now, Datagram { client, ecn: None, contents, is_copy: false });
+        }
     }
 }
 
@@ -385,10 +408,4 @@ impl Client {
         }
         std::mem::take(&mut self.outcome)
     }
-}
-
-/// Any instant will do: only distances from it are used.
-#[expect(clippy::disallowed_methods, reason = "an instant cannot be made in any other way")]
-fn base() -> Instant {
-    Instant::now()
 }

@@ -176,6 +176,7 @@ pub const VARIANTS: &[Entry] = &[
     entry("iw10-linux", Needs::Nothing, "as Linux's CUBIC begins: 10 segments and the older HyStart", || Scheme::SlowStart(SlowStart::linux())),
     entry("google-quic", Needs::Nothing, "iw32-paced that leaves slow start when delay grows (HyStart), as Google QUIC did", google_until_delay),
     entry("blitzstart-handshake", Needs::Hint, "blitzstart with the handshake's RTT, queues included", || blitzstart(|params| params.rtt = blitzstart::Known::Handshake)),
+    entry("blitzstart-one-sample", Needs::Hint, "blitzstart that paces too by the smallest RTT known: all it has is one sample", || blitzstart(|params| params.paced_by = blitzstart::Known::Smallest)),
     entry("blitzstart-10", Needs::Hint, "blitzstart with 10 segments at once before it paces", || blitzstart(|params| params.burst = 10)),
     entry("blitzstart-guarded", Needs::Hint, "blitzstart that believes twice the peer's fastest delivery, divided among its connections", || blitzstart(|params| params.guard = GUARD)),
     entry("bbr-hinted", Needs::Hint, "BBR that begins from the hinted bandwidth", || Scheme::Bbr(Bbr::new(bbr::Params { begins_from_hint: true, ..Default::default() }))),

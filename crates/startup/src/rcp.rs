@@ -18,8 +18,10 @@
 //!
 //! # Deviations
 //!
-//! - a and b: sources differ (0.1 and 1; 0.4 and 0.226). The second pair, from the analysis of stability by H. Balakrishnan,
-//!   N. Dukkipati, N. McKeown and C. Tomlin (IEEE Communications Letters, 2007), is the default, quoted from memory.
+//! - a and b: sources differ. 0.1 and 1 stand in the authors' scripts for their paper on flow completion times, 0.4 and 1 or 0.4 and 0.4 in other
+//!   scripts for their simulator. 0.4 and 0.226 are XCP's (D. Katabi, M. Handley, C. Rohrs, SIGCOMM 2002; b = a^2 sqrt 2), whose equation for the
+//!   aggregate has the same two terms. They are the default here; with 0.1 and 1 newcomers meet less of a queue and losses above
+//!   half load are fewer.
 //! - The first flow meets an idle link, and an idle link has climbed to C: that is where R begins.
 //! - Intervals that passed without a packet are made up for when the next one comes; the result is the same.
 //! - The queue is what the link took and has not sent, at the end of the interval.
@@ -31,9 +33,9 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 pub struct Params {
     /// C.
     pub capacity: Rate,
-    /// The gain of the spare capacity. 0.4.
+    /// The gain of the spare capacity. 0.4: XCP's.
     pub alpha: Ratio,
-    /// The gain of the queue. 0.226.
+    /// The gain of the queue. 0.226: XCP's.
     pub beta: Ratio,
     /// T is d0, or this if it is less. 10 ms: RCP.
     pub longest_interval: Span,

@@ -110,8 +110,8 @@ impl Session for Started {
         Some(self.scheme)
     }
 
-    fn closed(&self, _: &Connection, _: &ConnectionError) {
-        self.handle.finish();
+    fn closed(&self, _: &Connection, reason: &ConnectionError) {
+        self.handle.finish_for(reason);
         if let Some(listener) = &self.listener {
             listener(&self.handle.why());
         }

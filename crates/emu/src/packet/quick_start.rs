@@ -1,13 +1,12 @@
 //! Quick-Start requests in the IP header of a real packet, for the routers of a path.
 //!
-//! Source: RFC 4782 §3.1 (the IPv4 option) and §3.3 (what a router does with it); the codec and the routers' algorithms are those of
-//! the simulator.
+//! Source: RFC 4782 §3.1 (the IPv4 option), §3.2 (the IPv6 hop-by-hop option) and §3.3 (what a router does with them); the codec and the
+//! routers' algorithms are those of the simulator.
 //!
 //! # Deviations
 //!
-//! - A router that deletes a request (RFC 4782 §3.3.2) writes four times two no-operation bytes over it, so that the header keeps its length.
-//! - IPv6's hop-by-hop option is not read: such a packet passes as one without a request, which to the sender is a router that does not
-//!   take part, and is safe.
+//! - A router that deletes a request (RFC 4782 §3.3) writes no-operation bytes (of IPv6: padding, RFC 8200 §4.2) over it, so that the
+//!   header keeps its length.
 
 use core::ops::Range;
 
@@ -22,11 +21,49 @@ const NO_OPERATION: u8 = 1;
 const KIND: u8 = 25;
 const LENGTH: usize = 8;
 
-/// The place of the request in an IPv4 header, if there is a whole one.
+/// RFC 4782 §3.2; RFC 8200 §4.2: padding of one byte, and of more.
+const KIND_6: u8 = 0x26;
+const PAD_ONE: u8 = 0;
+const PAD: u8 = 1;
+/// What an IPv6 request that is deleted becomes.
+const PADDING: [u8; LENGTH] = [PAD, LENGTH as u8 - 2, 0, 0, 0, 0, 0, 0];
+/// RFC 8200 §4.3: hop-by-hop options come first of all.
+const HOP_BY_HOP: u8 = 0;
+
+/// The place of the request in a packet's header, if there is a whole one.
 fn place(packet: &[u8]) -> Option<Range<usize>> {
-    if version(packet) != Some(4) {
+    match version(packet)? {
+        4 => place_ipv4(packet),
+        _ => place_ipv6(packet),
+    }
+}
+
+fn place_ipv6(packet: &[u8]) -> Option<Range<usize>> {
+    if packet[6] != HOP_BY_HOP {
         return None;
     }
+    let end = 48 + usize::from(*packet.get(41)?) * 8;
+    let mut at = 42;
+    while at < end.min(packet.len()) {
+        let length = match packet[at] {
+            PAD_ONE => 1,
+            kind => {
+                let length = usize::from(*packet.get(at + 1)?) + 2;
+                if at + length > end || at + length > packet.len() {
+                    return None;
+                }
+                if kind == KIND_6 && length == LENGTH {
+                    return Some(at..at + LENGTH);
+                }
+                length
+            }
+        };
+        at += length;
+    }
+    None
+}
+
+fn place_ipv4(packet: &[u8]) -> Option<Range<usize>> {
     let header = usize::from(packet[0] & 15) * 4;
     let mut at = 20;
     while at < header.min(packet.len()) {
@@ -51,7 +88,9 @@ fn place(packet: &[u8]) -> Option<Range<usize>> {
 
 /// The request that a packet carries.
 pub(super) fn read(packet: &[u8]) -> Option<Request> {
-    match IpOption::parse_ipv4(&packet[place(packet)?]) {
+    let option = &packet[place(packet)?];
+    let is_six = version(packet) == Some(6);
+    match if is_six { IpOption::parse_ipv6(option) } else { IpOption::parse_ipv4(option) } {
         Ok(IpOption::Request { rate, ttl, nonce }) => Some(Request { rate: rate.rate(), ttl, nonce }),
         // A report is for the receiver, and what is malformed is not for us to mend.
         Ok(IpOption::Report { .. }) | Err(_) => None,
@@ -61,6 +100,10 @@ pub(super) fn read(packet: &[u8]) -> Option<Request> {
 /// Writes what has become of the request; nothing if the packet has none.
 pub(super) fn write(packet: &mut [u8], request: Option<Request>) {
     let Some(place) = place(packet) else { return };
+    if version(packet) == Some(6) {
+        packet[place].copy_from_slice(&request.map_or(PADDING, |request| request.option().emit_ipv6()));
+        return;
+    }
     let option = request.map_or([NO_OPERATION; LENGTH], |request| request.option().emit_ipv4());
     change_header(packet, |header| header[place].copy_from_slice(&option));
 }
@@ -129,7 +172,61 @@ mod tests {
         assert_eq!(packet[20..], [[NO_OPERATION; 11].as_slice(), &[END]].concat());
     }
 
+    /// An IPv6 packet to port 80 with padding and a request of code 9 among its hop-by-hop options.
+    fn packet_ipv6() -> Vec<u8> {
+        let mut packet = vec![0x60, 0, 0, 0, 0, 24, HOP_BY_HOP, 64];
+        packet.extend([0; 32]);
+        packet.extend([17, 1, PAD, 2, 0, 0, KIND_6, 6, 0x09, 200, 0, 0, 4, 0xd0, PAD_ONE, PAD_ONE]);
+        packet.extend([0, 9, 0, 80, 0, 8, 0, 0]);
+        packet
+    }
+
+    #[test]
+    fn an_ipv6_request_is_read_changed_and_deleted_in_its_place() {
+        let mut packet = packet_ipv6();
+        let (before, length) = (packet.clone(), packet.len());
+        let mut request = read(&packet).expect("a request");
+        assert_eq!((request.rate, request.ttl), (Rate::from_bits_per_sec(20_480_000), 200));
+        request.approve(Rate::from_bits_per_sec(1_280_000), 77);
+        write(&mut packet, Some(request));
+        assert_eq!(read(&packet), Some(request));
+        lower_time_to_live(&mut packet);
+        assert_eq!((packet[7], packet.len()), (63, length));
+        write(&mut packet, None);
+        assert_eq!(read(&packet), None);
+        assert_eq!(packet[46..54], PADDING);
+        assert_eq!((&packet[..7], &packet[54..]), (&before[..7], &before[54..]), "nothing else has changed");
+        assert_eq!(super::super::Headline::of_ip(&packet).to, 80, "what follows the options is still found");
+    }
+
+    #[test]
+    fn ipv6_options_that_do_not_end_are_not_read() {
+        for (at, value) in [(41, 0), (43, 40), (47, 30), (6, 17)] {
+            let mut packet = packet_ipv6();
+            packet[at] = value;
+            assert_eq!(read(&packet), None, "byte {at} is {value}");
+        }
+        let packet = packet_ipv6();
+        for length in 0..54 {
+            assert_eq!(read(&packet[..length]), None, "cut after {length} bytes");
+        }
+    }
+
     proptest! {
+        /// Whatever the options hold: no panic, the same length, and what was written is read.
+        #[test]
+        fn any_hop_by_hop_options_are_survived(rest in proptest::collection::vec(any::<u8>(), 0..60), units in 0_u8..8) {
+            let mut packet = packet_ipv6()[..40].to_vec();
+            packet.extend([17, units]);
+            packet.extend(rest);
+            let length = packet.len();
+            let request = read(&packet).map(|request| Request { ttl: 3, ..request });
+            write(&mut packet, request);
+            prop_assert_eq!(read(&packet), request);
+            lower_time_to_live(&mut packet);
+            prop_assert_eq!(packet.len(), length);
+        }
+
         /// Whatever the header holds: no panic, the same length, and a right checksum stays right.
         #[test]
         fn any_header_is_survived(bytes in proptest::collection::vec(any::<u8>(), 20..70), words in 0_u8..16) {

@@ -20,7 +20,7 @@ fn number(named: &Named, name: &str) -> f64 {
 
 #[test]
 fn a_newcomer_on_an_empty_path_takes_its_round_trip_and_its_bytes() {
-    let found = run(&setup("background = 0"), cast("blitzstart"), 1);
+    let found = run(&setup("background = 0"), cast("blitzstart"), 1).expect("runs");
     // 70 kB with headers at 8 Mbit/s are 73 ms, and the window of one BDP leaves over 75 % of a round trip.
     let request = number(&found, "request");
     assert!((100.0..200.0).contains(&request), "{request} ms");
@@ -30,7 +30,8 @@ fn a_newcomer_on_an_empty_path_takes_its_round_trip_and_its_bytes() {
 
 #[test]
 fn every_byte_is_accounted_to_its_group() {
-    let contest = Contest::run(&setup("background = 2, newcomers = 3"), cast("google-quic"), 1);
+    let contest =
+        Contest::run(&setup("background = 2, newcomers = 3"), cast("google-quic"), 1).expect("runs");
     assert_eq!(contest.newcomers(TESTED).count(), 3);
     let (from, to) = contest.stretch();
     let wire = contest.tape.bytes(TESTED, from - Span::from_secs(1), to);
@@ -42,7 +43,7 @@ fn every_byte_is_accounted_to_its_group() {
 
 #[test]
 fn a_run_ends_soon_after_its_newcomers() {
-    let contest = Contest::run(&setup("background = 1"), cast("google-quic"), 1);
+    let contest = Contest::run(&setup("background = 1"), cast("google-quic"), 1).expect("runs");
     let (_, to) = contest.stretch();
     let last = contest.tape.delivered.last().expect("packets").0;
     assert!(last < to + Span::from_secs(12), "{last:?} is long after {to:?}");
@@ -63,7 +64,7 @@ trait IntoContests {
 
 impl IntoContests for (u64, u64, u64) {
     fn into_contests(self, setup: &Setup) -> (Named, Named, Named) {
-        let run = |seed| super::run(setup, cast("blitzstart"), seed);
+        let run = |seed| super::run(setup, cast("blitzstart"), seed).expect("runs");
         let without_nan = |named: Named| named.into_iter().filter(|(_, value)| value.is_finite()).collect();
         (without_nan(run(self.0)), without_nan(run(self.1)), without_nan(run(self.2)))
     }
@@ -72,7 +73,8 @@ impl IntoContests for (u64, u64, u64) {
 #[test]
 fn a_mixture_has_newcomers_of_both_schemes() {
     let both = Cast { beside: catalogue::find("google-quic"), ..cast("blitzstart") };
-    let found = run(&setup("background = 1, newcomers = 4, newcomer-gap = \"100 ms\""), both, 3);
+    let found =
+        run(&setup("background = 1, newcomers = 4, newcomer-gap = \"100 ms\""), both, 3).expect("runs");
     assert!(number(&found, "request") > 0.0 && number(&found, "beside.request") > 0.0);
     assert!(number(&found, "slowest") >= number(&found, "request"));
 }
@@ -101,10 +103,21 @@ fn without_a_step_the_hint_is_what_was_asked_for() {
 
 #[test]
 fn a_trace_picks_by_quantile_and_shows_both_flows() {
-    let fastest = trace(&setup("background = 1, candidates = 5, pick = \"0 %\""), cast("google-quic"), 1);
-    let slowest = trace(&setup("background = 1, candidates = 5, pick = \"100 %\""), cast("google-quic"), 1);
+    let fastest = trace(&setup("background = 1, candidates = 5, pick = \"0 %\""), cast("google-quic"), 1)
+        .expect("runs");
+    let slowest = trace(&setup("background = 1, candidates = 5, pick = \"100 %\""), cast("google-quic"), 1)
+        .expect("runs");
     assert!(number(&fastest, "request") < number(&slowest, "request"));
     assert!(number(&fastest, "long/100") > 7.0, "before the request the long flow has the link");
     let peak = (0..STEPS).map(|n| number(&fastest, &format!("newcomer/{}", n * 10))).fold(0.0, f64::max);
     assert!((0.5..=8.01).contains(&peak), "{peak} Mbit/s");
+}
+
+#[test]
+fn a_response_is_shorter_than_its_request_by_a_round_trip() {
+    let contest = Contest::run(&setup("background = 0"), cast("blitzstart"), 1).expect("it runs");
+    let named = numbers(&setup("background = 0"), &contest);
+    let gap = number(&named, "request") - number(&named, "response");
+    // 50 ms and the first packet's own 1.5 ms.
+    assert!((51.0..52.5).contains(&gap), "{gap} ms");
 }

@@ -75,6 +75,7 @@ impl Workload for Flows {
             bytes: if is_long { FIRST } else { arrival.bytes },
             size_known: !is_long,
             keep_open: true,
+            shares_handshake: false,
             tag: self.opened.len() as u64,
         }));
         self.opened.push((arrival, 1));

@@ -229,7 +229,8 @@ impl Claim {
     pub fn compares(&self) -> bool {
         match self.test.kind {
             Kind::Number { .. } => self.test.value.neutral().is_some(),
-            Kind::Order(_) | Kind::Crossing { .. } | Kind::Never { .. } | Kind::Cell(_) => true,
+            Kind::Cell(cell) => cell.compares(),
+            Kind::Order(_) | Kind::Crossing { .. } | Kind::Never { .. } => true,
         }
     }
 
@@ -262,9 +263,20 @@ impl Claim {
 impl Test {
     fn judge(&self, plan: &Plan, results: &Results, variant: usize, unit: &str) -> Finding {
         let scope = Scope { plan, results, variant, scheme: None, at: &[] };
+        let finding = self.finding(&scope, unit);
+        if finding.verdict != Verdict::NotRun {
+            return finding;
+        }
+        match self.value.invalid_runs(&scope) {
+            (0, _) => finding,
+            (invalid, all) => Finding { shown: format!("INVALID ({invalid} of {all} runs)"), ..finding },
+        }
+    }
+
+    fn finding(&self, scope: &Scope<'_>, unit: &str) -> Finding {
         match &self.kind {
             Kind::Number { paper, low, high } => {
-                self.number(self.value.value(&scope), *paper, *low, *high, unit)
+                self.number(self.value.value(scope), *paper, *low, *high, unit)
             }
             Kind::Crossing { other, axis, paper, low, high } => {
                 let ours = scope.crossing(&self.value, other, axis);
@@ -272,7 +284,7 @@ impl Test {
                 if finding.verdict == Verdict::Differs {
                     finding.verdict = Verdict::Direction;
                 }
-                if ours.value.is_nan() && self.is_run(&scope, other) {
+                if ours.value.is_nan() && self.is_run(scope, other) {
                     finding = Finding { verdict: Verdict::Differs, ours, shown: "never".into() };
                 }
                 finding
@@ -281,14 +293,14 @@ impl Test {
                 let ours = scope.crossing(&self.value, other, axis);
                 if ours.value.is_finite() {
                     Finding { verdict: Verdict::Differs, ours, shown: shown(&ours, unit) }
-                } else if self.is_run(&scope, other) {
+                } else if self.is_run(scope, other) {
                     Finding { verdict: Verdict::Holds, ours, shown: "never".into() }
                 } else {
                     Finding { verdict: Verdict::NotRun, ours, shown: "-".into() }
                 }
             }
-            Kind::Order(order) => self.order(&scope, order),
-            Kind::Cell(cell) => cell.judge(&self.value, &scope, unit),
+            Kind::Order(order) => self.order(scope, order),
+            Kind::Cell(cell) => cell.judge(&self.value, scope, unit),
         }
     }
 

@@ -103,6 +103,10 @@ pub const ALL: &[PaperFiles] = &[
         "figure-9",
         "figure-10",
         "figure-11",
+        "stack-algorithm-1",
+        "stack-figure-8",
+        "stack-figure-9",
+        "stack-figure-11",
     },
     paper! {
         "blitzstart":
@@ -121,6 +125,10 @@ pub const ALL: &[PaperFiles] = &[
         "liars",
         "coarse-hints",
         "bbr",
+        "quic-alone",
+        "quic-dsl-fast",
+        "quic-lte",
+        "real-time",
     },
 ];
 

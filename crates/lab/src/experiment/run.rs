@@ -18,7 +18,9 @@ use serde::{Deserialize, Serialize};
 use super::library::Experiment;
 use super::plan::{CastName, Plan, Scheme};
 use super::study::{Numbers, Study};
+use crate::options::Home;
 use crate::output::Folder;
+use crate::real::study::INVALID;
 use crate::setup::{Cast, Setup};
 
 /// The file of finished runs.
@@ -128,10 +130,13 @@ pub fn run(experiments: &[Experiment], folder: &Folder, threads: Option<usize>) 
     let path = folder.path().join(KEPT);
     let mut done = kept(&path)?;
     let left: Vec<&Job> = jobs.values().filter(|job| !done.contains_key(&job.key)).collect();
-    let found = run_jobs(&left, &path, threads)?;
-    done.extend(found);
+    // Real time first: nothing else is to disturb it. It is one run after the other.
+    let (real, simulated): (Vec<&Job>, Vec<&Job>) =
+        left.into_iter().partition(|job| job.setup.run.home == Home::Emulator);
+    done.extend(run_jobs(&real, &path, Some(1))?);
+    done.extend(run_jobs(&simulated, &path, threads)?);
     let mut text = String::new();
-    for (key, numbers) in &done {
+    for (key, numbers) in done.iter().filter(|(_, numbers)| is_kept(numbers)) {
         let line = Kept { key: key.clone(), numbers: numbers.clone() };
         text.push_str(&serde_json::to_string(&line)?);
         text.push('\n');
@@ -188,12 +193,18 @@ fn run_jobs(jobs: &[&Job], path: &std::path::Path, threads: Option<usize>) -> Re
     found
 }
 
+/// A run for which the machine was too busy is run again next time.
+fn is_kept(numbers: &Numbers) -> bool {
+    !numbers.contains_key(INVALID)
+}
+
 /// What the file of finished runs holds; lines that are cut short or damaged are left out.
 fn kept(path: &std::path::Path) -> Result<BTreeMap<String, Numbers>> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes)
             .lines()
             .filter_map(|line| serde_json::from_str::<Kept>(line).ok())
+            .filter(|kept| is_kept(&kept.numbers))
             .map(|kept| (kept.key, kept.numbers))
             .collect()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(BTreeMap::new()),

@@ -115,6 +115,16 @@ impl Settings {
         self.0.values().flatten().map(String::as_str).collect()
     }
 
+    /// The setup of a command line's words, without the program's name.
+    ///
+    /// # Errors
+    /// If one of them is no option, or they contradict each other.
+    pub fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Setup> {
+        let words: Vec<String> = words.map(str::to_owned).collect();
+        let Everything { path, transport, workload, run } = parse(words.iter())?;
+        Setup::new(path, transport, workload, run)
+    }
+
     /// The setup that they describe.
     ///
     /// # Errors

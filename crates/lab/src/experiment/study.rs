@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use headstart_sim::record::MessageReport;
 use headstart_sim::workload::PageReport;
-use headstart_sim::{Collector, Finished, FlowReport, Recorder, Seed, Simulation, Totals};
+use headstart_sim::{Collector, Finished, FlowReport, Recorder, Seed, Totals};
 use headstart_units::{Span, Time};
 use serde::Deserialize;
 
@@ -17,9 +17,11 @@ use crate::chain;
 use crate::contest;
 use crate::conversations;
 use crate::newcomer;
-use crate::options::SizeName;
+use crate::options::{Home, SizeName};
+use crate::real;
 use crate::reuse::{changed, pair, scenarios, visits};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
+use crate::transport::{Stage, only_tcp};
 use crate::wide_area;
 
 /// What a run gives; what was not measured is not there.
@@ -100,13 +102,19 @@ impl Study {
     /// # Errors
     /// If it cannot be done.
     pub fn run(self, setup: &Setup, cast: Cast, seed: u64) -> Result<Numbers> {
+        if setup.run.home == Home::Emulator {
+            return real::study::run(self, setup, cast, seed);
+        }
+        if !self.is_carried_by_quic() {
+            only_tcp(setup, &format!("the study {self:?}"))?;
+        }
         match self {
-            Self::Dumbbell => Ok(dumbbell(setup, cast, seed)),
+            Self::Dumbbell => dumbbell(setup, cast, seed),
             Self::WideArea => {
                 let named = wide_area::survey(setup, cast, seed)?;
                 Ok(gathered(named.into_iter().map(|(name, value)| (name.to_owned(), value))))
             }
-            Self::Newcomer => Ok(gathered(newcomer::watch(setup, cast, seed))),
+            Self::Newcomer => Ok(gathered(newcomer::watch(setup, cast, seed)?)),
             Self::Web => Ok(gathered(chain::web::browse(setup, cast, seed))),
             Self::Transfer => Ok(gathered(chain::transfer::send(setup, cast, seed))),
             Self::Conversations => Ok(gathered(conversations::play(setup, cast, seed))),
@@ -116,8 +124,28 @@ impl Study {
             Self::Scenarios => Ok(gathered(scenarios::visit(setup, cast, seed)?)),
             Self::Pair => Ok(gathered(pair::watch(setup, cast, seed)?)),
             Self::Visits => Ok(gathered(visits::run(setup, seed))),
-            Self::Contest => Ok(gathered(contest::run(setup, cast, seed))),
-            Self::ContestTrace => Ok(gathered(contest::trace(setup, cast, seed))),
+            Self::Contest => Ok(gathered(contest::run(setup, cast, seed)?)),
+            Self::ContestTrace => Ok(gathered(contest::trace(setup, cast, seed)?)),
+        }
+    }
+
+    /// Whether its scenarios have the groups that [`Stage`] knows, and its numbers are of what QUIC tells.
+    const fn is_carried_by_quic(self) -> bool {
+        match self {
+            Self::Dumbbell
+            | Self::Newcomer
+            | Self::Changed
+            | Self::Anatomy
+            | Self::Scenarios
+            | Self::Pair
+            | Self::Contest
+            | Self::ContestTrace => true,
+            Self::WideArea
+            | Self::Web
+            | Self::Transfer
+            | Self::Conversations
+            | Self::Attack
+            | Self::Visits => false,
         }
     }
 
@@ -167,12 +195,12 @@ impl Study {
     }
 }
 
-fn dumbbell(setup: &Setup, cast: Cast, seed: u64) -> Numbers {
+fn dumbbell(setup: &Setup, cast: Cast, seed: u64) -> Result<Numbers> {
     let (scenario, _) = setup.scenario(cast, setup.workload.load, Seed(seed));
     let warm_up = Time::ZERO + setup.run.warm_up;
     let collector = Collector::new(scenario.groups.len(), warm_up);
     let recorder = BySize { collector, warm_up, bins: BTreeMap::new() };
-    let Finished { recorder, path, .. } = Simulation::new(scenario, recorder).run();
+    let Finished { recorder, path, .. } = Stage::new(setup, cast, Seed(seed)).run(scenario, recorder)?;
     let mut numbers = Numbers::new();
     for (prefix, group) in GROUPS {
         add_group(&mut numbers, prefix, &recorder.collector.groups[usize::from(group)]);
@@ -194,7 +222,7 @@ fn dumbbell(setup: &Setup, cast: Cast, seed: u64) -> Numbers {
             );
         }
     }
-    numbers
+    Ok(numbers)
 }
 
 fn gathered(named: impl IntoIterator<Item = (String, f64)>) -> Numbers {

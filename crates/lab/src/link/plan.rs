@@ -12,9 +12,9 @@ use headstart_net::jitter::Order;
 use headstart_sim::Seed;
 use headstart_units::{Rate, Ratio, Span};
 
-use crate::link::LinkArgs;
 use crate::link::change::{self, Change, Setting};
-use crate::options::{Burst, Discipline, RouterName};
+use crate::link::{LinkArgs, UpOptions};
+use crate::options::{Burst, Discipline, PathOptions, RouterName};
 
 /// Both directions, and the seed of each.
 #[derive(Clone, Debug)]
@@ -34,7 +34,22 @@ impl Plans {
     /// # Errors
     /// If an option cannot be, or options contradict each other.
     pub fn new(args: &LinkArgs) -> Result<Self> {
-        let (path, up) = (&args.path, &args.up);
+        ensure!(
+            args.path.routers == RouterName::None || args.ends.udp.is_none(),
+            "--routers: found {:?} with --udp, expected none: a datagram has no IP header here",
+            args.path.routers
+        );
+        let mut plans = Self::of(&args.path, &args.up, Seed(args.how.seed))?;
+        plans.change(args, args.path.up_rate.is_some())?;
+        plans.words = [words(&plans.down), words(&plans.up)];
+        Ok(plans)
+    }
+
+    /// The same of a path alone, which does not change while it runs.
+    ///
+    /// # Errors
+    /// If an option cannot be.
+    pub fn of(path: &PathOptions, up: &UpOptions, seed: Seed) -> Result<Self> {
         ensure!(!path.rate.is_zero(), "--rate: found 0, expected more");
         ensure!(path.up_rate != Some(Rate::ZERO), "--up-rate: found 0, expected more");
         let [rtt] = path.rtt.0[..] else {
@@ -53,11 +68,6 @@ impl Plans {
         ensure!(
             !matches!(path.routers, RouterName::Rcp | RouterName::Deaf),
             "--routers: found {:?}, expected none, share, target or extreme: no real packet carries RCP's rate",
-            path.routers
-        );
-        ensure!(
-            path.routers == RouterName::None || args.ends.udp.is_none(),
-            "--routers: found {:?} with --udp, expected none: a datagram has no IP header here",
             path.routers
         );
         let mean = path.trace.as_ref().map_or(path.rate, |file| file.trace.mean_rate());
@@ -89,10 +99,8 @@ impl Plans {
             down.hops.push(link.clone());
             back.hops.push(link);
         }
-        let mut plans = Self { down, up: back, seed: Seed(args.how.seed), words: Default::default() };
-        plans.change(args, path.up_rate.is_some())?;
-        plans.words = [words(&plans.down), words(&plans.up)];
-        Ok(plans)
+        let words = [words(&down), words(&back)];
+        Ok(Self { down, up: back, seed, words })
     }
 
     fn change(&mut self, args: &LinkArgs, mut up_is_apart: bool) -> Result<()> {

@@ -11,6 +11,7 @@ use headstart_emu::address::{Block, beside};
 use headstart_emu::capture::Capture;
 use headstart_emu::clock::Clock;
 use headstart_emu::device::{self, Device};
+use headstart_emu::gateway::Gateway;
 use headstart_emu::lateness::Tolerance;
 use headstart_emu::log::Log;
 use headstart_emu::namespace::{self, End};
@@ -177,7 +178,13 @@ fn run_command(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<Exi
     let clock = Clock::start();
     let log = log(args, plans, &clock, command_line)?;
     let stop = Stop::new()?;
-    let ends = TunnelEnds::new(inside.device.try_clone()?, outside.descriptor()?, stop.clone());
+    let world = match outside {
+        Outside::Here(_) => Some(world(block, mtu)?),
+        // A server of its own is all there is.
+        Outside::Program(_) => None,
+    };
+    let ends =
+        TunnelEnds::new(inside.device.try_clone()?, outside.descriptor()?, stop.clone()).with_world(world);
     let (up, down) =
         (plans.up.path(|name| plans.up_seed(name)), plans.down.path(|name| plans.down_seed(name)));
     let relay = Relay::new(ends, up, down, clock, settings(args));
@@ -239,6 +246,13 @@ fn outside(mtu: u16) -> Result<(Block, Outside)> {
         Some(error) => Err(error.into()),
         None => bail!("no address is left: there are too many paths side by side, or five inside each other"),
     }
+}
+
+/// The way to the world beyond this machine.
+fn world(block: Block, mtu: u16) -> Result<Gateway> {
+    let settings =
+        device::Settings { ours: block.outside(), peer: block.inside(), leads_to: Some(block), mtu };
+    Gateway::new(settings).context("the way beyond this machine")
 }
 
 /// Waits until the program has a socket that is bound or listens, or five seconds.

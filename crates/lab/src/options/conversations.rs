@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use headstart_sim::vectors::{Vector, read};
 use headstart_units::{Bytes, Span};
 
@@ -19,6 +19,18 @@ pub struct ConversationOptions {
     /// Replayed connections stay open for so long after their last data (for `reproduce`)
     #[arg(long, default_value = "0 s", value_name = "TIME", hide = true)]
     pub linger: Span,
+    /// What the load of replayed connections is counted in (for `reproduce`)
+    #[arg(long, default_value = "payload", value_name = "WHAT", hide = true)]
+    pub load_counts: LoadCounts,
+}
+
+/// What the load of connection vectors is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LoadCounts {
+    /// Payload that is offered.
+    Payload,
+    /// All that the link has to carry for it if nothing is lost: headers, acks and handshakes too.
+    Link,
 }
 
 /// A trace that has been read.

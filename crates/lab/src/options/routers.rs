@@ -46,6 +46,9 @@ pub struct RouterOptions {
     /// What routers take the links' rate for [default: what it is]
     #[arg(long, value_name = "RATE")]
     pub router_believes: Option<Rate>,
+    /// RCP: the gains of the spare capacity and of the queue, ALPHA,BETA [default: 40 %,22.6 %]
+    #[arg(long, value_name = "GAINS")]
+    pub rcp_gains: Option<GainsName>,
 }
 
 impl Default for RouterOptions {
@@ -61,6 +64,7 @@ impl Default for RouterOptions {
             router_requests: None,
             router_extras: ExtrasName::Both,
             router_believes: None,
+            rcp_gains: None,
         }
     }
 }
@@ -73,7 +77,12 @@ impl RouterOptions {
         let threshold = self.router_share.unwrap_or(Ratio::percent(90));
         let algorithm = match routers {
             RouterName::None => return None,
-            RouterName::Rcp => return Some(Part::Rcp(FairRate::new(rcp::Params::new(rate)))),
+            RouterName::Rcp => {
+                let defaults = rcp::Params::new(rate);
+                let GainsName { alpha, beta } =
+                    self.rcp_gains.unwrap_or(GainsName { alpha: defaults.alpha, beta: defaults.beta });
+                return Some(Part::Rcp(FairRate::new(rcp::Params { alpha, beta, ..defaults })));
+            }
             RouterName::Share => {
                 Algorithm::Share { alloc_rate: self.router_share.unwrap_or(Ratio::percent(50)) }
             }
@@ -165,6 +174,25 @@ impl FromStr for MeasureName {
     }
 }
 
+/// RCP's gains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GainsName {
+    /// Of the spare capacity.
+    pub alpha: Ratio,
+    /// Of the queue.
+    pub beta: Ratio,
+}
+
+impl FromStr for GainsName {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("found `{text}`, expected two shares, as `40 %,22.6 %`");
+        let (alpha, beta) = text.split_once(',').ok_or_else(expected)?;
+        let read = |share: &str| share.trim().parse::<Ratio>().map_err(|_| expected());
+        Ok(Self { alpha: read(alpha)?, beta: read(beta)? })
+    }
+}
+
 /// How finely routers say what they grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RatesName {
@@ -208,6 +236,23 @@ mod tests {
         assert!(matches!("average:5%".parse(), Ok(MeasureName::Average(_))));
         for text in ["", "peak", "peak:0", "peak:1001", "average:0%", "average:101%", "average:5", "mean:5"] {
             let error = text.parse::<MeasureName>().expect_err(text);
+            assert!(error.contains(&format!("found `{text}`")) && error.contains("expected"), "{error}");
+        }
+    }
+
+    #[test]
+    fn gains_are_two_shares() {
+        let gains = "10 %, 100 %".parse::<GainsName>().expect("two shares");
+        assert_eq!((gains.alpha.of(1_000), gains.beta.of(1_000)), (100, 1_000));
+        let options = RouterOptions { rcp_gains: Some(gains), ..RouterOptions::default() };
+        let rate = Rate::from_mbit_per_sec(10);
+        let Some(Part::Rcp(router)) = options.part(RouterName::Rcp, rate) else { panic!("an RCP router") };
+        let Some(Part::Rcp(other)) = RouterOptions::default().part(RouterName::Rcp, rate) else {
+            panic!("an RCP router")
+        };
+        assert_ne!(format!("{router:?}"), format!("{other:?}"));
+        for text in ["", "10 %", "10 %,", "0.1,1", "10 %,20 %,30 %"] {
+            let error = text.parse::<GainsName>().expect_err(text);
             assert!(error.contains(&format!("found `{text}`")) && error.contains("expected"), "{error}");
         }
     }

@@ -6,11 +6,11 @@
 //! The buffer is that of the path as it is: only then does "S-Cubic drop a lot of packets when the new bandwidth is reduced to less than half"
 //! (WS §4.4.1); before a buffer of the old BDP it would not.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use headstart_sim::record::SenderEvent;
-use headstart_sim::workload::Opener;
+use headstart_sim::workload::long::{Listed, Start as Begin};
 use headstart_sim::workload::replay::{From, Message, Replay};
-use headstart_sim::{Scenario, Seed, Simulation};
+use headstart_sim::{Scenario, Seed};
 use headstart_startup::Transmission;
 use headstart_startup::history::{Ended, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -19,7 +19,10 @@ use super::options::Records;
 use super::priors::{Drift, drift};
 use super::watch::{Decision, Start, Watch};
 use super::{history_of, record_left};
+use crate::real::study::Judged;
+use crate::real::{self, Played, attempts};
 use crate::setup::{Cast, Setup, TESTED};
+use crate::transport;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -73,7 +76,9 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Vec<(
         Records::Previous => {
             let bytes = Bytes::new(setup.mean_bytes() as u64);
             let (scenario, _) = setup.alone(cast.tested, bytes, seed.child("before"));
-            let mut finished = Simulation::new(scenario, headstart_sim::Deaf).run();
+            let alone = Cast { beside: None, ..cast };
+            let stage = transport::Stage::new(setup, alone, seed.child("before"));
+            let mut finished = stage.run(scenario, headstart_sim::Deaf)?;
             let record = record_left(&mut finished, TESTED).context("the first connection left no record")?;
             (Drift { rate: options.changed.of(1_000_000) as f64 / 1e6, rtt: 1.0 }, record)
         }
@@ -95,20 +100,67 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Vec<(
                 messages(&now),
                 From::Opening,
                 TESTED,
-                Opener::Sender,
+                setup.opener(),
                 Time::ZERO,
             )),
             until: Time::ZERO + now.run.duration + now.run.drain,
         };
         (scenario, Watch::default())
     };
-    let watch =
-        Simulation::new(scenario, watch).with_history(TESTED, history_of(Some(record))).run().recorder;
+    let watch = transport::Stage::new(&now, cast, seed)
+        .with_history(TESTED, history_of(Some(record)))
+        .run(scenario, watch)?
+        .recorder;
     let mut numbers = numbers(&now, &watch, drift, &record)?;
     if is_shown {
         numbers.extend(families(&now, &watch));
     }
     Ok(numbers)
+}
+
+/// The same in the emulator: the first connection over the path as it was and the second over the path as it is, both of one client
+/// and one server. Only what is seen from outside is told. Says why the run is worth nothing if it is.
+///
+/// # Errors
+/// If the transport cannot carry it, or what is asked for is the simulator's alone.
+pub fn emulate(setup: &Setup, cast: Cast, seed: u64) -> Result<Judged> {
+    let options = &setup.workload.reuse;
+    ensure!(
+        options.records == Records::Previous && cast.tested.name != IDEAL,
+        "--records: found {:?} ({}), expected previous in the emulator: records are what connections leave",
+        options.records,
+        cast.tested.name
+    );
+    ensure!(
+        options.first_part.is_none(),
+        "--first-part: found it in the emulator, where a server sends only what was asked for"
+    );
+    let seed = Seed(seed).child("changed path");
+    let now = at_rate(setup, setup.bottleneck() * options.changed)?;
+    let bytes = Bytes::new(setup.mean_bytes() as u64);
+    let until = Time::ZERO + setup.run.duration + setup.run.drain;
+    let single = || {
+        // As in the simulator, where the application does not say how much there will be.
+        let start = Begin { at: Time::ZERO, group: TESTED, class: 0, bytes, size_known: false };
+        Box::new(Listed::new(vec![start], setup.opener()))
+    };
+    let played = attempts(|| {
+        let stage = real::Stage::new(setup, cast)?;
+        let before = stage.play(setup, single(), until, seed.child("before"))?;
+        let played = stage.play(&now, single(), until, seed)?;
+        Ok(Played { invalid: before.invalid.or(played.invalid), ..played })
+    })?;
+    let report = played.flows.first().context("the flow was not reported")?;
+    let completion = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
+    let dropped = played.path.down.elements.first().map_or(0, |(_, account)| account.dropped_bytes);
+    let numbers = [
+        ("completion", completion.as_millis_f64()),
+        ("dropped", dropped as f64 / 1000.0),
+        ("is-lossy", percent(dropped > 0)),
+        ("drift", options.changed.of(1_000_000) as f64 / 1e6),
+        ("drift.rtt", 1.0),
+    ];
+    Ok((numbers.map(|(name, value)| (name.to_owned(), value)).to_vec(), played.invalid))
 }
 
 /// The same setup over a path of another rate.

@@ -32,6 +32,12 @@ pub struct ReuseOptions {
     /// Rates of the networks that an application meets, over those of the model (for `reproduce`)
     #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
     pub scale: Ratio,
+    /// How far apart the rates of these networks are: the ratio of two of them is raised to this power (for `reproduce`)
+    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
+    pub spread: Ratio,
+    /// Connections that a client opens on each network, one after the other (for `reproduce`)
+    #[arg(long, default_value_t = 6, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub visits: u8,
     /// Responses of an application, over those of the model (for `reproduce`)
     #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
     pub responses: Ratio,

@@ -12,11 +12,12 @@ use anyhow::{Context, Result};
 use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
-use headstart_sim::{Random, Recorder, Scenario, Seed, Simulation};
+use headstart_sim::{Random, Recorder, Scenario, Seed};
 use headstart_units::{Bytes, Span, Time};
 
 use super::{history_of, record_left};
 use crate::setup::{BESIDE, Cast, Setup, TESTED};
+use crate::transport::Stage;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -71,15 +72,16 @@ fn one(setup: &Setup, cast: Cast, seed: u64, is_tested_first: bool) -> Result<Ve
         until,
     };
     let recorder = Rates { from: second_at, ..Rates::default() };
-    let mut simulation = Simulation::new(scenario, recorder);
+    let mut stage = Stage::new(setup, cast, seed);
     for (group, entry) in [(TESTED, Some(cast.tested)), (BESIDE, cast.beside)] {
         let Some(entry) = entry else { continue };
         let (alone, _) = setup.alone(entry, Bytes::new(setup.mean_bytes() as u64), seed.child("alone"));
-        let mut finished = Simulation::new(alone, headstart_sim::Deaf).run();
+        let by_itself = Stage::new(setup, Cast { tested: entry, beside: None }, seed.child("alone"));
+        let mut finished = by_itself.run(alone, headstart_sim::Deaf)?;
         let record = record_left(&mut finished, TESTED).context("the flow that ran alone left no record")?;
-        simulation = simulation.with_history(group, history_of(Some(record)));
+        stage = stage.with_history(group, history_of(Some(record)));
     }
-    let rates = simulation.run().recorder;
+    let rates = stage.run(scenario, recorder)?.recorder;
     Ok(numbers(setup, &rates, second_at))
 }
 

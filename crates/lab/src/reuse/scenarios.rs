@@ -15,23 +15,26 @@ use anyhow::{Context, Result, anyhow};
 use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::replay::{From, Replay};
-use headstart_sim::{Scenario, Seed, Simulation};
+use headstart_sim::{Scenario, Seed};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::{Ended, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::application::{FIRST_SCREEN, SESSION, first_screen, session};
+use super::dice::Dice;
 use super::options::Records;
 use super::priors::drift;
-use super::scenes::{SCENES, Scene};
+use super::scenes::{Rates, SCENES, Scene};
 use super::watch::{Decision, Start, Watch};
 use super::{history_of, record_left};
 use crate::setup::{Cast, Setup, TESTED, reference};
+use crate::transport::Stage;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
     ("aft", "first screen: from the SYN until everything asked for in the first second was read, ms"),
     ("rct", "mean time from a request of the first second to its last byte, ms"),
+    ("rct.one", "time from one request of the first second, drawn by lot, to its last byte, ms"),
     ("rct.all", "mean time from any request to its last byte, ms"),
     ("reduction", "by how much `aft` is below that of the reference on the same scene, percent"),
     ("is-improved", "100 if it is below, else 0"),
@@ -64,9 +67,6 @@ pub const MEASURES: &[(&str, &str)] = &[
 
 /// Families: share of the requests and of the bytes in each second, percent.
 pub const PROFILES: &[&str] = &["requests", "bytes", "unsent"];
-
-/// Visits to each scene (WS §2.1: 5.72 connections for each user and day).
-const VISITS: u64 = 6;
 
 /// The numbers of one visit, or of one scene.
 type Visit = Vec<(String, f64)>;
@@ -119,11 +119,11 @@ fn run_row(setup: &Setup, tested: &'static Entry, row: u64) -> Result<Vec<Visit>
     let mut left = None;
     (0..SCENES)
         .map(|number| {
-            let scene = Scene::new(seed, number, options.scale, options.traces.as_ref())?;
+            let scene = Scene::new(seed, number, &Rates::of(options), options.traces.as_ref())?;
             let seed = seed.child(&format!("visits {number}"));
             let path = scene.options(&setup.path);
             let here = Setup::new(path, setup.transport.clone(), setup.workload.clone(), setup.run.clone())?;
-            let visits = (0..VISITS)
+            let visits = (0..options.visits)
                 .map(|visit| {
                     let seed = seed.child(&format!("visit {visit}"));
                     let record = match options.records {
@@ -201,8 +201,8 @@ fn one(
         )),
         until: Time::ZERO + SESSION + setup.run.drain,
     };
-    let simulation = Simulation::new(scenario, Watch::default()).with_history(TESTED, history_of(record));
-    let mut finished = simulation.run();
+    let stage = Stage::new(setup, Cast { tested, beside: None }, seed);
+    let mut finished = stage.with_history(TESTED, history_of(record)).run(scenario, Watch::default())?;
     let left = record_left(&mut finished, TESTED);
     let watch = finished.recorder;
     let ended_at = watch.report.map_or(Time::ZERO, |report| report.ended_at);
@@ -223,6 +223,7 @@ fn one(
     let mut visit = vec![
         ("aft".to_owned(), shown_at.since(Time::ZERO).as_millis_f64()),
         ("rct".to_owned(), mean(screen)),
+        ("rct.one".to_owned(), took(Dice::new(seed, "one request").below(screen.max(1) as u64) as usize)),
         ("rct.all".to_owned(), mean(all)),
         ("dropped".to_owned(), watch.dropped_bytes as f64 / 1000.0),
         ("loss".to_owned(), 100.0 * watch.dropped as f64 / watch.offered.max(1) as f64),

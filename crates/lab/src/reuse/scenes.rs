@@ -14,7 +14,7 @@
 //! | RTT | one of the four ranges of Table 1 (10 to 50, 50 to 100, 100 to 150, 150 to 300 ms), then uniform in it |
 //! | jitter | up to a share of the RTT that is uniform between 0 and 0.2, 20 ms at most; in order |
 //! | loss | one of three: none, uniform up to 0.1 %, uniform between 0.1 and 5 % |
-//! | buffer | one of three shares of the BDP (0.3 to 0.9, 0.9 to 1.1, 1.1 to 1.5), then uniform; ten packets at least |
+//! | buffer | one of three shares of the BDP (0.3 to 0.9, 0.9 to 1.1, 1.1 to 1.5), then uniform; two packets at least, the one that is being sent among them |
 //!
 //! The rates are chosen so that WiseStart's window after the first ack is what WS §4.4.2 makes of it: 37.8 kB are 76.26 % of 49.6 kB. It takes a
 //! mean BDP of 86 kB for that, because the window of a start is the smaller of what was recorded and what the application had to send, and records of an
@@ -30,11 +30,38 @@ use headstart_sim::Seed;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::dice::Dice;
-use super::options::TraceFolder;
+use super::options::{ReuseOptions, TraceFolder};
 use crate::options::{Buffer, PathOptions, Rtts, TraceFile};
 
 /// Scenes in a row (WS §4.3).
 pub const SCENES: u64 = 70;
+
+/// How the rates of all networks differ from those of the table above.
+#[derive(Clone, Copy, Debug)]
+pub struct Rates {
+    /// All are so much faster.
+    pub scale: Ratio,
+    /// Two that are a factor of f apart in the table are a factor of f to this power apart.
+    pub spread: Ratio,
+}
+
+impl Rates {
+    /// Those of the table.
+    pub const AS_THEY_ARE: Self = Self { scale: Ratio::ONE, spread: Ratio::ONE };
+
+    /// Those that a plan asks for.
+    #[must_use]
+    pub fn of(options: &ReuseOptions) -> Self {
+        Self { scale: options.scale, spread: options.spread }
+    }
+
+    /// A range about the same geometric middle.
+    fn widened(&self, least: f64, most: f64) -> (f64, f64) {
+        let power = self.spread.of(1_000_000) as f64 / 1e6;
+        let (middle, half) = (libm::sqrt(least * most), libm::pow(libm::sqrt(most / least), power));
+        (middle / half, middle * half)
+    }
+}
 
 /// One network.
 #[derive(Clone, Debug)]
@@ -56,16 +83,16 @@ const JITTER: (f64, f64) = (0.0, 0.2);
 const JITTER_MS: f64 = 20.0;
 const LOSS_PERCENT: [(f64, f64); 3] = [(0.0, 0.0), (0.0, 0.1), (0.1, 5.0)];
 const BUFFER: [(f64, f64); 3] = [(0.3, 0.9), (0.9, 1.1), (1.1, 1.5)];
-const LEAST_BUFFER: Bytes = Bytes::new(15_000);
+const LEAST_BUFFER: Bytes = Bytes::new(3000);
 /// A session and what it may run over.
 const LENGTH: Span = Span::from_secs(60);
 
 impl Scene {
-    /// Scene `number` of the row that `seed` draws, counted from zero, its rate scaled. A folder of the user's gives its traces in turn.
+    /// Scene `number` of the row that `seed` draws, counted from zero. A folder of the user's gives its traces in turn.
     ///
     /// # Errors
     /// If no trace can have the rate drawn.
-    pub fn new(seed: Seed, number: u64, scale: Ratio, given: Option<&TraceFolder>) -> Result<Self> {
+    pub fn new(seed: Seed, number: u64, rates: &Rates, given: Option<&TraceFolder>) -> Result<Self> {
         let seed = seed.child(&format!("scene {number}"));
         let (kind, least, most) = match number % SCENES {
             ..24 => (Kind::Stationary, 3.0, 10.0),
@@ -75,8 +102,9 @@ impl Scene {
         let trace = match given.map(|folder| &folder.0[..]) {
             Some(traces @ [_, ..]) => traces[number as usize % traces.len()].clone(),
             _ => {
+                let (least, most) = rates.widened(least, most);
                 let mbit = Dice::new(seed, "rate").scale(least, most);
-                let mean = Rate::from_bits_per_sec((mbit * 1e6) as u64) * scale;
+                let mean = Rate::from_bits_per_sec((mbit * 1e6) as u64) * rates.scale;
                 let trace = Mobile { kind, mean, length: LENGTH, seed: seed.child("trace").0 }.trace()?;
                 TraceFile { name: format!("{kind:?} {number}"), trace: Arc::new(trace) }
             }
@@ -128,7 +156,7 @@ mod tests {
     #[test]
     fn all_parameters_lie_in_table_1_and_every_range_is_met() {
         let scenes: Vec<Scene> = (0..SCENES)
-            .map(|number| Scene::new(Seed(1), number, Ratio::ONE, None).expect("a scene"))
+            .map(|number| Scene::new(Seed(1), number, &Rates::AS_THEY_ARE, None).expect("a scene"))
             .collect();
         let millis: Vec<f64> = scenes.iter().map(|scene| scene.rtt.as_millis_f64()).collect();
         for (low, high) in RTT_MS {
@@ -149,7 +177,7 @@ mod tests {
         let mut total = 0.0;
         for row in 0..5 {
             for number in 0..SCENES {
-                let scene = Scene::new(Seed(row), number, Ratio::ONE, None).expect("a scene");
+                let scene = Scene::new(Seed(row), number, &Rates::AS_THEY_ARE, None).expect("a scene");
                 total += (scene.rate() * scene.rtt).get() as f64;
             }
         }
@@ -158,12 +186,21 @@ mod tests {
     }
 
     #[test]
+    fn rates_are_widened_about_their_middle() {
+        let rates = |spread| Rates { scale: Ratio::ONE, spread };
+        for (spread, expected) in [(100, (4.0, 9.0)), (200, (8.0 / 3.0, 13.5)), (0, (6.0, 6.0))] {
+            let (least, most) = rates(Ratio::percent(spread)).widened(4.0, 9.0);
+            assert!((least - expected.0).abs() < 1e-9 && (most - expected.1).abs() < 1e-9, "{spread} %");
+        }
+    }
+
+    #[test]
     fn a_folder_of_the_users_takes_the_place_of_generated_traces() {
         let trace = Arc::new("1\n".parse().expect("12 Mbit/s"));
         let folder = TraceFolder(vec![TraceFile { name: "mine".into(), trace }]);
         let (mine, ours) = (
-            Scene::new(Seed(1), 5, Ratio::ONE, Some(&folder)).expect("a scene"),
-            Scene::new(Seed(1), 5, Ratio::ONE, None).expect("a scene"),
+            Scene::new(Seed(1), 5, &Rates::AS_THEY_ARE, Some(&folder)).expect("a scene"),
+            Scene::new(Seed(1), 5, &Rates::AS_THEY_ARE, None).expect("a scene"),
         );
         assert_eq!((mine.trace.name.as_str(), mine.rate()), ("mine", Rate::from_mbit_per_sec(12)));
         assert_eq!((mine.rtt, mine.loss_ppm), (ours.rtt, ours.loss_ppm), "all else is drawn as before");

@@ -7,7 +7,7 @@ use headstart_startup::quick_start::Denied;
 
 use crate::capacity::Capacity;
 use crate::figure::{Axis, Figure, Guide, Join, Legend, Mark, Point, Series, Style, Svg};
-use crate::options::RouterName;
+use crate::options::{Home, RouterName, TransportName};
 use crate::race::{Race, Standing};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::{REFERENCE, Setup};
@@ -39,15 +39,17 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
     }
     let mut table = Table::new(&headline(setup), columns);
     for standing in &race.standings {
+        let (invalid, _) = standing.invalid;
+        let name = standing.entry.name;
         let mut cells = vec![
-            Cell::text(standing.entry.name),
+            Cell::text(&if invalid > 0 { format!("{name} INVALID") } else { name.to_owned() }),
             cell(&standing.mean_ms, 0),
             cell(&standing.p50_ms, 0),
             cell(&standing.p99_ms, 0),
             cell(&standing.rounds, 1),
             cell(&standing.transfer_ms, 0),
             cell(&standing.loss_percent, 2),
-            cell(&standing.overhead, 2),
+            if standing.has_counts { cell(&standing.overhead, 2) } else { Cell::Missing },
             cell(&standing.harm, 3),
         ];
         if has_long {
@@ -57,6 +59,9 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
     }
     for note in &setup.notes {
         table.note(note);
+    }
+    if setup.run.home == Home::Emulator {
+        table.note(&in_real_time(setup, race));
     }
     for note in race.standings.iter().filter_map(|standing| routers(setup, standing)) {
         table.note(&note);
@@ -68,6 +73,23 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
         ));
     }
     table
+}
+
+/// Whose transport it was, and whether the machine kept up.
+fn in_real_time(setup: &Setup, race: &Race) -> String {
+    let whose = match setup.transport.transport {
+        TransportName::Tcp => "this machine's TCP",
+        TransportName::Quic => "the QUIC stack",
+    };
+    let invalid = race.standings.iter().map(|standing| standing.invalid).max().unwrap_or_default();
+    let kept = match invalid {
+        (0, _) => "The machine kept real time in all runs".to_owned(),
+        (invalid, all) => format!(
+            "INVALID: the machine did not keep real time in up to {invalid} of {all} runs that a line draws on, which then says nothing; \
+             try again when it is quiet"
+        ),
+    };
+    format!("Real packets of {whose}, in real time. {kept}")
 }
 
 /// What the routers did for a scheme that needs them: whether it could be itself at all.
@@ -136,6 +158,18 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
     } else {
         format!("{} packets", limit.packets)
     };
+    let (acks, timers) = match setup.transport.transport {
+        TransportName::Tcp => (
+            format!("{:?} ({} segments, {}).", setup.transport.acks, tcp.delayed_ack.every, tcp.delayed_ack.timeout),
+            format!("Retransmission timeout {} at least, {} before there is a sample and for the SYN; {:?} detection, {:?} probe.", tcp.min_rto, tcp.initial_rto, tcp.detection, tcp.probe),
+        ),
+        TransportName::Quic => (
+            "The stack's own: every second packet, or after 25 ms.".to_owned(),
+            "The stack's own (RFC 9002): loss after three packets or 9/8 of an RTT, probe timeouts. Lost are packets declared lost, sent and useful \
+             bytes of packets; segments are packets of the same size on the link."
+                .to_owned(),
+        ),
+    };
     vec![
         own("mean, p50, p99", "Completion time: from the first SYN to the last payload byte at the receiver, handshake included; of all flows that began after the warm-up. A flow that the run's end cuts off counts with its age. Pages: from the first SYN to the last byte of the last object.".into()),
         own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t); of a ratio, paired by seed (Fieller).", setup.run.repeats)),
@@ -148,8 +182,8 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         own("load", "Payload offered, as a share of the bottleneck's rate. Headers, retransmissions and copies come on top.".into()),
         own("segment", format!("MSS {}, {} of headers; an ack has {}, a SYN {}.", tcp.mss, tcp.header, tcp.header, tcp.syn)),
         own("buffer", format!("{buffer} before the bottleneck, counted as on the link with headers; the packet being sent is not in it.")),
-        own("acks", format!("{:?} ({} segments, {}).", setup.transport.acks, tcp.delayed_ack.every, tcp.delayed_ack.timeout)),
-        own("timers", format!("Retransmission timeout {} at least, {} before there is a sample and for the SYN; {:?} detection, {:?} probe.", tcp.min_rto, tcp.initial_rto, tcp.detection, tcp.probe)),
+        own("acks", acks),
+        own("timers", timers),
         own("history", format!("{} peers, equally likely, share the bottleneck; a sender's host remembers up to {}. Hints announce {} of the bottleneck's rate.", setup.workload.peers, setup.workload.history, setup.workload.hint)),
         own("routers", format!("{:?} before every link, both ways. Quick-Start: {}; the sender asks in its SYN (SYN-ACK if the receiver opens) for its object over 100 ms. RCP: alpha 0.4, beta 0.226. Deaf: as Target, and one router that only forwards.", setup.path.routers, setup.path.routing.describe())),
     ]
@@ -206,11 +240,10 @@ pub fn report(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>, comma
 
 /// The answer in one paragraph.
 fn lead(setup: &Setup, race: &Race) -> String {
-    let fastest = race.standings.iter().min_by(|a, b| a.mean_ms.value.total_cmp(&b.mean_ms.value));
+    let valid = || race.standings.iter().filter(|standing| standing.invalid.0 == 0);
+    let fastest = valid().min_by(|a, b| a.mean_ms.value.total_cmp(&b.mean_ms.value));
     // Harm of which noise could be the reason is no harm.
-    let harmless = race
-        .standings
-        .iter()
+    let harmless = valid()
         .filter(|standing| standing.harm.low.is_nan() || standing.harm.low <= 1.0)
         .min_by(|a, b| a.mean_ms.value.total_cmp(&b.mean_ms.value));
     let mut text = format!("On {}. ", headline(setup));

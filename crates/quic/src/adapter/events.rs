@@ -5,6 +5,7 @@ use headstart_units::{Bytes, Span, Time};
 
 use super::Adapter;
 use super::opening::Stage;
+use crate::journal::{Entry, Event};
 
 /// What one acknowledgement delivers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +21,8 @@ pub(super) struct Batch {
     /// One past the highest ordinal.
     newest: u64,
     pub packets: u64,
+    /// Where the newest packet ended.
+    end: Bytes,
 }
 
 /// What was found lost and not told yet.
@@ -58,7 +61,9 @@ impl Adapter {
                 is_app_limited: bytes < self.packet,
             });
         }
-        self.copy_after_sending(ordinal);
+        let place = self.ledger.sent().saturating_sub(bytes);
+        self.journal(now, Event::Sent { place, bytes, is_again });
+        self.copy_after_sending(now, ordinal);
     }
 
     /// A packet was acknowledged; `smoothed` is the stack's RTT before that.
@@ -90,6 +95,7 @@ impl Adapter {
         }
         self.batch.newest_sent_at = self.batch.newest_sent_at.max(sent);
         self.batch.newest = self.batch.newest.max(ordinal + 1);
+        self.batch.end = self.batch.end.max(packet.offset + packet.bytes);
         self.batch.packets += 1;
     }
 
@@ -134,13 +140,14 @@ impl Adapter {
             in_recovery: self.recovering_since.is_some(),
             stamped: None,
         });
-        self.copy_after_acks(batch.packets, app_limited);
+        self.journal(now, Event::Acked { end: batch.end, newly: batch.bytes });
+        self.copy_after_acks(now, batch.packets, app_limited);
         self.note_phase(now);
         self.publish(now);
     }
 
     /// A packet was declared lost; [`Self::lost`] follows.
-    pub(super) fn packet_lost(&mut self, bytes: Bytes, number: u64) {
+    pub(super) fn packet_lost(&mut self, now: Time, bytes: Bytes, number: u64) {
         self.all_in_flight = self.all_in_flight.saturating_sub(bytes);
         let Some(packet) = self.ledger.lose(number, bytes) else {
             if matches!(self.stage, Stage::Unmeasured) {
@@ -148,6 +155,7 @@ impl Adapter {
             }
             return;
         };
+        self.journal(now, Event::Lost { place: packet.offset, bytes: packet.bytes });
         self.owed += packet.bytes;
         self.tally.lost += packet.bytes;
         if packet.is_first_flight {
@@ -163,6 +171,24 @@ impl Adapter {
             self.losses.first_flight += packet.bytes;
         }
         self.losses.newest_sent_at = self.losses.newest_sent_at.max(packet.stamp.sent_at);
+    }
+
+    /// Notes it, if anybody wants to know.
+    pub(super) fn journal(&self, at: Time, event: Event) {
+        if !self.shared.journal.is_kept() || self.is_late {
+            return;
+        }
+        let allowance = self.controller.allowance();
+        self.shared.journal.add(Entry {
+            at,
+            event,
+            in_flight: self.ledger.in_flight(),
+            window: allowance.window,
+            pace: allowance.pace,
+            smoothed_rtt: self.rtt.smoothed,
+            phase: self.controller.phase(),
+            in_recovery: self.recovering_since.is_some(),
+        });
     }
 
     /// All losses of one look for them have been told.
@@ -189,6 +215,7 @@ impl Adapter {
                 delivered: self.rate.delivered(),
                 consecutive: 1,
             });
+            self.journal(now, Event::Timeout);
         }
         self.note_phase(now);
         self.publish(now);

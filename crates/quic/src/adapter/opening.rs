@@ -16,6 +16,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 use super::repairs::Copier;
 use super::{Adapter, Ready, plain_slow_start};
 use crate::gates::{Arm, refusal};
+use crate::journal::Event;
 use crate::store::locked;
 use crate::why::Source;
 
@@ -78,7 +79,7 @@ impl Adapter {
                 let (known, lease) = store.open(self.shared.key);
                 let judged = rules.gates.judge(known, now, self.rtt.min);
                 (why.known, why.refusal) = (known, refusal(&judged));
-                prior.history = judged.ok();
+                prior.history = judged.ok().map(|known| rules.limits.cut(known));
                 ending.lease = Some(lease);
             } else if needs == Needs::History {
                 why.refusal = Some(headstart_startup::history::Refusal::NoRecord);
@@ -133,6 +134,7 @@ impl Adapter {
         self.first_flight = plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX));
         self.is_whole_flow = prior.flow_size.is_some_and(|size| size <= plan.flight);
         self.watches_sending = self.controller.scheme().watches_sending();
+        self.journal(now, Event::Established);
         if self.is_late {
             return;
         }

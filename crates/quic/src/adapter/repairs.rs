@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use headstart_startup::repair::{Repair, Segments};
-use headstart_units::Bytes;
+use headstart_units::{Bytes, Time};
 
 use super::Adapter;
 use super::ledger::Ledger;
 use crate::copies::{Courier, Duplicate, REACH, When};
+use crate::journal::Event;
 use crate::shared::Shared;
 
 /// Sends the copies that the scheme's repair asks for.
@@ -65,29 +66,29 @@ impl Segments for Board<'_> {
 
 impl Adapter {
     /// An original left; Proactive doubles it.
-    pub(super) fn copy_after_sending(&mut self, ordinal: u64) {
+    pub(super) fn copy_after_sending(&mut self, now: Time, ordinal: u64) {
         let Some(copier) = &mut self.copier else { return };
         copier.repair.on_sent(ordinal);
         if copier.repair.is_prompt() {
-            self.send_copies(When::Behind, false);
+            self.send_copies(now, When::Behind, false);
         }
     }
 
     /// So many packets were acknowledged. Halfback sends one copy for each ack and has one ack for each packet; QUIC
     /// acknowledges several at once, so each packet stands for an ack.
-    pub(super) fn copy_after_acks(&mut self, packets: u64, is_all_sent: bool) {
+    pub(super) fn copy_after_acks(&mut self, now: Time, packets: u64, is_all_sent: bool) {
         let first_flight = self.first_flight;
         let Some(copier) = &mut self.copier else { return };
         for _ in 0..packets {
             copier.repair.on_ack(&Board { ledger: &self.ledger, first_flight, is_all_sent });
         }
-        self.send_copies(When::Now, is_all_sent);
+        self.send_copies(now, When::Now, is_all_sent);
         if self.copier.as_ref().is_some_and(|copier| !copier.repair.is_active()) {
             self.end_copies();
         }
     }
 
-    fn send_copies(&mut self, when: When, is_all_sent: bool) {
+    fn send_copies(&mut self, now: Time, when: When, is_all_sent: bool) {
         let first_flight = self.first_flight;
         while let Some(copier) = &mut self.copier {
             let board = Board { ledger: &self.ledger, first_flight, is_all_sent };
@@ -97,7 +98,7 @@ impl Adapter {
             }
             let Some(packet) = self.ledger.open(ordinal) else { continue };
             let Some(contents) = self.shared.kept(packet.number) else { continue };
-            let bytes = Bytes::new(contents.len() as u64);
+            let (place, bytes) = (packet.offset, Bytes::new(contents.len() as u64));
             if bytes > copier.left {
                 return self.end_copies();
             }
@@ -107,6 +108,7 @@ impl Adapter {
             self.ledger.copied(ordinal);
             self.tally.copies += 1;
             self.tally.copy_bytes += bytes;
+            self.journal(now, Event::Copied { place, bytes });
         }
     }
 

@@ -3,15 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::num::NonZeroUsize;
-use std::pin::Pin;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, ready};
 
-use noq::udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
-use noq::{AsyncUdpSocket, UdpSender};
+use noq::udp::{EcnCodepoint, Transmit, UdpSocketState};
 
+use super::socket::Listener;
 use crate::copies::{Courier, Duplicate, When};
 use crate::store::locked;
 
@@ -57,8 +54,9 @@ impl Postbox {
             }
         }
     }
+}
 
-    /// The stack has sent something to that peer.
+impl Listener for Postbox {
     fn sent(&self, transmit: &Transmit<'_>) {
         if self.open.load(Ordering::Relaxed) == 0 {
             return;
@@ -103,68 +101,5 @@ impl Courier for Postbox {
             }
         }
         self.open.store(routes.len(), Ordering::Relaxed);
-    }
-}
-
-/// The endpoint's socket, whose senders tell what they sent.
-#[derive(Debug)]
-pub(super) struct Socket {
-    inner: Box<dyn AsyncUdpSocket>,
-    postbox: Arc<Postbox>,
-}
-
-impl Socket {
-    pub fn new(inner: Box<dyn AsyncUdpSocket>, postbox: Arc<Postbox>) -> Self {
-        Self { inner, postbox }
-    }
-}
-
-impl AsyncUdpSocket for Socket {
-    fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
-        Box::pin(Sender { inner: self.inner.create_sender(), postbox: Arc::clone(&self.postbox) })
-    }
-
-    fn poll_recv(
-        &mut self,
-        cx: &mut Context<'_>,
-        bufs: &mut [io::IoSliceMut<'_>],
-        meta: &mut [RecvMeta],
-    ) -> Poll<io::Result<usize>> {
-        self.inner.poll_recv(cx, bufs, meta)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.local_addr()
-    }
-
-    fn max_receive_segments(&self) -> NonZeroUsize {
-        self.inner.max_receive_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.inner.may_fragment()
-    }
-}
-
-#[derive(Debug)]
-struct Sender {
-    inner: Pin<Box<dyn UdpSender>>,
-    postbox: Arc<Postbox>,
-}
-
-impl UdpSender for Sender {
-    fn poll_send(
-        self: Pin<&mut Self>,
-        transmit: &Transmit<'_>,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let sent = ready!(this.inner.as_mut().poll_send(transmit, cx));
-        this.postbox.sent(transmit);
-        Poll::Ready(sent)
-    }
-
-    fn max_transmit_segments(&self) -> NonZeroUsize {
-        self.inner.max_transmit_segments()
     }
 }

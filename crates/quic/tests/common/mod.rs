@@ -7,16 +7,15 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use headstart_quic::{Accepted, PreciseRuntime, ServerSetup};
-use noq::udp::{RecvMeta, Transmit};
-use noq::{AsyncTimer, AsyncUdpSocket, Runtime, UdpSender};
+use headstart_quic::runtime::socket::{Listener, Socket};
+use headstart_quic::{Opening, PreciseRuntime, ServerSetup};
+use noq::udp::Transmit;
+use noq::{AsyncTimer, AsyncUdpSocket, Runtime};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 pub const NAME: &str = "localhost";
@@ -111,7 +110,7 @@ pub fn accept_all(
     kept
 }
 
-async fn answer(accepted: Accepted) {
+async fn answer(accepted: Opening) {
     if let Ok((connection, handle)) = accepted.established().await {
         serve(connection, Some(handle)).await;
     }
@@ -251,7 +250,8 @@ impl Runtime for Watched {
     }
 
     fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Box<dyn AsyncUdpSocket>> {
-        Ok(Box::new(WatchedSocket { inner: self.inner.wrap_udp_socket(socket)?, log: Arc::clone(&self.log) }))
+        let inner = self.inner.wrap_udp_socket(socket)?;
+        Ok(Box::new(Socket::new(inner, Arc::new(Notes(Arc::clone(&self.log))))))
     }
 
     fn now(&self) -> Instant {
@@ -259,60 +259,14 @@ impl Runtime for Watched {
     }
 }
 
+/// Notes each datagram of a send.
 #[derive(Debug)]
-struct WatchedSocket {
-    inner: Box<dyn AsyncUdpSocket>,
-    log: Log,
-}
+struct Notes(Log);
 
-impl AsyncUdpSocket for WatchedSocket {
-    fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
-        Box::pin(WatchedSender { inner: self.inner.create_sender(), log: Arc::clone(&self.log) })
-    }
-
-    fn poll_recv(
-        &mut self,
-        cx: &mut Context<'_>,
-        bufs: &mut [io::IoSliceMut<'_>],
-        meta: &mut [RecvMeta],
-    ) -> Poll<io::Result<usize>> {
-        self.inner.poll_recv(cx, bufs, meta)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.local_addr()
-    }
-
-    fn max_receive_segments(&self) -> NonZeroUsize {
-        self.inner.max_receive_segments()
-    }
-
-    fn may_fragment(&self) -> bool {
-        self.inner.may_fragment()
-    }
-}
-
-#[derive(Debug)]
-struct WatchedSender {
-    inner: Pin<Box<dyn UdpSender>>,
-    log: Log,
-}
-
-impl UdpSender for WatchedSender {
-    fn poll_send(
-        self: Pin<&mut Self>,
-        transmit: &Transmit<'_>,
-        cx: &mut Context<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let sent = ready!(this.inner.as_mut().poll_send(transmit, cx));
+impl Listener for Notes {
+    fn sent(&self, transmit: &Transmit<'_>) {
         let (now, segment) = (Instant::now(), transmit.segment_size.unwrap_or(transmit.contents.len()));
-        let mut log = this.log.lock().expect("unpoisoned");
+        let mut log = self.0.lock().expect("unpoisoned");
         log.extend(transmit.contents.chunks(segment.max(1)).map(|datagram| (now, datagram.len())));
-        Poll::Ready(sent)
-    }
-
-    fn max_transmit_segments(&self) -> NonZeroUsize {
-        self.inner.max_transmit_segments()
     }
 }

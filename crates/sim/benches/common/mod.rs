@@ -147,6 +147,7 @@ impl Workload for Turns {
             bytes: self.bytes,
             size_known: false,
             keep_open: false,
+            shares_handshake: false,
             tag: 0,
         }));
         self.opened += 1;

@@ -27,7 +27,7 @@ impl<R: Recorder> Simulation<R> {
 
     /// What the sender's packet of the handshake has for routers. A packet that is sent again asks for nothing: the first may
     /// have been dropped for its request (RFC 4782 §4.7.2).
-    fn question(&mut self, id: FlowId, attempt: u8) -> Note {
+    pub(super) fn question(&mut self, id: FlowId, attempt: u8) -> Note {
         let Some(flow) = self.flows.get_mut(id) else { return Note::Nothing };
         let group = &self.groups[usize::from(flow.group)];
         if group.scheme.wants_stamps() {
@@ -51,7 +51,10 @@ impl<R: Recorder> Simulation<R> {
     pub(super) fn ask_again(&mut self, id: FlowId, bytes: Bytes) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = &self.groups[usize::from(flow.group)];
-        if flow.stage != Stage::Established || !group.scheme.asks_again() {
+        // RFC 4782 §4.4: who was lied to does not ask again.
+        let is_distrusted = flow.grant == Grant::Denied(Denied::Nonce);
+        let scheme = flow.sender.controller().scheme();
+        if flow.stage != Stage::Established || is_distrusted || !scheme.asks_again() {
             return;
         }
         let known = Question {
@@ -93,7 +96,11 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
         self.recorder.focus(flow.serial);
-        if let Grant::Granted(rate) = verdict(flow.request.as_ref(), note)
+        let grant = verdict(flow.request.as_ref(), note);
+        if grant == Grant::Denied(Denied::Nonce) {
+            flow.grant = grant;
+        }
+        if let Grant::Granted(rate) = grant
             && flow.sender.on_grant(self.now, rate, config, &mut self.recorder)
         {
             flow.again.1 += 1;
@@ -147,6 +154,9 @@ impl<R: Recorder> Simulation<R> {
         }
         let opener = flow.opener;
         let route = Self::forward(flow) + u16::from(opener == Opener::Sender);
+        if let Some(other) = flow.other_half {
+            self.answer_other(other, attempt);
+        }
         let note = if opener == Opener::Receiver { self.question(id, attempt) } else { answer };
         self.send(id, route, size, Ecn::NotCapable, Body::SynAck { attempt, note });
     }
@@ -165,7 +175,10 @@ impl<R: Recorder> Simulation<R> {
         flow.opener_done = true;
         flow.client_at = Time::NEVER;
         match flow.opener {
-            Opener::Sender => self.establish(id, attempt, note),
+            Opener::Sender => {
+                self.complete_other(id, attempt);
+                self.establish(id, attempt, note);
+            }
             Opener::Receiver => {
                 flow.echo = answer;
                 flow.client_tries = 0;
@@ -190,6 +203,12 @@ impl<R: Recorder> Simulation<R> {
             }
         }
         let is_opening = flow.stage == Stage::Opening;
+        if is_opening
+            && let Some(first) = flow.other_half.take()
+            && let Some(first) = self.flows.get_mut(first)
+        {
+            first.other_half = None;
+        }
         if let Some(bytes) = after_idle {
             self.ask_again(id, bytes);
         }

@@ -52,8 +52,8 @@ pub enum Pacing {
     /// Packets leave as the window opens.
     #[default]
     Off,
-    /// As Linux paces: 200 % of the window per smoothed RTT in slow start, 120 % in avoidance; the
-    /// first ten segments go at once.
+    /// As Linux paces: 200 % of the window per smoothed RTT in slow start, 120 % in avoidance, where the scheme gives no pace of its
+    /// own; the first ten segments go at once, and later ones in bursts of about a millisecond.
     Linux,
 }
 
@@ -77,6 +77,9 @@ pub struct TcpConfig {
     /// Proportional rate reduction (RFC 9937) while a base controller is in recovery; otherwise the window
     /// alone limits.
     pub prr: bool,
+    /// With it, below the goal every ack lets one segment more go than it delivered: RFC 6937's slow start reduction bound, which Linux
+    /// and Google QUIC had until RFC 9937 asked for more (§4: only acks that show progress and no new loss).
+    pub prr_slow_start: bool,
     /// When acknowledgements are sent.
     pub delayed_ack: DelayedAck,
     /// Lower bound of the retransmission timeout. 200 ms as Linux; RFC 6298 §2.4 says 1 s.
@@ -112,6 +115,7 @@ impl Default for TcpConfig {
             detection: Detection::default(),
             probe: Probe::default(),
             prr: true,
+            prr_slow_start: false,
             delayed_ack: DelayedAck::IMMEDIATE,
             min_rto: Span::from_millis(200),
             initial_rto: Span::from_secs(1),

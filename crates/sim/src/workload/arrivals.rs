@@ -128,6 +128,7 @@ impl Workload for Arrivals {
             bytes: self.sizes.pick(self.size_draw.draw()),
             size_known: true,
             keep_open: false,
+            shares_handshake: false,
             tag: 0,
         }));
         self.step();

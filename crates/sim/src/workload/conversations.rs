@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each end's data is a half-connection of its own in the simulator, with a sender of its own: as in TCP the two directions share nothing
-//! but the handshake. Both are opened with the initiator's SYN, so an acceptor knows the round-trip time when it has something to say; and
+//! but the handshake. That one is the initiator's, so an acceptor knows the round-trip time when it has something to say; and
 //! [`Order::Write`] hands its data over when the vector says so. A half on which nothing is sent is not opened.
 //!
 //! An epoch's duration is what the network took: for each of its units the time from its hand-over to its last byte's being read,
@@ -14,8 +14,7 @@
 //!
 //! # Deviations
 //!
-//! - A connection with data in both directions has two handshakes in parallel, 40 or 60 bytes more each way, and acks do not ride on
-//!   data. ns-2's Tmix has the same in its variant for one-way agents.
+//! - Acks do not ride on data. ns-2's Tmix has the same in its variant for one-way agents.
 //! - No unit is handed over at or after [`ConversationSpec::until`]: connections that are quiet then are over.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -156,6 +155,8 @@ impl Conversations {
                 bytes,
                 size_known: self.spec.size_known,
                 keep_open: true,
+                shares_handshake: from == Side::Acceptor
+                    && vector.units.iter().any(|unit| unit.from == Side::Initiator),
                 tag: tag << 1 | from as u64,
             }));
         }

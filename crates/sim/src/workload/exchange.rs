@@ -105,6 +105,7 @@ impl Workload for Sessions {
             bytes: self.spec.scripts[script][0].bytes,
             size_known: false,
             keep_open: true,
+            shares_handshake: false,
             tag: number,
         }));
         self.step();

@@ -52,6 +52,7 @@ impl Workload for Listed {
                 bytes: start.bytes,
                 size_known: start.size_known,
                 keep_open: false,
+                shares_handshake: false,
                 tag: 0,
             }));
         }

@@ -122,6 +122,7 @@ impl Pages {
             bytes,
             size_known: true,
             keep_open: true,
+            shares_handshake: false,
             tag: u64::from(number) << 17 | u64::from(origin) << 1 | u64::from(is_kept),
         }));
     }

@@ -49,8 +49,17 @@ impl Replay {
             rest.sort_by_key(|message| message.at);
         }
         let bytes = messages.first().map_or(Bytes::ZERO, |message| message.bytes);
-        let spec =
-            FlowSpec { group, class: 0, peer: 0, opener, bytes, size_known: false, keep_open: true, tag: 0 };
+        let spec = FlowSpec {
+            group,
+            class: 0,
+            peer: 0,
+            opener,
+            bytes,
+            size_known: false,
+            keep_open: true,
+            shares_handshake: false,
+            tag: 0,
+        };
         Self { spec, opens_at, from, first_read_at: Time::NEVER, messages, asked: 0, read: 0, flow: None }
     }
 }

@@ -163,6 +163,7 @@ impl WebSessions {
             bytes,
             size_known: self.spec.size_known,
             keep_open: true,
+            shares_handshake: false,
             tag: u64::from(number),
         }));
         if session.waiting > 0 {

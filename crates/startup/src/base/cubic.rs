@@ -10,9 +10,9 @@
 //!
 //! - §4.6 cuts the flight size or, with growth limited as §5.8 asks, the window; the window is cut here.
 //! - The clock's unit makes the cubic a staircase of millisecond steps, as Linux's jiffies do.
-//! - As Linux has it ([`Kind::CubicLinux`](super::Kind)) it differs from the text three times (`net/ipv4/tcp_cubic.c`, the behaviour
+//! - As Linux has it ([`Kind::CubicLinux`](super::Kind)) it differs from the text four times (`net/ipv4/tcp_cubic.c`, the behaviour
 //!   in own words): while no maximum is known, after a start that ended without loss, the window grows by a twentieth in each round trip at
-//!   the least; a timeout makes it forget the maximum; and the Reno-friendly estimate keeps its slow growth (§4.3's smaller alpha) for ever. It is what the kernel is held against, and no default.
+//!   the least; a timeout makes it forget the maximum; and the Reno-friendly estimate keeps its slow growth (§4.3's smaller alpha) for ever; and windows before and after a cut are whole segments, what is over is given up. It is what the kernel is held against, and no default.
 //! - §4.9.1's undo of a spurious cut and §4.9.2 are not implemented: losses are never taken back.
 
 use headstart_units::{Bytes, Ratio, Span, Time};
@@ -168,7 +168,7 @@ impl Cubic {
     pub(super) fn on_congestion(&mut self, signal: &Congestion) {
         if signal.opens_episode {
             self.remember();
-            self.ssthresh = (self.window * self.shares.beta).max(self.mss * MINIMUM_SEGMENTS);
+            self.ssthresh = self.cut();
             self.set_window(self.ssthresh);
         }
     }
@@ -177,7 +177,7 @@ impl Cubic {
         // RFC 9438 §4.8; RFC 5681 §3.1: a segment that times out again holds the threshold.
         if timeout.consecutive == 1 {
             self.remember();
-            self.ssthresh = (self.window * self.shares.beta).max(self.mss * MINIMUM_SEGMENTS);
+            self.ssthresh = self.cut();
         }
         if self.is_linux {
             self.w_max = Bytes::ZERO;
@@ -185,11 +185,24 @@ impl Cubic {
         self.set_window(self.mss * LOSS_SEGMENTS);
     }
 
+    /// The window after a cut of what [`Self::remember`] noted (RFC 9438 §4.6).
+    fn cut(&self) -> Bytes {
+        self.counted(self.prior_window * self.shares.beta).max(self.mss * MINIMUM_SEGMENTS)
+    }
+
+    /// As it is; of Linux, which counts its windows in segments, the whole ones.
+    fn counted(&self, window: Bytes) -> Bytes {
+        if self.is_linux { self.mss * (window.get() / self.mss.get().max(1)) } else { window }
+    }
+
     /// RFC 9438 §4.7.
     fn remember(&mut self) {
-        self.prior_window = self.window;
-        self.w_max =
-            if self.window < self.w_max { self.window * self.shares.fast_convergence } else { self.window };
+        let window = self.counted(self.window);
+        self.prior_window = window;
+        self.w_max = match window < self.w_max {
+            true => self.counted(window * self.shares.fast_convergence),
+            false => window,
+        };
         self.epoch = None;
     }
 }
@@ -305,6 +318,24 @@ mod tests {
         assert_eq!(cubic.w_max, MSS * 85 * Ratio::new(37, 40));
         cubic.on_timeout(&timed_out(Time::ZERO));
         assert_eq!(cubic.window, MSS);
+    }
+
+    #[test]
+    fn as_linux_has_it_windows_before_and_after_a_cut_are_whole_segments() {
+        for (window, linux, text) in
+            [(18_900, 12_000, 13_230), (20_000, 14_000, 14_000), (1_900, 2_000, 2_000)]
+        {
+            let cut = |mut cubic: Cubic| {
+                cubic.take_over(&HandOver::avoiding(Bytes::new(window)));
+                cubic.on_congestion(&lost(Time::ZERO, MSS));
+                cubic.window.get()
+            };
+            assert_eq!(
+                (cut(Cubic::linux(MSS)), cut(Cubic::new(MSS, Shares::ONE))),
+                (linux, text),
+                "{window}"
+            );
+        }
     }
 
     #[test]

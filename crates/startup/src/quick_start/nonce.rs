@@ -1,6 +1,6 @@
 //! Thirty random bits, of which each step down of the rate destroys two: whoever raises a rate must guess them.
 //!
-//! Source: RFC 4782 §3.4 and its Figure 2: fifteen fields of two bits, the leftmost for the step from rate 15 to rate 14, the
+//! Source: RFC 4782 §3.4 and its Table 2: fifteen fields of two bits, the leftmost for the step from rate 15 to rate 14, the
 //! rightmost for the step from 1 to 0. A router that lowers the rate from K to L draws the fields of all steps
 //! between anew. A sender that is told rate K knows that the rightmost 2K bits must be as it sent them.
 
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 4782, Figure 2: bits 0-1 are the step from 15 to 14, bits 28-29 that from 1 to 0; bit 0 is the leftmost.
+    /// RFC 4782, Table 2: bits 0-1 are the step from 15 to 14, bits 28-29 that from 1 to 0; bit 0 is the leftmost.
     #[test]
     fn each_step_down_has_its_two_bits() {
         for code in 1..=15_u8 {

@@ -1,6 +1,6 @@
 //! The IP option: a request on its way to the receiver, or the sender's report of the rate it was approved.
 //!
-//! Source: RFC 4782 §3.1 (IPv4, its Figure 1) and §3.2 (IPv6 hop-by-hop); both are eight bytes.
+//! Source: RFC 4782 §3.1 (IPv4, its Figures 3 and 4), §3.2 (IPv6 hop-by-hop) and §12.1 (the numbers); both are eight bytes.
 //!
 //! ```text
 //!   0                   1                   2                   3
@@ -15,6 +15,8 @@
 //! # Deviations
 //!
 //! - What is reserved or unused is written as zero and ignored when read, so that it can be given a meaning later.
+//! - RFC 4782 §3.2 says nothing of an alignment for the IPv6 option, so there is none (RFC 8200 §4.2). Directly after the two bytes of the
+//!   hop-by-hop header it lies at 2 and the header has ten bytes; six of padding complete them.
 
 use core::fmt;
 
@@ -87,12 +89,12 @@ impl core::error::Error for Malformed {}
 /// Bytes of each of the three options.
 pub(super) const SIZE: usize = 8;
 
-/// RFC 4782 §3.1: not copied on fragmentation, class 0, number 25.
+/// RFC 4782 §12.1: not copied on fragmentation, class 0, number 25.
 const IPV4_TYPE: u8 = 25;
 const IPV4_LENGTH: u8 = 8;
-/// RFC 4782 §3.2: skipped by who does not know it (00), may change on the way (1), number 6.
+/// RFC 4782 §12.1: skipped by who does not know it (00), may change on the way (1), number 6.
 const IPV6_TYPE: u8 = 0b0010_0110;
-/// RFC 8200 §4.2: type and length bytes do not count.
+/// RFC 4782 §3.2: type and length bytes do not count.
 const IPV6_LENGTH: u8 = 6;
 const REQUEST: u8 = 0;
 const REPORT: u8 = 8;
@@ -151,7 +153,7 @@ impl IpOption {
         self.write(IPV4_TYPE, IPV4_LENGTH)
     }
 
-    /// The IPv6 hop-by-hop option; it needs no padding before it (alignment 4n + 2 after the two bytes of the header).
+    /// The IPv6 hop-by-hop option; it needs no padding before it.
     #[must_use]
     pub const fn emit_ipv6(self) -> [u8; SIZE] {
         self.write(IPV6_TYPE, IPV6_LENGTH)
@@ -189,7 +191,7 @@ pub(super) mod tests {
         prop_oneof![request, report]
     }
 
-    /// RFC 4782, Figure 1 and its twin for the report, with the bits set by hand: rate 10 (40.96 Mbit/s), TTL 0xc5, and a
+    /// RFC 4782, Figures 3 and 4, with the bits set by hand: rate 10 (40.96 Mbit/s), TTL 0xc5, and a
     /// nonce whose first and last fields are 10 and 01.
     #[test]
     fn the_figures_of_the_standard() {

@@ -1,6 +1,6 @@
 //! Four bits for a rate: nothing, or 80 kbit/s doubled up to fourteen times.
 //!
-//! Source: RFC 4782 §3.1, table of rate encodings: zero is zero, N stands for 40 000 x 2^N bit/s.
+//! Source: RFC 4782 §3.1, its Table 1: zero is zero, N stands for 40 000 x 2^N bit/s.
 
 use headstart_units::Rate;
 
@@ -60,7 +60,7 @@ impl EncodedRate {
 mod tests {
     use super::*;
 
-    /// RFC 4782 §3.1, the whole table in kbit/s.
+    /// RFC 4782 §3.1, Table 1, the whole of it in kbit/s.
     #[test]
     fn the_table_of_the_standard() {
         #[rustfmt::skip]

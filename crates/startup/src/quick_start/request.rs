@@ -8,8 +8,13 @@
 //!   rate, so both must be possible: a router rounds down or not ([`Granularity`](super::router::Granularity)), and what
 //!   is put into an option is rounded anyway.
 //! - The nonce's steps are those of the four bits also for exact rates: a change within one step leaves it alone.
-//! - RFC 4782 §3.3.1 has the sender report what it was approved on a later packet. Nothing reads the report here, so it is
-//!   written by nobody; its format is in [`IpOption`].
+//! - RFC 4782 §3.1 has the sender report what it was approved, zero where it was not (MUST), for routers that police (§3.3.1, §9.4.1). None of
+//!   ours does, so the report is written by nobody; its format is in [`IpOption`].
+//! - RFC 4782 §4.3: a receiver should not answer a request that arrives with the rate zero. Ours does, so that the sender can tell a denial from a
+//!   loss; it sends no faster for that.
+//! - RFC 4782's Figures 1 and 2 show QS TTL - IP TTL as the difference, its Equation 1 the negative of that, modulo 256. The equation is followed: it is
+//!   what the TCP option carries (§4.2).
+//! - Every router here lowers the IP TTL by one, so the QS TTL is lowered by one too (§3.3: by as much as the IP TTL).
 
 use headstart_units::Rate;
 
@@ -173,6 +178,22 @@ mod tests {
             request.approve(mbit(granted), random);
         }
         assert_eq!(asked.judge(&Echo::of(&request, 64 - 4)), Ok(mbit(8)));
+    }
+
+    /// RFC 4782 §2.1, Figures 1 and 2: IP TTL 63 and QS TTL 91 leave; three times both are lowered, or the last time one of them.
+    #[test]
+    fn the_two_examples_of_the_standard() {
+        for (agreeing, expected) in [(3, Ok(mbit(20))), (2, Err(Denied::NotEveryRouter))] {
+            let (asked, mut request) = Asked::new(mbit(20), 63, 91, Nonce::new(5));
+            for _ in 0..agreeing {
+                request.approve(mbit(20), 0);
+            }
+            assert_eq!(request.ttl, 91 - agreeing, "88 if all agree, else 89");
+            let echo = Echo::of(&request, 60);
+            // Equation 1 takes the QS TTL from the IP TTL, modulo 256; the figures show 28 and 29, the other way round.
+            assert_eq!(echo.ttl_difference, 0_u8.wrapping_sub(28 + (3 - agreeing)));
+            assert_eq!(asked.judge(&echo), expected);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The TCP option that brings the request's fate back to the sender.
 //!
-//! Source: RFC 4782 §4.2: kind 27, eight bytes: the rate as it arrived, IP TTL - QS TTL modulo 256, the nonce as it arrived.
+//! Source: RFC 4782 §4.2 (its Figure 5) and §12.2: kind 27, eight bytes: the rate as it arrived, IP TTL - QS TTL modulo 256, the nonce as it arrived.
 
 use super::nonce::Nonce;
 use super::option::{Malformed, SIZE, checked, read_nonce, written};
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 4782 §4.2, the figure, with the bits set by hand.
+    /// RFC 4782 §4.2, Figure 5, with the bits set by hand.
     #[test]
     fn the_figure_of_the_standard() {
         let response = Response {

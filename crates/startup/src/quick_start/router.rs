@@ -20,6 +20,8 @@
 //!
 //! - What was granted before counts for at least the memory's length, and for a sixteenth more at most
 //!   ([`recent`]): exact forgetting would need a place for each grant.
+//! - RFC 4782 App. D gives Target with the peak as an example, with the grants of two intervals of 150 ms, and says that this is what the paper did:
+//!   that is a memory of 150 ms in one bin ([`Params::memory_bins`]). The default is the paper's text.
 //! - The text compares rates in bytes per second and grants any; RFC 4782 has four bits. Both are here ([`Granularity`]). What
 //!   counts as granted is what is left after rounding, not what the algorithm said.
 //! - A request that arrives with the rate zero was denied before: it is passed on and costs nothing.

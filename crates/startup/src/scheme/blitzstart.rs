@@ -16,7 +16,9 @@
 //!   There is one for each technology, all of them one.
 //! - BS §3 takes the RTT from an earlier connection or from the handshake, and BS §4.2 calls what it used "an observed min
 //!   RTT". The smaller of the two is used for the window ([`Params::rtt`]): behind a full buffer the handshake's is that of the
-//!   queue. The pace spreads the window over 75 % of the handshake's RTT, which is that of the path as it is now.
+//!   queue. The pace spreads the window over 75 % of the handshake's RTT, which is that of the path as it is now. BS speaks of
+//!   "an RTT sample" from either: a sender that has but one spreads the window over that too, and behind a full buffer sends
+//!   up to four times as fast ([`Params::paced_by`]). That is what BS's Table 1 looks like, and no default.
 //! - BS §4 sends 10 segments in a burst "during Slow Start" and says of its own start only that it is paced over 75 %
 //!   of the RTT. Google's pacer would release the burst there too; here the first segment leaves and the rest is paced
 //!   ([`Params::burst`]).
@@ -40,6 +42,8 @@ pub struct Params {
     pub factors: Factors,
     /// Which RTT the bandwidth is multiplied by. The smallest known: BS §4.2.
     pub rtt: Known,
+    /// Over which RTT the first window is paced. The handshake's: see Deviations.
+    pub paced_by: Known,
     /// How much of the hint is believed. All of it: BS §4.
     pub guard: Guard,
     /// The share of an RTT over which a window leaves, before and after the hand-over. 3/4: BS §4.
@@ -56,6 +60,7 @@ impl Default for Params {
         Self {
             factors: Factors::default(),
             rtt: Known::Smallest,
+            paced_by: Known::Handshake,
             guard: Guard::NONE,
             pace_over: Ratio::new(3, 4),
             burst: 1,
@@ -71,6 +76,16 @@ pub enum Known {
     Smallest,
     /// The handshake's, queues included.
     Handshake,
+}
+
+impl Known {
+    fn of(self, prior: &Prior) -> Span {
+        let recorded = prior.history.map(|known| known.record.rt_prop).filter(|rtt| !rtt.is_zero());
+        match (self, recorded) {
+            (Self::Smallest, Some(recorded)) => prior.handshake_rtt.min(recorded),
+            _ => prior.handshake_rtt,
+        }
+    }
 }
 
 /// By how much the BDP is scaled for each access technology (BS §3: by what it is known to buffer).
@@ -125,7 +140,7 @@ enum Phase {
     /// No hint.
     SlowStart(SlowStart),
     /// The hinted window, before the first ack.
-    Avoidance { window: Bytes, srtt: Span },
+    Avoidance { window: Bytes, rtt: Span },
 }
 
 /// Blitzstart.
@@ -142,15 +157,16 @@ impl Blitzstart {
         Self { params, phase: Phase::SlowStart(SlowStart::new(params.slow_start)) }
     }
 
+    /// What it was made with.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
     /// The window that the hint suggests, if it suggests one.
     fn hinted(&self, prior: &Prior) -> Option<Bytes> {
         let hint = self.params.guard.admit(prior.hint?, prior.history.as_ref());
-        let recorded = prior.history.map(|known| known.record.rt_prop).filter(|rtt| !rtt.is_zero());
-        let rtt = match (self.params.rtt, recorded) {
-            (Known::Smallest, Some(recorded)) => prior.handshake_rtt.min(recorded),
-            _ => prior.handshake_rtt,
-        };
-        let scaled = bdp(hint.bandwidth, rtt)? * self.params.factors.of(hint.access);
+        let scaled = bdp(hint.bandwidth, self.params.rtt.of(prior))? * self.params.factors.of(hint.access);
         Some(scaled.clamp(prior.mss * MINIMUM_SEGMENTS, LARGEST_WINDOW))
     }
 
@@ -163,7 +179,7 @@ impl Blitzstart {
 impl Startup for Blitzstart {
     fn establish(&mut self, prior: &Prior) -> Plan {
         if let Some(window) = self.hinted(prior) {
-            self.phase = Phase::Avoidance { window, srtt: prior.handshake_rtt };
+            self.phase = Phase::Avoidance { window, rtt: self.params.paced_by.of(prior) };
             let burst = (prior.mss * self.params.burst).min(window);
             return Plan { burst, flight: window, allowance: self.allowance() };
         }
@@ -196,8 +212,8 @@ impl Startup for Blitzstart {
     fn allowance(&self) -> Allowance {
         match &self.phase {
             Phase::SlowStart(slow_start) => slow_start.allowance(),
-            Phase::Avoidance { window, srtt } => {
-                Allowance { window: *window, pace: Some(*window / (*srtt * self.params.pace_over)) }
+            Phase::Avoidance { window, rtt } => {
+                Allowance { window: *window, pace: Some(*window / (*rtt * self.params.pace_over)) }
             }
         }
     }
@@ -323,6 +339,23 @@ mod tests {
             // The handshake took 100 ms.
             let pace = MSS * segments / Span::from_millis(75);
             assert_eq!(plan, Plan::paced(MSS, MSS * segments, pace), "{recorded:?} {rtt:?}");
+        }
+    }
+
+    /// BS §3: "an RTT sample (which can be derived from a previous connection or an explicit handshake)".
+    #[test]
+    fn a_sender_with_one_rtt_sample_paces_over_that() {
+        let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(8), access: Access::Dsl });
+        for (recorded, paced_by, spread) in [
+            (40, Known::Smallest, 30),
+            (40, Known::Handshake, 75),
+            (400, Known::Smallest, 75),
+            (0, Known::Smallest, 75),
+        ] {
+            let prior = Prior { hint, ..prior_with(1, recorded) };
+            let plan = Blitzstart::new(Params { paced_by, ..Params::default() }).establish(&prior);
+            let pace = Some(plan.flight / Span::from_millis(spread));
+            assert_eq!(plan.allowance.pace, pace, "{recorded} {paced_by:?}");
         }
     }
 

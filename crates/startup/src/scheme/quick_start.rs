@@ -26,9 +26,13 @@
 //! - QS ends the Quick-Start phase at the first ack; a packet sent in it can still be lost afterwards, and that is a
 //!   failure too. Hence the phase "validating", which grows like slow start.
 //! - The window at the first ack is cut to what is in use (RFC 4782 §4.4), so that a short burst leaves no licence behind.
+//! - RFC 4782 §4.4 wants limited slow start (RFC 3742) after the flight. QS does not, and no other scheme here has it: left out.
 //! - QS's "slow start from the default initial window" happens while the losses are repaired. Acks of what was sent before the
 //!   failure do not open the window: they say nothing of the rate that the new window leads to.
-//! - After a failure the threshold stays where it was (none), "as it would have done if Quick-Start had not been approved".
+//! - After a failure the threshold stays where it was (none), "as it would have done if Quick-Start had not been approved". RFC 4782 §4.6,
+//!   which is younger, would have it lowered to half of what got through (SHOULD).
+//! - In the middle of a connection a failure is answered as at its beginning. RFC 4782 §4.8 takes half the Quick-Start window where that is less
+//!   than the default one, which it is for grants that are hardly worth using.
 //! - A timeout before the flight is through is answered by the base controller from the default initial window.
 //! - A grant that is worth no more than the default initial window is not used.
 //! - Figure 4's third answer, no Quick-Start at all, is [`Amount::Never`].
@@ -36,7 +40,8 @@
 //! # Limits
 //!
 //! In the middle of a connection the scheme starts anew when it is established anew with a grant; the base controller's
-//! threshold is not remembered beyond that. No sender reports the approved rate (RFC 4782 §3.3.1).
+//! threshold is not remembered beyond that. No sender reports the approved rate, which RFC 4782 §3.1 demands for those who police:
+//! nobody here does.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -68,7 +73,7 @@ pub struct Params {
     pub amount: Amount,
     /// How finely it can say that. Four bits, rounded up: RFC 4782.
     pub granularity: Granularity,
-    /// What an RTT that nobody has measured is taken for when the request leaves. 100 ms: ours.
+    /// What an RTT that nobody has measured is taken for when the request leaves. 100 ms: RFC 4782 §4.1.
     pub assumed_rtt: Span,
     /// The answer to a failure. Slow start: QS §6.3.
     pub failure: Failure,
@@ -117,6 +122,8 @@ pub struct QuickStart {
     flight: Bytes,
     through: Bytes,
     growth: Growth,
+    /// A Quick-Start packet of this connection was lost or marked.
+    has_failed: bool,
 }
 
 impl QuickStart {
@@ -131,6 +138,7 @@ impl QuickStart {
             flight: Bytes::ZERO,
             through: Bytes::ZERO,
             growth: Growth::new(params.hystart),
+            has_failed: false,
         }
     }
 
@@ -148,10 +156,10 @@ impl QuickStart {
         Some(self.params.granularity.round_up(rate))
     }
 
-    /// Whether to ask again when there is more to send after an idle time.
+    /// Whether to ask again when there is more to send after an idle time: not on a connection that has seen a failure (RFC 4782 §4.6).
     #[must_use]
     pub const fn asks_again(&self) -> bool {
-        self.params.again
+        self.params.again && !self.has_failed
     }
 
     fn initial_window(&self) -> Bytes {
@@ -220,16 +228,19 @@ impl Startup for QuickStart {
 
     fn on_congestion(&mut self, signal: &Congestion) -> Next {
         match self.phase {
-            Phase::QuickStart { .. } | Phase::Validating => match self.params.failure {
-                Failure::SlowStart => {
-                    self.begin_restarting(signal.now);
-                    Next::Stay
+            Phase::QuickStart { .. } | Phase::Validating => {
+                self.has_failed = true;
+                match self.params.failure {
+                    Failure::SlowStart => {
+                        self.begin_restarting(signal.now);
+                        Next::Stay
+                    }
+                    Failure::Halve => {
+                        let half = (self.window * HALF).max(self.mss * MINIMUM_SEGMENTS);
+                        Next::HandOver(HandOver::avoiding(half))
+                    }
                 }
-                Failure::Halve => {
-                    let half = (self.window * HALF).max(self.mss * MINIMUM_SEGMENTS);
-                    Next::HandOver(HandOver::avoiding(half))
-                }
-            },
+            }
             // More of the same flight; what was sent since is the base controller's as soon as it is lost.
             Phase::Restarting { since } if signal.newest_lost_sent_at <= since => Next::Stay,
             Phase::Restarting { .. } | Phase::SlowStart => Next::HandOver(HandOver::to_be_cut(self.window)),
@@ -238,7 +249,10 @@ impl Startup for QuickStart {
 
     fn on_timeout(&mut self, _: &Timeout) -> Next {
         let window = match self.phase {
-            Phase::QuickStart { .. } | Phase::Validating => self.window.min(self.initial_window()),
+            Phase::QuickStart { .. } | Phase::Validating => {
+                self.has_failed = true;
+                self.window.min(self.initial_window())
+            }
             Phase::Restarting { .. } | Phase::SlowStart => self.window,
         };
         Next::HandOver(HandOver::to_be_cut(window))
@@ -350,6 +364,26 @@ mod tests {
             (105, ack(0), Says::Grows(12_000), "all of it is through: TCP goes on"),
         ];
         play(&mut start, &steps);
+    }
+
+    /// RFC 4782 §4.6: "the sender SHOULD NOT make future Quick-Start Requests for this connection".
+    #[test]
+    fn who_has_seen_a_failure_does_not_ask_again() {
+        let timeout = Event::Timeout(timed_out(Time::ZERO));
+        for (event, asks) in [(ack(5), true), (loss(50), false), (timeout, false)] {
+            for failure in [Failure::SlowStart, Failure::Halve] {
+                let mut start = start(failure);
+                let _ = start.establish(&prior(Some(60_000)));
+                let _ = match &event {
+                    Event::Ack(ack) => start.on_ack(ack),
+                    Event::Congestion(signal) => start.on_congestion(signal),
+                    Event::Timeout(timeout) => start.on_timeout(timeout),
+                };
+                assert_eq!(start.asks_again(), asks, "{event:?}");
+                let _ = start.establish(&prior(None));
+                assert_eq!(start.asks_again(), asks, "whatever is granted later");
+            }
+        }
     }
 
     #[test]

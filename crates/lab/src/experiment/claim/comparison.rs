@@ -11,6 +11,9 @@
 //! of variance finds nothing. A difference of less than `alike` is told as alike whatever its significance (the paper: within one round
 //! trip). Directions agree, or the claim differs; if they do, it holds if factor and difference are within the tolerance, of which the factor's is
 //! a factor itself.
+//!
+//! A cell of which the paper says that it is not significant (`significant = false`: the table's circles) has no direction, and is not
+//! counted among those that compare. It holds if ours is not significant either, or if the numbers are near.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -27,6 +30,12 @@ pub(super) struct Cell {
     alike: f64,
     factor_within: f64,
     difference_within: f64,
+    #[serde(default = "yes")]
+    significant: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +69,13 @@ impl Cell {
 
     /// As the table prints it.
     pub(super) fn shown(&self, unit: &str) -> String {
-        show(self.factor, self.difference, unit)
+        let mark = if self.significant { "" } else { NOT_SIGNIFICANT };
+        show(self.factor, self.difference, unit) + mark
+    }
+
+    /// Whether it says on which side of the other scheme this one is, or that it is on neither.
+    pub(super) const fn compares(&self) -> bool {
+        self.significant
     }
 
     fn direction(&self, difference: f64) -> Direction {
@@ -87,15 +102,18 @@ impl Cell {
         let off = (factor / self.factor).max(self.factor / factor);
         let is_near = (difference - self.difference).abs() <= self.difference_within
             && (off <= self.factor_within || direction == Direction::Alike);
-        let verdict = match (direction == self.direction(self.difference), is_near) {
-            (true, true) => Verdict::Holds,
-            (true, false) => Verdict::Direction,
-            (false, _) => Verdict::Differs,
+        let verdict = match (self.significant, direction == self.direction(self.difference), is_near) {
+            (true, true, true) => Verdict::Holds,
+            (true, true, false) => Verdict::Direction,
+            (false, ..) if is_near || direction == Direction::Alike => Verdict::Holds,
+            _ => Verdict::Differs,
         };
-        let mark = if is_significant { "" } else { " (not significant)" };
+        let mark = if is_significant { "" } else { NOT_SIGNIFICANT };
         Finding { verdict, ours: value.value(scope), shown: show(factor, difference, unit) + mark }
     }
 }
+
+const NOT_SIGNIFICANT: &str = " (not significant)";
 
 fn show(factor: f64, difference: f64, unit: &str) -> String {
     let sign = if difference < 0.0 { "-" } else { "+" };
@@ -137,6 +155,20 @@ mod tests {
             ));
             assert_eq!(found.verdict, verdict, "x{factor} {difference}, alike below {alike}");
             assert_eq!(found.shown, "x1.95, -200 ms");
+        }
+    }
+
+    /// Ours is significant here, as in the test above.
+    #[test]
+    fn a_cell_that_is_not_significant_has_no_direction_and_holds_where_its_numbers_are_near() {
+        for (factor, difference, verdict) in
+            [(1.9, -190.0, Verdict::Holds), (1.9, -90.0, Verdict::Differs), (1.1, 30.0, Verdict::Differs)]
+        {
+            let found = judge(&format!(
+                "factor = {factor}, difference = {difference:?}, alike = 50, factor-within = 1.25, difference-within = 100, \
+                 significant = false"
+            ));
+            assert_eq!(found.verdict, verdict, "x{factor} {difference}");
         }
     }
 

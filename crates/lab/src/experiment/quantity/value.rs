@@ -4,6 +4,7 @@ use super::capacity::Rule;
 use super::{Across, Place, Quantity, Scope, ShownAs, Statistic, UNKNOWN};
 use crate::experiment::plan::{CastName, Point};
 use crate::experiment::study::Numbers;
+use crate::real::study::INVALID;
 use crate::statistics::{Interval, mean, mean_interval, quantile, ratio_interval};
 
 /// One value for each seed, and the value of all seeds together.
@@ -46,6 +47,24 @@ impl Quantity {
         };
         let (ours, base) = (sample(&self.place)?, sample(self.over.as_ref()?)?);
         (ours.len() == base.len()).then_some((ours, base))
+    }
+
+    /// Runs that this is about for which the machine was too busy, and all of them.
+    #[must_use]
+    pub fn invalid_runs(&self, context: &Scope<'_>) -> (usize, usize) {
+        let places = [Some(&self.place), self.over.as_ref()].into_iter().flatten();
+        let runs = places.flat_map(|place| {
+            let of_place = place.scheme.as_deref().or(context.scheme);
+            let schemes = (0..context.plan.schemes.len())
+                .filter(move |number| of_place.is_none_or(|name| context.plan.schemes[*number].name == name));
+            let points = context.points(place);
+            schemes.flat_map(move |scheme| {
+                let seeds =
+                    |point: &usize| context.results.seeds(context.variant, *point, scheme, place.cast);
+                points.iter().flat_map(seeds).collect::<Vec<_>>()
+            })
+        });
+        runs.fold((0, 0), |(invalid, all), run| (invalid + usize::from(run.contains_key(INVALID)), all + 1))
     }
 
     /// What came out; not a number if it was not run, or not measured.
@@ -183,6 +202,10 @@ impl Scope<'_> {
         point: usize,
     ) -> Option<Vec<f64>> {
         let seeds = self.results.seeds(self.variant, point, scheme, cast);
+        // A run for which the machine was too busy says nothing, and what is left would be another sample.
+        if seeds.iter().any(|numbers| numbers.contains_key(INVALID)) {
+            return None;
+        }
         // A seed may lack a number that it has no case for, such as a time where packets were lost.
         let values: Vec<f64> = seeds.iter().filter_map(|numbers| numbers.get(measure).copied()).collect();
         if values.is_empty() { None } else { Some(values) }

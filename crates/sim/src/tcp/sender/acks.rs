@@ -91,7 +91,7 @@ impl Sender {
         });
         if matches!(self.state, State::Recovery { .. }) && config.prr {
             let ssthresh = self.controller.allowance().window;
-            let is_safe = is_advance && self.counts.lost == prior_lost;
+            let is_safe = config.prr_slow_start || is_advance && self.counts.lost == prior_lost;
             self.prr.on_ack(newly.bytes, self.in_flight, ssthresh, config.mss, is_safe);
         }
         if self.repair.is_active() {

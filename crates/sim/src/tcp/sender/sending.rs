@@ -2,6 +2,11 @@
 
 use super::*;
 
+/// Segments at the beginning of a connection that Linux does not pace.
+const UNPACED: u64 = 10;
+/// Segments of 64 kB.
+const LARGEST_QUANTUM: u64 = 44;
+
 impl Sender {
     /// When the pacer lets the next packet go; [`Time::NEVER`] if it is not what holds it back.
     #[inline]
@@ -126,6 +131,7 @@ impl Sender {
         let pace = allowance.pace.or_else(|| self.transport_pace(allowance.window, config));
         if let Some(pace) = pace
             && !is_free
+            && !self.is_before_pacing(config)
             && !self.take_from_pacer(now, bytes, pace, config)
         {
             self.limited_below = self.flights.end();
@@ -173,6 +179,23 @@ impl Sender {
         }
     }
 
+    /// Linux paces nobody's first ten segments, whoever says how fast.
+    fn is_before_pacing(&self, config: &TcpConfig) -> bool {
+        config.pacing == Pacing::Linux && self.counts.packets_sent < UNPACED
+    }
+
+    /// Segments that leave together. Linux sends what its pace lets through in a 1024th of a second as one, two at least, and what one
+    /// buffer holds at most.
+    fn quantum(&self, pace: Rate, config: &TcpConfig) -> u32 {
+        match config.pacing {
+            Pacing::Off => config.quantum.max(1),
+            Pacing::Linux => {
+                let segments = (pace.as_bytes_per_sec() >> 10) / config.mss.get().max(1);
+                (segments.clamp(2, LARGEST_QUANTUM) as u32).max(config.quantum)
+            }
+        }
+    }
+
     /// Whether `bytes` may leave now at `pace`; takes them if so, sets the timer if not.
     fn take_from_pacer(&mut self, now: Time, bytes: Bytes, pace: Rate, config: &TcpConfig) -> bool {
         if self.burst_left >= bytes.get() {
@@ -186,7 +209,7 @@ impl Sender {
                 self.pace_at = self.next_send_at;
                 return false;
             }
-            self.quantum_left = config.quantum.max(1);
+            self.quantum_left = self.quantum(pace, config);
             self.next_send_at = now;
         }
         self.quantum_left -= 1;

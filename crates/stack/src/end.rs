@@ -3,12 +3,13 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use headstart_quic::{Handle, Why};
 use headstart_units::Time;
 use noq_proto::{
-    Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, EcnCodepoint, Endpoint, EndpointConfig,
+    Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, EcnCodepoint, Endpoint,
+    EndpointConfig, TimeSource,
 };
 
 use crate::datagram::Datagram;
@@ -16,7 +17,7 @@ use crate::exchange::{Departure, Outcome};
 use crate::null::NoSecret;
 
 /// One end of a connection.
-pub(super) struct End {
+pub(crate) struct End {
     pub id: ConnectionHandle,
     pub connection: Connection,
     /// None: the stack as it is.
@@ -52,7 +53,7 @@ impl End {
 
 /// Connection ids that count up from a seed.
 #[derive(Debug)]
-pub(super) struct Ids(pub u64);
+pub(crate) struct Ids(pub u64);
 
 impl ConnectionIdGenerator for Ids {
     fn generate_cid(&mut self) -> ConnectionId {
@@ -69,7 +70,7 @@ impl ConnectionIdGenerator for Ids {
     }
 }
 
-pub(super) fn endpoint(seed: u64) -> Endpoint {
+pub(crate) fn endpoint(seed: u64) -> Endpoint {
     let mut config = EndpointConfig::new(Arc::new(NoSecret));
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_be_bytes());
@@ -78,11 +79,11 @@ pub(super) fn endpoint(seed: u64) -> Endpoint {
     Endpoint::new(Arc::new(config), None, true)
 }
 
-pub(super) fn digest(outcome: &mut Outcome, at: Time, datagram: &Datagram) {
+pub(crate) fn digest(outcome: &mut Outcome, at: Time, datagram: &Datagram) {
     outcome.digest = fold(fold(outcome.digest, &at.as_nanos().to_be_bytes()), &datagram.contents);
 }
 
-pub(super) fn hash(contents: &[u8]) -> u64 {
+pub(crate) fn hash(contents: &[u8]) -> u64 {
     fold(0, contents)
 }
 
@@ -91,6 +92,21 @@ fn fold(from: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(from, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-pub(super) fn note(at: Time, datagram: &Datagram) -> Departure {
+pub(crate) fn note(at: Time, datagram: &Datagram) -> Departure {
     Departure { at, bytes: datagram.payload(), is_data: datagram.is_data(), is_copy: datagram.is_copy }
+}
+
+/// A wall clock that stands still: tokens bear its time, and are the same in every run.
+pub(crate) struct Standing;
+
+impl TimeSource for Standing {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH
+    }
+}
+
+/// Any instant will do: only distances from it are used.
+#[expect(clippy::disallowed_methods, reason = "an instant cannot be made in any other way")]
+pub(crate) fn base() -> Instant {
+    Instant::now()
 }

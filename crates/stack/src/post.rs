@@ -7,7 +7,7 @@ use headstart_quic::copies::{Duplicate, When};
 
 /// What the server's adapters want sent again.
 #[derive(Debug, Default)]
-pub(super) struct Post(Mutex<Vec<Duplicate>>);
+pub(crate) struct Post(Mutex<Vec<Duplicate>>);
 
 impl Courier for Post {
     fn carry(&self, copy: Duplicate) {

@@ -1,0 +1,365 @@
+//! Beyond this machine: what a program behind a path sends to the world is ended here and goes on over this machine's own sockets.
+//!
+//! A machine that forwards nobody's packets would drop those that are for others, and to make it forward is a setting of the whole
+//! machine. So the path has a second outer end, in a network namespace of its own in which every address is local: the kernel answers
+//! there for whoever is called, a connection is dialled from here to the true address, and bytes are passed on. For each
+//! address and port that is called for the first time a socket is made before the packet that calls it is delivered.
+//!
+//! Only this thread's namespace is touched; it is gone with its sockets.
+//!
+//! # Limits
+//!
+//! - Only TCP and UDP go further; the rest is counted as trouble.
+//! - TCP is two connections: on the path this machine sends with its own congestion control, whatever the far server has, and the client's
+//!   handshake is over before the server is asked. UDP is passed on as it is, so QUIC is end to end.
+//! - A datagram's ECN bits are lost, and its answers come from the address and port that were asked.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::device::{self, Device};
+use crate::namespace::separate_thread;
+use crate::packet::{Headline, TCP, UDP, version};
+use crate::relay::{Urgency, prepare_thread};
+
+/// Addresses and ports that may be called, connections, and askers by UDP, each at most.
+const MOST: usize = 1024;
+/// How long a server may take to answer a call.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// An asker by UDP that hears nothing for so long is forgotten.
+const IDLE: Duration = Duration::from_secs(60);
+/// What is passed on at a time; a datagram is never longer.
+const CHUNK: usize = 65_536;
+const BACKLOG: i32 = 128;
+
+/// Whom a packet calls: protocol, address and port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Called {
+    protocol: u8,
+    address: SocketAddr,
+}
+
+/// The outer end towards the world.
+#[derive(Debug)]
+pub struct Gateway {
+    /// Where packets are read from and written to.
+    pub descriptor: OwnedFd,
+    /// Who was called, and whether somebody listens there by now.
+    known: BTreeMap<Called, Arc<AtomicBool>>,
+    /// Addresses, and whether they are this machine's.
+    is_here: BTreeMap<IpAddr, bool>,
+    first: Sender<First>,
+}
+
+/// A packet that calls somebody who does not listen yet, and where to say that he does.
+type First = (Called, Vec<u8>, Arc<AtomicBool>);
+
+/// What becomes of a packet for the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passage {
+    /// It is for this machine, or another path's end: not the gateway's.
+    Here,
+    /// To be written to the gateway's descriptor.
+    Known,
+    /// The gateway has taken it: nobody was called there before.
+    Taken,
+    /// Nothing of its kind goes further, or too many are called already.
+    Refused,
+}
+
+impl Gateway {
+    /// A gateway whose device is at the other end of the path from `settings.peer`. The thread that calls this stays where it is, and
+    /// dials from there.
+    ///
+    /// # Errors
+    /// If this process may not make namespaces or devices.
+    pub fn new(settings: device::Settings) -> io::Result<Self> {
+        let (first, firsts) = channel();
+        let (accepted, dials) = channel();
+        let (made, device) = channel();
+        thread::Builder::new().name("headstart-gateway".into()).spawn(move || {
+            prepare_thread(Urgency::End);
+            let prepared = prepare(&settings);
+            let copy = prepared.as_ref().map_err(copied).and_then(|device| device.descriptor.try_clone());
+            let _ = made.send(copy);
+            if let Ok(device) = prepared {
+                open_all(&device, &firsts, &accepted);
+            }
+        })?;
+        let descriptor = device.recv().map_err(|_| io::Error::other("the gateway's thread has failed"))??;
+        // From this namespace.
+        thread::Builder::new().name("headstart-dialler".into()).spawn(move || dial_all(&dials))?;
+        Ok(Self { descriptor, known: BTreeMap::new(), is_here: BTreeMap::new(), first })
+    }
+
+    /// Whose a packet is. The first one that calls an address and port is taken, and delivered once somebody listens there.
+    pub fn pass(&mut self, packet: &[u8], headline: &Headline) -> Passage {
+        let Some(to) = destination(packet) else { return Passage::Refused };
+        if self.is_here(to) {
+            return Passage::Here;
+        }
+        if !matches!(headline.protocol, TCP | UDP) || headline.to == 0 {
+            return Passage::Refused;
+        }
+        let called = Called { protocol: headline.protocol, address: SocketAddr::new(to, headline.to) };
+        let count = self.known.len();
+        let is_open = match self.known.entry(called) {
+            Entry::Occupied(known) if known.get().load(Ordering::Acquire) => return Passage::Known,
+            Entry::Occupied(known) => Arc::clone(known.get()),
+            Entry::Vacant(_) if count >= MOST => return Passage::Refused,
+            Entry::Vacant(new) => Arc::clone(new.insert(Arc::default())),
+        };
+        match self.first.send((called, packet.to_vec(), is_open)) {
+            Ok(()) => Passage::Taken,
+            Err(_) => Passage::Refused,
+        }
+    }
+
+    /// Whether an address is this machine's, or that of a path's end.
+    fn is_here(&mut self, address: IpAddr) -> bool {
+        if is_of_a_path(address) {
+            return true;
+        }
+        if self.is_here.len() >= MOST {
+            self.is_here.clear();
+        }
+        // Whoever has an address can bind it; nothing is sent.
+        *self.is_here.entry(address).or_insert_with(|| UdpSocket::bind((address, 0)).is_ok())
+    }
+}
+
+fn copied(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), error.to_string())
+}
+
+/// The blocks of [`crate::address`].
+fn is_of_a_path(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.octets()[0] == 100 && address.octets()[1] & 0xc0 == 64,
+        IpAddr::V6(address) => address.segments()[..3] == [0xfd68, 0x6561, 0x6473],
+    }
+}
+
+fn destination(packet: &[u8]) -> Option<IpAddr> {
+    Some(match version(packet)? {
+        4 => IpAddr::from(<[u8; 4]>::try_from(packet.get(16..20)?).ok()?),
+        _ => IpAddr::from(<[u8; 16]>::try_from(packet.get(24..40)?).ok()?),
+    })
+}
+
+// --- in the gateway's namespace -------------------------------------------------------------------
+
+fn prepare(settings: &device::Settings) -> io::Result<Device> {
+    separate_thread()?;
+    device::loopback_up()?;
+    let device = Device::new("headstart", settings)?;
+    device::everything_is_local()?;
+    Ok(device)
+}
+
+/// Who has called whom, and has to be connected.
+enum Dial {
+    Stream(TcpStream, SocketAddr),
+    /// The socket that was asked, who asked it, and what.
+    Datagram(Arc<UdpSocket>, SocketAddr, Vec<u8>),
+}
+
+/// Makes a socket for each that is called, and then delivers the packet that called.
+fn open_all(device: &Device, firsts: &Receiver<First>, accepted: &Sender<Dial>) {
+    let mut opened = BTreeSet::new();
+    while let Ok((called, packet, is_open)) = firsts.recv() {
+        if opened.insert(called) {
+            // Without a socket the kernel refuses the call, which is an answer too.
+            let _ = match called.protocol {
+                TCP => listen(called.address, accepted.clone()),
+                _ => ask(called.address, accepted.clone()),
+            };
+        }
+        let _ = rustix::io::write(&device.descriptor, &packet);
+        is_open.store(true, Ordering::Release);
+    }
+}
+
+fn socket(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+    // The address is everybody's in this namespace, but nobody gave it to a device.
+    if address.is_ipv4() {
+        socket.set_freebind_v4(true)?
+    } else {
+        socket.set_freebind_v6(true)?
+    }
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+fn listen(address: SocketAddr, accepted: Sender<Dial>) -> io::Result<()> {
+    let socket = socket(address, Type::STREAM, Protocol::TCP)?;
+    socket.listen(BACKLOG)?;
+    let listener = TcpListener::from(socket);
+    small_thread(move || {
+        prepare_thread(Urgency::End);
+        while let Ok((stream, _)) = listener.accept() {
+            if accepted.send(Dial::Stream(stream, address)).is_err() {
+                break;
+            }
+        }
+    })
+}
+
+fn ask(address: SocketAddr, accepted: Sender<Dial>) -> io::Result<()> {
+    let socket = Arc::new(UdpSocket::from(socket(address, Type::DGRAM, Protocol::UDP)?));
+    small_thread(move || {
+        prepare_thread(Urgency::End);
+        // Askers, and how to reach whoever passes on what they say.
+        let mut buffer = vec![0; CHUNK];
+        while let Ok((length, from)) = socket.recv_from(&mut buffer) {
+            let datagram = Dial::Datagram(Arc::clone(&socket), from, buffer[..length].to_vec());
+            if accepted.send(datagram).is_err() {
+                break;
+            }
+        }
+    })
+}
+
+fn small_thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().stack_size(256 * 1024).spawn(work).map(drop)
+}
+
+// --- in the namespace of whoever made the gateway -------------------------------------------------
+
+/// A socket of ours that asks a server for somebody, and whether it still hears the answers.
+type Asker = (UdpSocket, Arc<AtomicBool>);
+
+/// Connects those who have called.
+fn dial_all(dials: &Receiver<Dial>) {
+    prepare_thread(Urgency::End);
+    let busy = Arc::new(AtomicUsize::new(0));
+    let mut askers: BTreeMap<(SocketAddr, SocketAddr), Asker> = BTreeMap::new();
+    while let Ok(dial) = dials.recv() {
+        match dial {
+            Dial::Stream(stream, address) => {
+                if busy.fetch_add(1, Ordering::AcqRel) >= MOST {
+                    busy.fetch_sub(1, Ordering::AcqRel);
+                    continue;
+                }
+                let over = Arc::clone(&busy);
+                let _ = small_thread(move || {
+                    prepare_thread(Urgency::End);
+                    // Whoever cannot be reached is told so by a connection that ends at once.
+                    let _ = connect(&stream, address);
+                    over.fetch_sub(1, Ordering::AcqRel);
+                });
+            }
+            Dial::Datagram(asked, from, datagram) => {
+                let Ok(address) = asked.local_addr() else { continue };
+                askers.retain(|_, (_, is_open)| is_open.load(Ordering::Acquire));
+                if !askers.contains_key(&(from, address))
+                    && askers.len() < MOST
+                    && let Ok(asker) = answerer(&asked, from, address)
+                {
+                    askers.insert((from, address), asker);
+                }
+                if let Some((socket, _)) = askers.get(&(from, address)) {
+                    // A datagram that cannot be sent is lost, as datagrams are.
+                    let _ = socket.send(&datagram);
+                }
+            }
+        }
+    }
+}
+
+/// A socket of ours for one asker of one server, and a thread that passes back what the server says.
+fn answerer(asked: &Arc<UdpSocket>, from: SocketAddr, server: SocketAddr) -> io::Result<Asker> {
+    let any: IpAddr =
+        if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect(server)?;
+    socket.set_read_timeout(Some(IDLE))?;
+    let is_open = Arc::new(AtomicBool::new(true));
+    let (ours, theirs, over) = (socket.try_clone()?, Arc::clone(asked), Arc::clone(&is_open));
+    small_thread(move || {
+        prepare_thread(Urgency::End);
+        let mut buffer = vec![0; CHUNK];
+        loop {
+            match ours.recv(&mut buffer) {
+                Ok(length) => drop(theirs.send_to(&buffer[..length], from)),
+                // The server's port is closed: the next one may be open.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(_) => break,
+            }
+        }
+        over.store(false, Ordering::Release);
+    })?;
+    Ok((socket, is_open))
+}
+
+/// Dials, and passes on both ways until both have ended.
+fn connect(stream: &TcpStream, address: SocketAddr) -> io::Result<()> {
+    let server = match TcpStream::connect_timeout(&address, PATIENCE) {
+        Ok(server) => server,
+        Err(error) => {
+            // A reset, not an end: nothing was served.
+            let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
+            return Err(error);
+        }
+    };
+    for one in [stream, &server] {
+        one.set_nodelay(true)?;
+    }
+    let (client, back) = (stream.try_clone()?, server.try_clone()?);
+    let down = thread::Builder::new().stack_size(256 * 1024).spawn(move || {
+        prepare_thread(Urgency::End);
+        let _ = io::copy(&mut &back, &mut &client);
+        let _ = client.shutdown(Shutdown::Write);
+    })?;
+    let _ = io::copy(&mut &*stream, &mut &server);
+    let _ = server.shutdown(Shutdown::Write);
+    let _ = down.join();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_paths_are_told_from_the_world() {
+        for (address, is_ours) in [
+            ("100.64.0.1", true),
+            ("100.127.255.255", true),
+            ("100.63.0.1", false),
+            ("100.128.0.1", false),
+            ("10.0.0.1", false),
+            ("fd68:6561:6473::6440:4002", true),
+            ("fd68:6561:6474::1", false),
+            ("2001:db8::1", false),
+        ] {
+            assert_eq!(is_of_a_path(address.parse().expect("an address")), is_ours, "{address}");
+        }
+    }
+
+    #[test]
+    fn a_packet_s_destination_is_read_and_what_is_cut_short_has_none() {
+        let mut packet = vec![0x45; 20];
+        packet[16..].copy_from_slice(&[192, 0, 2, 7]);
+        assert_eq!(destination(&packet), Some(IpAddr::from([192, 0, 2, 7])));
+        assert_eq!(destination(&packet[..19]), None);
+        let mut six = vec![0x60; 40];
+        six[24..].copy_from_slice(&Ipv6Addr::LOCALHOST.octets());
+        assert_eq!(destination(&six), Some(IpAddr::from(Ipv6Addr::LOCALHOST)));
+        assert_eq!(destination(&[]), None);
+    }
+}

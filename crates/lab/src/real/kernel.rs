@@ -1,0 +1,368 @@
+//! Flows over the kernel's own TCP: servers and clients in network namespaces of their own, TUN devices and the relay between them.
+//!
+//! Both namespaces belong to threads of this process and to their sockets, and are gone with the last of these. Root is needed, or
+//! `unshare -rn`, which makes one root of a network of one's own.
+//!
+//! A client says for each message which flow it is and how much it wants; the servers of the groups listen on ports of their own.
+//!
+//! # Limits
+//!
+//! - The kernel has three starts: that of its Reno (`iw10` with `--base reno`), of its CUBIC, which leaves slow start by HyStart
+//!   (`iw10-linux` with `--base cubic-linux`), and BBR's.
+//! - What senders lost or sent twice is the kernel's knowledge: such numbers are left out.
+//! - `--receive-window` is what the kernel makes of a buffer of twice that size, one for all.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use anyhow::{Context, Result, bail, ensure};
+use headstart_emu::address::Block;
+use headstart_emu::clock::Clock;
+use headstart_emu::device::{self, Device};
+use headstart_emu::namespace;
+use headstart_emu::relay::{self, Relay, Stop, Urgency, prepare_thread};
+use headstart_emu::tunnel::TunnelEnds;
+use headstart_sim::workload::FlowSpec;
+use headstart_startup::catalogue::Entry;
+use headstart_units::Bytes;
+use socket2::SockRef;
+
+use super::player::{Account, Carrier, Heard, Piece, play};
+use super::{Played, Way, too_late};
+use crate::options::BaseName;
+use crate::setup::{Cast, GROUPS, Setup};
+
+/// The first group's port.
+const PORT: u16 = 8000;
+/// Connections that may wait for a server.
+const BACKLOG: i32 = 1024;
+/// Longest packet.
+const MTU: u16 = 1500;
+/// A request: flow and size.
+const REQUEST: usize = 12;
+const CHUNK: usize = 64 * 1024;
+
+/// The kernel's name for a start and what it hands over to.
+///
+/// # Errors
+/// The kernel has no such start.
+pub fn controller(entry: &Entry, base: BaseName) -> Result<&'static str> {
+    Ok(match (entry.name, base) {
+        ("iw10", BaseName::Reno) => "reno",
+        ("iw10-linux", BaseName::CubicLinux) => "cubic",
+        ("bbr", _) => "bbr",
+        ("iw10" | "iw10-linux", base) => bail!(
+            "`{}` with --base {base:?} is not what a kernel has: expected `iw10` with --base reno or `iw10-linux` with --base cubic-linux",
+            entry.name
+        ),
+        (name, _) => bail!(
+            "`{name}` is not carried by the kernel's TCP, which has `iw10` (with --base reno), `iw10-linux` (with --base cubic-linux) \
+             and `bbr`: expected one of these, or --transport quic"
+        ),
+    })
+}
+
+/// What each group's servers are.
+pub struct Stage {
+    controllers: Vec<&'static str>,
+    receive_window: Bytes,
+}
+
+impl Stage {
+    /// The kernel's part in a cast.
+    ///
+    /// # Errors
+    /// If this process may not make namespaces, or the kernel has no such start.
+    pub fn new(setup: &Setup, cast: Cast) -> Result<Self> {
+        ensure!(
+            namespace::is_privileged(),
+            "the kernel's TCP in the emulator needs network namespaces, which need root: `unshare -rn` gives a shell that is root of its \
+             own network; --transport quic needs nothing"
+        );
+        let base = setup.transport.base;
+        let tested = controller(cast.tested, base)?;
+        let beside = cast.beside.map(|entry| controller(entry, base)).transpose()?.unwrap_or(tested);
+        // Groups that nobody is in have servers too, which nobody calls.
+        let long = controller(setup.workload.long_scheme.0, base).unwrap_or(tested);
+        let windows = setup.groups(cast).into_iter().map(|group| group.tcp.receive_window);
+        let has_long = setup.workload.background > 0 || setup.workload.long_share.of(1_000_000) > 0;
+        let receive_window = windows.take(if has_long { GROUPS } else { 2 }).max().unwrap_or_default();
+        Ok(Self { controllers: vec![tested, beside, long], receive_window })
+    }
+
+    /// Plays a workload.
+    ///
+    /// # Errors
+    /// If the system refuses something, or a connection breaks.
+    pub fn play(&self, Way { up, down }: Way, piece: Piece) -> Result<Played> {
+        let clock = piece.clock;
+        let block = Block::candidates(None).next().context("no address is left")?;
+        let (outside, inside) = (block.outside(), block.inside());
+        let (tell, heard): (Sender<Heard>, Receiver<Heard>) = channel();
+        let servers = Servers::start(outside, inside, &self.controllers, tell.clone(), clock)
+            .context("the server's namespace")?;
+        let mut clients = Clients::start(inside, outside, self.receive_window, tell, clock)
+            .context("the clients' namespace")?;
+        let stop = Stop::new()?;
+        let device = clients.device.take().context("the clients' device")?;
+        let ends = TunnelEnds::new(device.descriptor, servers.device.descriptor.try_clone()?, stop.clone());
+        let relay = Relay::new(ends, up, down, clock, relay::Settings::default()).start(stop)?;
+        let mut played = play(piece, &mut clients, &heard)?;
+        drop((clients, servers));
+        played.path = relay.stop().context("the path")?;
+        played.invalid = too_late(&played.path);
+        Ok(played)
+    }
+}
+
+/// Runs `work` on a thread in a network namespace of its own with a device in it, and waits for what it gives.
+fn in_a_namespace<T: Send + 'static>(
+    settings: device::Settings,
+    work: impl FnOnce(Device) -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let made = thread::spawn(move || {
+        prepare_thread(Urgency::End);
+        namespace::separate_thread()?;
+        device::loopback_up()?;
+        work(Device::new("headstart", &settings)?)
+    });
+    made.join().map_err(|_| io::Error::other("the namespace's thread has failed"))?
+}
+
+fn settings(ours: Ipv4Addr, peer: Ipv4Addr) -> device::Settings {
+    device::Settings { ours, peer, leads_to: None, mtu: MTU }
+}
+
+// --- the servers ----------------------------------------------------------------------------------
+
+struct Servers {
+    device: Device,
+    listeners: Vec<TcpListener>,
+}
+
+impl Drop for Servers {
+    /// Wakes whoever waits for clients.
+    fn drop(&mut self) {
+        for listener in &self.listeners {
+            let _ = SockRef::from(listener).shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Servers {
+    fn start(
+        ours: Ipv4Addr,
+        peer: Ipv4Addr,
+        controllers: &[&'static str],
+        tell: Sender<Heard>,
+        clock: Clock,
+    ) -> io::Result<Self> {
+        let controllers = controllers.to_vec();
+        in_a_namespace(settings(ours, peer), move |device| {
+            // What a connection learned of its peer must not reach the next. A setting of this namespace only.
+            std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1")?;
+            let mut listeners = vec![];
+            for (port, controller) in (PORT..).zip(controllers) {
+                let listener = TcpListener::bind((ours, port))?;
+                let socket = SockRef::from(&listener);
+                socket.listen(BACKLOG)?;
+                socket.set_tcp_congestion(controller.as_bytes()).map_err(|error| {
+                    io::Error::new(
+                        error.kind(),
+                        format!("the kernel has no congestion control `{controller}`: {error}"),
+                    )
+                })?;
+                listeners.push(listener.try_clone()?);
+                let tell = tell.clone();
+                thread::spawn(move || accept(&listener, &tell, clock));
+            }
+            Ok(Self { device, listeners })
+        })
+    }
+}
+
+fn accept(listener: &TcpListener, tell: &Sender<Heard>, clock: Clock) {
+    prepare_thread(Urgency::End);
+    while let Ok((stream, _)) = listener.accept() {
+        let (tell, established_at) = (tell.clone(), clock.now());
+        thread::spawn(move || {
+            prepare_thread(Urgency::End);
+            let account = Account { established_at: Some(established_at), ..Account::default() };
+            if let Some(flow) = answer(stream) {
+                let _ = tell.send(Heard::Served { flow, account });
+            }
+        });
+    }
+}
+
+/// Answers every request until the client hangs up; which flow it was.
+fn answer(mut stream: TcpStream) -> Option<u32> {
+    let zeros = [0; CHUNK];
+    let (mut request, mut flow) = ([0; REQUEST], None);
+    while stream.read_exact(&mut request).is_ok() {
+        let (number, bytes) = read(&request);
+        flow = Some(number);
+        let mut left = bytes;
+        while left > 0 {
+            let length = left.min(CHUNK as u64);
+            if stream.write_all(&zeros[..length as usize]).is_err() {
+                return flow;
+            }
+            left -= length;
+        }
+    }
+    flow
+}
+
+fn written(flow: u32, bytes: Bytes) -> [u8; REQUEST] {
+    let mut request = [0; REQUEST];
+    request[..4].copy_from_slice(&flow.to_be_bytes());
+    request[4..].copy_from_slice(&bytes.get().to_be_bytes());
+    request
+}
+
+fn read(request: &[u8; REQUEST]) -> (u32, u64) {
+    let (mut flow, mut bytes) = ([0; 4], [0; 8]);
+    flow.copy_from_slice(&request[..4]);
+    bytes.copy_from_slice(&request[4..]);
+    (u32::from_be_bytes(flow), u64::from_be_bytes(bytes))
+}
+
+// --- the clients ----------------------------------------------------------------------------------
+
+/// A flow to be dialled: its number, the server, and what is asked for.
+type Dial = (u32, SocketAddr, Receiver<Bytes>);
+
+struct Clients {
+    device: Option<Device>,
+    server: Ipv4Addr,
+    /// To the thread that lives in the clients' namespace.
+    dial: Sender<Dial>,
+    flows: BTreeMap<u32, Sender<Bytes>>,
+}
+
+impl Clients {
+    fn start(
+        ours: Ipv4Addr,
+        peer: Ipv4Addr,
+        window: Bytes,
+        tell: Sender<Heard>,
+        clock: Clock,
+    ) -> io::Result<Self> {
+        let (dial, dialled) = channel::<Dial>();
+        let device = in_a_namespace(settings(ours, peer), move |device| {
+            // A setting of this namespace only. Half of a buffer is for what the kernel needs itself.
+            let buffer = window.get().saturating_mul(2);
+            std::fs::write("/proc/sys/net/ipv4/tcp_rmem", format!("4096 {buffer} {buffer}"))?;
+            // Whoever a thread starts is in its namespace.
+            thread::spawn(move || {
+                while let Ok((flow, server, asked)) = dialled.recv() {
+                    let tell = tell.clone();
+                    thread::spawn(move || {
+                        prepare_thread(Urgency::End);
+                        if let Err(error) = converse(flow, server, asked, &tell, clock) {
+                            let _ = tell.send(Heard::Failed { flow, reason: error.to_string() });
+                        }
+                    });
+                }
+            });
+            Ok(device)
+        })?;
+        Ok(Self { device: Some(device), server: peer, dial, flows: BTreeMap::new() })
+    }
+}
+
+impl Carrier for Clients {
+    fn open(&mut self, flow: u32, spec: &FlowSpec) {
+        let (orders, asked) = channel();
+        // It fails only if the namespace's thread is gone, and then the player hears nothing more and says so.
+        let _ = orders.send(spec.bytes);
+        let server = SocketAddr::from((self.server, PORT + spec.group.min(GROUPS as u16 - 1)));
+        let _ = self.dial.send((flow, server, asked));
+        self.flows.insert(flow, orders);
+    }
+
+    fn ask(&mut self, flow: u32, bytes: Bytes) {
+        if let Some(orders) = self.flows.get(&flow) {
+            let _ = orders.send(bytes);
+        }
+    }
+
+    fn close(&mut self, flow: u32) {
+        self.flows.remove(&flow);
+    }
+}
+
+/// One connection: asks as soon as it is told to, and reads what comes.
+fn converse(
+    flow: u32,
+    server: SocketAddr,
+    asked: Receiver<Bytes>,
+    tell: &Sender<Heard>,
+    clock: Clock,
+) -> io::Result<()> {
+    let mut stream = TcpStream::connect(server)?;
+    stream.set_nodelay(true)?;
+    let (expect, expected) = channel::<Bytes>();
+    let writing = Arc::new(stream.try_clone()?);
+    let writer = Arc::clone(&writing);
+    thread::spawn(move || {
+        prepare_thread(Urgency::End);
+        while let Ok(bytes) = asked.recv() {
+            if (&*writer).write_all(&written(flow, bytes)).is_err() || expect.send(bytes).is_err() {
+                break;
+            }
+        }
+        let _ = writer.shutdown(Shutdown::Both);
+    });
+    let mut buffer = vec![0; CHUNK];
+    while let Ok(bytes) = expected.recv() {
+        let mut left = bytes.get();
+        while left > 0 {
+            let most = left.min(CHUNK as u64) as usize;
+            let length = stream.read(&mut buffer[..most])?;
+            if length == 0 {
+                return Err(io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    format!("the server ended {left} bytes short"),
+                ));
+            }
+            left -= length as u64;
+            let _ = tell.send(Heard::Read { flow, at: clock.now(), bytes: length as u32 });
+        }
+        let _ = tell.send(Heard::Message { flow, at: clock.now() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_as_it_was_written() {
+        for (flow, bytes) in [(0, 1), (u32::MAX, u64::MAX), (7, 100_000)] {
+            assert_eq!(read(&written(flow, Bytes::new(bytes))), (flow, bytes));
+        }
+    }
+
+    #[test]
+    fn a_start_that_the_kernel_lacks_is_refused_by_name() {
+        let entry = |name| headstart_startup::catalogue::find(name).expect("it is in the catalogue");
+        assert_eq!(controller(entry("iw10"), BaseName::Reno).expect("it has"), "reno");
+        assert_eq!(controller(entry("iw10-linux"), BaseName::CubicLinux).expect("it has"), "cubic");
+        assert_eq!(controller(entry("bbr"), BaseName::Cubic).expect("it has"), "bbr");
+        for (name, base, part) in [
+            ("jump-start", BaseName::Reno, "`jump-start` is not carried by the kernel's TCP"),
+            ("iw10", BaseName::Cubic, "--base Cubic is not what a kernel has"),
+            ("iw32", BaseName::Reno, "--transport quic"),
+        ] {
+            let error = controller(entry(name), base).expect_err("refused").to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

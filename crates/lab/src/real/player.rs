@@ -1,0 +1,306 @@
+//! Plays a workload by the real clock.
+//!
+//! The player holds no socket: a [`Carrier`] opens connections and asks for messages, and says over a channel what became of them.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use headstart_emu::clock::Clock;
+use headstart_sim::FlowReport;
+use headstart_sim::packet::FlowId;
+use headstart_sim::record::{Grant, MessageReport};
+use headstart_sim::tcp::sender::Counts;
+use headstart_sim::workload::{FlowSpec, Order, Workload};
+use headstart_units::{Bytes, Span, Time};
+
+use super::Played;
+
+/// Carries flows.
+pub trait Carrier {
+    /// Opens a connection, and asks for its first message.
+    fn open(&mut self, flow: u32, spec: &FlowSpec);
+    /// Asks for another message.
+    fn ask(&mut self, flow: u32, bytes: Bytes);
+    /// Hangs up; what is under way is cut off.
+    fn close(&mut self, flow: u32);
+}
+
+/// What became of a flow.
+#[derive(Clone, Debug)]
+pub enum Heard {
+    /// Bytes were read.
+    Read {
+        /// The flow.
+        flow: u32,
+        /// When.
+        at: Time,
+        /// How many.
+        bytes: u32,
+    },
+    /// A message was read whole.
+    Message {
+        /// The flow.
+        flow: u32,
+        /// When.
+        at: Time,
+    },
+    /// The server's account of it; the last that is heard of a flow.
+    Served {
+        /// The flow.
+        flow: u32,
+        /// What the server says.
+        account: Account,
+    },
+    /// It broke.
+    Failed {
+        /// The flow.
+        flow: u32,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What a server says of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Account {
+    /// When it was established.
+    pub established_at: Option<Time>,
+    /// Its smallest RTT.
+    pub min_rtt: Span,
+    /// It started from a record.
+    pub had_history: bool,
+    /// Bytes of its first flight.
+    pub first_flight: Bytes,
+    /// What the sender knows delivered.
+    pub delivered: Bytes,
+    /// What it counted.
+    pub counts: Counts,
+}
+
+#[derive(Debug)]
+struct Flow {
+    spec: FlowSpec,
+    opened_at: Time,
+    /// Messages that were asked for and not read: when, how long.
+    asked: std::collections::VecDeque<(Time, Bytes)>,
+    written: Bytes,
+    read: Bytes,
+    /// When the last message was read whole.
+    completed_at: Option<Time>,
+    closing: bool,
+    ended_at: Option<Time>,
+    account: Option<Account>,
+}
+
+impl Flow {
+    fn report(&self, serial: u64, until: Time, rtt: Span) -> FlowReport {
+        let account = self.account.unwrap_or_default();
+        // Whoever measured nothing has the path's own.
+        let min_rtt = if account.min_rtt.is_zero() { rtt } else { account.min_rtt };
+        FlowReport {
+            serial,
+            group: self.spec.group,
+            peer: self.spec.peer,
+            opened_at: self.opened_at,
+            established_at: account.established_at,
+            completed_at: self.completed_at.filter(|_| self.asked.is_empty()),
+            ended_at: self.ended_at.or(self.completed_at).unwrap_or(until),
+            min_rtt,
+            written: self.written,
+            read: self.read,
+            delivered: if account.delivered.is_zero() { self.read } else { account.delivered },
+            duplicates: 0,
+            handshake_retransmissions: 0,
+            had_history: account.had_history,
+            grant: Grant::NotAsked,
+            again: (0, 0),
+            first_flight: account.first_flight,
+            counts: account.counts,
+        }
+    }
+}
+
+/// How long servers' accounts are waited for when everything has been read.
+const PATIENCE: Span = Span::from_secs(2);
+
+struct Player<'a> {
+    carrier: &'a mut dyn Carrier,
+    workload: Box<dyn Workload>,
+    clock: Clock,
+    flows: BTreeMap<u32, Flow>,
+    played: Played,
+}
+
+/// What is played.
+pub struct Piece {
+    /// What is transferred.
+    pub workload: Box<dyn Workload>,
+    /// The end at the latest.
+    pub until: Time,
+    /// The run's clock.
+    pub clock: Clock,
+    /// The path's round-trip time without queues.
+    pub rtt: Span,
+}
+
+/// Plays a workload until it is through, or its end has come.
+///
+/// # Errors
+/// If a connection breaks, or the workload asks for what no client can do.
+pub fn play(
+    Piece { workload, until, clock, rtt }: Piece,
+    carrier: &mut dyn Carrier,
+    heard: &Receiver<Heard>,
+) -> Result<Played> {
+    let mut player = Player { carrier, workload, clock, flows: BTreeMap::new(), played: Played::default() };
+    loop {
+        let now = clock.now();
+        if now >= until || player.is_through() {
+            break;
+        }
+        if player.workload.next_at() <= now {
+            let mut orders = vec![];
+            player.workload.on_time(now, &mut orders);
+            player.obey(orders)?;
+            continue;
+        }
+        let wake_at = player.workload.next_at().min(until);
+        player.listen(heard, wake_at.since(now).min(Span::from_secs(3600)))?;
+    }
+    let ended_at = clock.now();
+    // What the end cuts off is cut off; then the servers have the last word.
+    let open: Vec<u32> =
+        player.flows.iter().filter(|(_, flow)| !flow.closing).map(|(number, _)| *number).collect();
+    for flow in open {
+        player.close(flow);
+    }
+    let patience = clock.now() + PATIENCE;
+    while player.flows.values().any(|flow| flow.account.is_none()) && clock.now() < patience {
+        player.listen(heard, patience.since(clock.now()))?;
+    }
+    for (number, flow) in &player.flows {
+        player.played.flows.push(flow.report(u64::from(*number), ended_at, rtt));
+    }
+    player.played.read.sort_by_key(|(at, ..)| *at);
+    Ok(player.played)
+}
+
+impl Player<'_> {
+    /// Nothing more will come, and everything that was asked for has been read.
+    fn is_through(&self) -> bool {
+        self.workload.next_at() == Time::NEVER && self.flows.values().all(|flow| flow.closing)
+    }
+
+    fn listen(&mut self, heard: &Receiver<Heard>, pause: Span) -> Result<()> {
+        match heard.recv_timeout(Duration::from_nanos(pause.as_nanos())) {
+            Ok(heard) => self.hear(heard),
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            Err(RecvTimeoutError::Disconnected) => bail!("the transport has ended"),
+        }
+    }
+
+    fn obey(&mut self, orders: Vec<Order>) -> Result<()> {
+        for order in orders {
+            match order {
+                Order::Open(spec) if spec.bytes.is_zero() => {
+                    bail!("the workload opens a connection and asks for nothing, which no client here does")
+                }
+                Order::Open(spec) => {
+                    let number = self.flows.len() as u32;
+                    let flow = Flow {
+                        spec,
+                        opened_at: self.clock.now(),
+                        asked: [(self.clock.now(), spec.bytes)].into(),
+                        written: spec.bytes,
+                        read: Bytes::ZERO,
+                        completed_at: None,
+                        closing: false,
+                        ended_at: None,
+                        account: None,
+                    };
+                    self.flows.insert(number, flow);
+                    self.carrier.open(number, &spec);
+                    if spec.keep_open {
+                        self.workload.on_open(id(number), spec.tag);
+                    }
+                }
+                Order::Ask { flow, bytes } => {
+                    if let Some(found) = self.flows.get_mut(&flow.slot) {
+                        found.asked.push_back((self.clock.now(), bytes));
+                        found.written += bytes;
+                        self.carrier.ask(flow.slot, bytes);
+                    }
+                }
+                Order::Close(flow) => self.close(flow.slot),
+                Order::PageDone(page) => self.played.pages.push(page),
+                Order::Write { .. } => {
+                    bail!(
+                        "the workload lets the server send what nobody asked for, which no client here can do"
+                    )
+                }
+                Order::Request(_) => {
+                    bail!("the workload asks routers for rates, which no transport here can do")
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, flow: u32) {
+        if let Some(found) = self.flows.get_mut(&flow)
+            && !found.closing
+        {
+            found.closing = true;
+            found.ended_at = Some(self.clock.now());
+            self.carrier.close(flow);
+        }
+    }
+
+    fn hear(&mut self, heard: Heard) -> Result<()> {
+        match heard {
+            Heard::Read { flow, at, bytes } => {
+                if let Some(found) = self.flows.get_mut(&flow) {
+                    found.read += Bytes::new(u64::from(bytes));
+                    self.played.read.push((at, found.spec.group, bytes));
+                }
+            }
+            Heard::Message { flow, at } => {
+                let Some(found) = self.flows.get_mut(&flow) else { return Ok(()) };
+                let Some((asked_at, bytes)) = found.asked.pop_front() else { return Ok(()) };
+                found.completed_at = Some(at);
+                let (spec, serial) = (found.spec, u64::from(flow));
+                self.played.messages.push(MessageReport {
+                    serial,
+                    group: spec.group,
+                    asked_at,
+                    read_at: at,
+                    bytes,
+                });
+                if !spec.keep_open {
+                    self.close(flow);
+                }
+                let mut orders = vec![];
+                self.workload.on_message(at, id(flow), spec.tag, &mut orders);
+                self.obey(orders)?;
+            }
+            Heard::Served { flow, account } => {
+                if let Some(found) = self.flows.get_mut(&flow) {
+                    found.account = Some(account);
+                }
+            }
+            Heard::Failed { flow, reason } => {
+                // What we hung up on ourselves breaks, of course.
+                if self.flows.get(&flow).is_some_and(|found| !found.closing) {
+                    bail!("flow {flow}: {reason}");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+const fn id(flow: u32) -> FlowId {
+    FlowId { slot: flow, generation: 0 }
+}

@@ -1,0 +1,384 @@
+//! Flows over real QUIC: a server for each group, clients on addresses of their own, and the UDP relay between them.
+//!
+//! A client opens a stream for each message and says in 17 bytes which flow it is, how much it wants and whether the server's
+//! scheme is told so. A group's scheme is known by the client's address, 127.g.x.y for peer x.y of group g - 16: the relay sends
+//! from the client's own address, so that histories see peers apart.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use anyhow::{Context, Result};
+use bytes::Bytes as Buffer;
+use headstart_emu::clock::Clock;
+use headstart_emu::{relay, udp};
+use headstart_quic::{ClientSetup, CopyPolicy, Gates, Handle, PreciseRuntime, ServerSetup, Sharded, Why};
+use headstart_sim::tcp::sender::Counts;
+use headstart_sim::workload::FlowSpec;
+use headstart_stack::simulation;
+use headstart_units::{Bytes, Time};
+use headstart_web::client::{Trust, tls};
+use headstart_web::identity::Identity;
+use headstart_web::{open, server};
+use noq::crypto::rustls::QuicServerConfig;
+use noq::{Connection, Endpoint, EndpointConfig, VarInt};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::player::{Account, Carrier, Heard, Piece, play};
+use super::{Played, Way, too_late};
+use crate::setup::{Cast, GROUPS, Setup};
+use crate::transport::carried;
+
+/// The second byte of a client's address is this and its group's number.
+const FIRST_NET: u8 = 16;
+/// What a server writes at a time.
+const CHUNK: usize = 64 * 1024;
+/// What a client reads at a time.
+const READ_AT_ONCE: usize = 64 * 1024;
+/// A request: flow, size, and whether the size is told.
+const REQUEST: usize = 13;
+
+/// Servers with their histories, and what clients need.
+pub struct Stage {
+    runtime: Runtime,
+    server: Endpoint,
+    served: SocketAddr,
+    clients: Vec<ClientSetup>,
+    /// Where the servers' accounts go: to the run under way.
+    tell: Tell,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.server.close(VarInt::from_u32(0), b"");
+    }
+}
+
+impl Stage {
+    /// Servers for the groups of `cast`.
+    ///
+    /// # Errors
+    /// If a scheme is not carried, or there is no socket.
+    pub fn new(setup: &Setup, cast: Cast) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .on_thread_start(|| {
+                relay::prepare_thread(relay::Urgency::End);
+            })
+            .build()?;
+        let _within = runtime.enter();
+        let identity = Identity::temporary()?;
+        let tls_server = Arc::new(server::tls(&identity)?);
+        let crypto = QuicServerConfig::try_from(Arc::clone(&tls_server)).context("TLS")?;
+        let base = noq::ServerConfig::with_crypto(Arc::new(crypto));
+        let precise = PreciseRuntime::new();
+        let entries = [cast.tested, cast.beside.unwrap_or(setup.reference()), setup.workload.long_scheme.0];
+        let groups = setup.groups(cast);
+        let (mut servers, mut clients) = (vec![], vec![]);
+        for (entry, group) in entries.iter().zip(&groups) {
+            // The stack as the simulator runs it, packet sizes and all: only then does what differs lie in the clock.
+            let transport = simulation::transport(group);
+            let mut base = base.clone();
+            base.transport_config(Arc::new(transport.clone()));
+            let choice = carried(entry)?;
+            let server = ServerSetup::new(base, Arc::clone(&tls_server), choice)?
+                .history(Arc::new(Sharded::new(setup.workload.history)))
+                .gates(Gates::OPEN)
+                .limits(simulation::UNCAPPED)
+                .copies(CopyPolicy { stop_at_congestion: false, budget: Bytes::MAX })
+                .base_controller(group.base)
+                .flight_limit(group.tcp.receive_window.get())
+                .courier(precise.courier());
+            server.check()?;
+            servers.push(server);
+            let client = ClientSetup::new(Arc::new(tls(&Trust::Anybody, None, false)?))?.transport(transport);
+            clients.push(match group.hint {
+                Some(hint) => client.exact_hint(hint),
+                None => client,
+            });
+        }
+        let socket = open::socket(SocketAddr::from(([127, 0, 0, 1], 0))).context("the server's socket")?;
+        let server = Endpoint::new(EndpointConfig::default(), Some(base), socket, precise)?;
+        let served = server.local_addr()?;
+        let tell = Tell::default();
+        tokio::spawn(serve(server.clone(), Arc::new(servers), Arc::clone(&tell)));
+        drop(_within);
+        Ok(Self { runtime, server, served, clients, tell })
+    }
+
+    /// Plays a workload.
+    ///
+    /// # Errors
+    /// If there is no socket, or a connection breaks.
+    pub fn play(&self, Way { up, down }: Way, piece: Piece) -> Result<Played> {
+        let clock = piece.clock;
+        let _within = self.runtime.enter();
+        let mut ends = udp::Settings::before(self.served);
+        (ends.most_clients, ends.keeps_addresses) = (1 << 16, true);
+        let (address, relay) = udp::start(ends, up, down, clock, relay::Settings::default(), None)
+            .context("no port for the path")?;
+        let (tell, heard): (Sender<Heard>, Receiver<Heard>) = channel();
+        *locked(&self.tell) = Some((tell.clone(), clock));
+        let mut carrier = Clients {
+            remote: address,
+            setups: &self.clients,
+            endpoints: BTreeMap::new(),
+            flows: BTreeMap::new(),
+            tell,
+            clock,
+        };
+        let played = play(piece, &mut carrier, &heard);
+        *locked(&self.tell) = None;
+        for endpoint in carrier.endpoints.values() {
+            endpoint.close(VarInt::from_u32(0), b"");
+        }
+        let mut played = played?;
+        played.path = relay.stop().context("the path")?;
+        played.invalid = too_late(&played.path);
+        played.has_counts = true;
+        Ok(played)
+    }
+}
+
+fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+// --- the servers ----------------------------------------------------------------------------------
+
+/// Who hears of connections, and by which clock: whoever plays now.
+type Tell = Arc<std::sync::Mutex<Option<(Sender<Heard>, Clock)>>>;
+
+/// The group that a client's address tells.
+fn group_of(address: IpAddr) -> usize {
+    match address.to_canonical() {
+        IpAddr::V4(address) => usize::from(address.octets()[1].saturating_sub(FIRST_NET)).min(GROUPS - 1),
+        IpAddr::V6(_) => 0,
+    }
+}
+
+async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, tell: Tell) {
+    while let Some(incoming) = endpoint.accept().await {
+        let setup = &setups[group_of(incoming.remote_address().ip())];
+        let Ok(accepted) = setup.accept(incoming) else { continue };
+        let tell = Arc::clone(&tell);
+        tokio::spawn(async move {
+            let handle = accepted.handle.clone();
+            let Ok(connection) = accepted.connecting.await else { return };
+            let Some((tell, clock)) = locked(&tell).clone() else { return };
+            let established_at = clock.now();
+            let flow = answer(&connection, &handle).await;
+            handle.finish();
+            let (why, path) = (handle.why(), connection.path_stats(noq::PathId::ZERO));
+            let mut account = account(&why, established_at);
+            // The stack's own controllers count nothing for us: the stack itself does.
+            if let Some(path) = path.filter(|_| why.tally.sent.is_zero()) {
+                account.counts.lost = path.lost_packets;
+            }
+            if let Some(flow) = flow {
+                let _ = tell.send(Heard::Served { flow, account });
+            }
+        });
+    }
+}
+
+fn account(why: &Why, established_at: Time) -> Account {
+    let tally = why.tally;
+    let packet = why.packet.get().max(1);
+    Account {
+        established_at: Some(established_at),
+        min_rtt: why.min_rtt,
+        had_history: why.known.is_some() && why.refusal.is_none(),
+        first_flight: tally.first_flight,
+        delivered: tally.delivered,
+        counts: Counts {
+            bytes_sent: tally.sent.get(),
+            packets_sent: tally.sent.get() / packet,
+            copies: tally.copies,
+            lost: tally.lost.get().div_ceil(packet),
+            timeouts: tally.timeouts,
+            first_flight_lost: tally.first_flight_lost.get(),
+            ..Counts::default()
+        },
+    }
+}
+
+/// Answers every stream until the connection ends; which flow it was.
+async fn answer(connection: &Connection, handle: &Handle) -> Option<u32> {
+    let mut flow = None;
+    while let Ok((mut send, mut receive)) = connection.accept_bi().await {
+        let mut request = [0; REQUEST];
+        if receive.read_exact(&mut request).await.is_err() {
+            continue;
+        }
+        let (number, bytes, is_told) = read(&request);
+        flow = Some(number);
+        if is_told {
+            handle.expect(bytes);
+        }
+        tokio::spawn(async move {
+            static ZEROS: [u8; CHUNK] = [0; CHUNK];
+            let mut left = bytes;
+            while left > 0 {
+                let length = left.min(CHUNK as u64);
+                if send.write_chunk(Buffer::from_static(&ZEROS[..length as usize])).await.is_err() {
+                    return;
+                }
+                left -= length;
+            }
+            let _ = send.finish();
+        });
+    }
+    flow
+}
+
+fn written(flow: u32, bytes: Bytes, is_told: bool) -> [u8; REQUEST] {
+    let mut request = [0; REQUEST];
+    request[..4].copy_from_slice(&flow.to_be_bytes());
+    request[4..12].copy_from_slice(&bytes.get().to_be_bytes());
+    request[12] = u8::from(is_told);
+    request
+}
+
+fn read(request: &[u8; REQUEST]) -> (u32, u64, bool) {
+    let (mut flow, mut bytes) = ([0; 4], [0; 8]);
+    flow.copy_from_slice(&request[..4]);
+    bytes.copy_from_slice(&request[4..12]);
+    (u32::from_be_bytes(flow), u64::from_be_bytes(bytes), request[12] != 0)
+}
+
+// --- the clients ----------------------------------------------------------------------------------
+
+struct Clients<'a> {
+    remote: SocketAddr,
+    setups: &'a [ClientSetup],
+    endpoints: BTreeMap<Ipv4Addr, Endpoint>,
+    flows: BTreeMap<u32, UnboundedSender<Bytes>>,
+    tell: Sender<Heard>,
+    clock: Clock,
+}
+
+impl Clients<'_> {
+    /// The endpoint of a peer; one for each, as a device has.
+    fn endpoint(&mut self, spec: &FlowSpec) -> std::io::Result<Endpoint> {
+        let [_, _, high, low] = spec.peer.to_be_bytes();
+        let address = Ipv4Addr::new(127, FIRST_NET + spec.group.min(GROUPS as u16 - 1) as u8, high, low);
+        if let Some(endpoint) = self.endpoints.get(&address) {
+            return Ok(endpoint.clone());
+        }
+        let socket = UdpSocket::bind((address, 0))?;
+        let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, PreciseRuntime::new())?;
+        self.endpoints.insert(address, endpoint.clone());
+        Ok(endpoint)
+    }
+}
+
+impl Carrier for Clients<'_> {
+    fn open(&mut self, flow: u32, spec: &FlowSpec) {
+        let (orders, ordered) = unbounded_channel();
+        let _ = orders.send(spec.bytes);
+        self.flows.insert(flow, orders);
+        let (tell, clock) = (self.tell.clone(), self.clock);
+        let failed = move |tell: &Sender<Heard>, reason: String| {
+            let _ = tell.send(Heard::Failed { flow, reason });
+        };
+        let endpoint = match self.endpoint(spec) {
+            Ok(endpoint) => endpoint,
+            Err(error) => return failed(&tell, format!("no socket: {error}")),
+        };
+        let setup = &self.setups[usize::from(spec.group).min(GROUPS - 1)];
+        let connecting = match setup.connect(&endpoint, self.remote, "localhost") {
+            Ok(dialling) => dialling.connecting,
+            Err(error) => return failed(&tell, error.to_string()),
+        };
+        let is_told = spec.size_known;
+        tokio::spawn(async move {
+            let connection = match connecting.await {
+                Ok(connection) => connection,
+                Err(error) => return failed(&tell, error.to_string()),
+            };
+            let mut ordered = ordered;
+            while let Some(bytes) = ordered.recv().await {
+                let one = Errand {
+                    connection: connection.clone(),
+                    flow,
+                    bytes,
+                    is_told,
+                    tell: tell.clone(),
+                    clock,
+                };
+                tokio::spawn(one.run());
+            }
+            connection.close(VarInt::from_u32(0), b"");
+        });
+    }
+
+    fn ask(&mut self, flow: u32, bytes: Bytes) {
+        if let Some(orders) = self.flows.get(&flow) {
+            let _ = orders.send(bytes);
+        }
+    }
+
+    fn close(&mut self, flow: u32) {
+        self.flows.remove(&flow);
+    }
+}
+
+/// One message.
+struct Errand {
+    connection: Connection,
+    flow: u32,
+    bytes: Bytes,
+    is_told: bool,
+    tell: Sender<Heard>,
+    clock: Clock,
+}
+
+impl Errand {
+    async fn run(self) {
+        let Self { flow, clock, .. } = self;
+        let heard = match self.fetch().await {
+            Ok(()) => Heard::Message { flow, at: clock.now() },
+            Err(reason) => Heard::Failed { flow, reason },
+        };
+        let _ = self.tell.send(heard);
+    }
+
+    async fn fetch(&self) -> Result<(), String> {
+        let told = |error: &dyn std::fmt::Display| error.to_string();
+        let (mut send, mut receive) = self.connection.open_bi().await.map_err(|error| told(&error))?;
+        send.write_all(&written(self.flow, self.bytes, self.is_told)).await.map_err(|error| told(&error))?;
+        send.finish().map_err(|error| told(&error))?;
+        let mut left = self.bytes.get();
+        while let Some(chunk) = receive.read_chunk(READ_AT_ONCE).await.map_err(|error| told(&error))? {
+            left = left.saturating_sub(chunk.len() as u64);
+            let (flow, at, bytes) = (self.flow, self.clock.now(), chunk.len() as u32);
+            let _ = self.tell.send(Heard::Read { flow, at, bytes });
+        }
+        if left > 0 { Err(format!("the server ended {left} bytes short")) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_as_it_was_written() {
+        for (flow, bytes, is_told) in [(0, 1, true), (u32::MAX, u64::MAX, false), (7, 100_000, true)] {
+            assert_eq!(read(&written(flow, Bytes::new(bytes), is_told)), (flow, bytes, is_told));
+        }
+    }
+
+    #[test]
+    fn a_client_s_address_tells_its_group() {
+        for (address, group) in
+            [([127, 16, 0, 0], 0), ([127, 17, 3, 9], 1), ([127, 18, 0, 1], 2), ([127, 0, 0, 1], 0)]
+        {
+            assert_eq!(group_of(IpAddr::from(address)), group);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What the emulator refuses, and what it plays.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Sender, channel};
+
+use headstart_emu::clock::Clock;
+use headstart_sim::workload::FlowSpec;
+use headstart_sim::workload::long::{Listed, Start};
+use headstart_units::Bytes;
+
+use super::player::{Carrier, Heard, play};
+use super::*;
+use crate::experiment::settings::{Settings, Tables};
+use crate::experiment::study::Study;
+
+fn setup(text: &str) -> Result<Setup> {
+    let tables: Tables = toml::from_str(text)?;
+    Settings::read(&tables)?.setup()
+}
+
+const QUIC: &str = "run = { in = \"emulator\", duration = \"1 s\", drain = \"10 s\", repeats = 1 }\n\
+    transport = { transport = \"quic\", receive-window = \"4 MB\" }\n";
+
+#[test]
+fn what_a_real_transport_cannot_carry_is_refused_by_name() {
+    for (text, parts) in [
+        (
+            "run = { in = \"emulator\" }\npath = { routers = \"rcp\" }",
+            ["--routers", "found Rcp", "expected none"],
+        ),
+        (
+            "run = { in = \"emulator\" }\npath = { routers = \"target\" }",
+            ["--routers", "found Target", "asks routers"],
+        ),
+        (
+            "run = { in = \"emulator\" }\npath = { rtt = \"20ms+60ms\" }",
+            ["--rtt", "found 2 times", "expected one"],
+        ),
+        ("run = { in = \"emulator\" }\npath = { population = \"planetlab\" }", ["population", "", ""]),
+        (
+            "run = { in = \"emulator\" }\nworkload = { opener = \"sender\" }",
+            ["--opener", "found sender", "receiver"],
+        ),
+        (
+            "run = { in = \"emulator\" }\ntransport = { detection = \"udt\" }",
+            ["--detection", "udt", "expected rack"],
+        ),
+        (
+            "run = { in = \"emulator\" }\ntransport = { handshakes = 2 }",
+            ["--handshakes", "found 2", "expected 1"],
+        ),
+        ("run = { in = \"moon\" }", ["run.in", "moon", "emulator"]),
+    ] {
+        let error = format!("{:#}", setup(text).expect_err(text));
+        for part in parts {
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_scheme_or_a_study_that_is_not_carried_is_refused_by_name() {
+    let quic = setup(QUIC).expect("fine");
+    let entry = |name| headstart_startup::catalogue::find(name).expect("it is in the catalogue");
+    for name in ["rcp", "pcp", "quick-start"] {
+        let error = format!("{:#}", carried(&quic, entry(name)).expect_err(name));
+        assert!(error.contains(name), "{error}");
+    }
+    carried(&quic, entry("halfback")).expect("QUIC carries it");
+    let cast = Cast { tested: entry("iw10"), beside: None };
+    for study in [Study::Web, Study::Pair, Study::Scenarios, Study::WideArea, Study::Attack] {
+        let error = study::run(study, &quic, cast, 1).expect_err("refused").to_string();
+        assert!(error.contains(&format!("found {study:?}")), "{error}");
+    }
+}
+
+/// Answers at once, and counts what it was told.
+struct Echo {
+    tell: Sender<Heard>,
+    clock: Clock,
+    told: VecDeque<(u32, &'static str)>,
+}
+
+impl Carrier for Echo {
+    fn open(&mut self, flow: u32, spec: &FlowSpec) {
+        self.told.push_back((flow, "open"));
+        self.ask(flow, spec.bytes);
+    }
+    fn ask(&mut self, flow: u32, bytes: Bytes) {
+        let at = self.clock.now();
+        let bytes = bytes.get() as u32;
+        self.tell.send(Heard::Read { flow, at, bytes }).expect("the player listens");
+        self.tell.send(Heard::Message { flow, at }).expect("the player listens");
+    }
+    fn close(&mut self, flow: u32) {
+        self.told.push_back((flow, "close"));
+        let account = player::Account::default();
+        self.tell.send(Heard::Served { flow, account }).expect("the player listens");
+    }
+}
+
+#[test]
+fn a_workload_is_played_to_its_end_and_each_flow_is_told() {
+    let clock = Clock::start();
+    let (tell, heard) = channel();
+    let mut echo = Echo { tell, clock, told: VecDeque::new() };
+    let starts = [(0, 100), (3, 200)].map(|(ms, bytes)| Start {
+        at: Time::from_millis(ms),
+        group: 0,
+        class: 0,
+        bytes: Bytes::new(bytes),
+        size_known: true,
+    });
+    let workload = Box::new(Listed::new(starts.to_vec(), headstart_sim::workload::Opener::Receiver));
+    let rtt = Span::from_millis(10);
+    let piece = Piece { workload, until: Time::from_millis(60_000), clock, rtt };
+    let played = play(piece, &mut echo, &heard).expect("it plays");
+    assert_eq!(played.flows.len(), 2);
+    for (flow, bytes) in played.flows.iter().zip([100, 200]) {
+        assert_eq!((flow.written, flow.read), (Bytes::new(bytes), Bytes::new(bytes)));
+        assert!(flow.completed_at.is_some());
+        assert_eq!(flow.min_rtt, rtt, "nobody measured one");
+    }
+    assert!(played.flows[1].opened_at >= Time::from_millis(3), "not before its time");
+    assert_eq!(echo.told, [(0, "open"), (0, "close"), (1, "open"), (1, "close")]);
+}
+
+#[test]
+fn real_quic_over_the_path_is_no_faster_than_light_and_what_is_asked_for_arrives() {
+    let text = format!(
+        "{QUIC}path = {{ rate = \"20 Mbit/s\", rtt = \"30 ms\", buffer = \"100 packets\" }}\nworkload = {{ size = \"200 kB\" }}"
+    );
+    let setup = setup(&text).expect("fine");
+    let entry = headstart_startup::catalogue::find("jump-start").expect("it is in the catalogue");
+    let cast = Cast { tested: entry, beside: None };
+    let stage = Stage::new(&setup, cast).expect("servers");
+    let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(200_000), size_known: true };
+    let workload = Box::new(Listed::new(vec![start], setup.opener()));
+    let played = stage.play(&setup, workload, Time::from_millis(60_000), Seed(1)).expect("it plays");
+    let [flow] = &played.flows[..] else { panic!("one flow: {played:?}") };
+    assert_eq!(flow.read, Bytes::new(200_000));
+    // Handshake and request are two round trips, and 200 kB take 80 ms at 20 Mbit/s, even without a header.
+    let least = Span::from_millis(60 + 80);
+    let took = flow.completion_time().expect("it completes");
+    assert!(took >= least, "{took}");
+    assert!(flow.established_at.is_some() && flow.counts.bytes_sent >= 200_000, "{flow:?}");
+}

@@ -1,0 +1,27 @@
+//! A connection that was accepted or dialled and is not established yet.
+
+use noq::ConnectionError;
+
+use crate::shared::Handle;
+
+/// A connection that was accepted or dialled and is not established yet.
+#[derive(Debug)]
+pub struct Opening {
+    /// The stack's own future of it: for 0-RTT.
+    pub connecting: noq::Connecting,
+    /// What to tell the scheme, and what it says.
+    pub handle: Handle,
+}
+
+impl Opening {
+    /// Waits for the handshake. The record is written as soon as the connection is closed.
+    ///
+    /// # Errors
+    /// The handshake failed.
+    pub async fn established(self) -> Result<(noq::Connection, Handle), ConnectionError> {
+        let connection = self.connecting.await?;
+        let (closed, handle) = (connection.on_closed(), self.handle.clone());
+        tokio::spawn(async move { handle.finish_for(&closed.await.reason) });
+        Ok((connection, self.handle))
+    }
+}

@@ -1,0 +1,595 @@
+//! The simulator's own scenarios with the real QUIC stack in place of its TCP model.
+//!
+//! The same [`Scenario`] as [`headstart_sim::Simulation`] takes: path, groups, workload; the same [`Recorder`] listens. So whatever is
+//! asked of the TCP model can be asked of the stack, and the answers laid beside each other: races, traces, experiments.
+//!
+//! | the scenario's | over QUIC |
+//! |---|---|
+//! | sender, receiver | server, client: the receiver dials, whoever opens the scenario's connection |
+//! | message | a stream; its size is what the request on it names. Answers leave in the order of the requests |
+//! | segment | a full packet: as large on the link as the group's segments (1500 bytes), headers included |
+//! | receive window | flow control of the connection and of each stream |
+//! | scheme, base controller, hint, history | the adapters of [`headstart_quic`], one server for each group |
+//! | loss detection, probes, acknowledgements, pacing where a scheme gives none | the stack's own; a group's settings of these change nothing |
+//!
+//! So that nothing differs but the transport, schemes get what the TCP model gives them: records are not gated
+//! ([`Gates::OPEN`]), hints neither capped nor held against anybody, copies not limited but by their own budget.
+//!
+//! # Reports
+//!
+//! - A flow opens when the client dials, and is established when the sender has read the first request.
+//! - Sent and delivered are bytes of packets with application data, not of payload; their ratio means the same.
+//! - Places in a sender's trace are those of packets in the order in which they left, since lost data leaves in other packets; `acknowledged` is
+//!   where the newest packet ended that an ack covered. What the application has not written yet is known to a packet.
+//! - Retransmissions are the packets declared lost; timeouts are persistent congestion; probes and repetitions of the handshake are not told.
+//! - The stack's own controllers trace nothing; its BBR draws from the system's randomness, so that a run with it cannot be repeated.
+//!   The lab takes the simulator's BBR instead.
+//!
+//! # Repeatability
+//!
+//! One thread, no clock: the same scenario and seed give the same events. With TLS contents are random, so only times and sizes are in the
+//! fingerprint; with null crypto every byte is.
+
+mod exchange;
+mod flow;
+mod wire;
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::BytesMut;
+use headstart_net::Packet as _;
+use headstart_quic::copies::When;
+use headstart_quic::server::SetupError;
+use headstart_quic::{
+    Choice, ClientSetup, CopyPolicy, Courier, Epoch, Gates, Handle, Policy, ServerSetup, Store,
+};
+use headstart_sim::packet::{FlowId, Packet};
+use headstart_sim::record::MessageReport;
+use headstart_sim::schedule::{Timer, TimerKind, Timers};
+use headstart_sim::workload::{FlowSpec, Order, Workload};
+use headstart_sim::{Finished, Group, Path, Recorder, Scenario, Seed, Summary, peer_address};
+use headstart_startup::history::{FixedHash, MemoryStore};
+use headstart_units::{Bytes, Rate, Time};
+use noq_proto::crypto::rustls::QuicServerConfig;
+use noq_proto::{
+    ConnectionIdGenerator, DatagramEvent, FourTuple, IdleTimeout, TransportConfig, ValidationTokenConfig,
+    VarInt,
+};
+
+use crate::datagram::{Datagram, HEADERS};
+use crate::end::{End, Ids, Standing, base, endpoint, hash};
+use crate::identity::{Identity, NAME};
+use crate::null::{NoSecret, NullSessions};
+use crate::scenario::ScenarioError;
+use crate::world::Crypto;
+use exchange::{Answering, Asking, Awaited};
+use flow::{Counted, Flow, Flows, Side};
+
+/// Who takes part, beyond what the scenario says.
+#[derive(Clone, Debug)]
+pub struct Cast {
+    /// The scheme of each of the scenario's groups, in their order.
+    pub choices: Vec<Choice>,
+    /// Protection of packets.
+    pub crypto: Crypto,
+    /// Decides connection ids, and what the stack leaves to chance.
+    pub seed: Seed,
+}
+
+/// A run in progress.
+pub struct Simulation<R> {
+    epoch: Epoch,
+    path: Path,
+    hosts: Vec<Host>,
+    workload: Box<dyn Workload>,
+    until: Time,
+    now: Time,
+    flows: Flows,
+    timers: Timers,
+    orders: Vec<Order>,
+    /// Crossed a path without delay.
+    at_once: VecDeque<Packet>,
+    seed: Seed,
+    is_null: bool,
+    recorder: R,
+    summary: Summary,
+}
+
+/// The senders and receivers of a group.
+struct Host {
+    server: ServerSetup,
+    client: ClientSetup,
+    history: Arc<Mutex<MemoryStore>>,
+    ecn: bool,
+    /// UDP payload of a full packet.
+    packet: Bytes,
+}
+
+const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
+/// Streams that a peer may open: more than any workload asks for at a time.
+const STREAMS: VarInt = VarInt::from_u32(100_000);
+
+impl<R: Recorder> Simulation<R> {
+    /// A run that has not begun.
+    ///
+    /// # Errors
+    /// An endpoint cannot be set up; or there are not as many choices as groups.
+    pub fn new(scenario: Scenario, cast: &Cast, recorder: R) -> Result<Self, ScenarioError> {
+        if cast.choices.len() != scenario.groups.len() {
+            return Err(ScenarioError::Cast { found: cast.choices.len(), expected: scenario.groups.len() });
+        }
+        let epoch = Epoch::new(base(), Time::ZERO);
+        let hosts = scenario.groups.iter().zip(&cast.choices);
+        let hosts = hosts.map(|(group, choice)| Host::new(group, *choice, cast, epoch));
+        Ok(Self {
+            epoch,
+            path: scenario.path,
+            hosts: hosts.collect::<Result<_, _>>()?,
+            workload: scenario.workload,
+            until: scenario.until,
+            now: Time::ZERO,
+            flows: Flows::default(),
+            timers: Timers::default(),
+            orders: vec![],
+            at_once: VecDeque::new(),
+            seed: cast.seed,
+            is_null: cast.crypto == Crypto::Null,
+            recorder,
+            summary: Summary::default(),
+        })
+    }
+
+    /// The senders of `group` begin with this history, from an earlier run.
+    #[must_use]
+    pub fn with_history(self, group: u16, history: MemoryStore) -> Self {
+        if let Some(host) = self.hosts.get(usize::from(group)) {
+            *host.history() = history;
+        }
+        self
+    }
+
+    /// Runs to the end: until nothing is left to happen, or until the scenario's limit.
+    pub fn run(mut self) -> Finished<R> {
+        while self.step() {}
+        let ended_at = self.now;
+        for id in self.flows.live() {
+            self.end_flow(id);
+            self.summary.unfinished += 1;
+        }
+        let empty = || MemoryStore::new(1, FixedHash::default());
+        let histories = self.hosts.iter().map(|host| std::mem::replace(&mut *host.history(), empty()));
+        let histories = histories.collect();
+        let (flows, peak_flows) = (self.flows.opened, self.flows.peak());
+        Finished {
+            summary: Summary { ended_at, flows, peak_flows, ..self.summary },
+            path: self.path,
+            histories,
+            recorder: self.recorder,
+        }
+    }
+
+    /// Handles one event; `false` when there is none left.
+    fn step(&mut self) -> bool {
+        let (packet_at, timer_at) = (self.path.next_at(), self.timers.next_at());
+        let next_at = packet_at.min(timer_at).min(self.workload.next_at());
+        if next_at > self.until || next_at == Time::NEVER {
+            return false;
+        }
+        self.now = self.now.max(next_at);
+        self.summary.events += 1;
+        if packet_at == next_at {
+            if let Some(packet) = self.path.advance(self.now, &mut self.recorder) {
+                self.arrive(&packet);
+            }
+        } else if timer_at == next_at {
+            if let Some(timer) = self.timers.pop() {
+                self.on_timer(timer);
+            }
+        } else {
+            self.workload.on_time(self.now, &mut self.orders);
+        }
+        self.obey();
+        true
+    }
+
+    /// Does what the workload wants, and takes in what crossed the path at once, until both have an end.
+    fn obey(&mut self) {
+        loop {
+            if let Some(packet) = self.at_once.pop_front() {
+                self.arrive(&packet);
+            } else if self.orders.is_empty() {
+                return;
+            }
+            for order in std::mem::take(&mut self.orders) {
+                self.carry_out(order);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, order: Order) {
+        let now = self.now;
+        match order {
+            Order::Open(spec) => self.open(spec),
+            Order::Ask { flow, bytes } => {
+                if let Some(asking) = self.flows.get_mut(flow) {
+                    asking.asking.ask(Awaited { asked_at: now, bytes });
+                    self.pump_receiver(flow);
+                }
+            }
+            Order::Write { flow, bytes } => {
+                if let Some(writing) = self.flows.get_mut(flow) {
+                    writing.asking.expect(Awaited { asked_at: now, bytes });
+                    writing.answering.hand_over(bytes);
+                    self.pump_sender(flow);
+                }
+            }
+            Order::Close(flow) => {
+                if let Some(closing) = self.flows.get_mut(flow) {
+                    closing.is_closing = true;
+                    self.end_if_over(flow);
+                }
+            }
+            Order::PageDone(report) => self.recorder.page(&report),
+            // A question to routers, which only packets of another transport can ask.
+            Order::Request(_) => {}
+        }
+    }
+
+    fn open(&mut self, spec: FlowSpec) {
+        let (now, instant) = (self.now, self.epoch.instant(self.now));
+        let (id, serial) = self.flows.reserve();
+        let host = &self.hosts[usize::from(spec.group)];
+        let seed = Seed(self.seed.0 ^ serial);
+        let (mut config, _) = host.client.configure(SERVER, NAME);
+        let first_id = seed.child("first connection id").0;
+        config.initial_dst_cid_provider(Arc::new(move || Ids(first_id).generate_cid()));
+        let mut receiver = Side { endpoint: endpoint(seed.child("receiver").0), end: None };
+        let sender = endpoint(seed.child("sender").0);
+        if let Ok((id, connection)) = receiver.endpoint.connect(instant, config, SERVER, NAME) {
+            receiver.end = Some(End { id, connection, handle: None, destination: None, ecn: None });
+        }
+        let mut sender = Side { endpoint: sender, end: None };
+        sender.endpoint.set_server_config(Some(Arc::new(host.server.stack_config().clone())));
+        let mut asking = Asking::default();
+        if !spec.bytes.is_zero() {
+            asking.ask(Awaited { asked_at: now, bytes: spec.bytes });
+        }
+        let port = FIRST_PORT + (serial % PORTS) as u16;
+        self.flows.insert(Box::new(Flow {
+            id,
+            serial,
+            spec,
+            address: SocketAddr::new(peer_address(spec.peer), port),
+            receiver,
+            sender,
+            asking,
+            answering: Answering::default(),
+            wires: wire::Wires::default(),
+            post: Arc::default(),
+            is_closing: !spec.keep_open,
+            opened_at: now,
+            established_at: None,
+            completed_at: None,
+            due: Time::NEVER,
+            packet: host.packet,
+            counted: Counted::default(),
+        }));
+        if spec.keep_open {
+            self.workload.on_open(id, spec.tag);
+        }
+        self.pump_receiver(id);
+    }
+
+    // --- packets ----------------------------------------------------------------------------------
+
+    fn launch(&mut self, id: FlowId, is_forward: bool, datagram: Datagram) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let is_data = is_forward && datagram.is_data();
+        if is_data {
+            let counted = if datagram.is_copy { &mut flow.counted.copies } else { &mut flow.counted.data };
+            counted.0 += 1;
+            counted.1 += datagram.payload().get();
+            self.summary.data_packets += 1;
+        }
+        let ecn = self.hosts[usize::from(flow.spec.group)].ecn;
+        let route = flow.spec.class * 2 + u16::from(!is_forward);
+        let packet = flow.wires.launch(id, route, ecn, datagram);
+        if let Some(packet) = self.path.launch(self.now, packet, &mut self.recorder) {
+            self.at_once.push_back(packet);
+        }
+    }
+
+    /// A packet has crossed its whole route.
+    fn arrive(&mut self, packet: &Packet) {
+        let id = packet.flow();
+        let instant = self.epoch.instant(self.now);
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let Some((contents, ecn)) = flow.wires.land(packet) else { return };
+        let digest = if self.is_null { hash(&contents) } else { packet.size().get() };
+        let is_forward = packet.route.is_multiple_of(2);
+        mark(&mut self.summary, self.now, id, digest << 1 | u64::from(is_forward));
+        if is_forward {
+            if self.hosts[usize::from(flow.spec.group)].server.choice().needs_courier()
+                && !flow.counted.arrived.insert(hash(&contents))
+            {
+                flow.counted.duplicates += 1;
+            }
+            let from = FourTuple::from_remote(SERVER);
+            let event =
+                flow.receiver.endpoint.handle(instant, from, ecn, BytesMut::from(&contents[..]), &mut vec![]);
+            if let (Some(DatagramEvent::ConnectionEvent(_, event)), Some(end)) =
+                (event, &mut flow.receiver.end)
+            {
+                end.connection.handle_event(event);
+            }
+            self.pump_receiver(id);
+        } else {
+            self.at_sender(id, ecn, &contents);
+            self.pump_sender(id);
+        }
+    }
+
+    fn at_sender(&mut self, id: FlowId, ecn: Option<noq_proto::EcnCodepoint>, contents: &[u8]) {
+        let instant = self.epoch.instant(self.now);
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let from = FourTuple::new(flow.address, Some(SERVER.ip()));
+        let mut answer = vec![];
+        let event = flow.sender.endpoint.handle(instant, from, ecn, BytesMut::from(contents), &mut answer);
+        match event {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some(end) = &mut flow.sender.end {
+                    end.connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                let host = &self.hosts[usize::from(flow.spec.group)];
+                let setup = match host.server.choice().needs_courier() {
+                    true => host.server.clone().courier(Arc::clone(&flow.post) as Arc<dyn Courier>),
+                    false => host.server.clone(),
+                };
+                let (config, handle) =
+                    setup.configure(incoming.remote_address(), incoming.local_ip(), incoming.orig_dst_cid());
+                handle.keep_journal();
+                let accepted = flow.sender.endpoint.accept(incoming, instant, &mut answer, Some(config));
+                if let Ok((id, connection)) = accepted {
+                    let handle = Some(handle);
+                    flow.sender.end = Some(End { id, connection, handle, destination: None, ecn: None });
+                }
+            }
+            Some(DatagramEvent::Response(transmit)) => {
+                let contents = bytes::Bytes::copy_from_slice(&answer[..transmit.size]);
+                let datagram = Datagram { client: 0, ecn: transmit.ecn, contents, is_copy: false };
+                self.launch(id, true, datagram);
+            }
+            None => {}
+        }
+    }
+
+    /// Lets the receiver's end do all it can at this instant.
+    fn pump_receiver(&mut self, id: FlowId) {
+        let (now, instant) = (self.now, self.epoch.instant(self.now));
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let Some(mut end) = flow.receiver.end.take() else { return };
+        end.settle(&mut flow.receiver.endpoint);
+        let messages = flow.asking.work(&mut end.connection);
+        if !messages.is_empty() && flow.asking.is_idle() {
+            flow.completed_at = Some(now);
+        }
+        let (tag, keeps_open) = (flow.spec.tag, !flow.is_closing);
+        for message in messages {
+            self.recorder.message(&MessageReport {
+                serial: flow.serial,
+                group: flow.spec.group,
+                asked_at: message.asked_at,
+                read_at: now,
+                bytes: message.bytes,
+            });
+            if keeps_open {
+                self.workload.on_message(now, id, tag, &mut self.orders);
+            }
+        }
+        while let Some(datagram) = end.next_datagram(instant, 0) {
+            self.launch(id, false, datagram);
+        }
+        if let Some(flow) = self.flows.get_mut(id) {
+            end.settle(&mut flow.receiver.endpoint);
+            flow.receiver.end = Some(end);
+        }
+        self.schedule(id);
+        self.end_if_over(id);
+    }
+
+    /// The same for the sender's end.
+    fn pump_sender(&mut self, id: FlowId) {
+        let (now, instant) = (self.now, self.epoch.instant(self.now));
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let Some(mut end) = flow.sender.end.take() else { return };
+        end.settle(&mut flow.sender.endpoint);
+        let is_more = flow.answering.work(&mut end.connection);
+        if is_more {
+            flow.established_at.get_or_insert(now);
+            if let Some(handle) = end.handle.as_ref().filter(|_| flow.spec.size_known) {
+                handle.expect(flow.answering.written.get());
+            }
+        }
+        self.launch_copies(id, &end, When::Now);
+        while let Some(datagram) = end.next_datagram(instant, 0) {
+            self.launch(id, true, datagram);
+            self.launch_copies(id, &end, When::Behind);
+        }
+        if let Some(flow) = self.flows.get_mut(id) {
+            end.settle(&mut flow.sender.endpoint);
+            flow.sender.end = Some(end);
+            self.recorder.focus(flow.serial);
+            for (at, trace) in flow.traces() {
+                self.recorder.sender(at, || trace);
+            }
+        }
+        self.schedule(id);
+        self.end_if_over(id);
+    }
+
+    fn launch_copies(&mut self, id: FlowId, end: &End, when: When) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        for copy in flow.post.take(when) {
+            let datagram = Datagram { client: 0, ecn: end.ecn, contents: copy.contents, is_copy: true };
+            self.launch(id, true, datagram);
+        }
+    }
+
+    // --- timers -----------------------------------------------------------------------------------
+
+    /// Sets a timer if it is due earlier than what is set. One that moved later is left: when it goes off it is set again.
+    fn schedule(&mut self, id: FlowId) {
+        let epoch = self.epoch;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let at = flow.next_at(epoch);
+        if at < flow.due {
+            flow.due = at;
+            self.timers.push(Timer { at, flow: id, kind: TimerKind::Loss });
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer) {
+        let (id, instant) = (timer.flow, self.epoch.instant(self.now));
+        let Some(flow) = self.flows.get_mut(id).filter(|flow| flow.due == timer.at) else { return };
+        flow.due = Time::NEVER;
+        let is_due = |side: &mut Side| {
+            let Some(end) = &mut side.end else { return false };
+            let is_due = end.connection.poll_timeout().is_some_and(|at| at <= instant);
+            if is_due {
+                end.connection.handle_timeout(instant);
+            }
+            is_due
+        };
+        let (receiver, sender) = (is_due(&mut flow.receiver), is_due(&mut flow.sender));
+        if receiver {
+            self.pump_receiver(id);
+        }
+        if sender {
+            self.pump_sender(id);
+        }
+        self.schedule(id);
+    }
+
+    // --- ends -------------------------------------------------------------------------------------
+
+    fn end_if_over(&mut self, id: FlowId) {
+        if self.flows.get_mut(id).is_some_and(|flow| flow.is_over()) {
+            self.end_flow(id);
+        }
+    }
+
+    fn end_flow(&mut self, id: FlowId) {
+        let Some(mut flow) = self.flows.remove(id) else { return };
+        self.recorder.flow(&flow.report(self.now));
+        if let Some(handle) = flow.sender.end.as_ref().and_then(|end| end.handle.as_ref()) {
+            Handle::finish(handle);
+        }
+    }
+}
+
+/// Ports of clients: dials of one peer differ in them.
+const FIRST_PORT: u16 = 10_000;
+const PORTS: u64 = 50_000;
+
+/// Folds an event into the fingerprint.
+fn mark(summary: &mut Summary, now: Time, flow: FlowId, what: u64) {
+    let word = now.as_nanos() ^ (u64::from(flow.slot) << 40) ^ what;
+    summary.fingerprint = (summary.fingerprint.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+}
+
+impl Host {
+    fn new(group: &Group, choice: Choice, cast: &Cast, epoch: Epoch) -> Result<Self, ScenarioError> {
+        let history = Arc::new(Mutex::new(MemoryStore::new(group.history_capacity, FixedHash::default())));
+        let transport = transport(group);
+        let (server, client) = match cast.crypto {
+            Crypto::Tls => {
+                let identity = Identity::shared()?;
+                let tls = identity.server()?;
+                let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(SetupError::from)?;
+                let base = server_base(Arc::new(crypto), &transport);
+                // Every connection shakes hands in full, as the TCP model's do.
+                let mut client = rustls::ClientConfig::clone(&*identity.client()?);
+                client.resumption = rustls::client::Resumption::disabled();
+                (ServerSetup::new(base, tls, choice)?, ClientSetup::new(Arc::new(client))?)
+            }
+            Crypto::Null => {
+                let sessions = Arc::new(NullSessions);
+                let base = server_base(Arc::new(NullSessions), &transport);
+                let server = ServerSetup::with_sessions(base, Arc::clone(&sessions) as _, choice);
+                (server, ClientSetup::with_sessions(sessions))
+            }
+        };
+        let mut server = server
+            .gates(Gates::OPEN)
+            .limits(UNCAPPED)
+            .copies(CopyPolicy { stop_at_congestion: false, budget: Bytes::MAX })
+            .flight_limit(group.tcp.receive_window.get())
+            .base_controller(group.base)
+            .seed(cast.seed.0)
+            .epoch(epoch);
+        if group.history_capacity > 0 {
+            server = server.history(Arc::clone(&history) as Arc<dyn Store>);
+        }
+        let mut client = client.transport(transport).seed(cast.seed.0).epoch(epoch);
+        if let Some(hint) = group.hint {
+            client = client.exact_hint(hint);
+        }
+        Ok(Self { server, client, history, ecn: group.tcp.ecn, packet: packet_of(group) })
+    }
+
+    fn history(&self) -> std::sync::MutexGuard<'_, MemoryStore> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hints are believed whatever they say, as the TCP model believes them.
+pub const UNCAPPED: Policy = Policy {
+    per_connection: Rate::MAX,
+    per_address: Rate::MAX,
+    total: Rate::MAX,
+    addresses: std::num::NonZeroUsize::MIN,
+    forgives: true,
+};
+
+fn server_base(
+    crypto: Arc<dyn noq_proto::crypto::ServerConfig>,
+    transport: &TransportConfig,
+) -> noq_proto::ServerConfig {
+    let mut base = noq_proto::ServerConfig::new(crypto, Arc::new(NoSecret));
+    // Tokens would tell one connection of another, which nothing in the model stands for.
+    let mut tokens = ValidationTokenConfig::default();
+    tokens.sent(0);
+    base.transport_config(Arc::new(transport.clone()));
+    base.time_source(Arc::new(Standing)).validation_token_config(tokens);
+    base
+}
+
+/// A full packet is as large on the link as the group's segments.
+fn packet_of(group: &Group) -> Bytes {
+    (group.tcp.mss + group.tcp.header).saturating_sub(HEADERS)
+}
+
+/// The stack's settings for a group, here and wherever else the same is to be seen.
+#[must_use]
+pub fn transport(group: &Group) -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    let packet = packet_of(group).get().min(u64::from(u16::MAX)) as u16;
+    let window = group.tcp.receive_window.get();
+    let granted = VarInt::from_u64(window).unwrap_or(VarInt::MAX);
+    transport
+        .min_mtu(packet)
+        .initial_mtu(packet)
+        .mtu_discovery_config(None)
+        .max_idle_timeout(None::<IdleTimeout>)
+        .receive_window(granted)
+        .stream_receive_window(granted)
+        .send_window(window.saturating_mul(2))
+        .max_concurrent_bidi_streams(STREAMS)
+        .max_concurrent_uni_streams(STREAMS)
+        .send_fairness(false);
+    transport
+}

@@ -1,0 +1,195 @@
+//! The application of a simulated connection: the receiver asks, each message on a stream of its own; the sender answers in
+//! the order of the requests.
+//!
+//! A request is a stream with eight bytes, the size that is wanted; the answer comes back on the same stream. What nobody asked
+//! for comes on a stream that the sender opens.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use headstart_units::{Bytes, Time};
+use noq_proto::{Connection, Dir, Event, StreamEvent, StreamId};
+
+use crate::exchange::{drink, pour};
+
+/// A message that was asked for and is not read whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Awaited {
+    pub asked_at: Time,
+    pub bytes: Bytes,
+}
+
+/// The receiver's side.
+#[derive(Debug, Default)]
+pub(super) struct Asking {
+    is_connected: bool,
+    /// Asked for before there was a connection, or more than the peer lets us open.
+    queue: VecDeque<Awaited>,
+    open: BTreeMap<StreamId, Awaited>,
+    /// Handed over by the sender's application, in this order.
+    unasked: VecDeque<Awaited>,
+    /// Bytes read.
+    pub read: Bytes,
+    /// The connection failed.
+    pub is_lost: bool,
+}
+
+impl Asking {
+    pub fn ask(&mut self, message: Awaited) {
+        self.queue.push_back(message);
+    }
+
+    /// The sender will write this of its own accord.
+    pub fn expect(&mut self, message: Awaited) {
+        self.unasked.push_back(message);
+    }
+
+    /// Nothing is awaited.
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.open.is_empty() && self.unasked.is_empty()
+    }
+
+    /// Works on what has happened; the messages that were read whole.
+    pub fn work(&mut self, connection: &mut Connection) -> Vec<Awaited> {
+        let mut readable = vec![];
+        while let Some(event) = connection.poll() {
+            match event {
+                Event::Connected => self.is_connected = true,
+                Event::ConnectionLost { .. } => self.is_lost = true,
+                Event::Stream(StreamEvent::Readable { id }) => readable.push(id),
+                Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
+                    while let Some(stream) = connection.streams().accept(Dir::Uni) {
+                        if let Some(message) = self.unasked.pop_front() {
+                            self.open.insert(stream, message);
+                            readable.push(stream);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.send_requests(connection);
+        readable.into_iter().filter_map(|stream| self.read(connection, stream)).collect()
+    }
+
+    fn send_requests(&mut self, connection: &mut Connection) {
+        while self.is_connected
+            && let Some(message) = self.queue.front()
+            && let Some(stream) = connection.streams().open(Dir::Bi)
+        {
+            // Eight bytes fit into any window that a peer of ours grants a stream.
+            let mut sending = connection.send_stream(stream);
+            let _ = sending.write(&message.bytes.get().to_be_bytes());
+            let _ = sending.finish();
+            self.open.insert(stream, *message);
+            self.queue.pop_front();
+        }
+    }
+
+    fn read(&mut self, connection: &mut Connection, stream: StreamId) -> Option<Awaited> {
+        let is_finished = drink(connection, stream, &mut self.read)?;
+        if is_finished { self.open.remove(&stream) } else { None }
+    }
+}
+
+/// The sender's side.
+#[derive(Debug, Default)]
+pub(super) struct Answering {
+    /// Requests that are not read whole.
+    heads: BTreeMap<StreamId, Vec<u8>>,
+    /// What is left to write of each answer.
+    unwritten: BTreeMap<StreamId, u64>,
+    /// Answers that are not acknowledged whole.
+    unacknowledged: u64,
+    /// Handed over before the connection was there.
+    queue: VecDeque<Bytes>,
+    is_connected: bool,
+    /// Bytes asked for so far.
+    pub written: Bytes,
+    /// The connection failed.
+    pub is_lost: bool,
+}
+
+impl Answering {
+    /// The application hands a message over that nobody asked for.
+    pub fn hand_over(&mut self, bytes: Bytes) {
+        self.queue.push_back(bytes);
+    }
+
+    /// All that was written is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.unacknowledged == 0 && self.queue.is_empty()
+    }
+
+    /// Works on what has happened. Whether there is more to send than before: the scheme may be told how much.
+    pub fn work(&mut self, connection: &mut Connection) -> bool {
+        let before = self.written;
+        let mut writable = vec![];
+        while let Some(event) = connection.poll() {
+            match event {
+                Event::Connected => self.is_connected = true,
+                Event::ConnectionLost { .. } => self.is_lost = true,
+                Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
+                    while let Some(stream) = connection.streams().accept(Dir::Bi) {
+                        self.heads.insert(stream, vec![]);
+                        writable.extend(self.hear(connection, stream));
+                    }
+                }
+                Event::Stream(StreamEvent::Readable { id }) => writable.extend(self.hear(connection, id)),
+                Event::Stream(StreamEvent::Writable { id }) => writable.push(id),
+                Event::Stream(StreamEvent::Finished { .. }) => {
+                    self.unacknowledged = self.unacknowledged.saturating_sub(1);
+                }
+                _ => {}
+            }
+        }
+        while self.is_connected
+            && let Some(&bytes) = self.queue.front()
+            && let Some(stream) = connection.streams().open(Dir::Uni)
+        {
+            self.queue.pop_front();
+            self.begin(stream, bytes);
+            writable.push(stream);
+        }
+        self.heads_first(&mut writable);
+        for stream in writable {
+            self.write(connection, stream);
+        }
+        self.written > before
+    }
+
+    /// In the order of their opening.
+    fn heads_first(&self, writable: &mut Vec<StreamId>) {
+        writable.sort_unstable();
+        writable.dedup();
+    }
+
+    /// Reads a request; its stream, once all of it is there.
+    fn hear(&mut self, connection: &mut Connection, stream: StreamId) -> Option<StreamId> {
+        let head = self.heads.get_mut(&stream)?;
+        let mut receiving = connection.recv_stream(stream);
+        let mut chunks = receiving.read(true).ok()?;
+        while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
+            head.extend_from_slice(&chunk.bytes);
+        }
+        let _ = chunks.finalize();
+        let size = u64::from_be_bytes(*head.first_chunk()?);
+        self.heads.remove(&stream);
+        self.begin(stream, Bytes::new(size));
+        Some(stream)
+    }
+
+    fn begin(&mut self, stream: StreamId, bytes: Bytes) {
+        self.unwritten.insert(stream, bytes.get());
+        self.written += bytes;
+        self.unacknowledged += 1;
+    }
+
+    fn write(&mut self, connection: &mut Connection, stream: StreamId) {
+        let Some(unwritten) = self.unwritten.get_mut(&stream) else { return };
+        let mut sending = connection.send_stream(stream);
+        if pour(&mut sending, unwritten) {
+            let _ = sending.finish();
+            self.unwritten.remove(&stream);
+        }
+    }
+}

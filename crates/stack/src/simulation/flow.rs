@@ -1,0 +1,224 @@
+//! Both ends of a simulated connection, and the table of live ones.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use headstart_quic::journal::{Entry, Event};
+use headstart_quic::{Epoch, Handle, Why, epoch};
+use headstart_sim::FlowReport;
+use headstart_sim::packet::FlowId;
+use headstart_sim::record::{Grant, SenderEvent, SenderTrace};
+use headstart_sim::tcp::sender::Counts;
+use headstart_sim::workload::FlowSpec;
+use headstart_startup::Transmission;
+use headstart_units::{Bytes, Span, Time};
+use noq_proto::{Endpoint, PathId};
+
+use super::exchange::{Answering, Asking};
+use super::wire::Wires;
+use crate::end::End;
+use crate::post::Post;
+
+/// A full packet without its application's data: header, frame header, seal.
+const OVERHEAD: Bytes = Bytes::new(37);
+
+/// One end of a connection and the endpoint it belongs to.
+pub(super) struct Side {
+    pub endpoint: Endpoint,
+    pub end: Option<End>,
+}
+
+/// A connection.
+pub(super) struct Flow {
+    pub id: FlowId,
+    pub serial: u64,
+    pub spec: FlowSpec,
+    /// The receiver's address.
+    pub address: SocketAddr,
+    pub receiver: Side,
+    pub sender: Side,
+    pub asking: Asking,
+    pub answering: Answering,
+    pub wires: Wires,
+    pub post: Arc<Post>,
+    pub is_closing: bool,
+    pub opened_at: Time,
+    pub established_at: Option<Time>,
+    pub completed_at: Option<Time>,
+    /// Earliest timer that was set for it.
+    pub due: Time,
+    /// UDP payload of a full packet.
+    pub packet: Bytes,
+    pub counted: Counted,
+}
+
+/// What was seen of it on the way.
+#[derive(Default)]
+pub(super) struct Counted {
+    /// Datagrams with application data that the sender sent, and their bytes.
+    pub data: (u64, u64),
+    pub copies: (u64, u64),
+    /// Digests of what arrived, where copies may follow; and arrivals of what had arrived.
+    pub arrived: BTreeSet<u64>,
+    pub duplicates: u32,
+}
+
+impl Flow {
+    /// Nothing is left to be done.
+    pub fn is_over(&self) -> bool {
+        let is_lost = self.asking.is_lost || self.answering.is_lost;
+        is_lost || (self.is_closing && self.asking.is_idle() && self.answering.is_done())
+    }
+
+    /// The next timer of either end.
+    pub fn next_at(&self, epoch: Epoch) -> Time {
+        let of = |side: &Side| {
+            let at = side.end.as_ref().and_then(|end| end.connection.poll_timeout());
+            at.map_or(Time::NEVER, |at| epoch.time(at))
+        };
+        of(&self.receiver).min(of(&self.sender))
+    }
+
+    /// What the sender's journal says, as the simulator's listeners know it.
+    pub fn traces(&self) -> Vec<(Time, SenderTrace)> {
+        let handle = self.sender.end.as_ref().and_then(|end| end.handle.as_ref());
+        let entries = handle.map(Handle::take_journal).unwrap_or_default();
+        entries.iter().map(|entry| (entry.at, self.trace(entry))).collect()
+    }
+
+    fn trace(&self, entry: &Entry) -> SenderTrace {
+        let event = match entry.event {
+            Event::Established => SenderEvent::Established,
+            Event::Sent { place, bytes, is_again } => SenderEvent::Sent {
+                offset: place.get(),
+                payload: bytes,
+                transmission: if is_again { Transmission::Retransmission } else { Transmission::Original },
+            },
+            Event::Copied { place, bytes } => {
+                SenderEvent::Sent { offset: place.get(), payload: bytes, transmission: Transmission::Copy }
+            }
+            Event::Acked { end, newly } => SenderEvent::Acked { acknowledged: end.get(), newly },
+            Event::Lost { place, bytes } => SenderEvent::Lost { offset: place.get(), payload: bytes },
+            Event::Timeout => SenderEvent::Timeout,
+        };
+        SenderTrace {
+            event,
+            in_flight: entry.in_flight,
+            unsent: self.unsent(entry),
+            window: entry.window,
+            pace: entry.pace,
+            smoothed_rtt: entry.smoothed_rtt,
+            phase: entry.phase,
+            in_recovery: entry.in_recovery,
+        }
+    }
+
+    /// The stack does not say how much it holds: what was written, less what left, as if nothing had left twice.
+    fn unsent(&self, entry: &Entry) -> Bytes {
+        let Event::Sent { place, bytes, is_again: false } = entry.event else { return Bytes::ZERO };
+        let packets = (place + bytes).get().div_ceil(self.packet.get().max(1));
+        let payload = (place + bytes).saturating_sub(OVERHEAD * packets);
+        self.answering.written.saturating_sub(payload)
+    }
+
+    /// What came of it.
+    pub fn report(&mut self, now: Time) -> FlowReport {
+        let (mut why, mut lost, mut min_rtt) = (Why::default(), 0, Span::ZERO);
+        if let Some(end) = &mut self.sender.end {
+            end.report(&mut why, &mut lost);
+            let measured = end.connection.rtt(PathId::ZERO).map(epoch::span).unwrap_or_default();
+            min_rtt = if why.min_rtt.is_zero() { measured } else { why.min_rtt };
+        }
+        let (data, copies) = (self.counted.data, self.counted.copies);
+        // The stack's own controllers tell nothing: what did not get lost was delivered.
+        let is_told = !why.tally.sent.is_zero();
+        let sent = if is_told { why.tally.sent.get() } else { data.1 };
+        let share = data.0.saturating_sub(lost);
+        let delivered = if is_told { why.tally.delivered.get() } else { data.1 * share / data.0.max(1) };
+        let is_read = self.asking.is_idle();
+        FlowReport {
+            serial: self.serial,
+            group: self.spec.group,
+            peer: self.spec.peer,
+            opened_at: self.opened_at,
+            established_at: self.established_at,
+            completed_at: self.completed_at.filter(|_| is_read),
+            ended_at: now,
+            min_rtt,
+            written: self.answering.written,
+            read: self.asking.read,
+            delivered: Bytes::new(delivered),
+            duplicates: self.counted.duplicates,
+            handshake_retransmissions: 0,
+            had_history: why.known.is_some(),
+            grant: Grant::NotAsked,
+            again: (0, 0),
+            first_flight: why.tally.first_flight,
+            counts: Counts {
+                bytes_sent: sent + copies.1,
+                packets_sent: data.0 + copies.0,
+                retransmissions: lost,
+                copies: copies.0,
+                lost,
+                timeouts: why.tally.timeouts,
+                probes: 0,
+                first_flight_lost: why.tally.first_flight_lost.get(),
+            },
+        }
+    }
+}
+
+/// The table of live connections.
+#[derive(Default)]
+pub(super) struct Flows {
+    slots: Vec<(u16, Option<Box<Flow>>)>,
+    free: Vec<u32>,
+    pub opened: u64,
+}
+
+impl Flows {
+    /// A place for a new one, and its serial number.
+    pub fn reserve(&mut self) -> (FlowId, u64) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push((0, None));
+            self.slots.len() as u32 - 1
+        });
+        self.opened += 1;
+        (FlowId { slot, generation: self.slots[slot as usize].0 }, self.opened - 1)
+    }
+
+    pub fn insert(&mut self, flow: Box<Flow>) {
+        let slot = flow.id.slot as usize;
+        self.slots[slot].1 = Some(flow);
+    }
+
+    pub fn get_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
+        let (generation, flow) = self.slots.get_mut(id.slot as usize)?;
+        flow.as_deref_mut().filter(|_| *generation == id.generation)
+    }
+
+    pub fn remove(&mut self, id: FlowId) -> Option<Box<Flow>> {
+        let (generation, flow) = self.slots.get_mut(id.slot as usize)?;
+        if *generation != id.generation {
+            return None;
+        }
+        let flow = flow.take()?;
+        *generation = generation.wrapping_add(1);
+        self.free.push(id.slot);
+        Some(flow)
+    }
+
+    /// Those that are alive, in the order of their opening.
+    pub fn live(&self) -> Vec<FlowId> {
+        let mut live: Vec<_> =
+            self.slots.iter().filter_map(|(_, flow)| flow.as_ref().map(|it| (it.serial, it.id))).collect();
+        live.sort_unstable();
+        live.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Places ever needed at the same time.
+    pub fn peak(&self) -> u64 {
+        self.slots.len() as u64
+    }
+}

@@ -1,0 +1,110 @@
+//! Datagrams as the simulator's packets: the path sees sizes, routes and codepoints; contents wait here.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use headstart_sim::packet::{Body, Ecn, FlowId, Label, Packet};
+use noq_proto::EcnCodepoint;
+
+use crate::datagram::{Datagram, HEADERS};
+
+/// Contents of a flow's datagrams that are under way in one direction.
+#[derive(Debug, Default)]
+pub(super) struct Wire {
+    waiting: VecDeque<Option<Bytes>>,
+    /// Number of the first of them.
+    base: u32,
+}
+
+/// Datagrams that may be under way at once; of what was lost, contents stay until so many more have left.
+const MOST: usize = 1 << 16;
+
+impl Wire {
+    fn keep(&mut self, contents: Bytes) -> u32 {
+        if self.waiting.len() == MOST {
+            self.waiting.pop_front();
+            self.base = self.base.wrapping_add(1);
+        }
+        let number = self.base.wrapping_add(self.waiting.len() as u32);
+        self.waiting.push_back(Some(contents));
+        number
+    }
+
+    /// What is in the datagram of that number. A second one of the same number is a duplicate that the path made: whoever
+    /// received the first discards it by its packet number (RFC 9000 §12.3), so there is nothing to hand over.
+    fn take(&mut self, number: u32) -> Option<Bytes> {
+        let contents = self.waiting.get_mut(number.wrapping_sub(self.base) as usize)?.take();
+        while let Some(None) = self.waiting.front() {
+            self.waiting.pop_front();
+            self.base = self.base.wrapping_add(1);
+        }
+        contents
+    }
+}
+
+/// Both directions.
+#[derive(Debug, Default)]
+pub(super) struct Wires {
+    forward: Wire,
+    reverse: Wire,
+}
+
+impl Wires {
+    /// The packet that stands for a datagram on `route`, of which even numbers lead from sender to receiver.
+    pub fn launch(&mut self, id: FlowId, route: u16, is_ecn_on: bool, datagram: Datagram) -> Packet {
+        let is_forward = route.is_multiple_of(2);
+        let is_data = is_forward && datagram.is_data();
+        let size = (datagram.payload() + HEADERS).get().min(u64::from(u16::MAX)) as u16;
+        let ecn = match datagram.ecn {
+            Some(EcnCodepoint::Ce) if is_ecn_on => Ecn::Marked,
+            Some(_) if is_ecn_on => Ecn::Capable,
+            _ => Ecn::NotCapable,
+        };
+        let wire = if is_forward { &mut self.forward } else { &mut self.reverse };
+        let number = wire.keep(datagram.contents);
+        let body = match is_data {
+            true => Body::Data { segment: number, transmission: number, label: Label::default() },
+            false => Body::Datagram { number },
+        };
+        Packet { slot: id.slot, generation: id.generation, size, route, hop: 0, ecn, body }
+    }
+
+    /// What arrived, and with which codepoint.
+    pub fn land(&mut self, packet: &Packet) -> Option<(Bytes, Option<EcnCodepoint>)> {
+        let number = match packet.body {
+            Body::Data { segment: number, .. } | Body::Datagram { number } => number,
+            _ => return None,
+        };
+        let wire = if packet.route.is_multiple_of(2) { &mut self.forward } else { &mut self.reverse };
+        let ecn = match packet.ecn {
+            Ecn::NotCapable => None,
+            Ecn::Capable => Some(EcnCodepoint::Ect0),
+            Ecn::Marked => Some(EcnCodepoint::Ce),
+        };
+        Some((wire.take(number)?, ecn))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_come_out_once_in_any_order_and_never_outgrow_their_bound() {
+        let mut wire = Wire::default();
+        for number in 0..10_u8 {
+            assert_eq!(wire.keep(Bytes::copy_from_slice(&[number])), u32::from(number));
+        }
+        for number in [3, 0, 9, 1] {
+            assert_eq!(wire.take(number).as_deref(), Some(&[number as u8][..]));
+            assert_eq!(wire.take(number), None, "a duplicate");
+        }
+        assert_eq!(wire.base, 2, "what came out is forgotten");
+        for number in 10..MOST as u32 + 100 {
+            assert_eq!(wire.keep(Bytes::new()), number);
+        }
+        assert_eq!(wire.waiting.len(), MOST);
+        assert_eq!(wire.take(2), None, "taken for lost");
+        assert_eq!(wire.take(5_000_000), None, "never sent");
+    }
+}

@@ -1,0 +1,112 @@
+//! Clients that lie, through whole connections: what they acknowledge is not what they have.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use headstart_net::{AnyElement, Limit, Link};
+use headstart_quic::why::Left;
+use headstart_quic::{Choice, ClientSetup, Policy, ServerSetup, Sharded};
+use headstart_stack::null::{NoSecret, NullSessions};
+use headstart_stack::{Crypto, Fetch, Lie, Outcome, Path, Scenario, World};
+use headstart_units::{Bytes, Packets, Rate, Span, Time};
+
+const RATE: Rate = Rate::from_mbit_per_sec(25);
+const RTT: Span = Span::from_millis(50);
+const SCHEMES: [&str; 4] = ["iw10", "wise-start", "s-cubic", "halfback"];
+
+fn play(scheme: &str, size: u64, lie: Option<Lie>) -> Outcome {
+    let scenario = Scenario::new(RATE, RTT, Packets::new(104), Bytes::new(size)).knowing(1, 1);
+    let scenario = Scenario { crypto: Crypto::Null, ..scenario };
+    let mut world = scenario.world(Choice::find(scheme).expect("carried")).expect("can be set up");
+    if let Some(lie) = lie {
+        world.corrupt(0, lie);
+    }
+    world.run(scenario.deadline).remove(0)
+}
+
+/// The packet with which lying begins: whoever lies is honest for three.
+fn began_at(outcome: &Outcome) -> Time {
+    outcome.full_packets().nth(3).expect("data").at
+}
+
+#[test]
+fn acks_of_what_was_never_sent_end_the_connection() {
+    for scheme in SCHEMES {
+        // So far that none of it leaves before the lie arrives.
+        for ahead in [10_000, 1 << 40] {
+            let outcome = play(scheme, 2_000_000, Some(Lie::Ahead(ahead)));
+            let why = outcome.failure.clone().unwrap_or_default();
+            assert!(why.contains("unsent packet acked"), "{scheme}, {ahead} ahead: `{why}`");
+            // The lie is half a round trip under way.
+            let caught_at = began_at(&outcome) + RTT / 2;
+            let late = outcome.full_packets().filter(|it| it.at > caught_at).count();
+            assert_eq!(late, 0, "{scheme}, {ahead} ahead: data after it was caught");
+            assert_eq!(outcome.completed, None, "{scheme}");
+            assert_ne!(outcome.why.left, Left::Saved, "{scheme}: {}", outcome.why);
+        }
+    }
+}
+
+/// The stack leaves numbers out: one of the first 64, one of the next 64, then of 128, and so on. It remembers the last of them: who acknowledges
+/// what it has not seen is caught when the number is left out before the lie arrives, and the next one is not.
+#[test]
+fn who_acknowledges_by_guessing_is_caught_at_the_first_number_that_was_left_out() {
+    for scheme in SCHEMES {
+        let outcome = play(scheme, 2_000_000, Some(Lie::Guessing));
+        let why = outcome.failure.clone().unwrap_or_default();
+        assert!(why.contains("unsent packet acked"), "{scheme}: `{why}`");
+        let sent = outcome.full_packets().count();
+        println!("{scheme}: {sent} packets before it was caught");
+        assert!(sent < 1_024, "{scheme}: {sent} packets of 1 720");
+        assert_ne!(outcome.why.left, Left::Saved, "{scheme}: {}", outcome.why);
+    }
+}
+
+/// Who acknowledges exactly what is sent, before it has it, cannot be told from a short and fast path: it may have its connection as fast
+/// as the server sends. What it cannot have is a record of that beyond the cap for one connection.
+#[test]
+fn who_acknowledges_early_starts_next_time_no_faster_than_the_cap() {
+    let cap = Rate::from_mbit_per_sec(40);
+    let mut base = noq_proto::ServerConfig::new(Arc::new(NullSessions), Arc::new(NoSecret));
+    base.transport_config(Arc::default());
+    let choice = Choice::find("s-cubic").expect("carried");
+    let setup = ServerSetup::with_sessions(base, Arc::new(NullSessions), choice)
+        .history(Arc::new(Sharded::new(100)))
+        .limits(Policy { per_connection: cap, ..Policy::default() })
+        .seed(1);
+    let link = || AnyElement::Link(Link::new(RATE, RTT / 2, Limit::packets(Packets::new(104))));
+    let mut world = World::new(Path::new(vec![link()]), Path::new(vec![link()]), 3);
+    let client = || ClientSetup::with_sessions(Arc::new(NullSessions)).seed(1);
+    let fetch = |at| Fetch::download(Time::from_millis(at), Bytes::new(4_000_000));
+    let liar = world.client(Ipv4Addr::new(10, 0, 1, 1), fetch(0), client(), &setup);
+    // It is through, or given up for idle, long before it comes again.
+    let again = world.client(Ipv4Addr::new(10, 0, 1, 1), fetch(100_000), client(), &setup);
+    world.corrupt(liar, Lie::Early);
+    let visits = world.run(Time::from_millis(300_000));
+    let (first, second) = (&visits[liar].why, &visits[again].why);
+    let made_up = first.btl_bw.expect("measured");
+    println!("made up: {made_up}, then {}", second);
+    assert!(made_up > cap * 2, "{made_up}: if it gains nothing by its lie the cap is not tested");
+    assert_eq!(first.left, Left::Saved, "{first}");
+    assert_eq!(second.pace, Some(cap), "{second}");
+    assert!(second.planned <= cap * RTT, "{second}");
+}
+
+#[test]
+fn a_storm_of_acks_makes_nobody_send_more() {
+    for scheme in SCHEMES {
+        let size = 300_000;
+        let honest = play(scheme, size, None);
+        let storm = play(scheme, size, Some(Lie::Storm(300)));
+        let sent = |outcome: &Outcome| outcome.departures.iter().filter(|it| it.bytes.get() > 300).count();
+        let (calm, stormy) = (sent(&honest), sent(&storm));
+        println!("{scheme}: {calm} packets, in the storm {stormy}");
+        assert!(stormy <= calm + calm / 10, "{scheme}: {calm} packets, in the storm {stormy}");
+        // The real client gives up when it is told of forged packets that it never sent; the server does not know.
+        assert!(storm.why.tally.delivered >= Bytes::new(size), "{scheme}: {}", storm.why);
+        let small = storm.departures.iter().filter(|it| it.bytes.get() <= 300).count();
+        assert!(small < 600, "{scheme}: {small} small packets in answer to some 75 000");
+        assert!(storm.why.tally.delivered <= storm.why.tally.sent, "{scheme}: nothing counts twice");
+        assert_eq!(storm.why.tally.spurious, 0, "{scheme}");
+    }
+}

@@ -1,0 +1,258 @@
+//! The simulator's own scenarios over the real stack: they repeat, they add up, and they say what the TCP model says where both
+//! are the same.
+
+use headstart_net::{AnyElement, Limit, Link, Loss};
+use headstart_quic::Choice;
+use headstart_sim::record::{ElementEvent, SenderEvent, SenderTrace};
+use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
+use headstart_sim::workload::long::{Listed, Start};
+use headstart_sim::workload::replay::{From, Message, Replay};
+use headstart_sim::workload::{Opener, Workload};
+use headstart_sim::{
+    Checker, Claim, Collector, FlowReport, Group, PathBuilder, Recorder, Scenario, Seed, TcpConfig,
+    peer_address,
+};
+use headstart_stack::simulation::Cast;
+use headstart_stack::{Crypto, Simulation};
+use headstart_startup::history::{Ended, FixedHash, MemoryStore, Outcome, Record, Store};
+use headstart_startup::{base, catalogue};
+use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
+
+const RATE: Rate = Rate::from_mbit_per_sec(25);
+const RTT: Span = Span::from_millis(50);
+
+fn group(scheme: &str) -> Group {
+    let entry = catalogue::find(scheme).unwrap_or(&catalogue::ALL[2]);
+    let tcp = TcpConfig { receive_window: Bytes::new(4_000_000), ..TcpConfig::default() };
+    Group { scheme: entry.scheme(), base: base::Kind::default(), tcp, hint: None, history_capacity: 64 }
+}
+
+fn scenario(scheme: &str, workload: Box<dyn Workload>, loss: Option<Ratio>, until: u64) -> Scenario {
+    let mut path = PathBuilder::default();
+    let limit = Limit::packets(Packets::new(104));
+    let mut there = vec![path.element("bottleneck", AnyElement::Link(Link::new(RATE, RTT / 2, limit)))];
+    let back = path.element("way back", AnyElement::Link(Link::new(RATE, RTT / 2, limit)));
+    if let Some(loss) = loss {
+        there.push(path.element("loss", AnyElement::Loss(Loss::new(loss, 7))));
+    }
+    path.class(there, vec![back]);
+    Scenario { path: path.build(), groups: vec![group(scheme)], workload, until: Time::from_millis(until) }
+}
+
+fn cast(scheme: &str, crypto: Crypto, seed: u64) -> Cast {
+    Cast { choices: vec![Choice::find(scheme).expect("carried")], crypto, seed: Seed(seed) }
+}
+
+fn alone(bytes: u64) -> Box<dyn Workload> {
+    let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(bytes), size_known: true };
+    Box::new(Listed::new(vec![start], Opener::Receiver))
+}
+
+fn arriving(seed: u64) -> Box<dyn Workload> {
+    let sizes = headstart_sim::sizes::Sizes::Fixed(Bytes::new(60_000));
+    Box::new(Arrivals::new(
+        ArrivalSpec {
+            gaps: GapSpec::Poisson(Span::from_millis(30)),
+            sizes,
+            until: Time::from_millis(1_500),
+            groups: vec![(0, 1)],
+            classes: 1,
+            peers: 8,
+            opener: Opener::Receiver,
+        },
+        Seed(seed),
+    ))
+}
+
+#[derive(Default)]
+struct Tape {
+    traces: Vec<(Time, SenderTrace)>,
+    reports: Vec<FlowReport>,
+    messages: Vec<(Bytes, Time)>,
+    dropped: u64,
+}
+
+impl Recorder for Tape {
+    fn flow(&mut self, report: &FlowReport) {
+        self.reports.push(*report);
+    }
+    fn message(&mut self, report: &headstart_sim::record::MessageReport) {
+        self.messages.push((report.bytes, report.read_at));
+    }
+    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+        self.traces.push((now, trace()));
+    }
+    fn element(&mut self, _: Time, element: usize, event: ElementEvent, _: &headstart_sim::packet::Packet) {
+        self.dropped += u64::from(element == 0 && matches!(event, ElementEvent::Refused(_)));
+    }
+}
+
+fn play(scheme: &str, workload: Box<dyn Workload>, record: Option<Record>) -> Tape {
+    let scenario = scenario(scheme, workload, None, 60_000);
+    let simulation = Simulation::new(scenario, &cast(scheme, Crypto::Null, 1), Tape::default());
+    let simulation = simulation.expect("can be set up");
+    let mut history = MemoryStore::new(16, FixedHash::default());
+    if let Some(record) = record {
+        let (_, lease) = history.open(peer_address(0));
+        history.close(lease, Outcome::Measured(record));
+    }
+    simulation.with_history(0, history).run().recorder
+}
+
+fn right() -> Record {
+    Record {
+        saved_at: Time::ZERO,
+        // Headers have their part of the path's.
+        btl_bw: Rate::from_mbit_per_sec(24),
+        rt_prop: RTT,
+        window: RATE * RTT,
+        ssthresh: Bytes::MAX,
+        ended: Ended::Clean,
+    }
+}
+
+#[test]
+fn the_same_seed_is_the_same_run_to_the_last_byte_on_any_number_of_threads() {
+    let run = |scheme: &'static str, crypto, seed| {
+        let scenario = scenario(scheme, arriving(seed), Some(Ratio::percent(1)), 20_000);
+        let simulation =
+            Simulation::new(scenario, &cast(scheme, crypto, seed), Collector::new(1, Time::ZERO));
+        let finished = simulation.expect("can be set up").run();
+        (finished.summary, finished.recorder.groups)
+    };
+    for crypto in [Crypto::Null, Crypto::Tls] {
+        for scheme in ["iw10", "wise-start", "halfback"] {
+            let once = run(scheme, crypto, 1);
+            assert!(once.0.flows > 30 && once.1[0].unfinished == 0, "{scheme}: {:?}", once.0);
+            let elsewhere: Vec<_> =
+                (0..2).map(|_| std::thread::spawn(move || run(scheme, crypto, 1))).collect();
+            for again in elsewhere {
+                let again = again.join().expect("no panic");
+                assert_eq!(again.0, once.0, "{scheme}, {crypto:?}");
+                assert!(again.1 == once.1, "{scheme}, {crypto:?}: totals");
+            }
+            assert_ne!(run(scheme, crypto, 2).0.fingerprint, once.0.fingerprint, "{scheme}, {crypto:?}");
+        }
+    }
+}
+
+/// Everything that the simulator's own checker knows of links holds for these packets too.
+#[test]
+fn every_packet_is_accounted_for() {
+    for scheme in ["iw64", "halfback", "stack-cubic"] {
+        let scenario = scenario(scheme, arriving(3), Some(Ratio::percent(2)), 20_000);
+        let link = Claim::Link { rate: RATE, delay: RTT / 2, limit: Limit::packets(Packets::new(104)) };
+        let checker = Checker::new(&[link, link, Claim::Counted], Collector::new(1, Time::ZERO));
+        let simulation = Simulation::new(scenario, &cast(scheme, Crypto::Null, 3), checker);
+        let finished = simulation.expect("can be set up").run();
+        let (faults, collector) = finished.recorder.finish(&finished.path);
+        assert_eq!(faults, Vec::<String>::new(), "{scheme}");
+        let totals = &collector.groups[0];
+        assert!(totals.flows > 30 && totals.unfinished == 0, "{scheme}: {} flows", totals.flows);
+        assert!(totals.counts.lost > 0, "{scheme}: two per cent of the packets are lost");
+        assert_eq!(totals.counts.copies > 0, scheme == "halfback");
+        assert!((1.0..1.8).contains(&totals.overhead()), "{scheme}: {}", totals.overhead());
+    }
+}
+
+/// Slow start from ten packets takes the same number of round trips whoever models it.
+#[test]
+fn an_empty_path_gives_what_the_tcp_model_gives() {
+    for (scheme, bytes) in [("iw10", 10_000), ("iw10", 300_000), ("jump-start", 100_000)] {
+        let quic = play(scheme, alone(bytes), None).reports[0];
+        let simulation =
+            headstart_sim::Simulation::new(scenario(scheme, alone(bytes), None, 60_000), Tape::default());
+        let tcp = simulation.run().recorder.reports[0];
+        let ms = |report: FlowReport| report.completion_time().expect("complete").as_millis_f64();
+        println!("{scheme}, {bytes} bytes: QUIC {:.1} ms, TCP {:.1} ms", ms(quic), ms(tcp));
+        assert!((ms(quic) / ms(tcp) - 1.0).abs() < 0.06, "{scheme}: {} and {} ms", ms(quic), ms(tcp));
+        assert_eq!(quic.read, Bytes::new(bytes));
+        assert!(quic.min_rtt >= RTT && quic.min_rtt < RTT + Span::from_millis(2), "{:?}", quic.min_rtt);
+    }
+}
+
+#[test]
+fn a_start_from_a_record_is_traced_step_by_step() {
+    let tape = play("wise-start", alone(300_000), Some(right()));
+    let established = tape.traces[0].1;
+    assert_eq!((established.event, established.phase), (SenderEvent::Established, "Sending"));
+    assert_eq!(established.pace, Some(Rate::from_mbit_per_sec(48)), "twice the recorded rate");
+    assert!(tape.reports[0].had_history);
+    let mut place = 0;
+    for (_, trace) in &tape.traces {
+        if let SenderEvent::Sent { offset, payload, .. } = trace.event {
+            assert_eq!(offset, place, "one packet after the other");
+            place += payload.get();
+        }
+    }
+    assert!((300_000..330_000).contains(&place), "{place} bytes");
+    assert!(tape.traces.iter().any(|(_, trace)| trace.phase == "Probe"), "the record is right");
+    let acked = |trace: &SenderTrace| match trace.event {
+        SenderEvent::Acked { newly, .. } => newly.get(),
+        _ => 0,
+    };
+    assert_eq!(
+        tape.traces.iter().map(|(_, trace)| acked(trace)).sum::<u64>(),
+        tape.reports[0].delivered.get()
+    );
+}
+
+#[test]
+fn what_a_connection_measured_the_next_one_begins_from() {
+    let first = scenario("wise-start", alone(2_000_000), None, 60_000);
+    let simulation = Simulation::new(first, &cast("wise-start", Crypto::Null, 1), Tape::default());
+    let mut finished = simulation.expect("can be set up").run();
+    let (known, lease) = finished.histories[0].open(peer_address(0));
+    finished.histories[0].close(lease, Outcome::Nothing);
+    let record = known.expect("a record").record;
+    let share = record.btl_bw.as_bits_per_sec() as f64 / RATE.as_bits_per_sec() as f64;
+    assert!((0.95..1.0).contains(&share), "{share} of the path's rate, which headers have a part of");
+    let (cold, hot) =
+        (play("wise-start", alone(200_000), None), play("wise-start", alone(200_000), Some(record)));
+    let ms = |tape: &Tape| tape.reports[0].completion_time().expect("complete").as_millis_f64();
+    assert!(ms(&hot) < 0.75 * ms(&cold), "{} and {} ms", ms(&hot), ms(&cold));
+}
+
+/// One connection, several messages, in the order in which they were asked for.
+#[test]
+fn messages_on_one_connection_come_one_after_the_other() {
+    let message = |at, bytes| Message { at: Span::from_millis(at), bytes: Bytes::new(bytes) };
+    let messages = vec![message(0, 5_000), message(120, 80_000), message(121, 3_000), message(900, 1_000)];
+    let tape =
+        play("iw10", Box::new(Replay::new(messages, From::Opening, 0, Opener::Receiver, Time::ZERO)), None);
+    let sizes: Vec<u64> = tape.messages.iter().map(|(bytes, _)| bytes.get()).collect();
+    assert_eq!(sizes, [5_000, 80_000, 3_000, 1_000]);
+    assert_eq!(tape.reports[0].read, Bytes::new(89_000));
+    assert!(tape.reports[0].completed_at.is_some_and(|at| at > Time::from_millis(950)));
+}
+
+/// More peers than the history has room for: it does not grow, and whoever is pushed out starts as a stranger does.
+#[test]
+fn thousands_of_addresses_do_not_outgrow_the_history() {
+    let room = 50;
+    let arrivals = ArrivalSpec {
+        gaps: GapSpec::Poisson(Span::from_millis(4)),
+        sizes: headstart_sim::sizes::Sizes::Fixed(Bytes::new(3_000)),
+        until: Time::from_millis(10_000),
+        groups: vec![(0, 1)],
+        classes: 1,
+        peers: 100_000,
+        opener: Opener::Receiver,
+    };
+    let mut scenario = scenario("wise-start", Box::new(Arrivals::new(arrivals, Seed(1))), None, 20_000);
+    scenario.groups[0].history_capacity = room;
+    let simulation =
+        Simulation::new(scenario, &cast("wise-start", Crypto::Null, 1), Collector::new(1, Time::ZERO));
+    let finished = simulation.expect("can be set up").run();
+    let totals = &finished.recorder.groups[0];
+    assert!(totals.flows > 2_000 && totals.unfinished == 0, "{} flows", totals.flows);
+    assert!(finished.histories[0].len() <= room, "{} records", finished.histories[0].len());
+}
+
+#[test]
+fn a_run_needs_a_scheme_for_each_group() {
+    let none = Cast { choices: vec![], crypto: Crypto::Null, seed: Seed(1) };
+    let error = Simulation::new(scenario("iw10", alone(1), None, 1), &none, Tape::default()).err();
+    let error = error.expect("refused").to_string();
+    assert!(error.contains("found 0") && error.contains("expected 1"), "{error}");
+}
