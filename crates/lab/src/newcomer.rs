@@ -4,8 +4,8 @@
 //! carry the same bytes between them. The sender's newly acknowledged bytes are counted in bins.
 //!
 //! Bins are counted from the newcomer's SYN. The flow's own rate just before is what "half" and "full" refer to: its mean over the
-//! second before. A bin counts as recovered if it and the one after it reach 50 % or 90 %: a flow in congestion avoidance never
-//! keeps 100 % in every bin.
+//! second before. A bin counts as recovered if it and all of the next second reach 50 % or 90 %: a flow in congestion avoidance never
+//! keeps 100 % in every bin, and where losses are reported late it falls twice, first beside the newcomer and then by its own cut.
 
 use anyhow::Result;
 use headstart_sim::record::{SenderEvent, SenderTrace};
@@ -31,6 +31,8 @@ const OWN_BINS: usize = 16;
 /// Share of its own rate that a bin needs.
 const HALF: f64 = 0.5;
 const FULL: f64 = 0.9;
+/// Bins after it that must not fall below that again: a second.
+const HELD: usize = 16;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -86,7 +88,7 @@ pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(String, f64)>>
     let regained = |share: f64| -> f64 {
         let fell = after.clone().find(|bin| rate(*bin, true) < share * own);
         let again = fell.and_then(|fell| {
-            (fell..last - 1).find(|bin| (*bin..bin + 2).all(|bin| rate(bin, true) >= share * own))
+            (fell..last - HELD).find(|bin| (*bin..=bin + HELD).all(|bin| rate(bin, true) >= share * own))
         });
         // Never below it: nothing to regain. Below it to the end: at least as long as it was watched.
         let bins = match (fell, again) {

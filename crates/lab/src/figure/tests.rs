@@ -137,11 +137,10 @@ fn a_long_number_at_the_end_of_an_axis_does_not_cover_the_one_before() {
         .as_str()
         .split("<text x=\"")
         .filter_map(|piece| {
-            let (x, rest) = piece.split_once('"')?;
-            let (tag, label) = rest.split_once('>')?;
-            // Those below the picture; the vertical axis' end where it begins.
-            tag.contains("text-anchor=\"middle\"").then_some(())?;
-            Some((x.parse().ok()?, label.split('<').next()?))
+            let (attributes, rest) = piece.split_once('>')?;
+            let (x, others) = attributes.split_once('"')?;
+            let is_below = others.contains("text-anchor=\"middle\"");
+            is_below.then_some((x.parse().ok()?, rest.split('<').next()?))
         })
         .filter(|(_, label)| label.starts_with(|first: char| first.is_ascii_digit()))
         .collect();
