@@ -93,6 +93,8 @@ pub struct Adapter {
     largest: Bytes,
     rtt: Rtt,
     rate: RateEstimator,
+    /// The fastest delivery, divided once for each ack: the stack asks several times for each packet.
+    fastest: Option<Rate>,
     ledger: Ledger,
     /// Bytes in flight as the stack counts them, handshake and probes included.
     all_in_flight: Bytes,
@@ -139,6 +141,7 @@ impl Adapter {
             largest: packet,
             rtt: Rtt::default(),
             rate: RateEstimator::default(),
+            fastest: None,
             ledger: Ledger::default(),
             all_in_flight: Bytes::ZERO,
             batch: Batch::default(),
@@ -206,17 +209,17 @@ fn plain_slow_start() -> Scheme {
 impl congestion::Controller for Adapter {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
         self.wake();
-        let bytes = Bytes::new(bytes.into());
+        let (now, bytes) = (self.time(now), Bytes::new(bytes.into()));
         let is_data = self.shared.is_data();
         // A packet larger than the path is known to carry is a probe of the path, and not the scheme's.
         let is_ours = is_data && bytes <= self.largest;
-        self.spend(self.time(now), bytes);
+        self.spend(now, bytes);
         if is_ours && matches!(self.stage, Stage::Ready(_)) && bytes + SLACK >= self.packet {
-            self.start(self.time(now));
+            self.start(now);
         }
         self.all_in_flight += bytes;
         if is_ours && matches!(self.stage, Stage::Started) {
-            self.sent(self.time(now), number, bytes);
+            self.sent(now, number, bytes);
         }
     }
 
@@ -293,7 +296,7 @@ impl congestion::Controller for Adapter {
         metrics.pacing_rate = self.pacing_rate().map(Rate::as_bytes_per_sec);
         let ssthresh = self.controller.ssthresh();
         metrics.ssthresh = (ssthresh != Bytes::MAX).then(|| ssthresh.get());
-        metrics.bandwidth_estimate = self.rate.fastest().rate().map(Rate::as_bits_per_sec);
+        metrics.bandwidth_estimate = self.fastest.map(Rate::as_bits_per_sec);
         metrics
     }
 
@@ -337,6 +340,7 @@ impl Clone for Adapter {
             largest: self.largest,
             rtt: self.rtt,
             rate: self.rate,
+            fastest: self.fastest,
             ledger: self.ledger.clone(),
             all_in_flight: self.all_in_flight,
             batch: self.batch,

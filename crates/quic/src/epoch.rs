@@ -45,7 +45,9 @@ impl Epoch {
 /// A duration as ours; saturates after 584 years.
 #[must_use]
 pub fn span(duration: Duration) -> Span {
-    Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    // In 64 bits: this is done for each packet.
+    let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+    Span::from_nanos(seconds.saturating_add(duration.subsec_nanos().into()))
 }
 
 #[cfg(test)]

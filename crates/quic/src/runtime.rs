@@ -1,7 +1,7 @@
 //! A runtime whose timers are precise enough for packets less than a millisecond apart, and whose sockets send copies.
 //!
 //! tokio's timers tick in milliseconds: at 25 Mbit/s, where a full packet takes half of one, a paced flight would leave in
-//! clumps. [`PreciseRuntime`] is tokio but for two things: on Linux its timers are timerfds, and its sockets let a
+//! clumps. [`PreciseRuntime`] is tokio but for two things: on Linux its timers end with a timerfd, and its sockets let a
 //! [`Courier`] send copies of datagrams. One for each endpoint:
 //!
 //! ```no_run
@@ -16,7 +16,7 @@
 //!
 //! # Limits
 //!
-//! - A timer needs a file descriptor, one for each connection. Where there is none left, or no Linux, the timer is tokio's.
+//! - A timer needs a file descriptor, one for each connection that paces. Where there is none left, or no Linux, the timer is tokio's.
 //! - A timer is as late as the machine is busy. Packets that are late leave together, up to what the stack's pacer holds:
 //!   ten, or what 2 ms of a high rate are.
 
@@ -56,13 +56,19 @@ impl PreciseRuntime {
     }
 }
 
+#[cfg(target_os = "linux")]
+fn precise(at: Instant) -> Pin<Box<dyn AsyncTimer>> {
+    Box::pin(timer::Timer::new(at))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn precise(at: Instant) -> Pin<Box<dyn AsyncTimer>> {
+    TokioRuntime.new_timer(at)
+}
+
 impl Runtime for PreciseRuntime {
     fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
-        #[cfg(target_os = "linux")]
-        if let Ok(timer) = timer::Timer::new(at) {
-            return Box::pin(timer);
-        }
-        TokioRuntime.new_timer(at)
+        precise(at)
     }
 
     fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {

@@ -53,7 +53,7 @@ impl Adapter {
         ending.last_at = now;
         ending.why.tally = self.tally;
         ending.why.min_rtt = self.rtt.min;
-        ending.why.btl_bw = self.rate.fastest().rate();
+        ending.why.btl_bw = self.fastest;
         if self.is_first_flight_over()
             && let Some(grant) = ending.grant.take()
         {
@@ -84,7 +84,7 @@ impl Adapter {
         let fastest = self.rate.fastest();
         let filled =
             began_from.and_then(|known| known.record.bdp()).is_none_or(|bdp| self.tally.delivered >= bdp);
-        match fastest.rate() {
+        match self.fastest {
             Some(btl_bw) if !fastest.is_app_limited && filled => {
                 let is_cache = matches!(self.controller.scheme(), Scheme::TcpCache(_));
                 let allowance = self.controller.allowance();

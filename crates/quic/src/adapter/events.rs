@@ -126,6 +126,7 @@ impl Adapter {
             self.recovering_since = None;
         }
         let rate = self.rate.sample(now, self.rtt.min);
+        self.fastest = self.rate.fastest().rate();
         self.controller.on_ack(&Ack {
             now,
             newest_sent_at: batch.newest_sent_at,

@@ -88,8 +88,17 @@ impl Ledger {
     }
 
     fn find(&self, number: u64) -> Option<usize> {
-        let at = self.packets.partition_point(|packet| packet.number < number);
-        self.packets.get(at).filter(|packet| packet.number == number).map(|_| at)
+        // Were no number skipped, it would be at `high`; few are, so it is hardly before that.
+        let (first, last) = (self.packets.front()?.number, self.packets.back()?.number);
+        let index = |number: u64| usize::try_from(number.checked_sub(first)?).ok();
+        let mut high = index(number.min(last))?;
+        let mut low = high.saturating_sub((index(last)? + 1).saturating_sub(self.packets.len()));
+        high = high.min(self.packets.len() - 1);
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.packets[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        (self.packets[low].number == number).then_some(low)
     }
 
     /// Bytes sent.
@@ -152,6 +161,27 @@ mod tests {
             ledger.push(number, SIZE, stamp, true);
         }
         ledger
+    }
+
+    #[test]
+    fn a_packet_is_found_wherever_numbers_are_skipped() {
+        let skips = [vec![], vec![1], vec![2, 3, 4, 5], vec![1, 3, 5, 7, 9, 11], (3..60).collect(), vec![62]];
+        for skipped in skips {
+            let numbers: Vec<u64> =
+                (0..64).filter(|number| !skipped.contains(number)).map(|it| it + 100).collect();
+            let mut ledger = Ledger::default();
+            for &number in &numbers {
+                ledger.push(number, SIZE, SendStamp::default(), true);
+            }
+            for number in 90..180 {
+                assert_eq!(
+                    ledger.find(number),
+                    numbers.iter().position(|&it| it == number),
+                    "{number} of {numbers:?}"
+                );
+            }
+        }
+        assert_eq!(Ledger::default().find(0), None);
     }
 
     #[test]

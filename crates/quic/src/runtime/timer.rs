@@ -1,9 +1,12 @@
 //! A timer of the kernel's: late by tens of microseconds rather than a millisecond.
+//!
+//! It costs system calls where tokio's costs none, so it only has the last [`NEAR`] of each wait; tokio's has what comes before. Most timers of
+//! a connection watch for losses and are put off again and again: they never come that near, and need no descriptor.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use noq::AsyncTimer;
@@ -12,35 +15,116 @@ use rustix::time::{
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::time::Sleep;
 
-/// A timerfd.
+/// tokio's timers tick in milliseconds, as does the sleep of its driver, and both round up.
+const NEAR: Duration = Duration::from_millis(3);
+
+/// A timer that is as precise at its end as the kernel's.
 #[derive(Debug)]
 pub(super) struct Timer {
-    file: AsyncFd<OwnedFd>,
-    has_expired: bool,
+    at: Instant,
+    far: Alarm<Pin<Box<Sleep>>>,
+    /// From the first time that it is needed; never, where there is no descriptor left.
+    near: Option<Alarm<Descriptor>>,
+}
+
+/// What can wake us, and when it is going to. One that is early is let go off, which costs less than putting it off each time.
+#[derive(Debug)]
+struct Alarm<T> {
+    inner: T,
+    armed: Option<Instant>,
 }
 
 impl Timer {
-    pub fn new(at: Instant) -> io::Result<Self> {
-        let file = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
-        let mut timer = Self { file: Self::watch(file)?, has_expired: false };
-        timer.set(at);
-        Ok(timer)
+    pub fn new(at: Instant) -> Self {
+        let sleep = Box::pin(tokio::time::sleep_until(at.into()));
+        Self { at, far: Alarm { inner: sleep, armed: None }, near: None }
     }
 
+    /// Whether the time may have come.
+    fn poll_far(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        let Alarm { inner, armed } = &mut self.far;
+        if armed.is_none_or(|armed| armed > at) {
+            inner.as_mut().reset(at.into());
+            *armed = Some(at);
+        }
+        std::task::ready!(Future::poll(inner.as_mut(), cx));
+        *armed = None;
+        Poll::Ready(())
+    }
+
+    /// As [`Timer::poll_far`]; an error if there is no descriptor.
+    fn poll_near(&mut self, left: Duration, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
+        let Alarm { inner, armed } = match &mut self.near {
+            Some(near) => near,
+            near => near.insert(Alarm { inner: Descriptor::new()?, armed: None }),
+        };
+        if armed.is_none_or(|armed| armed > self.at) {
+            inner.set(left)?;
+            *armed = Some(self.at);
+        }
+        let expired = inner.poll_expired(cx)?;
+        if expired.is_ready() {
+            *armed = None;
+        }
+        Ok(expired)
+    }
+}
+
+impl AsyncTimer for Timer {
+    fn reset(self: Pin<&mut Self>, at: Instant) {
+        self.get_mut().at = at;
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the edge: how long it is still")]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.get_mut();
+        loop {
+            let left = this.at.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Poll::Ready(());
+            }
+            let woken = if left > NEAR {
+                this.poll_far(this.at - NEAR, cx)
+            } else {
+                // Too late is better than never.
+                this.poll_near(left, cx).unwrap_or_else(|_| this.poll_far(this.at, cx))
+            };
+            if woken.is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+/// A timerfd.
+#[derive(Debug)]
+struct Descriptor(AsyncFd<OwnedFd>);
+
+impl Descriptor {
     #[expect(deprecated, reason = "unsound for types that do not own their descriptor; an OwnedFd does")]
-    fn watch(file: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-        AsyncFd::with_interest(file, Interest::READABLE)
+    fn new() -> io::Result<Self> {
+        let file = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        Ok(Self(AsyncFd::with_interest(file, Interest::READABLE)?))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the edge: the kernel wants to know how long")]
-    fn set(&mut self, at: Instant) {
-        let left = at.saturating_duration_since(Instant::now());
-        // All zeros would disarm it. What cannot be set is due now: better too early than never.
-        let value = timespec(left.max(Duration::from_nanos(1)));
-        let once = Itimerspec { it_interval: timespec(Duration::ZERO), it_value: value };
-        self.has_expired = left.is_zero()
-            || timerfd_settime(self.file.get_ref(), TimerfdTimerFlags::empty(), &once).is_err();
+    /// `left` must not be zero, which would disarm it.
+    fn set(&self, left: Duration) -> io::Result<()> {
+        let once = Itimerspec { it_interval: timespec(Duration::ZERO), it_value: timespec(left) };
+        timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+        Ok(())
+    }
+
+    /// Its counter is not read: setting it again clears that, and whoever asks looks at the clock.
+    fn poll_expired(&self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
+        Ok(match self.0.poll_read_ready(cx) {
+            Poll::Ready(guard) => {
+                guard?.clear_ready();
+                Poll::Ready(())
+            }
+            Poll::Pending => Poll::Pending,
+        })
     }
 }
 
@@ -48,25 +132,6 @@ fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(duration.subsec_nanos()),
-    }
-}
-
-impl AsyncTimer for Timer {
-    fn reset(self: Pin<&mut Self>, at: Instant) {
-        self.get_mut().set(at);
-    }
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let this = self.get_mut();
-        while !this.has_expired {
-            // The descriptor can only fail if it is none, which cannot be: then it is due, rather than never.
-            let Ok(mut guard) = ready!(this.file.poll_read_ready(cx)) else { break };
-            match rustix::io::read(guard.get_inner(), &mut [0; 8]) {
-                Err(error) if error == rustix::io::Errno::AGAIN => guard.clear_ready(),
-                _ => this.has_expired = true,
-            }
-        }
-        Poll::Ready(())
     }
 }
 
@@ -83,7 +148,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
     async fn a_timer_is_never_early_and_can_be_set_again() {
         let start = Instant::now();
-        let mut timer = Timer::new(start + Duration::from_micros(300)).expect("a descriptor");
+        let mut timer = Timer::new(start + Duration::from_micros(300));
         wait(&mut timer).await;
         assert!(start.elapsed() >= Duration::from_micros(300));
         wait(&mut timer).await;
@@ -97,7 +162,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
     async fn a_timer_that_is_put_off_does_not_go_off_at_its_first_time() {
         let start = Instant::now();
-        let mut timer = Timer::new(start + Duration::from_micros(100)).expect("a descriptor");
+        let mut timer = Timer::new(start + Duration::from_micros(100));
         tokio::time::sleep(Duration::from_millis(2)).await;
         let again = Instant::now();
         Pin::new(&mut timer).reset(again + Duration::from_millis(5));
@@ -108,7 +173,7 @@ mod tests {
     #[tokio::test]
     #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
     async fn what_is_past_is_due_at_once() {
-        let mut timer = Timer::new(Instant::now()).expect("a descriptor");
+        let mut timer = Timer::new(Instant::now());
         wait(&mut timer).await;
     }
 }
