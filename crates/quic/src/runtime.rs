@@ -40,6 +40,8 @@ use postbox::Postbox;
 #[derive(Debug, Default)]
 pub struct PreciseRuntime {
     postbox: Arc<Postbox>,
+    #[cfg(target_os = "linux")]
+    timers: Arc<timer::Pool>,
 }
 
 impl PreciseRuntime {
@@ -54,21 +56,21 @@ impl PreciseRuntime {
     pub fn courier(&self) -> Arc<dyn Courier> {
         Arc::clone(&self.postbox) as Arc<dyn Courier>
     }
-}
 
-#[cfg(target_os = "linux")]
-fn precise(at: Instant) -> Pin<Box<dyn AsyncTimer>> {
-    Box::pin(timer::Timer::new(at))
-}
+    #[cfg(target_os = "linux")]
+    fn timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
+        Box::pin(timer::Timer::new(at, Arc::clone(&self.timers)))
+    }
 
-#[cfg(not(target_os = "linux"))]
-fn precise(at: Instant) -> Pin<Box<dyn AsyncTimer>> {
-    TokioRuntime.new_timer(at)
+    #[cfg(not(target_os = "linux"))]
+    fn timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
+        TokioRuntime.new_timer(at)
+    }
 }
 
 impl Runtime for PreciseRuntime {
     fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
-        precise(at)
+        self.timer(at)
     }
 
     fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {

@@ -218,8 +218,10 @@ fn main() {
     println!("|---|---|---|---|---|---|");
     let (bulk, short) = ("50 MB over one connection", "200 connections of 1 kB");
     for (name, scheme, work) in [
+        (bulk, "stack-cubic", BULK),
         (bulk, "iw10", BULK),
         (bulk, "wise-start", BULK),
+        (short, "stack-cubic", SHORT),
         (short, "iw10", SHORT),
         (short, "wise-start", SHORT),
         (short, "halfback", SHORT),

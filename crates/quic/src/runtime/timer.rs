@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,31 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::Sleep;
 
+use crate::store::locked;
+
 /// tokio's timers tick in milliseconds, as does the sleep of its driver, and both round up.
 const NEAR: Duration = Duration::from_millis(3);
+
+/// Descriptors that timers have left: to open one costs more than to set it.
+#[derive(Debug, Default)]
+pub(super) struct Pool(Mutex<Vec<Descriptor>>);
+
+/// How many are kept.
+const MOST_LEFT: usize = 64;
+
+impl Pool {
+    fn take(&self) -> io::Result<Descriptor> {
+        let left = locked(&self.0).pop();
+        left.map_or_else(Descriptor::new, Ok)
+    }
+
+    fn leave(&self, descriptor: Descriptor) {
+        let mut left = locked(&self.0);
+        if left.len() < MOST_LEFT {
+            left.push(descriptor);
+        }
+    }
+}
 
 /// A timer that is as precise at its end as the kernel's.
 #[derive(Debug)]
@@ -27,6 +51,7 @@ pub(super) struct Timer {
     far: Alarm<Pin<Box<Sleep>>>,
     /// From the first time that it is needed; never, where there is no descriptor left.
     near: Option<Alarm<Descriptor>>,
+    pool: Arc<Pool>,
 }
 
 /// What can wake us, and when it is going to. One that is early is let go off, which costs less than putting it off each time.
@@ -37,9 +62,9 @@ struct Alarm<T> {
 }
 
 impl Timer {
-    pub fn new(at: Instant) -> Self {
+    pub fn new(at: Instant, pool: Arc<Pool>) -> Self {
         let sleep = Box::pin(tokio::time::sleep_until(at.into()));
-        Self { at, far: Alarm { inner: sleep, armed: None }, near: None }
+        Self { at, far: Alarm { inner: sleep, armed: None }, near: None, pool }
     }
 
     /// Whether the time may have come.
@@ -58,7 +83,7 @@ impl Timer {
     fn poll_near(&mut self, left: Duration, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
         let Alarm { inner, armed } = match &mut self.near {
             Some(near) => near,
-            near => near.insert(Alarm { inner: Descriptor::new()?, armed: None }),
+            near => near.insert(Alarm { inner: self.pool.take()?, armed: None }),
         };
         if armed.is_none_or(|armed| armed > self.at) {
             inner.set(left)?;
@@ -69,6 +94,14 @@ impl Timer {
             *armed = None;
         }
         Ok(expired)
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        if let Some(near) = self.near.take() {
+            self.pool.leave(near.inner);
+        }
     }
 }
 
@@ -140,6 +173,10 @@ mod tests {
     use super::*;
     use std::future::poll_fn;
 
+    fn timer(at: Instant) -> Timer {
+        Timer::new(at, Arc::default())
+    }
+
     async fn wait(timer: &mut Timer) {
         poll_fn(|cx| AsyncTimer::poll(Pin::new(timer), cx)).await;
     }
@@ -148,7 +185,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
     async fn a_timer_is_never_early_and_can_be_set_again() {
         let start = Instant::now();
-        let mut timer = Timer::new(start + Duration::from_micros(300));
+        let mut timer = timer(start + Duration::from_micros(300));
         wait(&mut timer).await;
         assert!(start.elapsed() >= Duration::from_micros(300));
         wait(&mut timer).await;
@@ -162,7 +199,7 @@ mod tests {
     #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
     async fn a_timer_that_is_put_off_does_not_go_off_at_its_first_time() {
         let start = Instant::now();
-        let mut timer = Timer::new(start + Duration::from_micros(100));
+        let mut timer = timer(start + Duration::from_micros(100));
         tokio::time::sleep(Duration::from_millis(2)).await;
         let again = Instant::now();
         Pin::new(&mut timer).reset(again + Duration::from_millis(5));
@@ -173,7 +210,23 @@ mod tests {
     #[tokio::test]
     #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
     async fn what_is_past_is_due_at_once() {
-        let mut timer = Timer::new(Instant::now());
+        let mut timer = timer(Instant::now());
         wait(&mut timer).await;
+    }
+
+    #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
+    async fn a_descriptor_that_was_left_while_it_was_set_does_not_go_off_for_the_next() {
+        let pool = Arc::<Pool>::default();
+        let mut first = Timer::new(Instant::now() + Duration::from_micros(500), Arc::clone(&pool));
+        let waits = poll_fn(|cx| Poll::Ready(AsyncTimer::poll(Pin::new(&mut first), cx).is_pending())).await;
+        assert!(waits);
+        drop(first);
+        assert_eq!(locked(&pool.0).len(), 1);
+        let start = Instant::now();
+        let mut second = Timer::new(start + Duration::from_millis(2), Arc::clone(&pool));
+        wait(&mut second).await;
+        assert!(start.elapsed() >= Duration::from_millis(2));
+        assert_eq!(locked(&pool.0).len(), 0);
     }
 }
