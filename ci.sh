@@ -14,6 +14,8 @@ step "formatting"
 cargo fmt --all -- --check
 step "lints"
 cargo clippy --quiet --workspace --all-targets -- -D warnings
+step "fuzz targets can be built"
+cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target --bins
 step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps
 step "citations"
