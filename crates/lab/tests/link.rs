@@ -47,7 +47,7 @@ enum Needs {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Needs, Test); 10] = [
+    let tests: [(&str, Needs, Test); 12] = [
         ("a page served by this machine is fetched across the path", Needs::Root, outside_page),
         ("a page beyond this machine is fetched, and a datagram comes back", Needs::Root, beyond),
         ("without root both ends are in namespaces", Needs::UserNamespaces, both_ends),

@@ -75,11 +75,13 @@ mod tests {
         }
     }
 
+    type Row = (&'static [(u64, u64)], u64, &'static str);
+
     /// 100 bytes in each millisecond are what is expected; a lump is what comes beyond.
     #[test]
     fn room_is_the_largest_lump() {
         #[rustfmt::skip]
-        let rows: [(&[(u64, u64)], u64, &str); 5] = [
+        let rows: [Row; 5] = [
             // acks (ms, bytes)                              room    why
             (&[(10, 1000), (20, 1000), (30, 1000)],  1000, "as fast as expected: the ack itself"),
             (&[(10, 1000), (10, 1000), (10, 1000)],  3000, "three at once"),

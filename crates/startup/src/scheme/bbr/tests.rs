@@ -24,7 +24,11 @@ fn established() -> Bbr {
     let mut bbr = Bbr::new(Params::default());
     let plan = bbr.establish(&prior_with(1, 1));
     assert_eq!((plan.burst, plan.flight), (MSS * 2, MSS * 10));
-    assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(285_783)), "0.99 x 2.887 x 10 kB over 100 ms");
+    assert_eq!(
+        plan.allowance.pace,
+        Some(Rate::from_bytes_per_sec(285_783)),
+        "0.99 x 2.887 x 10 kB over 100 ms"
+    );
     bbr
 }
 
@@ -345,7 +349,10 @@ fn a_hint_is_the_first_estimate_and_is_cruised_at() {
     let mut bbr = Bbr::new(params);
     let plan = bbr.establish(&Prior { hint, ..prior_with(1, 60) });
     // 1 MB/s, less one percent, over the recorded 60 ms: twice 60 kB, and three quanta of two segments.
-    assert_eq!(plan.allowance, Allowance { window: MSS * 126, pace: Some(Rate::from_bytes_per_sec(990_000)) });
+    assert_eq!(
+        plan.allowance,
+        Allowance { window: MSS * 126, pace: Some(Rate::from_bytes_per_sec(990_000)) }
+    );
     assert_eq!((plan.flight, bbr.phase()), (MSS * 126, "ProbeBW"));
     for params in [params, Params::default()] {
         let none = Some(Hint { bandwidth: Rate::ZERO, access: Access::Dsl });
