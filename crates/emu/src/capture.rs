@@ -1,14 +1,21 @@
 //! A capture of both sides in the pcapng format, for programs that read captures.
 //!
 //! Source: the pcapng format (draft-ietf-opsawg-pcapng §4.1 section header, §4.2 interface description, §4.3 enhanced packet).
-//! Two interfaces, `inside` and `outside`, of link type RAW (101: IPv4 or IPv6 without a header), nanosecond time stamps. A
-//! packet is in it where it arrives and where it leaves; what was dropped is only where it arrived.
+//! Two interfaces, `inside` and `outside`, nanosecond time stamps. A packet is in it where it arrives and where it leaves; what was
+//! dropped is only where it arrived.
+//!
+//! # Deviations
+//!
+//! - Link type RAW (101) would be the natural one, IPv4 or IPv6 without a header. But libpcap, and with it tcpdump, opens no file with two
+//!   interfaces of it ("an interface has a type 101 different from the type of the first interface", seen with 1.10.3). So it is NULL (0): four
+//!   bytes before the packet say which family it is of.
 
 use std::io::{self, Write};
 
 use headstart_units::Time;
 
 use crate::background::Background;
+use crate::packet::version;
 use crate::relay::Way;
 
 /// Bytes in a block for the disk.
@@ -19,7 +26,10 @@ const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
-const LINKTYPE_RAW: u32 = 101;
+const LINKTYPE_NULL: u32 = 0;
+/// Its header: the family in the section's byte order, as BSD numbers it (IPv6: one of three numbers that readers know).
+const FAMILY_IPV4: u32 = 2;
+const FAMILY_IPV6: u32 = 30;
 /// Options: the end, an interface's name, its resolution of time, a section's application.
 const END: u16 = 0;
 const IF_NAME: u16 = 2;
@@ -120,7 +130,7 @@ fn opening() -> Vec<u8> {
     option(&mut body, END, &[]);
     block(&mut bytes, SECTION_HEADER, &body);
     for name in ["inside", "outside"] {
-        let mut body = LINKTYPE_RAW.to_le_bytes().to_vec();
+        let mut body = LINKTYPE_NULL.to_le_bytes().to_vec();
         // No limit on the length of packets.
         body.extend([0; 4]);
         option(&mut body, IF_NAME, name.as_bytes());
@@ -132,10 +142,11 @@ fn opening() -> Vec<u8> {
 }
 
 fn write_packet(bytes: &mut Vec<u8>, interface: u32, stamp: u64, packet: &[u8]) {
+    let family = if version(packet) == Some(6) { FAMILY_IPV6 } else { FAMILY_IPV4 };
     // A packet is at most 64 kB long.
-    let length = packet.len() as u32;
-    let total = 32 + padded(packet.len()) as u32;
-    for word in [PACKET, total, interface, (stamp >> 32) as u32, stamp as u32, length, length] {
+    let length = packet.len() as u32 + 4;
+    let total = 36 + padded(packet.len()) as u32;
+    for word in [PACKET, total, interface, (stamp >> 32) as u32, stamp as u32, length, length, family] {
         bytes.extend(word.to_le_bytes());
     }
     bytes.extend_from_slice(packet);
@@ -186,8 +197,8 @@ mod tests {
         let file = Shared::default();
         let began = 1_700_000_000_000_000_000_u64;
         let mut capture = Capture::new(file.clone(), began).expect("a thread");
-        for length in [20, 21, 1500] {
-            capture.add(Time::from_nanos(5), Side::exit(Way::Up), &vec![9; length]);
+        for (first, length) in [(0x45, 20), (0x60, 41), (0x45, 1500)] {
+            capture.add(Time::from_nanos(5), Side::exit(Way::Up), &vec![first; length]);
         }
         assert_eq!(capture.left_out(), 0);
         capture.finish().expect("memory is never full");
@@ -196,9 +207,9 @@ mod tests {
         assert_eq!(kinds, [SECTION_HEADER, INTERFACE, INTERFACE, PACKET, PACKET, PACKET]);
         let (_, packet) = &blocks[4];
         let words: Vec<u32> =
-            packet[..20].chunks(4).map(|four| u32::from_le_bytes(four.try_into().expect("four"))).collect();
+            packet[..24].chunks(4).map(|four| u32::from_le_bytes(four.try_into().expect("four"))).collect();
         let stamp = began + 5;
-        assert_eq!(words, [1, (stamp >> 32) as u32, stamp as u32, 21, 21]);
-        assert_eq!(packet[20..], [&[9; 21][..], &[0; 3]].concat());
+        assert_eq!(words, [1, (stamp >> 32) as u32, stamp as u32, 45, 45, 30]);
+        assert_eq!(packet[24..], [&[0x60; 41][..], &[0; 3]].concat());
     }
 }

@@ -47,13 +47,15 @@ enum Needs {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Needs, Test); 10] = [
+    let tests: [(&str, Needs, Test); 12] = [
         ("a page served by this machine is fetched across the path", Needs::Root, outside_page),
         ("a page beyond this machine is fetched, and a datagram comes back", Needs::Root, beyond),
         ("without root both ends are in namespaces", Needs::UserNamespaces, both_ends),
         ("ipv6 crosses it too", Needs::UserNamespaces, ipv6),
         ("a path inside a path reaches this machine through both", Needs::Root, nested),
+        ("and without root it reaches the server of the outer one", Needs::UserNamespaces, nested_as_nobody),
         ("the exit code is the program's", Needs::UserNamespaces, exit_code),
+        ("a program that will not end is ended", Needs::UserNamespaces, stubborn),
         ("nothing is left behind, even of a relay that was killed", Needs::Root, nothing_left),
         ("a trace drives it as it says", Needs::UserNamespaces, trace),
         ("a path goes dark and comes back", Needs::UserNamespaces, blackout),
@@ -356,6 +358,28 @@ fn nested(place: &Place) -> Outcome {
     // The shell of the outer path puts its own outside into the inner command.
     let (millis, _) = number(link.args(["--quiet", "--", "sh", "-c", &outside]))?;
     took(millis, 232, 3000)
+}
+
+fn nested_as_nobody(place: &Place) -> Outcome {
+    let inner = format!(
+        "{0} link {PATH} --quiet -- {1} fetch $HEADSTART_OUTSIDE 8000",
+        place.headstart.display(),
+        place.this.display()
+    );
+    let mut link = place.link_as_nobody(PATH);
+    let (millis, _) = number(link.args(["--quiet", "--serve", &place.serve(), "--", "sh", "-c", &inner]))?;
+    took(millis, 232, 3000)
+}
+
+/// 128 and SIGKILL, after it was asked in vain.
+fn stubborn(place: &Place) -> Outcome {
+    let mut link = place.link_as_nobody(PATH);
+    link.args(["--quiet", "--duration", "200ms", "--serve", &place.serve(), "--", "sh", "-c"]);
+    let clock = Clock::start();
+    let status = link.arg("trap '' TERM; while :; do sleep 1; done").status();
+    let status = status.map_err(|error| error.to_string())?;
+    ensure(status.code() == Some(137), || format!("{status}"))?;
+    took(clock.now().as_nanos() / 1_000_000, 3200, 30_000)
 }
 
 fn exit_code(place: &Place) -> Outcome {

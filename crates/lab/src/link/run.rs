@@ -285,6 +285,9 @@ fn listens(process: u32) -> bool {
         || ["udp", "udp6"].iter().any(|table| has(table, &|_| true))
 }
 
+/// A program that was asked to end and has not after so long is killed.
+const GRACE: Span = Span::from_secs(3);
+
 /// Waits for the program, and passes on what it has not heard itself.
 fn wait(
     child: &mut Child,
@@ -293,17 +296,26 @@ fn wait(
     clock: &Clock,
 ) -> Result<ExitStatus> {
     let mut end_at = duration.map(|duration| clock.now() + duration);
+    let mut is_asked = false;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
         let is_over = end_at.is_some_and(|end_at| clock.now() >= end_at);
+        if is_over && is_asked {
+            child.kill()?;
+            end_at = None;
+            continue;
+        }
         let pause = end_at.map(|end_at| end_at.since(clock.now()));
         match if is_over { Heard::Terminate } else { signals.wait(pause)? } {
             // The terminal has told the program too, and what becomes of it is the program's business.
             Heard::Interrupt | Heard::Other | Heard::Nothing => {}
             Heard::Terminate => {
-                end_at = None;
+                if !is_asked {
+                    end_at = Some(clock.now() + GRACE);
+                }
+                is_asked = true;
                 terminate(child);
             }
         }

@@ -23,6 +23,11 @@ impl Round {
         begins
     }
 
+    /// The round begins anew: it ends when data sent after this ack is acknowledged. The number of rounds stays.
+    pub fn restart(&mut self, ack: &Ack) {
+        self.ends_at = ack.delivered;
+    }
+
     /// Rounds begun so far.
     #[must_use]
     pub const fn count(&self) -> u64 {

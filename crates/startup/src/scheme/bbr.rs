@@ -1,8 +1,8 @@
 //! Send at the rate that the path delivers, and look now and then whether it has become faster or shorter.
 //!
 //! Source (BBR below): N. Cardwell, Y. Cheng, S. Hassas Yeganeh, V. Jacobson, "BBR Congestion Control",
-//! draft-cardwell-iccrg-bbr-congestion-control-00, which is BBR version 1; where it is silent, what Linux's tcp_bbr.c
-//! does. It has a start-up of its own and needs no base controller: it never hands over.
+//! draft-cardwell-iccrg-bbr-congestion-control-00, which is BBR version 1; where it is silent, and in what came later, what Linux's
+//! tcp_bbr.c does, for that is the BBR that others meet. It has a start-up of its own and needs no base controller: it never hands over.
 //!
 //! ```text
 //!  Startup -- no 25 % more in 3 rounds --> Drain -- in flight = BDP --> ProbeBW --+
@@ -15,26 +15,30 @@
 //!
 //! | phase | pacing gain | window gain |
 //! |---|---|---|
-//! | Startup | 2.89 | 2.89 |
-//! | Drain | 1 / 2.89 | 2.89 |
+//! | Startup | 2.887 | 2.887 |
+//! | Drain | 0.344 | 2.887 |
 //! | ProbeBW | 5/4, 3/4, 1, 1, 1, 1, 1, 1 | 2 |
 //! | ProbeRTT | 1 | four segments |
 //!
 //! # Deviations
 //!
 //! - BBR begins the gain cycle at a random phase, any but 3/4. Here it is a parameter.
-//! - BBR restarts the round when packet conservation or ProbeRTT begins. Here those have a mark of their own, and the
-//!   rounds of the bandwidth filter go on.
 //! - Linux marks what is sent during ProbeRTT as application-limited; a scheme cannot, so samples of that time count
 //!   only if they are faster than what is known, which comes to the same.
 //! - BBR takes a connection for idle when nothing is in flight and the application was the limit; here the first is
 //!   enough.
 //! - BBR ignores ECN, and so does this.
-//! - Linux paces one percent below the estimate, makes room for aggregated acks and looks for policers. BBR has none
-//!   of these, and neither has this.
+//! - BBR paces at the estimate, and its first gain is 2.89. Here it is one percent less and 739/256, as Linux has both: a start-up whose
+//!   rate grows by a little less each round may need a round more until three of them brought less than a quarter, and another
+//!   round at that gain is a buffer full of losses (`docs/agreement.md`).
+//! - From Linux, too: room for aggregated acks, and windows of an even number of segments, two more while it probes.
+//! - Linux looks for policers, which BBR does not, and neither does this.
+//! - After a timeout the window grows from one segment until what was in flight has arrived; what had been declared lost before is not
+//!   counted.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
+use self::aggregation::Aggregation;
 use super::Startup;
 use crate::allowance::{Allowance, Next, Plan};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
@@ -69,8 +73,8 @@ enum Phase {
     /// Cycles around the estimated bandwidth.
     ProbeBw { index: usize, since: Time },
     /// Drains the path to see its propagation delay. `done` once the window has come down: when to end at the
-    /// earliest, and what must have been delivered by a packet sent since.
-    ProbeRtt { done: Option<(Time, Bytes)> },
+    /// earliest, and whether a round has gone by since.
+    ProbeRtt { done: Option<(Time, bool)> },
 }
 
 /// BBR version 1.
@@ -94,13 +98,18 @@ pub struct Bbr {
     /// The window before recovery or ProbeRTT took it away.
     prior_window: Bytes,
     in_recovery: bool,
-    /// Packet conservation, until a packet sent after so much was delivered is acknowledged.
-    conserves_until: Option<Bytes>,
+    /// After a timeout: what must have been delivered for everything that was out then to be repaired.
+    repaired_at: Bytes,
+    /// Recovery began since the last ack.
+    enters_recovery: bool,
+    /// Packet conservation, until the round ends.
+    conserves: bool,
     /// Lost since the last ack.
     lost: Bytes,
     /// Samples of data sent before so much was delivered count only if they are faster.
     limited_until: Bytes,
     restarts_from_idle: bool,
+    aggregation: Aggregation,
 }
 
 impl Bbr {
@@ -122,22 +131,29 @@ impl Bbr {
             is_filled: false,
             prior_window: Bytes::ZERO,
             in_recovery: false,
-            conserves_until: None,
+            repaired_at: Bytes::ZERO,
+            enters_recovery: false,
+            conserves: false,
             lost: Bytes::ZERO,
             limited_until: Bytes::ZERO,
             restarts_from_idle: false,
+            aggregation: Aggregation::default(),
         }
     }
 
     /// BBR §4.1.1: BtlBw, and whether a round began.
     fn update_btl_bw(&mut self, ack: &Ack) -> bool {
         let begins = self.round.on_ack(ack);
+        if begins {
+            self.conserves = false;
+        }
         if let Some(rate) = ack.rate.rate() {
             let rate = rate.min(FASTEST);
             let is_limited = ack.rate.is_app_limited || ack.rate.prior_delivered < self.limited_until;
             if !is_limited || rate >= self.btl_bw.get() {
                 self.btl_bw.update(self.round.count(), rate);
             }
+            self.aggregation.on_ack(ack, begins, self.btl_bw.get(), self.window);
         }
         begins
     }
@@ -191,7 +207,7 @@ impl Bbr {
     }
 
     /// BBR §4.1.2 and §4.3.5: RTprop, and ProbeRTT when it has grown old.
-    fn update_rt_prop(&mut self, ack: &Ack) {
+    fn update_rt_prop(&mut self, ack: &Ack, begins_round: bool) {
         let is_expired = ack.now.since(self.rt_prop_at) > RT_PROP_LIFETIME;
         if let Some(rtt) = ack.rtt_sample
             && (rtt <= self.rt_prop || is_expired)
@@ -208,12 +224,17 @@ impl Bbr {
             self.limited_until = ack.delivered + ack.in_flight;
             match *done {
                 None if ack.in_flight <= self.mss * MINIMUM_SEGMENTS => {
-                    *done = Some((ack.now + PROBE_RTT_DURATION, ack.delivered));
+                    *done = Some((ack.now + PROBE_RTT_DURATION, false));
+                    self.round.restart(ack);
                 }
-                Some((at, delivered)) if ack.now >= at && ack.rate.prior_delivered >= delivered => {
-                    self.end_probe_rtt(ack.now);
+                None => {}
+                Some((at, had_round)) => {
+                    let has_round = had_round || begins_round;
+                    *done = Some((at, has_round));
+                    if has_round && ack.now >= at {
+                        self.end_probe_rtt(ack.now);
+                    }
                 }
-                _ => {}
             }
         }
         self.restarts_from_idle = false;
@@ -234,7 +255,7 @@ impl Bbr {
     const fn gains(&self) -> (Ratio, Ratio) {
         match self.phase {
             Phase::Startup => (HIGH_GAIN, HIGH_GAIN),
-            Phase::Drain => (HIGH_GAIN.inverse(), HIGH_GAIN),
+            Phase::Drain => (DRAIN_GAIN, HIGH_GAIN),
             Phase::ProbeBw { index, .. } => (GAIN_CYCLE[index], WINDOW_GAIN),
             Phase::ProbeRtt { .. } => (Ratio::ONE, Ratio::ONE),
         }
@@ -242,45 +263,54 @@ impl Bbr {
 
     /// BBR §4.2.1.
     fn set_pace(&mut self, gain: Ratio) {
-        let pace = self.btl_bw.get() * gain;
+        let pace = self.btl_bw.get() * gain * PACING_SHARE;
         if self.is_filled || pace > self.pace {
             self.pace = pace.max(CRAWL);
         }
     }
 
-    /// BBR §4.2.2: what may leave at once.
-    fn send_quantum(&self) -> Bytes {
-        if self.pace < Rate::from_bits_per_sec(1_200_000) {
-            self.mss
-        } else if self.pace < Rate::from_mbit_per_sec(24) {
-            self.mss * 2
-        } else {
-            (self.pace * Span::from_millis(1)).min(Bytes::new(64 * 1024))
-        }
+    /// BBR §4.2.2, as Linux's bbr_tso_segs_goal has it: segments that may leave at once.
+    fn send_quantum(&self) -> u64 {
+        let least = if self.pace < Rate::from_bits_per_sec(1_200_000) { 1 } else { 2 };
+        let bytes = (self.pace.as_bytes_per_sec() >> 10).min(LARGEST_QUANTUM);
+        (bytes / self.mss.get().max(1)).clamp(least, MOST_AT_ONCE)
     }
 
     /// BBR §4.2.3.2: `gain` times the estimated BDP, and room for what waits at the ends.
     fn inflight(&self, gain: Ratio) -> Bytes {
+        self.inflight_and(gain, Bytes::ZERO)
+    }
+
+    /// The same for so many bytes more. Whole segments, and an even number, so that delayed acks are not waited for; while it probes two
+    /// more, so that a small BDP is exceeded as well (bbr_quantization_budget).
+    fn inflight_and(&self, gain: Ratio, more: Bytes) -> Bytes {
         if self.rt_prop == Span::MAX {
             return self.mss * self.params.initial_window;
         }
-        bdp(self.btl_bw.get(), self.rt_prop).unwrap_or(Bytes::ZERO) * gain + self.send_quantum() * 3
+        let bytes = bdp(self.btl_bw.get(), self.rt_prop).unwrap_or(Bytes::ZERO) * gain + more;
+        let segments = bytes.get().div_ceil(self.mss.get().max(1)) + 3 * self.send_quantum();
+        let is_probing = matches!(self.phase, Phase::ProbeBw { index: PROBING, .. });
+        self.mss * (segments.next_multiple_of(2) + if is_probing { 2 } else { 0 })
     }
 
     /// BBR §4.2.3.4 and §4.2.3.6.
     fn set_window(&mut self, ack: &Ack, gain: Ratio) {
-        if self.in_recovery && !ack.in_recovery {
+        let is_repairing = ack.in_recovery || ack.delivered < self.repaired_at;
+        if self.in_recovery && !is_repairing {
             self.in_recovery = false;
-            self.conserves_until = None;
+            self.conserves = false;
             self.window = self.window.max(self.prior_window);
+        } else if self.enters_recovery {
+            // The round of the bandwidth filter and of the full pipe begins anew as well: a start-up that meets losses goes on for longer.
+            self.round.restart(ack);
+            self.conserves = true;
         }
-        if self.conserves_until.is_some_and(|delivered| ack.rate.prior_delivered >= delivered) {
-            self.conserves_until = None;
-        }
-        if self.conserves_until.is_some() {
+        self.enters_recovery = false;
+        if self.conserves {
             self.window = self.window.max(ack.in_flight + ack.newly_acked);
         } else {
-            let target = self.inflight(gain);
+            let room = if self.is_filled { self.aggregation.room(self.btl_bw.get()) } else { Bytes::ZERO };
+            let target = self.inflight_and(gain, room);
             if self.is_filled {
                 self.window = (self.window + ack.newly_acked).min(target);
             } else if self.window < target || ack.delivered < self.mss * self.params.initial_window {
@@ -304,7 +334,7 @@ impl Startup for Bbr {
         }
         // BBR §4.2.1: a millisecond where nothing is known.
         let rtt = if prior.handshake_rtt.is_zero() { Span::from_millis(1) } else { prior.handshake_rtt };
-        self.pace = (self.window * HIGH_GAIN) / rtt;
+        self.pace = ((self.window * HIGH_GAIN) / rtt) * PACING_SHARE;
         if let Some(hint) =
             prior.hint.filter(|hint| self.params.begins_from_hint && !hint.bandwidth.is_zero())
         {
@@ -316,13 +346,14 @@ impl Startup for Bbr {
             self.set_pace(Ratio::ONE);
             self.window = self.inflight(WINDOW_GAIN);
         }
-        Plan { burst: self.send_quantum(), flight: self.window, allowance: self.allowance() }
+        Plan { burst: self.mss * self.send_quantum(), flight: self.window, allowance: self.allowance() }
     }
 
     /// BBR §4.3.4.4: after idleness at the estimated rate, without another probe.
     fn on_sent(&mut self, sent: &Sent) {
         if sent.in_flight <= sent.bytes {
             self.restarts_from_idle = true;
+            self.aggregation.restart(sent.now);
             if matches!(self.phase, Phase::ProbeBw { .. }) {
                 self.set_pace(Ratio::ONE);
             }
@@ -334,7 +365,7 @@ impl Startup for Bbr {
         self.check_cycle_phase(ack);
         self.check_full_pipe(ack, begins_round);
         self.check_drain(ack);
-        self.update_rt_prop(ack);
+        self.update_rt_prop(ack, begins_round);
         let (pacing_gain, window_gain) = self.gains();
         self.set_pace(pacing_gain);
         self.set_window(ack, window_gain);
@@ -353,17 +384,19 @@ impl Startup for Bbr {
         } else if signal.opens_episode {
             self.save_window();
             self.in_recovery = true;
-            self.conserves_until = Some(signal.delivered);
+            self.enters_recovery = true;
             self.window = signal.in_flight + self.mss;
         }
         Next::Stay
     }
 
     /// BBR §4.2.3.4: one segment, and slow start back to what was.
-    fn on_timeout(&mut self, _: &Timeout) -> Next {
+    fn on_timeout(&mut self, timeout: &Timeout) -> Next {
         self.save_window();
         self.in_recovery = true;
-        self.conserves_until = None;
+        self.repaired_at = timeout.delivered + timeout.prior_in_flight;
+        self.enters_recovery = false;
+        self.conserves = false;
         self.window = self.mss;
         self.full_bw = Rate::ZERO;
         Next::Stay
@@ -388,8 +421,16 @@ impl Startup for Bbr {
     }
 }
 
-/// BBRHighGain: about 2 / ln 2, the least that doubles the rate each round (BBR §4.3.2.1).
-const HIGH_GAIN: Ratio = Ratio::new(289, 100);
+/// BBRHighGain: about 2 / ln 2, the least that doubles the rate each round (BBR §4.3.2.1), in Linux's 256ths (bbr_high_gain).
+const HIGH_GAIN: Ratio = Ratio::new(739, 256);
+/// Its inverse, in the same (bbr_drain_gain).
+const DRAIN_GAIN: Ratio = Ratio::new(88, 256);
+/// One percent less than the estimate, so that queues become shorter on average (bbr_pacing_margin_percent).
+const PACING_SHARE: Ratio = Ratio::new(99, 100);
+/// What one buffer of Linux holds: 64 kB less its headers.
+const LARGEST_QUANTUM: u64 = 65_535 - 320;
+/// Segments of a burst (bbr_tso_segs_goal).
+const MOST_AT_ONCE: u64 = 127;
 /// BBR §4.2.3.2: twice the BDP, for acks that come late or together.
 const WINDOW_GAIN: Ratio = Ratio::new(2, 1);
 /// BBR §4.3.4.3.
@@ -421,5 +462,6 @@ const FASTEST: Rate = Rate::from_bytes_per_sec(1 << 50);
 /// A share of next to nothing must not be nothing.
 const CRAWL: Rate = Rate::from_bytes_per_sec(1);
 
+mod aggregation;
 #[cfg(test)]
 mod tests;

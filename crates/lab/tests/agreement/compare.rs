@@ -1,0 +1,180 @@
+//! What is compared, and when two sides agree.
+
+use headstart::statistics::{Interval, mean, mean_interval, ratio_interval};
+
+/// One transfer that is made on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The kernel's name of it.
+    pub controller: &'static str,
+    /// In `headstart`'s words.
+    pub path: &'static str,
+    /// Size of the object.
+    pub bytes: u64,
+}
+
+pub const PATHS: [&str; 8] = [
+    "--rate 25mbit --rtt 50ms --buffer 104p",
+    "--rate 50mbit --rtt 50ms --buffer 208p",
+    "--rate 8mbit --rtt 90ms --buffer 140p",
+    "--rate 32mbit --rtt 70ms --buffer 560p",
+    "--rate 10mbit --rtt 40ms --buffer 20p",
+    "--rate 100mbit --rtt 20ms --buffer 100p",
+    "--rate 15mbit --rtt 60ms --buffer 115kB",
+    "--rate 25mbit --rtt 50ms --buffer 104p --loss 0.5%",
+];
+const SIZES: [u64; 3] = [100_000, 2_000_000, 10_000_000];
+const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
+
+impl Case {
+    /// Everything that the table compares.
+    pub fn all() -> impl Iterator<Item = Self> {
+        CONTROLLERS.into_iter().flat_map(|controller| {
+            PATHS
+                .into_iter()
+                .flat_map(move |path| SIZES.into_iter().map(move |bytes| Self { controller, path, bytes }))
+        })
+    }
+
+    /// The case that a record names.
+    pub fn find(controller: &str, path: &str, bytes: u64) -> Option<Self> {
+        Self::all().find(|case| case.controller == controller && case.path == path && case.bytes == bytes)
+    }
+
+    /// Where packets are lost at random one run is one draw, and several are compared.
+    pub fn is_random(&self) -> bool {
+        self.path.contains("--loss")
+    }
+
+    /// The seeds of its runs.
+    pub fn seeds(&self) -> std::ops::RangeInclusive<u64> {
+        match (self.is_random(), self.bytes) {
+            (false, _) => 1..=1,
+            // Reno and CUBIC take 20 s for each.
+            (true, 10_000_000..) => 1..=5,
+            (true, _) => 1..=9,
+        }
+    }
+
+    /// How often the kernel's side runs with each seed: the machine's own chance is met by the middle of three.
+    pub fn repeats(&self) -> u64 {
+        if self.is_random() { 1 } else { 3 }
+    }
+}
+
+/// What is compared of one transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Found {
+    pub completion_ms: f64,
+    pub drops: u64,
+    pub peak_queue: u64,
+    pub exit_ms: Option<f64>,
+    /// The machine kept real time.
+    pub is_valid: bool,
+}
+
+impl Found {
+    /// The end of slow start, if it came before everything had arrived. What ends later is no end that the kernel could be asked for:
+    /// its socket may be closed.
+    fn exit_in_time(&self) -> Option<f64> {
+        self.exit_ms.filter(|exit| *exit <= self.completion_ms)
+    }
+}
+
+/// The run of the middle completion time, of those in which the machine kept real time if there are any.
+pub fn middle(mut runs: Vec<Found>) -> Option<Found> {
+    if runs.iter().any(|run| run.is_valid) {
+        runs.retain(|run| run.is_valid);
+    }
+    runs.sort_by(|a, b| a.completion_ms.total_cmp(&b.completion_ms));
+    runs.get(runs.len() / 2).copied()
+}
+
+/// One number of both sides: means over the seeds.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared {
+    pub kernel: f64,
+    pub model: f64,
+    /// Model over kernel less one, where several seeds were compared; 95 %.
+    pub change: Option<Interval>,
+    pub agrees: bool,
+}
+
+/// How far apart two numbers may be.
+#[derive(Clone, Copy)]
+struct Band {
+    /// Of the kernel's.
+    share: f64,
+    /// Or so much.
+    least: f64,
+}
+
+/// Within 3 %.
+const COMPLETION: Band = Band { share: 0.03, least: 0.0 };
+/// Within 10 % or five packets.
+const PACKETS: Band = Band { share: 0.1, least: 5.0 };
+/// Within 10 %, or what the kernel's clock of asking cannot tell apart.
+const EXIT: Band = Band { share: 0.1, least: 8.0 };
+
+impl Band {
+    /// Compares seed by seed. Of several seeds the means agree if they are within the band, or if the 95 % interval of their ratio says
+    /// that chance alone may have put them apart.
+    fn compare(self, kernel: &[f64], model: &[f64]) -> Option<Compared> {
+        let (kernel_mean, model_mean) = (mean(kernel)?, mean(model)?);
+        let is_within = (kernel_mean - model_mean).abs() <= (self.share * kernel_mean).max(self.least);
+        let differences: Vec<f64> = kernel.iter().zip(model).map(|(kernel, model)| model - kernel).collect();
+        let may_be_chance = mean_interval(&differences).is_some_and(|interval| interval.contains(0.0));
+        let change = ratio_interval(model, kernel).map(|ratio| Interval {
+            value: ratio.value - 1.0,
+            low: ratio.low - 1.0,
+            high: ratio.high - 1.0,
+        });
+        Some(Compared { kernel: kernel_mean, model: model_mean, change, agrees: is_within || may_be_chance })
+    }
+}
+
+/// Both sides of a case.
+#[derive(Clone, Copy, Debug)]
+pub struct Verdict {
+    pub completion: Compared,
+    pub drops: Compared,
+    pub peak_queue: Compared,
+    /// BBR has no slow start that ends with a threshold; and neither may have one that ended in time.
+    pub exit: Option<Compared>,
+    pub exit_agrees: bool,
+    pub is_valid: bool,
+    pub seeds: usize,
+}
+
+impl Verdict {
+    /// Of as many runs on both sides, seed by seed.
+    pub fn of(case: &Case, kernel: &[Found], model: &[Found]) -> Option<Self> {
+        let compare = |band: Band, of: &dyn Fn(&Found) -> f64| {
+            let numbers = |side: &[Found]| side.iter().map(of).collect::<Vec<_>>();
+            band.compare(&numbers(kernel), &numbers(model))
+        };
+        let exits =
+            kernel.iter().zip(model).map(|(kernel, model)| (kernel.exit_in_time(), model.exit_in_time()));
+        let exits: Vec<_> = exits.filter(|_| case.controller != "bbr").collect();
+        let both: (Vec<f64>, Vec<f64>) =
+            exits.iter().filter_map(|(kernel, model)| kernel.zip(*model)).unzip();
+        let exit = EXIT.compare(&both.0, &both.1);
+        // With chance a slow start may end on one side only, just before the end of the transfer.
+        let is_matched =
+            case.is_random() || exits.iter().all(|(one, other)| one.is_some() == other.is_some());
+        Some(Self {
+            completion: compare(COMPLETION, &|found| found.completion_ms)?,
+            drops: compare(PACKETS, &|found| found.drops as f64)?,
+            peak_queue: compare(PACKETS, &|found| found.peak_queue as f64)?,
+            exit,
+            exit_agrees: is_matched && exit.is_none_or(|exit| exit.agrees),
+            is_valid: kernel.iter().all(|run| run.is_valid),
+            seeds: kernel.len(),
+        })
+    }
+
+    /// In the order of the table's columns.
+    pub fn agrees(&self) -> [bool; 4] {
+        [self.completion.agrees, self.drops.agrees, self.peak_queue.agrees, self.exit_agrees]
+    }
+}
