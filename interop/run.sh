@@ -205,7 +205,7 @@ field() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])
 median() { sort -n | sed -n "$(((loads + 1) / 2))p"; }
 loads=3
 good='"parts":8.*"protocols":\["h3"\],"styled":true,"scripted":true'
-for scheme in iw10 halfback s-cubic wise-start; do
+for scheme in iw10 jump-start halfback s-cubic wise-start; do
     if [ -z "$browser" ]; then
         say "interop: there is no chromium"
         failures=$((failures + 1))

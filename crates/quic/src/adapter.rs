@@ -11,12 +11,14 @@
 //! ```
 //!
 //! A scheme is established with the first full data packet after the first round-trip sample: only then are the RTT, the
-//! flow's size and the hint all known. A response that rides on 0-RTT begins before that, with ten packets.
+//! flow's size and the hint all known. One that plans with the flow's size begins with the first data packet after the
+//! application has told it. A response that rides on 0-RTT begins before that, with ten packets.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `ledger` | data packets by number, as long as their fate is open |
 //! | `opening` | what is known before the first byte; pacing until then |
+//! | `more` | what the application says later |
 //! | `events` | acks and losses as the scheme hears of them |
 //! | `repairs` | copies |
 //! | `closing` | what is left behind |
@@ -36,6 +38,7 @@
 mod closing;
 mod events;
 mod ledger;
+mod more;
 mod opening;
 mod repairs;
 
@@ -110,6 +113,8 @@ pub struct Adapter {
     /// Lost bytes that have not left again.
     owed: Bytes,
     first_flight: Bytes,
+    /// What the application had said it would send when the scheme last planned.
+    told: Bytes,
     /// The first flight is all there is to send.
     is_whole_flow: bool,
     burst: Bytes,
@@ -152,6 +157,7 @@ impl Adapter {
             limited_below: 0,
             owed: Bytes::ZERO,
             first_flight: Bytes::ZERO,
+            told: Bytes::ZERO,
             is_whole_flow: false,
             burst: Bytes::ZERO,
             bucket: Bucket::default(),
@@ -214,8 +220,11 @@ impl congestion::Controller for Adapter {
         // A packet larger than the path is known to carry is a probe of the path, and not the scheme's.
         let is_ours = is_data && bytes <= self.largest;
         self.spend(now, bytes);
-        if is_ours && matches!(self.stage, Stage::Ready(_)) && bytes + SLACK >= self.packet {
+        if is_ours && matches!(self.stage, Stage::Ready(_)) && self.is_awaited(bytes) {
             self.start(now);
+        }
+        if is_ours {
+            self.learn(now);
         }
         self.all_in_flight += bytes;
         if is_ours && matches!(self.stage, Stage::Started) {
@@ -281,11 +290,15 @@ impl congestion::Controller for Adapter {
         let window = match &self.stage {
             Stage::Unmeasured => self.packet * INITIAL_PACKETS,
             Stage::Ready(ready) => ready.plan.allowance.window.max(self.packet * INITIAL_PACKETS),
-            // The stack asks for room for the largest packet even where only the flow's last bytes are left to send.
-            Stage::Started if self.is_whole_flow && self.ledger.sent() < self.first_flight => {
-                self.controller.allowance().window + self.foreign() + self.largest
+            Stage::Started => {
+                let more = self.foresee_more();
+                let window =
+                    more.as_ref().map_or(&self.controller, |more| &more.controller).allowance().window;
+                // The stack asks for room for the largest packet even where only the flow's last bytes are left to send.
+                let is_last =
+                    more.is_some() || (self.is_whole_flow && self.ledger.sent() < self.first_flight);
+                window + self.foreign() + if is_last { self.largest } else { Bytes::ZERO }
             }
-            Stage::Started => self.controller.allowance().window + self.foreign(),
         };
         window.max(self.least()).get()
     }
@@ -351,6 +364,7 @@ impl Clone for Adapter {
             limited_below: self.limited_below,
             owed: self.owed,
             first_flight: self.first_flight,
+            told: self.told,
             is_whole_flow: self.is_whole_flow,
             burst: self.burst,
             bucket: self.bucket,

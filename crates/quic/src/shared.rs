@@ -221,10 +221,12 @@ impl Shared {
 pub struct Handle(pub(crate) Arc<Shared>);
 
 impl Handle {
-    /// Tells how many bytes the application is about to send, for schemes that plan with it (JumpStart, Halfback). To be
-    /// called before they are written; afterwards it changes nothing.
+    /// Tells that the application is about to send so many bytes more, for schemes that plan with it (JumpStart, Halfback). To be
+    /// called for each answer, before it is written: they add up to what the connection has to send.
     pub fn expect(&self, bytes: u64) {
-        self.0.expected.store(bytes, Ordering::Relaxed);
+        let add = |before: u64| Some(before.saturating_add(bytes));
+        // It cannot fail: there is always a sum.
+        let _ = self.0.expected.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
     /// What the peer said of its access link, once its first message has been read.

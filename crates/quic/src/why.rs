@@ -130,6 +130,8 @@ pub struct Why {
     pub planned: Bytes,
     /// The pace planned; none leaves it to the stack.
     pub pace: Option<Rate>,
+    /// Flights planned: more than one where the application had more to send after its first answer, and the scheme plans with that.
+    pub flights: u32,
     /// Phases with the time since it began to send, in the scheme's own words; the first sixteen.
     pub phases: Vec<(Span, &'static str)>,
     /// What was counted.
@@ -201,6 +203,7 @@ impl fmt::Display for Why {
         }
         let pace = self.pace.map_or(0, |it| it.as_bits_per_sec() / 1000);
         write!(f, " burst={} first_flight={} pace_kbit={pace}", self.burst.get(), self.planned.get())?;
+        write!(f, " flights={}", self.flights)?;
         write!(f, " phases=")?;
         for (number, (at, phase)) in self.phases.iter().enumerate() {
             let comma = if number == 0 { "" } else { "," };

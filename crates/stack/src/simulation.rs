@@ -407,11 +407,13 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let Some(mut end) = flow.sender.end.take() else { return };
         end.settle(&mut flow.sender.endpoint);
+        let written_before = flow.answering.written;
+        let handle = end.handle.as_ref().filter(|_| flow.spec.size_known);
         let is_more = flow.answering.work(&mut end.connection);
         if is_more {
             flow.established_at.get_or_insert(now);
-            if let Some(handle) = end.handle.as_ref().filter(|_| flow.spec.size_known) {
-                handle.expect(flow.answering.written.get());
+            if let Some(handle) = handle {
+                handle.expect((flow.answering.written - written_before).get());
             }
         }
         self.launch_copies(id, &end, When::Now);

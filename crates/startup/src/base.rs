@@ -130,6 +130,7 @@ pub(crate) mod testing {
             rate: RateSample::default(),
             is_window_limited: true,
             in_recovery: false,
+            is_all_sent: false,
             stamped: None,
         }
     }

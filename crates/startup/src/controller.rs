@@ -7,7 +7,7 @@ use headstart_units::{Bytes, Ratio, Span};
 
 use crate::allowance::{Allowance, HandOver, Next, Plan};
 use crate::base::{self, Base};
-use crate::event::{Ack, Congestion, Sent, Timeout};
+use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
 use crate::prior::Prior;
 use crate::scheme::{Scheme, Startup};
 
@@ -90,6 +90,18 @@ impl Controller {
         self.handed_over = false;
         self.pace_over = None;
         self.establish(prior)
+    }
+
+    /// The application has more to send than was known: `prior` is of this moment, its flow size what has not left yet. The
+    /// plan of a flight of it, if the scheme makes one; a path whose limit is known gets none.
+    pub fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
+        if self.handed_over && self.base.ssthresh() != Bytes::MAX {
+            return None;
+        }
+        let plan = self.scheme.on_more(prior, so_far)?;
+        self.handed_over = false;
+        self.pace_over = None;
+        Some(plan)
     }
 
     fn hand_over(&mut self, how: &HandOver) {

@@ -55,6 +55,9 @@ pub struct Ack {
     pub is_window_limited: bool,
     /// Loss recovery is under way after this ack.
     pub in_recovery: bool,
+    /// All that the application said it would send has left, as the transport can see though it only estimates how many bytes that
+    /// makes on the wire. Never, where sizes are exact.
+    pub is_all_sent: bool,
     /// The rate that routers stamped on the packet that set it off (RCP); `None` if none did.
     pub stamped: Option<Rate>,
 }
@@ -93,6 +96,21 @@ pub struct Congestion {
     pub first_flight_delivered: Bytes,
     /// The path's round-trip time.
     pub rtt: Rtt,
+}
+
+/// How far a connection is when its application turns out to have more to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes that have left since the connection began.
+    pub sent: Bytes,
+    /// Segments that have.
+    pub segments: u64,
+    /// Bytes delivered since the connection began.
+    pub delivered: Bytes,
+    /// Bytes in flight.
+    pub in_flight: Bytes,
+    /// What may be in flight as it is.
+    pub window: Bytes,
 }
 
 /// The retransmission timer went off: everything in flight is taken for lost (RFC 6298 §5, RFC 5681 §3.1).

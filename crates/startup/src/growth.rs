@@ -233,6 +233,7 @@ mod tests {
                     rate: RateSample { prior_delivered: sent_after, ..RateSample::default() },
                     is_window_limited: true,
                     in_recovery: false,
+                    is_all_sent: false,
                     stamped: None,
                 };
                 verdict = growth.on_ack(&mut window, &ack);

@@ -53,7 +53,7 @@ pub mod scheme;
 pub use allowance::{Allowance, HandOver, Next, Plan};
 pub use base::Base;
 pub use controller::Controller;
-pub use event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
+pub use event::{Ack, Congestion, Progress, Sent, Signal, Timeout, Transmission};
 pub use path::{RateSample, Rtt};
 pub use prior::Prior;
 pub use scheme::{Scheme, Startup};

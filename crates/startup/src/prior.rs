@@ -22,6 +22,9 @@ pub struct Prior {
     pub flow_size: Option<Bytes>,
     /// The window the receiver advertised.
     pub receive_window: Bytes,
+    /// What this transport lets any connection send at once, whatever it knows (RFC 9002 §7.2). Zero: nobody says, and
+    /// each connection carries one flow, as in the papers' set-ups.
+    pub initial_window: Bytes,
     /// What earlier connections to this peer measured.
     pub history: Option<Known>,
     /// What the peer says of its own access link.
@@ -41,6 +44,7 @@ impl Prior {
             handshake_retransmitted: false,
             flow_size: None,
             receive_window,
+            initial_window: Bytes::ZERO,
             history: None,
             hint: None,
             granted: None,

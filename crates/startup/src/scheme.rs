@@ -3,6 +3,7 @@
 pub mod bbr;
 pub mod blitzstart;
 pub mod careful_resume;
+mod flights;
 pub mod halfback;
 pub mod jump_start;
 pub mod pcp;
@@ -26,7 +27,7 @@ use core::fmt::Debug;
 use headstart_units::Rate;
 
 use crate::allowance::{Allowance, HandOver, Next, Plan};
-use crate::event::{Ack, Congestion, Sent, Timeout};
+use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
 use crate::prior::Prior;
 use crate::quick_start::Question;
 use crate::repair::Repair;
@@ -72,6 +73,14 @@ pub trait Startup: Debug {
     fn on_timeout(&mut self, timeout: &Timeout) -> Next {
         let _ = timeout;
         Next::HandOver(HandOver::to_be_cut(self.allowance().window))
+    }
+
+    /// The application has more to send than the scheme was told: another answer on the same connection. `prior` is of this
+    /// moment: its flow size is what has not left yet, its handshake RTT the smoothed one. Returns the plan of a flight of it, with which
+    /// the scheme is in charge (again); `None`, which is what most say: the window goes on.
+    fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
+        let _ = (prior, so_far);
+        None
     }
 
     /// What may be sent now. Pure: asking twice changes nothing.
@@ -217,6 +226,10 @@ impl Startup for Scheme {
 
     fn on_timeout(&mut self, timeout: &Timeout) -> Next {
         each!(self, scheme => scheme.on_timeout(timeout))
+    }
+
+    fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
+        each!(self, scheme => scheme.on_more(prior, so_far))
     }
 
     #[inline]

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use headstart_quic::{Choice, Handle, Metrics, ServerSetup, Store, Why};
 use headstart_startup::history::{Known, Lease, Outcome};
@@ -76,7 +75,6 @@ impl Admission for Starts {
         let started = Started {
             handle: accepted.handle,
             scheme: setup.choice().name(),
-            expected: AtomicU64::new(0),
             listener: self.listener.clone(),
         };
         Ok((accepted.connecting, started))
@@ -87,7 +85,6 @@ impl Admission for Starts {
 pub struct Started {
     handle: Handle,
     scheme: &'static str,
-    expected: AtomicU64,
     listener: Option<Listener>,
 }
 
@@ -101,9 +98,7 @@ impl Session for Started {
     fn established(&self, _: &Connection) {}
 
     fn will_send(&self, _: &Connection, bytes: u64) {
-        // Requests that come together are answered together: the flow is all of it.
-        let before = self.expected.fetch_add(bytes, Ordering::Relaxed);
-        self.handle.expect(before.saturating_add(bytes));
+        self.handle.expect(bytes);
     }
 
     fn scheme(&self) -> Option<&str> {

@@ -139,6 +139,7 @@ impl Adapter {
             rate,
             is_window_limited: batch.newest <= self.limited_below,
             in_recovery: self.recovering_since.is_some(),
+            is_all_sent: app_limited && self.is_all_sent(),
             stamped: None,
         });
         self.journal(now, Event::Acked { end: batch.end, newly: batch.bytes });

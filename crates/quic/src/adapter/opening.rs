@@ -13,8 +13,7 @@ use headstart_startup::path::RateEstimator;
 use headstart_startup::{Controller, Plan, Prior};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use super::repairs::Copier;
-use super::{Adapter, Ready, plain_slow_start};
+use super::{Adapter, INITIAL_PACKETS, Ready, plain_slow_start};
 use crate::gates::{Arm, refusal};
 use crate::journal::Event;
 use crate::store::locked;
@@ -31,8 +30,11 @@ pub(super) enum Stage {
     Started,
 }
 
-/// As fast as the machine can: 100 Gbit/s.
-const LINE: Rate = Rate::from_mbit_per_sec(100_000);
+/// As fast as the machine can: a byte each nanosecond. Not more: what is missing of a byte would be a wait that the stack rounds to
+/// nothing, again and again.
+const LINE: Rate = Rate::from_mbit_per_sec(8_000);
+/// Nor must the second packet wait for ever.
+const CRAWL: Rate = Rate::from_bytes_per_sec(1);
 /// The pacer's bucket holds what its rate moves in this time, as long as that is ten packets at most.
 const BUCKET: Span = Span::from_millis(10);
 /// The same for larger bursts.
@@ -117,6 +119,7 @@ impl Adapter {
         prior.mss = self.packet;
         prior.flow_size = self.shared.expected().map(|bytes| self.wire(bytes));
         prior.receive_window = self.wire(self.shared.flow_control().min(self.shared.rules.flight_limit));
+        prior.initial_window = self.packet * INITIAL_PACKETS;
         let plan = self.controller.clone().establish(&prior);
         self.stage = Stage::Ready(Ready { prior, plan });
     }
@@ -132,18 +135,18 @@ impl Adapter {
         self.rate = RateEstimator::default();
         self.burst = plan.burst;
         self.first_flight = plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX));
+        self.told = self.shared.expected().unwrap_or_default();
         self.is_whole_flow = prior.flow_size.is_some_and(|size| size <= plan.flight);
         self.watches_sending = self.controller.scheme().watches_sending();
         self.journal(now, Event::Established);
         if self.is_late {
             return;
         }
-        self.copier = Copier::new(&self.shared, self.controller.scheme().repair());
-        self.shared.tap(self.copier.is_some());
+        self.copy_anew();
         let mut ending = locked(&self.shared.ending);
         let why = &mut ending.why;
         why.flow_size = self.shared.expected();
-        (why.burst, why.planned, why.pace) = (plan.burst, plan.flight, plan.allowance.pace);
+        (why.burst, why.planned, why.pace, why.flights) = (plan.burst, plan.flight, plan.allowance.pace, 1);
         why.source = match (why.arm, self.shared.rules.choice.needs()) {
             (Arm::Treatment, Needs::History) => Source::History,
             (Arm::Treatment, Needs::Hint) => Source::Hint,
@@ -162,7 +165,7 @@ impl Adapter {
     }
 
     /// What so many bytes of an application take on the wire.
-    fn wire(&self, bytes: Bytes) -> Bytes {
+    pub(super) fn wire(&self, bytes: Bytes) -> Bytes {
         let payload = self.packet.saturating_sub(OVERHEAD).max(Bytes::new(1));
         let full = bytes.get() / payload.get();
         let rest = bytes.get() % payload.get();
@@ -179,12 +182,16 @@ impl Adapter {
                 Some(_) => self.bucket_of(plan.burst.max(self.packet * OPENING)),
             }),
             Stage::Started => {
+                if let Some(more) = self.foresee_more() {
+                    let pace = more.controller.allowance().pace;
+                    let is_paced = more.plan.burst.is_zero();
+                    return if is_paced { pace } else { pace.max(Some(self.bucket_of(more.plan.burst))) };
+                }
                 let pace = self.controller.allowance().pace;
                 match self.burst.saturating_sub(self.ledger.sent()) {
                     Bytes::ZERO if self.ledger.end() == 1 && self.burst <= self.packet => {
-                        // Never nothing: the second packet must not wait for ever.
                         let due = self.packet.saturating_sub(self.bucket.tokens).max(Bytes::new(1));
-                        pace.map(|pace| due / (self.packet / pace))
+                        pace.map(|pace| (due / (self.packet / pace)).max(CRAWL))
                     }
                     Bytes::ZERO => pace,
                     left if pace.is_some() => Some(self.bucket_of(left.max(self.packet))),

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use headstart_startup::Controller;
 use headstart_startup::repair::{Repair, Segments};
 use headstart_units::{Bytes, Time};
 
@@ -28,13 +29,10 @@ impl Drop for Copier {
 }
 
 impl Copier {
-    /// None where the scheme has no repair.
-    pub fn new(shared: &Shared, repair: Repair) -> Option<Self> {
+    fn new(shared: &Shared, repair: Repair, left: Bytes) -> Option<Self> {
         let courier = shared.rules.courier.clone()?;
-        repair.is_active().then(|| {
-            courier.begin(shared.peer);
-            Self { repair, courier, destination: shared.peer, left: shared.rules.copies.budget }
-        })
+        courier.begin(shared.peer);
+        Some(Self { repair, courier, destination: shared.peer, left })
     }
 }
 
@@ -65,6 +63,24 @@ impl Segments for Board<'_> {
 }
 
 impl Adapter {
+    /// A flight begins: its copies, if the scheme makes some.
+    pub(super) fn copy_anew(&mut self) {
+        // The one before ends before the next one begins: both are known to the courier by their peer.
+        self.copier = None;
+        self.copier = self.copies_left(&self.controller).and_then(|left| {
+            let repair = self.controller.scheme().repair();
+            Copier::new(&self.shared, repair, left)
+        });
+        self.shared.tap(self.copier.is_some());
+    }
+
+    /// How many bytes the scheme may still copy; `None` if it copies nothing.
+    pub(super) fn copies_left(&self, controller: &Controller) -> Option<Bytes> {
+        let has_courier = self.shared.rules.courier.is_some();
+        let left = self.shared.rules.copies.budget.saturating_sub(self.tally.copy_bytes);
+        (has_courier && controller.scheme().repair().is_active()).then_some(left)
+    }
+
     /// An original left; Proactive doubles it.
     pub(super) fn copy_after_sending(&mut self, now: Time, ordinal: u64) {
         let Some(copier) = &mut self.copier else { return };

@@ -72,6 +72,7 @@ fn steps(count: u32) -> Vec<Step> {
             rate,
             is_window_limited: true,
             in_recovery: false,
+            is_all_sent: false,
             stamped: None,
         };
         let sent = Sent {

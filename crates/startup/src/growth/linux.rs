@@ -119,6 +119,7 @@ mod tests {
                 rate: RateSample { prior_delivered: prior, ..RateSample::default() },
                 is_window_limited: true,
                 in_recovery: false,
+                is_all_sent: false,
                 stamped: None,
             };
             if hystart.on_ack(window, &ack) {

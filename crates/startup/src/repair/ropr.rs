@@ -100,6 +100,8 @@ struct Copies {
 pub struct Ropr {
     params: Params,
     flight: Bytes,
+    /// The flight's first segment.
+    first: u64,
     phase: Phase,
 }
 
@@ -107,7 +109,13 @@ impl Ropr {
     /// Copies of a first flight of `flight` bytes.
     #[must_use]
     pub const fn new(params: Params, flight: Bytes) -> Self {
-        Self { params, flight, phase: Phase::Waiting }
+        Self { params, flight, first: 0, phase: Phase::Waiting }
+    }
+
+    /// Copies of a later flight, which begins with segment `first` and ends `flight` bytes from the connection's beginning.
+    #[must_use]
+    pub const fn from(self, first: u64) -> Self {
+        Self { first, ..self }
     }
 
     /// What it was made with.
@@ -146,9 +154,9 @@ impl Ropr {
         }
         let cursor = match self.params.order {
             Order::Reverse => end,
-            Order::Forward => 0,
+            Order::Forward => self.first,
         };
-        let budget = self.params.budget.of(end);
+        let budget = self.params.budget.of(end.saturating_sub(self.first));
         self.phase = Phase::Copying(Copies { end, cursor, acks: 1, sent: 0, budget });
     }
 

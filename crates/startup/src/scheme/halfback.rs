@@ -33,6 +33,16 @@
 //!   rate here ([`Threshold::History`]); without a record the fixed one holds.
 //! - The share of additional bandwidth is a parameter because HB §5 compares 0, 50 and 100 %. At 100 % every
 //!   packet is sent twice, as HB says of Proactive TCP.
+//! - HB has one flow for each connection. Where a transport names its initial window ([`Prior::initial_window`]; the models of the
+//!   papers' set-ups do not), connections carry several answers, and four things hold that HB does not know:
+//!   - A flight that fits into the initial window leaves at once, as it would on any connection.
+//!   - "Transmit aggressively for the first k bytes" (§3.3) is meant of the connection: as long as less than the threshold has left and
+//!     nothing was lost, what there is to send later is a flight too ([`Startup::on_more`]), with its own pacing and its own copies. The initial window
+//!     leaves at once, the rest over one RTT.
+//!   - A flight that ended because there was no more to send has measured the application, not the path: s is not used, and slow start
+//!     goes on: from the initial window, or if the flight was larger, from twice the flight.
+//!   - A later flight that the threshold cuts short is not begun if the window W is more than a quarter of it: in the two round trips
+//!     until it is delivered slow start sends W and 2 W, and has 4 W for the third, where Halfback has about the flight again.
 //!
 //! # Limits
 //!
@@ -41,12 +51,12 @@
 //! A flow of unknown size that ends before the threshold stays in Pacing; its copies leave all the same if the
 //! transport says that its first flight was sent.
 
-use headstart_units::{Bytes, Ratio, Span, Time};
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
-use super::jump_start::{is_out, over_one_round_trip};
+use super::flights::{first_flight, is_out, later_flight};
 use crate::allowance::{Allowance, HandOver, Next, Plan};
-use crate::event::{Ack, Congestion, Signal, Timeout};
+use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
 use crate::prior::Prior;
 use crate::repair::ropr::{self, Clock, Order};
@@ -80,6 +90,9 @@ impl Default for Params {
 /// HB §3.1: more than 95 % of web transfers are smaller.
 pub const PACING_THRESHOLD: Bytes = Bytes::new(141_000);
 
+/// So many windows must a later flight be worth that does not carry all there is.
+const WORTH: u64 = 4;
+
 /// How much may be paced out over the first round trip (HB §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
@@ -107,9 +120,19 @@ pub struct Halfback {
     params: Params,
     mss: Bytes,
     phase: Phase,
+    /// Where the flight begins and ends, in bytes since the connection began, and with which segment.
+    begin: Bytes,
     flight: Bytes,
-    /// Window and pace of the plan.
-    plan: Allowance,
+    first: u64,
+    /// The same in whole segments: where the window ends.
+    end: Bytes,
+    pace: Option<Rate>,
+    /// What all flights together may hold.
+    limit: Bytes,
+    initial_window: Bytes,
+    /// The window that slow start had reached before a later flight.
+    before: Bytes,
+    has_lost: bool,
     delivered: Bytes,
     recovery: FirstRecovery,
 }
@@ -122,8 +145,15 @@ impl Halfback {
             params,
             mss: Bytes::ZERO,
             phase: Phase::Pacing,
+            begin: Bytes::ZERO,
             flight: Bytes::ZERO,
-            plan: Allowance::window(Bytes::ZERO),
+            first: 0,
+            end: Bytes::ZERO,
+            pace: None,
+            limit: Bytes::ZERO,
+            initial_window: Bytes::ZERO,
+            before: Bytes::ZERO,
+            has_lost: false,
             delivered: Bytes::ZERO,
             recovery: FirstRecovery::new(Bytes::ZERO, first_recovery::KEPT),
         }
@@ -141,28 +171,45 @@ impl Halfback {
             let params = ropr::Params { order, clock, budget: additional, stops_at_congestion };
             // Asked too early, it covers what has been sent by the time it begins, rather than nothing.
             let flight = if self.flight.is_zero() { Bytes::MAX } else { self.flight };
-            Repair::Ropr(Ropr::new(params, flight))
+            Repair::Ropr(Ropr::new(params, flight).from(self.first))
         }
     }
 
     /// Of a flight in order, one copy for each ack and one ack for each segment, acks meet copies when this much
     /// is delivered (HB §3.2: half-way).
     fn meeting_point(&self) -> Bytes {
-        self.flight / 2
+        (self.begin + self.flight) / 2
+    }
+
+    /// The flight was all there was to send, and the application may have more.
+    fn is_open(&self) -> bool {
+        !self.initial_window.is_zero() && self.flight + self.mss <= self.limit
     }
 
     /// HB §3.3: "a congestion window of s x RTT".
     fn hand_over(&self, rtt: Span) -> Next {
+        let flight = self.flight - self.begin;
+        let is_clean = !self.has_lost && self.recovery.through() >= flight;
+        if self.is_open() && is_clean {
+            // As any flight of slow start it lets twice as much go next, unless the window was not the limit.
+            let grown = if flight > self.initial_window { flight * 2 } else { self.initial_window };
+            return Next::HandOver(HandOver::growing(grown.max(self.before)));
+        }
         let window = match self.phase {
             Phase::Ended { delivered, within } if !within.is_zero() => delivered / within * rtt,
-            _ => self.delivered,
+            _ => self.delivered.saturating_sub(self.begin),
         };
-        Next::HandOver(HandOver::avoiding(window.max(self.recovery.least())))
+        // What any connection has left when it began with its initial window and lost some of it.
+        let least = if self.is_open() { self.initial_window * first_recovery::KEPT } else { Bytes::ZERO };
+        Next::HandOver(HandOver::avoiding(window.max(self.recovery.least()).max(least)))
     }
 
-    /// What of the flight has not arrived; never less than a segment, for messages do not end where it does.
+    /// What of the flight has not arrived; never less than a segment, for messages do not end where it does, nor than the
+    /// initial window where the next message is awaited, nor than slow start had before a later flight.
     fn missing(&self) -> Bytes {
-        self.plan.window.saturating_sub(self.delivered).max(self.mss)
+        let least = if self.is_open() { self.initial_window.max(self.mss) } else { self.mss };
+        let least = least.max(self.before);
+        self.end.saturating_sub(self.delivered).max(least)
     }
 }
 
@@ -172,10 +219,13 @@ impl Startup for Halfback {
             (Threshold::History(_), Some(known)) => known.record.btl_bw * prior.handshake_rtt,
             (Threshold::History(fixed) | Threshold::Fixed(fixed), _) => fixed,
         };
-        let plan = over_one_round_trip(prior, threshold, self.params.burst);
+        let plan = first_flight(prior, threshold, self.params.burst);
         self.mss = prior.mss;
         self.flight = plan.flight;
-        self.plan = plan.allowance;
+        self.end = plan.allowance.window;
+        self.pace = plan.allowance.pace;
+        self.limit = threshold.min(prior.receive_window);
+        self.initial_window = prior.initial_window;
         self.recovery = FirstRecovery::new(prior.mss, first_recovery::KEPT);
         plan
     }
@@ -184,6 +234,9 @@ impl Startup for Halfback {
     fn on_ack(&mut self, ack: &Ack) -> Next {
         let _ = self.recovery.on_ack(ack);
         self.delivered = ack.delivered;
+        if ack.is_all_sent {
+            self.flight = self.flight.min(ack.delivered + ack.in_flight).max(self.begin);
+        }
         match self.phase {
             Phase::Pacing if is_out(self.flight, ack) => {
                 self.phase = Phase::Ropr { since: ack.now, delivered_before: ack.delivered };
@@ -199,22 +252,48 @@ impl Startup for Halfback {
 
     fn on_congestion(&mut self, signal: &Congestion) -> Next {
         if signal.signal == Signal::Loss {
+            self.has_lost = true;
             self.recovery.on_loss(signal);
             return Next::Stay;
         }
         let pace_over = (self.phase == Phase::Pacing).then_some(Ratio::ONE);
-        Next::HandOver(HandOver { pace_over, ..HandOver::to_be_cut(self.flight) })
+        Next::HandOver(HandOver { pace_over, ..HandOver::to_be_cut(self.flight - self.begin) })
     }
 
     fn on_timeout(&mut self, _: &Timeout) -> Next {
         Next::HandOver(HandOver::to_be_cut(self.recovery.through()))
     }
 
+    fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
+        if !self.is_open() || self.has_lost {
+            return None;
+        }
+        let is_over = self.delivered >= self.flight;
+        let plan = later_flight(prior, so_far, self.limit, if is_over { None } else { self.pace })?;
+        let is_cut_short = prior.flow_size.is_none_or(|size| size > plan.flight);
+        if is_over && is_cut_short && plan.flight <= so_far.window * WORTH {
+            return None;
+        }
+        if is_over {
+            // Else this one continues the one before.
+            self.before = so_far.window;
+            self.begin = so_far.sent;
+            self.first = so_far.segments;
+            self.recovery = FirstRecovery::new(self.mss, first_recovery::KEPT);
+        }
+        self.phase = Phase::Pacing;
+        self.flight = so_far.sent + plan.flight;
+        self.end = so_far.delivered + plan.allowance.window;
+        self.pace = plan.allowance.pace;
+        self.delivered = so_far.delivered;
+        Some(plan)
+    }
+
     #[inline]
     fn allowance(&self) -> Allowance {
         let missing = self.missing();
         let window = if self.recovery.is_under_way() { missing.min(self.recovery.window()) } else { missing };
-        let pace = if self.phase == Phase::Pacing { self.plan.pace } else { None };
+        let pace = if self.phase == Phase::Pacing { self.pace } else { None };
         Allowance { window, pace }
     }
 

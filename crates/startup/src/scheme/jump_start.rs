@@ -32,16 +32,22 @@
 //! - A timeout before the flight is through hands over what got through, not the size of the flight.
 //! - [`Params::burst`], [`Params::cap`] and [`Params::least`] are not in JS: Halfback §4.2.4 suggests the first for very small
 //!   flows, every deployment has the second, and connections with several requests need the third.
+//! - JS has one flow for each connection. Where a transport names its initial window ([`Prior::initial_window`]; the models of the
+//!   papers' set-ups do not), connections carry several answers, and three things hold that JS does not know. A flight that fits into
+//!   the initial window leaves at once, as it would on any connection. After a flight that ended because there was no more to send, the
+//!   window is the initial one at least. And what there is to send later is a flight too ([`Startup::on_more`]): the initial window at
+//!   once, the rest paced over one RTT, until the connection's flights together have reached min(receive window, cap), or something was lost.
 //!
 //! # Limits
 //!
 //! A flow of unknown size that ends before its first flight is full stays in the first phase, paced.
 
-use headstart_units::{Bytes, Ratio};
+use headstart_units::{Bytes, Rate, Ratio};
 
 use super::Startup;
+use super::flights::{first_flight, is_out, later_flight};
 use crate::allowance::{Allowance, HandOver, Next, Plan};
-use crate::event::{Ack, Congestion, Signal, Timeout};
+use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
 use crate::growth::{Growth, Verdict};
 use crate::prior::Prior;
@@ -73,7 +79,12 @@ impl Default for Params {
 pub struct JumpStart {
     params: Params,
     mss: Bytes,
+    /// Where the last flight ends, in bytes since the connection began.
     flight: Bytes,
+    /// What all flights together may hold.
+    limit: Bytes,
+    /// At which its last flight was planned to leave.
+    pace: Option<Rate>,
     allowance: Allowance,
     growth: Growth,
     recovery: FirstRecovery,
@@ -87,6 +98,8 @@ impl JumpStart {
             params,
             mss: Bytes::ZERO,
             flight: Bytes::ZERO,
+            limit: Bytes::ZERO,
+            pace: None,
             allowance: Allowance::window(Bytes::ZERO),
             growth: Growth::new(params.hystart),
             recovery: FirstRecovery::new(Bytes::ZERO, params.kept),
@@ -96,9 +109,12 @@ impl JumpStart {
 
 impl Startup for JumpStart {
     fn establish(&mut self, prior: &Prior) -> Plan {
-        let plan = over_one_round_trip(prior, self.params.cap.unwrap_or(Bytes::MAX), self.params.burst);
+        let cap = self.params.cap.unwrap_or(Bytes::MAX);
+        let plan = first_flight(prior, cap, self.params.burst);
+        self.limit = cap.min(prior.receive_window);
         self.mss = prior.mss;
         self.flight = plan.flight;
+        self.pace = plan.allowance.pace;
         self.allowance = plan.allowance;
         self.recovery = FirstRecovery::new(prior.mss, self.params.kept);
         plan
@@ -113,6 +129,7 @@ impl Startup for JumpStart {
             return Next::Stay;
         }
         if self.allowance.pace.is_some() && is_out(self.flight, ack) {
+            self.flight = self.flight.min(ack.delivered + ack.in_flight);
             self.allowance.pace = None;
             self.allowance.window = self.allowance.window.max(self.mss * self.params.least);
         }
@@ -138,6 +155,18 @@ impl Startup for JumpStart {
         Next::HandOver(HandOver::to_be_cut(window))
     }
 
+    fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
+        if self.recovery.is_under_way() {
+            return None;
+        }
+        let under_way = if so_far.delivered < self.flight { self.pace } else { None };
+        let plan = later_flight(prior, so_far, self.limit, under_way)?;
+        self.flight = so_far.sent + plan.flight;
+        self.pace = plan.allowance.pace;
+        self.allowance = plan.allowance;
+        Some(plan)
+    }
+
     #[inline]
     fn allowance(&self) -> Allowance {
         if self.recovery.is_under_way() { Allowance::window(self.recovery.window()) } else { self.allowance }
@@ -156,31 +185,6 @@ impl Startup for JumpStart {
             self.growth.phase()
         }
     }
-}
-
-/// As much of the flow as the receiver and `limit` let through, paced over the handshake RTT: of n segments one
-/// leaves at once and the next an n-th of an RTT later. With a `burst`, that many leave at once and the others
-/// share the RTT.
-pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> Plan {
-    let mss = prior.mss;
-    // The receiver and the limit admit whole segments only; the flow's last segment may be a short one.
-    let admitted = prior.receive_window.min(limit).get() / mss.get();
-    let wanted = prior.flow_size.map_or(u64::MAX, |size| size.get().div_ceil(mss.get()));
-    let segments = admitted.min(wanted).max(1);
-    let paced = if burst == 0 { segments } else { segments.saturating_sub(burst).max(1) };
-    let window = mss * segments;
-    Plan {
-        burst: mss * burst.clamp(1, segments),
-        flight: prior.flow_size.map_or(window, |size| size.min(window)),
-        allowance: Allowance { window, pace: Some(mss * paced / prior.handshake_rtt) },
-    }
-}
-
-/// Whether all of the first flight has left, as the ack shows it. While segments are missing it may say no too
-/// long, never yes too early.
-#[inline]
-pub(super) fn is_out(flight: Bytes, ack: &Ack) -> bool {
-    ack.delivered + ack.in_flight >= flight
 }
 
 #[cfg(test)]

@@ -87,6 +87,7 @@ impl Sender {
             rate,
             is_window_limited: may_grow && self.newest_delivered <= self.limited_below,
             in_recovery: matches!(self.state, State::Recovery { .. }),
+            is_all_sent: false,
             stamped: stamp.rate(),
         });
         if matches!(self.state, State::Recovery { .. }) && config.prr {
