@@ -103,7 +103,8 @@ pub struct TransportOptions {
     #[arg(long, default_value = "rack", value_name = "NAME")]
     pub detection: DetectionName,
     /// With `udt`: when losses are reported: after a time, `round-trips` (4 RTT + RTTVAR + 10 ms) or `once`;
-    /// `+periodic`: the first time too; `+back`: timeouts re-send what was received; `+window`: it limits; `+unrepeated`: never the same packet twice
+    /// `+periodic`: the first time too; `+back`: timeouts re-send what was received; `+window`: it limits; `+unrepeated`: never the same packet twice;
+    /// `+span`: the window of new data counts from the first packet missing
     #[arg(long, default_value = "round-trips+periodic+back", value_name = "WHEN")]
     pub loss_reports: ReportsName,
     /// Round trips of the handshake; UDT takes 2
@@ -461,6 +462,7 @@ impl FromStr for ReportsName {
             asks_window: false,
             goes_back: false,
             repeats: true,
+            spans: false,
         };
         for part in text.split('+') {
             match part {
@@ -470,6 +472,7 @@ impl FromStr for ReportsName {
                 "window" => udt.asks_window = true,
                 "back" => udt.goes_back = true,
                 "unrepeated" => udt.repeats = false,
+                "span" => udt.spans = true,
                 _ => match part.parse::<Span>() {
                     Ok(interval) if interval >= Span::from_millis(1) => {
                         udt.reports = Reports::Every(interval)
@@ -477,7 +480,7 @@ impl FromStr for ReportsName {
                     _ => {
                         return Err(format!(
                             "found `{text}`, expected a time of at least 1 ms, `round-trips` or `once`, and any of \
-                             `+periodic`, `+window`, `+back`, `+unrepeated`"
+                             `+periodic`, `+window`, `+back`, `+unrepeated`, `+span`"
                         ));
                     }
                 },

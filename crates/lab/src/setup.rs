@@ -8,6 +8,7 @@ use headstart_net::queue::Queue;
 use headstart_net::trace_link::{AtEnd, TraceLink};
 use headstart_net::{AnyElement, Delay, Duplicate, Limit, Link, Loss, RoutedLink};
 use headstart_sim::packet::Packet;
+use headstart_sim::tcp::DelayedAck;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::page::{Object, PageSpec, Pages};
@@ -193,7 +194,7 @@ impl Setup {
     /// The TCP model's settings.
     #[must_use]
     pub fn tcp(&self) -> TcpConfig {
-        use headstart_sim::tcp::{DelayedAck, Detection, Pacing, Probe};
+        use headstart_sim::tcp::{Detection, Pacing, Probe};
         let options = &self.transport;
         TcpConfig {
             receive_window: options.receive_window,
@@ -293,20 +294,15 @@ impl Setup {
         let base = self.transport.base.kind();
         let tcp = self.tcp();
         let hint = Hint { bandwidth: self.bottleneck() * self.workload.hint, access: Access::Unknown };
-        let group = |entry: &Entry| Group {
-            scheme: entry.scheme(),
-            base,
-            tcp,
-            hint: Some(hint),
-            history_capacity: self.workload.history,
+        let group = |entry: &Entry| {
+            let scheme = entry.scheme();
+            let delayed_ack = if scheme.wants_every_ack() { DelayedAck::IMMEDIATE } else { tcp.delayed_ack };
+            let tcp = TcpConfig { delayed_ack, ..tcp };
+            Group { scheme, base, tcp, hint: Some(hint), history_capacity: self.workload.history }
         };
-        let reference = self.reference();
-        let long = TcpConfig { receive_window: tcp.receive_window.max(self.workload.long_window), ..tcp };
-        vec![
-            group(cast.tested),
-            group(cast.beside.unwrap_or(reference)),
-            Group { tcp: long, ..group(self.workload.long_scheme.0) },
-        ]
+        let mut long = group(self.workload.long_scheme.0);
+        long.tcp.receive_window = tcp.receive_window.max(self.workload.long_window);
+        vec![group(cast.tested), group(cast.beside.unwrap_or(self.reference())), long]
     }
 
     /// What is transferred in a run of `cast` at `load`, with arrivals until `until`.

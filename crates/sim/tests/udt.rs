@@ -11,6 +11,9 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 #[derive(Debug, Default)]
 struct Events {
+    acknowledged: u64,
+    /// Originals that ended more than a window beyond what was acknowledged.
+    beyond: u32,
     again: Vec<(Time, u64)>,
     timeouts: Vec<Time>,
     report: Option<FlowReport>,
@@ -18,10 +21,16 @@ struct Events {
 
 impl Recorder for Events {
     fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
-        match trace().event {
+        let trace = trace();
+        match trace.event {
             SenderEvent::Sent { offset, transmission: Transmission::Retransmission, .. } => {
                 self.again.push((now, offset));
             }
+            SenderEvent::Sent { offset, payload, transmission: Transmission::Original } => {
+                let end = offset + payload.get() - self.acknowledged;
+                self.beyond += u32::from(end > trace.window.get().max(payload.get()));
+            }
+            SenderEvent::Acked { acknowledged, .. } => self.acknowledged = acknowledged,
             SenderEvent::Timeout => self.timeouts.push(now),
             _ => {}
         }
@@ -33,6 +42,15 @@ impl Recorder for Events {
 
 /// 100 kB of JumpStart into 4 Mbit/s and 30 kB of buffer: 60 ms of pacing bring 13 Mbit/s.
 fn run(udt: Udt, handshakes: u8) -> Events {
+    run_with("jump-start", 100_000, udt, handshakes)
+}
+
+/// The same of another scheme and size.
+fn run_of(scheme: &str, bytes: u64, udt: Udt) -> Events {
+    run_with(scheme, bytes, udt, 1)
+}
+
+fn run_with(scheme: &str, bytes: u64, udt: Udt, handshakes: u8) -> Events {
     let mut builder = PathBuilder::default();
     let (delay, wide) = (Span::from_millis(30), Limit::bytes(Bytes::new(1_000_000)));
     let narrow = Limit::bytes(Bytes::new(30_000));
@@ -49,8 +67,8 @@ fn run(udt: Udt, handshakes: u8) -> Events {
         handshakes,
         ..TcpConfig::default()
     };
-    let scheme = catalogue::find("jump-start").expect("a scheme of the paper").scheme();
-    let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(100_000), size_known: true };
+    let scheme = catalogue::find(scheme).expect("a scheme of the paper").scheme();
+    let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(bytes), size_known: true };
     let scenario = Scenario {
         path: builder.build(),
         groups: vec![Group { scheme, base: base::Kind::Reno, tcp, hint: None, history_capacity: 0 }],
@@ -120,6 +138,15 @@ fn a_report_that_names_nothing_twice_leaves_lost_retransmissions_to_the_timeout(
     assert_eq!(named_twice(&once), 0);
     assert!(!once.timeouts.is_empty(), "which only the timeout repairs");
     assert_eq!(once.report.expect("a flow").read, Bytes::new(100_000));
+}
+
+/// UD §6: new data waits while more is sent than acknowledged, and an acknowledgement names the first missing packet.
+#[test]
+fn a_window_that_counts_from_the_first_missing_packet_is_never_exceeded_by_what_follows_it() {
+    // Slow start overflows the buffer in the middle of the flow: new data follows a hole.
+    let beyond = |spans: bool| run_of("iw10", 400_000, Udt { spans, ..Udt::default() }).beyond;
+    assert_eq!(beyond(true), 0);
+    assert!(beyond(false) > 0, "what is in flight leaves room while a hole is open");
 }
 
 #[test]

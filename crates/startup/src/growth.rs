@@ -8,6 +8,9 @@
 //! HyStart ends slow start at once where HyStart++ first grows more slowly for five rounds: in each round the smallest
 //! of the first eight RTT samples is compared with the smallest RTT of the whole connection.
 //!
+//! There are two HyStarts because two were published and both are deployed: that of 2008 as Google QUIC carried it, which looks at delay
+//! only (here), and that of 2011 as Linux has it, which looks at trains of acks too and counts its samples otherwise ([`linux`]).
+//!
 //! # Deviations
 //!
 //! - RFC 9406 §4.2 ends a round when the window's right edge is acknowledged; here a round ends when

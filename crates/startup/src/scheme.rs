@@ -177,6 +177,13 @@ impl Scheme {
         matches!(self, Self::Reactive(_))
     }
 
+    /// Whether its receiver answers every segment at once, whatever the transport's default is: PCP measures each packet of a train by the
+    /// answer to it.
+    #[must_use]
+    pub fn wants_every_ack(&self) -> bool {
+        matches!(self, Self::Pcp(_))
+    }
+
     /// The rate to ask the routers for before the connection is established (RFC 4782); `None`: do not ask.
     #[must_use]
     pub fn request(&self, known: &Question) -> Option<Rate> {

@@ -13,6 +13,7 @@
 //! differs = "What ours lacks is ..."
 //! comes-out = { when = "losses are found by RFC 6675", variant = "classic" }
 //! quick = "holds"          # if the quick run is known to find another outcome than the full one
+//! restates = "..."         # what another claim of the figure says: the same sentence of the paper once more, which is judged but not counted
 //! ```
 //!
 //! | kind | keys |
@@ -76,6 +77,7 @@ struct ClaimText {
     differs: Option<String>,
     comes_out: Option<ComesOutText>,
     quick: Option<Outcome>,
+    restates: Option<String>,
 }
 
 /// One claim.
@@ -89,6 +91,8 @@ pub struct Claim {
     pub differs: Option<String>,
     /// What must be changed for it to come out.
     pub comes_out: Option<ComesOut>,
+    /// The claim that it says once more, in other words or numbers: it is judged, but not counted.
+    pub restates: Option<String>,
     quick: Option<Outcome>,
     unit: String,
     test: Test,
@@ -154,14 +158,27 @@ pub struct Finding {
 /// With the claim's number, key, found and expected.
 pub fn read(text: &str, plan: &Plan) -> Result<Vec<Claim>> {
     let text: ClaimsText = from_toml(text)?;
-    text.claim
+    let claims: Vec<Claim> = text
+        .claim
         .into_iter()
         .enumerate()
         .map(|(number, claim)| {
             let says = claim.says.clone();
             Claim::read(claim, plan).with_context(|| format!("claim {} ({says})", number + 1))
         })
-        .collect()
+        .collect::<Result<_>>()?;
+    for (number, claim) in claims.iter().enumerate() {
+        if let Some(other) = &claim.restates {
+            let is_counted = |one: &Claim| one.says == *other && one.restates.is_none();
+            ensure!(
+                claims.iter().any(is_counted),
+                "claim {} ({}), restates: found `{other}`, expected what a claim of this file says that restates none",
+                number + 1,
+                claim.says
+            );
+        }
+    }
+    Ok(claims)
 }
 
 impl Claim {
@@ -218,6 +235,7 @@ impl Claim {
             source: text.source,
             differs: text.differs.map(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" ")),
             comes_out: text.comes_out.map(read).transpose().context("comes-out")?,
+            restates: text.restates,
             quick: text.quick,
             unit: text.unit,
             test,

@@ -50,6 +50,8 @@
 //! - UD reports after one later packet, HB §3.4 speaks of three duplicate acks: three.
 //! - The congestion window is told of the first report of a packet only: a repeat is no new congestion.
 //! - UDT's timeout restarts at whatever the peer sends; here at progress, and it backs off, as in RFC 6298.
+//! - UD §6 counts the window from the first missing packet on; here from what is in flight, since HB §4.1 has "Selective ACK". [`Udt::spans`]
+//!   is UD's way; what it changes stands in the notes of HB's figures 6, 10, 13 and 15.
 //!
 //! # Limits
 //!
@@ -87,6 +89,9 @@ pub struct Udt {
     /// What was sent again is reported again while it is missing; else a lost retransmission waits for the timeout, as HB
     /// §4.2.3 says.
     pub repeats: bool,
+    /// The window counts from the first segment that is missing, received or not: UD's sender compares it with what is not acknowledged, and
+    /// an ack names the first missing segment only.
+    pub spans: bool,
 }
 
 impl Default for Udt {
@@ -97,6 +102,7 @@ impl Default for Udt {
             asks_window: false,
             goes_back: true,
             repeats: true,
+            spans: false,
         }
     }
 }

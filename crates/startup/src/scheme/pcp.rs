@@ -46,7 +46,8 @@
 //!
 //! # Limits
 //!
-//! Each packet of a train needs an ack of its own. With delayed acks the receiver's timer looks like a queue.
+//! Each packet of a train needs an ack of its own. With delayed acks the receiver's timer looks like a queue: the scheme says that it wants
+//! every ack ([`super::Scheme::wants_every_ack`]); over a stack that cannot give it, it is slower than PCP.
 
 mod queue;
 mod train;

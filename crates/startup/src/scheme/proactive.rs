@@ -12,25 +12,10 @@
 //! - Halfback's account is followed, not Flach et al.: every packet of every flow is doubled.
 //! - Copies are not counted against the window, which makes the additional bandwidth the 100 % of Halfback §5.
 
-use super::slow_start::{self, SlowStart};
-use super::{Next, Plan, Startup};
-use crate::allowance::Allowance;
-use crate::event::{Ack, Congestion};
-use crate::prior::Prior;
+use super::slow_start::{SlowStart, starts_slowly};
 use crate::repair::{self, Repair};
 
-/// What may be tuned: slow start's own, with an initial window of 2 segments (Halfback §4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// How the window grows.
-    pub slow_start: slow_start::Params,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { slow_start: slow_start::Params { initial_window: 2, ..slow_start::Params::default() } }
-    }
-}
+pub use super::slow_start::Beside as Params;
 
 /// Proactive TCP.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +24,7 @@ pub struct Proactive {
 }
 
 impl Proactive {
-    /// Nothing is known until [`Startup::establish`].
+    /// Nothing is known until [`super::Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { slow_start: SlowStart::new(params.slow_start) }
@@ -52,35 +37,16 @@ impl Proactive {
     }
 }
 
-impl Startup for Proactive {
-    fn establish(&mut self, prior: &Prior) -> Plan {
-        self.slow_start.establish(prior)
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) -> Next {
-        self.slow_start.on_ack(ack)
-    }
-
-    fn on_congestion(&mut self, signal: &Congestion) -> Next {
-        self.slow_start.on_congestion(signal)
-    }
-
-    #[inline]
-    fn allowance(&self) -> Allowance {
-        self.slow_start.allowance()
-    }
-
-    fn phase(&self) -> &'static str {
-        self.slow_start.phase()
-    }
-}
+starts_slowly!(Proactive);
 
 #[cfg(test)]
 mod tests {
+    use super::super::Startup;
     use super::super::steps::{Event, Says, play};
     use super::*;
+    use crate::allowance::Plan;
     use crate::base::testing::{acked, lost};
+    use crate::prior::Prior;
     use headstart_units::{Bytes, Span, Time};
 
     const MSS: Bytes = Bytes::new(1000);

@@ -13,24 +13,9 @@
 //! - The probe is the transport's part and not to be found here: the scheme says that it wants one
 //!   ([`super::Scheme::wants_tail_probe`]), and a transport without a probe timer must refuse it.
 
-use super::slow_start::{self, SlowStart};
-use super::{Next, Plan, Startup};
-use crate::allowance::Allowance;
-use crate::event::{Ack, Congestion};
-use crate::prior::Prior;
+use super::slow_start::{SlowStart, starts_slowly};
 
-/// What may be tuned: slow start's own, with an initial window of 2 segments (Halfback §4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// How the window grows.
-    pub slow_start: slow_start::Params,
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Self { slow_start: slow_start::Params { initial_window: 2, ..slow_start::Params::default() } }
-    }
-}
+pub use super::slow_start::Beside as Params;
 
 /// Reactive TCP.
 #[derive(Clone, Copy, Debug)]
@@ -39,43 +24,24 @@ pub struct Reactive {
 }
 
 impl Reactive {
-    /// Nothing is known until [`Startup::establish`].
+    /// Nothing is known until [`super::Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { slow_start: SlowStart::new(params.slow_start) }
     }
 }
 
-impl Startup for Reactive {
-    fn establish(&mut self, prior: &Prior) -> Plan {
-        self.slow_start.establish(prior)
-    }
-
-    #[inline]
-    fn on_ack(&mut self, ack: &Ack) -> Next {
-        self.slow_start.on_ack(ack)
-    }
-
-    fn on_congestion(&mut self, signal: &Congestion) -> Next {
-        self.slow_start.on_congestion(signal)
-    }
-
-    #[inline]
-    fn allowance(&self) -> Allowance {
-        self.slow_start.allowance()
-    }
-
-    fn phase(&self) -> &'static str {
-        self.slow_start.phase()
-    }
-}
+starts_slowly!(Reactive);
 
 #[cfg(test)]
 mod tests {
     use super::super::Scheme;
+    use super::super::Startup;
     use super::super::steps::{Event, Says, play};
     use super::*;
+    use crate::allowance::Plan;
     use crate::base::testing::{acked, lost};
+    use crate::prior::Prior;
     use crate::repair::Repair;
     use headstart_units::{Bytes, Span, Time};
 

@@ -137,6 +137,49 @@ impl Startup for SlowStart {
     }
 }
 
+/// What may be tuned of schemes that are slow start with something beside it (Reactive, Proactive).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// How the window grows. From 2 segments: Halfback §4.1.
+    pub slow_start: Params,
+}
+
+impl Default for Beside {
+    fn default() -> Self {
+        Self { slow_start: Params { initial_window: 2, ..Params::default() } }
+    }
+}
+
+/// A scheme whose window is that of the slow start in its field `slow_start`.
+macro_rules! starts_slowly {
+    ($scheme:ty) => {
+        impl $crate::scheme::Startup for $scheme {
+            fn establish(&mut self, prior: &$crate::prior::Prior) -> $crate::allowance::Plan {
+                self.slow_start.establish(prior)
+            }
+
+            #[inline]
+            fn on_ack(&mut self, ack: &$crate::event::Ack) -> $crate::allowance::Next {
+                self.slow_start.on_ack(ack)
+            }
+
+            fn on_congestion(&mut self, signal: &$crate::event::Congestion) -> $crate::allowance::Next {
+                self.slow_start.on_congestion(signal)
+            }
+
+            #[inline]
+            fn allowance(&self) -> $crate::allowance::Allowance {
+                self.slow_start.allowance()
+            }
+
+            fn phase(&self) -> &'static str {
+                self.slow_start.phase()
+            }
+        }
+    };
+}
+pub(super) use starts_slowly;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -161,3 +161,21 @@ fn orders_are_demonstrated_with_other_schemes() {
     assert_eq!(claim.demonstrate(&plan, &results).map(|found| found.verdict), Some(Verdict::Holds));
     assert!(claim.compares());
 }
+
+#[test]
+fn a_claim_that_restates_another_names_one_that_counts() {
+    let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
+    let claim = |says: &str, rest: &str| {
+        format!(
+            "[[claim]]\nsays = \"{says}\"\nsource = \"there\"\n{REDUCTION}paper = 50\nwithin = 2\n{rest}\n"
+        )
+    };
+    let text = claim("one", "") + &claim("two", "restates = \"one\"");
+    let claims = read(&text, &plan).expect("fine");
+    assert_eq!(claims[1].restates.as_deref(), Some("one"));
+    for other in ["three", "two"] {
+        let wrong = claim("one", "") + &claim("two", &format!("restates = \"{other}\""));
+        let error = format!("{:#}", read(&wrong, &plan).expect_err("no such claim"));
+        assert!(error.contains("restates") && error.contains(other), "{error}");
+    }
+}

@@ -16,6 +16,8 @@ pub struct Score {
     pub unexplained: usize,
     /// Not run.
     pub not_run: usize,
+    /// They say once more what another claim says, and are counted nowhere else.
+    pub restated: usize,
     /// Of those that were run, how many say in which direction or order something differs.
     pub comparing: usize,
     /// Of these, in how many direction or order are the paper's.
@@ -24,6 +26,10 @@ pub struct Score {
 
 impl Score {
     fn add(&mut self, one: &JudgedClaim<'_>) {
+        if one.claim.restates.is_some() {
+            self.restated += 1;
+            return;
+        }
         match one.outcome {
             Outcome::Holds => self.holds += 1,
             Outcome::ComesOut => self.comes_out += 1,
@@ -72,7 +78,8 @@ pub fn summary(judged: &[Judged<'_>]) -> String {
 #[must_use]
 pub fn counts_table(judged: &[Judged<'_>]) -> Table {
     let mut columns = vec![Column::text("figure")];
-    let names = ["claims", "hold", "come out", "unexplained", "not run", "compare", "same direction"];
+    let names =
+        ["claims", "hold", "come out", "unexplained", "not run", "compare", "same direction", "said twice"];
     columns.extend(names.map(|name| Column::number(name, "")));
     let mut table = Table::new("Claims", columns);
     let mut row = |name: &str, score: &Score| {
@@ -85,6 +92,7 @@ pub fn counts_table(judged: &[Judged<'_>]) -> Table {
             score.not_run,
             score.comparing,
             score.directed,
+            score.restated,
         ];
         cells.extend(numbers.map(|number| Cell::count(number as u64)));
         table.row(cells);

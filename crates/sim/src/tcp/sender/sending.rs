@@ -124,7 +124,13 @@ impl Sender {
                 (config.detection, choice),
                 (Detection::Udt(Udt { asks_window: false, .. }), Choice::Again(_))
             );
-        if !is_free && self.in_flight + bytes > window && !self.in_flight.is_zero() {
+        let outstanding = match (config.detection, choice) {
+            (Detection::Udt(Udt { spans: true, .. }), Choice::New(_)) => {
+                Bytes::new(self.sent - self.acknowledged)
+            }
+            _ => self.in_flight,
+        };
+        if !is_free && outstanding + bytes > window && !outstanding.is_zero() {
             self.limited_below = self.flights.end();
             return None;
         }

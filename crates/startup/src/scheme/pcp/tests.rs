@@ -17,6 +17,7 @@ fn prior() -> Prior {
 #[test]
 fn the_transport_is_told_to_report_what_it_sends() {
     assert!(super::super::Scheme::Pcp(established()).watches_sending());
+    assert!(super::super::Scheme::Pcp(established()).wants_every_ack());
 }
 
 fn established() -> Pcp {
