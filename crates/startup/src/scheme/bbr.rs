@@ -52,11 +52,16 @@ pub struct Params {
     /// Take the peer's hint for BtlBw and begin in ProbeBW. Off: BBR knows nothing of hints; Blitzstart §6 asks what the two would do
     /// together. The estimate is forgotten as any sample is, ten rounds later.
     pub begins_from_hint: bool,
+    /// What ngtcp2's BBR of 2022 does otherwise (`lib/ngtcp2_bbr.c`, the behaviour in own words). Off. It sets its first pace when a
+    /// connection is made, which is before there is an RTT: for a millisecond, and Startup only raises it, so that nothing is paced until the
+    /// pipe was full. And it leaves room for ten segments at once at least and, above 24 Mbit/s, for a round trip, up to 64 KiB: thrice that is
+    /// added to every window. Its pacer lets as much go at once, which it does not here.
+    pub as_ngtcp2: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { initial_window: 10, cycle_start: 2, begins_from_hint: false }
+        Self { initial_window: 10, cycle_start: 2, begins_from_hint: false, as_ngtcp2: false }
     }
 }
 
@@ -250,13 +255,19 @@ impl Bbr {
 
     /// BBR §4.2.2: what may leave at once.
     fn send_quantum(&self) -> Bytes {
-        if self.pace < Rate::from_bits_per_sec(1_200_000) {
+        let (long, least) = match (self.params.as_ngtcp2, self.rt_prop) {
+            (true, Span::MAX) => (Span::from_millis(1), self.mss * 10),
+            (true, rtt) => (rtt, self.mss * 10),
+            (false, _) => (Span::from_millis(1), Bytes::ZERO),
+        };
+        let quantum = if self.pace < Rate::from_bits_per_sec(1_200_000) {
             self.mss
         } else if self.pace < Rate::from_mbit_per_sec(24) {
             self.mss * 2
         } else {
-            (self.pace * Span::from_millis(1)).min(Bytes::new(64 * 1024))
-        }
+            (self.pace * long).min(Bytes::new(64 * 1024))
+        };
+        quantum.max(least)
     }
 
     /// BBR §4.2.3.2: `gain` times the estimated BDP, and room for what waits at the ends.
@@ -303,7 +314,8 @@ impl Startup for Bbr {
             self.rt_prop = prior.handshake_rtt;
         }
         // BBR §4.2.1: a millisecond where nothing is known.
-        let rtt = if prior.handshake_rtt.is_zero() { Span::from_millis(1) } else { prior.handshake_rtt };
+        let is_unknown = prior.handshake_rtt.is_zero() || self.params.as_ngtcp2;
+        let rtt = if is_unknown { Span::from_millis(1) } else { prior.handshake_rtt };
         self.pace = (self.window * HIGH_GAIN) / rtt;
         if let Some(hint) =
             prior.hint.filter(|hint| self.params.begins_from_hint && !hint.bandwidth.is_zero())
