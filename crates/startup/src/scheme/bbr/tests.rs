@@ -66,7 +66,7 @@ fn as_ngtcp2_it_paces_nothing_until_the_pipe_was_full_and_leaves_more_room() {
         (Event::Ack(ack(300, 40, 40, (30, 70), 250)),   "Startup", 80_000, 28_900_000, "round 3: 250 kB/s"),
         (Event::Ack(ack(460, 40, 80, (70, 120), 250)),  "Startup", 120_000, 28_900_000, "round 4: 2.89 x 25 kB + 192 KiB are not reached"),
         (Event::Ack(ack(620, 40, 80, (120, 160), 250)), "Startup", 160_000, 28_900_000, "round 5: no more"),
-        (Event::Ack(ack(780, 40, 60, (160, 200), 250)), "Drain",   102_250, 86_505, "round 6: the pipe is full; 72.25 kB + 30 kB"),
+        (Event::Ack(ack(780, 40, 60, (160, 200), 250)), "ProbeBW", 80_000, 250_000, "round 6: the pipe is full, and there is room for what is in flight: 2 x 25 kB + 30 kB"),
     ];
     play(&mut bbr, &steps);
 }
