@@ -140,6 +140,9 @@ pub struct TransportOptions {
     /// Keep the window after an idle time, as RFC 9002 does; else it starts again from the initial one (RFC 5681)
     #[arg(long)]
     pub no_idle_restart: bool,
+    /// Let the window grow for every ack, even where the application was the limit, as some stacks do; RFC 9002 does not
+    #[arg(long)]
+    pub no_window_validation: bool,
     /// Let proportional rate reduction send one segment more with every ack while it is below its goal, as RFC 6937 had it in 2013
     #[arg(long, conflicts_with = "no_prr")]
     pub prr_slow_start: bool,
@@ -579,6 +582,12 @@ pub enum AckName {
     Timer,
     /// As QUIC recommends (RFC 9000 §13.2): every second packet, or after 25 ms.
     Quic,
+    /// The same by packet numbers: at once only where a gap begins, not while an old one is open or filled.
+    QuicGap,
+    /// The same, with four packets at once from each new gap on, as Google QUIC did.
+    Google,
+    /// As ngtcp2: as quic-gap, but after an eighth of the path's RTT, 25 ms at most.
+    Ngtcp2,
     /// As Linux whose receive window grows: the first 370 at once (measured with the emulator).
     LinuxGrowing,
 }

@@ -211,21 +211,9 @@ impl Setup {
             },
             prr: !options.no_prr,
             idle_restart: !options.no_idle_restart,
+            window_validation: !options.no_window_validation,
             prr_slow_start: options.prr_slow_start,
-            delayed_ack: match options.acks {
-                AckName::Immediate => DelayedAck::IMMEDIATE,
-                AckName::Delayed => DelayedAck::SECOND,
-                AckName::Quic => DelayedAck { every: 2, timeout: Span::from_millis(25), quick: 0 },
-                AckName::Linux => DelayedAck { every: 2, timeout: Span::from_millis(40), quick: 16 },
-                AckName::Timer => DelayedAck {
-                    every: u32::MAX,
-                    timeout: headstart_sim::tcp::udt::SYNCHRONISATION,
-                    quick: 0,
-                },
-                AckName::LinuxGrowing => {
-                    DelayedAck { every: 2, timeout: Span::from_millis(40), quick: LINUX_GROWING }
-                }
-            },
+            delayed_ack: self.delayed_ack(),
             min_rto: options.min_rto,
             initial_rto: options.initial_rto,
             pacing: match options.pacing {
@@ -237,6 +225,34 @@ impl Setup {
             ecn: options.ecn,
             records_limited: options.record_limited,
             ..TcpConfig::default()
+        }
+    }
+
+    fn delayed_ack(&self) -> headstart_sim::tcp::DelayedAck {
+        use headstart_sim::tcp::{DelayedAck, Hasty};
+        let second = |millis: u64| DelayedAck {
+            every: 2,
+            timeout: Span::from_millis(millis),
+            quick: 0,
+            hasty: Hasty::Hole,
+        };
+        match self.transport.acks {
+            AckName::Immediate => DelayedAck::IMMEDIATE,
+            AckName::Delayed => DelayedAck::SECOND,
+            AckName::Quic => second(25),
+            AckName::QuicGap => DelayedAck { hasty: Hasty::Gap(1), ..second(25) },
+            AckName::Google => DelayedAck { hasty: Hasty::Gap(4), ..second(25) },
+            AckName::Ngtcp2 => {
+                let timeout = (self.rtt() / 8).min(Span::from_millis(25));
+                DelayedAck { timeout, hasty: Hasty::Gap(1), ..second(25) }
+            }
+            AckName::Linux => DelayedAck { quick: 16, ..second(40) },
+            AckName::Timer => DelayedAck {
+                every: u32::MAX,
+                timeout: headstart_sim::tcp::udt::SYNCHRONISATION,
+                ..DelayedAck::IMMEDIATE
+            },
+            AckName::LinuxGrowing => DelayedAck { quick: LINUX_GROWING, ..second(40) },
         }
     }
 

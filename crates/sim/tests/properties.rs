@@ -14,7 +14,7 @@ use headstart_net::{
 };
 use headstart_sim::packet::Packet;
 use headstart_sim::record::{MessageReport, SenderEvent, SenderTrace};
-use headstart_sim::tcp::{DelayedAck, Detection, Pacing, Probe};
+use headstart_sim::tcp::{DelayedAck, Detection, Hasty, Pacing, Probe};
 use headstart_sim::workload::exchange::{Exchange, SessionSpec, Sessions};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::page::{Fetch, Object, PageSpec, Pages};
@@ -308,10 +308,11 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
     let delayed_ack = prop_oneof![
         Just(DelayedAck::IMMEDIATE),
         Just(DelayedAck::SECOND),
-        (1..=4_u32, 0..=200_u64, 0..=20_u32).prop_map(|(every, timeout, quick)| DelayedAck {
+        (1..=4_u32, 0..=200_u64, 0..=20_u32, 0..=4_u32).prop_map(|(every, timeout, quick, gap)| DelayedAck {
             every,
             timeout: Span::from_millis(timeout),
-            quick
+            quick,
+            hasty: if gap == 0 { Hasty::Hole } else { Hasty::Gap(gap) },
         }),
     ];
     let receive_window = prop_oneof![
@@ -321,7 +322,7 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
         2 => 20_000..=4_000_000_u64,
     ];
     let pacing = prop_oneof![Just(Pacing::Off), Just(Pacing::Linux)];
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let min_rto = prop_oneof![Just(200_u64), 1..=1000_u64];
     (detection, probe, delayed_ack, receive_window, pacing, flags, 1..=10_u32, min_rto).prop_map(
         |(
@@ -330,7 +331,7 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
             delayed_ack,
             receive_window,
             pacing,
-            (ecn, prr, idle_restart),
+            (ecn, prr, idle_restart, window_validation),
             quantum,
             min_rto,
         )| {
@@ -345,6 +346,7 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
                 quantum,
                 ecn,
                 idle_restart,
+                window_validation,
                 ..TcpConfig::default()
             }
         },
@@ -779,8 +781,8 @@ fn calm_case() -> impl Strategy<Value = Case> {
     let delay = (1..=50_u64).prop_map(Span::from_millis);
     let ack = prop_oneof![
         Just(DelayedAck::IMMEDIATE),
-        Just(DelayedAck { every: 2, timeout: Span::from_millis(40), quick: 0 }),
-        Just(DelayedAck { every: 2, timeout: Span::from_millis(40), quick: 16 }),
+        Just(DelayedAck { every: 2, timeout: Span::from_millis(40), ..DelayedAck::SECOND }),
+        Just(DelayedAck { every: 2, timeout: Span::from_millis(40), quick: 16, ..DelayedAck::SECOND }),
     ];
     (case(), rate, delay, ack, logarithmic(1, 300_000)).prop_map(|(case, rate, delay, delayed_ack, size)| {
         let link = vec![Part::Link(rate, delay, Limit::NONE)];

@@ -29,6 +29,10 @@ impl Recorder for Heard {
 
 /// 100 Mbit/s and 100 ms, nothing in the way.
 fn replay(messages: &[(u64, u64)], from: From, opener: Opener) -> Heard {
+    replay_with(TcpConfig::default(), messages, from, opener)
+}
+
+fn replay_with(tcp: TcpConfig, messages: &[(u64, u64)], from: From, opener: Opener) -> Heard {
     let mut path = PathBuilder::default();
     let link =
         || AnyElement::Link(Link::new(Rate::from_mbit_per_sec(100), Span::from_millis(50), Limit::NONE));
@@ -37,7 +41,7 @@ fn replay(messages: &[(u64, u64)], from: From, opener: Opener) -> Heard {
     let group = Group {
         scheme: catalogue::find("iw10").expect("it is there").scheme(),
         base: base::Kind::Cubic,
-        tcp: TcpConfig { receive_window: Bytes::new(1 << 24), ..TcpConfig::default() },
+        tcp: TcpConfig { receive_window: Bytes::new(1 << 24), ..tcp },
         hint: None,
         history_capacity: 0,
     };
@@ -87,4 +91,18 @@ fn what_the_first_message_tells_of_is_asked_for_when_it_has_been_read() {
         heard.messages.iter().map(|message| message.asked_at.since(first).as_nanos() / 1_000_000).collect();
     assert_eq!(asked, [0, 10, 30], "the first before, the others in the order of their times");
     assert_eq!(heard.messages[1].bytes, Bytes::new(3000));
+}
+
+/// Ten segments may leave; five do, and are acknowledged. Fifteen more take one round trip if that has let the window grow, else two.
+#[test]
+fn what_the_application_limited_lets_the_window_grow_only_without_validation() {
+    for (window_validation, round_trips) in [(true, 2), (false, 1)] {
+        let tcp = TcpConfig { window_validation, idle_restart: false, ..TcpConfig::default() };
+        let segments = |count: u64| count * tcp.mss.get();
+        let heard =
+            replay_with(tcp, &[(0, segments(5)), (600, segments(15))], From::Opening, Opener::Receiver);
+        let [_, second] = &heard.messages[..] else { panic!("both are read") };
+        let took = second.read_at.since(second.asked_at).as_nanos() / 1_000_000;
+        assert!((100 * round_trips..100 * round_trips + 5).contains(&took), "{window_validation}: {took} ms");
+    }
 }

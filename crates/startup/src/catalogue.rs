@@ -129,6 +129,11 @@ fn wise_start(adaptation: bool) -> Scheme {
     Scheme::WiseStart(WiseStart::new(wise_start::Params { adaptation, ..wise_start::Params::default() }))
 }
 
+fn wise_start_through(adaptation: bool) -> Scheme {
+    let params = wise_start::Params { adaptation, outlasts_loss: true, ..wise_start::Params::default() };
+    Scheme::WiseStart(WiseStart::new(params))
+}
+
 /// Every scheme, baselines first.
 #[rustfmt::skip]
 pub const ALL: &[Entry] = &[
@@ -172,7 +177,11 @@ pub const VARIANTS: &[Entry] = &[
     entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),
     entry("halfback-forward-100", Needs::FlowSize, "halfback-forward that nothing ends half-way, since acks and copies never meet", || halfback(|params| { params.order = Order::Forward; params.additional = Ratio::ONE; })),
     entry("s-cubic-held", Needs::History, "s-cubic that never hands over: window and rate of the record (Ideal in the WiseStart paper)", || Scheme::SCubic(SCubic::new(s_cubic::Params { holds: true, ..Default::default() }))),
-    entry("s-cubic-in-flight", Needs::History, "s-cubic that goes on from what is in flight at the first ack", || Scheme::SCubic(SCubic::new(s_cubic::Params { from_flight: true, ..Default::default() }))),
+    entry("s-cubic-in-flight", Needs::History, "s-cubic that goes on from what is in flight at the first ack, however little", || Scheme::SCubic(SCubic::new(s_cubic::Params { onward: s_cubic::Onward::Flight, ..Default::default() }))),
+    entry("s-cubic-ngtcp2", Needs::History, "s-cubic that goes on from what is in flight, 10 segments at least, as its fork of ngtcp2 does", || Scheme::SCubic(SCubic::new(s_cubic::Params { onward: s_cubic::Onward::FlightOrInitial, ..Default::default() }))),
+    entry("wise-start-ngtcp2", Needs::History, "wise-start that goes on to its decision when packets are lost, as its fork of ngtcp2 does", || wise_start_through(true)),
+    entry("wise-start-wa-ngtcp2", Needs::History, "the same without its adaptation to the application", || wise_start_through(false)),
+    entry("bbr-ngtcp2", Needs::Nothing, "BBR version 1 as ngtcp2 had it in 2022: no pace before the pipe was full, larger windows", || Scheme::Bbr(Bbr::new(bbr::Params { as_ngtcp2: true, ..Default::default() }))),
     entry("iw10-linux", Needs::Nothing, "as Linux's CUBIC begins: 10 segments and the older HyStart", || Scheme::SlowStart(SlowStart::linux())),
     entry("google-quic", Needs::Nothing, "iw32-paced that leaves slow start when delay grows (HyStart), as Google QUIC did", google_until_delay),
     entry("blitzstart-handshake", Needs::Hint, "blitzstart with the handshake's RTT, queues included", || blitzstart(|params| params.rtt = blitzstart::Known::Handshake)),

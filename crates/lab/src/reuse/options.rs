@@ -35,6 +35,9 @@ pub struct ReuseOptions {
     /// How far apart the rates of these networks are: the ratio of two of them is raised to this power (for `reproduce`)
     #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
     pub spread: Ratio,
+    /// Random loss of these networks, over that of the model (for `reproduce`)
+    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
+    pub random_loss: Ratio,
     /// Connections that a client opens on each network, one after the other (for `reproduce`)
     #[arg(long, default_value_t = 6, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub visits: u8,

@@ -119,7 +119,8 @@ fn run_row(setup: &Setup, tested: &'static Entry, row: u64) -> Result<Vec<Visit>
     let mut left = None;
     (0..SCENES)
         .map(|number| {
-            let scene = Scene::new(seed, number, &Rates::of(options), options.traces.as_ref())?;
+            let mut scene = Scene::new(seed, number, &Rates::of(options), options.traces.as_ref())?;
+            scene.loss_ppm = options.random_loss.of(u64::from(scene.loss_ppm)) as u32;
             let seed = seed.child(&format!("visits {number}"));
             let path = scene.options(&setup.path);
             let here = Setup::new(path, setup.transport.clone(), setup.workload.clone(), setup.run.clone())?;

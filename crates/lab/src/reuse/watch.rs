@@ -111,6 +111,7 @@ const SENDING: &str = "Sending";
 /// Between the first ack and the decision.
 const MAINTENANCE: &str = "Maintenance";
 const PROBE: &str = "Probe";
+const DRAIN: &str = "Drain";
 /// Segments at which the pace changes (WS Algorithm 1: kappa, and one and a half of it).
 const KAPPA: usize = 20;
 
@@ -159,12 +160,14 @@ impl Start {
             }
             if trace.phase != SENDING && trace.phase != MAINTENANCE {
                 start.decision = Some(match (is_lossy, trace.phase) {
+                    (_, PROBE) => Decision::Probe,
+                    (_, DRAIN) | (false, _) => Decision::Drain,
                     (true, _) => Decision::Lost,
-                    (false, PROBE) => Decision::Probe,
-                    (false, _) => Decision::Drain,
                 });
                 break;
             }
+            // A start that outlasts losses is ended only by those that came with the ack, or with a timeout.
+            is_lossy &= !matches!(trace.event, SenderEvent::Acked { .. });
             before = trace;
         }
         start.window_before = before.window.get() as f64;

@@ -37,13 +37,26 @@ pub struct DelayedAck {
     pub timeout: Span,
     /// The first so many segments of a connection are acknowledged immediately (Linux's quick acks).
     pub quick: u32,
+    /// What hastens an ack. [`Hasty::Hole`].
+    pub hasty: Hasty,
+}
+
+/// What makes a receiver acknowledge at once that else waits for a second segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hasty {
+    /// Any segment while one before it is missing, and whatever fills a hole or comes twice (RFC 5681 §4.2).
+    #[default]
+    Hole,
+    /// As QUIC, whose packets never bear a number twice: the first so many packets from each new gap on, and a packet that was overtaken.
+    /// RFC 9000 §13.2.1 asks for 1; Google QUIC had 4. An old gap, and what is sent again, hasten nothing.
+    Gap(u32),
 }
 
 impl DelayedAck {
     /// An ack for every segment.
-    pub const IMMEDIATE: Self = Self { every: 1, timeout: Span::ZERO, quick: 0 };
+    pub const IMMEDIATE: Self = Self { every: 1, timeout: Span::ZERO, quick: 0, hasty: Hasty::Hole };
     /// Every second segment or after 200 ms (RFC 5681 §4.2 as ns-3 has it).
-    pub const SECOND: Self = Self { every: 2, timeout: Span::from_millis(200), quick: 0 };
+    pub const SECOND: Self = Self { every: 2, timeout: Span::from_millis(200), quick: 0, hasty: Hasty::Hole };
 }
 
 /// Pacing by the transport, where the scheme does not give a pace of its own.
@@ -102,6 +115,8 @@ pub struct TcpConfig {
     pub idle_restart: bool,
     /// Segments of that window. 10: RFC 6928 §2.
     pub restart_window: u64,
+    /// The window grows only for acks of what left while it was the limit (RFC 9002 §7.8, RFC 9438 §5.8); else for every ack.
+    pub window_validation: bool,
     /// A record keeps the fastest delivery rate of all, even where the application limited it (WiseStart §3.2); else that of
     /// samples that were not limited, if there are any.
     pub records_limited: bool,
@@ -127,6 +142,7 @@ impl Default for TcpConfig {
             quantum: 1,
             ecn: false,
             idle_restart: true,
+            window_validation: true,
             restart_window: 10,
             records_limited: false,
         }

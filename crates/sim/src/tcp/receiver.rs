@@ -1,12 +1,12 @@
 //! The receiving side: reassembly and acknowledgements.
 //!
 //! Keeps out-of-order segments as sorted ranges, acknowledges out-of-order and duplicate arrivals at once
-//! (RFC 5681 §4.2), others as configured, and reports up to three ranges, the most recently changed first
+//! (RFC 5681 §4.2; or as QUIC does, see [`Hasty`]), others as configured, and reports up to three ranges, the most recently changed first
 //! (RFC 2018 §4).
 
 use headstart_units::Time;
 
-use super::config::DelayedAck;
+use super::config::{DelayedAck, Hasty};
 use crate::packet::{Acknowledgement, Block, Stamp};
 
 /// What to do after a data packet.
@@ -33,6 +33,10 @@ pub struct Receiver {
     duplicates: u32,
     unacknowledged: u32,
     last: (u32, u32),
+    /// Number of the transmission that comes next if none is missing.
+    next_transmission: u32,
+    /// Packets that are still acknowledged at once because of a gap between transmissions.
+    hasty: u32,
     /// The stamp of the last packet that arrived, to be echoed.
     pub stamp: Stamp,
     /// When a delayed ack is due.
@@ -61,20 +65,40 @@ impl Receiver {
     #[inline]
     pub fn on_data(&mut self, now: Time, segment: u32, transmission: u32, config: &DelayedAck) -> Answer {
         self.last = (segment, transmission);
+        let is_hasty = self.is_hasty(transmission, config.hasty);
         if segment == self.next && self.ranges.is_empty() {
             self.next += 1;
             self.received += 1;
-            self.unacknowledged += 1;
-            if self.unacknowledged >= config.every || self.received <= config.quick {
+        } else {
+            self.out_of_order(segment);
+            if config.hasty == Hasty::Hole {
                 return Answer::Now;
             }
-            if self.ack_at == Time::NEVER {
-                self.ack_at = now + config.timeout;
-            }
-            return Answer::Later;
         }
-        self.out_of_order(segment);
-        Answer::Now
+        self.unacknowledged += 1;
+        if is_hasty || self.unacknowledged >= config.every || self.received <= config.quick {
+            return Answer::Now;
+        }
+        if self.ack_at == Time::NEVER {
+            self.ack_at = now + config.timeout;
+        }
+        Answer::Later
+    }
+
+    /// Whether transmissions before this one are missing since lately, or it was overtaken.
+    #[inline]
+    fn is_hasty(&mut self, transmission: u32, hasty: Hasty) -> bool {
+        let Hasty::Gap(packets) = hasty else { return false };
+        if transmission < self.next_transmission {
+            return true;
+        }
+        if transmission > self.next_transmission {
+            self.hasty = packets;
+        }
+        self.next_transmission = transmission + 1;
+        let is_hasty = self.hasty > 0;
+        self.hasty = self.hasty.saturating_sub(1);
+        is_hasty
     }
 
     fn out_of_order(&mut self, segment: u32) {
@@ -180,6 +204,29 @@ mod tests {
             })
             .collect();
         assert_eq!(answers, [Answer::Now, Answer::Now, Answer::Later, Answer::Now]);
+    }
+
+    /// RFC 9000 §13.2.1: a packet after a gap at once, and one that was overtaken; an old gap and what is sent again do not matter.
+    #[test]
+    fn as_quic_only_a_new_gap_hastens_an_ack() {
+        use Answer::{Later, Now};
+        let config = |packets| DelayedAck { hasty: Hasty::Gap(packets), ..DelayedAck::SECOND };
+        // Segment and transmission. Transmissions 2 and 3 are lost, and 6 overtakes 5; segment 2 is sent again as transmission 7, 3 as 8.
+        let arrivals = [(0, 0), (1, 1), (4, 4), (6, 6), (5, 5), (2, 7), (3, 8), (7, 9)];
+        for (packets, answers) in [
+            (1, [Later, Now, Now, Now, Now, Later, Now, Later]),
+            (4, [Later, Now, Now, Now, Now, Now, Now, Now]),
+        ] {
+            let mut receiver = receiver();
+            for ((segment, transmission), expected) in arrivals.into_iter().zip(answers) {
+                let answer = receiver.on_data(Time::ZERO, segment, transmission, &config(packets));
+                assert_eq!(answer, expected, "transmission {transmission}, {packets} after a gap");
+                if answer == Now {
+                    receiver.acknowledge();
+                }
+            }
+            assert_eq!((receiver.next(), receiver.received, receiver.duplicates()), (8, 8, 0));
+        }
     }
 
     #[test]

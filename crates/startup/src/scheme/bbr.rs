@@ -56,11 +56,16 @@ pub struct Params {
     /// Take the peer's hint for BtlBw and begin in ProbeBW. Off: BBR knows nothing of hints; Blitzstart §6 asks what the two would do
     /// together. The estimate is forgotten as any sample is, ten rounds later.
     pub begins_from_hint: bool,
+    /// What ngtcp2's BBR of 2022 does otherwise (`lib/ngtcp2_bbr.c`, the behaviour in own words). Off. It sets its first pace when a
+    /// connection is made, which is before there is an RTT: for a millisecond, and Startup only raises it, so that nothing is paced until the
+    /// pipe was full. And it leaves room for ten segments at once at least and, above 24 Mbit/s, for a round trip, up to 64 KiB: thrice that is
+    /// added to every window. Its pacer lets as much go at once, which it does not here. It has nothing of what Linux added.
+    pub as_ngtcp2: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { initial_window: 10, cycle_start: 2, begins_from_hint: false }
+        Self { initial_window: 10, cycle_start: 2, begins_from_hint: false, as_ngtcp2: false }
     }
 }
 
@@ -263,7 +268,7 @@ impl Bbr {
 
     /// BBR §4.2.1.
     fn set_pace(&mut self, gain: Ratio) {
-        let pace = self.btl_bw.get() * gain * PACING_SHARE;
+        let pace = self.btl_bw.get() * gain * self.pacing_share();
         if self.is_filled || pace > self.pace {
             self.pace = pace.max(CRAWL);
         }
@@ -271,9 +276,25 @@ impl Bbr {
 
     /// BBR §4.2.2, as Linux's bbr_tso_segs_goal has it: segments that may leave at once.
     fn send_quantum(&self) -> u64 {
+        if self.params.as_ngtcp2 {
+            return self.send_quantum_of_ngtcp2();
+        }
         let least = if self.pace < Rate::from_bits_per_sec(1_200_000) { 1 } else { 2 };
         let bytes = (self.pace.as_bytes_per_sec() >> 10).min(LARGEST_QUANTUM);
         (bytes / self.mss.get().max(1)).clamp(least, MOST_AT_ONCE)
+    }
+
+    /// What ngtcp2 made of BBR §4.2.2: ten segments at least, and above 24 Mbit/s what leaves in a round trip.
+    fn send_quantum_of_ngtcp2(&self) -> u64 {
+        let long = if self.rt_prop == Span::MAX { Span::from_millis(1) } else { self.rt_prop };
+        let is_fast = self.pace >= Rate::from_mbit_per_sec(24);
+        let bytes = if is_fast { (self.pace * long).min(Bytes::new(64 * 1024)) } else { Bytes::ZERO };
+        bytes.get().div_ceil(self.mss.get().max(1)).max(10)
+    }
+
+    /// How much of the estimate it paces at.
+    const fn pacing_share(&self) -> Ratio {
+        if self.params.as_ngtcp2 { Ratio::ONE } else { PACING_SHARE }
     }
 
     /// BBR §4.2.3.2: `gain` times the estimated BDP, and room for what waits at the ends.
@@ -289,6 +310,9 @@ impl Bbr {
         }
         let bytes = bdp(self.btl_bw.get(), self.rt_prop).unwrap_or(Bytes::ZERO) * gain + more;
         let segments = bytes.get().div_ceil(self.mss.get().max(1)) + 3 * self.send_quantum();
+        if self.params.as_ngtcp2 {
+            return self.mss * segments;
+        }
         let is_probing = matches!(self.phase, Phase::ProbeBw { index: PROBING, .. });
         self.mss * (segments.next_multiple_of(2) + if is_probing { 2 } else { 0 })
     }
@@ -309,7 +333,11 @@ impl Bbr {
         if self.conserves {
             self.window = self.window.max(ack.in_flight + ack.newly_acked);
         } else {
-            let room = if self.is_filled { self.aggregation.room(self.btl_bw.get()) } else { Bytes::ZERO };
+            let room = if self.is_filled && !self.params.as_ngtcp2 {
+                self.aggregation.room(self.btl_bw.get())
+            } else {
+                Bytes::ZERO
+            };
             let target = self.inflight_and(gain, room);
             if self.is_filled {
                 self.window = (self.window + ack.newly_acked).min(target);
@@ -333,8 +361,9 @@ impl Startup for Bbr {
             self.rt_prop = prior.handshake_rtt;
         }
         // BBR §4.2.1: a millisecond where nothing is known.
-        let rtt = if prior.handshake_rtt.is_zero() { Span::from_millis(1) } else { prior.handshake_rtt };
-        self.pace = ((self.window * HIGH_GAIN) / rtt) * PACING_SHARE;
+        let is_unknown = prior.handshake_rtt.is_zero() || self.params.as_ngtcp2;
+        let rtt = if is_unknown { Span::from_millis(1) } else { prior.handshake_rtt };
+        self.pace = ((self.window * HIGH_GAIN) / rtt) * self.pacing_share();
         if let Some(hint) =
             prior.hint.filter(|hint| self.params.begins_from_hint && !hint.bandwidth.is_zero())
         {

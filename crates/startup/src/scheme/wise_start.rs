@@ -28,8 +28,9 @@
 //! - §3.3.3 lets Drain converge "to the BDP according to the strategy of the Maintenance phase". One packet out for
 //!   each packet in converges nowhere, so in Drain the acked bytes are not counted in: nothing leaves until what is in
 //!   flight has come down to the estimated BDP, and from there avoidance goes on.
-//! - WS does not say what a loss does before the decision. It ends the start, as it ends CUBIC's slow start; the lost
-//!   bytes are subtracted first (§3.3.2), then the base cuts.
+//! - WS does not say in so many words what a loss does before the decision. It ends the start, as it ends CUBIC's slow start; the lost
+//!   bytes are subtracted first (§3.3.2), then the base cuts. [`Params::outlasts_loss`] is the other reading: Algorithm 1 has no branch for a
+//!   loss, and if one ended the start nothing would be left to subtract it from.
 //! - §3.4 does not say how `Est_SendRate` is averaged. At the first ack: over the time since the first byte left, less the time
 //!   during which the window was full. Nor what it is compared with while the pacing rate changes: with the time that the
 //!   same bytes would have taken at the rates set when they left. Nor how far below is limited: a tenth.
@@ -52,7 +53,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
-use crate::event::{Ack, Congestion, Sent};
+use crate::event::{Ack, Congestion, Sent, Signal};
 use crate::growth::{Growth, Verdict};
 use crate::path::{LARGEST_WINDOW, SendRate};
 use crate::prior::Prior;
@@ -70,11 +71,22 @@ pub struct Params {
     pub initial_window: u64,
     /// Leave slow start when delay grows. On: §5.
     pub hystart: bool,
+    /// Losses until the decision, and in Drain, are subtracted from the window (§3.3.2) and end nothing: as Algorithm 1 reads, and as a public
+    /// fork of ngtcp2 does that was made for the paper (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Off: they end the
+    /// start, to be on the safe side.
+    pub outlasts_loss: bool,
 }
 
 impl Default for Params {
     fn default() -> Self {
-        Self { gamma: 6, kappa: 20, adaptation: true, initial_window: 10, hystart: true }
+        Self {
+            gamma: 6,
+            kappa: 20,
+            adaptation: true,
+            initial_window: 10,
+            hystart: true,
+            outlasts_loss: false,
+        }
     }
 }
 
@@ -257,6 +269,9 @@ impl Startup for WiseStart {
     fn on_congestion(&mut self, signal: &Congestion) -> Next {
         if matches!(self.phase, Phase::Sending | Phase::Maintenance(_) | Phase::Drain { .. }) {
             self.set_window(self.window.saturating_sub(signal.lost));
+            if self.params.outlasts_loss && signal.signal == Signal::Loss {
+                return Next::Stay;
+            }
         }
         Next::HandOver(HandOver::to_be_cut(self.window))
     }

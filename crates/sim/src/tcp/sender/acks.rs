@@ -75,6 +75,7 @@ impl Sender {
         let is_advance = self.segments.base() > prior_base;
         // RFC 5681 §3.2 step 1: a duplicate ack lets a packet go, but the window stays. QUIC knows no duplicate acks.
         let may_grow = is_advance || config.probe == Probe::Quic;
+        let was_limit = !config.window_validation || self.newest_delivered <= self.limited_below;
         self.controller.on_ack(&Ack {
             now,
             newest_sent_at: self.newest_sent_at,
@@ -85,7 +86,7 @@ impl Sender {
             in_flight: self.in_flight,
             delivered: self.rate.delivered(),
             rate,
-            is_window_limited: may_grow && self.newest_delivered <= self.limited_below,
+            is_window_limited: may_grow && was_limit,
             in_recovery: matches!(self.state, State::Recovery { .. }),
             is_all_sent: false,
             stamped: stamp.rate(),

@@ -57,6 +57,25 @@ fn it_finds_the_bandwidth_drains_its_queue_and_cruises() {
     let _ = cruising();
 }
 
+/// `lib/ngtcp2_bbr.c` of 2022: the first pace is for an RTT of a millisecond, and thrice what may leave at once is 64 KiB or ten segments.
+#[test]
+fn as_ngtcp2_it_paces_nothing_until_the_pipe_was_full_and_leaves_more_room() {
+    let mut bbr = Bbr::new(Params { as_ngtcp2: true, ..Params::default() });
+    let plan = bbr.establish(&prior_with(1, 1));
+    assert_eq!((plan.burst, plan.flight), (MSS * 66, MSS * 10));
+    assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(28_867_000)), "739 / 256 x 10 kB over 1 ms");
+    #[rustfmt::skip]
+    let steps = [
+        (Event::Ack(ack(100, 10, 10, (0, 10), 100)),    "Startup", 20_000, 28_867_000, "round 1: 100 kB/s"),
+        (Event::Ack(ack(200, 20, 20, (10, 30), 200)),   "Startup", 40_000, 28_867_000, "round 2: 200 kB/s"),
+        (Event::Ack(ack(300, 40, 40, (30, 70), 250)),   "Startup", 80_000, 28_867_000, "round 3: 250 kB/s"),
+        (Event::Ack(ack(460, 40, 80, (70, 120), 250)),  "Startup", 120_000, 28_867_000, "round 4: 2.89 x 25 kB + 192 KiB are not reached"),
+        (Event::Ack(ack(620, 40, 80, (120, 160), 250)), "Startup", 160_000, 28_867_000, "round 5: no more"),
+        (Event::Ack(ack(780, 40, 60, (160, 200), 250)), "ProbeBW", 80_000, 250_000, "round 6: the pipe is full, and there is room for what is in flight: 2 x 25 kB + 30 kB"),
+    ];
+    play(&mut bbr, &steps);
+}
+
 /// BBR §4.3.4.3: six phases of one RTprop at 1, then 5/4 until that much is in flight, then 3/4.
 #[test]
 fn the_gain_cycle_probes_and_yields() {

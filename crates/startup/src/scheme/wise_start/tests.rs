@@ -95,6 +95,31 @@ fn a_loss_in_drain_or_maintenance_is_subtracted_and_cut() {
     assert_eq!(how, Some(HandOver::to_be_cut(MSS * 90)));
 }
 
+/// §3.3.2 "subtracts the number of bytes of lost packets", and goes on.
+#[test]
+fn it_may_outlast_losses_until_the_decision_and_in_drain() {
+    let params = Params { outlasts_loss: true, ..Params::default() };
+    let mut start = established(params);
+    send_everything(&mut start);
+    #[rustfmt::skip]
+    let steps = [
+        (ack(200, 0, 1, 99),    "Maintenance", 100_000, 0, "in flight, what is acknowledged included"),
+        (loss(202, 30, 69),     "Maintenance",  70_000, 0, "30 of 100 are lost"),
+        (ack(202, 2, 1, 68),    "Maintenance",  69_000, 0, "one out for each in"),
+        (ack(204, 4, 1, 68),    "Maintenance",  69_000, 0, ""),
+        (ack(206, 6, 1, 68),    "Maintenance",  69_000, 0, ""),
+        (ack(208, 8, 1, 68),    "Maintenance",  69_000, 0, ""),
+        (ack(210, 10, 1, 68),   "Probe",        69_000, 0, "5 kB in 10 ms x 200 ms: 100 kB, and 69 kB are less"),
+        (loss(212, 1, 67),      "hand over",    69_000, 0, "of slow start a loss is the end"),
+    ];
+    assert_eq!(play(&mut start, &steps), Some(HandOver::to_be_cut(MSS * 69)));
+    let mut start = established(params);
+    send_everything(&mut start);
+    let sixth = first_acks(&mut start, 4);
+    let _ = tell(&mut start, sixth);
+    play(&mut start, &[(loss(224, 9, 90), "Drain", 90_000, 0, "of 99")]);
+}
+
 #[test]
 fn a_mark_loses_nothing_but_is_cut() {
     let mut start = established(Params::default());
