@@ -10,7 +10,8 @@
 //!
 //! What is measured, the same way on both sides: completion is from the client's SYN to the last payload byte leaving the path
 //! towards it; drops are those of the bottleneck's buffer; the peak queue is the most packets that waited before it; slow start
-//! ends when the sender's ssthresh is set, which the kernel is asked every few milliseconds (`ss -ti`).
+//! ends when the sender's ssthresh is set, which the kernel is asked every few milliseconds (`ss -ti`); its BBR sets it when its start-up
+//! ends.
 
 mod compare;
 mod kernel;
