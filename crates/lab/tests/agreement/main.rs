@@ -118,7 +118,6 @@ fn short() -> ExitCode {
         ("cubic", PATHS[0], 2_000_000),
         ("cubic", PATHS[3], 2_000_000),
         ("bbr", PATHS[0], 2_000_000),
-        ("bbr", PATHS[5], 10_000_000),
     ] {
         let case = Case { controller, path, bytes };
         let name = format!("agreement: {controller}, {path}, {bytes} B");
