@@ -139,7 +139,7 @@ pub struct Verdict {
     pub completion: Compared,
     pub drops: Compared,
     pub peak_queue: Compared,
-    /// BBR has no slow start that ends with a threshold; and neither may have one that ended in time.
+    /// Where neither side's slow start ended in time there is nothing to compare.
     pub exit: Option<Compared>,
     pub exit_agrees: bool,
     pub is_valid: bool,
@@ -153,9 +153,11 @@ impl Verdict {
             let numbers = |side: &[Found]| side.iter().map(of).collect::<Vec<_>>();
             band.compare(&numbers(kernel), &numbers(model))
         };
-        let exits =
-            kernel.iter().zip(model).map(|(kernel, model)| (kernel.exit_in_time(), model.exit_in_time()));
-        let exits: Vec<_> = exits.filter(|_| case.controller != "bbr").collect();
+        let exits: Vec<_> = kernel
+            .iter()
+            .zip(model)
+            .map(|(kernel, model)| (kernel.exit_in_time(), model.exit_in_time()))
+            .collect();
         let both: (Vec<f64>, Vec<f64>) =
             exits.iter().filter_map(|(kernel, model)| kernel.zip(*model)).unzip();
         let exit = EXIT.compare(&both.0, &both.1);
