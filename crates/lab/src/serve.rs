@@ -119,6 +119,13 @@ async fn run(args: ServeArgs) -> Result<()> {
     let identity = identity_of(&args)?;
     let history = history_of(&args)?;
     let percent = percent(args.operation.rollout)?;
+    if args.operation.allow_scheme_choice && percent < 100.0 {
+        bail!(
+            "--rollout: found {percent} % beside --allow-scheme-choice, expected one of the two: who asks for {} would be drawn too, \
+             and compare slow start with itself",
+            args.scheme.name()
+        );
+    }
     let (rollout, asked) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
     // TCP first: with port 0 it finds one, and UDP takes the same.

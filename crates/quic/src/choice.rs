@@ -66,6 +66,14 @@ const NOT_CARRIED: [(&str, &str); 3] = [
     ),
 ];
 
+/// Why this transport cannot carry a scheme or, which is the same, a variant of it.
+fn why_not(entry: &catalogue::Entry) -> Option<&'static str> {
+    let is_of = |name: &str| {
+        entry.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    };
+    NOT_CARRIED.into_iter().find(|(name, _)| is_of(name)).map(|(_, why)| why)
+}
+
 /// Names that papers and people use.
 const ALIASES: [(&str, &str); 6] = [
     ("slow-start", "iw10"),
@@ -83,9 +91,6 @@ impl Choice {
     /// There is none, or this transport does not carry it.
     pub fn find(name: &str) -> Result<Self, Refused> {
         let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, known)| known);
-        if let Some((name, why)) = NOT_CARRIED.into_iter().find(|(other, _)| *other == name) {
-            return Err(Refused::NotCarried { name, why });
-        }
         if name == "stack-cubic" {
             return Ok(Self::stack(Stack::Cubic));
         }
@@ -93,7 +98,10 @@ impl Choice {
             name: name.into(),
             expected: Self::all().map(|it| it.name).collect::<Vec<_>>().join(", "),
         })?;
-        Ok(Self::of(entry))
+        match why_not(entry) {
+            Some(why) => Err(Refused::NotCarried { name: entry.name, why }),
+            None => Ok(Self::of(entry)),
+        }
     }
 
     /// A scheme with parameters of your own. `needs` says without what it falls back to slow start.
@@ -114,7 +122,7 @@ impl Choice {
 
     /// Everything that can be had, baselines first.
     pub fn all() -> impl Iterator<Item = Self> {
-        let is_carried = |entry: &&catalogue::Entry| NOT_CARRIED.iter().all(|(name, _)| *name != entry.name);
+        let is_carried = |entry: &&catalogue::Entry| why_not(entry).is_none();
         let carried = catalogue::ALL.iter().chain(catalogue::VARIANTS).filter(is_carried).map(Self::of);
         carried.chain([Self::stack(Stack::Cubic)])
     }
@@ -199,14 +207,18 @@ mod tests {
 
     #[test]
     fn what_cannot_be_carried_is_refused_by_name_and_with_a_reason() {
-        for name in ["quick-start", "rcp", "pcp"] {
+        for name in ["quick-start", "rcp", "pcp", "quick-start-3", "quick-start-20MB-halving"] {
             let refused = Choice::find(name).expect_err("refused");
             assert!(matches!(refused, Refused::NotCarried { .. }));
             assert!(refused.to_string().contains(name), "{refused}");
         }
         let unknown = Choice::find("tahoe").expect_err("no such scheme").to_string();
         assert!(unknown.contains("tahoe") && unknown.contains("wise-start"), "{unknown}");
-        assert!(!unknown.contains("rcp"), "what is refused is not offered");
+        assert!(
+            !unknown.contains("rcp") && !unknown.contains("quick-start"),
+            "what is refused is not offered"
+        );
+        assert!(Choice::all().all(|choice| choice.needs() != Needs::Routers), "routers are not asked here");
     }
 
     #[test]
