@@ -63,7 +63,11 @@ fn as_ngtcp2_it_paces_nothing_until_the_pipe_was_full_and_leaves_more_room() {
     let mut bbr = Bbr::new(Params { as_ngtcp2: true, ..Params::default() });
     let plan = bbr.establish(&prior_with(1, 1));
     assert_eq!((plan.burst, plan.flight), (MSS * 66, MSS * 10));
-    assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(28_867_000)), "739 / 256 x 10 kB over 1 ms");
+    assert_eq!(
+        plan.allowance.pace,
+        Some(Rate::from_bytes_per_sec(28_867_000)),
+        "739 / 256 x 10 kB over 1 ms"
+    );
     #[rustfmt::skip]
     let steps = [
         (Event::Ack(ack(100, 10, 10, (0, 10), 100)),    "Startup", 20_000, 28_867_000, "round 1: 100 kB/s"),
