@@ -14,7 +14,7 @@
 //!
 //! - WiseStart describes S-Cubic in three places and never in full. It "enters into congestion avoidance directly at
 //!   the first ACK"; §4.2 adds that without adaptation to the application "the CWND setting" is "much lower when
-//!   exiting". The window stays at the BDP here; [`Onward`] has the other readings, that of the authors' own stack among them.
+//!   exiting". The window stays at the BDP here; [`Onward`] has the other readings, that of what may be the authors' own stack among them.
 //! - The ack that ends the start grows nothing: avoidance grows from the second.
 //! - Whether the rate is that of the record, or the window over the present RTT, is not said: it is the record's.
 //!
@@ -50,8 +50,8 @@ pub enum Onward {
     Record,
     /// What is in flight, however little.
     Flight,
-    /// What is in flight, but the initial window at least: WiseStart §4.2 as a public fork of ngtcp2 has it that was made for
-    /// that paper (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic.c`, end of 2022). What the ack acknowledges is counted in
+    /// What is in flight, but the initial window at least: WiseStart §4.2 as a public fork of ngtcp2 has it that we take to be
+    /// the authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic.c`, end of 2022). What the ack acknowledges is counted in
     /// here, as WiseStart does; there it is not.
     FlightOrInitial,
 }

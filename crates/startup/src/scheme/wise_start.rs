@@ -72,7 +72,7 @@ pub struct Params {
     /// Leave slow start when delay grows. On: §5.
     pub hystart: bool,
     /// Losses until the decision, and in Drain, are subtracted from the window (§3.3.2) and end nothing: as Algorithm 1 reads, and as a public
-    /// fork of ngtcp2 does that was made for the paper (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Off: they end the
+    /// fork of ngtcp2 does that we take to be the authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Off: they end the
     /// start, to be on the safe side.
     pub outlasts_loss: bool,
 }
