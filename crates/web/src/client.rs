@@ -325,12 +325,11 @@ impl Errand {
             .build::<_, _, Bytes>(adapter::Connection::new(connection.clone()))
             .await
             .map_err(|error| FetchError::Http(Box::new(error)))?;
-        // Reads the server's settings; ends with the connection.
-        let driving = tokio::spawn(async move { driver.wait_idle().await });
+        // Reads the server's settings; ends with the connection, never before it: a control stream that ends sooner is an error to the
+        // server (RFC 9114 §6.2.1).
+        tokio::spawn(async move { driver.wait_idle().await });
         let fetches = self.urls.iter().map(|url| self.fetch(sender.clone(), url, begin));
-        let pages = join_all(fetches).await.into_iter().collect();
-        driving.abort();
-        pages
+        join_all(fetches).await.into_iter().collect()
     }
 
     async fn fetch(

@@ -57,8 +57,11 @@ impl Session for Heard {
     }
 
     fn closed(&self, _: &Connection, reason: &ConnectionError) {
-        let by_peer = matches!(reason, ConnectionError::ApplicationClosed(_));
-        self.hears(format!("closed by peer {by_peer}"));
+        let code = match reason {
+            ConnectionError::ApplicationClosed(close) => close.error_code.into_inner(),
+            other => return self.hears(format!("closed: {other}")),
+        };
+        self.hears(format!("closed by the peer with {code:#x}"));
     }
 }
 
@@ -85,7 +88,7 @@ async fn it_hears_the_life_of_a_connection_and_the_size_of_each_answer() {
     let heard = heard.lock().expect("not poisoned").clone();
     assert_eq!(
         heard,
-        ["the usual, validated false", "established", "will send 300000", "closed by peer true"]
+        ["the usual, validated false", "established", "will send 300000", "closed by the peer with 0x100"]
     );
 }
 
