@@ -19,6 +19,7 @@
 //! | `ledger` | data packets by number, as long as their fate is open |
 //! | `opening` | what is known before the first byte; pacing until then |
 //! | `more` | what the application says later |
+//! | `decided` | the controller's last answer |
 //! | `events` | acks and losses as the scheme hears of them |
 //! | `repairs` | copies |
 //! | `closing` | what is left behind |
@@ -36,6 +37,7 @@
 //! - Reactive's probe of the last packet is the stack's probe timeout (RFC 9002 §6.2).
 
 mod closing;
+mod decided;
 mod events;
 mod ledger;
 mod more;
@@ -47,17 +49,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use headstart_startup::catalogue::Needs;
 use headstart_startup::path::RateEstimator;
 use headstart_startup::{Controller, Plan, Prior, Rtt, Scheme};
 use headstart_units::{Bytes, Rate, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
 
-use crate::epoch::span;
+use crate::epoch::{Watch, span};
 use crate::shared::Shared;
 use crate::why::Tally;
+use decided::Decided;
 use events::{Batch, Losses};
 use ledger::Ledger;
+use more::More;
 use opening::{Bucket, Stage};
 use repairs::Copier;
 
@@ -85,8 +90,14 @@ impl congestion::ControllerFactory for Factory {
 #[derive(Debug)]
 pub struct Adapter {
     shared: Arc<Shared>,
-    controller: Controller,
+    /// When the stack's events happen.
+    now: Watch,
+    /// When the packets left that they are about.
+    then: Watch,
+    controller: Decided,
     stage: Stage,
+    /// The scheme is one that plans with the flow's size.
+    plans_with_size: bool,
     /// On a path that came after the first one: slow start, no record, no copies.
     is_late: bool,
     /// A copy that the stack made, and that has not been told anything since.
@@ -120,7 +131,6 @@ pub struct Adapter {
     burst: Bytes,
     bucket: Bucket,
     started_at: Time,
-    watches_sending: bool,
     phase: &'static str,
     tally: Tally,
     copier: Option<Copier>,
@@ -137,9 +147,13 @@ impl Adapter {
         let packet = Bytes::new(mtu.into());
         let scheme = if is_first { shared.rules.choice.scheme() } else { shared.rules.control.scheme() };
         let controller = Controller::new(scheme.unwrap_or_else(plain_slow_start), shared.rules.base, packet);
+        let watch = Watch::new(shared.rules.epoch, now);
         let adapter = Self {
-            controller,
+            now: watch,
+            then: watch,
+            controller: Decided::new(controller),
             stage: Stage::Unmeasured,
+            plans_with_size: is_first && shared.rules.choice.needs() == Needs::FlowSize,
             is_late: !is_first,
             is_idle_copy: false,
             packet,
@@ -161,8 +175,7 @@ impl Adapter {
             is_whole_flow: false,
             burst: Bytes::ZERO,
             bucket: Bucket::default(),
-            started_at: shared.rules.epoch.time(now),
-            watches_sending: false,
+            started_at: watch.last(),
             phase: "",
             tally: Tally::default(),
             copier: None,
@@ -174,10 +187,6 @@ impl Adapter {
         adapter
     }
 
-    fn time(&self, now: Instant) -> Time {
-        self.shared.rules.epoch.time(now)
-    }
-
     /// Bytes in flight that the scheme knows nothing of: the handshake's, probes of the path's packet size.
     fn foreign(&self) -> Bytes {
         self.all_in_flight.saturating_sub(self.ledger.in_flight())
@@ -187,17 +196,40 @@ impl Adapter {
         self.packet * MINIMUM_PACKETS
     }
 
+    /// What may be in flight, whoever sent it; `more` is what is foreseen.
+    fn window_with(&self, more: Option<&More>) -> u64 {
+        let window = match &self.stage {
+            Stage::Unmeasured => self.packet * INITIAL_PACKETS,
+            Stage::Ready(ready) => ready.plan.allowance.window.max(self.packet * INITIAL_PACKETS),
+            Stage::Started => {
+                let allowance = more.map_or(&self.controller, |more| &more.controller).allowance();
+                // The stack asks for room for the largest packet even where only the flow's last bytes are left to send.
+                let is_last =
+                    more.is_some() || (self.is_whole_flow && self.ledger.sent() < self.first_flight);
+                allowance.window + self.foreign() + if is_last { self.largest } else { Bytes::ZERO }
+            }
+        };
+        window.max(self.least()).get()
+    }
+
     /// The stack goes on with a copy after a change of the peer's port: the same path, but not the same address.
+    #[inline]
     fn wake(&mut self) {
-        if std::mem::replace(&mut self.is_idle_copy, false) {
-            self.copier = None;
-            self.note_migration();
+        if self.is_idle_copy {
+            self.go_on_as_a_copy();
         }
+    }
+
+    #[cold]
+    fn go_on_as_a_copy(&mut self) {
+        self.is_idle_copy = false;
+        self.copier = None;
+        self.note_migration();
     }
 
     /// The scheme and base controller as they stand.
     #[must_use]
-    pub const fn controller(&self) -> &Controller {
+    pub fn controller(&self) -> &Controller {
         &self.controller
     }
 
@@ -215,7 +247,7 @@ fn plain_slow_start() -> Scheme {
 impl congestion::Controller for Adapter {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
         self.wake();
-        let (now, bytes) = (self.time(now), Bytes::new(bytes.into()));
+        let (now, bytes) = (self.now.time(now), Bytes::new(bytes.into()));
         let is_data = self.shared.is_data();
         // A packet larger than the path is known to carry is a probe of the path, and not the scheme's.
         let is_ours = is_data && bytes <= self.largest;
@@ -246,18 +278,20 @@ impl congestion::Controller for Adapter {
         rtt: &RttEstimator,
     ) {
         self.wake();
-        let (now, sent) = (self.time(now), self.time(sent));
+        let (now, sent) = (self.now.time(now), self.then.time(sent));
         self.acked(now, sent, Bytes::new(bytes), number, app_limited, span(rtt.get()));
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
         self.all_in_flight = Bytes::new(in_flight);
-        self.end_of_acks(self.time(now), app_limited, largest);
+        let now = self.now.time(now);
+        self.end_of_acks(now, app_limited, largest);
     }
 
     fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Instant) {
         self.wake();
-        self.packet_lost(self.time(now), Bytes::new(bytes.into()), number);
+        let now = self.now.time(now);
+        self.packet_lost(now, Bytes::new(bytes.into()), number);
     }
 
     fn on_congestion_event(
@@ -269,7 +303,7 @@ impl congestion::Controller for Adapter {
         _: u64,
         _: u64,
     ) {
-        let (now, sent) = (self.time(now), self.time(sent));
+        let (now, sent) = (self.now.time(now), self.then.time(sent));
         if is_ecn { self.marked(now, sent) } else { self.lost(now, sent, is_persistent) }
     }
 
@@ -287,26 +321,14 @@ impl congestion::Controller for Adapter {
     }
 
     fn window(&self) -> u64 {
-        let window = match &self.stage {
-            Stage::Unmeasured => self.packet * INITIAL_PACKETS,
-            Stage::Ready(ready) => ready.plan.allowance.window.max(self.packet * INITIAL_PACKETS),
-            Stage::Started => {
-                let more = self.foresee_more();
-                let window =
-                    more.as_ref().map_or(&self.controller, |more| &more.controller).allowance().window;
-                // The stack asks for room for the largest packet even where only the flow's last bytes are left to send.
-                let is_last =
-                    more.is_some() || (self.is_whole_flow && self.ledger.sent() < self.first_flight);
-                window + self.foreign() + if is_last { self.largest } else { Bytes::ZERO }
-            }
-        };
-        window.max(self.least()).get()
+        self.window_with(self.foresee_more().as_deref())
     }
 
     fn metrics(&self) -> ControllerMetrics {
         let mut metrics = ControllerMetrics::default();
-        metrics.congestion_window = congestion::Controller::window(self);
-        metrics.pacing_rate = self.pacing_rate().map(Rate::as_bytes_per_sec);
+        let more = self.foresee_more();
+        metrics.congestion_window = self.window_with(more.as_deref());
+        metrics.pacing_rate = self.pacing_rate(more.as_deref()).map(Rate::as_bytes_per_sec);
         let ssthresh = self.controller.ssthresh();
         metrics.ssthresh = (ssthresh != Bytes::MAX).then(|| ssthresh.get());
         metrics.bandwidth_estimate = self.fastest.map(Rate::as_bits_per_sec);
@@ -345,8 +367,11 @@ impl Clone for Adapter {
         self.shared.controller_begins();
         Self {
             shared: Arc::clone(&self.shared),
+            now: self.now,
+            then: self.then,
             controller: self.controller,
             stage: self.stage,
+            plans_with_size: self.plans_with_size,
             is_late: self.is_late,
             is_idle_copy: true,
             packet: self.packet,
@@ -369,7 +394,6 @@ impl Clone for Adapter {
             burst: self.burst,
             bucket: self.bucket,
             started_at: self.started_at,
-            watches_sending: self.watches_sending,
             phase: self.phase,
             tally: self.tally,
             copier: None,

@@ -42,6 +42,33 @@ impl Epoch {
     }
 }
 
+/// Reads an epoch, and remembers the last instant: the stack gives the same one to all packets of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch {
+    epoch: Epoch,
+    read: (Instant, Time),
+}
+
+impl Watch {
+    pub fn new(epoch: Epoch, now: Instant) -> Self {
+        Self { epoch, read: (now, epoch.time(now)) }
+    }
+
+    /// As [`Epoch::time`].
+    #[inline]
+    pub fn time(&mut self, instant: Instant) -> Time {
+        if self.read.0 != instant {
+            self.read = (instant, self.epoch.time(instant));
+        }
+        self.read.1
+    }
+
+    /// What it said last.
+    pub const fn last(&self) -> Time {
+        self.read.1
+    }
+}
+
 /// A duration as ours; saturates after 584 years.
 #[must_use]
 pub fn span(duration: Duration) -> Span {

@@ -100,11 +100,11 @@ impl Tapped {
     }
 
     fn header(&self, key: Box<dyn HeaderKey>, level: Level) -> Box<dyn HeaderKey> {
-        Box::new(TappedHeaderKey { inner: key, level, shared: Arc::clone(&self.shared) })
+        Box::new(TappedHeaderKey::new(key, level, Arc::clone(&self.shared)))
     }
 
     fn packet(&self, key: Box<dyn PacketKey>, level: Level) -> Box<dyn PacketKey> {
-        Box::new(TappedPacketKey { inner: key, level, shared: Arc::clone(&self.shared) })
+        Box::new(TappedPacketKey::new(key, level, Arc::clone(&self.shared)))
     }
 
     /// Only what we seal is of interest, not what the peer does.

@@ -42,6 +42,13 @@ impl Controller {
         }
     }
 
+    /// Whether anything happens in [`Self::on_sent`] until something else is told: lets a transport skip the call.
+    #[must_use]
+    #[inline]
+    pub const fn watches_sending(&self) -> bool {
+        !self.handed_over && self.scheme.watches_sending()
+    }
+
     /// Data was newly acknowledged.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) {

@@ -205,10 +205,15 @@ impl Scheme {
         matches!(self, Self::Rcp(_))
     }
 
-    /// Whether anything happens in [`Startup::on_sent`]: lets a transport skip the call.
+    /// Whether anything happens in [`Startup::on_sent`] as it stands.
     #[must_use]
-    pub fn watches_sending(&self) -> bool {
-        matches!(self, Self::WiseStart(_) | Self::CarefulResume(_) | Self::Bbr(_) | Self::Pcp(_))
+    #[inline]
+    pub const fn watches_sending(&self) -> bool {
+        match self {
+            Self::WiseStart(scheme) => scheme.watches_sending(),
+            Self::CarefulResume(_) | Self::Bbr(_) | Self::Pcp(_) => true,
+            _ => false,
+        }
     }
 }
 

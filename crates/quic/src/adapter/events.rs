@@ -4,6 +4,7 @@ use headstart_startup::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
 use headstart_units::{Bytes, Span, Time};
 
 use super::Adapter;
+use super::decided::Decided;
 use super::opening::Stage;
 use crate::journal::{Entry, Event};
 
@@ -52,14 +53,15 @@ impl Adapter {
         if self.tally.delivered.is_zero() {
             self.tally.first_round += bytes;
         }
-        if self.watches_sending {
-            self.controller.on_sent(&Sent {
+        if self.controller.watches_sending() {
+            let sent = Sent {
                 now,
                 bytes,
                 in_flight: self.ledger.in_flight(),
                 transmission: if is_again { Transmission::Retransmission } else { Transmission::Original },
                 is_app_limited: bytes < self.packet,
-            });
+            };
+            self.controller.tell(|controller| controller.on_sent(&sent));
         }
         let place = self.ledger.sent().saturating_sub(bytes);
         self.journal(now, Event::Sent { place, bytes, is_again });
@@ -88,14 +90,14 @@ impl Adapter {
             self.batch.largest = Some((number, sent));
         }
         let Some((ordinal, packet)) = self.ledger.deliver(number, sent) else { return };
-        self.rate.on_delivered(now, packet.bytes, &packet.stamp);
-        self.batch.bytes += packet.bytes;
+        self.rate.on_delivered(now, packet.bytes(), &packet.stamp);
+        self.batch.bytes += packet.bytes();
         if packet.is_first_flight {
-            self.batch.first_flight += packet.bytes;
+            self.batch.first_flight += packet.bytes();
         }
         self.batch.newest_sent_at = self.batch.newest_sent_at.max(sent);
         self.batch.newest = self.batch.newest.max(ordinal + 1);
-        self.batch.end = self.batch.end.max(packet.offset + packet.bytes);
+        self.batch.end = self.batch.end.max(packet.offset + packet.bytes());
         self.batch.packets += 1;
     }
 
@@ -127,7 +129,7 @@ impl Adapter {
         }
         let rate = self.rate.sample(now, self.rtt.min);
         self.fastest = self.rate.fastest().rate();
-        self.controller.on_ack(&Ack {
+        let ack = Ack {
             now,
             newest_sent_at: batch.newest_sent_at,
             newly_acked: batch.bytes,
@@ -141,7 +143,8 @@ impl Adapter {
             in_recovery: self.recovering_since.is_some(),
             is_all_sent: app_limited && self.is_all_sent(),
             stamped: None,
-        });
+        };
+        self.controller.tell(|controller| controller.on_ack(&ack));
         self.journal(now, Event::Acked { end: batch.end, newly: batch.bytes });
         self.copy_after_acks(now, batch.packets, app_limited);
         self.note_phase(now);
@@ -157,29 +160,34 @@ impl Adapter {
             }
             return;
         };
-        self.journal(now, Event::Lost { place: packet.offset, bytes: packet.bytes });
-        self.owed += packet.bytes;
-        self.tally.lost += packet.bytes;
+        self.journal(now, Event::Lost { place: packet.offset, bytes: packet.bytes() });
+        self.owed += packet.bytes();
+        self.tally.lost += packet.bytes();
         if packet.is_first_flight {
-            self.tally.first_flight_lost += packet.bytes;
+            self.tally.first_flight_lost += packet.bytes();
         }
         if packet.is_copied {
             // Its data is on its way again already: no reason to slow down.
-            self.tally.copied_lost += packet.bytes;
+            self.tally.copied_lost += packet.bytes();
             return;
         }
-        self.losses.bytes += packet.bytes;
+        self.losses.bytes += packet.bytes();
         if packet.is_first_flight {
-            self.losses.first_flight += packet.bytes;
+            self.losses.first_flight += packet.bytes();
         }
         self.losses.newest_sent_at = self.losses.newest_sent_at.max(packet.stamp.sent_at);
     }
 
     /// Notes it, if anybody wants to know.
+    #[inline]
     pub(super) fn journal(&self, at: Time, event: Event) {
-        if !self.shared.journal.is_kept() || self.is_late {
-            return;
+        if self.shared.journal.is_kept() && !self.is_late {
+            self.write_down(at, event);
         }
+    }
+
+    #[cold]
+    fn write_down(&self, at: Time, event: Event) {
         let allowance = self.controller.allowance();
         self.shared.journal.add(Entry {
             at,
@@ -202,21 +210,23 @@ impl Adapter {
             return;
         }
         let opens_episode = self.opens_episode(now, sent);
-        self.controller.on_congestion(&Congestion {
+        let congestion = Congestion {
             lost: losses.bytes,
             first_flight_lost: losses.first_flight,
             newest_lost_sent_at: losses.newest_sent_at,
             ..self.congestion(now, Signal::Loss, opens_episode, losses.bytes)
-        });
+        };
+        self.controller.tell(|controller| controller.on_congestion(&congestion));
         self.copies_meet_congestion();
         if is_persistent {
             self.tally.timeouts += 1;
-            self.controller.on_timeout(&Timeout {
+            let timeout = Timeout {
                 now,
                 prior_in_flight: self.ledger.in_flight() + losses.bytes,
                 delivered: self.rate.delivered(),
                 consecutive: 1,
-            });
+            };
+            self.controller.tell(|controller| controller.on_timeout(&timeout));
             self.journal(now, Event::Timeout);
         }
         self.note_phase(now);
@@ -231,7 +241,7 @@ impl Adapter {
         self.tally.marks += 1;
         let opens_episode = self.opens_episode(now, sent);
         let signal = self.congestion(now, Signal::CongestionExperienced, opens_episode, Bytes::ZERO);
-        self.controller.on_congestion(&signal);
+        self.controller.tell(|controller| controller.on_congestion(&signal));
         // A mark is no loss: there is nothing that could turn out to be spurious.
         self.before_recovery = None;
         self.copies_meet_congestion();
@@ -244,7 +254,7 @@ impl Adapter {
         let opens = self.recovering_since.is_none_or(|since| sent > since);
         if opens {
             self.recovering_since = Some(now);
-            self.before_recovery = Some((now, Box::new(self.controller)));
+            self.before_recovery = Some((now, Box::new(*self.controller)));
         }
         opens
     }
@@ -274,7 +284,7 @@ impl Adapter {
     pub(super) fn undo(&mut self) {
         let Some((since, before)) = self.before_recovery.take() else { return };
         if self.heard_at.since(since) <= self.rtt.smoothed * UNDO_ROUNDS {
-            self.controller = *before;
+            self.controller = Decided::new(*before);
             self.recovering_since = None;
             self.owed = Bytes::ZERO;
             self.tally.spurious += 1;

@@ -12,7 +12,6 @@ use headstart_units::{Bytes, Time};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub number: u64,
-    pub bytes: Bytes,
     /// Bytes sent before it.
     pub offset: Bytes,
     pub stamp: SendStamp,
@@ -20,6 +19,14 @@ pub(super) struct Packet {
     /// A copy of it was sent.
     pub is_copied: bool,
     fate: Fate,
+    /// A datagram's length fits; a packet must not take more than a line of the cache.
+    size: u16,
+}
+
+impl Packet {
+    pub fn bytes(&self) -> Bytes {
+        Bytes::new(self.size.into())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +50,12 @@ impl Ledger {
     pub fn push(&mut self, number: u64, bytes: Bytes, stamp: SendStamp, is_first_flight: bool) {
         self.packets.push_back(Packet {
             number,
-            bytes,
             offset: self.sent,
             stamp,
             is_first_flight,
             is_copied: false,
             fate: Fate::Open,
+            size: bytes.get().try_into().unwrap_or(u16::MAX),
         });
         self.sent += bytes;
         self.in_flight += bytes;
@@ -66,7 +73,7 @@ impl Ledger {
     /// The packet of that number was declared lost.
     pub fn lose(&mut self, number: u64, bytes: Bytes) -> Option<Packet> {
         let at = self.find(number)?;
-        if self.packets[at].bytes != bytes {
+        if self.packets[at].bytes() != bytes {
             return None;
         }
         self.settle(at, Fate::Lost)
@@ -79,7 +86,7 @@ impl Ledger {
         }
         packet.fate = fate;
         let settled = *packet;
-        self.in_flight = self.in_flight.saturating_sub(settled.bytes);
+        self.in_flight = self.in_flight.saturating_sub(settled.bytes());
         while self.packets.front().is_some_and(|it| it.fate != Fate::Open) {
             self.packets.pop_front();
             self.base += 1;

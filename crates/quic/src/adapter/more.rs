@@ -3,10 +3,10 @@
 //! Between the application's word and the next packet nobody asks the adapter but for window and pace, which change nothing. So these
 //! are answered as if the scheme had heard of it, and with the packet it does.
 
-use headstart_startup::catalogue::Needs;
-use headstart_startup::{Controller, Plan, Prior, Progress};
+use headstart_startup::{Plan, Prior, Progress};
 use headstart_units::{Bytes, Time};
 
+use super::decided::Decided;
 use super::opening::Stage;
 use super::{Adapter, INITIAL_PACKETS, SLACK};
 use crate::journal::Event;
@@ -14,7 +14,7 @@ use crate::store::locked;
 
 /// A later flight, as it would be if it began now.
 pub(super) struct More {
-    pub controller: Controller,
+    pub controller: Decided,
     pub plan: Plan,
     /// All that the application has said.
     told: Bytes,
@@ -25,20 +25,22 @@ pub(super) struct More {
 impl Adapter {
     /// The packet with which a scheme begins: a full one, or for a scheme that plans with it the first after the flow's size was told.
     pub(super) fn is_awaited(&self, bytes: Bytes) -> bool {
-        let is_told = || self.plans_with_size() && self.shared.expected().is_some();
+        let is_told = || self.plans_with_size && self.shared.expected().is_some();
         bytes + SLACK >= self.packet || is_told()
     }
 
-    fn plans_with_size(&self) -> bool {
-        !self.is_late && self.shared.rules.choice.needs() == Needs::FlowSize
-    }
-
     /// What a flight of all that the application has said since would be, if there is something and the scheme makes one.
-    pub(super) fn foresee_more(&self) -> Option<More> {
-        if !matches!(self.stage, Stage::Started) || !self.plans_with_size() {
+    #[inline]
+    pub(super) fn foresee_more(&self) -> Option<Box<More>> {
+        if !self.plans_with_size || !matches!(self.stage, Stage::Started) {
             return None;
         }
         let told = self.shared.expected().filter(|told| *told > self.told)?;
+        self.foresee_all_of(told).map(Box::new)
+    }
+
+    #[cold]
+    fn foresee_all_of(&self, told: Bytes) -> Option<More> {
         let left = self.wire(told).saturating_sub(self.ledger.sent());
         let admitted = self.shared.flow_control().min(self.shared.rules.flight_limit);
         let prior = Prior {
@@ -53,13 +55,13 @@ impl Adapter {
             in_flight: self.ledger.in_flight(),
             window: self.controller.allowance().window,
         };
-        let mut controller = self.controller;
+        let mut controller = *self.controller;
         let plan = controller.on_more(&prior, &so_far)?;
         // The stack keeps packets for copies from before the first of them leaves.
         if self.copies_left(&controller).is_some() {
             self.shared.tap(true);
         }
-        Some(More { controller, plan, told, left })
+        Some(More { controller: Decided::new(controller), plan, told, left })
     }
 
     /// A packet leaves: the scheme hears of all that the application has said.
@@ -68,7 +70,7 @@ impl Adapter {
         if more.is_none() && matches!(self.stage, Stage::Started) {
             self.told = self.told.max(self.shared.expected().unwrap_or_default());
         }
-        let Some(More { controller, plan, told, left }) = more else { return };
+        let Some(More { controller, plan, told, left }) = more.map(|more| *more) else { return };
         self.controller = controller;
         self.told = told;
         let sent = self.ledger.sent();

@@ -13,6 +13,8 @@ use headstart_startup::path::RateEstimator;
 use headstart_startup::{Controller, Plan, Prior};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
+use super::decided::Decided;
+use super::more::More;
 use super::{Adapter, INITIAL_PACKETS, Ready, plain_slow_start};
 use crate::gates::{Arm, refusal};
 use crate::journal::Event;
@@ -104,7 +106,7 @@ impl Adapter {
                 drop(ending.grant.take());
                 drop(ending);
                 let scheme = rules.control.scheme().unwrap_or_else(plain_slow_start);
-                self.controller = Controller::new(scheme, rules.base, self.packet);
+                self.controller = Decided::new(Controller::new(scheme, rules.base, self.packet));
             }
         }
         let plan = Plan::burst(self.packet);
@@ -120,7 +122,7 @@ impl Adapter {
         prior.flow_size = self.shared.expected().map(|bytes| self.wire(bytes));
         prior.receive_window = self.wire(self.shared.flow_control().min(self.shared.rules.flight_limit));
         prior.initial_window = self.packet * INITIAL_PACKETS;
-        let plan = self.controller.clone().establish(&prior);
+        let plan = Controller::clone(&self.controller).establish(&prior);
         self.stage = Stage::Ready(Ready { prior, plan });
     }
 
@@ -129,7 +131,7 @@ impl Adapter {
         self.foresee();
         let Stage::Ready(Ready { mut prior, .. }) = self.stage else { return };
         prior.now = now;
-        let plan = self.controller.establish(&prior);
+        let plan = self.controller.tell(|controller| controller.establish(&prior));
         self.stage = Stage::Started;
         self.started_at = now;
         self.rate = RateEstimator::default();
@@ -137,7 +139,6 @@ impl Adapter {
         self.first_flight = plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX));
         self.told = self.shared.expected().unwrap_or_default();
         self.is_whole_flow = prior.flow_size.is_some_and(|size| size <= plan.flight);
-        self.watches_sending = self.controller.scheme().watches_sending();
         self.journal(now, Event::Established);
         if self.is_late {
             return;
@@ -173,8 +174,8 @@ impl Adapter {
         Bytes::new(full.saturating_mul(self.packet.get()).saturating_add(last))
     }
 
-    /// What the pacer is told; `None` leaves it to the stack.
-    pub(super) fn pacing_rate(&self) -> Option<Rate> {
+    /// What the pacer is told, with what is foreseen; `None` leaves it to the stack.
+    pub(super) fn pacing_rate(&self, more: Option<&More>) -> Option<Rate> {
         match &self.stage {
             Stage::Unmeasured => Some(LINE),
             Stage::Ready(Ready { plan, .. }) => Some(match plan.allowance.pace {
@@ -182,7 +183,7 @@ impl Adapter {
                 Some(_) => self.bucket_of(plan.burst.max(self.packet * OPENING)),
             }),
             Stage::Started => {
-                if let Some(more) = self.foresee_more() {
+                if let Some(more) = more {
                     let pace = more.controller.allowance().pace;
                     let is_paced = more.plan.burst.is_zero();
                     return if is_paced { pace } else { pace.max(Some(self.bucket_of(more.plan.burst))) };

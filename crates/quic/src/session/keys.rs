@@ -11,9 +11,19 @@ use crate::shared::{Level, Shared};
 
 /// Learns the number of each packet.
 pub(super) struct TappedPacketKey {
-    pub inner: Box<dyn PacketKey>,
-    pub level: Level,
-    pub shared: Arc<Shared>,
+    inner: Box<dyn PacketKey>,
+    level: Level,
+    shared: Arc<Shared>,
+    /// Asked for with each packet.
+    tag_len: usize,
+    confidentiality_limit: u64,
+}
+
+impl TappedPacketKey {
+    pub fn new(inner: Box<dyn PacketKey>, level: Level, shared: Arc<Shared>) -> Self {
+        let (tag_len, confidentiality_limit) = (inner.tag_len(), inner.confidentiality_limit());
+        Self { inner, level, shared, tag_len, confidentiality_limit }
+    }
 }
 
 impl PacketKey for TappedPacketKey {
@@ -34,11 +44,11 @@ impl PacketKey for TappedPacketKey {
     }
 
     fn tag_len(&self) -> usize {
-        self.inner.tag_len()
+        self.tag_len
     }
 
     fn confidentiality_limit(&self) -> u64 {
-        self.inner.confidentiality_limit()
+        self.confidentiality_limit
     }
 
     fn integrity_limit(&self) -> u64 {
@@ -48,9 +58,18 @@ impl PacketKey for TappedPacketKey {
 
 /// Sees the final bytes of each packet.
 pub(super) struct TappedHeaderKey {
-    pub inner: Box<dyn HeaderKey>,
-    pub level: Level,
-    pub shared: Arc<Shared>,
+    inner: Box<dyn HeaderKey>,
+    level: Level,
+    shared: Arc<Shared>,
+    /// Asked for with each packet.
+    sample_size: usize,
+}
+
+impl TappedHeaderKey {
+    pub fn new(inner: Box<dyn HeaderKey>, level: Level, shared: Arc<Shared>) -> Self {
+        let sample_size = inner.sample_size();
+        Self { inner, level, shared, sample_size }
+    }
 }
 
 impl HeaderKey for TappedHeaderKey {
@@ -66,7 +85,7 @@ impl HeaderKey for TappedHeaderKey {
     }
 
     fn sample_size(&self) -> usize {
-        self.inner.sample_size()
+        self.sample_size
     }
 }
 

@@ -133,7 +133,6 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Sender {
     controller: Controller,
-    watches_sending: bool,
     wants_stamps: bool,
     repair: Repair,
     tail_probe: bool,
@@ -203,7 +202,6 @@ impl Default for Sender {
         let scheme = Scheme::SlowStart(headstart_startup::scheme::SlowStart::new(Default::default()));
         Self {
             controller: Controller::new(scheme, base::Kind::Cubic, Bytes::new(1)),
-            watches_sending: false,
             wants_stamps: false,
             repair: Repair::Reactive,
             tail_probe: false,
@@ -297,7 +295,6 @@ impl Sender {
         self.message_ends.clear();
         *self = Self {
             controller: Controller::new(scheme, base, config.mss),
-            watches_sending: scheme.watches_sending(),
             wants_stamps: scheme.wants_stamps(),
             tail_probe: config.probe == Probe::TailLoss || scheme.wants_tail_probe(),
             segments: std::mem::take(&mut self.segments),

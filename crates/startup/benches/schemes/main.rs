@@ -108,11 +108,11 @@ fn prior() -> Prior {
 
 /// Tells a controller everything, and asks it each time.
 #[inline]
-fn play(mut controller: Controller, steps: &[Step], watches_sending: bool) -> u64 {
+fn play(mut controller: Controller, steps: &[Step]) -> u64 {
     let mut sum = 0;
     for step in steps {
         let step = black_box(step);
-        if watches_sending {
+        if controller.watches_sending() {
             controller.on_sent(&step.sent);
         }
         controller.on_ack(&step.ack);
@@ -183,7 +183,7 @@ fn subjects(only: Option<&str>) -> Vec<Subject> {
                     let scheme = entry.scheme();
                     let mut controller = Controller::new(scheme, base::Kind::Cubic, MSS);
                     let plan = controller.establish(black_box(&prior));
-                    play(controller, &script, scheme.watches_sending()) + plan.flight.get()
+                    play(controller, &script) + plan.flight.get()
                 };
                 loops(acks, FLOW).map(start).fold(0, u64::wrapping_add)
             }),
@@ -197,7 +197,7 @@ fn subjects(only: Option<&str>) -> Vec<Subject> {
                 "avoidance",
                 Box::new(move |acks| {
                     loops(acks, STRETCH)
-                        .map(|_| play(black_box(controller), &script, false))
+                        .map(|_| play(black_box(controller), &script))
                         .fold(0, u64::wrapping_add)
                 }),
             );

@@ -149,6 +149,11 @@ impl WiseStart {
         }
     }
 
+    /// Until the decision; after it, and without a prior, nothing depends on what leaves.
+    pub(super) const fn watches_sending(&self) -> bool {
+        matches!(self.phase, Phase::Sending | Phase::Maintenance(_))
+    }
+
     /// Algorithm 1, lines 18 to 22.
     fn begin_maintenance(&mut self, ack: &Ack) {
         let min_rtt = ack.rtt_sample.unwrap_or(Span::MAX);
@@ -224,7 +229,7 @@ impl Startup for WiseStart {
 
     /// Algorithm 1, lines 9 to 17.
     fn on_sent(&mut self, sent: &Sent) {
-        if !matches!(self.phase, Phase::Sending | Phase::Maintenance(_)) {
+        if !self.watches_sending() {
             return;
         }
         let is_full = sent.in_flight + self.mss > self.window;

@@ -153,7 +153,7 @@ impl Sender {
             self.prr.on_sent(bytes);
         }
         self.counted(now, departure.payload);
-        if self.watches_sending {
+        if self.controller.watches_sending() {
             self.controller.on_sent(&Sent {
                 now,
                 bytes,
@@ -295,7 +295,7 @@ impl Sender {
         self.counts.copies += 1;
         self.counted(now, segment.payload);
         let bytes = Bytes::new(u64::from(segment.payload));
-        if self.watches_sending {
+        if self.controller.watches_sending() {
             self.controller.on_sent(&Sent {
                 now,
                 bytes,

@@ -1,0 +1,45 @@
+//! The controller with its answer at hand: the stack asks for it several times for each packet.
+
+use std::ops::Deref;
+
+use headstart_startup::{Allowance, Controller};
+
+/// A controller, and what it allows since it was last told something.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decided {
+    controller: Controller,
+    allowance: Allowance,
+    watches_sending: bool,
+}
+
+impl Decided {
+    pub fn new(controller: Controller) -> Self {
+        Self { allowance: controller.allowance(), watches_sending: controller.watches_sending(), controller }
+    }
+
+    /// Tells it something: the only way to change it.
+    pub fn tell<T>(&mut self, what: impl FnOnce(&mut Controller) -> T) -> T {
+        let answer = what(&mut self.controller);
+        self.allowance = self.controller.allowance();
+        self.watches_sending = self.controller.watches_sending();
+        answer
+    }
+
+    /// As [`Controller::allowance`], worked out once.
+    pub const fn allowance(&self) -> Allowance {
+        self.allowance
+    }
+
+    /// As [`Controller::watches_sending`], worked out once.
+    pub const fn watches_sending(&self) -> bool {
+        self.watches_sending
+    }
+}
+
+impl Deref for Decided {
+    type Target = Controller;
+
+    fn deref(&self) -> &Controller {
+        &self.controller
+    }
+}
