@@ -90,14 +90,14 @@ impl Adapter {
             self.batch.largest = Some((number, sent));
         }
         let Some((ordinal, packet)) = self.ledger.deliver(number, sent) else { return };
-        self.rate.on_delivered(now, packet.bytes(), &packet.stamp);
-        self.batch.bytes += packet.bytes();
+        self.rate.on_delivered(now, packet.bytes, &packet.stamp);
+        self.batch.bytes += packet.bytes;
         if packet.is_first_flight {
-            self.batch.first_flight += packet.bytes();
+            self.batch.first_flight += packet.bytes;
         }
         self.batch.newest_sent_at = self.batch.newest_sent_at.max(sent);
         self.batch.newest = self.batch.newest.max(ordinal + 1);
-        self.batch.end = self.batch.end.max(packet.offset + packet.bytes());
+        self.batch.end = self.batch.end.max(packet.offset + packet.bytes);
         self.batch.packets += 1;
     }
 
@@ -160,20 +160,20 @@ impl Adapter {
             }
             return;
         };
-        self.journal(now, Event::Lost { place: packet.offset, bytes: packet.bytes() });
-        self.owed += packet.bytes();
-        self.tally.lost += packet.bytes();
+        self.journal(now, Event::Lost { place: packet.offset, bytes: packet.bytes });
+        self.owed += packet.bytes;
+        self.tally.lost += packet.bytes;
         if packet.is_first_flight {
-            self.tally.first_flight_lost += packet.bytes();
+            self.tally.first_flight_lost += packet.bytes;
         }
         if packet.is_copied {
             // Its data is on its way again already: no reason to slow down.
-            self.tally.copied_lost += packet.bytes();
+            self.tally.copied_lost += packet.bytes;
             return;
         }
-        self.losses.bytes += packet.bytes();
+        self.losses.bytes += packet.bytes;
         if packet.is_first_flight {
-            self.losses.first_flight += packet.bytes();
+            self.losses.first_flight += packet.bytes;
         }
         self.losses.newest_sent_at = self.losses.newest_sent_at.max(packet.stamp.sent_at);
     }

@@ -2,8 +2,12 @@
 //!
 //! Packet numbers rise but skip values; ordinals count the scheme's packets from zero without a gap, and stand for the
 //! segments of a repair.
+//!
+//! A packet is looked at again when it is acknowledged, a thousand packets later on a fast path, and what lies in memory then is no longer
+//! in the processor's cache. So it is kept small, and packets that left together share what they have in common.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU16;
 
 use headstart_startup::path::SendStamp;
 use headstart_units::{Bytes, Time};
@@ -12,51 +16,68 @@ use headstart_units::{Bytes, Time};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub number: u64,
+    pub bytes: Bytes,
     /// Bytes sent before it.
     pub offset: Bytes,
     pub stamp: SendStamp,
     pub is_first_flight: bool,
     /// A copy of it was sent.
     pub is_copied: bool,
-    fate: Fate,
-    /// A datagram's length fits; a packet must not take more than a line of the cache.
-    size: u16,
 }
 
-impl Packet {
-    pub fn bytes(&self) -> Bytes {
-        Bytes::new(self.size.into())
+/// A packet as it is kept.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    number: u64,
+    offset: Bytes,
+    /// Which of the departures was its.
+    departure: u32,
+    /// Its length as long as its fate is open, and nothing after that.
+    open: Option<NonZeroU16>,
+    is_first_flight: bool,
+    is_copied: bool,
+}
+
+impl Entry {
+    const fn is_open(&self) -> bool {
+        self.open.is_some()
     }
-}
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    Open,
-    Delivered,
-    Lost,
+    fn bytes(&self) -> Bytes {
+        Bytes::new(self.open.map_or(0, NonZeroU16::get).into())
+    }
 }
 
 /// The scheme's packets whose fate is open, and some that are not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
-    packets: VecDeque<Packet>,
+    packets: VecDeque<Entry>,
     /// Ordinal of the first of them.
     base: u64,
+    /// The number of the last one.
+    last: u64,
+    /// What the packets have in common that left together.
+    departures: VecDeque<SendStamp>,
+    /// Which one is the first of them.
+    first_departure: u32,
     sent: Bytes,
     in_flight: Bytes,
 }
 
 impl Ledger {
     pub fn push(&mut self, number: u64, bytes: Bytes, stamp: SendStamp, is_first_flight: bool) {
-        self.packets.push_back(Packet {
+        if self.departures.back() != Some(&stamp) {
+            self.departures.push_back(stamp);
+        }
+        self.packets.push_back(Entry {
             number,
             offset: self.sent,
-            stamp,
+            departure: self.next_departure().wrapping_sub(1),
+            open: NonZeroU16::new(u16::try_from(bytes.get()).unwrap_or(u16::MAX)),
             is_first_flight,
             is_copied: false,
-            fate: Fate::Open,
-            size: bytes.get().try_into().unwrap_or(u16::MAX),
         });
+        self.last = number;
         self.sent += bytes;
         self.in_flight += bytes;
     }
@@ -64,10 +85,10 @@ impl Ledger {
     /// The packet of that number was acknowledged, if it is one of ours whose fate was open: its ordinal and itself.
     pub fn deliver(&mut self, number: u64, sent_at: Time) -> Option<(u64, Packet)> {
         let at = self.find(number)?;
-        if self.packets[at].stamp.sent_at != sent_at {
+        if self.stamp(&self.packets[at]).sent_at != sent_at {
             return None;
         }
-        Some((self.base + at as u64, self.settle(at, Fate::Delivered)?))
+        Some((self.base + at as u64, self.settle(at)?))
     }
 
     /// The packet of that number was declared lost.
@@ -76,27 +97,51 @@ impl Ledger {
         if self.packets[at].bytes() != bytes {
             return None;
         }
-        self.settle(at, Fate::Lost)
+        self.settle(at)
     }
 
-    fn settle(&mut self, at: usize, fate: Fate) -> Option<Packet> {
+    fn settle(&mut self, at: usize) -> Option<Packet> {
         let packet = self.packets.get_mut(at)?;
-        if packet.fate != Fate::Open {
-            return None;
-        }
-        packet.fate = fate;
-        let settled = *packet;
-        self.in_flight = self.in_flight.saturating_sub(settled.bytes());
-        while self.packets.front().is_some_and(|it| it.fate != Fate::Open) {
+        let entry = *packet;
+        packet.open.take()?;
+        let settled = self.whole(&entry);
+        self.in_flight = self.in_flight.saturating_sub(settled.bytes);
+        while self.packets.front().is_some_and(|it| !it.is_open()) {
             self.packets.pop_front();
             self.base += 1;
+        }
+        let first = self.packets.front().map_or(self.next_departure(), |packet| packet.departure);
+        while self.first_departure != first {
+            self.departures.pop_front();
+            self.first_departure = self.first_departure.wrapping_add(1);
         }
         Some(settled)
     }
 
+    /// One past the last departure.
+    fn next_departure(&self) -> u32 {
+        self.first_departure.wrapping_add(self.departures.len() as u32)
+    }
+
+    fn stamp(&self, entry: &Entry) -> SendStamp {
+        let at = entry.departure.wrapping_sub(self.first_departure) as usize;
+        self.departures.get(at).copied().unwrap_or_default()
+    }
+
+    fn whole(&self, entry: &Entry) -> Packet {
+        Packet {
+            number: entry.number,
+            bytes: entry.bytes(),
+            offset: entry.offset,
+            stamp: self.stamp(entry),
+            is_first_flight: entry.is_first_flight,
+            is_copied: entry.is_copied,
+        }
+    }
+
     fn find(&self, number: u64) -> Option<usize> {
         // Were no number skipped, it would be at `high`; few are, so it is hardly before that.
-        let (first, last) = (self.packets.front()?.number, self.packets.back()?.number);
+        let (first, last) = (self.packets.front()?.number, self.last);
         let index = |number: u64| usize::try_from(number.checked_sub(first)?).ok();
         let mut high = index(number.min(last))?;
         let mut low = high.saturating_sub((index(last)? + 1).saturating_sub(self.packets.len()));
@@ -129,9 +174,9 @@ impl Ledger {
     }
 
     /// The packet of that ordinal, if its fate is open.
-    pub fn open(&self, ordinal: u64) -> Option<&Packet> {
+    pub fn open(&self, ordinal: u64) -> Option<Packet> {
         let at = usize::try_from(ordinal.checked_sub(self.base)?).ok()?;
-        self.packets.get(at).filter(|packet| packet.fate == Fate::Open)
+        self.packets.get(at).filter(|packet| packet.is_open()).map(|packet| self.whole(packet))
     }
 
     /// Bytes sent before the packet of that ordinal.
@@ -189,6 +234,28 @@ mod tests {
             }
         }
         assert_eq!(Ledger::default().find(0), None);
+    }
+
+    #[test]
+    fn packets_that_left_together_share_a_departure_until_the_last_of_them_is_settled() {
+        let mut ledger = Ledger::default();
+        let stamp = |millis| SendStamp { sent_at: Time::from_millis(millis), ..SendStamp::default() };
+        for (number, millis) in [(0, 5), (1, 5), (2, 6), (3, 6), (4, 6), (5, 9)] {
+            ledger.push(number, SIZE, stamp(millis), true);
+        }
+        assert_eq!(ledger.departures.len(), 3);
+        for (number, millis, left) in [(0, 5, 3), (3, 6, 3), (1, 5, 2), (5, 9, 2), (2, 6, 2), (4, 6, 0)] {
+            let (_, packet) = ledger.deliver(number, Time::from_millis(millis)).expect("open");
+            assert_eq!((packet.number, packet.stamp), (number, stamp(millis)));
+            assert_eq!(ledger.departures.len(), left, "after {number}");
+        }
+        ledger.push(6, SIZE, stamp(9), true);
+        assert_eq!(ledger.deliver(6, Time::from_millis(9)).map(|(ordinal, _)| ordinal), Some(6));
+    }
+
+    #[test]
+    fn a_packet_is_kept_in_less_than_half_a_line_of_the_cache() {
+        assert!(size_of::<Entry>() <= 24);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use headstart_units::{Bytes, Rate, Span, Time};
 
 /// What is remembered of the connection when a packet leaves.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendStamp {
     /// When the packet left (P.sent_time).
     pub sent_at: Time,
