@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-step() { printf '\n== %s\n' "$1"; }
+step() { printf '\n== %s (after %d s)\n' "$1" "$SECONDS"; }
 
 if ! command -v cargo >/dev/null; then
     echo "ci.sh: cargo is missing: install Rust 1.88 or newer with rustfmt and clippy" >&2
