@@ -91,17 +91,3 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
     assert!(refused.is_err_and(|error| error.to_string().contains("certificate")));
     server.stop().await;
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_shuts_down_lets_answers_finish() {
-    let server = start(Manners::default(), |_| Site::Generated).await;
-    let fetch = server.errand(&["/bytes/50000000"]);
-    let config = server.client(None, false);
-    let endpoint = client::endpoint(server.address).expect("a socket");
-    let address = server.address;
-    let fetching = tokio::spawn(async move { fetch.run(&endpoint, config, address).await });
-    tokio::time::sleep(std::time::Duration::from_millis(60)).await;
-    server.stop().await;
-    let visit = fetching.await.expect("no panic").expect("the whole answer");
-    assert_eq!(visit.pages[0].bytes, 50_000_000);
-}
