@@ -31,17 +31,19 @@ step "the main job, and its speed limit of ten seconds"
 # Nearly as fast as a release, and built in a fraction of the time.
 cargo build --quiet --profile ci
 headstart=target/ci/headstart
-timeout 60 "$headstart" race --out "$out/race" >"$out/table"
+# Seconds of the processor, not of a clock on the wall, with room for slower ones; real time only ends what hangs.
+(ulimit -t 60 && exec timeout 1800 "$headstart" race --out "$out/race") >"$out/table"
 head -n 12 "$out/table"
 test -s "$out/race/report.html"
 for paper in halfback quick-start fast-startup wisestart blitzstart; do
     step "$paper, figure by figure, cut down: every claim's outcome is the one on record"
-    timeout 600 "$headstart" reproduce "$paper" --quick --check --out "$out/reproduce" >"$out/claims"
+    timeout 1800 "$headstart" reproduce "$paper" --quick --check --out "$out/reproduce" >"$out/claims"
     tail -n 3 "$out/claims"
     test -s "$out/reproduce/$paper/report.html"
 done
 step "the demonstration: a real server, client and path"
-timeout 120 "$headstart" demo --schemes iw10,halfback,wise-start --repeats 2 >"$out/demo"
+timeout 1800 "$headstart" demo --schemes iw10,halfback,wise-start --repeats 2 >"$out/demo"
 cat "$out/demo"
 step "interop: four foreign QUIC stacks and a browser fetch with every scheme"
-HEADSTART=$headstart timeout 900 ./interop/run.sh "$out/matrix"
+# It builds foreign stacks where there are none yet.
+HEADSTART=$headstart timeout 3600 ./interop/run.sh "$out/matrix"

@@ -90,8 +90,32 @@ onload = () => {
 HTML
 }
 
-port=$((20000 + $$ % 10000))
-relayed=$((port + 1))
+# Waits for what is sure to come, however busy the machine is.
+wait_until() { # COMMAND...
+    for _ in $(seq 1200); do
+        "$@" && return
+        sleep 0.05
+    done
+    return 1
+}
+
+# A port for the server, of those that the system gives nobody by itself: it is bound again for each scheme, and free in between.
+free_port() {
+    python3 - <<'PYTHON'
+import os, socket
+for number in range(10000):
+    port = 20000 + (os.getpid() + number) % 10000
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        print(port)
+        break
+PYTHON
+}
+port=$(free_port)
+relayed=
 server=
 
 serve() { # SCHEME [OPTION...]; whether it serves
@@ -102,13 +126,9 @@ serve() { # SCHEME [OPTION...]; whether it serves
         >"$work/server.out" 2>"$work/server.err" &
     server=$!
     pids+=("$server")
-    for _ in $(seq 100); do
-        grep -q 'https://' "$work/server.err" && return
-        kill -0 "$server" 2>/dev/null || return 1
-        sleep 0.05
-    done
-    return 1
+    wait_until serves_or_ended && grep -q 'https://' "$work/server.err"
 }
+serves_or_ended() { grep -q 'https://' "$work/server.err" || ! kill -0 "$server" 2>/dev/null; }
 end_server() {
     kill "$server" 2>/dev/null || true
     wait "$server" 2>/dev/null || true
@@ -119,7 +139,7 @@ try() { # CLIENT SCHEME
     local client=$1 scheme=$2
     for _ in cold hot; do
         rm -f "$work/got"
-        if ! timeout 30 bash -c "$(declare -f "fetch_$client"); work=$work; fetch_$client https://127.0.0.1:$relayed/page.bin $work/got" \
+        if ! timeout 120 bash -c "$(declare -f "fetch_$client"); work=$work; fetch_$client https://127.0.0.1:$relayed/page.bin $work/got" \
             >"$work/$client.log" 2>&1; then
             say "interop: $client, $scheme: $(tail -n 2 "$work/$client.log")"
             return 1
@@ -143,10 +163,13 @@ for client in aioquic ngtcp2 quic_go quiche; do
         failures=$((failures + 1))
     fi
 done
-"$headstart" link --udp "127.0.0.1:$port" --listen "127.0.0.1:$relayed" --rate $rate --rtt $rtt --buffer $buffer --quiet \
+: >"$work/relay.out"
+"$headstart" link --udp "127.0.0.1:$port" --rate $rate --rtt $rtt --buffer $buffer --quiet \
     >"$work/relay.out" 2>"$work/relay.err" &
 pids+=("$!")
-sleep 0.3
+# It says where it listens once it does.
+wait_until grep -q '^127.0.0.1:[0-9]' "$work/relay.out" || { say "interop: no relay: $(cat "$work/relay.err")"; exit 1; }
+relayed=$(cut -d: -f2 "$work/relay.out")
 
 lines=()
 emit() { lines+=("$1"); printf '%s\n' "$1"; }
@@ -183,7 +206,7 @@ for scheme in $(COLUMNS=400 "$headstart" schemes | awk 'NR > 2 && $1 ~ /^[a-z]/ 
         say "interop: the server ran something else than $scheme"
         failures=$((failures + 1))
     fi
-    sources=$(grep -o 'source=[a-z-]*' "$work/server.out" | cut -d= -f2 | sort | uniq -c | awk '{ print $2 " (" $1 ")" }' | paste -sd, -)
+    sources=$(grep -o 'source=[a-z-]*' "$work/server.out" | cut -d= -f2 | sort | uniq -c | awk '{ print $2 " (" $1 ")" }' | paste -sd, - || true)
     emit "$row ${sources//,/, } |"
 done
 
@@ -193,13 +216,15 @@ emit "|---|---|---|---|---|---|"
 browser=$(command -v chromium || command -v chromium-browser || true)
 if [ -z "$browser" ] && install chromium chromium; then browser=$(command -v chromium); fi
 load() { # says the page's own account
-    local key
+    # Each has a profile of its own: of the last one some processes may still be ending.
+    local key profile
+    profile=$(mktemp -d "$work/profile.XXXXXX")
     key=$(openssl x509 -in "$work/data/headstart/identity.pem" -pubkey -noout | openssl pkey -pubin -outform der |
         openssl dgst -sha256 -binary | base64)
-    rm -rf "$work/profile"
-    timeout 60 "$browser" --headless=new --no-sandbox --disable-gpu --user-data-dir="$work/profile" \
+    timeout 180 "$browser" --headless=new --no-sandbox --disable-gpu --user-data-dir="$profile" \
         --origin-to-force-quic-on="127.0.0.1:$relayed" --ignore-certificate-errors-spki-list="$key" \
         --dump-dom "https://127.0.0.1:$relayed/" 2>"$work/browser.log" | grep -o '{"load_ms".*}' | sed 's/&quot;/"/g'
+    rm -rf "$profile" 2>/dev/null || true
 }
 field() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
 median() { sort -n | sed -n "$(((loads + 1) / 2))p"; }

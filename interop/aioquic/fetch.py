@@ -47,7 +47,7 @@ class Client(QuicConnectionProtocol):
         ]
         self.http.send_headers(stream, headers, end_stream=True)
         self.transmit()
-        await asyncio.wait_for(self.done, 20)
+        await asyncio.wait_for(self.done, 100)
 
 
 async def main(address, file):

@@ -273,8 +273,12 @@ fn dial_all(dials: &Receiver<Dial>) {
                     askers.insert((from, address), asker);
                 }
                 if let Some((socket, _)) = askers.get(&(from, address)) {
-                    // A datagram that cannot be sent is lost, as datagrams are.
-                    let _ = socket.send(&datagram);
+                    // A refusal is said of an earlier one: this one has not been sent.
+                    let is_stale = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+                    if socket.send(&datagram).is_err_and(|error| is_stale(&error)) {
+                        // A datagram that cannot be sent is lost, as datagrams are.
+                        let _ = socket.send(&datagram);
+                    }
                 }
             }
         }

@@ -109,7 +109,7 @@ pub trait Ends: Send {
 #[derive(Debug, Default)]
 pub struct Inbox {
     packets: Vec<(Way, Parcel)>,
-    troubles: Vec<(Way, Trouble)>,
+    pub(crate) troubles: Vec<(Way, Trouble)>,
 }
 
 impl Inbox {

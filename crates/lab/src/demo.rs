@@ -95,6 +95,9 @@ pub fn demo(args: &DemoArgs) -> Result<()> {
     runtime.block_on(run(args))
 }
 
+/// A server that has not heard the client's close gives the connection up after 30 s, and settles its account then.
+const SETTLED: Duration = Duration::from_secs(60);
+
 /// Everything that runs while fetches are made.
 struct Stage {
     relay: Handle,
@@ -166,14 +169,15 @@ impl Stage {
             bail!("asked for {size} by {scheme}, and got {:?}", visit.pages);
         }
         tokio::time::sleep(visit.rtt * 3).await;
-        for _ in 0..200 {
-            if self.told() > before {
-                break;
+        let told = async {
+            while self.told() <= before {
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        };
+        // An account that is not this connection's must not be taken for it.
+        tokio::time::timeout(SETTLED, told).await.context("the server says nothing of the connection")?;
         let whys = self.whys.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let why = whys.last().cloned().context("the server says nothing of the connection")?;
+        let why = whys.get(before).cloned().context("the server says nothing of the connection")?;
         Ok((visit, why))
     }
 

@@ -1,6 +1,6 @@
 //! `headstart serve`: a folder over HTTP/3, with connections that start fast.
 
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use headstart_quic::{Choice, Policy, Rollout, Sharded, Store};
 use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio};
 use headstart_web::identity::{self, Identity};
-use headstart_web::open::{self, Plan};
+use headstart_web::open::{self, OpenError, Plan};
 use headstart_web::server::Manners;
 use headstart_web::site::{Folder, Site};
 use headstart_web::start::{Kept, Starts};
 use headstart_web::{metrics, server, tcp};
+use noq::Endpoint;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -128,15 +129,6 @@ async fn run(args: ServeArgs) -> Result<()> {
     }
     let (rollout, asked) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
-    // TCP first: with port 0 it finds one, and UDP takes the same.
-    let listener = match args.operation.no_tcp {
-        true => None,
-        false => {
-            let at = args.listen;
-            Some(TcpListener::bind(at).await.with_context(|| format!("--listen {at}, TCP"))?)
-        }
-    };
-    let listen = listener.as_ref().map_or(Ok(args.listen), TcpListener::local_addr)?;
     let others = if args.operation.allow_scheme_choice { Choice::all().collect() } else { vec![] };
     if let Some(folder) = &args.operation.qlog {
         std::fs::create_dir_all(folder).with_context(|| format!("--qlog {}", folder.display()))?;
@@ -152,7 +144,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         hints,
         qlog: args.operation.qlog.clone(),
     };
-    let (endpoint, starts) = open::open(plan, listen)?;
+    let (listener, endpoint, starts) = listen(&args, &plan).await?;
     let starts = Arc::new(starts);
     let shutdown = CancellationToken::new();
     let manners = Manners {
@@ -187,6 +179,33 @@ async fn run(args: ServeArgs) -> Result<()> {
     shutdown.cancel();
     tasks.join_all().await;
     Ok(())
+}
+
+/// Ports that are tried where any is wanted.
+const MOST_PORTS: usize = 32;
+
+/// TCP first: with port 0 it finds one, and UDP takes the same. If somebody has that, another.
+async fn listen(args: &ServeArgs, plan: &Plan<'_>) -> Result<(Option<TcpListener>, Endpoint, Starts)> {
+    let at = args.listen;
+    if args.operation.no_tcp {
+        let (endpoint, starts) = open::open(plan.clone(), at)?;
+        return Ok((None, endpoint, starts));
+    }
+    let mut tried = 1;
+    loop {
+        let listener = TcpListener::bind(at).await.with_context(|| format!("--listen {at}, TCP"))?;
+        match open::open(plan.clone(), listener.local_addr()?) {
+            Err(OpenError::Socket { source, .. })
+                if at.port() == 0 && source.kind() == ErrorKind::AddrInUse && tried < MOST_PORTS =>
+            {
+                tried += 1;
+            }
+            opened => {
+                let (endpoint, starts) = opened?;
+                return Ok((Some(listener), endpoint, starts));
+            }
+        }
+    }
 }
 
 async fn wait_for_end() {

@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use headstart_downlink::clock::unix_now;
@@ -27,6 +27,8 @@ struct Server {
     /// Where it counts, if it was asked to.
     counters: Option<String>,
     _home: tempfile::TempDir,
+    /// What it says later must find somebody: it would not survive a closed pipe.
+    _told: BufReader<ChildStderr>,
 }
 
 impl Server {
@@ -40,9 +42,9 @@ impl Server {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the server starts");
-        let told = BufReader::new(child.stderr.take().expect("its standard error"));
+        let mut told = BufReader::new(child.stderr.take().expect("its standard error"));
         let mut counters = None;
-        let mut lines = told.lines().map_while(Result::ok);
+        let mut lines = told.by_ref().lines().map_while(Result::ok);
         let is_address = |line: &String| {
             let found = line.split_once("http://").and_then(|(_, rest)| rest.strip_suffix("/metrics"));
             counters = found.map(str::to_owned).or_else(|| counters.take());
@@ -51,7 +53,7 @@ impl Server {
         let line = lines.find(is_address).expect("it says where it listens");
         let begin = line.find("https://").expect("an address");
         let url = line[begin..].split(',').next().expect("an address").to_owned();
-        Self { child, url, counters, _home: home }
+        Self { child, url, counters, _home: home, _told: told }
     }
 
     fn page(&self, path: &str) -> String {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{accept_all, endpoint, fetch, stock_client, stock_server, tls};
+use common::{accept_all, endpoint, fetch, stock_client, stock_server, tls, until};
 use headstart_quic::{Choice, PreciseRuntime, ServerSetup};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -24,9 +24,7 @@ async fn a_connection_leaves_one_file_with_both_kinds_of_events() {
     let connection = connecting.await.expect("connected");
     assert_eq!(fetch(&connection, 200_000).await, 200_000);
     connection.close(0_u32.into(), b"");
-    while metrics.connections() == 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-    }
+    until("counted when closed", || metrics.connections() > 0).await;
     let files: Vec<_> =
         std::fs::read_dir(&directory).expect("there").map(|it| it.expect("one").path()).collect();
     assert_eq!(files.len(), 1, "{files:?}");

@@ -1,17 +1,15 @@
 //! Departure times on real sockets.
 //!
 //! The machine that runs this may be busy with other things, and a sender that does not get the processor cannot keep time.
-//! So a run is repeated until one is good, a few times at most: a sender that *cannot* keep time never is. Beside each run a
-//! thread that only sleeps sees whether the machine wakes anybody in time; where it does not, a run says nothing of the sender, and a test
-//! without enough runs that do says `NOT RUN`.
+//! So a run is repeated until one is good, a few times at most: a sender that *cannot* keep time never is. Where the machine wakes
+//! nobody in time a run says nothing of the sender, and a test without enough runs that do says `NOT RUN`.
 
 mod common;
 
-use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use common::machine::{ALONE, Beside, not_run};
 use common::{Relay, Watched, accept_all, endpoint, fetch, stock_client, stock_server, tls};
 use headstart_quic::store::caller;
 use headstart_quic::{Choice, Epoch, Gates, ServerSetup, Sharded, Store};
@@ -20,6 +18,8 @@ use headstart_units::{Bytes, Rate, Span};
 
 const ATTEMPTS: u32 = 12;
 const PACKET: u64 = 1_200;
+/// A pause of the machine that can be seen: a twentieth of a flight, which takes 50 ms.
+const SEEN: Duration = Duration::from_micros(2_500);
 
 /// What one flight was like.
 #[derive(Debug)]
@@ -87,45 +87,24 @@ async fn flight(mbit: u64) -> Spacing {
     spacing(&full[begins..end], ideal)
 }
 
-/// Sleeps a millisecond at a time until told to stop; the share of times it woke more than another half late.
-#[expect(clippy::disallowed_methods, reason = "it is the machine's clock that is tested")]
-fn sleep_beside(is_over: &AtomicBool) -> f64 {
-    let (mut naps, mut late) = (0u32, 0u32);
-    while !is_over.load(Ordering::Relaxed) {
-        let begun = Instant::now();
-        std::thread::sleep(Duration::from_millis(1));
-        naps += 1;
-        late += u32::from(begun.elapsed() > Duration::from_micros(1_500));
-    }
-    f64::from(late) / f64::from(naps.max(1))
-}
-
 async fn is_good_once(mbit: u64) {
+    let _others_wait = ALONE.lock().await;
     let mut seen = vec![];
     for _ in 0..ATTEMPTS {
-        let is_over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_over);
-        let sleeper = std::thread::spawn(move || sleep_beside(&told));
+        let beside = Beside::start();
         let spacing = flight(mbit).await;
-        is_over.store(true, Ordering::Relaxed);
-        let late = sleeper.join().expect("it only sleeps");
-        println!("{mbit} Mbit/s: {spacing:?}, woken late {late:.3}");
+        let late = beside.stop();
+        println!("{mbit} Mbit/s: {spacing:?}, {late:?}");
         let is_even = (spacing.whole - 1.0).abs() <= 0.05 && (spacing.median - 1.0).abs() <= 0.05;
         if is_even && spacing.longest_burst <= 10 {
             return;
         }
-        // Every core is wanted by somebody else when one nap in a hundred is too long.
-        if late < 0.01 {
+        if late.is_in_time(SEEN) {
             seen.push(spacing);
         }
     }
     if seen.len() < 3 {
-        // Past the capture of output: who reads the log shall see it.
-        let _ = writeln!(
-            std::io::stderr(),
-            "NOT RUN: spacing at {mbit} Mbit/s: this machine wakes nobody in time"
-        );
-        return;
+        return not_run(&format!("spacing at {mbit} Mbit/s"));
     }
     panic!("{mbit} Mbit/s: {seen:#?}");
 }

@@ -16,7 +16,7 @@ use crate::server;
 use crate::start::Starts;
 
 /// What a server is made of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan<'a> {
     /// What it shows to its clients.
     pub identity: &'a Identity,

@@ -181,7 +181,12 @@ impl<A: Admission> Guest<A> {
                 }
                 next = http.accept() => next?,
             };
-            let Some(resolver) = next else { return Ok(()) };
+            let Some(resolver) = next else {
+                // All that was asked for has been written, and may still be on its way: who has it closes (RFC 9114 §5.2). To let go
+                // of `http` would close now.
+                connection.closed().await;
+                return Ok(());
+            };
             let exchange = Exchange {
                 site: Arc::clone(&self.site),
                 session: Arc::clone(session),

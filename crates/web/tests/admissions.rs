@@ -3,11 +3,12 @@
 mod common;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use common::{folder, start, start_with};
+use common::{PATIENCE, folder, start, start_with, until};
 use headstart_web::admission::{Admission, Session};
+use headstart_web::client;
 use headstart_web::server::Manners;
+use headstart_web::site::Site;
 use noq::{Connecting, Connection, ConnectionError, Incoming};
 
 /// Writes down what it hears.
@@ -78,12 +79,7 @@ async fn it_hears_the_life_of_a_connection_and_the_size_of_each_answer() {
     server.fetch(&["/picture.png"]).await;
     // A server told to stop closes what it has: the client's own close must have been heard before.
     let closed = || heard.lock().expect("not poisoned").iter().any(|line| line.starts_with("closed"));
-    for _ in 0..1000 {
-        if closed() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until("the client's close", closed).await;
     server.stop().await;
     let heard = heard.lock().expect("not poisoned").clone();
     assert_eq!(
@@ -129,4 +125,21 @@ async fn retry_validates_an_address_and_a_token_spares_the_next_connection_it() 
             heard.iter().filter_map(|line| line.split_once(", validated ")?.1.parse().ok()).collect();
         assert_eq!(validated, expected, "retry {retry}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_shuts_down_lets_answers_finish() {
+    let (admission, heard) = listening();
+    let manners = Manners { grace: PATIENCE, ..Manners::default() };
+    let server = start_with(admission, manners, |_| Site::Generated).await;
+    let fetch = server.errand(&["/bytes/50000000"]);
+    let config = server.client(None, false);
+    let endpoint = client::endpoint(server.address).expect("a socket");
+    let address = server.address;
+    let fetching = tokio::spawn(async move { fetch.run(&endpoint, config, address).await });
+    let asked = || heard.lock().expect("not poisoned").iter().any(|line| line.starts_with("will send"));
+    until("a request", asked).await;
+    server.stop().await;
+    let visit = fetching.await.expect("no panic").expect("the whole answer");
+    assert_eq!(visit.pages[0].bytes, 50_000_000);
 }

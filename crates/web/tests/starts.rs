@@ -4,9 +4,8 @@ mod common;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use common::Running;
+use common::{Running, until};
 use headstart_quic::{Choice, Policy, Rollout, Sharded, Why};
 use headstart_web::identity::Identity;
 use headstart_web::open::{self, Plan};
@@ -44,14 +43,9 @@ fn start(usual: &str, rollout: Rollout) -> (Running, Whys) {
 }
 
 async fn last(whys: &Whys, count: usize) -> Why {
-    for _ in 0..500 {
-        let whys = whys.lock().expect("not poisoned").clone();
-        if whys.len() >= count {
-            return whys[count - 1].clone();
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("the server says nothing of connection {count}");
+    let told = || whys.lock().expect("not poisoned").get(count - 1).cloned();
+    until(&format!("what the server says of connection {count}"), || told().is_some()).await;
+    told().expect("it was there")
 }
 
 #[tokio::test(flavor = "multi_thread")]

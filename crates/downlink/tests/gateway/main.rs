@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
 use headstart_downlink::Meaning;
-use headstart_downlink::gateway::{Error, Options, ask, estimate_of};
+use headstart_downlink::gateway::{Error, Options, ask as ask_once, estimate_of};
 use headstart_startup::prior::Access;
 use headstart_units::Rate;
 use simulated::*;
@@ -26,6 +26,19 @@ fn answering(answer: &str) -> Result<(Rate, Access), Error> {
 fn treating(serve: impl Fn(&Request, &mut std::net::TcpStream) + Send + 'static) -> Error {
     let gateway = Gateway::with(Box::new(serve));
     ask(&gateway.options()).expect_err("nothing to be believed")
+}
+
+/// What comes of asking a gateway that is found, and then takes too long.
+fn given_up(serve: impl Fn(&Request, &mut std::net::TcpStream) + Clone + Send + 'static) -> Error {
+    let asked = |timeout| {
+        let gateway = Gateway::with(Box::new(serve.clone()));
+        ask_once(&Options { timeout, ..gateway.options() }).expect_err("nothing to be believed")
+    };
+    // On a busy machine the search may take too long itself.
+    match asked(Duration::from_secs(2)) {
+        Error::Silent { .. } => asked(Duration::from_secs(20)),
+        told => told,
+    }
 }
 
 /// All rows at the same time: who is refused has been waited for.
@@ -252,18 +265,18 @@ fn nobody_can_make_this_client_ask_somebody_else() {
     }
     assert!(trap.accept().is_err(), "somebody was asked");
     let _caller = std::net::TcpStream::connect(there).expect("a trap");
+    trap.set_nonblocking(false).expect("a socket");
     assert!(trap.accept().is_ok(), "the trap works");
 }
 
 #[test]
 fn only_the_gateway_is_believed() {
     let gateway = Gateway::with(honest(description("", "/c", ""), properties("DSL", "50000000", "Up")));
-    let another = Options {
-        gateway: Some(IpAddr::V4(THERE)),
-        timeout: Duration::from_millis(400),
-        ..gateway.options()
-    };
-    assert_eq!(ask(&another), Err(Error::Strangers { count: 3 }), "one for each target of the search");
+    let another = |timeout| Options { gateway: Some(IpAddr::V4(THERE)), timeout, ..gateway.options() };
+    // One for each target of the search. On a busy machine not all may have come in time: then there is more of it.
+    let all = Err(Error::Strangers { count: 3 });
+    let told = [400, 4_000, 40_000].map(Duration::from_millis).map(another);
+    assert!(told.iter().any(|options| ask_once(options) == all), "{:?}", ask_once(&told[2]));
     assert!(gateway.seen().requests.is_empty());
     let anybody = Options { gateway: None, ..gateway.options() };
     assert!(ask(&anybody).is_ok(), "if no gateway is known, whoever is near");
@@ -274,10 +287,13 @@ fn silence_is_waited_for_only_half_of_the_time() {
     let quiet = UdpSocket::bind((HERE, 0)).expect("a port");
     let options = |search| Options { search, gateway: None, timeout: Duration::from_millis(400) };
     let silent = Error::Silent { waited: Duration::from_millis(200) };
-    assert_eq!(ask(&options(vec![quiet.local_addr().expect("an address")])), Err(silent.clone()));
-    let closed = { UdpSocket::bind((HERE, 0)).expect("a port").local_addr().expect("an address") };
-    assert_eq!(ask(&options(vec![closed])), Err(silent), "nobody listens there");
-    assert!(matches!(ask(&options(vec![])), Err(Error::System { .. })), "nobody to ask");
+    assert_eq!(ask_once(&options(vec![quiet.local_addr().expect("an address")])), Err(silent.clone()));
+    // A socket that talks to one peer only; its port is nobody else's meanwhile.
+    let closed = UdpSocket::bind((HERE, 0)).expect("a port");
+    closed.connect((HERE, 9)).expect("a peer");
+    let closed = vec![closed.local_addr().expect("an address")];
+    assert_eq!(ask_once(&options(closed)), Err(silent), "nobody listens there");
+    assert!(matches!(ask_once(&options(vec![])), Err(Error::System { .. })), "nobody to ask");
 }
 
 #[test]
@@ -318,9 +334,8 @@ fn what_is_too_long_or_too_slow_is_given_up_in_time() {
     let nothing = treating(|_, stream| drop(stream.shutdown(std::net::Shutdown::Both)));
     assert!(matches!(nothing, Error::Broken { .. }), "{nothing:?}");
     let begun = headstart_downlink::clock::Deadline::after(Duration::from_secs(4));
-    let silent = treating(|_, _| pause(Duration::from_secs(10)));
-    assert_eq!(silent, Error::TimedOut);
-    let dripping = treating(|_, stream| {
+    assert_eq!(given_up(|_, _| pause(Duration::from_secs(100))), Error::TimedOut);
+    let dripping = given_up(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
         while stream.write_all(b" ").is_ok() {
             pause(Duration::from_millis(20));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use headstart_downlink::gateway::Options;
+use headstart_downlink::gateway::{self, Error, Link, Options};
 
 /// What arrived over HTTP: the first line, the header fields, the body.
 #[derive(Clone, Debug)]
@@ -101,6 +101,15 @@ pub fn honest(description: String, answer: String) -> Serve {
 pub fn pause(time: Duration) {
     #[allow(clippy::disallowed_methods)]
     thread::sleep(time);
+}
+
+/// Asks a gateway that does answer. On a busy machine it may be late: then it is given more time.
+pub fn ask(options: &Options) -> Result<Link, Error> {
+    let asked = |longer| gateway::ask(&Options { timeout: options.timeout * longer, ..options.clone() });
+    match asked(1) {
+        Err(Error::Silent { .. } | Error::TimedOut) => asked(30),
+        told => told,
+    }
 }
 
 impl Gateway {

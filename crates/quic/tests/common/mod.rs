@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 #![expect(clippy::disallowed_methods, reason = "real sockets, real time")]
 
+pub mod machine;
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
@@ -218,6 +220,17 @@ fn relay(
         }
         std::thread::sleep(Duration::from_micros(100));
     }
+}
+
+/// Waits for what is sure to come, however busy the machine is.
+pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..60_000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("waited a minute in vain: {what}");
 }
 
 /// Notes when datagrams leave: time, size of each, for every send.

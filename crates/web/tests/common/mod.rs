@@ -18,6 +18,9 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+/// However busy the machine is: who waits so long waits for ever.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
 pub struct Running {
     pub address: SocketAddr,
     pub shutdown: CancellationToken,
@@ -51,10 +54,8 @@ pub async fn start_with<A: Admission>(
     let site = Arc::new(site(&files));
     let shutdown = CancellationToken::new();
 
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port of TCP");
+    let (listener, endpoint) = both_ports(&identity).await;
     let address = listener.local_addr().expect("an address");
-    let config = server_config(&identity);
-    let endpoint = Endpoint::server(config, address).expect("the same port of UDP");
     let over_tcp = tcp::serve(
         listener,
         tcp::tls(&identity).expect("TLS"),
@@ -68,6 +69,27 @@ pub async fn start_with<A: Admission>(
         tokio::join!(over_tcp, over_udp);
     });
     Running { address, shutdown, done, files, keys }
+}
+
+/// The same port of TCP and UDP; one that is free of TCP may be somebody's of UDP.
+async fn both_ports(identity: &Identity) -> (TcpListener, Endpoint) {
+    for _ in 0..100 {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port of TCP");
+        let address = listener.local_addr().expect("an address");
+        if let Ok(endpoint) = Endpoint::server(server_config(identity), address) {
+            return (listener, endpoint);
+        }
+    }
+    panic!("somebody has a hundred ports");
+}
+
+/// Waits for what is sure to come, however busy the machine is.
+pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let clock = tokio::time::Instant::now();
+    while !is_so() {
+        assert!(clock.elapsed() < PATIENCE, "waited in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 pub fn folder(files: &TempDir) -> Site {
@@ -90,12 +112,7 @@ impl Running {
             .iter()
             .map(|path| format!("https://localhost:{}{path}", self.address.port()).parse().expect("a URL"))
             .collect();
-        Errand {
-            origin: Origin::of(&urls[0]).expect("an origin"),
-            urls,
-            keep: true,
-            patience: Duration::from_secs(20),
-        }
+        Errand { origin: Origin::of(&urls[0]).expect("an origin"), urls, keep: true, patience: PATIENCE }
     }
 
     pub fn client(&self, scheme: Option<&str>, early_data: bool) -> noq::ClientConfig {
@@ -113,6 +130,6 @@ impl Running {
 
     pub async fn stop(self) {
         self.shutdown.cancel();
-        tokio::time::timeout(Duration::from_secs(10), self.done).await.expect("in time").expect("no panic");
+        tokio::time::timeout(PATIENCE, self.done).await.expect("in time").expect("no panic");
     }
 }
