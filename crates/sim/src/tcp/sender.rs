@@ -345,7 +345,8 @@ impl Sender {
     /// Less than a segment is left to send, the window has room and nothing lost waits (tcp_rate_check_app_limited).
     fn waits_for_application(&self, config: &TcpConfig) -> bool {
         self.written - self.sent < config.mss.get()
-            && self.in_flight < self.controller.allowance().window
+            // Before the handshake is through there is no window yet.
+            && (self.in_flight.is_zero() || self.in_flight < self.controller.allowance().window)
             && self.lost_pending == 0
     }
 
