@@ -7,23 +7,33 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use headstart_units::Span;
 use rustix::event::{PollFd, PollFlags, poll};
+pub use rustix::process::Signal;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::udp::timespec;
 
-/// Asks a child to end. One that has ended, and has not been waited for, does not mind.
-pub fn terminate(child: &std::process::Child) {
+/// Tells a child. One that has ended, and has not been waited for, does not mind.
+pub fn tell(child: &std::process::Child, signal: Signal) {
     let process = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(process) = process {
-        let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
+        let _ = rustix::process::kill_process(process, signal);
     }
+}
+
+/// Whether Ctrl-C at a terminal would reach this process, and then its children of the same process group too. What reaches one that is in
+/// front of no terminal (a script's, a supervisor's) was sent to it, and its children know nothing.
+#[must_use]
+pub fn is_in_front() -> bool {
+    let terminal = std::fs::File::open("/dev/tty");
+    let front = terminal.ok().and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok());
+    front.is_some_and(|front| front == rustix::process::getpgrp())
 }
 
 /// What was heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Ctrl-C or Ctrl-\: the terminal has told every process in front of it.
-    Interrupt,
+    /// Ctrl-C or Ctrl-\, or what somebody sent instead. A terminal has told every process in front of it ([`is_in_front`]).
+    Interrupt(Signal),
     /// A request to end that only this process has heard.
     Terminate,
     /// A child has ended, or something else.
@@ -41,6 +51,7 @@ pub struct Signals {
 
 const INTERRUPT: usize = 1;
 const TERMINATE: usize = 2;
+const QUIT: usize = 3;
 
 impl Signals {
     /// Begins to listen.
@@ -52,7 +63,7 @@ impl Signals {
         receiver.set_nonblocking(true)?;
         let requests = Arc::<AtomicUsize>::default();
         for (signal, value) in
-            [(SIGINT, INTERRUPT), (SIGQUIT, INTERRUPT), (SIGTERM, TERMINATE), (SIGHUP, TERMINATE)]
+            [(SIGINT, INTERRUPT), (SIGQUIT, QUIT), (SIGTERM, TERMINATE), (SIGHUP, TERMINATE)]
         {
             signal_hook::flag::register_usize(signal, Arc::clone(&requests), value)?;
         }
@@ -77,7 +88,8 @@ impl Signals {
         let mut bytes = [0; 64];
         while self.receiver.read(&mut bytes).is_ok_and(|length| length == bytes.len()) {}
         Ok(match self.requests.swap(0, Ordering::AcqRel) {
-            INTERRUPT => Heard::Interrupt,
+            INTERRUPT => Heard::Interrupt(Signal::INT),
+            QUIT => Heard::Interrupt(Signal::QUIT),
             TERMINATE => Heard::Terminate,
             _ => Heard::Other,
         })

@@ -146,6 +146,10 @@ pub struct TransportOptions {
     /// Let proportional rate reduction send one segment more with every ack while it is below its goal, as RFC 6937 had it in 2013
     #[arg(long, conflicts_with = "no_prr")]
     pub prr_slow_start: bool,
+    /// Let the sender do what Linux does beside the RFCs: data leaves in buffers of a millisecond with PSH at the end of each, a timeout is
+    /// SRTT + 200 ms at least, probes wait accordingly, and an application limits samples only by writing late
+    #[arg(long)]
+    pub as_linux: bool,
     /// Let records keep the fastest delivery rate of all, even where the application was the limit
     #[arg(long)]
     pub record_limited: bool,
@@ -532,6 +536,8 @@ pub enum BaseName {
     CubicPair,
     /// RFC 5681.
     Reno,
+    /// RFC 5681 in whole segments, as Linux has it.
+    RenoLinux,
 }
 
 impl BaseName {
@@ -543,6 +549,7 @@ impl BaseName {
             Self::CubicLinux => base::Kind::CubicLinux,
             Self::CubicPair => base::Kind::CubicPair,
             Self::Reno => base::Kind::Reno,
+            Self::RenoLinux => base::Kind::RenoLinux,
         }
     }
 }
@@ -588,7 +595,8 @@ pub enum AckName {
     Google,
     /// As ngtcp2: as quic-gap, but after an eighth of the path's RTT, 25 ms at most.
     Ngtcp2,
-    /// As Linux whose receive window grows: the first 370 at once (measured with the emulator).
+    /// As Linux whose receive window grows: the first 370 at once (measured with the emulator), and always what a sender as Linux (--as-linux)
+    /// marks as the end of a buffer.
     LinuxGrowing,
 }
 

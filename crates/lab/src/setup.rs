@@ -213,6 +213,7 @@ impl Setup {
             idle_restart: !options.no_idle_restart,
             window_validation: !options.no_window_validation,
             prr_slow_start: options.prr_slow_start,
+            as_linux: options.as_linux,
             delayed_ack: self.delayed_ack(),
             min_rto: options.min_rto,
             initial_rto: options.initial_rto,
@@ -235,6 +236,7 @@ impl Setup {
             timeout: Span::from_millis(millis),
             quick: 0,
             hasty: Hasty::Hole,
+            heeds_push: false,
         };
         match self.transport.acks {
             AckName::Immediate => DelayedAck::IMMEDIATE,
@@ -252,7 +254,7 @@ impl Setup {
                 timeout: headstart_sim::tcp::udt::SYNCHRONISATION,
                 ..DelayedAck::IMMEDIATE
             },
-            AckName::LinuxGrowing => DelayedAck { quick: LINUX_GROWING, ..second(40) },
+            AckName::LinuxGrowing => DelayedAck { quick: LINUX_GROWING, heeds_push: true, ..second(40) },
         }
     }
 

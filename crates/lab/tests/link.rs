@@ -49,7 +49,7 @@ enum Needs {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Needs, Test); 12] = [
+    let tests: [(&str, Needs, Test); 13] = [
         ("a page served by this machine is fetched across the path", Needs::Root, outside_page),
         ("a page beyond this machine is fetched, and a datagram comes back", Needs::Root, beyond),
         ("without root both ends are in namespaces", Needs::UserNamespaces, both_ends),
@@ -58,6 +58,7 @@ fn run_all() -> ExitCode {
         ("and without root it reaches the server of the outer one", Needs::UserNamespaces, nested_as_nobody),
         ("the exit code is the program's", Needs::UserNamespaces, exit_code),
         ("a program that will not end is ended", Needs::UserNamespaces, stubborn),
+        ("an interrupt of the link alone is the program's too", Needs::UserNamespaces, interrupted),
         ("nothing is left behind, even of a relay that was killed", Needs::Root, nothing_left),
         ("a trace drives it as it says", Needs::UserNamespaces, trace),
         ("a path goes dark and comes back", Needs::UserNamespaces, blackout),
@@ -403,6 +404,21 @@ fn stubborn(place: &Place) -> Outcome {
     let status = status.map_err(|error| error.to_string())?;
     ensure(status.code() == Some(137), || format!("{status}"))?;
     took(clock.now().as_nanos() / 1_000_000, 3200)
+}
+
+/// A script's `kill -INT`, or a supervisor's: no terminal has told the program.
+fn interrupted(place: &Place) -> Outcome {
+    let file = place.folder.join("interrupted");
+    let command = format!("trap 'exit 42' INT; echo up > {}; while :; do sleep 0.1; done", file.display());
+    let mut link = place.link_as_nobody(PATH);
+    link.args(["--quiet", "--duration", "60s", "--serve", &place.serve(), "--", "sh", "-c", &command]);
+    // In front of no terminal, whoever runs this.
+    let mut link = link.process_group(0).spawn().map_err(|error| error.to_string())?;
+    wait_for(|| std::fs::read_to_string(&file).ok().filter(|text| !text.is_empty()))?;
+    let told = Command::new("kill").args(["-INT", &link.id().to_string()]).status();
+    ensure(told.is_ok_and(|status| status.success()), || "it cannot be told".to_owned())?;
+    let status = link.wait().map_err(|error| error.to_string())?;
+    ensure(status.code() == Some(42), || format!("{status}, expected what the program makes of it, 42"))
 }
 
 fn exit_code(place: &Place) -> Outcome {

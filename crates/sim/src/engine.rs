@@ -24,7 +24,8 @@ use crate::random::Seed;
 use crate::record::{FlowReport, Grant, MessageReport, Recorder};
 use crate::schedule::{FLOW_TIMERS, Timer, TimerKind, Timers};
 use crate::tcp::TcpConfig;
-use crate::tcp::receiver::Answer;
+use crate::tcp::receiver::{Answer, Arrival};
+use crate::tcp::sender::Departure;
 use crate::workload::{BareRequest, FlowSpec, Opener, Order, Workload};
 
 /// Flows that share settings: a scheme under test, or the background.
@@ -300,9 +301,10 @@ impl<R: Recorder> Simulation<R> {
     fn arrive(&mut self, packet: Packet) {
         let id = packet.flow();
         match packet.body {
-            Body::Data { segment, transmission, label } => {
+            Body::Data { segment, transmission, is_pushed, label } => {
                 self.mark(id, u64::from(segment) << 2);
-                self.on_data(id, segment, transmission, packet.ecn, label.stamp);
+                let arrival = Arrival { segment, transmission, is_pushed };
+                self.on_data(id, arrival, packet.ecn, label.stamp);
             }
             Body::Ack(ack, stamp) => {
                 self.mark(id, u64::from(ack.cumulative) << 2 | 1);
@@ -342,7 +344,7 @@ impl<R: Recorder> Simulation<R> {
     }
 
     #[inline]
-    fn on_data(&mut self, id: FlowId, segment: u32, transmission: u32, ecn: Ecn, stamp: Stamp) {
+    fn on_data(&mut self, id: FlowId, arrival: Arrival, ecn: Ecn, stamp: Stamp) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         if flow.other_half.is_some() {
@@ -355,7 +357,7 @@ impl<R: Recorder> Simulation<R> {
             flow.client_at = Time::NEVER;
         }
         flow.receiver.stamp = stamp;
-        let answer = flow.receiver.on_data(now, segment, transmission, &config.delayed_ack);
+        let answer = flow.receiver.on_data(now, arrival, &config.delayed_ack);
         while flow.sender.next_message_end().is_some_and(|end| end < flow.receiver.next()) {
             flow.sender.message_read();
             let Some((asked_at, bytes)) = flow.unread.pop_front() else { break };
@@ -414,7 +416,8 @@ impl<R: Recorder> Simulation<R> {
             self.summary.data_packets += 1;
             let size = departure.payload + config.header.get() as u16;
             let label = flow.sender.label();
-            let body = Body::Data { segment: departure.segment, transmission: departure.transmission, label };
+            let Departure { segment, transmission, is_pushed, .. } = departure;
+            let body = Body::Data { segment, transmission, is_pushed, label };
             self.send(id, route, size, ecn, body);
         }
         self.schedule(id);

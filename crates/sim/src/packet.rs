@@ -122,6 +122,8 @@ pub enum Body {
         /// Number of this transmission, over the whole connection: what timestamps tell a real TCP
         /// and packet numbers tell QUIC.
         transmission: u32,
+        /// The last of several that left as one buffer (TCP's PSH flag, as Linux sets it).
+        is_pushed: bool,
         /// For RCP routers.
         label: Label,
     },
@@ -378,14 +380,15 @@ mod tests {
         let label = Label::wanted(Span::from_millis(64));
         let packet =
             |body| Packet { slot: 1, generation: 2, size: 60, route: 0, hop: 0, ecn: Ecn::NotCapable, body };
-        let mut data = packet(Body::Data { segment: 0, transmission: 0, label });
+        let mut data = packet(Body::Data { segment: 0, transmission: 0, is_pushed: false, label });
         assert_eq!(data.wants_stamp(), Some(Span::from_millis(64)));
         for mbit in [8, 2, 4] {
             data.stamp(Rate::from_mbit_per_sec(mbit));
         }
         let Body::Data { label, .. } = data.body else { panic!("data") };
         assert_eq!(label.stamp, Stamp::new(Rate::from_mbit_per_sec(2)));
-        let mut plain = packet(Body::Data { segment: 0, transmission: 0, label: Label::default() });
+        let mut plain =
+            packet(Body::Data { segment: 0, transmission: 0, is_pushed: false, label: Label::default() });
         assert_eq!(plain.wants_stamp(), None);
         plain.stamp(Rate::ZERO);
         assert_eq!(plain.without_notes(), plain);

@@ -313,6 +313,7 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
             timeout: Span::from_millis(timeout),
             quick,
             hasty: if gap == 0 { Hasty::Hole } else { Hasty::Gap(gap) },
+            heeds_push: quick % 2 == 0,
         }),
     ];
     let receive_window = prop_oneof![
@@ -322,7 +323,7 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
         2 => 20_000..=4_000_000_u64,
     ];
     let pacing = prop_oneof![Just(Pacing::Off), Just(Pacing::Linux)];
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let min_rto = prop_oneof![Just(200_u64), 1..=1000_u64];
     (detection, probe, delayed_ack, receive_window, pacing, flags, 1..=10_u32, min_rto).prop_map(
         |(
@@ -331,7 +332,7 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
             delayed_ack,
             receive_window,
             pacing,
-            (ecn, prr, idle_restart, window_validation),
+            (ecn, prr, idle_restart, window_validation, as_linux),
             quantum,
             min_rto,
         )| {
@@ -347,6 +348,7 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
                 ecn,
                 idle_restart,
                 window_validation,
+                as_linux,
                 ..TcpConfig::default()
             }
         },

@@ -16,6 +16,8 @@ pub use reno::Reno;
 pub enum Kind {
     /// NewReno (RFC 5681, RFC 6582).
     Reno,
+    /// NewReno with what Linux does otherwise.
+    RenoLinux,
     /// CUBIC (RFC 9438).
     #[default]
     Cubic,
@@ -49,6 +51,7 @@ impl Base {
     pub fn new(kind: Kind, mss: Bytes) -> Self {
         match kind {
             Kind::Reno => Self::Reno(Reno::new(mss)),
+            Kind::RenoLinux => Self::Reno(Reno::linux(mss)),
             Kind::Cubic => Self::Cubic(Cubic::new(mss, cubic::Shares::ONE)),
             Kind::CubicLinux => Self::Cubic(Cubic::linux(mss)),
             Kind::CubicPair => Self::Cubic(Cubic::new(mss, cubic::Shares::TWO)),

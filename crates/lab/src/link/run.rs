@@ -17,7 +17,7 @@ use headstart_emu::log::Log;
 use headstart_emu::namespace::{self, End};
 use headstart_emu::record::Record;
 use headstart_emu::relay::{self, Handle, Relay, Stop, Summary};
-use headstart_emu::signals::{Heard, Signals, terminate};
+use headstart_emu::signals::{Heard, Signal, Signals, is_in_front, tell};
 use headstart_emu::tunnel::TunnelEnds;
 use headstart_emu::udp;
 use headstart_units::{Span, Time};
@@ -134,7 +134,7 @@ fn relay_udp(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<ExitC
     let end_at = args.how.duration.map(|duration| Time::ZERO + duration);
     loop {
         match signals.wait(end_at.map(|end_at| end_at.since(clock.now())))? {
-            Heard::Interrupt | Heard::Terminate => break,
+            Heard::Interrupt(_) | Heard::Terminate => break,
             Heard::Nothing if end_at.is_some_and(|end_at| clock.now() >= end_at) => break,
             Heard::Other | Heard::Nothing => {}
         }
@@ -265,7 +265,7 @@ fn wait_until_it_listens(server: &mut Child, signals: &mut Signals, clock: &Cloc
         if listens(server.id()) {
             return Ok(());
         }
-        if matches!(signals.wait(Some(Span::from_millis(10)))?, Heard::Interrupt | Heard::Terminate) {
+        if matches!(signals.wait(Some(Span::from_millis(10)))?, Heard::Interrupt(_) | Heard::Terminate) {
             bail!("interrupted");
         }
     }
@@ -309,14 +309,19 @@ fn wait(
         }
         let pause = end_at.map(|end_at| end_at.since(clock.now()));
         match if is_over { Heard::Terminate } else { signals.wait(pause)? } {
-            // The terminal has told the program too, and what becomes of it is the program's business.
-            Heard::Interrupt | Heard::Other | Heard::Nothing => {}
+            Heard::Other | Heard::Nothing => {}
+            // A terminal has told the program too. What becomes of it is the program's business.
+            Heard::Interrupt(signal) => {
+                if !is_in_front() {
+                    tell(child, signal);
+                }
+            }
             Heard::Terminate => {
                 if !is_asked {
                     end_at = Some(clock.now() + GRACE);
                 }
                 is_asked = true;
-                terminate(child);
+                tell(child, Signal::TERM);
             }
         }
     }

@@ -52,7 +52,7 @@ const CHUNK: usize = 64 * 1024;
 /// The kernel has no such start.
 pub fn controller(entry: &Entry, base: BaseName) -> Result<&'static str> {
     Ok(match (entry.name, base) {
-        ("iw10", BaseName::Reno) => "reno",
+        ("iw10", BaseName::Reno | BaseName::RenoLinux) => "reno",
         ("iw10-linux", BaseName::CubicLinux) => "cubic",
         ("bbr", _) => "bbr",
         ("iw10" | "iw10-linux", base) => bail!(
@@ -354,6 +354,7 @@ mod tests {
     fn a_start_that_the_kernel_lacks_is_refused_by_name() {
         let entry = |name| headstart_startup::catalogue::find(name).expect("it is in the catalogue");
         assert_eq!(controller(entry("iw10"), BaseName::Reno).expect("it has"), "reno");
+        assert_eq!(controller(entry("iw10"), BaseName::RenoLinux).expect("it has"), "reno");
         assert_eq!(controller(entry("iw10-linux"), BaseName::CubicLinux).expect("it has"), "cubic");
         assert_eq!(controller(entry("bbr"), BaseName::Cubic).expect("it has"), "bbr");
         for (name, base, part) in [

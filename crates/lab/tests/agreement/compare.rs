@@ -13,7 +13,7 @@ pub struct Case {
     pub bytes: u64,
 }
 
-pub const PATHS: [&str; 8] = [
+pub const PATHS: [&str; 10] = [
     "--rate 25mbit --rtt 50ms --buffer 104p",
     "--rate 50mbit --rtt 50ms --buffer 208p",
     "--rate 8mbit --rtt 90ms --buffer 140p",
@@ -22,6 +22,9 @@ pub const PATHS: [&str; 8] = [
     "--rate 100mbit --rtt 20ms --buffer 100p",
     "--rate 15mbit --rtt 60ms --buffer 115kB",
     "--rate 25mbit --rtt 50ms --buffer 104p --loss 0.5%",
+    // Two of these again, with more jitter than a machine has: where a microsecond decides, the draws decide, on both sides alike.
+    "--rate 10mbit --rtt 40ms --buffer 20p --jitter 0.3ms",
+    "--rate 100mbit --rtt 20ms --buffer 100p --jitter 0.3ms",
 ];
 const SIZES: [u64; 3] = [100_000, 2_000_000, 10_000_000];
 const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
@@ -41,9 +44,9 @@ impl Case {
         Self::all().find(|case| case.controller == controller && case.path == path && case.bytes == bytes)
     }
 
-    /// Where packets are lost at random one run is one draw, and several are compared.
+    /// Where packets are lost or late at random one run is one draw, and several are compared.
     pub fn is_random(&self) -> bool {
-        self.path.contains("--loss")
+        self.path.contains("--loss") || self.path.contains("--jitter")
     }
 
     /// The seeds of its runs.

@@ -12,7 +12,7 @@ fn model_of(controller: &str) -> (&'static str, &'static str) {
     match controller {
         "cubic" => ("iw10-linux", "--base cubic-linux"),
         "bbr" => ("bbr", "--base cubic --pacing linux-always"),
-        _ => ("iw10", "--base reno"),
+        _ => ("iw10", "--base reno-linux"),
     }
 }
 
@@ -21,7 +21,7 @@ pub fn run(case: &Case, seed: u64) -> Result<Found, String> {
     let Case { controller, path, bytes } = *case;
     let (scheme, base) = model_of(controller);
     let line = format!(
-        "{path} {base} --acks linux-growing --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
+        "{path} {base} --acks linux-growing --as-linux --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
     );
     let setup = Settings::parse(line.split_whitespace()).map_err(|error| format!("{error:#}"))?;
     let entry = scheme.parse::<SchemeName>()?.0;

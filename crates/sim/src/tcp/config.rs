@@ -39,6 +39,9 @@ pub struct DelayedAck {
     pub quick: u32,
     /// What hastens an ack. [`Hasty::Hole`].
     pub hasty: Hasty,
+    /// So does the last segment of a buffer, which a sender [as Linux](TcpConfig::as_linux) marks. Linux does so since 6.7 (tcp_input.c,
+    /// tcp_measure_rcv_mss: a full segment with PSH). No.
+    pub heeds_push: bool,
 }
 
 /// What makes a receiver acknowledge at once that else waits for a second segment.
@@ -54,9 +57,10 @@ pub enum Hasty {
 
 impl DelayedAck {
     /// An ack for every segment.
-    pub const IMMEDIATE: Self = Self { every: 1, timeout: Span::ZERO, quick: 0, hasty: Hasty::Hole };
+    pub const IMMEDIATE: Self =
+        Self { every: 1, timeout: Span::ZERO, quick: 0, hasty: Hasty::Hole, heeds_push: false };
     /// Every second segment or after 200 ms (RFC 5681 §4.2 as ns-3 has it).
-    pub const SECOND: Self = Self { every: 2, timeout: Span::from_millis(200), quick: 0, hasty: Hasty::Hole };
+    pub const SECOND: Self = Self { every: 2, timeout: Span::from_millis(200), ..Self::IMMEDIATE };
 }
 
 /// Pacing by the transport, where the scheme does not give a pace of its own.
@@ -117,6 +121,18 @@ pub struct TcpConfig {
     pub restart_window: u64,
     /// The window grows only for acks of what left while it was the limit (RFC 9002 §7.8, RFC 9438 §5.8); else for every ack.
     pub window_validation: bool,
+    /// What Linux's sender does otherwise than the RFCs, or where they say nothing. No; it is what the kernel is held against.
+    ///
+    /// - New data leaves in buffers of about a millisecond, two segments at least (tcp_output.c, tcp_tso_autosize); a smaller one waits for
+    ///   an ack that is due within a millisecond (tcp_tso_should_defer); and the last segment of a buffer of several has PSH
+    ///   (__tcp_transmit_skb).
+    /// - The least of the retransmission timeout is that of its variation: SRTT + max(4 RTTVAR, least) (tcp_input.c, tcp_rtt_estimator).
+    /// - A tail loss probe for a single segment waits for 2 SRTT and the least timeout, for several 2 SRTT and 2 ms, and no longer than the
+    ///   timeout in any case (tcp_output.c, tcp_schedule_loss_probe; the last is RFC 8985 §7.2 as well).
+    /// - Samples are limited by the application only if it writes while it is the limit (tcp.c, tcp_sendmsg_locked;
+    ///   tcp_rate_check_app_limited), the very first write included: that it wrote too little is known when it writes again.
+    /// - Proportional rate reduction counts whole segments, rounded up (tcp_input.c, tcp_cwnd_reduction).
+    pub as_linux: bool,
     /// A record keeps the fastest delivery rate of all, even where the application limited it (WiseStart §3.2); else that of
     /// samples that were not limited, if there are any.
     pub records_limited: bool,
@@ -144,6 +160,7 @@ impl Default for TcpConfig {
             idle_restart: true,
             window_validation: true,
             restart_window: 10,
+            as_linux: false,
             records_limited: false,
         }
     }

@@ -29,19 +29,21 @@ impl Prr {
         };
     }
 
-    /// One ack of the episode delivered so much. `is_safe` (SafeACK): it advanced the cumulative point and found no new loss.
+    /// One ack of the episode delivered so much. `grain` is what the reduction is rounded up to: a byte, or a segment. `is_safe` (SafeACK): it advanced the cumulative point and found no new loss.
     pub fn on_ack(
         &mut self,
         newly_delivered: Bytes,
         in_flight: Bytes,
         ssthresh: Bytes,
         mss: Bytes,
+        grain: Bytes,
         is_safe: bool,
     ) {
         let (delivered, in_flight, ssthresh) = (newly_delivered.get(), in_flight.get(), ssthresh.get());
         self.delivered += delivered;
         let may_send = if in_flight > ssthresh {
-            (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.recover_fs)) as u64
+            let share = u128::from(self.delivered) * u128::from(ssthresh);
+            (share.div_ceil(u128::from(self.recover_fs)) as u64).next_multiple_of(grain.get().max(1))
         } else {
             // Packet conservation; one segment more, as in slow start, only while the ack says that all goes well.
             let limit = self.delivered.max(self.out + delivered) + if is_safe { mss.get() } else { 0 };
@@ -69,6 +71,7 @@ mod tests {
     use super::*;
 
     const MSS: Bytes = Bytes::new(1000);
+    const BYTE: Bytes = Bytes::new(1);
 
     /// Ten in flight, one lost, threshold five: half of the acks let a segment go.
     #[test]
@@ -78,7 +81,7 @@ mod tests {
         let (mut in_flight, mut sent) = (MSS * 8, 0);
         for _ in 0..8 {
             in_flight -= MSS;
-            prr.on_ack(MSS, in_flight, MSS * 5, MSS, false);
+            prr.on_ack(MSS, in_flight, MSS * 5, MSS, BYTE, false);
             while in_flight + MSS <= prr.window() {
                 prr.on_sent(MSS);
                 in_flight += MSS;
@@ -93,7 +96,7 @@ mod tests {
     fn after_heavy_loss_the_window_grows_back_no_faster_than_slow_start() {
         let mut prr = Prr::default();
         prr.begin(MSS * 100, MSS * 10, MSS);
-        prr.on_ack(MSS, MSS * 9, MSS * 50, MSS, true);
+        prr.on_ack(MSS, MSS * 9, MSS * 50, MSS, BYTE, true);
         assert_eq!(prr.window(), MSS * 11, "what was delivered, and one more");
     }
 
@@ -101,8 +104,28 @@ mod tests {
     fn an_ack_that_is_not_safe_lets_go_only_what_was_delivered() {
         let mut prr = Prr::default();
         prr.begin(MSS * 100, MSS * 10, MSS);
-        prr.on_ack(MSS, MSS * 9, MSS * 50, MSS, false);
+        prr.on_ack(MSS, MSS * 9, MSS * 50, MSS, BYTE, false);
         assert_eq!(prr.window(), MSS * 10);
+    }
+
+    /// Seventeen in flight, eight wanted: after each of the acks so many have left, by the byte and as Linux counts.
+    #[test]
+    fn whole_segments_are_rounded_up() {
+        for (grain, expected) in [(BYTE, [1, 1, 1, 1, 2]), (MSS, [1, 1, 2, 2, 3])] {
+            let mut prr = Prr::default();
+            prr.begin(MSS * 17, MSS * 16, MSS);
+            let (mut in_flight, mut sent) = (MSS * 16, 0);
+            for expected in expected {
+                in_flight -= MSS;
+                prr.on_ack(MSS, in_flight, MSS * 8, MSS, grain, false);
+                while in_flight + MSS <= prr.window() {
+                    prr.on_sent(MSS);
+                    in_flight += MSS;
+                    sent += 1;
+                }
+                assert_eq!(sent, expected, "in steps of {grain:?}");
+            }
+        }
     }
 
     /// A scheme that stays in charge may have no window to speak of.
@@ -111,7 +134,7 @@ mod tests {
         let mut prr = Prr::default();
         prr.begin(MSS * 10, MSS * 8, MSS);
         prr.on_sent(MSS);
-        prr.on_ack(MSS, MSS * 8, Bytes::MAX, MSS, true);
+        prr.on_ack(MSS, MSS * 8, Bytes::MAX, MSS, BYTE, true);
         assert_eq!(prr.window(), MSS * 10, "what was delivered, and one more");
     }
 }

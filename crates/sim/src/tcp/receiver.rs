@@ -18,6 +18,17 @@ pub enum Answer {
     Later,
 }
 
+/// A data packet, as a receiver sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Number of the segment.
+    pub segment: u32,
+    /// Number of the transmission.
+    pub transmission: u32,
+    /// The last of several that left as one buffer.
+    pub is_pushed: bool,
+}
+
 /// A receiver.
 #[derive(Debug, Default)]
 pub struct Receiver {
@@ -63,7 +74,8 @@ impl Receiver {
 
     /// A data packet arrived.
     #[inline]
-    pub fn on_data(&mut self, now: Time, segment: u32, transmission: u32, config: &DelayedAck) -> Answer {
+    pub fn on_data(&mut self, now: Time, arrival: Arrival, config: &DelayedAck) -> Answer {
+        let Arrival { segment, transmission, is_pushed } = arrival;
         self.last = (segment, transmission);
         let is_hasty = self.is_hasty(transmission, config.hasty);
         if segment == self.next && self.ranges.is_empty() {
@@ -76,7 +88,8 @@ impl Receiver {
             }
         }
         self.unacknowledged += 1;
-        if is_hasty || self.unacknowledged >= config.every || self.received <= config.quick {
+        let is_hastened = is_hasty || is_pushed && config.heeds_push;
+        if is_hastened || self.unacknowledged >= config.every || self.received <= config.quick {
             return Answer::Now;
         }
         if self.ack_at == Time::NEVER {
@@ -175,6 +188,10 @@ mod tests {
         receiver
     }
 
+    fn plain(segment: u32, transmission: u32) -> Arrival {
+        Arrival { segment, transmission, is_pushed: false }
+    }
+
     fn block(start: u32, end: u32) -> Block {
         Block { start, end }
     }
@@ -183,9 +200,9 @@ mod tests {
     fn every_second_segment_is_acknowledged_or_the_timer_does_it() {
         let mut receiver = receiver();
         let config = DelayedAck::SECOND;
-        assert_eq!(receiver.on_data(Time::ZERO, 0, 0, &config), Answer::Later);
+        assert_eq!(receiver.on_data(Time::ZERO, plain(0, 0), &config), Answer::Later);
         assert_eq!(receiver.ack_at, Time::from_millis(200));
-        assert_eq!(receiver.on_data(Time::from_millis(1), 1, 1, &config), Answer::Now);
+        assert_eq!(receiver.on_data(Time::from_millis(1), plain(1, 1), &config), Answer::Now);
         assert_eq!(receiver.acknowledge().cumulative, 2);
         assert_eq!(receiver.ack_at, Time::NEVER);
     }
@@ -196,7 +213,7 @@ mod tests {
         let config = DelayedAck { quick: 2, ..DelayedAck::SECOND };
         let answers: Vec<_> = (0..4)
             .map(|segment| {
-                let answer = receiver.on_data(Time::ZERO, segment, segment, &config);
+                let answer = receiver.on_data(Time::ZERO, plain(segment, segment), &config);
                 if answer == Answer::Now {
                     receiver.acknowledge();
                 }
@@ -204,6 +221,26 @@ mod tests {
             })
             .collect();
         assert_eq!(answers, [Answer::Now, Answer::Now, Answer::Later, Answer::Now]);
+    }
+
+    /// Linux tcp_input.c, tcp_measure_rcv_mss: a full segment with PSH is acknowledged as soon as the application has read it.
+    #[test]
+    fn as_linux_the_end_of_a_buffer_is_acknowledged_at_once() {
+        use Answer::{Later, Now};
+        let config = |heeds_push| DelayedAck { heeds_push, ..DelayedAck::SECOND };
+        // Of three segments that leave as one buffer the last has PSH; a lone one has not.
+        let arrivals = [(0, false), (1, false), (2, true), (3, false)];
+        for (heeds_push, answers) in [(true, [Later, Now, Now, Later]), (false, [Later, Now, Later, Now])] {
+            let mut receiver = receiver();
+            for ((segment, is_pushed), expected) in arrivals.into_iter().zip(answers) {
+                let arrival = Arrival { is_pushed, ..plain(segment, segment) };
+                let answer = receiver.on_data(Time::ZERO, arrival, &config(heeds_push));
+                assert_eq!(answer, expected, "segment {segment}, heeds PSH: {heeds_push}");
+                if answer == Now {
+                    receiver.acknowledge();
+                }
+            }
+        }
     }
 
     /// RFC 9000 §13.2.1: a packet after a gap at once, and one that was overtaken; an old gap and what is sent again do not matter.
@@ -219,7 +256,7 @@ mod tests {
         ] {
             let mut receiver = receiver();
             for ((segment, transmission), expected) in arrivals.into_iter().zip(answers) {
-                let answer = receiver.on_data(Time::ZERO, segment, transmission, &config(packets));
+                let answer = receiver.on_data(Time::ZERO, plain(segment, transmission), &config(packets));
                 assert_eq!(answer, expected, "transmission {transmission}, {packets} after a gap");
                 if answer == Now {
                     receiver.acknowledge();
@@ -245,7 +282,7 @@ mod tests {
             (5, 7, vec![]),
         ];
         for (segment, cumulative, blocks) in steps {
-            assert_eq!(receiver.on_data(Time::ZERO, segment, 0, &immediate), Answer::Now);
+            assert_eq!(receiver.on_data(Time::ZERO, plain(segment, 0), &immediate), Answer::Now);
             let ack = receiver.acknowledge();
             let reported: Vec<_> = ack.blocks.into_iter().filter(|b| b.start != b.end).collect();
             assert_eq!((ack.cumulative, reported), (cumulative, blocks), "after segment {segment}");
@@ -257,7 +294,7 @@ mod tests {
     fn duplicates_are_counted_and_acknowledged_at_once() {
         let mut receiver = receiver();
         for segment in [0, 0, 2, 2, 1, 1] {
-            assert_eq!(receiver.on_data(Time::ZERO, segment, 0, &DelayedAck::IMMEDIATE), Answer::Now);
+            assert_eq!(receiver.on_data(Time::ZERO, plain(segment, 0), &DelayedAck::IMMEDIATE), Answer::Now);
         }
         assert_eq!((receiver.next(), receiver.duplicates(), receiver.received), (3, 3, 3));
     }

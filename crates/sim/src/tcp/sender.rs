@@ -8,6 +8,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `acks` | what an acknowledgement delivers, and who is told |
+//! | `buffers` | what leaves together, as Linux has it |
 //! | `detection` | what is lost: by time, by count, by report |
 //! | `sending` | what leaves next, if window and pacer let it |
 //! | `timers` | retransmission timeout and probes |
@@ -34,6 +35,7 @@ use headstart_startup::{
 };
 use headstart_units::{Bytes, Rate, Span, Time};
 
+use self::buffers::Buffer;
 use super::config::{Detection, Pacing, Probe, TcpConfig};
 use super::prr::Prr;
 use super::udt::Udt;
@@ -53,6 +55,8 @@ pub struct Departure {
     pub transmission: u32,
     /// Payload bytes.
     pub payload: u16,
+    /// The last of several that leave as one buffer ([`TcpConfig::as_linux`]).
+    pub is_pushed: bool,
 }
 
 /// One segment of the stream, from its first transmission until it is acknowledged cumulatively.
@@ -191,6 +195,7 @@ pub struct Sender {
     pace_at: Time,
     burst_left: u64,
     quantum_left: u32,
+    buffer: Buffer,
     /// The window was the limit for all transmissions below this number.
     limited_below: u32,
 
@@ -242,6 +247,7 @@ impl Default for Sender {
             pace_at: Time::NEVER,
             burst_left: 0,
             quantum_left: 0,
+            buffer: Buffer::default(),
             limited_below: 0,
             counts: Counts::default(),
         }
@@ -282,6 +288,7 @@ macro_rules! board {
 }
 
 mod acks;
+mod buffers;
 mod detection;
 mod sending;
 mod timers;
@@ -319,6 +326,9 @@ impl Sender {
     /// The application hands over a message of `bytes`. Returns whether the connection was idle for a retransmission timeout
     /// before.
     pub fn write(&mut self, now: Time, bytes: Bytes, config: &TcpConfig) -> bool {
+        if config.as_linux && self.waits_for_application(config) {
+            self.rate.on_app_limited(self.in_flight);
+        }
         self.written += bytes.get();
         self.ends.push_back(self.written);
         let idle = now.since(self.last_sent_at);
@@ -327,6 +337,14 @@ impl Sender {
             self.controller.on_idle(config.mss * config.restart_window);
         }
         was_idle
+    }
+
+    /// Less than a segment is left to send, the window has room and nothing lost waits (tcp_rate_check_app_limited).
+    fn waits_for_application(&self, config: &TcpConfig) -> bool {
+        self.written - self.sent < config.mss.get()
+            // Before the handshake is through there is no window yet.
+            && (self.in_flight.is_zero() || self.in_flight < self.controller.allowance().window)
+            && self.lost_pending == 0
     }
 
     /// Routers granted a rate in the middle of the connection: the scheme starts anew, if that is more than there is.

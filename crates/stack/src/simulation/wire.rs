@@ -63,7 +63,10 @@ impl Wires {
         let wire = if is_forward { &mut self.forward } else { &mut self.reverse };
         let number = wire.keep(datagram.contents);
         let body = match is_data {
-            true => Body::Data { segment: number, transmission: number, label: Label::default() },
+            true => {
+                let label = Label::default();
+                Body::Data { segment: number, transmission: number, is_pushed: false, label }
+            }
             false => Body::Datagram { number },
         };
         Packet { slot: id.slot, generation: id.generation, size, route, hop: 0, ecn, body }

@@ -6,6 +6,8 @@
 //!
 //! - RFC 5681 equation (4) halves the FlightSize; the window is halved here, as Linux does. The two are
 //!   the same for a sender that fills its window, and growth stops for one that does not.
+//! - As Linux has it ([`Kind::RenoLinux`](super::Kind)) windows before and after a cut are whole segments, what is over is given up
+//!   (tcp_cong.c, tcp_reno_ssthresh). It is what the kernel is held against, and no default.
 
 use headstart_units::{Bytes, Ratio};
 
@@ -24,11 +26,27 @@ pub struct Reno {
     pub(super) ssthresh: Bytes,
     /// Acknowledged since the window last grew by a segment.
     counted: Bytes,
+    is_linux: bool,
 }
 
 impl Reno {
     pub(super) fn new(mss: Bytes) -> Self {
-        Self { mss, window: mss * LOSS_SEGMENTS, ssthresh: Bytes::MAX, counted: Bytes::ZERO }
+        let window = mss * LOSS_SEGMENTS;
+        Self { mss, window, ssthresh: Bytes::MAX, counted: Bytes::ZERO, is_linux: false }
+    }
+
+    pub(super) fn linux(mss: Bytes) -> Self {
+        Self { is_linux: true, ..Self::new(mss) }
+    }
+
+    /// The window after a cut (RFC 5681 equation (4)).
+    fn cut(&self) -> Bytes {
+        let half = if self.is_linux {
+            self.mss * (self.window.get() / self.mss.get().max(1) / 2)
+        } else {
+            self.window * BETA
+        };
+        half.max(self.mss * MINIMUM_SEGMENTS)
     }
 
     pub(super) fn take_over(&mut self, from: &HandOver) {
@@ -55,7 +73,7 @@ impl Reno {
 
     pub(super) fn on_congestion(&mut self, signal: &Congestion) {
         if signal.opens_episode {
-            self.ssthresh = (self.window * BETA).max(self.mss * MINIMUM_SEGMENTS);
+            self.ssthresh = self.cut();
             self.window = self.ssthresh;
             self.counted = Bytes::ZERO;
         }
@@ -64,7 +82,7 @@ impl Reno {
     pub(super) fn on_timeout(&mut self, timeout: &Timeout) {
         // RFC 5681 §3.1: a segment that times out again holds the threshold.
         if timeout.consecutive == 1 {
-            self.ssthresh = (self.window * BETA).max(self.mss * MINIMUM_SEGMENTS);
+            self.ssthresh = self.cut();
         }
         self.window = self.mss * LOSS_SEGMENTS;
         self.counted = Bytes::ZERO;
@@ -102,6 +120,18 @@ mod tests {
             reno.on_congestion(&loss);
             assert_eq!(reno.window, Bytes::new(expected));
             loss.opens_episode = !loss.opens_episode;
+        }
+    }
+
+    #[test]
+    fn as_linux_has_it_windows_before_and_after_a_cut_are_whole_segments() {
+        for (window, linux, text) in [(17_000, 8_000, 8_500), (18_900, 9_000, 9_450), (3_000, 2_000, 2_000)] {
+            let cut = |mut reno: Reno| {
+                reno.take_over(&HandOver::avoiding(Bytes::new(window)));
+                reno.on_congestion(&lost(Time::ZERO, MSS));
+                reno.window.get()
+            };
+            assert_eq!((cut(Reno::linux(MSS)), cut(Reno::new(MSS))), (linux, text), "{window}");
         }
     }
 

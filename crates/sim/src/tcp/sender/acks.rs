@@ -94,7 +94,8 @@ impl Sender {
         if matches!(self.state, State::Recovery { .. }) && config.prr {
             let ssthresh = self.controller.allowance().window;
             let is_safe = config.prr_slow_start || is_advance && self.counts.lost == prior_lost;
-            self.prr.on_ack(newly.bytes, self.in_flight, ssthresh, config.mss, is_safe);
+            let grain = if config.as_linux { config.mss } else { Bytes::new(1) };
+            self.prr.on_ack(newly.bytes, self.in_flight, ssthresh, config.mss, grain, is_safe);
         }
         if self.repair.is_active() {
             let board = board!(self);

@@ -1,11 +1,10 @@
 //! Sending: what leaves next, whether window and pacer let it, and how it is remembered.
 
+use super::buffers::largest_buffer;
 use super::*;
 
 /// Segments at the beginning of a connection that Linux does not pace.
 const UNPACED: u64 = 10;
-/// Segments of 64 kB.
-const LARGEST_QUANTUM: u64 = 44;
 
 impl Sender {
     /// When the pacer lets the next packet go; [`Time::NEVER`] if it is not what holds it back.
@@ -36,7 +35,7 @@ impl Sender {
         let departure = match self.choose(config) {
             Some(choice) => self.try_send(now, choice, config, recorder),
             None => {
-                if self.sent == self.written && !self.in_flight.is_zero() {
+                if self.sent == self.written && !self.in_flight.is_zero() && !config.as_linux {
                     self.rate.on_app_limited(self.in_flight);
                 }
                 None
@@ -134,6 +133,11 @@ impl Sender {
             self.limited_below = self.flights.end();
             return None;
         }
+        let is_buffered = config.as_linux && !is_free && matches!(choice, Choice::New(_));
+        if is_buffered && self.defers(now, window, config) {
+            self.limited_below = self.flights.end();
+            return None;
+        }
         let pace = allowance.pace.or_else(|| self.transport_pace(allowance.window, config));
         if let Some(pace) = pace
             && !is_free
@@ -145,10 +149,12 @@ impl Sender {
         }
         self.probe_due = false;
         let is_new = matches!(choice, Choice::New(_));
-        let departure = match choice {
+        let is_pushed = is_buffered && self.fill_buffer(window, config);
+        let mut departure = match choice {
             Choice::New(payload) => self.send_new(now, payload),
             Choice::Again(number) => self.send_again(now, number),
         };
+        departure.is_pushed = is_pushed;
         if matches!(self.state, State::Recovery { .. }) {
             self.prr.on_sent(bytes);
         }
@@ -195,10 +201,7 @@ impl Sender {
     fn quantum(&self, pace: Rate, config: &TcpConfig) -> u32 {
         match config.pacing {
             Pacing::Off | Pacing::Linux => config.quantum.max(1),
-            Pacing::LinuxAlways => {
-                let segments = (pace.as_bytes_per_sec() >> 10) / config.mss.get().max(1);
-                (segments.clamp(2, LARGEST_QUANTUM) as u32).max(config.quantum)
-            }
+            Pacing::LinuxAlways => largest_buffer(pace, config).max(config.quantum),
         }
     }
 
@@ -243,7 +246,7 @@ impl Sender {
         if self.repair.is_active() {
             self.repair.on_sent(u64::from(number));
         }
-        Departure { segment: number, transmission, payload }
+        Departure { segment: number, transmission, payload, is_pushed: false }
     }
 
     /// The next segment of those that a timeout sends again although they arrived. Each waits for what is missing before it.
@@ -263,7 +266,7 @@ impl Sender {
         let transmission = self.launch(now, number, true, false);
         self.counts.retransmissions += 1;
         self.counted(now, segment.payload);
-        Some(Departure { segment: number, transmission, payload: segment.payload })
+        Some(Departure { segment: number, transmission, payload: segment.payload, is_pushed: false })
     }
 
     fn send_again(&mut self, now: Time, number: u32) -> Departure {
@@ -281,7 +284,7 @@ impl Sender {
             flight.is_settled = true;
         }
         self.counts.retransmissions += 1;
-        Departure { segment: number, transmission, payload }
+        Departure { segment: number, transmission, payload, is_pushed: false }
     }
 
     /// The next proactive copy, if the scheme's repair wants one.
@@ -311,7 +314,7 @@ impl Sender {
                 transmission: Transmission::Copy,
             })
         });
-        Some(Departure { segment: number, transmission, payload: segment.payload })
+        Some(Departure { segment: number, transmission, payload: segment.payload, is_pushed: false })
     }
 
     #[inline]

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Linux: what a probe waits beyond two round trips at the least (TCP_TIMEOUT_MIN_US).
+const LEAST_PROBE_WAIT: Span = Span::from_millis(2);
+
 impl Sender {
     /// When [`Self::on_loss_timer`] wants to be called.
     #[inline]
@@ -10,7 +13,13 @@ impl Sender {
     }
 
     pub(super) fn rto(&self, config: &TcpConfig) -> Span {
-        let base = if self.rtt.smoothed.is_zero() { config.initial_rto } else { self.rtt.timeout() };
+        let base = if self.rtt.smoothed.is_zero() {
+            config.initial_rto
+        } else if config.as_linux {
+            self.rtt.smoothed + (self.rtt.variation * 4).max(config.min_rto)
+        } else {
+            self.rtt.timeout()
+        };
         (base.max(config.min_rto) * (1 << self.backoff.min(16))).min(config.max_rto)
     }
 
@@ -40,11 +49,18 @@ impl Sender {
         if self.tail_probe && self.state == State::Open && !self.tail_probe_out {
             // RFC 8985 §7.2: twice the RTT, and the receiver's delay if a single segment is out.
             let mut timeout = self.rtt.smoothed * 2;
-            if self.in_flight <= config.mss {
-                timeout += config.delayed_ack.timeout;
+            let is_single = self.in_flight <= config.mss;
+            timeout += match (is_single, config.as_linux) {
+                (true, true) => config.min_rto,
+                (true, false) => config.delayed_ack.timeout,
+                (false, true) => LEAST_PROBE_WAIT,
+                (false, false) => Span::ZERO,
+            };
+            let mut probe_at = now + timeout;
+            if config.as_linux {
+                probe_at = probe_at.min(self.rto_at);
             }
-            let probe_at = now + timeout;
-            if probe_at < self.rto_at {
+            if probe_at < self.rto_at || config.as_linux {
                 self.probe_at = probe_at;
             }
         }
@@ -105,6 +121,10 @@ impl Sender {
         self.probe_due = true;
         self.tail_probe_out = true;
         self.probe_at = Time::NEVER;
+        if config.as_linux {
+            // The timeout counts from the probe on, which is the latest transmission.
+            self.rto_at = now + self.rto(config);
+        }
         if config.probe == Probe::Quic {
             self.backoff += 1;
             self.probe_at = now + self.quic_probe_timeout(config);

@@ -1,0 +1,140 @@
+//! What Linux's sender does otherwise than the RFCs, rule by rule ([`TcpConfig::as_linux`] names the source of each).
+
+use headstart_sim::Deaf;
+use headstart_sim::packet::{Acknowledgement, Block, Stamp};
+use headstart_sim::tcp::{DelayedAck, Probe, Sender, TcpConfig};
+use headstart_startup::{Prior, base, catalogue};
+use headstart_units::{Bytes, Span, Time};
+
+const MSS: u64 = 1448;
+const RTT: Span = Span::from_millis(60);
+
+fn config(as_linux: bool) -> TcpConfig {
+    let delayed_ack = DelayedAck { timeout: Span::from_millis(40), ..DelayedAck::SECOND };
+    TcpConfig { as_linux, delayed_ack, receive_window: Bytes::new(4_000_000), ..TcpConfig::default() }
+}
+
+/// A connection with ten segments of window that has so many to send; its handshake took [`RTT`].
+fn sender(segments: u64, config: &TcpConfig) -> Sender {
+    let scheme = catalogue::find("iw10").expect("it is in the catalogue").scheme();
+    let mut sender = Sender::default();
+    sender.reset(scheme, base::Kind::Reno, config);
+    sender.write(Time::ZERO, Bytes::new(segments * MSS), config);
+    let prior = Prior::bare(Time::ZERO, config.mss, RTT, config.receive_window);
+    sender.establish(Time::ZERO, &prior, &mut Deaf);
+    sender
+}
+
+/// Everything that may leave now: whether each has PSH.
+fn departures(sender: &mut Sender, now: Time, config: &TcpConfig) -> Vec<bool> {
+    std::iter::from_fn(|| sender.next_departure(now, config, &mut Deaf)).map(|left| left.is_pushed).collect()
+}
+
+/// The receiver has `cumulative` segments in order, and those of the block; its ack was set off by the newest.
+fn ack(sender: &mut Sender, now: Time, cumulative: u32, block: std::ops::Range<u32>, config: &TcpConfig) {
+    let (start, end) = (block.start, block.end);
+    let trigger = end.max(cumulative) - 1;
+    let blocks = [Block { start, end }, Block::default(), Block::default()];
+    let received = cumulative + (end - start);
+    let ack = Acknowledgement { cumulative, trigger, transmission: trigger, received, blocks };
+    sender.on_ack(now, &ack, false, Stamp::default(), config, &mut Deaf);
+}
+
+/// SRTT 60 ms, RTTVAR 30 ms, least timeout 200 ms, delayed acks after 40 ms.
+#[test]
+fn timers_are_those_of_the_text_or_of_linux() {
+    #[rustfmt::skip]
+    let rows = [
+        // Linux  probe            out  ms   why
+        (false, Probe::None,      1,  200, "60 + 4 x 30, and 200 at least"),
+        (true,  Probe::None,      1,  260, "60 + the larger of 4 x 30 and 200"),
+        (false, Probe::TailLoss,  1,  160, "two round trips and the receiver's delay"),
+        (true,  Probe::TailLoss,  1,  260, "two round trips and 200, but no later than the timeout"),
+        (false, Probe::TailLoss,  5,  120, "two round trips"),
+        (true,  Probe::TailLoss,  5,  122, "two round trips and 2"),
+    ];
+    for (as_linux, probe, out, millis, why) in rows {
+        let config = TcpConfig { probe, ..config(as_linux) };
+        let mut sender = sender(out, &config);
+        assert_eq!(departures(&mut sender, Time::ZERO, &config).len() as u64, out);
+        assert_eq!(sender.loss_timer(), Time::from_millis(millis), "as Linux: {as_linux}, {out} out: {why}");
+    }
+}
+
+/// 200 % of ten segments in 60 ms is less than a buffer of two in each 1024th of a second.
+#[test]
+fn what_leaves_at_once_leaves_in_pairs_and_the_second_has_psh() {
+    for (as_linux, segments, expected) in [
+        (true, 4, vec![false, true, false, true]),
+        (true, 5, vec![false, true, false, true, false]),
+        (true, 1, vec![false]),
+        (false, 4, vec![false; 4]),
+    ] {
+        let config = config(as_linux);
+        let mut sender = sender(segments, &config);
+        assert_eq!(
+            departures(&mut sender, Time::ZERO, &config),
+            expected,
+            "{segments}, as Linux: {as_linux}"
+        );
+    }
+}
+
+/// The first segment is missing; each ack makes room for one.
+#[test]
+fn half_a_buffer_waits_while_the_latest_is_young_and_an_ack_is_due() {
+    #[rustfmt::skip]
+    let rows = [
+        // microseconds  Linux  text
+        (60_000, 1, 1, "the latest transmission is long ago"),
+        (60_500, 0, 1, "it is not, and the first segment's ack is due"),
+        (61_400, 1, 0, "a millisecond is over"),
+    ];
+    for as_linux in [true, false] {
+        let config = config(as_linux);
+        let mut sender = sender(100, &config);
+        assert_eq!(departures(&mut sender, Time::ZERO, &config).len(), 10);
+        for (number, (micros, linux, text, why)) in rows.into_iter().enumerate() {
+            let now = Time::ZERO + Span::from_micros(micros);
+            if number < 2 {
+                ack(&mut sender, now, 0, 1..number as u32 + 2, &config);
+            }
+            let left = departures(&mut sender, now, &config).len();
+            assert_eq!(left, if as_linux { linux } else { text }, "{micros} us, as Linux: {as_linux}: {why}");
+        }
+    }
+}
+
+/// The text looks at each ack, and finds that all has left; Linux looks when the application writes, which is at the very first write, too.
+#[test]
+fn the_application_is_the_limit_where_it_is_looked_for() {
+    for (segments, linux, text, why) in [
+        (100, true, false, "the first flight was written when nothing waited"),
+        (10, true, false, "and what left before all had left is not marked by the text"),
+    ] {
+        for (as_linux, expected) in [(true, linux), (false, text)] {
+            let config = config(as_linux);
+            let mut sender = sender(segments, &config);
+            departures(&mut sender, Time::ZERO, &config);
+            ack(&mut sender, Time::ZERO + RTT, 1, 0..0, &config);
+            assert_eq!(sender.rate().fastest().is_app_limited, expected, "as Linux: {as_linux}: {why}");
+        }
+    }
+    // All has left, and one comes again: that is what the end of a start-up with losses is made of.
+    for (as_linux, expected) in [(true, false), (false, true)] {
+        let config = config(as_linux);
+        let mut sender = sender(10, &config);
+        departures(&mut sender, Time::ZERO, &config);
+        let now = Time::ZERO + RTT;
+        ack(&mut sender, now, 0, 1..4, &config);
+        departures(&mut sender, now, &config);
+        let again = sender.transmissions() - 1;
+        assert_eq!(sender.counts().retransmissions, 1);
+        let blocks = [Block::default(); 3];
+        let last = Acknowledgement { cumulative: 10, trigger: 0, transmission: again, received: 10, blocks };
+        let before = sender.rate().maximum();
+        sender.on_ack(now + RTT, &last, false, Stamp::default(), &config, &mut Deaf);
+        assert_ne!(before, sender.rate().maximum());
+        assert_eq!(sender.rate().maximum().is_app_limited, expected, "as Linux: {as_linux}");
+    }
+}
