@@ -19,7 +19,7 @@
 //! | `draw` | shows |
 //! |---|---|
 //! | `lines` | `value` along the swept option `x`, a line for each scheme |
-//! | `scatter` | `value` against `x-value`, a point for each scheme (and each value of the option `x`, if given) |
+//! | `scatter` | `value` against `x-value`, a point for each scheme (or, joined in their order, for each value of the option `x`) |
 //! | `profile` | the family of numbers `value.measure/..` along their own names |
 //! | `dots` | the same, a dot for each |
 //! | `distribution` | the share of seeds up to a value |
@@ -332,6 +332,8 @@ impl Drawing {
                 Kind::Dots if name.ends_with(RINGED) => Style::marks(Mark::Ring),
                 Kind::Dots => Style::marks(Mark::Dot),
                 Kind::Distribution => Style::steps(),
+                // Several points of a scheme are told apart by their order.
+                Kind::Scatter if self.x.is_some() => Style::line_and_marks(),
                 Kind::Scatter => Style::marks(Mark::BySlot),
             };
             figure.series.push(Series::new(name, style.with_slot(slot), points));
@@ -390,8 +392,9 @@ impl AxisText {
         match (self.from, self.to) {
             (Some(from), Some(to)) => axis.with_range(Range::Fixed(from, to)),
             (None, Some(to)) => axis.with_range(Range::Fixed(0.0, to)),
-            _ if self.from == Some(0.0) => axis.with_range(Range::FromZero),
-            _ => axis,
+            (Some(0.0), None) => axis.with_range(Range::FromZero),
+            (Some(from), None) => axis.with_range(Range::From(from)),
+            (None, None) => axis,
         }
     }
 }
