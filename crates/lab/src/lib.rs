@@ -25,9 +25,11 @@
 //! | [`statistics`] | means, quantiles, confidence intervals |
 //! | [`figure`], [`table`], [`report`], [`markup`] | how numbers become pictures, tables and pages |
 //! | [`output`] | result files, whole or not at all |
+//! | [`complaint`] | what is said when a command fails, and its exit code |
 
 pub mod capacity;
 pub mod chain;
+pub mod complaint;
 pub mod contest;
 pub mod conversations;
 pub mod demo;

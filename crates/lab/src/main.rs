@@ -4,10 +4,13 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
+use headstart::complaint::{Refuse as _, exit_code, told};
 use headstart::demo::DemoArgs;
+use headstart::experiment::library::{Experiment, PaperFiles};
+use headstart::experiment::plan::Paper;
 use headstart::experiment::study::Study;
 use headstart::experiment::{self, library};
 use headstart::get::GetArgs;
@@ -184,8 +187,8 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("headstart: {error:#}");
-            ExitCode::FAILURE
+            eprintln!("headstart: {}", told(&error));
+            ExitCode::from(exit_code(&error))
         }
     }
 }
@@ -212,14 +215,15 @@ fn command_line() -> String {
 }
 
 fn run_race(args: RaceArgs) -> Result<()> {
-    let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
+    let setup = Setup::new(args.path, args.transport, args.workload, args.run).or_refuse()?;
     if args.capacity && setup.run.home == Home::Emulator {
-        bail!(
+        return Err(anyhow!(
             "--capacity: found it with --in emulator, where its hundreds of runs would take days: expected --in simulator"
-        );
+        ))
+        .or_refuse();
     }
     // A folder that is not ours is refused before anything is run.
-    let folder = Folder::open(&args.out)?;
+    let folder = Folder::open(&args.out).or_refuse()?;
     let result = race(&setup)?;
     let capacities = if args.capacity { Some(capacity(&setup)?) } else { None };
     let rows: Vec<Row> = result.standings.iter().map(Row::from).collect();
@@ -279,20 +283,21 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         parse(&["--help".to_owned()]);
     }
-    let points = sweep::expand(arguments)?;
+    let points = sweep::expand(arguments).or_refuse()?;
     let mut setups = vec![];
     let mut out = PathBuf::from("headstart-sweep");
     for point in &points {
         let args = parse(&point.arguments);
         if args.capacity || args.json {
-            bail!("--capacity and --json are the race's: a sweep writes sweep.csv");
+            return Err(anyhow!("--capacity and --json are the race's: a sweep writes sweep.csv"))
+                .or_refuse();
         }
         if args.out != Path::new("headstart-race") {
             out = args.out;
         }
-        setups.push(Setup::new(args.path, args.transport, args.workload, args.run)?);
+        setups.push(Setup::new(args.path, args.transport, args.workload, args.run).or_refuse()?);
     }
-    let folder = Folder::open(&out)?;
+    let folder = Folder::open(&out).or_refuse()?;
     let kept = folder.folder("points")?;
 
     let mut rows = vec![];
@@ -307,7 +312,8 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
             None => {
                 let names: Vec<String> =
                     point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
-                eprintln!("headstart: point {} of {total}: {}", number + 1, names.join(", "));
+                let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+                eprintln!("headstart: point {} of {total}{which}", number + 1);
                 let result = race(setup)?;
                 let fields = result.standings.iter().map(|standing| Row::from(standing).fields()).collect();
                 let found = Kept { arguments: point.arguments.clone(), rows: fields };
@@ -356,25 +362,29 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
 }
 
 fn run_trace(args: TraceArgs) -> Result<()> {
-    let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
+    let setup = Setup::new(args.path, args.transport, args.workload, args.run).or_refuse()?;
     if setup.run.home == Home::Emulator {
-        bail!(
+        return Err(anyhow!(
             "--in: found emulator, expected simulator: a trace looks into a sender (of real packets, `headstart link --log` tells)"
-        );
+        ))
+        .or_refuse();
     }
     let entry = args.scheme.0;
     let view = match args.flow {
-        None => runner::run_alone(&setup, entry)?,
+        // What a simulation cannot carry is what was asked for.
+        None => runner::run_alone(&setup, entry).or_refuse()?,
         Some(number) => {
             let cast = Cast { tested: entry, beside: None };
             let job = Job { cast, load: setup.workload.load, seed: setup.run.seed, look_at: Some(number) };
-            runner::run(&setup, &job)?.view.unwrap_or_default()
+            runner::run(&setup, &job).or_refuse()?.view.unwrap_or_default()
         }
     };
     let Some(report) = view.report else {
-        bail!("--flow: the run has no flow number {}", args.flow.unwrap_or_default());
+        let number = args.flow.unwrap_or_default();
+        return Err(anyhow!("--flow: found {number}, expected a flow of the run, which has not so many"))
+            .or_refuse();
     };
-    let folder = Folder::open(&args.out)?;
+    let folder = Folder::open(&args.out).or_refuse()?;
     folder.write_csv("events.csv", &show::flow::COLUMNS, show::flow::rows(&view))?;
     folder.write("time-sequence.svg", show::flow::time_sequence(&view, entry.name).as_str().as_bytes())?;
     folder.write("queue.svg", show::flow::queue(&view, entry.name).as_str().as_bytes())?;
@@ -427,11 +437,8 @@ fn list_papers() -> Result<()> {
     print_table(&table)
 }
 
-fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
-    let name = match &args.paper {
-        Some(name) if !args.list => name,
-        _ => return list_papers(),
-    };
+/// The paper that is asked for, and those of its figures.
+fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Experiment>)> {
     // What looks like a path is one: a paper of the user's own.
     let files = if Path::new(name).components().count() > 1 {
         library::open(Path::new(name))?
@@ -457,12 +464,24 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
         |figure: &str| args.figure.is_empty() || args.figure.iter().any(|asked| is_asked(asked, figure));
     let (paper, mut experiments) = library::read(&files, args.quick, is_wanted)?;
     if let Some(folder) = &args.traces {
+        if !experiments.iter().any(|one| one.plan.study == Study::Scenarios) {
+            bail!("--traces: found it with figures that have no networks of traces, expected one that has");
+        }
         let value = toml::Value::String(folder.display().to_string());
         for one in experiments.iter_mut().filter(|one| one.plan.study == Study::Scenarios) {
             one.plan.set("traces", &value).context("--traces")?;
         }
     }
-    let folder = Folder::open(&args.out)?.folder(&files.name)?;
+    Ok((files, paper, experiments))
+}
+
+fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
+    let name = match &args.paper {
+        Some(name) if !args.list => name,
+        _ => return list_papers(),
+    };
+    let (files, paper, experiments) = wanted(args, name).or_refuse()?;
+    let folder = Folder::open(&args.out).or_refuse()?.folder(&files.name)?;
     let results = experiment::run::run(&experiments, &folder, args.threads)?;
 
     let judged: Vec<Judged> =

@@ -133,8 +133,9 @@ pub enum FetchError {
     },
 }
 
-/// The alerts that say what is wrong with a certificate (RFC 8446 §6): from bad_certificate to certificate_unknown, and unknown_ca.
-const CERTIFICATE_ALERTS: [u8; 6] = [42, 43, 44, 45, 46, 48];
+/// The alerts that say what is wrong with a certificate (RFC 8446 §6): from bad_certificate to certificate_unknown, unknown_ca, and
+/// decrypt_error, which is a signature that is none of its signer's.
+const CERTIFICATE_ALERTS: [u8; 7] = [42, 43, 44, 45, 46, 48, 51];
 
 impl FetchError {
     fn connection(host: &str, source: ConnectionError) -> Self {
