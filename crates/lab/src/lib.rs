@@ -25,6 +25,7 @@
 //! | [`statistics`] | means, quantiles, confidence intervals |
 //! | [`figure`], [`table`], [`report`], [`markup`] | how numbers become pictures, tables and pages |
 //! | [`output`] | result files, whole or not at all |
+//! | [`examples`] | lines that `--help` ends with |
 //! | [`complaint`] | what is said when a command fails, and its exit code |
 
 pub mod capacity;
@@ -33,6 +34,7 @@ pub mod complaint;
 pub mod contest;
 pub mod conversations;
 pub mod demo;
+pub mod examples;
 pub mod experiment;
 pub mod figure;
 pub mod front_pages;

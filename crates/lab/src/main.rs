@@ -9,13 +9,16 @@ use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
 use headstart::complaint::{Refuse as _, exit_code, told};
 use headstart::demo::DemoArgs;
+use headstart::examples;
 use headstart::experiment::library::{Experiment, PaperFiles};
 use headstart::experiment::plan::Paper;
 use headstart::experiment::study::Study;
 use headstart::experiment::{self, library};
 use headstart::get::GetArgs;
 use headstart::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
-use headstart::options::{Home, PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
+use headstart::options::{
+    Home, PathOptions, RunOptions, SchemeName, TransportName, TransportOptions, WorkloadOptions,
+};
 use headstart::output::Folder;
 use headstart::race::{Race, Row, race};
 use headstart::runner::{self, Job};
@@ -29,7 +32,7 @@ use headstart_startup::catalogue;
 
 /// Which fast start is best on my path, and what does it cost everybody else?
 #[derive(Parser, Debug)]
-#[command(name = "headstart", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "headstart", version, max_term_width = 100, arg_required_else_help = true, after_help = examples::ALL)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -41,7 +44,7 @@ enum Command {
     ///
     /// Without options: Halfback's access path (15 Mbit/s, 60 ms, 115 kB of drop-tail buffer), flows of 100 kB at 25 % load.
     /// Prints a table and writes report.html, race.csv and race.json.
-    #[command(allow_negative_numbers = true)]
+    #[command(allow_negative_numbers = true, after_long_help = examples::RACE)]
     Race(RaceArgs),
     /// As `race`, where any option takes a list: every combination is run once, and an interrupted sweep goes on
     ///
@@ -53,18 +56,19 @@ enum Command {
         arguments: Vec<String>,
     },
     /// One flow in detail: every send, ack, loss, window, pace and phase
-    #[command(allow_negative_numbers = true)]
+    #[command(allow_negative_numbers = true, after_long_help = examples::TRACE)]
     Trace(TraceArgs),
     /// Run a paper's experiments again and compare what comes out with what it says
     ///
     /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV. An interrupted run goes on
     /// where it stopped.
+    #[command(after_long_help = examples::REPRODUCE)]
     Reproduce(ReproduceArgs),
     /// What this machine knows of its own downlink, and what it would tell a server
     ///
     /// Asks every estimator: a value that you give, the largest rate seen on this network, the home gateway (UPnP, TR-064), the
-    /// radio, the wire. Needs no privilege. For example: headstart downlink --rate "50 Mbit/s" --access dsl
-    #[command(allow_negative_numbers = true)]
+    /// radio, the wire. Needs no privilege.
+    #[command(allow_negative_numbers = true, after_long_help = examples::DOWNLINK)]
     Downlink(show::downlink::DownlinkArgs),
     /// Put a program behind the path: the simulator's links, queues and losses on its real packets
     ///
@@ -72,28 +76,32 @@ enum Command {
     /// everything crosses the path; $HEADSTART_OUTSIDE is the address of this machine as it sees it. `--serve COMMAND` runs the
     /// server too, at the other end, and needs no root; `--udp ADDRESS:PORT` relays UDP only, and needs nothing. Down is
     /// towards the command. At the end it says whether the machine kept real time.
-    #[command(allow_negative_numbers = true)]
+    #[command(allow_negative_numbers = true, after_long_help = examples::LINK)]
     Link(Box<LinkArgs>),
     /// Draw what a link's log says: throughput, delay and queue over time
+    #[command(after_long_help = examples::SHOW_LINK)]
     ShowLink(ShowLinkArgs),
     #[command(hide = true)]
     LinkEnd(EndArgs),
     /// See it work: a real server, a real client and a path between them, all in this process
     ///
     /// Cold start against each scheme over 25 Mbit/s and 50 ms, in less than half a minute. Needs no privilege and no network.
-    #[command(allow_negative_numbers = true)]
+    #[command(allow_negative_numbers = true, after_long_help = examples::DEMO)]
     Demo(DemoArgs),
     /// Serve a folder over HTTP/3, with connections that start fast
     ///
     /// And over HTTP/1.1 and 2 on the same port of TCP, so that browsers find it. Prints for each connection what it knew of its
-    /// peer, what it decided and how many round trips that saved. For example: headstart serve site --scheme wise-start
+    /// peer, what it decided and how many round trips that saved.
+    #[command(after_long_help = examples::SERVE)]
     Serve(Box<ServeArgs>),
     /// Fetch pages over HTTP/3 and say how long they took
     ///
-    /// `--hint "50 Mbit/s" --access dsl` tells the server of your downlink, `--repeat` dials again, `--compare slow-start,wise-start`
-    /// asks the server for each scheme in turn. For example: headstart get https://localhost:4433/ --repeat 5
+    /// `--hint` tells the server of your downlink, `--repeat` dials again, `--compare` asks the server for each scheme in turn. Fails
+    /// if an answer is no page (404 and the like): its times would be those of an error.
+    #[command(after_long_help = examples::GET)]
     Get(Box<GetArgs>),
-    /// List the schemes
+    /// List the schemes, and what each needs to know
+    #[command(after_long_help = examples::SCHEMES)]
     Schemes,
 }
 
@@ -270,7 +278,8 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
     #[command(
         name = "headstart sweep",
         max_term_width = 100,
-        about = "As `race`, where any option takes a list"
+        about = "As `race`, where any option takes a list",
+        after_long_help = examples::SWEEP
     )]
     struct PointArgs {
         #[command(flatten)]
@@ -370,13 +379,15 @@ fn run_trace(args: TraceArgs) -> Result<()> {
         .or_refuse();
     }
     let entry = args.scheme.0;
+    if setup.transport.transport == TransportName::Quic {
+        headstart::transport::carried(entry).or_refuse()?;
+    }
     let view = match args.flow {
-        // What a simulation cannot carry is what was asked for.
-        None => runner::run_alone(&setup, entry).or_refuse()?,
+        None => runner::run_alone(&setup, entry)?,
         Some(number) => {
             let cast = Cast { tested: entry, beside: None };
             let job = Job { cast, load: setup.workload.load, seed: setup.run.seed, look_at: Some(number) };
-            runner::run(&setup, &job).or_refuse()?.view.unwrap_or_default()
+            runner::run(&setup, &job)?.view.unwrap_or_default()
         }
     };
     let Some(report) = view.report else {
@@ -405,6 +416,9 @@ fn run_trace(args: TraceArgs) -> Result<()> {
             Cell::number(window as f64 / 1000.0, 1),
             pace.map_or(Cell::Missing, |bits| Cell::number(bits as f64 / 1e6, 2)),
         ]);
+    }
+    if args.flow.is_none() && entry.needs == catalogue::Needs::History {
+        table.note("Alone on the path it is the first to its peer, of which no history tells: with --flow it is one of a run.");
     }
     print_table(&table)?;
     let counts = &report.counts;
@@ -547,4 +561,64 @@ fn list_schemes() -> Result<()> {
         table.row([Cell::text(entry.name), Cell::text(needs), Cell::text(entry.summary)]);
     }
     print_table(&table)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// The lines of all helps that begin with the program's name, without what explains them.
+    fn lines() -> Vec<(String, String)> {
+        let told = [
+            ("", examples::ALL),
+            ("race", examples::RACE),
+            ("sweep", examples::SWEEP),
+            ("trace", examples::TRACE),
+            ("reproduce", examples::REPRODUCE),
+            ("downlink", examples::DOWNLINK),
+            ("link", examples::LINK),
+            ("show-link", examples::SHOW_LINK),
+            ("demo", examples::DEMO),
+            ("serve", examples::SERVE),
+            ("get", examples::GET),
+        ];
+        let of = |(command, text): (&str, &str)| {
+            let lines = text.lines().filter_map(|line| line.strip_prefix("  headstart "));
+            let typed = lines.map(|line| line.split("  ").next().unwrap_or_default().to_owned());
+            typed.map(|line| (command.to_owned(), line)).collect::<Vec<_>>()
+        };
+        told.into_iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn every_example_is_understood() {
+        let lines = lines();
+        assert!(lines.len() > 25, "{}", lines.len());
+        for (command, line) in lines {
+            assert!(line.starts_with(&command), "{line} stands in the help of {command}");
+            let words = std::iter::once("headstart").chain(line.split(' '));
+            match Cli::try_parse_from(words) {
+                Ok(Cli { command: Command::Sweep { arguments } }) => {
+                    for point in sweep::expand(&arguments).expect(&line) {
+                        let words =
+                            ["headstart", "race"].into_iter().map(str::to_owned).chain(point.arguments);
+                        Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => panic!("{line}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_ends_its_help_with_something_to_type_or_to_know() {
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            // The sweep's own help is that of its points.
+            let is_told = command.get_after_long_help().is_some() || command.get_name() == "sweep";
+            assert!(is_told, "{}", command.get_name());
+        }
+    }
 }

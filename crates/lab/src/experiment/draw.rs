@@ -233,8 +233,8 @@ impl Drawing {
             for own in along(self.by.as_deref(), plan) {
                 let scope = Scope { plan, results, variant, scheme: Some(name), at: &own };
                 let label = match own.first() {
-                    Some((_, value)) if self.curves.len() == 1 => value.clone(),
-                    Some((_, value)) => format!("{name}, {value}"),
+                    Some(option) if self.curves.len() == 1 => told(option),
+                    Some(option) => format!("{name}, {}", told(option)),
                     None => name.clone(),
                 };
                 data.extend(self.of_curve(&label, value, &scope));
@@ -342,6 +342,14 @@ impl Drawing {
     }
 }
 
+/// A swept value in a legend: a bare number does not say of what it is.
+fn told((option, value): &(String, String)) -> String {
+    match number_of(value) {
+        Some(_) => format!("{} {value}", option.replace('-', " ")),
+        None => value.clone(),
+    }
+}
+
 /// Behind the name of a line of rings.
 const RINGED: &str = ": Quick-Start packets";
 
@@ -395,6 +403,23 @@ impl AxisText {
             (Some(0.0), None) => axis.with_range(Range::FromZero),
             (Some(from), None) => axis.with_range(Range::From(from)),
             (None, None) => axis,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_in_a_legend_says_of_what_it_is_and_a_name_does_not_need_to() {
+        for (option, value, expected) in [
+            ("linger", "2 s", "linger 2 s"),
+            ("router-share", "90 %", "router share 90 %"),
+            ("routers", "target", "target"),
+            ("router-measure", "peak:5", "peak:5"),
+        ] {
+            assert_eq!(told(&(option.to_owned(), value.to_owned())), expected);
         }
     }
 }
