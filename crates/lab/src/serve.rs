@@ -115,7 +115,7 @@ async fn run(args: ServeArgs) -> Result<()> {
     if !args.operation.quiet {
         log_connections();
     }
-    let (site, identity, history, percent) = checked(&args).or_refuse()?;
+    let Checked { site, identity, history, percent } = checked(&args).or_refuse()?;
     let (rollout, asked) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
     // TCP first: with port 0 it finds one, and UDP takes the same.
@@ -176,8 +176,16 @@ async fn run(args: ServeArgs) -> Result<()> {
     Ok(())
 }
 
+/// What was asked for and can be.
+struct Checked {
+    site: Arc<Site>,
+    identity: Identity,
+    history: Arc<dyn Store>,
+    percent: f64,
+}
+
 /// What is served, as whom, with which memory, and to how many per cent; if what is asked makes sense.
-fn checked(args: &ServeArgs) -> Result<(Arc<Site>, Identity, Arc<dyn Store>, f64)> {
+fn checked(args: &ServeArgs) -> Result<Checked> {
     let percent = percent(args.operation.rollout)?;
     if args.operation.allow_scheme_choice && percent < 100.0 {
         bail!(
@@ -199,7 +207,7 @@ fn checked(args: &ServeArgs) -> Result<(Arc<Site>, Identity, Arc<dyn Store>, f64
         }
         None => Site::Generated,
     };
-    Ok((Arc::new(site), identity_of(args)?, history_of(args)?, percent))
+    Ok(Checked { site: Arc::new(site), identity: identity_of(args)?, history: history_of(args)?, percent })
 }
 
 async fn wait_for_end() {
