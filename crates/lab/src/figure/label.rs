@@ -164,7 +164,7 @@ fn cost(index: usize, area: Area, wanted: &[Wanted], placed: &[Option<Area>], ob
         }
         // Beside another point, and further from its own, it would be taken for the other's name.
         let distance = area.distance(point);
-        if distance < LEADER_FROM && distance < area.distance(wanted[index].point) {
+        if distance < 2.0 * LEADER_FROM && distance < area.distance(wanted[index].point) {
             cost += 400.0;
         }
         let Some(label) = label else { continue };
