@@ -23,7 +23,7 @@ use headstart_startup::catalogue::Needs;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::setup::{BESIDE, Cast, GROUPS, LONG, Setup, TESTED};
-use crate::transport::Stage;
+use crate::transport::Trial;
 pub use emulated::emulate;
 use tape::Tape;
 use workload::{Arrival, Flows, Role};
@@ -146,7 +146,7 @@ impl Contest {
         let (path, _) = setup.build_path(seed);
         let scenario = Scenario { path, groups, workload: Box::new(Flows::new(arrivals)), until };
         let tape = Tape::new(began_at - BEFORE, first);
-        let tape = Stage::new(&setup, cast, seed).run(scenario, tape)?.recorder;
+        let tape = Trial::new(&setup, cast, seed).run(scenario, tape)?.recorder;
         Ok(Self { tape, hint, until, rtt })
     }
 

@@ -19,14 +19,14 @@ use headstart_sim::Seed;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Span};
-use headstart_web::client::{self, Errand, Origin, Trust, Visit};
+use headstart_web::client::{self, Caller, Errand, Origin, Trust, Visit};
 use headstart_web::identity::Identity;
 use headstart_web::open::{self, Plan as ServerPlan};
 use headstart_web::server::{self, Manners};
 use headstart_web::site::Site;
-use noq::Endpoint;
 use tokio_util::sync::CancellationToken;
 
+use crate::complaint::Refuse as _;
 use crate::options::Buffer;
 use crate::serve::choice;
 use crate::statistics::{mean, mean_interval};
@@ -83,20 +83,31 @@ struct Row {
 ///
 /// If there is no socket, or a fetch fails.
 pub fn demo(args: &DemoArgs) -> Result<()> {
-    if args.rate.is_zero() || args.size.is_zero() {
-        bail!("--rate, --size: found 0, expected more");
-    }
-    for (option, size) in [("--size", args.size), ("--visit", args.visit)] {
-        if size.get() > headstart_web::site::MOST_GENERATED {
-            bail!("{option}: found {size}, expected at most 1 GiB");
-        }
-    }
+    check(args).or_refuse()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run(args))
 }
 
 /// A server that has not heard the client's close gives the connection up after 30 s, and settles its account then.
 const SETTLED: Duration = Duration::from_secs(60);
+
+fn check(args: &DemoArgs) -> Result<()> {
+    if args.rate.is_zero() {
+        bail!("--rate: found {}, expected more than nothing", args.rate);
+    }
+    for (option, size) in [("--size", args.size), ("--visit", args.visit)] {
+        if size.is_zero() || size.get() > headstart_web::site::MOST_GENERATED {
+            bail!("{option}: found {size}, expected 1 B to 1 GiB");
+        }
+    }
+    if args.rtt > LONGEST_RTT {
+        bail!("--rtt: found {}, expected at most {LONGEST_RTT}", args.rtt);
+    }
+    Ok(())
+}
+
+/// Beyond it a handshake takes longer than the stack's patience.
+const LONGEST_RTT: Span = Span::from_secs(5);
 
 /// Everything that runs while fetches are made.
 struct Stage {
@@ -105,7 +116,7 @@ struct Stage {
     /// What the server says of the connections that ended, in order.
     whys: Arc<Mutex<Vec<Why>>>,
     remote: SocketAddr,
-    endpoint: Endpoint,
+    caller: Caller,
 }
 
 impl Stage {
@@ -149,7 +160,7 @@ impl Stage {
             None,
         )
         .context("no port for the path")?;
-        Ok(Self { relay, shutdown, whys, remote: address, endpoint: client::endpoint(address)? })
+        Ok(Self { relay, shutdown, whys, remote: address, caller: Caller::towards(address)? })
     }
 
     /// Fetches `size` bytes; waits until the server has settled its account and the path is empty.
@@ -164,7 +175,7 @@ impl Stage {
             patience: Duration::from_secs(60),
         };
         let (config, _) = setup.configure(self.remote, "localhost");
-        let visit = errand.run(&self.endpoint, config, self.remote).await?;
+        let visit = errand.run(&self.caller, config, self.remote).await?;
         if visit.pages.iter().any(|page| page.bytes != size.get() || page.scheme.as_deref() != Some(scheme)) {
             bail!("asked for {size} by {scheme}, and got {:?}", visit.pages);
         }

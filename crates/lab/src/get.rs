@@ -1,6 +1,7 @@
 //! `headstart get`: pages over HTTP/3, and how long they took.
 
 mod show;
+mod visits;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use headstart_downlink::clock::unix_now;
 use headstart_downlink::{Machine, Network, Past, Survey};
@@ -19,9 +20,11 @@ use headstart_units::{Rate, Span};
 use headstart_web::client::{self, Errand, Origin, Trust, Visit};
 use headstart_web::identity;
 use http::Uri;
-use noq::Endpoint;
 
+use crate::complaint::Refuse as _;
+use crate::options::address;
 use crate::serve::choice;
+use visits::{Visits, advised, is_refusal};
 
 /// Options of `headstart get`.
 #[derive(Args, Clone, Debug)]
@@ -32,9 +35,9 @@ pub struct GetArgs {
     /// What the server is told of this machine's downlink: auto, none, or a rate such as `50 Mbit/s`
     #[arg(long, default_value = "none", value_name = "HINT")]
     pub hint: HintName,
-    /// The access technology that goes with a rate: unknown, ethernet, dsl, cable, wifi, 3g, lte
-    #[arg(long, default_value = "unknown", value_name = "NAME")]
-    pub access: Access,
+    /// The access technology that goes with a rate: unknown, ethernet, dsl, cable, wifi, 3g, lte [default: unknown]
+    #[arg(long, value_name = "NAME")]
+    pub access: Option<Access>,
     /// Fetch so often, each time over a new connection
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repeat: u32,
@@ -52,9 +55,9 @@ pub struct GetArgs {
     #[arg(long)]
     pub insecure: bool,
     /// Dial this address instead of the one that the name has: a relay's, for example
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub connect: Option<SocketAddr>,
-    /// How long one fetch may take
+    /// How long one fetch may take. A host that says that nobody listens ends it at once
     #[arg(long, default_value = "30 s", value_name = "TIME")]
     pub timeout: Span,
     /// Write the page into this file; of one URL
@@ -120,30 +123,53 @@ struct Sample {
 ///
 /// If a page cannot be fetched, or the server does not let its clients choose.
 pub fn get(args: &GetArgs) -> Result<()> {
+    let origin = origin(args).or_refuse()?;
+    let network = (args.hint == HintName::Auto).then(|| Network::find(&Machine::default())).flatten();
+    let hint = hint(args);
+    // Before anything is fetched: a file of certificates that is none is no fault of the server.
+    let ways = ways(args, hint).or_refuse()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let samples = runtime.block_on(fetch_all(args, origin, &ways))?;
+    if let Some(network) = network {
+        remember(&network, &samples, hint);
+    }
+    let failed = failed(args, &samples);
+    if let (Some(file), None) = (&args.output, &failed) {
+        write_body(file, &samples)?;
+    }
+    show::print(args, &samples)?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// The server that is asked, if what is asked makes sense.
+fn origin(args: &GetArgs) -> Result<Origin> {
     let origin = Origin::of(&args.urls[0])?;
     if let Some(other) = args.urls.iter().find(|url| Origin::of(url).ok().as_ref() != Some(&origin)) {
         bail!("found {other}, expected pages of one server, {}:{}", origin.host, origin.port);
     }
     if args.output.is_some() && (args.urls.len() > 1 || args.repeat > 1 || !args.compare.is_empty()) {
-        bail!("--output: expected one URL, fetched once");
+        bail!("--output: found it with more than one fetch, expected one URL, fetched once");
     }
-    let network = (args.hint == HintName::Auto).then(|| Network::find(&Machine::default())).flatten();
-    let hint = hint(args);
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let samples = runtime.block_on(fetch_all(args, origin, hint))?;
-    if let Some(network) = network {
-        remember(&network, &samples, hint);
+    if args.access.is_some() && !matches!(args.hint, HintName::Rate(_)) {
+        bail!("--access: found it without a rate, expected one beside it, such as --hint \"50 Mbit/s\"");
     }
-    if let Some(file) = &args.output {
-        write_body(file, &samples)?;
+    if !(Span::from_millis(1)..=LONGEST).contains(&args.timeout) {
+        bail!("--timeout: found {}, expected 1 ms to {LONGEST}", args.timeout);
     }
-    show::print(args, &samples)
+    Ok(origin)
+}
+
+/// The times of an error's page say nothing of the page that was asked for.
+fn failed(args: &GetArgs, samples: &[Sample]) -> Option<anyhow::Error> {
+    let mut pages = samples.iter().flat_map(|sample| args.urls.iter().zip(&sample.visit.pages));
+    let (url, page) = pages.find(|(_, page)| !page.status.is_success())?;
+    Some(anyhow!("{url}: found status {}, expected a page: these are the times of an error", page.status))
 }
 
 fn hint(args: &GetArgs) -> Option<Hint> {
     match args.hint {
         HintName::None => None,
-        HintName::Rate(bandwidth) => Some(Hint { bandwidth, access: args.access }),
+        HintName::Rate(bandwidth) => Some(Hint { bandwidth, access: args.access.unwrap_or(Access::Unknown) }),
         HintName::Auto => {
             let survey = Survey { past: Past::of_this_user(), ..Survey::default() };
             let report = survey.ask(unix_now());
@@ -198,6 +224,9 @@ fn trust(args: &GetArgs) -> Trust {
     }
 }
 
+/// The longest that a fetch may take.
+const LONGEST: Span = Span::from_secs(24 * 60 * 60);
+
 /// Flow control is not to be what limits a measurement: 10 Gbit/s over 100 ms.
 const WINDOW: u32 = 128 << 20;
 
@@ -213,66 +242,42 @@ impl Way {
         let tls = client::tls(&trust(args), scheme, args.early_data)?;
         let mut transport = noq::TransportConfig::default();
         transport.stream_receive_window(WINDOW.into()).receive_window(WINDOW.into());
+        // Patience is ours: the stack's own would end before a long one.
+        transport.max_idle_timeout(Some((patience(args) * 2).try_into()?));
         let setup = ClientSetup::new(Arc::new(tls))?.transport(transport);
         Ok(Self { scheme, setup: hint.into_iter().fold(setup, ClientSetup::hint) })
     }
 }
 
-async fn fetch_all(args: &GetArgs, origin: Origin, hint: Option<Hint>) -> Result<Vec<Sample>> {
-    let remote = match args.connect {
-        Some(address) => address,
-        None => origin.resolve().await?[0],
-    };
-    let endpoint = client::endpoint(remote).with_context(|| format!("a socket towards {remote}"))?;
-    let errand = Errand {
-        origin,
-        urls: args.urls.clone(),
-        keep: args.output.is_some(),
-        patience: Duration::from_nanos(args.timeout.as_nanos()),
-    };
+fn patience(args: &GetArgs) -> Duration {
+    Duration::from_nanos(args.timeout.as_nanos())
+}
+
+fn ways(args: &GetArgs, hint: Option<Hint>) -> Result<Vec<Way>> {
     let asked: Vec<Option<Choice>> =
         if args.compare.is_empty() { vec![None] } else { args.compare.iter().copied().map(Some).collect() };
-    let ways: Vec<Way> =
-        asked.into_iter().map(|scheme| Way::new(args, scheme, hint)).collect::<Result<_>>()?;
-
-    let mut samples = vec![];
-    // In turn, so that whatever changes meanwhile changes for all.
-    for round in 0..args.repeat {
-        for way in &ways {
-            let visit = one(&errand, &endpoint, way, remote).await?;
-            let rest = pause_after(&visit);
-            samples.push(Sample { scheme: way.scheme, round, visit });
-            tokio::time::sleep(rest).await;
-        }
-    }
-    endpoint.wait_idle().await;
-    Ok(samples)
+    asked.into_iter().map(|scheme| Way::new(args, scheme, hint)).collect()
 }
 
-async fn one(errand: &Errand, endpoint: &Endpoint, way: &Way, remote: SocketAddr) -> Result<Visit> {
-    let (config, _) = way.setup.configure(remote, errand.origin.name());
-    let visit = errand.run(endpoint, config, remote).await?;
-    if let Some(asked) = way.scheme
-        && let Some(page) = visit.pages.iter().find(|page| page.scheme.as_deref() != Some(asked))
-    {
-        match &page.scheme {
-            None => bail!(
-                "--compare: {} does not let its clients choose a scheme. If it is yours: headstart serve \
-                 --allow-scheme-choice",
-                errand.origin.host
-            ),
-            Some(other) => bail!("--compare: asked for {asked}, and the server runs {other}"),
+async fn fetch_all(args: &GetArgs, origin: Origin, ways: &[Way]) -> Result<Vec<Sample>> {
+    let remotes = match args.connect {
+        Some(address) => vec![address],
+        None => origin.resolve().await?,
+    };
+    let errand =
+        Errand { origin, urls: args.urls.clone(), keep: args.output.is_some(), patience: patience(args) };
+    let mut remotes = remotes.into_iter().peekable();
+    while let Some(remote) = remotes.next() {
+        match (Visits { errand: &errand, remote }.all(ways, args.repeat).await, remotes.peek()) {
+            // `localhost` is often two addresses, and a server may listen at one of them only.
+            (Err(error), Some(_)) if is_refusal(&error) => {}
+            (samples, _) => return samples.map_err(advised),
         }
     }
-    Ok(visit)
-}
-
-/// Until the queue of the last connection is gone, and the server has noted what it measured.
-fn pause_after(visit: &Visit) -> Duration {
-    (visit.rtt * 3).max(Duration::from_millis(50))
+    bail!("{}: found no address, expected one", errand.origin.host)
 }
 
 fn write_body(file: &Path, samples: &[Sample]) -> Result<()> {
     let body = samples.first().and_then(|sample| sample.visit.pages.first()?.body.as_deref());
-    std::fs::write(file, body.unwrap_or_default()).with_context(|| file.display().to_string())
+    std::fs::write(file, body.unwrap_or_default()).with_context(|| format!("--output {}", file.display()))
 }

@@ -25,12 +25,16 @@
 //! | [`statistics`] | means, quantiles, confidence intervals |
 //! | [`figure`], [`table`], [`report`], [`markup`] | how numbers become pictures, tables and pages |
 //! | [`output`] | result files, whole or not at all |
+//! | [`examples`] | lines that `--help` ends with |
+//! | [`complaint`] | what is said when a command fails, and its exit code |
 
 pub mod capacity;
 pub mod chain;
+pub mod complaint;
 pub mod contest;
 pub mod conversations;
 pub mod demo;
+pub mod examples;
 pub mod experiment;
 pub mod figure;
 pub mod front_pages;

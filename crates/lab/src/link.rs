@@ -18,7 +18,7 @@ use clap::Args;
 use headstart_units::{Ratio, Span};
 
 use crate::link::change::Change;
-use crate::options::{Burst, Discipline, PathOptions};
+use crate::options::{Burst, Discipline, PathOptions, address};
 
 /// Everything that can be asked of a link.
 #[derive(Args, Clone, Debug)]
@@ -72,10 +72,10 @@ impl Default for UpOptions {
 #[command(next_help_heading = "Ends")]
 pub struct EndOptions {
     /// Relay UDP to this server instead of running a program; needs no privileges
-    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["serve", "command"])]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, conflicts_with_all = ["serve", "command"])]
     pub udp: Option<SocketAddr>,
     /// With --udp: where clients send [default: a free port of the loopback, which is printed]
-    #[arg(long, value_name = "ADDRESS:PORT", requires = "udp")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, requires = "udp")]
     pub listen: Option<SocketAddr>,
     /// With --udp: clients at the same time
     #[arg(long, default_value_t = 256, value_name = "COUNT")]

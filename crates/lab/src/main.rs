@@ -4,15 +4,21 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
+use headstart::complaint::{Refuse as _, exit_code, told};
 use headstart::demo::DemoArgs;
+use headstart::examples;
+use headstart::experiment::library::{Experiment, PaperFiles};
+use headstart::experiment::plan::Paper;
 use headstart::experiment::study::Study;
 use headstart::experiment::{self, library};
 use headstart::get::GetArgs;
 use headstart::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
-use headstart::options::{Home, PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
+use headstart::options::{
+    Home, PathOptions, RunOptions, SchemeName, TransportName, TransportOptions, WorkloadOptions,
+};
 use headstart::output::Folder;
 use headstart::race::{Race, Row, race};
 use headstart::runner::{self, Job};
@@ -26,7 +32,7 @@ use headstart_startup::catalogue;
 
 /// Which fast start is best on my path, and what does it cost everybody else?
 #[derive(Parser, Debug)]
-#[command(name = "headstart", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "headstart", version, max_term_width = 100, arg_required_else_help = true, after_help = examples::ALL)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -38,7 +44,7 @@ enum Command {
     ///
     /// Without options: Halfback's access path (15 Mbit/s, 60 ms, 115 kB of drop-tail buffer), flows of 100 kB at 25 % load.
     /// Prints a table and writes report.html, race.csv and race.json.
-    #[command(allow_negative_numbers = true)]
+    #[command(allow_negative_numbers = true, after_long_help = examples::RACE)]
     Race(RaceArgs),
     /// As `race`, where any option takes a list: every combination is run once, and an interrupted sweep goes on
     ///
@@ -50,18 +56,19 @@ enum Command {
         arguments: Vec<String>,
     },
     /// One flow in detail: every send, ack, loss, window, pace and phase
-    #[command(allow_negative_numbers = true)]
+    #[command(allow_negative_numbers = true, after_long_help = examples::TRACE)]
     Trace(TraceArgs),
     /// Run a paper's experiments again and compare what comes out with what it says
     ///
     /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV. An interrupted run goes on
     /// where it stopped.
+    #[command(after_long_help = examples::REPRODUCE)]
     Reproduce(ReproduceArgs),
     /// What this machine knows of its own downlink, and what it would tell a server
     ///
     /// Asks every estimator: a value that you give, the largest rate seen on this network, the home gateway (UPnP, TR-064), the
-    /// radio, the wire. Needs no privilege. For example: headstart downlink --rate "50 Mbit/s" --access dsl
-    #[command(allow_negative_numbers = true)]
+    /// radio, the wire. Needs no privilege.
+    #[command(allow_negative_numbers = true, after_long_help = examples::DOWNLINK)]
     Downlink(show::downlink::DownlinkArgs),
     /// Put a program behind the path: the simulator's links, queues and losses on its real packets
     ///
@@ -69,28 +76,32 @@ enum Command {
     /// everything crosses the path; $HEADSTART_OUTSIDE is the address of this machine as it sees it. `--serve COMMAND` runs the
     /// server too, at the other end, and needs no root; `--udp ADDRESS:PORT` relays UDP only, and needs nothing. Down is
     /// towards the command. At the end it says whether the machine kept real time.
-    #[command(allow_negative_numbers = true)]
+    #[command(allow_negative_numbers = true, after_long_help = examples::LINK)]
     Link(Box<LinkArgs>),
     /// Draw what a link's log says: throughput, delay and queue over time
+    #[command(after_long_help = examples::SHOW_LINK)]
     ShowLink(ShowLinkArgs),
     #[command(hide = true)]
     LinkEnd(EndArgs),
     /// See it work: a real server, a real client and a path between them, all in this process
     ///
     /// Cold start against each scheme over 25 Mbit/s and 50 ms, in less than half a minute. Needs no privilege and no network.
-    #[command(allow_negative_numbers = true)]
+    #[command(allow_negative_numbers = true, after_long_help = examples::DEMO)]
     Demo(DemoArgs),
     /// Serve a folder over HTTP/3, with connections that start fast
     ///
     /// And over HTTP/1.1 and 2 on the same port of TCP, so that browsers find it. Prints for each connection what it knew of its
-    /// peer, what it decided and how many round trips that saved. For example: headstart serve site --scheme wise-start
+    /// peer, what it decided and how many round trips that saved.
+    #[command(after_long_help = examples::SERVE)]
     Serve(Box<ServeArgs>),
     /// Fetch pages over HTTP/3 and say how long they took
     ///
-    /// `--hint "50 Mbit/s" --access dsl` tells the server of your downlink, `--repeat` dials again, `--compare slow-start,wise-start`
-    /// asks the server for each scheme in turn. For example: headstart get https://localhost:4433/ --repeat 5
+    /// `--hint` tells the server of your downlink, `--repeat` dials again, `--compare` asks the server for each scheme in turn. Fails
+    /// if an answer is no page (404 and the like): its times would be those of an error.
+    #[command(after_long_help = examples::GET)]
     Get(Box<GetArgs>),
-    /// List the schemes
+    /// List the schemes, and what each needs to know
+    #[command(after_long_help = examples::SCHEMES)]
     Schemes,
 }
 
@@ -184,8 +195,8 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("headstart: {error:#}");
-            ExitCode::FAILURE
+            eprintln!("headstart: {}", told(&error));
+            ExitCode::from(exit_code(&error))
         }
     }
 }
@@ -212,14 +223,15 @@ fn command_line() -> String {
 }
 
 fn run_race(args: RaceArgs) -> Result<()> {
-    let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
+    let setup = Setup::new(args.path, args.transport, args.workload, args.run).or_refuse()?;
     if args.capacity && setup.run.home == Home::Emulator {
-        bail!(
+        return Err(anyhow!(
             "--capacity: found it with --in emulator, where its hundreds of runs would take days: expected --in simulator"
-        );
+        ))
+        .or_refuse();
     }
     // A folder that is not ours is refused before anything is run.
-    let folder = Folder::open(&args.out)?;
+    let folder = Folder::open(&args.out).or_refuse()?;
     let result = race(&setup)?;
     let capacities = if args.capacity { Some(capacity(&setup)?) } else { None };
     let rows: Vec<Row> = result.standings.iter().map(Row::from).collect();
@@ -266,7 +278,8 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
     #[command(
         name = "headstart sweep",
         max_term_width = 100,
-        about = "As `race`, where any option takes a list"
+        about = "As `race`, where any option takes a list",
+        after_long_help = examples::SWEEP
     )]
     struct PointArgs {
         #[command(flatten)]
@@ -279,20 +292,21 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         parse(&["--help".to_owned()]);
     }
-    let points = sweep::expand(arguments)?;
+    let points = sweep::expand(arguments).or_refuse()?;
     let mut setups = vec![];
     let mut out = PathBuf::from("headstart-sweep");
     for point in &points {
         let args = parse(&point.arguments);
         if args.capacity || args.json {
-            bail!("--capacity and --json are the race's: a sweep writes sweep.csv");
+            return Err(anyhow!("--capacity and --json are the race's: a sweep writes sweep.csv"))
+                .or_refuse();
         }
         if args.out != Path::new("headstart-race") {
             out = args.out;
         }
-        setups.push(Setup::new(args.path, args.transport, args.workload, args.run)?);
+        setups.push(Setup::new(args.path, args.transport, args.workload, args.run).or_refuse()?);
     }
-    let folder = Folder::open(&out)?;
+    let folder = Folder::open(&out).or_refuse()?;
     let kept = folder.folder("points")?;
 
     let mut rows = vec![];
@@ -307,7 +321,8 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
             None => {
                 let names: Vec<String> =
                     point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
-                eprintln!("headstart: point {} of {total}: {}", number + 1, names.join(", "));
+                let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+                eprintln!("headstart: point {} of {total}{which}", number + 1);
                 let result = race(setup)?;
                 let fields = result.standings.iter().map(|standing| Row::from(standing).fields()).collect();
                 let found = Kept { arguments: point.arguments.clone(), rows: fields };
@@ -356,13 +371,17 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
 }
 
 fn run_trace(args: TraceArgs) -> Result<()> {
-    let setup = Setup::new(args.path, args.transport, args.workload, args.run)?;
+    let setup = Setup::new(args.path, args.transport, args.workload, args.run).or_refuse()?;
     if setup.run.home == Home::Emulator {
-        bail!(
+        return Err(anyhow!(
             "--in: found emulator, expected simulator: a trace looks into a sender (of real packets, `headstart link --log` tells)"
-        );
+        ))
+        .or_refuse();
     }
     let entry = args.scheme.0;
+    if setup.transport.transport == TransportName::Quic {
+        headstart::transport::carried(entry).or_refuse()?;
+    }
     let view = match args.flow {
         None => runner::run_alone(&setup, entry)?,
         Some(number) => {
@@ -372,9 +391,11 @@ fn run_trace(args: TraceArgs) -> Result<()> {
         }
     };
     let Some(report) = view.report else {
-        bail!("--flow: the run has no flow number {}", args.flow.unwrap_or_default());
+        let number = args.flow.unwrap_or_default();
+        return Err(anyhow!("--flow: found {number}, expected a flow of the run, which has not so many"))
+            .or_refuse();
     };
-    let folder = Folder::open(&args.out)?;
+    let folder = Folder::open(&args.out).or_refuse()?;
     folder.write_csv("events.csv", &show::flow::COLUMNS, show::flow::rows(&view))?;
     folder.write("time-sequence.svg", show::flow::time_sequence(&view, entry.name).as_str().as_bytes())?;
     folder.write("queue.svg", show::flow::queue(&view, entry.name).as_str().as_bytes())?;
@@ -395,6 +416,9 @@ fn run_trace(args: TraceArgs) -> Result<()> {
             Cell::number(window as f64 / 1000.0, 1),
             pace.map_or(Cell::Missing, |bits| Cell::number(bits as f64 / 1e6, 2)),
         ]);
+    }
+    if args.flow.is_none() && entry.needs == catalogue::Needs::History {
+        table.note("Alone on the path it is the first to its peer, of which no history tells: with --flow it is one of a run.");
     }
     print_table(&table)?;
     let counts = &report.counts;
@@ -427,11 +451,8 @@ fn list_papers() -> Result<()> {
     print_table(&table)
 }
 
-fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
-    let name = match &args.paper {
-        Some(name) if !args.list => name,
-        _ => return list_papers(),
-    };
+/// The paper that is asked for, and those of its figures.
+fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Experiment>)> {
     // What looks like a path is one: a paper of the user's own.
     let files = if Path::new(name).components().count() > 1 {
         library::open(Path::new(name))?
@@ -457,12 +478,24 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
         |figure: &str| args.figure.is_empty() || args.figure.iter().any(|asked| is_asked(asked, figure));
     let (paper, mut experiments) = library::read(&files, args.quick, is_wanted)?;
     if let Some(folder) = &args.traces {
+        if !experiments.iter().any(|one| one.plan.study == Study::Scenarios) {
+            bail!("--traces: found it with figures that have no networks of traces, expected one that has");
+        }
         let value = toml::Value::String(folder.display().to_string());
         for one in experiments.iter_mut().filter(|one| one.plan.study == Study::Scenarios) {
             one.plan.set("traces", &value).context("--traces")?;
         }
     }
-    let folder = Folder::open(&args.out)?.folder(&files.name)?;
+    Ok((files, paper, experiments))
+}
+
+fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
+    let name = match &args.paper {
+        Some(name) if !args.list => name,
+        _ => return list_papers(),
+    };
+    let (files, paper, experiments) = wanted(args, name).or_refuse()?;
+    let folder = Folder::open(&args.out).or_refuse()?.folder(&files.name)?;
     let results = experiment::run::run(&experiments, &folder, args.threads)?;
 
     let judged: Vec<Judged> =
@@ -528,4 +561,64 @@ fn list_schemes() -> Result<()> {
         table.row([Cell::text(entry.name), Cell::text(needs), Cell::text(entry.summary)]);
     }
     print_table(&table)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// The lines of all helps that begin with the program's name, without what explains them.
+    fn lines() -> Vec<(String, String)> {
+        let told = [
+            ("", examples::ALL),
+            ("race", examples::RACE),
+            ("sweep", examples::SWEEP),
+            ("trace", examples::TRACE),
+            ("reproduce", examples::REPRODUCE),
+            ("downlink", examples::DOWNLINK),
+            ("link", examples::LINK),
+            ("show-link", examples::SHOW_LINK),
+            ("demo", examples::DEMO),
+            ("serve", examples::SERVE),
+            ("get", examples::GET),
+        ];
+        let of = |(command, text): (&str, &str)| {
+            let lines = text.lines().filter_map(|line| line.strip_prefix("  headstart "));
+            let typed = lines.map(|line| line.split("  ").next().unwrap_or_default().to_owned());
+            typed.map(|line| (command.to_owned(), line)).collect::<Vec<_>>()
+        };
+        told.into_iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn every_example_is_understood() {
+        let lines = lines();
+        assert!(lines.len() > 25, "{}", lines.len());
+        for (command, line) in lines {
+            assert!(line.starts_with(&command), "{line} stands in the help of {command}");
+            let words = std::iter::once("headstart").chain(line.split(' '));
+            match Cli::try_parse_from(words) {
+                Ok(Cli { command: Command::Sweep { arguments } }) => {
+                    for point in sweep::expand(&arguments).expect(&line) {
+                        let words =
+                            ["headstart", "race"].into_iter().map(str::to_owned).chain(point.arguments);
+                        Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => panic!("{line}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_ends_its_help_with_something_to_type_or_to_know() {
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            // The sweep's own help is that of its points.
+            let is_told = command.get_after_long_help().is_some() || command.get_name() == "sweep";
+            assert!(is_told, "{}", command.get_name());
+        }
+    }
 }

@@ -15,7 +15,7 @@ use headstart_sim::{FlowReport, Random, Recorder, Scenario, Seed};
 use headstart_units::{Bytes, Span, Time};
 
 use crate::setup::{Cast, LONG, Setup, TESTED};
-use crate::transport::Stage;
+use crate::transport::Trial;
 
 /// Width of a bin (Halfback §4.3.4).
 const BIN: Span = Span::from_millis(60);
@@ -75,7 +75,7 @@ pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(String, f64)>>
         until,
     };
     let recorder = Throughput::new(began_at - BIN * (OWN_BINS as u64));
-    let Throughput { bins, newcomer, .. } = Stage::new(setup, cast, seed).run(scenario, recorder)?.recorder;
+    let Throughput { bins, newcomer, .. } = Trial::new(setup, cast, seed).run(scenario, recorder)?.recorder;
     let rate = |number: usize, is_ongoing: bool| -> f64 {
         let pair = bins.get(number).copied().unwrap_or_default();
         (if is_ongoing { pair.0 } else { pair.1 }) as f64 * 8.0 / 1e6 / BIN.as_secs_f64()

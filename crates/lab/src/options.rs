@@ -1,5 +1,6 @@
 //! What can be asked for on the command line, declared once for all commands.
 
+pub mod address;
 pub mod carrier;
 pub mod conversations;
 pub mod home;
@@ -20,6 +21,7 @@ use crate::front_pages::PageStatistics;
 use crate::population::Population;
 use crate::reuse::options::ReuseOptions;
 
+pub use address::address;
 pub use carrier::{CryptoName, TransportName};
 pub use conversations::ConversationOptions;
 pub use home::Home;

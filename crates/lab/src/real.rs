@@ -134,7 +134,7 @@ pub fn carried(setup: &Setup, entry: &headstart_startup::catalogue::Entry) -> Re
     Ok(())
 }
 
-/// Runs follow one another on this: servers with their histories, and the transport.
+/// Servers with their histories, and the transport: runs in real time follow one another on it.
 pub struct Stage {
     kind: Kind,
 }

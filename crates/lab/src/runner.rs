@@ -12,7 +12,7 @@ use crate::lens::{Lens, View};
 use crate::options::Home;
 use crate::real;
 use crate::setup::{Cast, Setup, TESTED};
-use crate::transport::Stage;
+use crate::transport::Trial;
 
 /// One run to do.
 #[derive(Clone, Copy, Debug)]
@@ -57,16 +57,16 @@ pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
         return real::study::race(setup, job);
     }
     let (scenario, claims) = setup.scenario(job.cast, job.load, Seed(job.seed));
-    let stage = Stage::new(setup, job.cast, Seed(job.seed));
+    let trial = Trial::new(setup, job.cast, Seed(job.seed));
     let groups = scenario.groups.len();
     let collector = Collector::new(groups, Time::ZERO + setup.run.warm_up);
     let Some(serial) = job.look_at else {
-        let finished = stage.run(scenario, collector)?;
+        let finished = trial.run(scenario, collector)?;
         return Ok(result(finished, |collector| (collector, None)));
     };
     let recorder = Checker::new(&claims, Lens::new(serial, collector));
     let mut faults = vec![];
-    let finished = stage.run(scenario, recorder)?;
+    let finished = trial.run(scenario, recorder)?;
     let Finished { summary, path, histories, recorder } = finished;
     let (found, lens) = recorder.finish(&path);
     faults.extend(found);
@@ -149,8 +149,8 @@ pub fn run_alone_counted(setup: &Setup, tested: &'static Entry) -> Result<(View,
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let (scenario, claims) = setup.alone(tested, bytes, Seed(setup.run.seed));
     let recorder = Checker::new(&claims, Lens::new(0, Deaf));
-    let stage = Stage::new(setup, Cast { tested, beside: None }, Seed(setup.run.seed));
-    let Finished { path, recorder, .. } = stage.run(scenario, recorder)?;
+    let trial = Trial::new(setup, Cast { tested, beside: None }, Seed(setup.run.seed));
+    let Finished { path, recorder, .. } = trial.run(scenario, recorder)?;
     let (faults, lens) = recorder.finish(&path);
     if let Some(first) = faults.first() {
         bail!("the checker found {} faults, the first: {first}", faults.len());

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use headstart_quic::{Choice, Policy, Rollout, Sharded, Store};
 use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio};
@@ -21,6 +22,9 @@ use noq::Endpoint;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::complaint::Refuse as _;
+use crate::options::address;
+
 /// Options of `headstart serve`.
 #[derive(Args, Clone, Debug)]
 pub struct ServeArgs {
@@ -31,7 +35,7 @@ pub struct ServeArgs {
     #[arg(long, conflicts_with = "folder")]
     pub generate: bool,
     /// Address and port; UDP for HTTP/3, TCP for HTTP/1.1 and 2
-    #[arg(long, default_value = "127.0.0.1:4433", value_name = "ADDRESS:PORT")]
+    #[arg(long, default_value = "127.0.0.1:4433", value_name = "ADDRESS:PORT", value_parser = address)]
     pub listen: SocketAddr,
     /// How connections start, by the names of `headstart schemes`
     #[arg(long, default_value = "wise-start", value_name = "NAME", value_parser = choice)]
@@ -64,7 +68,7 @@ pub struct OperationOptions {
     #[arg(long, value_name = "FILE")]
     pub kill_switch: Option<PathBuf>,
     /// Counters for Prometheus at http://ADDRESS:PORT/metrics
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub metrics: Option<SocketAddr>,
     /// Write a qlog of every connection into this folder
     #[arg(long, value_name = "FOLDER")]
@@ -79,7 +83,7 @@ pub struct OperationOptions {
     #[arg(long)]
     pub retry: bool,
     /// Connections at once
-    #[arg(long, default_value_t = 10_000, value_name = "COUNT")]
+    #[arg(long, default_value_t = 10_000, value_name = "COUNT", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub most_connections: usize,
     /// Do not listen on TCP
     #[arg(long)]
@@ -112,27 +116,10 @@ async fn run(args: ServeArgs) -> Result<()> {
     if !args.operation.quiet {
         log_connections();
     }
-    let site = match &args.folder {
-        Some(folder) => Site::Folder(Folder::open(folder).with_context(|| folder.display().to_string())?),
-        None => Site::Generated,
-    };
-    let site = Arc::new(site);
-    let identity = identity_of(&args)?;
-    let history = history_of(&args)?;
-    let percent = percent(args.operation.rollout)?;
-    if args.operation.allow_scheme_choice && percent < 100.0 {
-        bail!(
-            "--rollout: found {percent} % beside --allow-scheme-choice, expected one of the two: who asks for {} would be drawn too, \
-             and compare slow start with itself",
-            args.scheme.name()
-        );
-    }
+    let Checked { site, identity, history, percent } = checked(&args).or_refuse()?;
     let (rollout, asked) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
     let others = if args.operation.allow_scheme_choice { Choice::all().collect() } else { vec![] };
-    if let Some(folder) = &args.operation.qlog {
-        std::fs::create_dir_all(folder).with_context(|| format!("--qlog {}", folder.display()))?;
-    }
     let hints = Policy { per_connection: args.operation.hint_cap, ..Policy::default() };
     let plan = Plan {
         identity: &identity,
@@ -188,7 +175,7 @@ const MOST_PORTS: usize = 32;
 async fn listen(args: &ServeArgs, plan: &Plan<'_>) -> Result<(Option<TcpListener>, Endpoint, Starts)> {
     let at = args.listen;
     if args.operation.no_tcp {
-        let (endpoint, starts) = open::open(plan.clone(), at)?;
+        let (endpoint, starts) = open::open(plan.clone(), at).context("--listen")?;
         return Ok((None, endpoint, starts));
     }
     let mut tried = 1;
@@ -201,11 +188,45 @@ async fn listen(args: &ServeArgs, plan: &Plan<'_>) -> Result<(Option<TcpListener
                 tried += 1;
             }
             opened => {
-                let (endpoint, starts) = opened?;
+                let (endpoint, starts) = opened.context("--listen")?;
                 return Ok((Some(listener), endpoint, starts));
             }
         }
     }
+}
+
+/// What was asked for and can be.
+struct Checked {
+    site: Arc<Site>,
+    identity: Identity,
+    history: Arc<dyn Store>,
+    percent: f64,
+}
+
+/// What is served, as whom, with which memory, and to how many per cent; if what is asked makes sense.
+fn checked(args: &ServeArgs) -> Result<Checked> {
+    let percent = percent(args.operation.rollout)?;
+    if args.operation.allow_scheme_choice && percent < 100.0 {
+        bail!(
+            "--rollout: found {percent} % beside --allow-scheme-choice, expected one of the two: who asks for {} would be drawn too, \
+             and compare slow start with itself",
+            args.scheme.name()
+        );
+    }
+    if let Some(folder) = &args.operation.qlog {
+        let name = || format!("--qlog {}", folder.display());
+        if folder.exists() && !folder.is_dir() {
+            bail!("{}: found a file, expected a folder", name());
+        }
+        std::fs::create_dir_all(folder).with_context(name)?;
+    }
+    let site = match &args.folder {
+        Some(folder) => {
+            Site::Folder(Folder::open(folder).with_context(|| format!("folder {}", folder.display()))?)
+        }
+        None => Site::Generated,
+    };
+    Ok(Checked { site: Arc::new(site), identity: identity_of(args)?, history: history_of(args)?, percent })
 }
 
 async fn wait_for_end() {

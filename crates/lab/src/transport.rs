@@ -10,16 +10,16 @@ use headstart_startup::history::MemoryStore;
 use crate::options::{CryptoName, TransportName};
 use crate::setup::{Cast, Setup, reference};
 
-/// A scenario that is about to be run.
+/// A scenario that is about to be run, once, in virtual time.
 #[derive(Debug)]
-pub struct Stage<'a> {
+pub struct Trial<'a> {
     setup: &'a Setup,
     cast: Cast,
     seed: Seed,
     histories: Vec<(u16, MemoryStore)>,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> Trial<'a> {
     /// For a scenario with the groups of [`Setup::groups`].
     #[must_use]
     pub fn new(setup: &'a Setup, cast: Cast, seed: Seed) -> Self {

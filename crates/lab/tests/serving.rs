@@ -3,7 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "real processes, real time")]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -145,26 +145,166 @@ fn a_comparison_needs_a_server_that_lets_its_clients_choose() {
     assert_eq!(schemes, ["iw10", "halfback"]);
 }
 
+/// Lines that say what is wrong; advice is no second message.
+fn complaints(told: &str) -> usize {
+    told.lines().filter(|line| line.starts_with("error: ") || line.starts_with("headstart: ")).count()
+}
+
+/// Ends with 2 and nothing else than one complaint that says all of `expected`.
+#[track_caller]
+fn assert_refused(arguments: &[&str], expected: &[&str]) {
+    let refused = headstart(arguments);
+    let told = words(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {told}");
+    assert_eq!(complaints(&told), 1, "{arguments:?}: {told}");
+    for part in expected {
+        assert!(told.contains(part), "{arguments:?} does not say {part}: {told}");
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused_with_one_message() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (garbage, absent) = (path("garbage"), path("absent"));
+    std::fs::write(&garbage, "garbage").expect("a file");
+    let (garbage, absent) = (garbage.as_str(), absent.as_str());
+    let one_listen = "127.0.0.1:4433";
     for (arguments, expected) in [
-        (&["serve", ".", "--scheme", "rcp"][..], "`rcp` is not carried by QUIC"),
-        (&["serve", ".", "--scheme", "quick-start"], "`quick-start` is not carried by QUIC"),
-        (&["serve", ".", "--scheme", "pcp"], "`pcp` is not carried by QUIC"),
-        (&["serve", ".", "--scheme", "tahoe"], "unknown scheme `tahoe`"),
-        (&["serve", "no-such-folder"], "no-such-folder"),
-        (&["serve"], "FOLDER"),
-        (&["serve", ".", "--rollout", "101 %"], "--rollout"),
-        (&["get", "http://localhost/"], "expected a URL such as https://"),
-        (&["get", "https://localhost/", "https://example.org/"], "expected pages of one server"),
-        (&["get", "https://localhost/", "--hint", "fast"], "--hint"),
-        (&["demo", "--rate", "0 Mbit/s"], "--rate"),
+        (&["serve", ".", "--scheme", "rcp"][..], &["`rcp` is not carried by QUIC"][..]),
+        (&["serve", ".", "--scheme", "quick-start"], &["`quick-start` is not carried by QUIC"]),
+        (&["serve", ".", "--scheme", "pcp"], &["`pcp` is not carried by QUIC"]),
+        (&["serve", ".", "--scheme", "tahoe"], &["unknown scheme `tahoe`", "wise-start"]),
+        (&["serve", absent], &["folder", absent]),
+        (&["serve", garbage], &["folder", garbage, "found a file, expected a folder"]),
+        (&["serve"], &["FOLDER"]),
+        (&["serve", ".", "--rollout", "101 %"], &["--rollout", "101 %", "at most 100 %"]),
+        (&["serve", ".", "--rollout=-5 %"], &["--rollout", "found `-5 %`", "expected a share"]),
+        (&["serve", ".", "--rollout", "50"], &["--rollout", "found `50`", "`25 %`"]),
+        (
+            &["serve", ".", "--rollout", "50 %", "--allow-scheme-choice"],
+            &["--rollout", "found 50 % beside --allow-scheme-choice", "expected one of the two"],
+        ),
+        (&["serve", ".", "--listen", "localhost:4433"], &["--listen", "found `localhost:4433`", one_listen]),
+        (&["serve", ".", "--metrics", "9100"], &["--metrics", "found `9100`", one_listen]),
+        (&["serve", ".", "--most-connections", "0"], &["--most-connections", "0"]),
+        (&["serve", ".", "--hint-cap", "50"], &["--hint-cap", "found `50`", "Mbit/s"]),
+        (&["serve", ".", "--history", garbage], &["history", garbage, "expected a history"]),
+        (&["serve", ".", "--qlog", garbage], &["--qlog", garbage, "found a file, expected a folder"]),
+        (&["serve", ".", "--certificate", absent, "--key", absent], &[absent]),
+        (&["serve", ".", "--certificate", garbage, "--key", garbage], &[garbage, "found no certificate"]),
+        (&["get", "http://localhost/"], &["found `http://localhost/`", "expected a URL such as https://"]),
+        (&["get", "https://localhost/", "https://example.org/"], &["expected pages of one server"]),
+        (&["get", "https://localhost/", "--hint", "fast"], &["--hint", "found `fast`", "`auto`"]),
+        (&["get", "https://localhost/", "--hint=-5 Mbit/s"], &["--hint", "found `-5 Mbit/s`"]),
+        (&["get", "https://localhost/", "--access", "dsl"], &["--access", "--hint \"50 Mbit/s\""]),
+        (&["get", "https://localhost/", "--timeout", "0 s"], &["--timeout", "found 0 ns", "1 ms"]),
+        (&["get", "https://localhost/", "--connect", "4433"], &["--connect", "found `4433`", one_listen]),
+        (
+            &["get", "https://localhost/", "--compare", "iw10,rcp"],
+            &["--compare", "`rcp` is not carried by QUIC"],
+        ),
+        (&["get", "https://localhost/", "--certificates", garbage], &[garbage, "found no certificate"]),
+        (&["demo", "--rate", "0 Mbit/s"], &["--rate", "found 0"]),
+        (&["demo", "--size", "0 B"], &["--size", "found 0 B"]),
+        (&["demo", "--rtt", "100 s"], &["--rtt", "found 100 s"]),
+        (&["link"], &["--udp ADDRESS:PORT", "command after `--`"]),
+        (&["link", "--udp", "127.0.0.1"], &["--udp", "found `127.0.0.1`", one_listen]),
+        (&["show-link", garbage], &[garbage, "line 1", "found `garbage`", "expected a log"]),
+        (&["reproduce", "nopaper"], &["found the paper `nopaper`", "halfback"]),
+        (&["reproduce", "halfback", "--figure", "99"], &["--figure", "found `99`", "figure-6"]),
+        (&["reproduce", "halfback", "--traces", absent], &["--traces", "no networks of traces"]),
     ] {
-        let refused = headstart(arguments);
-        assert!(!refused.status.success(), "{arguments:?}");
-        let told = words(&refused.stderr);
-        assert!(told.contains(expected), "{arguments:?}: {told}");
+        assert_refused(arguments, expected);
     }
+}
+
+/// A port of UDP at which nobody listens, as far as anybody can know.
+fn dead_port() -> u16 {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    socket.local_addr().expect("an address").port()
+}
+
+#[test]
+fn a_dead_port_is_told_at_once_and_a_silent_host_while_it_is_waited_for() {
+    let page = format!("https://127.0.0.1:{}/", dead_port());
+    let begin = Instant::now();
+    let refused = headstart(&["get", &page, "--timeout", "5 min"]);
+    let told = words(&refused.stderr);
+    assert_eq!((refused.status.code(), complaints(&told)), (Some(1), 1), "{told}");
+    assert!(told.contains("nobody listens at 127.0.0.1:"), "{told}");
+    assert!(begin.elapsed() < Duration::from_secs(100), "{told}");
+
+    let mute = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let page = format!("https://{}/", mute.local_addr().expect("an address"));
+    let silent = headstart(&["get", &page, "--timeout", "4 s"]);
+    let told = words(&silent.stderr);
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!((silent.status.code(), lines.len()), (Some(1), 2), "{told}");
+    assert!(lines[0].contains("no answer from") && lines[0].contains("--timeout"), "{told}");
+    assert!(lines[1].contains("in 4s: expected a server of HTTP/3 there"), "{told}");
+}
+
+#[test]
+fn a_fetch_that_is_given_up_hangs_up_all_the_same() {
+    let server = Server::start(&["--metrics", "127.0.0.1:0"]);
+    let refused = headstart(&["get", &server.page("bytes/1"), "--insecure", "--compare", "iw10"]);
+    assert!(words(&refused.stderr).contains("--allow-scheme-choice"), "{}", words(&refused.stderr));
+    // A server that is not told waits for half a minute.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let ended = || counted(&server, "headstart_connections_total{").lines().any(|line| line.ends_with(" 1"));
+    while !ended() {
+        assert!(Instant::now() < deadline, "the server still has the connection");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_errors_page_is_no_page() {
+    let server = Server::start(&[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("page");
+    let got =
+        headstart(&["get", &server.page("nothing"), "--insecure", "-o", file.to_str().expect("a path")]);
+    let told = words(&got.stderr);
+    assert_eq!((got.status.code(), complaints(&told)), (Some(1), 1), "{told}");
+    assert!(told.contains("/nothing: found status 404"), "{told}");
+    assert!(words(&got.stdout).contains("404") && !file.exists(), "times are shown, nothing is written");
+}
+
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_refused_with_what_to_do() {
+    let server = Server::start(&[]);
+    let home = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    command.args(["get", &server.page("bytes/1")]).env("XDG_DATA_HOME", home.path());
+    let refused = command.output().expect("the program runs");
+    let told = words(&refused.stderr);
+    assert_eq!((refused.status.code(), complaints(&told)), (Some(1), 1), "{told}");
+    for part in ["certificate is not trusted", "UnknownIssuer", "--certificates FILE", "--insecure"] {
+        assert!(told.contains(part), "{told}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_said_once() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let home = tempfile::tempdir().expect("a folder");
+    let serve = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args(["serve", "--generate"]).args(options).env("XDG_DATA_HOME", home.path());
+        let refused = command.output().expect("the program runs");
+        (refused.status.code(), words(&refused.stderr))
+    };
+    let (code, told) = serve(&["--listen", &address]);
+    assert_eq!((code, complaints(&told), told.matches("in use").count()), (Some(1), 1, 1), "{told}");
+    assert!(told.contains(&format!("--listen {address}, TCP")), "{told}");
+    let taken = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let (code, told) = serve(&["--listen", &address, "--no-tcp"]);
+    assert_eq!((code, complaints(&told), told.matches("in use").count()), (Some(1), 1, 1), "{told}");
+    assert!(told.contains(&format!("--listen: {address}, UDP")), "{told}");
 }
 
 #[test]

@@ -2,9 +2,11 @@
 //!
 //! The clock starts when the first packet is about to be sent: names are resolved before. It stops when the last byte of the body
 //! has been read. So the handshake counts, as everywhere in headstart (`docs/definitions.md`).
+//!
+//! A host that says that nobody listens ends the call at once, a silent one when patience does ([`Caller`]).
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +15,21 @@ use bytes::{Buf, Bytes};
 use futures_util::future::join_all;
 use h3::error::Code;
 use http::{Method, Request, Response, StatusCode, Uri};
-use noq::{Connection, Endpoint, VarInt};
+use noq::{Connection, ConnectionError, TransportErrorCode, VarInt};
 use rustls::RootCertStore;
 use rustls::client::Resumption;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::adapter;
 use crate::choice;
 
+mod caller;
 mod trust;
+
+pub use caller::Caller;
 
 /// Whose certificates a client believes.
 #[derive(Clone, Debug)]
@@ -42,6 +48,9 @@ pub enum Trust {
 /// Why there is no client, or no page.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
+    /// The file of certificates to trust has none.
+    #[error("{0}: found no certificate, expected at least one in PEM")]
+    NoCertificate(PathBuf),
     /// The certificates to trust could not be read.
     #[error("{path}: {source}")]
     Trust {
@@ -75,17 +84,45 @@ pub enum FetchError {
         /// What went wrong.
         source: noq::ConnectError,
     },
+    /// The host says that nobody listens at this port.
+    #[error("{host}: nobody listens at {remote}, UDP: expected a server of HTTP/3 there")]
+    Refused {
+        /// The host.
+        host: String,
+        /// Who was called.
+        remote: SocketAddr,
+    },
+    /// The server's certificate is not believed.
+    #[error("{host}: its certificate is not trusted: {reason}")]
+    Certificate {
+        /// The host.
+        host: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The connection failed or broke.
     #[error("{host}: {source}")]
     Connection {
         /// The host.
         host: String,
         /// What went wrong.
-        source: noq::ConnectionError,
+        source: ConnectionError,
     },
     /// HTTP/3 failed.
     #[error("{0}")]
     Http(Box<dyn std::error::Error + Send + Sync>),
+    /// Nothing ever came back.
+    #[error(
+        "{host}: no answer from {remote}, UDP, in {after:?}: expected a server of HTTP/3 there, and that no firewall is in between"
+    )]
+    Silent {
+        /// The host.
+        host: String,
+        /// Who was called.
+        remote: SocketAddr,
+        /// How long was waited.
+        after: Duration,
+    },
     /// It took too long.
     #[error("{host}: not complete after {after:?}")]
     TimedOut {
@@ -94,6 +131,26 @@ pub enum FetchError {
         /// How long was waited.
         after: Duration,
     },
+}
+
+/// The alerts that say what is wrong with a certificate (RFC 8446 §6): from bad_certificate to certificate_unknown, unknown_ca, and
+/// decrypt_error, which is a signature that is none of its signer's.
+const CERTIFICATE_ALERTS: [u8; 7] = [42, 43, 44, 45, 46, 48, 51];
+
+impl FetchError {
+    fn connection(host: &str, source: ConnectionError) -> Self {
+        let host = host.to_owned();
+        match source {
+            ConnectionError::TransportError(error)
+                if CERTIFICATE_ALERTS
+                    .iter()
+                    .any(|&alert| error.code == TransportErrorCode::crypto(alert)) =>
+            {
+                Self::Certificate { host, reason: error.reason }
+            }
+            source => Self::Connection { host, source },
+        }
+    }
 }
 
 /// TLS for a client: whom it trusts, the scheme it asks for, and whether it sends requests before the handshake is complete
@@ -119,7 +176,7 @@ pub fn tls(
                 .and_then(Iterator::collect::<Result<Vec<_>, _>>)
                 .map_err(failed)?;
             if certificates.is_empty() {
-                return Err(failed(pem::Error::NoItemsFound));
+                return Err(FetchError::NoCertificate(path.clone()));
             }
             builder.with_root_certificates(roots(certificates)).with_no_client_auth()
         }
@@ -199,15 +256,13 @@ impl Origin {
     }
 }
 
-/// An endpoint that can reach `remote`, on a port of the system's choice.
+/// An endpoint that can reach `remote`, on a port of the system's choice. To be called within tokio.
 ///
 /// # Errors
 ///
 /// If no socket can be had.
-pub fn endpoint(remote: SocketAddr) -> io::Result<Endpoint> {
-    let any: IpAddr =
-        if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    Endpoint::client(SocketAddr::new(any, 0))
+pub fn endpoint(remote: SocketAddr) -> io::Result<Caller> {
+    Caller::towards(remote)
 }
 
 /// One connection and what was fetched over it.
@@ -268,32 +323,52 @@ impl Errand {
     ///
     /// # Errors
     ///
-    /// If there is no connection, it breaks, or patience ends.
+    /// If nobody listens there, there is no connection, it breaks, or patience ends.
     pub async fn run(
         &self,
-        endpoint: &Endpoint,
+        caller: &Caller,
         config: noq::ClientConfig,
         remote: SocketAddr,
     ) -> Result<Visit, FetchError> {
         let host = || self.origin.host.clone();
+        let heard = caller.heard();
+        caller.forget_refusals();
         let begin = Instant::now();
-        let connecting = endpoint
+        let connecting = caller
+            .endpoint()
             .connect_with(config, remote, self.origin.name())
             .map_err(|source| FetchError::Connect { host: host(), source })?;
-        match tokio::time::timeout(self.patience, self.converse(connecting, begin)).await {
-            Ok(done) => done,
+        let (is_open, opened) = watch::channel(false);
+        let done = tokio::select! {
+            done = tokio::time::timeout(self.patience, self.converse(connecting, begin, is_open)) => done,
+            () = refused(caller, opened) => return Err(FetchError::Refused { host: host(), remote }),
+        };
+        let is_silent = caller.heard() == heard;
+        match done {
+            Err(_) if is_silent => Err(FetchError::Silent { host: host(), remote, after: self.patience }),
             Err(_) => Err(FetchError::TimedOut { host: host(), after: self.patience }),
+            // The stack may lose patience first.
+            Ok(Err(FetchError::Connection { source: ConnectionError::TimedOut, .. })) if is_silent => {
+                Err(FetchError::Silent { host: host(), remote, after: begin.elapsed() })
+            }
+            Ok(done) => done,
         }
     }
 
-    async fn converse(&self, connecting: noq::Connecting, begin: Instant) -> Result<Visit, FetchError> {
-        let failed = |source| FetchError::Connection { host: self.origin.host.clone(), source };
+    async fn converse(
+        &self,
+        connecting: noq::Connecting,
+        begin: Instant,
+        is_open: watch::Sender<bool>,
+    ) -> Result<Visit, FetchError> {
+        let failed = |source| FetchError::connection(&self.origin.host, source);
         let mut established = None;
         let (connection, early) = match connecting.into_0rtt() {
             Ok((connection, accepted)) => (connection, Some(accepted)),
             Err(connecting) => {
                 let connection = connecting.await.map_err(failed)?;
                 established = Some(begin.elapsed());
+                is_open.send_replace(true);
                 (connection, None)
             }
         };
@@ -303,6 +378,7 @@ impl Errand {
                 Some(accepted) => {
                     let accepted = accepted.await;
                     established.get_or_insert_with(|| begin.elapsed());
+                    is_open.send_replace(true);
                     accepted
                 }
             }
@@ -365,6 +441,14 @@ impl Errand {
         let complete = begin.elapsed();
         let first_byte = first_byte.unwrap_or(complete);
         Ok(Page { status: answer.status(), scheme: scheme_of(&answer), bytes, first_byte, complete, body })
+    }
+}
+
+/// Comes back when the host says that nobody listens, while the connection is not open yet.
+async fn refused(caller: &Caller, opened: watch::Receiver<bool>) {
+    caller.refused().await;
+    if *opened.borrow() {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -31,6 +31,9 @@ pub enum IdentityError {
     /// The file has no certificate.
     #[error("{0}: found no certificate, expected at least one in PEM")]
     Empty(PathBuf),
+    /// The file has no key.
+    #[error("{0}: found no private key, expected one in PEM")]
+    NoKey(PathBuf),
     /// A file or folder could not be written.
     #[error("{path}: {source}")]
     Write {
@@ -66,7 +69,10 @@ impl Identity {
         if certificates.is_empty() {
             return Err(IdentityError::Empty(chain.to_owned()));
         }
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|source| read(key, source))?;
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|source| match source {
+            pem::Error::NoItemsFound => IdentityError::NoKey(key.to_owned()),
+            source => read(key, source),
+        })?;
         Ok(Self { chain: certificates, key })
     }
 

@@ -99,7 +99,7 @@ async fn an_answer_under_way_outlives_the_clients_goodbye() {
     let server = start(Manners::default(), |_| Site::Generated).await;
     let endpoint = client::endpoint(server.address).expect("a socket");
     let config = server.client(None, false);
-    let connecting = endpoint.connect_with(config, server.address, "localhost").expect("dialled");
+    let connecting = endpoint.endpoint().connect_with(config, server.address, "localhost").expect("dialled");
     let connection = connecting.await.expect("connected");
     // RFC 9114 §6.2.1, §7.2.4, §7.2.6: the control stream, no settings, GOAWAY from push 0 on.
     let mut control = connection.open_uni().await.expect("a stream");

@@ -19,7 +19,7 @@
 //! | `draw` | shows |
 //! |---|---|
 //! | `lines` | `value` along the swept option `x`, a line for each scheme |
-//! | `scatter` | `value` against `x-value`, a point for each scheme (and each value of the option `x`, if given) |
+//! | `scatter` | `value` against `x-value`, a point for each scheme (or, joined in their order, for each value of the option `x`) |
 //! | `profile` | the family of numbers `value.measure/..` along their own names |
 //! | `dots` | the same, a dot for each |
 //! | `distribution` | the share of seeds up to a value |
@@ -233,8 +233,8 @@ impl Drawing {
             for own in along(self.by.as_deref(), plan) {
                 let scope = Scope { plan, results, variant, scheme: Some(name), at: &own };
                 let label = match own.first() {
-                    Some((_, value)) if self.curves.len() == 1 => value.clone(),
-                    Some((_, value)) => format!("{name}, {value}"),
+                    Some(option) if self.curves.len() == 1 => told(option),
+                    Some(option) => format!("{name}, {}", told(option)),
                     None => name.clone(),
                 };
                 data.extend(self.of_curve(&label, value, &scope));
@@ -332,11 +332,21 @@ impl Drawing {
                 Kind::Dots if name.ends_with(RINGED) => Style::marks(Mark::Ring),
                 Kind::Dots => Style::marks(Mark::Dot),
                 Kind::Distribution => Style::steps(),
+                // Several points of a scheme are told apart by their order.
+                Kind::Scatter if self.x.is_some() => Style::line_and_marks(),
                 Kind::Scatter => Style::marks(Mark::BySlot),
             };
             figure.series.push(Series::new(name, style.with_slot(slot), points));
         }
         figure
+    }
+}
+
+/// A swept value in a legend: a bare number does not say of what it is.
+fn told((option, value): &(String, String)) -> String {
+    match number_of(value) {
+        Some(_) => format!("{} {value}", option.replace('-', " ")),
+        None => value.clone(),
     }
 }
 
@@ -390,8 +400,26 @@ impl AxisText {
         match (self.from, self.to) {
             (Some(from), Some(to)) => axis.with_range(Range::Fixed(from, to)),
             (None, Some(to)) => axis.with_range(Range::Fixed(0.0, to)),
-            _ if self.from == Some(0.0) => axis.with_range(Range::FromZero),
-            _ => axis,
+            (Some(0.0), None) => axis.with_range(Range::FromZero),
+            (Some(from), None) => axis.with_range(Range::From(from)),
+            (None, None) => axis,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_in_a_legend_says_of_what_it_is_and_a_name_does_not_need_to() {
+        for (option, value, expected) in [
+            ("linger", "2 s", "linger 2 s"),
+            ("router-share", "90 %", "router share 90 %"),
+            ("routers", "target", "target"),
+            ("router-measure", "peak:5", "peak:5"),
+        ] {
+            assert_eq!(told(&(option.to_owned(), value.to_owned())), expected);
         }
     }
 }

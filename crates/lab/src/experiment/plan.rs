@@ -12,6 +12,10 @@
 //! [variants.udt]           # settings that are run beside each other; the first is the one claims are judged by
 //! about = "..."
 //! transport = { acks = "delayed" }
+//! [variants.udt-shallow]
+//! about = "..."
+//! like = "udt"             # everything that this one, further up, sets; and
+//! path = { buffer = "50 kB" }
 //!
 //! # plan.toml
 //! title = "..."

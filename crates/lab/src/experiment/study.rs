@@ -21,7 +21,7 @@ use crate::options::{Home, SizeName};
 use crate::real;
 use crate::reuse::{changed, pair, scenarios, visits};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
-use crate::transport::{Stage, only_tcp};
+use crate::transport::{Trial, only_tcp};
 use crate::wide_area;
 
 /// What a run gives; what was not measured is not there.
@@ -129,7 +129,7 @@ impl Study {
         }
     }
 
-    /// Whether its scenarios have the groups that [`Stage`] knows, and its numbers are of what QUIC tells.
+    /// Whether its scenarios have the groups that [`Trial`] knows, and its numbers are of what QUIC tells.
     const fn is_carried_by_quic(self) -> bool {
         match self {
             Self::Dumbbell
@@ -200,7 +200,7 @@ fn dumbbell(setup: &Setup, cast: Cast, seed: u64) -> Result<Numbers> {
     let warm_up = Time::ZERO + setup.run.warm_up;
     let collector = Collector::new(scenario.groups.len(), warm_up);
     let recorder = BySize { collector, warm_up, bins: BTreeMap::new() };
-    let Finished { recorder, path, .. } = Stage::new(setup, cast, Seed(seed)).run(scenario, recorder)?;
+    let Finished { recorder, path, .. } = Trial::new(setup, cast, Seed(seed)).run(scenario, recorder)?;
     let mut numbers = Numbers::new();
     for (prefix, group) in GROUPS {
         add_group(&mut numbers, prefix, &recorder.collector.groups[usize::from(group)]);

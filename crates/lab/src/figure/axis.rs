@@ -24,6 +24,8 @@ pub enum Range {
     FromZero,
     /// These ends; lines are cut there, marks beyond them are left out.
     Fixed(f64, f64),
+    /// From this value to the largest; what lies below is cut.
+    From(f64),
 }
 
 /// One axis of a figure.
@@ -62,6 +64,15 @@ impl Axis {
     #[must_use]
     pub fn caption(&self) -> String {
         if self.unit.is_empty() { self.title.clone() } else { format!("{} ({})", self.title, self.unit) }
+    }
+
+    /// Whether a value lies beyond an end that was given: what is there is not shown, and nothing needs room for it.
+    pub(super) fn is_beyond(&self, value: f64) -> bool {
+        match self.range {
+            Range::Fixed(a, b) => value < a.min(b) || value > a.max(b),
+            Range::From(low) => value < low,
+            Range::Auto | Range::Tight | Range::FromZero => false,
+        }
     }
 
     /// Whether a value has a place on this axis, wherever it ends.
@@ -105,9 +116,14 @@ impl Ruler {
             _ => None,
         };
         let room = Room { length, extent };
-        match axis.scale {
+        let fit = |fixed| match axis.scale {
             Scale::Linear => Self::fit_linear(axis.range, data, fixed, room),
             Scale::Logarithmic => Self::fit_logarithmic(data, fixed, room),
+        };
+        let fitted = fit(fixed);
+        match axis.range {
+            Range::From(low) if axis.can_show(low) && low < fitted.high => fit(Some((low, fitted.high))),
+            _ => fitted,
         }
     }
 
@@ -441,6 +457,19 @@ mod tests {
         assert!(low_end(51.0, 100.0, Range::Auto) > 40.0);
         assert!(low_end(50.0, 100.0, Range::Tight) > 40.0);
         assert_eq!(low_end(90.0, 100.0, Range::FromZero), 0.0);
+    }
+
+    #[test]
+    fn one_end_alone_is_kept_too() {
+        for axis in [Axis::linear("x", ""), Axis::logarithmic("x", "")] {
+            let axis = axis.with_range(Range::From(7.0));
+            let ruler = Ruler::fit(&axis, [3.0, 30.0, 90.0].into_iter(), 500.0, |_| 20.0);
+            assert!(ruler.low == 7.0 && (90.0..=100.0).contains(&ruler.high), "{ruler:?}");
+            assert!(axis.is_beyond(6.9) && !axis.is_beyond(7.0) && !axis.is_beyond(1e9));
+        }
+        // Above all data it would leave nothing to see.
+        let axis = Axis::linear("x", "").with_range(Range::From(200.0));
+        assert!(Ruler::fit(&axis, [30.0, 90.0].into_iter(), 500.0, |_| 20.0).contains(90.0));
     }
 
     #[test]

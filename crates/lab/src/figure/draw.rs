@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::axis::{Ruler, Scale};
+use super::axis::{Axis, Range, Ruler, Scale};
 use super::canvas::{Canvas, PathData, Place, shorten, text_width, wrap};
 use super::label::{self, Area, Obstacle, Wanted};
 use super::legend::Layout;
@@ -124,24 +124,45 @@ fn ends(range: Option<(f64, f64)>) -> [f64; 2] {
     range.map_or([f64::NAN; 2], |(low, high)| [low, high])
 }
 
+/// The points that need room: those that no given end cuts off.
+fn points(figure: &Figure) -> impl Iterator<Item = &Point> + Clone {
+    let all = figure.series.iter().flat_map(|series| &series.points);
+    all.filter(|point| {
+        can_show(figure, point) && !figure.x.is_beyond(point.x) && !figure.y.is_beyond(point.y)
+    })
+}
+
+/// How far intervals may stretch an axis beyond its values. A wide one is cut at the edge: it must not press everything else together.
+/// Nor does an axis that begins at zero go below it for an interval's sake.
+fn stretched(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
+    /// On a logarithmic axis.
+    const MOST: f64 = 2.0;
+    let (low, high) = values
+        .filter(|&value| axis.can_show(value))
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    match (axis.scale, axis.range) {
+        (Scale::Logarithmic, _) => (low / MOST, high * MOST),
+        (Scale::Linear, Range::FromZero) if low >= 0.0 => (0.0, f64::INFINITY),
+        (Scale::Linear, _) => (f64::NEG_INFINITY, f64::INFINITY),
+    }
+}
+
 /// All x values that the axis must hold.
 fn x_values(figure: &Figure) -> impl Iterator<Item = f64> {
-    let points = figure.series.iter().flat_map(|series| &series.points);
     let guides = figure.guides.iter().map(|guide| if let Guide::X(at, _) = guide { *at } else { f64::NAN });
-    points
-        .filter(|point| can_show(figure, point))
-        .flat_map(|point| [point.x].into_iter().chain(ends(point.x_range)))
+    let (low, high) = stretched(&figure.x, points(figure).map(|point| point.x));
+    points(figure)
+        .flat_map(move |point| [point.x].into_iter().chain(ends(point.x_range).map(|x| x.clamp(low, high))))
         .chain(guides)
 }
 
 /// All y values that the axis must hold, with room for the text above the guides.
 fn y_values(figure: &Figure) -> impl Iterator<Item = f64> {
-    let points = figure.series.iter().flat_map(|series| &series.points);
     let guides =
         figure.guides.iter().filter_map(|guide| if let Guide::Y(at, _) = guide { Some(*at) } else { None });
-    let values = points
-        .filter(|point| can_show(figure, point))
-        .flat_map(|point| [point.y].into_iter().chain(ends(point.y_range)));
+    let (low, high) = stretched(&figure.y, points(figure).map(|point| point.y));
+    let values = points(figure)
+        .flat_map(move |point| [point.y].into_iter().chain(ends(point.y_range).map(|y| y.clamp(low, high))));
     let (lowest, highest) = values
         .clone()
         .chain(guides.clone())
@@ -375,23 +396,24 @@ fn bars(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series, slot
     let Area { left, top, right, bottom } = plot.area;
     for point in series.points.iter().filter(|point| is_inside(figure, plot, point)) {
         let (x, y) = plot.place(point.x, point.y);
-        if let Some((low, high)) = point.y_range.filter(|r| figure.y.can_show(r.0) && figure.y.can_show(r.1))
-        {
-            let (low, high) = (plot.y_of(low).clamp(top, bottom), plot.y_of(high).clamp(top, bottom));
-            for (from, to) in
-                [((x, low), (x, high)), ((x - 3.0, low), (x + 3.0, low)), ((x - 3.0, high), (x + 3.0, high))]
-            {
-                trace(&mut data, &[from, to], true);
+        // Where an end is cut off by the edge there is no crossbar: it does not end there.
+        let mut bar = |from: Place, to: Place, side: Place, ends: [bool; 2]| {
+            trace(&mut data, &[from, to], true);
+            for (at, _) in [from, to].into_iter().zip(ends).filter(|(_, is_there)| *is_there) {
+                trace(&mut data, &[(at.0 - side.0, at.1 - side.1), (at.0 + side.0, at.1 + side.1)], true);
             }
+        };
+        if let Some((low, high)) = point.y_range.filter(|range| is_interval(*range)) {
+            let ends = [low, high].map(|end| figure.y.can_show(end) && plot.y.contains(end));
+            let from = if ends[0] { plot.y_of(low) } else { bottom };
+            let to = if ends[1] { plot.y_of(high) } else { top };
+            bar((x, from), (x, to), (3.0, 0.0), ends);
         }
-        if let Some((low, high)) = point.x_range.filter(|r| figure.x.can_show(r.0) && figure.x.can_show(r.1))
-        {
-            let (low, high) = (plot.x_of(low).clamp(left, right), plot.x_of(high).clamp(left, right));
-            for (from, to) in
-                [((low, y), (high, y)), ((low, y - 3.0), (low, y + 3.0)), ((high, y - 3.0), (high, y + 3.0))]
-            {
-                trace(&mut data, &[from, to], true);
-            }
+        if let Some((low, high)) = point.x_range.filter(|range| is_interval(*range)) {
+            let ends = [low, high].map(|end| figure.x.can_show(end) && plot.x.contains(end));
+            let from = if ends[0] { plot.x_of(low) } else { left };
+            let to = if ends[1] { plot.x_of(high) } else { right };
+            bar((from, y), (to, y), (0.0, 3.0), ends);
         }
     }
     if !data.is_empty() {
@@ -399,6 +421,11 @@ fn bars(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series, slot
             [("d", data.as_str().into()), ("stroke", colour(slot).into()), ("stroke-opacity", "0.7".into())];
         canvas.empty("path", &look);
     }
+}
+
+/// Both ends are numbers, in their order.
+fn is_interval((low, high): (f64, f64)) -> bool {
+    low.is_finite() && high.is_finite() && low <= high
 }
 
 fn is_inside(figure: &Figure, plot: &Plot, point: &Point) -> bool {

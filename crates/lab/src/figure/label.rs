@@ -37,6 +37,12 @@ impl Area {
         (place.0.clamp(self.left, self.right), place.1.clamp(self.top, self.bottom))
     }
 
+    /// How far a place is from the nearest edge; nothing within.
+    fn distance(self, place: Place) -> f64 {
+        let nearest = self.nearest(place);
+        libm::hypot(nearest.0 - place.0, nearest.1 - place.1)
+    }
+
     fn is_crossed(self, from: Place, to: Place) -> bool {
         let corners = [
             (self.left, self.top),
@@ -156,6 +162,11 @@ fn cost(index: usize, area: Area, wanted: &[Wanted], placed: &[Option<Area>], ob
         if area.overlap(Area::around(point, 5.0, 5.0)) > 0.0 {
             cost += 2e3;
         }
+        // Beside another point, and further from its own, it would be taken for the other's name.
+        let distance = area.distance(point);
+        if distance < 2.0 * LEADER_FROM && distance < area.distance(wanted[index].point) {
+            cost += 400.0;
+        }
         let Some(label) = label else { continue };
         if area.overlap(*label) > 0.0 {
             cost += 1e4 + area.overlap(*label);
@@ -210,6 +221,24 @@ mod tests {
         let crowd: Vec<Place> =
             (0..24).map(|i| (300.0 + f64::from(i % 5) * 9.0, 170.0 + f64::from(i / 5) * 7.0)).collect();
         assert_clear(&place(&wanted(&crowd), BOUNDS, &[]));
+    }
+
+    /// Two points one above the other, with bars to their left and right: neither name may stand beside the other's point.
+    #[test]
+    fn a_name_stands_nearer_to_its_own_point_than_to_another() {
+        let points = [(560.0, 100.0), (560.0, 118.0), (560.0, 122.0), (540.0, 121.0)];
+        let bars = points.map(|point| Obstacle { area: Area::around(point, 45.0, 3.0), weight: 45.0 });
+        let areas = place(&wanted(&points), BOUNDS, &bars);
+        for (index, area) in areas.iter().enumerate() {
+            for (other, point) in points.iter().enumerate().filter(|(other, _)| *other != index) {
+                assert!(
+                    area.distance(*point) > LEADER_FROM
+                        || area.distance(points[index]) <= area.distance(*point),
+                    "the name of point {index} at {area:?} stands beside point {other}"
+                );
+            }
+        }
+        assert_clear(&areas);
     }
 
     #[test]

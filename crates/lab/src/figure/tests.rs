@@ -155,3 +155,53 @@ fn a_long_number_at_the_end_of_an_axis_does_not_cover_the_one_before() {
         }
     }
 }
+
+/// Where the axis' labels say that it begins and ends.
+fn y_labels(figure: &Figure) -> Vec<String> {
+    let svg = figure.svg();
+    let pieces = svg.as_str().split("text-anchor=\"end\">").skip(1);
+    pieces.filter_map(|piece| piece.split('<').next().map(str::to_owned)).collect()
+}
+
+fn with_interval(scale: Scale, range: Range, (low, high): (f64, f64)) -> Figure {
+    let y = Axis { scale, range, ..Axis::linear("y", "ms") };
+    let mut figure = Figure::new("", Axis::linear("x", ""), y);
+    let points = [Point::new(1.0, 200.0).with_y_range(low, high), Point::new(2.0, 500.0)];
+    figure.series.push(Series::new("a", Style::line_and_marks(), points));
+    figure
+}
+
+#[test]
+fn a_wide_interval_does_not_stretch_a_logarithmic_axis_over_decades() {
+    let figure = with_interval(Scale::Logarithmic, Range::Auto, (1.0, 600.0));
+    assert_eq!(y_labels(&figure), ["100", "200", "300", "500", "700", "1000"]);
+    // Nor is it left out for an end that has no place at all.
+    let cut = with_interval(Scale::Logarithmic, Range::Auto, (-50.0, 600.0)).svg();
+    assert_eq!(cut.as_str().matches("stroke-opacity=\"0.7\"").count(), 1, "{cut}");
+}
+
+#[test]
+fn an_axis_from_zero_stays_there_whatever_an_interval_says() {
+    assert_eq!(y_labels(&with_interval(Scale::Linear, Range::FromZero, (-300.0, 400.0)))[0], "0");
+    let auto = with_interval(Scale::Linear, Range::Auto, (-300.0, 400.0));
+    assert!(y_labels(&auto)[0].starts_with('\u{2212}'), "{:?}", y_labels(&auto));
+}
+
+#[test]
+fn an_interval_that_is_cut_has_no_crossbar_at_the_edge() {
+    let strokes = |range| {
+        let svg = with_interval(Scale::Linear, Range::Fixed(100.0, 600.0), range).svg();
+        let (before, _) = svg.as_str().split_once("stroke-opacity=\"0.7\"").expect("a bar");
+        let path = before.rsplit("d=\"").next().expect("its path").to_owned();
+        path.matches('M').count()
+    };
+    assert_eq!((strokes((150.0, 300.0)), strokes((50.0, 300.0)), strokes((50.0, 900.0))), (3, 2, 1));
+}
+
+#[test]
+fn what_one_axis_cuts_off_needs_no_room_on_the_other() {
+    let x = Axis::logarithmic("x", "B").with_range(Range::From(500.0));
+    let mut figure = Figure::new("", x, Axis::linear("y", ""));
+    figure.series.push(Series::new("a", Style::line(), [(90.0, 1e6), (1000.0, 5.0), (9000.0, 9.0)]));
+    assert_eq!(y_labels(&figure).last().map(String::as_str), Some("9"));
+}

@@ -6,7 +6,7 @@ use std::io::{BufReader, BufWriter};
 use std::os::fd::OwnedFd;
 use std::process::{Child, ExitCode, ExitStatus};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use headstart_emu::address::{Block, beside};
 use headstart_emu::capture::Capture;
 use headstart_emu::clock::Clock;
@@ -22,6 +22,7 @@ use headstart_emu::tunnel::TunnelEnds;
 use headstart_emu::udp;
 use headstart_units::{Span, Time};
 
+use crate::complaint::Refuse as _;
 use crate::link::plan::Plans;
 use crate::link::{EndArgs, LinkArgs, ShowLinkArgs};
 use crate::output::Folder;
@@ -38,12 +39,15 @@ pub const END: &str = "link-end";
 /// # Errors
 /// If an option cannot be, or the system refuses something.
 pub fn link(args: &LinkArgs, command_line: &str) -> Result<ExitCode> {
-    let plans = Plans::new(args)?;
+    let plans = Plans::new(args).or_refuse()?;
     if args.ends.udp.is_some() {
         return relay_udp(args, &plans, command_line);
     }
     if args.ends.command.is_empty() {
-        bail!("found neither --udp ADDRESS:PORT nor a command after `--`, expected one of them");
+        return Err(anyhow!(
+            "found neither --udp ADDRESS:PORT nor a command after `--`, expected one of them"
+        ))
+        .or_refuse();
     }
     run_command(args, &plans, command_line)
 }
@@ -97,9 +101,9 @@ fn capture(args: &LinkArgs, clock: &Clock) -> Result<Option<Capture>> {
 /// If it is no log, or the folder is not ours.
 pub fn show_link(args: &ShowLinkArgs) -> Result<String> {
     let name = args.log.display().to_string();
-    let file = File::open(&args.log).with_context(|| name.clone())?;
-    let record = Record::read(BufReader::new(file)).with_context(|| name.clone())?;
-    let folder = Folder::open(&args.out)?;
+    let file = File::open(&args.log).with_context(|| name.clone()).or_refuse()?;
+    let record = Record::read(BufReader::new(file)).with_context(|| name.clone()).or_refuse()?;
+    let folder = Folder::open(&args.out).or_refuse()?;
     let mut sections = vec![];
     for (file, caption, svg) in show::link::figures::figures(&record) {
         folder.write(&format!("{file}.svg"), svg.as_str().as_bytes())?;

@@ -77,8 +77,8 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Vec<(
             let bytes = Bytes::new(setup.mean_bytes() as u64);
             let (scenario, _) = setup.alone(cast.tested, bytes, seed.child("before"));
             let alone = Cast { beside: None, ..cast };
-            let stage = transport::Stage::new(setup, alone, seed.child("before"));
-            let mut finished = stage.run(scenario, headstart_sim::Deaf)?;
+            let trial = transport::Trial::new(setup, alone, seed.child("before"));
+            let mut finished = trial.run(scenario, headstart_sim::Deaf)?;
             let record = record_left(&mut finished, TESTED).context("the first connection left no record")?;
             (Drift { rate: options.changed.of(1_000_000) as f64 / 1e6, rtt: 1.0 }, record)
         }
@@ -107,7 +107,7 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Vec<(
         };
         (scenario, Watch::default())
     };
-    let watch = transport::Stage::new(&now, cast, seed)
+    let watch = transport::Trial::new(&now, cast, seed)
         .with_history(TESTED, history_of(Some(record)))
         .run(scenario, watch)?
         .recorder;

@@ -17,7 +17,7 @@ use headstart_units::{Bytes, Span, Time};
 
 use super::{history_of, record_left};
 use crate::setup::{BESIDE, Cast, Setup, TESTED};
-use crate::transport::Stage;
+use crate::transport::Trial;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -72,16 +72,16 @@ fn one(setup: &Setup, cast: Cast, seed: u64, is_tested_first: bool) -> Result<Ve
         until,
     };
     let recorder = Rates { from: second_at, ..Rates::default() };
-    let mut stage = Stage::new(setup, cast, seed);
+    let mut trial = Trial::new(setup, cast, seed);
     for (group, entry) in [(TESTED, Some(cast.tested)), (BESIDE, cast.beside)] {
         let Some(entry) = entry else { continue };
         let (alone, _) = setup.alone(entry, Bytes::new(setup.mean_bytes() as u64), seed.child("alone"));
-        let by_itself = Stage::new(setup, Cast { tested: entry, beside: None }, seed.child("alone"));
+        let by_itself = Trial::new(setup, Cast { tested: entry, beside: None }, seed.child("alone"));
         let mut finished = by_itself.run(alone, headstart_sim::Deaf)?;
         let record = record_left(&mut finished, TESTED).context("the flow that ran alone left no record")?;
-        stage = stage.with_history(group, history_of(Some(record)));
+        trial = trial.with_history(group, history_of(Some(record)));
     }
-    let rates = stage.run(scenario, recorder)?.recorder;
+    let rates = trial.run(scenario, recorder)?.recorder;
     Ok(numbers(setup, &rates, second_at))
 }
 

@@ -28,7 +28,7 @@ use super::scenes::{Rates, SCENES, Scene};
 use super::watch::{Decision, Start, Watch};
 use super::{history_of, record_left};
 use crate::setup::{Cast, Setup, TESTED, reference};
-use crate::transport::Stage;
+use crate::transport::Trial;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -202,8 +202,8 @@ fn one(
         )),
         until: Time::ZERO + SESSION + setup.run.drain,
     };
-    let stage = Stage::new(setup, Cast { tested, beside: None }, seed);
-    let mut finished = stage.with_history(TESTED, history_of(record)).run(scenario, Watch::default())?;
+    let trial = Trial::new(setup, Cast { tested, beside: None }, seed);
+    let mut finished = trial.with_history(TESTED, history_of(record)).run(scenario, Watch::default())?;
     let left = record_left(&mut finished, TESTED);
     let watch = finished.recorder;
     let ended_at = watch.report.map_or(Time::ZERO, |report| report.ended_at);

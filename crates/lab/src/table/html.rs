@@ -36,7 +36,7 @@ impl Table {
             out.push_str("<tr>");
             for column in 0..self.columns.len() {
                 let cell = self.cell(row, column);
-                let mut content = escape(&cell.shown());
+                let mut content = escape(&unbroken(&cell.shown()));
                 if best[column][row] {
                     content =
                         format!("<strong class=\"best\" title=\"best of its column\">{content}</strong>");
@@ -62,9 +62,37 @@ impl Table {
     }
 }
 
+/// The same, where a line does not end before a sign of per cent or within an interval.
+fn unbroken(text: &str) -> String {
+    let mut inside = false;
+    let mut before = ' ';
+    let mut letters = text.chars().peekable();
+    let mut out = String::with_capacity(text.len());
+    while let Some(letter) = letters.next() {
+        inside = (inside || letter == '[') && letter != ']';
+        let is_kept = inside || (before.is_ascii_digit() && letters.peek() == Some(&'%'));
+        out.push(if letter == ' ' && is_kept { '\u{a0}' } else { letter });
+        before = letter;
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Better, Cell, Column, Table};
+    use super::unbroken;
+
+    #[test]
+    fn a_number_keeps_its_sign_of_per_cent_and_an_interval_its_ends() {
+        for (text, expected) in [
+            ("29.3 % [24.4, 33.9]", "29.3\u{a0}% [24.4,\u{a0}33.9]"),
+            ("at least 10 %", "at least 10\u{a0}%"),
+            ("no % of it", "no % of it"),
+            ("a [b", "a [b"),
+        ] {
+            assert_eq!(unbroken(text), expected);
+        }
+    }
 
     #[test]
     fn a_table_is_written_with_its_best_cell_marked() {

@@ -291,6 +291,7 @@ fn flight(rate: Rate, prior: &Prior, header: Bytes) -> (Bytes, Rate) {
 #[cfg(test)]
 mod tests {
     use super::super::steps::{Event, Says, play};
+    use super::super::timeline::tell;
     use super::*;
     use crate::base::testing::{acked, lost, timed_out};
     use crate::event::Signal;
@@ -374,11 +375,7 @@ mod tests {
             for failure in [Failure::SlowStart, Failure::Halve] {
                 let mut start = start(failure);
                 let _ = start.establish(&prior(Some(60_000)));
-                let _ = match &event {
-                    Event::Ack(ack) => start.on_ack(ack),
-                    Event::Congestion(signal) => start.on_congestion(signal),
-                    Event::Timeout(timeout) => start.on_timeout(timeout),
-                };
+                let _ = tell(&mut start, event);
                 assert_eq!(start.asks_again(), asks, "{event:?}");
                 let _ = start.establish(&prior(None));
                 assert_eq!(start.asks_again(), asks, "whatever is granted later");

@@ -1,18 +1,15 @@
-//! Plays a timeline to a scheme: at this time this happens, then it says that. For tests.
+//! Timelines whose rows say how a scheme hands over: to avoidance, to slow start, or to be cut. For tests.
+//!
+//! [`super::timeline`] has the same events; its rows name the phase instead.
 
 use headstart_units::Time;
 
 use super::Startup;
+use super::timeline::tell;
 use crate::allowance::{Allowance, HandOver, Next};
-use crate::event::{Ack, Congestion, Timeout};
+use crate::event::{Ack, Congestion, Sent, Timeout};
 
-/// What happens. The time inside is overwritten by that of the row.
-#[derive(Clone, Copy, Debug)]
-pub enum Event {
-    Ack(Ack),
-    Congestion(Congestion),
-    Timeout(Timeout),
-}
+pub use super::timeline::Event;
 
 /// What the scheme should say to it; bytes and bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,11 +30,7 @@ pub enum Says {
 pub fn play(scheme: &mut impl Startup, rows: &[(u64, Event, Says, &str)]) {
     for &(ms, event, expected, why) in rows {
         let now = Time::from_millis(ms);
-        let next = match event {
-            Event::Ack(ack) => scheme.on_ack(&Ack { now, ..ack }),
-            Event::Congestion(signal) => scheme.on_congestion(&Congestion { now, ..signal }),
-            Event::Timeout(timeout) => scheme.on_timeout(&Timeout { now, ..timeout }),
-        };
+        let next = tell(scheme, at(now, event));
         let said = match (next, scheme.allowance()) {
             (Next::Stay, Allowance { window, pace: None }) => Says::Window(window.get()),
             (Next::Stay, Allowance { window, pace: Some(pace) }) => {
@@ -51,5 +44,15 @@ pub fn play(scheme: &mut impl Startup, rows: &[(u64, Event, Says, &str)]) {
             (other, _) => panic!("at {ms} ms: {other:?} is none of the usual answers"),
         };
         assert_eq!(said, expected, "at {ms} ms, {} phase: {why}", scheme.phase());
+    }
+}
+
+/// The same event at the time of its row.
+fn at(now: Time, event: Event) -> Event {
+    match event {
+        Event::Sent(sent) => Event::Sent(Sent { now, ..sent }),
+        Event::Ack(ack) => Event::Ack(Ack { now, ..ack }),
+        Event::Congestion(signal) => Event::Congestion(Congestion { now, ..signal }),
+        Event::Timeout(timeout) => Event::Timeout(Timeout { now, ..timeout }),
     }
 }

@@ -14,6 +14,7 @@ use crate::prior::Prior;
 
 pub const MSS: Bytes = Bytes::new(1000);
 
+/// What happens to a scheme.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     Sent(Sent),
@@ -89,6 +90,7 @@ pub fn play(scheme: &mut impl Startup, steps: &[Step]) -> Option<HandOver> {
     handed_over
 }
 
+/// The scheme is told, and answers who decides next.
 pub fn tell(scheme: &mut impl Startup, event: Event) -> Next {
     match event {
         Event::Sent(sent) => {

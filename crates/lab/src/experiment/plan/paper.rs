@@ -61,14 +61,25 @@ struct PaperText {
     variants: Table,
 }
 
-/// A variant as it is written: its words, and the four tables of options.
-fn variant(name: String, value: Value) -> Result<Variant> {
+/// A variant as it is written: its words, the variant it is like, and the four tables of options that are different in it.
+///
+/// It can only be like one of those `above`, so that nobody has to look further down for what it is, and none can be like itself.
+fn variant(name: String, value: Value, above: &[Variant]) -> Result<Variant> {
     let Value::Table(mut table) = value else { bail!("found `{value}`, expected a table") };
     let about = table.remove("about").context("found no key `about`, expected what is different in words")?;
     let about =
         about.as_str().with_context(|| format!("about: found `{about}`, expected a text"))?.to_owned();
+    let like = match table.remove("like") {
+        None => Settings::default(),
+        Some(Value::String(name)) => {
+            named("variant", above, &name, |variant| &variant.name)
+                .context("like, of the variants above this one")?
+                .settings
+        }
+        Some(other) => bail!("like: found `{other}`, expected the name of a variant"),
+    };
     let tables: Tables = Value::Table(table).try_into()?;
-    Ok(Variant { name, about, only: Only::default(), settings: Settings::read(&tables)? })
+    Ok(Variant { name, about, only: Only::default(), settings: like.with(&Settings::read(&tables)?) })
 }
 
 impl Paper {
@@ -91,14 +102,11 @@ impl Paper {
                 Ok(Scheme { name: name.clone(), entry })
             })
             .collect::<Result<_>>()?;
-        let variants = text
-            .variants
-            .into_iter()
-            .map(|(name, value)| {
-                let at = format!("variants.{name}");
-                variant(name, value).context(at)
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let mut variants = vec![];
+        for (name, value) in text.variants {
+            let at = format!("variants.{name}");
+            variants.push(variant(name, value, &variants).context(at)?);
+        }
         ensure!(!variants.is_empty(), "variants: found none, expected one at least");
         Ok(Self {
             title: text.title,
@@ -133,6 +141,7 @@ impl Paper {
 fn named<T: Clone>(what: &str, known: &[T], name: &str, name_of: impl Fn(&T) -> &String) -> Result<T> {
     known.iter().find(|one| name_of(one) == name).cloned().with_context(|| {
         let known: Vec<&str> = known.iter().map(|one| name_of(one).as_str()).collect();
-        format!("found the {what} `{name}`, expected one of {}", known.join(", "))
+        let known = if known.is_empty() { "none at all".to_owned() } else { known.join(", ") };
+        format!("found the {what} `{name}`, expected one of {known}")
     })
 }

@@ -121,3 +121,51 @@ fn a_plan_with_too_many_points_is_refused() {
     let error = format!("{:#}", plan(&PLAN.replace("[demonstrations]", &more), false).expect_err("too many"));
     assert!(error.contains("sweep: found 160000 combinations, expected at most 10000"), "{error}");
 }
+
+#[test]
+fn a_variant_is_like_one_above_it_but_for_what_it_says_itself() {
+    let text = format!(
+        "{PAPER}
+        [variants.old-deep]
+        about = \"as old, behind a deep buffer, and without PRR\"
+        like = \"old\"
+        path = {{ buffer = \"1 MB\" }}
+        transport = {{ no-prr = true }}
+        [variants.deep]
+        about = \"as old-deep, with PRR, found by time\"
+        like = \"old-deep\"
+        transport = {{ no-prr = false, detection = \"rack\" }}"
+    );
+    let paper = Paper::read(&text).expect("fine");
+    let arguments = |at: usize| paper.variants[at].settings.arguments();
+    assert_eq!(arguments(2), ["--buffer=1 MB", "--detection=rfc6675", "--no-prr"]);
+    assert_eq!(arguments(3), ["--buffer=1 MB", "--detection=rack"], "and what it is like is as it was:");
+    assert_eq!(arguments(1), ["--detection=rfc6675"]);
+}
+
+#[test]
+fn a_variant_cannot_be_like_itself_like_one_further_down_or_like_nothing_known() {
+    let like = |first: &str, second: &str| {
+        let text = PAPER
+            .replace("about = \"as it is\"", &format!("about = \"as it is\"\n{first}"))
+            .replace("about = \"as it was\"", &format!("about = \"as it was\"\n{second}"));
+        format!("{:#}", Paper::read(&text).expect_err(second))
+    };
+    for (first, second, parts) in [
+        ("", "like = \"old\"", ["variants.old: like", "found the variant `old`", "expected one of modern"]),
+        ("", "like = \"new\"", ["variants.old: like", "found the variant `new`", "expected one of modern"]),
+        // A circle.
+        (
+            "like = \"old\"",
+            "like = \"modern\"",
+            ["variants.modern: like", "found the variant `old`", "none at all"],
+        ),
+        ("", "like = 1", ["variants.old: like", "found `1`", "expected the name of a variant"]),
+        ("", "alike = \"modern\"", ["variants.old", "unknown field `alike`", "expected one of"]),
+    ] {
+        let error = like(first, second);
+        for part in parts {
+            assert!(error.contains(part), "{first} {second}: {error}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What is said when a command fails, and how it ends.
+//!
+//! | exit code | when |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | something went wrong on the way: no answer, a port in use, a disk that is full |
+//! | 2 | the input is refused: an option, a file, a name; nothing was run |
+//! | 3 | `link --strict`: the machine did not keep real time |
+
+use std::fmt;
+
+use anyhow::{Error, Result};
+
+/// What was asked for cannot be, whatever the machine does: the exit code is 2, as for an option that does not exist.
+#[derive(Debug)]
+struct Refusal(Error);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&told(&self.0))
+    }
+}
+
+// What it was made of is said by itself, so that it is not said twice.
+impl std::error::Error for Refusal {}
+
+/// Marks errors of what the user gave.
+pub trait Refuse<T> {
+    /// An error here is a refusal of the input.
+    ///
+    /// # Errors
+    /// The same.
+    fn or_refuse(self) -> Result<T>;
+}
+
+impl<T, E: Into<Error>> Refuse<T> for std::result::Result<T, E> {
+    fn or_refuse(self) -> Result<T> {
+        self.map_err(|error| Error::new(Refusal(error.into())))
+    }
+}
+
+/// The exit code that goes with an error.
+#[must_use]
+pub fn exit_code(error: &Error) -> u8 {
+    if error.downcast_ref::<Refusal>().is_some() { 2 } else { 1 }
+}
+
+/// An error and its causes in one line. Many errors name their cause and hand it on as well: it is said once.
+#[must_use]
+pub fn told(error: &Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if line.ends_with(&cause) {
+            continue;
+        }
+        if !line.is_empty() {
+            line.push_str(": ");
+        }
+        line.push_str(&cause);
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::{Context, anyhow};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Unreadable(std::io::Error);
+
+    impl fmt::Display for Unreadable {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "peers.history: {}", self.0)
+        }
+    }
+
+    impl std::error::Error for Unreadable {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    fn unreadable() -> Unreadable {
+        Unreadable(std::io::Error::other("no such file"))
+    }
+
+    #[test]
+    fn a_cause_that_its_error_names_is_said_once() {
+        assert_eq!(told(&unreadable().into()), "peers.history: no such file");
+        let deeper = Err::<(), _>(unreadable()).context("--history").unwrap_err();
+        assert_eq!(told(&deeper), "--history: peers.history: no such file");
+        assert_eq!(told(&anyhow!("b").context("a")), "a: b", "what is not named is added");
+    }
+
+    #[test]
+    fn what_is_refused_ends_with_2_and_what_fails_with_1() {
+        let refused = Err::<(), _>(unreadable()).or_refuse().unwrap_err();
+        assert_eq!((exit_code(&refused), told(&refused).as_str()), (2, "peers.history: no such file"));
+        assert_eq!(exit_code(&refused.context("serve")), 2, "context keeps it");
+        assert_eq!(exit_code(&unreadable().into()), 1);
+    }
+}

@@ -1,0 +1,90 @@
+//! What `--help` ends with: lines that can be typed. A test reads each of them as the command line would.
+
+/// Of `headstart` itself.
+pub const ALL: &str = "\
+Begin with:
+  headstart demo                                     see it work: half a minute, needs nothing
+  headstart race --rate 50mbit --rtt 30ms            which fast start is best on my path
+  headstart serve site --history peers.history       serve with it
+  headstart get https://localhost:4433/ --repeat 5   and fetch
+
+Each command explains itself with --help. It ends with 0 when done, 1 if something failed on the way, 2 if what was asked for cannot
+be, and `link --strict` with 3 where the machine did not keep real time.";
+
+/// Of `race`.
+pub const RACE: &str = "\
+Examples:
+  headstart race --rate 50mbit --rtt 30ms --buffer 0.5BDP --load 40%   my path
+  headstart race --schemes iw10,halfback,wise-start --background 2     three schemes beside two long flows
+  headstart race --transport quic --schemes iw10,halfback              over the real QUIC stack, in virtual time
+  headstart race --duration 20s --repeats 2                            a first look";
+
+/// Of `sweep`.
+pub const SWEEP: &str = "\
+Every combination of the lists is run once, and what was run before is kept: an interrupted sweep goes on.
+
+Examples:
+  headstart sweep --load 5%,25%,50% --rtt 20ms,60ms --schemes iw10,jump-start
+  headstart sweep --transport tcp,quic --load 10%,50%";
+
+/// Of `trace`.
+pub const TRACE: &str = "\
+Examples:
+  headstart trace halfback                    one flow, alone on the path
+  headstart trace wise-start --flow 30        the thirty-first of a run: schemes with a history know its peer by then
+  headstart trace iw10 --buffer 20p --out t   with losses; its files go to the folder t";
+
+/// Of `reproduce`.
+pub const REPRODUCE: &str = "\
+Examples:
+  headstart reproduce --list                            papers and figures
+  headstart reproduce halfback --quick                  a paper, cut down
+  headstart reproduce halfback --figure 12,beyond       two figures in full
+  headstart reproduce wisestart --quick --check         fail where an outcome is not the one on record";
+
+/// Of `downlink`.
+pub const DOWNLINK: &str = "\
+Examples:
+  headstart downlink                                    who says what
+  headstart downlink --rate 50mbit --access dsl         you know better
+  headstart downlink --json --timeout 500ms             for a program";
+
+/// Of `link`.
+pub const LINK: &str = "\
+Examples:
+  headstart link --rate 25mbit --rtt 50ms --buffer 104p -- curl https://example.org/
+  headstart link --rate 25mbit --rtt 50ms --udp 127.0.0.1:4433
+  headstart link --loss 1% --jitter 2ms --serve server -- client
+  headstart link --log log.csv --rtt 20ms -- ping -c 3 100.64.0.1";
+
+/// Of `show-link`.
+pub const SHOW_LINK: &str = "\
+Example:
+  headstart show-link log.csv --out pictures";
+
+/// Of `demo`.
+pub const DEMO: &str = "\
+Examples:
+  headstart demo --schemes iw10,halfback,wise-start --repeats 2
+  headstart demo --rate 100mbit --rtt 30ms --buffer 1BDP --size 300kB";
+
+/// Of `serve`.
+pub const SERVE: &str = "\
+Examples:
+  headstart serve site                                              https://localhost:4433/, for this machine only
+  headstart serve site --listen 0.0.0.0:443 --certificate chain.pem --key key.pem
+  headstart serve site --history peers.history --metrics 127.0.0.1:9100 --rollout 10%
+  headstart serve --generate --allow-scheme-choice                  for `headstart get --compare`";
+
+/// Of `get`.
+pub const GET: &str = "\
+Examples:
+  headstart get https://localhost:4433/ --repeat 5
+  headstart get https://localhost:4433/page --hint 50mbit --access dsl
+  headstart get https://localhost:4433/bytes/100000 --compare slow-start,wise-start --repeat 10 --format csv
+  headstart get https://localhost:4433/ --connect 127.0.0.1:5000    through a `headstart link --udp`";
+
+/// Of `schemes`.
+pub const SCHEMES: &str = "\
+Names are those of --schemes and --scheme. `needs` is what a scheme must know before its first byte to be itself: without a history, a
+hint or a router it starts as slow start does.";

@@ -1,0 +1,109 @@
+//! All fetches, in turn, from one of the server's addresses.
+
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use headstart_web::client::{Caller, Errand, FetchError, Visit};
+
+use super::{Sample, Way};
+
+/// A host that is silent for so long is told of. Between the first and the second repetition of the first packet, so that one lost packet
+/// is no news.
+const SILENCE: Duration = Duration::from_millis(2500);
+
+/// How long the last packet may take to leave: it needs no answer.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// What is fetched, and from where.
+pub(super) struct Visits<'a> {
+    pub errand: &'a Errand,
+    pub remote: SocketAddr,
+}
+
+impl Visits<'_> {
+    /// Fetches `repeat` times in each way, and hangs up.
+    ///
+    /// # Errors
+    ///
+    /// If one of them fails.
+    pub async fn all(&self, ways: &[Way], repeat: u32) -> Result<Vec<Sample>> {
+        let caller = Caller::towards(self.remote).map_err(|source| {
+            let host = self.errand.origin.host.clone();
+            FetchError::Socket { host: format!("{host}: no socket towards {}", self.remote), source }
+        })?;
+        let samples = self.in_turn(&caller, ways, repeat).await;
+        // The last packet says that the connection is over. A server that does not hear it keeps the connection, and the record it
+        // reserved, for as long as connections may be idle.
+        let _ = tokio::time::timeout(FAREWELL, caller.endpoint().wait_idle()).await;
+        samples
+    }
+
+    async fn in_turn(&self, caller: &Caller, ways: &[Way], repeat: u32) -> Result<Vec<Sample>> {
+        let mut samples = vec![];
+        // In turn, so that whatever changes meanwhile changes for all.
+        for round in 0..repeat {
+            for way in ways {
+                let visit = self.one(caller, way).await?;
+                let rest = pause_after(&visit);
+                samples.push(Sample { scheme: way.scheme, round, visit });
+                tokio::time::sleep(rest).await;
+            }
+        }
+        Ok(samples)
+    }
+
+    async fn one(&self, caller: &Caller, way: &Way) -> Result<Visit> {
+        let Self { errand, remote } = *self;
+        let (config, _) = way.setup.configure(remote, errand.origin.name());
+        let heard = caller.heard();
+        let mut fetch = pin!(errand.run(caller, config, remote));
+        let visit = match tokio::time::timeout(SILENCE, &mut fetch).await {
+            Ok(done) => done?,
+            Err(_) => {
+                if caller.heard() == heard {
+                    eprintln!(
+                        "headstart: {}: no answer from {remote} yet, waiting up to {:?} (--timeout)",
+                        errand.origin.host, errand.patience
+                    );
+                }
+                fetch.await?
+            }
+        };
+        if let Some(asked) = way.scheme
+            && let Some(page) = visit.pages.iter().find(|page| page.scheme.as_deref() != Some(asked))
+        {
+            match &page.scheme {
+                None => bail!(
+                    "--compare: {} does not let its clients choose a scheme. If it is yours: headstart serve \
+                     --allow-scheme-choice",
+                    errand.origin.host
+                ),
+                Some(other) => bail!("--compare: asked for {asked}, and the server runs {other}"),
+            }
+        }
+        Ok(visit)
+    }
+}
+
+/// Until the queue of the last connection is gone, and the server has noted what it measured.
+fn pause_after(visit: &Visit) -> Duration {
+    (visit.rtt * 3).max(Duration::from_millis(50))
+}
+
+/// Nobody listens at that address: another one of the same server may do.
+pub(super) fn is_refusal(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(FetchError::Refused { .. }))
+}
+
+/// With what to do about it, where that is known.
+pub(super) fn advised(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(FetchError::Certificate { .. }) => anyhow!(
+            "{error}. If the server is yours: `--certificates FILE` with its certificate believes it, `--insecure` anybody"
+        ),
+        Some(FetchError::Refused { .. }) => anyhow!("{error}. Is it running, and is that its port?"),
+        _ => error,
+    }
+}

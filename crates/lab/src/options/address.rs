@@ -1,0 +1,33 @@
+//! Where somebody listens.
+
+use std::net::SocketAddr;
+
+/// Reads an address with its port.
+///
+/// # Errors
+///
+/// With what was found and what was expected: names are not looked up, for which of their addresses is meant would be a guess.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    text.trim().parse().map_err(|_| {
+        format!("found `{text}`, expected an address and a port, such as 127.0.0.1:4433 or [::1]:4433")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_port_a_port_without_address_and_a_name_are_refused_with_an_example() {
+        for text in ["127.0.0.1", "4433", ":4433", "localhost:4433", "::1:4433", "127.0.0.1:65536", ""] {
+            let refused = address(text).expect_err(text);
+            assert!(
+                refused.contains(&format!("found `{text}`")) && refused.contains("127.0.0.1:4433"),
+                "{refused}"
+            );
+        }
+        for text in ["127.0.0.1:4433", "[::1]:4433", " 0.0.0.0:0 "] {
+            assert_eq!(address(text).map(|found| found.to_string()).as_deref(), Ok(text.trim()));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What the server has already: a certificate, its configuration, and answers of a megabyte.
+
+use std::sync::Arc;
+
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// A self-signed certificate, made now.
+pub fn tls() -> Result<Arc<rustls::ServerConfig>> {
+    let issued = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(issued.signing_key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(vec![issued.cert.der().clone()], key)?;
+    Ok(Arc::new(tls))
+}
+
+pub fn config(tls: &Arc<rustls::ServerConfig>) -> Result<noq::ServerConfig> {
+    let crypto = noq_proto::crypto::rustls::QuicServerConfig::try_from(Arc::clone(tls))?;
+    Ok(noq::ServerConfig::with_crypto(Arc::new(crypto)))
+}
+
+/// Each stream gets a megabyte, until the client hangs up.
+pub async fn answer(connection: noq::Connection) -> Result<()> {
+    while let Ok((mut send, _)) = connection.accept_bi().await {
+        send.write_all(&vec![0; 1_000_000]).await?;
+        send.finish()?;
+    }
+    Ok(())
+}

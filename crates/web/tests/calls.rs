@@ -1,0 +1,134 @@
+//! Who calls hears whether anybody is there.
+
+mod common;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use common::{Running, start};
+use headstart_web::client::{self, Errand, FetchError, Visit};
+use headstart_web::server::Manners;
+use headstart_web::site::Site;
+use tokio::net::UdpSocket;
+use tokio::time::{Instant, timeout};
+
+/// Longer than any of this takes on a busy machine.
+const AGES: Duration = Duration::from_secs(120);
+
+async fn server() -> Running {
+    start(Manners::default(), |_| Site::Generated).await
+}
+
+async fn fetch(server: &Running, errand: &Errand, remote: SocketAddr) -> Result<Visit, FetchError> {
+    let caller = client::endpoint(remote).expect("a socket");
+    errand.run(&caller, server.client(None, false), remote).await
+}
+
+/// A port at which nobody listens, as far as anybody can know.
+async fn dead_port() -> SocketAddr {
+    UdpSocket::bind("127.0.0.1:0").await.and_then(|socket| socket.local_addr()).expect("a port")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_port_without_a_listener_ends_the_call_at_once() {
+    let server = server().await;
+    let errand = Errand { patience: AGES, ..server.errand(&["/bytes/1"]) };
+    let dead = dead_port().await;
+    let begin = Instant::now();
+    let refused = fetch(&server, &errand, dead).await;
+    assert!(matches!(refused, Err(FetchError::Refused { remote, .. }) if remote == dead), "{refused:?}");
+    assert!(begin.elapsed() < AGES / 2, "at once, and not when patience ends");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_never_answers_is_told_from_one_that_is_slow() {
+    let server = server().await;
+    let errand = Errand { patience: Duration::from_millis(300), ..server.errand(&["/bytes/1"]) };
+    let mute = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+    let silent = fetch(&server, &errand, mute.local_addr().expect("an address")).await;
+    assert!(matches!(silent, Err(FetchError::Silent { .. })), "{silent:?}");
+
+    let much = Errand { patience: Duration::from_millis(300), ..server.errand(&["/bytes/1000000000"]) };
+    let slow = fetch(&server, &much, server.address).await;
+    assert!(matches!(slow, Err(FetchError::TimedOut { .. })), "{slow:?}");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_that_was_refused_can_call_again() {
+    let server = server().await;
+    let errand = Errand { patience: AGES, ..server.errand(&["/bytes/1000"]) };
+    // A port that is dead first and a way to the server later.
+    let port = dead_port().await;
+    let caller = client::endpoint(port).expect("a socket");
+    let refused = errand.run(&caller, server.client(None, false), port).await;
+    assert!(matches!(refused, Err(FetchError::Refused { .. })), "{refused:?}");
+    let relay = Relay::open(port, server.address).await;
+    let visit = errand.run(&caller, server.client(None, false), port).await.expect("a page");
+    assert_eq!(visit.pages[0].bytes, 1000);
+    relay.close();
+    server.stop().await;
+}
+
+/// The answer of a stranger: on an open connection it proves nothing, and the peer may be back.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_does_not_end_a_connection_that_is_open() {
+    let server = server().await;
+    let relay = Relay::open(dead_port().await, server.address).await;
+    let remote = relay.address;
+    let errand = Errand { patience: Duration::from_secs(3), ..server.errand(&["/bytes/1000000000"]) };
+    let caller = client::endpoint(remote).expect("a socket");
+    let calling = caller.clone();
+    let config = server.client(None, false);
+    let fetching = tokio::spawn(async move { errand.run(&calling, config, remote).await });
+    // The handshake and more: the server's flight is one or two reads.
+    let open = async {
+        while caller.heard() < 20 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(AGES, open).await.expect("the answer begins");
+    relay.close();
+    let ended = fetching.await.expect("no panic");
+    assert!(matches!(ended, Err(FetchError::TimedOut { .. })), "{ended:?}");
+    server.stop().await;
+}
+
+/// Carries datagrams between one client and a server until it is closed; then nobody listens at its port.
+struct Relay {
+    address: SocketAddr,
+    carrying: tokio::task::JoinHandle<()>,
+}
+
+impl Relay {
+    async fn open(at: SocketAddr, server: SocketAddr) -> Self {
+        let outside = UdpSocket::bind(at).await.expect("a port that was free");
+        let inside = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+        inside.connect(server).await.expect("a way");
+        let address = outside.local_addr().expect("an address");
+        let carrying = tokio::spawn(async move {
+            let (mut up, mut down) = ([0; 65536], [0; 65536]);
+            let mut client = None;
+            loop {
+                tokio::select! {
+                    Ok((length, from)) = outside.recv_from(&mut up) => {
+                        client = Some(from);
+                        let _ = inside.send(&up[..length]).await;
+                    }
+                    Ok(length) = inside.recv(&mut down) => {
+                        if let Some(client) = client {
+                            let _ = outside.send_to(&down[..length], client).await;
+                        }
+                    }
+                    else => {}
+                }
+            }
+        });
+        Self { address, carrying }
+    }
+
+    fn close(&self) {
+        self.carrying.abort();
+    }
+}
