@@ -279,7 +279,7 @@ impl congestion::Controller for Adapter {
     ) {
         self.wake();
         let (now, sent) = (self.now.time(now), self.then.time(sent));
-        self.acked(now, sent, Bytes::new(bytes), number, app_limited, span(rtt.get()));
+        self.acked(now, sent, Bytes::new(bytes), number, app_limited, || span(rtt.get()));
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {

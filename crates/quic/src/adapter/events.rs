@@ -68,7 +68,7 @@ impl Adapter {
         self.copy_after_sending(now, ordinal);
     }
 
-    /// A packet was acknowledged; `smoothed` is the stack's RTT before that.
+    /// A packet was acknowledged; `smoothed` is the stack's RTT before the first of a batch.
     pub(super) fn acked(
         &mut self,
         now: Time,
@@ -76,10 +76,10 @@ impl Adapter {
         bytes: Bytes,
         number: u64,
         app_limited: bool,
-        smoothed: Span,
+        smoothed: impl FnOnce() -> Span,
     ) {
         if !std::mem::replace(&mut self.batch.is_any, true) {
-            self.batch.smoothed = smoothed;
+            self.batch.smoothed = smoothed();
             if app_limited && matches!(self.stage, Stage::Started) {
                 // Nothing has left since the stack found nothing to send, so what is in flight is what was then.
                 self.rate.on_app_limited(self.ledger.in_flight());

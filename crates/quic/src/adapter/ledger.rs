@@ -65,6 +65,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
+    #[inline]
     pub fn push(&mut self, number: u64, bytes: Bytes, stamp: SendStamp, is_first_flight: bool) {
         if self.departures.back() != Some(&stamp) {
             self.departures.push_back(stamp);
@@ -83,29 +84,32 @@ impl Ledger {
     }
 
     /// The packet of that number was acknowledged, if it is one of ours whose fate was open: its ordinal and itself.
+    #[inline]
     pub fn deliver(&mut self, number: u64, sent_at: Time) -> Option<(u64, Packet)> {
         let at = self.find(number)?;
-        if self.stamp(&self.packets[at]).sent_at != sent_at {
+        let ordinal = self.base + at as u64;
+        let packet = self.whole(&self.packets[at]);
+        if packet.stamp.sent_at != sent_at || !self.settle(at) {
             return None;
         }
-        Some((self.base + at as u64, self.settle(at)?))
+        Some((ordinal, packet))
     }
 
     /// The packet of that number was declared lost.
     pub fn lose(&mut self, number: u64, bytes: Bytes) -> Option<Packet> {
         let at = self.find(number)?;
-        if self.packets[at].bytes() != bytes {
+        let packet = self.whole(&self.packets[at]);
+        if packet.bytes != bytes || !self.settle(at) {
             return None;
         }
-        self.settle(at)
+        Some(packet)
     }
 
-    fn settle(&mut self, at: usize) -> Option<Packet> {
-        let packet = self.packets.get_mut(at)?;
-        let entry = *packet;
-        packet.open.take()?;
-        let settled = self.whole(&entry);
-        self.in_flight = self.in_flight.saturating_sub(settled.bytes);
+    /// Whether its fate was open.
+    #[inline]
+    fn settle(&mut self, at: usize) -> bool {
+        let Some(size) = self.packets[at].open.take() else { return false };
+        self.in_flight = self.in_flight.saturating_sub(Bytes::new(size.get().into()));
         while self.packets.front().is_some_and(|it| !it.is_open()) {
             self.packets.pop_front();
             self.base += 1;
@@ -115,7 +119,7 @@ impl Ledger {
             self.departures.pop_front();
             self.first_departure = self.first_departure.wrapping_add(1);
         }
-        Some(settled)
+        true
     }
 
     /// One past the last departure.
@@ -123,23 +127,29 @@ impl Ledger {
         self.first_departure.wrapping_add(self.departures.len() as u32)
     }
 
-    fn stamp(&self, entry: &Entry) -> SendStamp {
-        let at = entry.departure.wrapping_sub(self.first_departure) as usize;
-        self.departures.get(at).copied().unwrap_or_default()
-    }
-
+    #[inline]
     fn whole(&self, entry: &Entry) -> Packet {
+        let departure = entry.departure.wrapping_sub(self.first_departure) as usize;
         Packet {
             number: entry.number,
             bytes: entry.bytes(),
             offset: entry.offset,
-            stamp: self.stamp(entry),
+            stamp: self.departures.get(departure).copied().unwrap_or_default(),
             is_first_flight: entry.is_first_flight,
             is_copied: entry.is_copied,
         }
     }
 
+    #[inline]
     fn find(&self, number: u64) -> Option<usize> {
+        // Nearly always it is the oldest that is still out.
+        if self.packets.front()?.number == number {
+            return Some(0);
+        }
+        self.search(number)
+    }
+
+    fn search(&self, number: u64) -> Option<usize> {
         // Were no number skipped, it would be at `high`; few are, so it is hardly before that.
         let (first, last) = (self.packets.front()?.number, self.last);
         let index = |number: u64| usize::try_from(number.checked_sub(first)?).ok();

@@ -129,7 +129,7 @@ fn play(choice: Choice, events: &[Event], rate: u64, rtt: u64) {
                 let time = |at| shared.rules.epoch.time(at);
                 for &(number, at, bytes) in &acked {
                     let (bytes, smoothed) = (Bytes::new(bytes.into()), Span::from_millis(50));
-                    adapter.acked(time(now), time(at), bytes, number, app_limited, smoothed);
+                    adapter.acked(time(now), time(at), bytes, number, app_limited, || smoothed);
                     in_flight = in_flight.saturating_sub(bytes.get());
                 }
                 adapter.all_in_flight = Bytes::new(in_flight);
