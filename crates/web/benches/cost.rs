@@ -1,7 +1,8 @@
 //! What fast starts cost a server: the adapter against the stack alone, in one run, in turns.
 //!
 //! `cargo bench -p headstart-web --bench cost [-- [ROUNDS] [WORD...]]`, of all rows those with these words. Server and client talk over loopback. The server has a thread of its own, whose
-//! processor time is what is compared: it does not depend on what else the machine does. The wall clock is reported beside it.
+//! processor time from the first call to the last answer is what is compared: it does not depend on what else the machine does. The wall clock is
+//! reported beside it. Linux only: `/proc` knows the time of each thread.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
@@ -18,6 +19,7 @@ use headstart_web::open::{self, Plan};
 use headstart_web::server::{self, Manners};
 use headstart_web::site::Site;
 use noq::Endpoint;
+use rustix::thread::{Pid, gettid};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime;
 use tokio::time::Instant;
@@ -49,13 +51,20 @@ struct Cost {
     server: Duration,
 }
 
+/// The processor time of another thread.
+fn time_of(thread: Pid) -> Duration {
+    let path = format!("/proc/self/task/{}/schedstat", thread.as_raw_nonzero());
+    let text = std::fs::read_to_string(path).expect("the thread is there");
+    Duration::from_nanos(text.split(' ').next().and_then(|first| first.parse().ok()).expect("nanoseconds"))
+}
+
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// A server on a thread of its own; joining it tells the processor time it took from when it was ready.
-fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken, JoinHandle<Duration>) {
+/// A server on a thread of its own.
+fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken, Pid, JoinHandle<()>) {
     let (tell, hear) = mpsc::channel();
     let shutdown = CancellationToken::new();
     let until = shutdown.clone();
@@ -70,7 +79,6 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
             let site = Arc::new(Site::Generated);
             let manners = Manners { grace: Duration::ZERO, ..Manners::default() };
-            let ready;
             match kind {
                 Kind::Alone => {
                     let tls = server::tls(&identity).expect("TLS");
@@ -82,8 +90,8 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                     let endpoint =
                         Endpoint::new(noq::EndpointConfig::default(), Some(config), socket, runtime)
                             .expect("an endpoint");
-                    ready = processor_time();
-                    tell.send(endpoint.local_addr().expect("an address")).expect("somebody waits");
+                    tell.send((endpoint.local_addr().expect("an address"), gettid()))
+                        .expect("somebody waits");
                     server::serve(endpoint, Arc::new(Plain), site, manners, until).await;
                 }
                 Kind::With(scheme) => {
@@ -98,20 +106,21 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                         qlog: None,
                     };
                     let (endpoint, starts) = open::open(plan, any).expect("an endpoint");
-                    ready = processor_time();
-                    tell.send(endpoint.local_addr().expect("an address")).expect("somebody waits");
+                    tell.send((endpoint.local_addr().expect("an address"), gettid()))
+                        .expect("somebody waits");
                     server::serve(endpoint, Arc::new(starts), site, manners, until).await;
                 }
             }
-            processor_time() - ready
-        })
+        });
     });
     let thread = thread.expect("a thread");
-    (hear.recv().expect("a server"), shutdown, thread)
+    let (address, number) = hear.recv().expect("a server");
+    (address, shutdown, number, thread)
 }
 
 fn measure(kind: Kind, work: Work, identity: &Arc<Identity>) -> Cost {
-    let (address, shutdown, thread) = start(kind, Arc::clone(identity));
+    let (address, shutdown, number, thread) = start(kind, Arc::clone(identity));
+    let ready = time_of(number);
     let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let wall = runtime.block_on(async move {
         let config = client::plain(client::tls(&Trust::Anybody, None, false).expect("TLS")).expect("QUIC");
@@ -139,8 +148,10 @@ fn measure(kind: Kind, work: Work, identity: &Arc<Identity>) -> Cost {
         under_way.join_all().await;
         begin.elapsed()
     });
+    let server = time_of(number) - ready;
     shutdown.cancel();
-    Cost { wall, server: thread.join().expect("no panic") }
+    thread.join().expect("no panic");
+    Cost { wall, server }
 }
 
 /// The median, and between which two values it lies in 95 of 100 cases.
