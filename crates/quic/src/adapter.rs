@@ -20,6 +20,7 @@
 //! | `opening` | what is known before the first byte; pacing until then |
 //! | `more` | what the application says later |
 //! | `decided` | the controller's last answer |
+//! | `steady` | the adapter's, while it stays the same |
 //! | `events` | acks and losses as the scheme hears of them |
 //! | `repairs` | copies |
 //! | `closing` | what is left behind |
@@ -43,6 +44,7 @@ mod ledger;
 mod more;
 mod opening;
 mod repairs;
+mod steady;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -65,6 +67,7 @@ use ledger::Ledger;
 use more::More;
 use opening::{Bucket, Stage};
 use repairs::Copier;
+use steady::Steady;
 
 /// Makes the controllers of one connection: the first is sped up; one more means that the path has changed.
 #[derive(Debug)]
@@ -95,6 +98,7 @@ pub struct Adapter {
     /// When the packets left that they are about.
     then: Watch,
     controller: Decided,
+    steady: Option<Steady>,
     stage: Stage,
     /// The scheme is one that plans with the flow's size.
     plans_with_size: bool,
@@ -152,6 +156,7 @@ impl Adapter {
             now: watch,
             then: watch,
             controller: Decided::new(controller),
+            steady: None,
             stage: Stage::Unmeasured,
             plans_with_size: is_first && shared.rules.choice.needs() == Needs::FlowSize,
             is_late: !is_first,
@@ -194,6 +199,22 @@ impl Adapter {
 
     fn least(&self) -> Bytes {
         self.packet * MINIMUM_PACKETS
+    }
+
+    #[cold]
+    fn work_out_window(&self) -> u64 {
+        self.window_with(self.foresee_more().as_deref())
+    }
+
+    #[cold]
+    fn work_out(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        let more = self.foresee_more();
+        metrics.congestion_window = self.window_with(more.as_deref());
+        metrics.pacing_rate = self.pacing_rate(more.as_deref()).map(Rate::as_bytes_per_sec);
+        metrics.ssthresh = self.ssthresh();
+        metrics.bandwidth_estimate = self.bandwidth();
+        metrics
     }
 
     /// What may be in flight, whoever sent it; `more` is what is foreseen.
@@ -321,17 +342,17 @@ impl congestion::Controller for Adapter {
     }
 
     fn window(&self) -> u64 {
-        self.window_with(self.foresee_more().as_deref())
+        let Some(steady) = self.steady() else { return self.work_out_window() };
+        (steady.window + self.foreign()).max(self.least()).get()
     }
 
     fn metrics(&self) -> ControllerMetrics {
+        let Some(steady) = self.steady() else { return self.work_out() };
         let mut metrics = ControllerMetrics::default();
-        let more = self.foresee_more();
-        metrics.congestion_window = self.window_with(more.as_deref());
-        metrics.pacing_rate = self.pacing_rate(more.as_deref()).map(Rate::as_bytes_per_sec);
-        let ssthresh = self.controller.ssthresh();
-        metrics.ssthresh = (ssthresh != Bytes::MAX).then(|| ssthresh.get());
-        metrics.bandwidth_estimate = self.fastest.map(Rate::as_bits_per_sec);
+        metrics.congestion_window = (steady.window + self.foreign()).max(self.least()).get();
+        metrics.pacing_rate = steady.pacing_rate;
+        metrics.ssthresh = steady.ssthresh;
+        metrics.bandwidth_estimate = steady.bandwidth;
         metrics
     }
 
@@ -370,6 +391,7 @@ impl Clone for Adapter {
             now: self.now,
             then: self.then,
             controller: self.controller,
+            steady: self.steady,
             stage: self.stage,
             plans_with_size: self.plans_with_size,
             is_late: self.is_late,

@@ -149,6 +149,7 @@ impl Adapter {
         self.copy_after_acks(now, batch.packets, app_limited);
         self.note_phase(now);
         self.publish(now);
+        self.settle_down();
     }
 
     /// A packet was declared lost; [`Self::lost`] follows.
@@ -231,6 +232,7 @@ impl Adapter {
         }
         self.note_phase(now);
         self.publish(now);
+        self.settle_down();
     }
 
     /// A packet arrived with a congestion mark.
@@ -247,6 +249,7 @@ impl Adapter {
         self.copies_meet_congestion();
         self.note_phase(now);
         self.publish(now);
+        self.settle_down();
     }
 
     /// One answer for each round trip (RFC 9002 §7.3.2): what was sent before the present recovery began changes nothing.
@@ -285,6 +288,7 @@ impl Adapter {
         let Some((since, before)) = self.before_recovery.take() else { return };
         if self.heard_at.since(since) <= self.rtt.smoothed * UNDO_ROUNDS {
             self.controller = Decided::new(*before);
+            self.steady = None;
             self.recovering_since = None;
             self.owed = Bytes::ZERO;
             self.tally.spurious += 1;

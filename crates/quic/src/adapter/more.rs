@@ -32,11 +32,16 @@ impl Adapter {
     /// What a flight of all that the application has said since would be, if there is something and the scheme makes one.
     #[inline]
     pub(super) fn foresee_more(&self) -> Option<Box<More>> {
-        if !self.plans_with_size || !matches!(self.stage, Stage::Started) {
+        if !self.has_more() || !matches!(self.stage, Stage::Started) {
             return None;
         }
-        let told = self.shared.expected().filter(|told| *told > self.told)?;
-        self.foresee_all_of(told).map(Box::new)
+        self.shared.expected().and_then(|told| self.foresee_all_of(told)).map(Box::new)
+    }
+
+    /// The application has said more than the scheme has heard of.
+    #[inline]
+    pub(super) fn has_more(&self) -> bool {
+        self.plans_with_size && self.shared.expected().is_some_and(|told| told > self.told)
     }
 
     #[cold]
@@ -72,6 +77,7 @@ impl Adapter {
         }
         let Some(More { controller, plan, told, left }) = more.map(|more| *more) else { return };
         self.controller = controller;
+        self.steady = None;
         self.told = told;
         let sent = self.ledger.sent();
         self.first_flight = sent + plan.flight;

@@ -140,6 +140,10 @@ fn play(choice: Choice, events: &[Event], rate: u64, rtt: u64) {
         assert!(adapter.window() >= 2_400, "{event:?}: {}", adapter.window());
         assert!(adapter.window() <= 1 << 41, "{event:?}: {}", adapter.window());
         assert_ne!(adapter.metrics().pacing_rate, Some(0), "{event:?}");
+        let said = [adapter.metrics(), adapter.work_out()]
+            .map(|it| (it.congestion_window, it.ssthresh, it.pacing_rate, it.bandwidth_estimate));
+        assert_eq!(said[0], said[1], "{event:?}: {:?}", adapter.steady);
+        assert_eq!(adapter.window(), said[0].0, "{event:?}");
     }
 }
 
