@@ -184,10 +184,11 @@ fn compare(name: &str, scheme: &'static str, work: Work, rounds: usize, identity
         1 => format!("{:.0} MB per second of the processor", work.bytes as f64 / seconds / 1e6),
         count => format!("{:.0} us per connection", seconds / count as f64 * 1e6),
     };
-    let (ratio, low, high) = median(processor);
+    let percent = |(ratio, low, high)| format!("{ratio:.1} % [{low:.1}, {high:.1}]");
     println!(
-        "| {name} | {scheme} | {ratio:.1} % [{low:.1}, {high:.1}] | {:.1} % | {} | {} |",
-        median(wall).0,
+        "| {name} | {scheme} | {} | {} | {} | {} |",
+        percent(median(processor)),
+        percent(median(wall)),
         each(median(alone).0),
         each(median(with).0)
     );
