@@ -201,6 +201,11 @@ impl Adapter {
         self.packet * MINIMUM_PACKETS
     }
 
+    /// A window of the scheme's as the stack counts: it must hold what the scheme knows nothing of as well.
+    fn with_foreign(&self, window: Bytes) -> u64 {
+        (window + self.foreign()).max(self.least()).get()
+    }
+
     #[cold]
     fn work_out_window(&self) -> u64 {
         self.window_with(self.foresee_more().as_deref())
@@ -227,7 +232,8 @@ impl Adapter {
                 // The stack asks for room for the largest packet even where only the flow's last bytes are left to send.
                 let is_last =
                     more.is_some() || (self.is_whole_flow && self.ledger.sent() < self.first_flight);
-                allowance.window + self.foreign() + if is_last { self.largest } else { Bytes::ZERO }
+                return self
+                    .with_foreign(allowance.window + if is_last { self.largest } else { Bytes::ZERO });
             }
         };
         window.max(self.least()).get()
@@ -343,13 +349,13 @@ impl congestion::Controller for Adapter {
 
     fn window(&self) -> u64 {
         let Some(steady) = self.steady() else { return self.work_out_window() };
-        (steady.window + self.foreign()).max(self.least()).get()
+        self.with_foreign(steady.window)
     }
 
     fn metrics(&self) -> ControllerMetrics {
         let Some(steady) = self.steady() else { return self.work_out() };
         let mut metrics = ControllerMetrics::default();
-        metrics.congestion_window = (steady.window + self.foreign()).max(self.least()).get();
+        metrics.congestion_window = self.with_foreign(steady.window);
         metrics.pacing_rate = steady.pacing_rate;
         metrics.ssthresh = steady.ssthresh;
         metrics.bandwidth_estimate = steady.bandwidth;
