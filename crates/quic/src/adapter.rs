@@ -67,7 +67,7 @@ use ledger::Ledger;
 use more::More;
 use opening::{Bucket, Stage};
 use repairs::Copier;
-use steady::Steady;
+use steady::Answer;
 
 /// Makes the controllers of one connection: the first is sped up; one more means that the path has changed.
 #[derive(Debug)]
@@ -98,7 +98,7 @@ pub struct Adapter {
     /// When the packets left that they are about.
     then: Watch,
     controller: Decided,
-    steady: Option<Steady>,
+    steady: Option<Answer>,
     stage: Stage,
     /// The scheme is one that plans with the flow's size.
     plans_with_size: bool,
@@ -114,8 +114,8 @@ pub struct Adapter {
     /// The fastest delivery, divided once for each ack: the stack asks several times for each packet.
     fastest: Option<Rate>,
     ledger: Ledger,
-    /// Bytes in flight as the stack counts them, handshake and probes included.
-    all_in_flight: Bytes,
+    /// Bytes in flight that the scheme knows nothing of: the handshake's, probes of the path's packet size.
+    foreign: Bytes,
     batch: Batch,
     losses: Losses,
     /// When the present recovery began.
@@ -167,7 +167,7 @@ impl Adapter {
             rate: RateEstimator::default(),
             fastest: None,
             ledger: Ledger::default(),
-            all_in_flight: Bytes::ZERO,
+            foreign: Bytes::ZERO,
             batch: Batch::default(),
             losses: Losses::default(),
             recovering_since: None,
@@ -192,9 +192,13 @@ impl Adapter {
         adapter
     }
 
-    /// Bytes in flight that the scheme knows nothing of: the handshake's, probes of the path's packet size.
-    fn foreign(&self) -> Bytes {
-        self.all_in_flight.saturating_sub(self.ledger.in_flight())
+    /// There are so many foreign bytes in flight now.
+    #[inline]
+    fn foreign_is(&mut self, bytes: Bytes) {
+        if self.foreign != bytes {
+            self.foreign = bytes;
+            self.steady = None;
+        }
     }
 
     fn least(&self) -> Bytes {
@@ -203,7 +207,7 @@ impl Adapter {
 
     /// A window of the scheme's as the stack counts: it must hold what the scheme knows nothing of as well.
     fn with_foreign(&self, window: Bytes) -> u64 {
-        (window + self.foreign()).max(self.least()).get()
+        (window + self.foreign).max(self.least()).get()
     }
 
     #[cold]
@@ -212,14 +216,15 @@ impl Adapter {
     }
 
     #[cold]
-    fn work_out(&self) -> ControllerMetrics {
-        let mut metrics = ControllerMetrics::default();
+    fn work_out(&self) -> Answer {
         let more = self.foresee_more();
-        metrics.congestion_window = self.window_with(more.as_deref());
-        metrics.pacing_rate = self.pacing_rate(more.as_deref()).map(Rate::as_bytes_per_sec);
-        metrics.ssthresh = self.ssthresh();
-        metrics.bandwidth_estimate = self.bandwidth();
-        metrics
+        let ssthresh = self.controller.ssthresh();
+        Answer {
+            window: self.window_with(more.as_deref()),
+            pacing_rate: self.pacing_rate(more.as_deref()).map(Rate::as_bytes_per_sec),
+            ssthresh: (ssthresh != Bytes::MAX).then(|| ssthresh.get()),
+            bandwidth: self.fastest.map(Rate::as_bits_per_sec),
+        }
     }
 
     /// What may be in flight, whoever sent it; `more` is what is foreseen.
@@ -278,16 +283,19 @@ impl congestion::Controller for Adapter {
         let is_data = self.shared.is_data();
         // A packet larger than the path is known to carry is a probe of the path, and not the scheme's.
         let is_ours = is_data && bytes <= self.largest;
-        self.spend(now, bytes);
-        if is_ours && matches!(self.stage, Stage::Ready(_)) && self.is_awaited(bytes) {
-            self.start(now);
+        if self.steady().is_none() {
+            self.spend(now, bytes);
+            if is_ours && matches!(self.stage, Stage::Ready(_)) && self.is_awaited(bytes) {
+                self.start(now);
+            }
+            if is_ours {
+                self.learn(now);
+            }
         }
-        if is_ours {
-            self.learn(now);
-        }
-        self.all_in_flight += bytes;
         if is_ours && matches!(self.stage, Stage::Started) {
             self.sent(now, number, bytes);
+        } else {
+            self.foreign_is(self.foreign + bytes);
         }
     }
 
@@ -297,7 +305,7 @@ impl congestion::Controller for Adapter {
 
     fn on_ack(
         &mut self,
-        now: Instant,
+        _: Instant,
         sent: Instant,
         bytes: u64,
         number: u64,
@@ -305,14 +313,13 @@ impl congestion::Controller for Adapter {
         rtt: &RttEstimator,
     ) {
         self.wake();
-        let (now, sent) = (self.now.time(now), self.then.time(sent));
-        self.acked(now, sent, Bytes::new(bytes), number, app_limited, || span(rtt.get()));
+        let sent = self.then.time(sent);
+        self.acked(sent, Bytes::new(bytes), number, app_limited, || span(rtt.get()));
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
-        self.all_in_flight = Bytes::new(in_flight);
         let now = self.now.time(now);
-        self.end_of_acks(now, app_limited, largest);
+        self.end_of_acks(now, Bytes::new(in_flight), app_limited, largest);
     }
 
     fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Instant) {
@@ -348,18 +355,11 @@ impl congestion::Controller for Adapter {
     }
 
     fn window(&self) -> u64 {
-        let Some(steady) = self.steady() else { return self.work_out_window() };
-        self.with_foreign(steady.window)
+        self.steady().map_or_else(|| self.work_out_window(), |answer| answer.window)
     }
 
     fn metrics(&self) -> ControllerMetrics {
-        let Some(steady) = self.steady() else { return self.work_out() };
-        let mut metrics = ControllerMetrics::default();
-        metrics.congestion_window = self.with_foreign(steady.window);
-        metrics.pacing_rate = steady.pacing_rate;
-        metrics.ssthresh = steady.ssthresh;
-        metrics.bandwidth_estimate = steady.bandwidth;
-        metrics
+        self.steady().map_or_else(|| self.work_out().into(), |&answer| answer.into())
     }
 
     fn clone_box(&self) -> Box<dyn congestion::Controller> {
@@ -408,7 +408,7 @@ impl Clone for Adapter {
             rate: self.rate,
             fastest: self.fastest,
             ledger: self.ledger.clone(),
-            all_in_flight: self.all_in_flight,
+            foreign: self.foreign,
             batch: self.batch,
             losses: self.losses,
             recovering_since: self.recovering_since,

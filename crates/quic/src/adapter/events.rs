@@ -1,5 +1,6 @@
 //! Acks and losses as the scheme hears of them.
 
+use headstart_startup::path::SendStamp;
 use headstart_startup::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
 use headstart_units::{Bytes, Span, Time};
 
@@ -18,11 +19,12 @@ pub(super) struct Batch {
     smoothed: Span,
     bytes: Bytes,
     first_flight: Bytes,
-    newest_sent_at: Time,
+    packets: u64,
     /// One past the highest ordinal.
     newest: u64,
-    pub packets: u64,
-    /// Where the newest packet ended.
+    /// That packet's.
+    stamp: SendStamp,
+    /// Where it ended.
     end: Bytes,
 }
 
@@ -39,13 +41,12 @@ pub(super) struct Losses {
 impl Adapter {
     /// One of the scheme's packets left.
     pub(super) fn sent(&mut self, now: Time, number: u64, bytes: Bytes) {
-        let prior_in_flight = self.ledger.in_flight();
-        let stamp = self.rate.on_sent(now, prior_in_flight);
+        let stamp = self.rate.on_sent(now, self.ledger.in_flight());
         let is_again = !self.owed.is_zero();
         self.owed = self.owed.saturating_sub(bytes);
         let is_first_flight = !is_again && self.ledger.sent() < self.first_flight;
         let ordinal = self.ledger.end();
-        self.ledger.push(number, bytes, stamp, is_first_flight);
+        self.ledger.push(number, bytes, &stamp, is_first_flight);
         self.tally.sent += bytes;
         if is_first_flight {
             self.tally.first_flight += bytes;
@@ -69,9 +70,9 @@ impl Adapter {
     }
 
     /// A packet was acknowledged; `smoothed` is the stack's RTT before the first of a batch.
+    #[inline]
     pub(super) fn acked(
         &mut self,
-        now: Time,
         sent: Time,
         bytes: Bytes,
         number: u64,
@@ -85,24 +86,34 @@ impl Adapter {
                 self.rate.on_app_limited(self.ledger.in_flight());
             }
         }
-        self.all_in_flight = self.all_in_flight.saturating_sub(bytes);
         if self.batch.largest.is_none_or(|(largest, _)| number > largest) {
             self.batch.largest = Some((number, sent));
         }
-        let Some((ordinal, packet)) = self.ledger.deliver(number, sent) else { return };
-        self.rate.on_delivered(now, packet.bytes, &packet.stamp);
+        let Some(packet) = self.ledger.deliver(number, sent) else {
+            return self.foreign_is(self.foreign.saturating_sub(bytes));
+        };
         self.batch.bytes += packet.bytes;
         if packet.is_first_flight {
             self.batch.first_flight += packet.bytes;
         }
-        self.batch.newest_sent_at = self.batch.newest_sent_at.max(sent);
-        self.batch.newest = self.batch.newest.max(ordinal + 1);
-        self.batch.end = self.batch.end.max(packet.offset + packet.bytes);
         self.batch.packets += 1;
+        // Later packets carry later stamps, and of a batch the rate is sampled from the latest: once, when all have been told.
+        if packet.ordinal >= self.batch.newest {
+            self.batch.newest = packet.ordinal + 1;
+            self.batch.stamp = packet.stamp;
+            self.batch.end = packet.offset + packet.bytes;
+        }
     }
 
     /// That was all of one acknowledgement.
-    pub(super) fn end_of_acks(&mut self, now: Time, app_limited: bool, largest: Option<u64>) {
+    pub(super) fn end_of_acks(
+        &mut self,
+        now: Time,
+        in_flight: Bytes,
+        app_limited: bool,
+        largest: Option<u64>,
+    ) {
+        self.foreign_is(in_flight.saturating_sub(self.ledger.in_flight()));
         let batch = std::mem::take(&mut self.batch);
         self.heard_at = now;
         let is_news = |&(number, _): &(u64, Time)| Some(number) == largest;
@@ -124,14 +135,15 @@ impl Adapter {
             return;
         }
         self.tally.delivered += batch.bytes;
-        if self.recovering_since.is_some_and(|since| batch.newest_sent_at > since) {
+        if self.recovering_since.is_some_and(|since| batch.stamp.sent_at > since) {
             self.recovering_since = None;
         }
+        self.rate.on_delivered(now, batch.bytes, &batch.stamp);
         let rate = self.rate.sample(now, self.rtt.min);
         self.fastest = self.rate.fastest().rate();
         let ack = Ack {
             now,
-            newest_sent_at: batch.newest_sent_at,
+            newest_sent_at: batch.stamp.sent_at,
             newly_acked: batch.bytes,
             first_flight_acked: batch.first_flight,
             rtt_sample: sample,
@@ -154,8 +166,8 @@ impl Adapter {
 
     /// A packet was declared lost; [`Self::lost`] follows.
     pub(super) fn packet_lost(&mut self, now: Time, bytes: Bytes, number: u64) {
-        self.all_in_flight = self.all_in_flight.saturating_sub(bytes);
         let Some(packet) = self.ledger.lose(number, bytes) else {
+            self.foreign_is(self.foreign.saturating_sub(bytes));
             if matches!(self.stage, Stage::Unmeasured) {
                 self.losses.handshake += bytes;
             }

@@ -4,18 +4,25 @@
 //! segments of a repair.
 //!
 //! A packet is looked at again when it is acknowledged, a thousand packets later on a fast path, and what lies in memory then is no longer
-//! in the processor's cache. So it is kept small, and packets that left together share what they have in common.
+//! in the processor's cache. So packets that left together are kept as one: a server hands the kernel ten at a time.
 
 use std::collections::VecDeque;
-use std::num::NonZeroU16;
 
 use headstart_startup::path::SendStamp;
 use headstart_units::{Bytes, Time};
 
-/// A data packet that was sent.
+/// A data packet whose fate is open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub number: u64,
+    /// Bytes sent before it.
+    pub offset: Bytes,
+}
+
+/// A data packet whose fate is known now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settled {
+    pub ordinal: u64,
     pub bytes: Bytes,
     /// Bytes sent before it.
     pub offset: Bytes,
@@ -25,142 +32,137 @@ pub(super) struct Packet {
     pub is_copied: bool,
 }
 
-/// A packet as it is kept.
+/// Packets of one size with successive numbers that left at the same time.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Train {
+    /// Number of the first of them.
     number: u64,
+    /// Its ordinal.
+    ordinal: u64,
+    /// Bytes sent before it.
     offset: Bytes,
-    /// Which of the departures was its.
-    departure: u32,
-    /// Its length as long as its fate is open, and nothing after that.
-    open: Option<NonZeroU16>,
+    stamp: SendStamp,
+    /// Each packet's size.
+    bytes: Bytes,
+    length: u32,
     is_first_flight: bool,
-    is_copied: bool,
+    /// The packets whose fate is open, a bit for each.
+    open: u64,
+    /// Those of which a copy was sent.
+    copied: u64,
 }
 
-impl Entry {
-    const fn is_open(&self) -> bool {
-        self.open.is_some()
+/// As many packets as a train has bits for.
+const LONGEST: u32 = u64::BITS;
+
+impl Train {
+    /// Another packet joins, if it leaves as the others did.
+    #[inline]
+    fn couple(&mut self, number: u64, bytes: Bytes, stamp: &SendStamp, is_first_flight: bool) -> bool {
+        let fits = self.length < LONGEST
+            && number == self.number + u64::from(self.length)
+            && bytes == self.bytes
+            && is_first_flight == self.is_first_flight
+            && *stamp == self.stamp;
+        if fits {
+            self.open |= 1 << self.length;
+            self.length += 1;
+        }
+        fits
     }
 
-    fn bytes(&self) -> Bytes {
-        Bytes::new(self.open.map_or(0, NonZeroU16::get).into())
+    /// Where in the train that packet is.
+    #[inline]
+    fn place(&self, number: u64) -> Option<u32> {
+        place(self.number, number, self.length)
     }
+
+    #[inline]
+    const fn is_open(&self, place: u32) -> bool {
+        self.open & (1 << place) != 0
+    }
+
+    fn offset(&self, place: u32) -> Bytes {
+        self.offset + self.bytes * u64::from(place)
+    }
+}
+
+/// How far after `first` that is, if it is less than `length`.
+#[inline]
+fn place(first: u64, number: u64, length: u32) -> Option<u32> {
+    let place = number.checked_sub(first)?;
+    (place < u64::from(length)).then_some(place as u32)
 }
 
 /// The scheme's packets whose fate is open, and some that are not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
-    packets: VecDeque<Entry>,
-    /// Ordinal of the first of them.
-    base: u64,
-    /// The number of the last one.
-    last: u64,
-    /// What the packets have in common that left together.
-    departures: VecDeque<SendStamp>,
-    /// Which one is the first of them.
-    first_departure: u32,
+    trains: VecDeque<Train>,
+    /// One past the last ordinal.
+    end: u64,
     sent: Bytes,
     in_flight: Bytes,
 }
 
 impl Ledger {
     #[inline]
-    pub fn push(&mut self, number: u64, bytes: Bytes, stamp: SendStamp, is_first_flight: bool) {
-        if self.departures.back() != Some(&stamp) {
-            self.departures.push_back(stamp);
+    pub fn push(&mut self, number: u64, bytes: Bytes, stamp: &SendStamp, is_first_flight: bool) {
+        let joins =
+            self.trains.back_mut().is_some_and(|last| last.couple(number, bytes, stamp, is_first_flight));
+        if !joins {
+            self.trains.push_back(Train {
+                number,
+                ordinal: self.end,
+                offset: self.sent,
+                stamp: *stamp,
+                bytes,
+                length: 1,
+                is_first_flight,
+                open: 1,
+                copied: 0,
+            });
         }
-        self.packets.push_back(Entry {
-            number,
-            offset: self.sent,
-            departure: self.next_departure().wrapping_sub(1),
-            open: NonZeroU16::new(u16::try_from(bytes.get()).unwrap_or(u16::MAX)),
-            is_first_flight,
-            is_copied: false,
-        });
-        self.last = number;
+        self.end += 1;
         self.sent += bytes;
         self.in_flight += bytes;
     }
 
-    /// The packet of that number was acknowledged, if it is one of ours whose fate was open: its ordinal and itself.
+    /// The packet of that number was acknowledged, if it is one of ours whose fate was open.
     #[inline]
-    pub fn deliver(&mut self, number: u64, sent_at: Time) -> Option<(u64, Packet)> {
-        let at = self.find(number)?;
-        let ordinal = self.base + at as u64;
-        let packet = self.whole(&self.packets[at]);
-        if packet.stamp.sent_at != sent_at || !self.settle(at) {
-            return None;
-        }
-        Some((ordinal, packet))
+    pub fn deliver(&mut self, number: u64, sent_at: Time) -> Option<Settled> {
+        self.settle(number, |train| train.stamp.sent_at == sent_at)
     }
 
     /// The packet of that number was declared lost.
-    pub fn lose(&mut self, number: u64, bytes: Bytes) -> Option<Packet> {
-        let at = self.find(number)?;
-        let packet = self.whole(&self.packets[at]);
-        if packet.bytes != bytes || !self.settle(at) {
-            return None;
-        }
-        Some(packet)
-    }
-
-    /// Whether its fate was open.
-    #[inline]
-    fn settle(&mut self, at: usize) -> bool {
-        let Some(size) = self.packets[at].open.take() else { return false };
-        self.in_flight = self.in_flight.saturating_sub(Bytes::new(size.get().into()));
-        while self.packets.front().is_some_and(|it| !it.is_open()) {
-            self.packets.pop_front();
-            self.base += 1;
-        }
-        let first = self.packets.front().map_or(self.next_departure(), |packet| packet.departure);
-        while self.first_departure != first {
-            self.departures.pop_front();
-            self.first_departure = self.first_departure.wrapping_add(1);
-        }
-        true
-    }
-
-    /// One past the last departure.
-    fn next_departure(&self) -> u32 {
-        self.first_departure.wrapping_add(self.departures.len() as u32)
+    pub fn lose(&mut self, number: u64, bytes: Bytes) -> Option<Settled> {
+        self.settle(number, |train| train.bytes == bytes)
     }
 
     #[inline]
-    fn whole(&self, entry: &Entry) -> Packet {
-        let departure = entry.departure.wrapping_sub(self.first_departure) as usize;
-        Packet {
-            number: entry.number,
-            bytes: entry.bytes(),
-            offset: entry.offset,
-            stamp: self.departures.get(departure).copied().unwrap_or_default(),
-            is_first_flight: entry.is_first_flight,
-            is_copied: entry.is_copied,
+    fn settle(&mut self, number: u64, is_ours: impl FnOnce(&Train) -> bool) -> Option<Settled> {
+        // Nearly always it is of the oldest that are still out.
+        let at = if self.trains.front()?.place(number).is_some() { 0 } else { self.search(number)? };
+        let train = self.trains.get_mut(at)?;
+        let place = train.place(number).filter(|&place| train.is_open(place) && is_ours(train))?;
+        train.open &= !(1 << place);
+        self.in_flight = self.in_flight.saturating_sub(train.bytes);
+        let settled = Settled {
+            ordinal: train.ordinal + u64::from(place),
+            bytes: train.bytes,
+            offset: train.offset(place),
+            stamp: train.stamp,
+            is_first_flight: train.is_first_flight,
+            is_copied: train.copied & (1 << place) != 0,
+        };
+        while self.trains.front().is_some_and(|train| train.open == 0) {
+            self.trains.pop_front();
         }
+        Some(settled)
     }
 
-    #[inline]
-    fn find(&self, number: u64) -> Option<usize> {
-        // Nearly always it is the oldest that is still out.
-        if self.packets.front()?.number == number {
-            return Some(0);
-        }
-        self.search(number)
-    }
-
+    #[cold]
     fn search(&self, number: u64) -> Option<usize> {
-        // Were no number skipped, it would be at `high`; few are, so it is hardly before that.
-        let (first, last) = (self.packets.front()?.number, self.last);
-        let index = |number: u64| usize::try_from(number.checked_sub(first)?).ok();
-        let mut high = index(number.min(last))?;
-        let mut low = high.saturating_sub((index(last)? + 1).saturating_sub(self.packets.len()));
-        high = high.min(self.packets.len() - 1);
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.packets[middle].number < number { low = middle + 1 } else { high = middle }
-        }
-        (self.packets[low].number == number).then_some(low)
+        self.trains.partition_point(|train| train.number <= number).checked_sub(1)
     }
 
     /// Bytes sent.
@@ -174,43 +176,53 @@ impl Ledger {
     }
 
     /// One past the last ordinal.
-    pub fn end(&self) -> u64 {
-        self.base + self.packets.len() as u64
+    pub const fn end(&self) -> u64 {
+        self.end
     }
 
     /// The ordinal before which every fate is settled.
-    pub const fn base(&self) -> u64 {
-        self.base
+    pub fn base(&self) -> u64 {
+        self.trains.front().map_or(self.end, |train| train.ordinal + u64::from(train.open.trailing_zeros()))
+    }
+
+    /// The train of that ordinal, and the packet's place in it.
+    fn find(&self, ordinal: u64) -> Option<(usize, u32)> {
+        let at = self.trains.partition_point(|train| train.ordinal <= ordinal).checked_sub(1)?;
+        let train = &self.trains[at];
+        Some((at, place(train.ordinal, ordinal, train.length)?))
     }
 
     /// The packet of that ordinal, if its fate is open.
     pub fn open(&self, ordinal: u64) -> Option<Packet> {
-        let at = usize::try_from(ordinal.checked_sub(self.base)?).ok()?;
-        self.packets.get(at).filter(|packet| packet.is_open()).map(|packet| self.whole(packet))
+        let (at, place) = self.find(ordinal)?;
+        let train = &self.trains[at];
+        train
+            .is_open(place)
+            .then(|| Packet { number: train.number + u64::from(place), offset: train.offset(place) })
     }
 
     /// Bytes sent before the packet of that ordinal.
     pub fn offset(&self, ordinal: u64) -> Bytes {
-        match ordinal.checked_sub(self.base).and_then(|at| usize::try_from(at).ok()) {
+        match self.find(ordinal) {
+            Some((at, place)) => self.trains[at].offset(place),
+            None if ordinal >= self.end => self.sent,
             // Settled long ago: before the first that is still here.
-            None => {
-                self.packets.front().map_or(self.sent, |first| first.offset).saturating_sub(Bytes::new(1))
-            }
-            Some(at) => self.packets.get(at).map_or(self.sent, |packet| packet.offset),
+            None => self.trains.front().map_or(self.sent, |first| first.offset).saturating_sub(Bytes::new(1)),
         }
     }
 
     /// A copy of that packet leaves.
     pub fn copied(&mut self, ordinal: u64) {
-        let at = ordinal.checked_sub(self.base).and_then(|at| usize::try_from(at).ok());
-        if let Some(packet) = at.and_then(|at| self.packets.get_mut(at)) {
-            packet.is_copied = true;
+        if let Some((at, place)) = self.find(ordinal) {
+            self.trains[at].copied |= 1 << place;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const SIZE: Bytes = Bytes::new(1200);
@@ -220,58 +232,142 @@ mod tests {
         let mut ledger = Ledger::default();
         for number in [0, 1, 3, 4, 7] {
             let stamp = SendStamp { sent_at: Time::from_millis(number), ..SendStamp::default() };
-            ledger.push(number, SIZE, stamp, true);
+            ledger.push(number, SIZE, &stamp, true);
         }
         ledger
     }
 
-    #[test]
-    fn a_packet_is_found_wherever_numbers_are_skipped() {
-        let skips = [vec![], vec![1], vec![2, 3, 4, 5], vec![1, 3, 5, 7, 9, 11], (3..60).collect(), vec![62]];
-        for skipped in skips {
-            let numbers: Vec<u64> =
-                (0..64).filter(|number| !skipped.contains(number)).map(|it| it + 100).collect();
-            let mut ledger = Ledger::default();
-            for &number in &numbers {
-                ledger.push(number, SIZE, SendStamp::default(), true);
-            }
-            for number in 90..180 {
-                assert_eq!(
-                    ledger.find(number),
-                    numbers.iter().position(|&it| it == number),
-                    "{number} of {numbers:?}"
-                );
+    /// What may happen to a ledger.
+    #[derive(Clone, Debug)]
+    enum Event {
+        /// So many packets leave after so many skipped numbers and milliseconds.
+        Push {
+            count: u8,
+            skipped: u8,
+            later: u8,
+            bytes: u16,
+            is_first_flight: bool,
+        },
+        /// The one that was sent at this place among all of them.
+        Deliver(u16),
+        Lose(u16),
+        Copy(u16),
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            3 => (1..30_u8, 0..3_u8, 0..2_u8, 1199..1201_u16, any::<bool>()).prop_map(
+                |(count, skipped, later, bytes, is_first_flight)| Event::Push { count, skipped, later, bytes, is_first_flight }),
+            3 => any::<u16>().prop_map(Event::Deliver),
+            2 => any::<u16>().prop_map(Event::Lose),
+            1 => any::<u16>().prop_map(Event::Copy),
+        ]
+    }
+
+    /// A packet as somebody keeps it who keeps each on its own.
+    #[derive(Clone, Copy, Debug)]
+    struct Plain {
+        number: u64,
+        bytes: Bytes,
+        offset: Bytes,
+        stamp: SendStamp,
+        is_first_flight: bool,
+        is_open: bool,
+        is_copied: bool,
+    }
+
+    #[derive(Default)]
+    struct Model(Vec<Plain>);
+
+    impl Model {
+        fn settle(&mut self, ordinal: usize) -> Option<Plain> {
+            let packet = &mut self.0[ordinal];
+            std::mem::take(&mut packet.is_open).then_some(*packet)
+        }
+
+        fn in_flight(&self) -> Bytes {
+            self.0.iter().filter(|packet| packet.is_open).map(|packet| packet.bytes).sum()
+        }
+
+        fn base(&self) -> usize {
+            self.0.iter().position(|packet| packet.is_open).unwrap_or(self.0.len())
+        }
+    }
+
+    fn same(settled: Option<Settled>, ordinal: usize, packet: Option<Plain>) {
+        let Some(packet) = packet else { return assert!(settled.is_none(), "{settled:?}") };
+        let settled = settled.expect("its fate was open");
+        assert_eq!((settled.ordinal, settled.bytes), (ordinal as u64, packet.bytes));
+        assert_eq!((settled.offset, settled.stamp), (packet.offset, packet.stamp));
+        assert_eq!((settled.is_first_flight, settled.is_copied), (packet.is_first_flight, packet.is_copied));
+    }
+
+    proptest! {
+        #[test]
+        fn packets_kept_together_are_what_they_would_be_on_their_own(events in prop::collection::vec(event(), 1..80)) {
+            let (mut ledger, mut model) = (Ledger::default(), Model::default());
+            let (mut number, mut stamp, mut sent) = (0, SendStamp::default(), Bytes::ZERO);
+            for event in events {
+                let at = |place: u16| (!model.0.is_empty()).then(|| usize::from(place) % model.0.len());
+                match event {
+                    Event::Push { count, skipped, later, bytes, is_first_flight } => {
+                        number += u64::from(skipped);
+                        stamp.sent_at = stamp.sent_at + headstart_units::Span::from_millis(later.into());
+                        let bytes = Bytes::new(bytes.into());
+                        for _ in 0..count {
+                            ledger.push(number, bytes, &stamp, is_first_flight);
+                            let (offset, is_open, is_copied) = (sent, true, false);
+                            model.0.push(Plain { number, bytes, offset, stamp, is_first_flight, is_open, is_copied });
+                            (number, sent) = (number + 1, sent + bytes);
+                        }
+                    }
+                    Event::Deliver(place) => if let Some(at) = at(place) {
+                        let Plain { number, stamp, .. } = model.0[at];
+                        same(ledger.deliver(number, stamp.sent_at), at, model.settle(at));
+                    },
+                    Event::Lose(place) => if let Some(at) = at(place) {
+                        let Plain { number, bytes, .. } = model.0[at];
+                        same(ledger.lose(number, bytes), at, model.settle(at));
+                    },
+                    Event::Copy(place) => if let Some(at) = at(place) {
+                        ledger.copied(at as u64);
+                        // Of a packet that is long gone nothing is kept, nor asked.
+                        model.0[at].is_copied |= model.0[at].is_open;
+                    },
+                }
+                prop_assert_eq!((ledger.sent(), ledger.in_flight()), (sent, model.in_flight()));
+                prop_assert_eq!((ledger.base(), ledger.end()), (model.base() as u64, model.0.len() as u64));
+                for (ordinal, packet) in model.0.iter().enumerate() {
+                    let found = ledger.open(ordinal as u64).map(|it| (it.number, it.offset));
+                    let expected = packet.is_open.then_some((packet.number, packet.offset));
+                    prop_assert_eq!(found, expected);
+                    if ordinal >= model.base() {
+                        prop_assert_eq!(ledger.offset(ordinal as u64), packet.offset);
+                    } else {
+                        prop_assert!(ledger.offset(ordinal as u64) < ledger.offset(ledger.base()));
+                    }
+                }
+                prop_assert_eq!(ledger.offset(ledger.end()), sent);
             }
         }
-        assert_eq!(Ledger::default().find(0), None);
     }
 
     #[test]
-    fn packets_that_left_together_share_a_departure_until_the_last_of_them_is_settled() {
+    fn a_batch_takes_no_more_room_than_two_lines_of_the_cache() {
         let mut ledger = Ledger::default();
-        let stamp = |millis| SendStamp { sent_at: Time::from_millis(millis), ..SendStamp::default() };
-        for (number, millis) in [(0, 5), (1, 5), (2, 6), (3, 6), (4, 6), (5, 9)] {
-            ledger.push(number, SIZE, stamp(millis), true);
+        for number in 0..64 {
+            ledger.push(number, SIZE, &SendStamp::default(), true);
         }
-        assert_eq!(ledger.departures.len(), 3);
-        for (number, millis, left) in [(0, 5, 3), (3, 6, 3), (1, 5, 2), (5, 9, 2), (2, 6, 2), (4, 6, 0)] {
-            let (_, packet) = ledger.deliver(number, Time::from_millis(millis)).expect("open");
-            assert_eq!((packet.number, packet.stamp), (number, stamp(millis)));
-            assert_eq!(ledger.departures.len(), left, "after {number}");
-        }
-        ledger.push(6, SIZE, stamp(9), true);
-        assert_eq!(ledger.deliver(6, Time::from_millis(9)).map(|(ordinal, _)| ordinal), Some(6));
-    }
-
-    #[test]
-    fn a_packet_is_kept_in_less_than_half_a_line_of_the_cache() {
-        assert!(size_of::<Entry>() <= 24);
+        assert_eq!(ledger.trains.len(), 1);
+        assert!(size_of::<Train>() <= 128);
+        ledger.push(64, SIZE, &SendStamp::default(), true);
+        assert_eq!(ledger.trains.len(), 2, "there are no more bits");
     }
 
     #[test]
     fn a_packet_is_settled_once() {
         let mut ledger = ledger();
-        assert_eq!(ledger.deliver(3, Time::from_millis(3)).map(|(ordinal, _)| ordinal), Some(2));
+        assert_eq!(ledger.deliver(3, Time::from_millis(3)).map(|packet| packet.ordinal), Some(2));
         assert!(ledger.deliver(3, Time::from_millis(3)).is_none());
         assert!(ledger.lose(3, SIZE).is_none());
         assert_eq!(ledger.in_flight(), SIZE * 4);

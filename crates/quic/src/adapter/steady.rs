@@ -3,21 +3,33 @@
 //! The stack asks for window and pace several times for each packet. Once a scheme's burst is out it hears of changes only with acks and
 //! losses, and the answer is worked out there.
 
-use headstart_units::{Bytes, Rate};
+use noq_proto::congestion::ControllerMetrics;
 
 use super::Adapter;
 use super::opening::Stage;
 
-/// The answer until the next ack or loss.
+/// What the stack asks for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Steady {
-    /// Of the scheme's packets alone.
-    pub window: Bytes,
+pub(super) struct Answer {
+    /// Bytes in flight, whoever sent them.
+    pub window: u64,
     /// Bytes per second.
     pub pacing_rate: Option<u64>,
     pub ssthresh: Option<u64>,
     /// Bits per second.
     pub bandwidth: Option<u64>,
+}
+
+impl From<Answer> for ControllerMetrics {
+    #[inline]
+    fn from(answer: Answer) -> Self {
+        let mut metrics = Self::default();
+        metrics.congestion_window = answer.window;
+        metrics.pacing_rate = answer.pacing_rate;
+        metrics.ssthresh = answer.ssthresh;
+        metrics.bandwidth_estimate = answer.bandwidth;
+        metrics
+    }
 }
 
 impl Adapter {
@@ -28,30 +40,14 @@ impl Adapter {
             && !self.controller.watches_sending()
             && sent >= self.burst
             && self.ledger.end() > 1
-            && !(self.is_whole_flow && sent < self.first_flight);
-        self.steady = is_steady.then(|| {
-            let allowance = self.controller.allowance();
-            Steady {
-                window: allowance.window,
-                pacing_rate: allowance.pace.map(Rate::as_bytes_per_sec),
-                ssthresh: self.ssthresh(),
-                bandwidth: self.bandwidth(),
-            }
-        });
+            && !(self.is_whole_flow && sent < self.first_flight)
+            && !self.has_more();
+        self.steady = is_steady.then(|| self.work_out());
     }
 
     /// The answer, if it can be given without working it out.
     #[inline]
-    pub(super) fn steady(&self) -> Option<&Steady> {
+    pub(super) fn steady(&self) -> Option<&Answer> {
         self.steady.as_ref().filter(|_| !self.has_more())
-    }
-
-    pub(super) fn ssthresh(&self) -> Option<u64> {
-        let ssthresh = self.controller.ssthresh();
-        (ssthresh != Bytes::MAX).then(|| ssthresh.get())
-    }
-
-    pub(super) fn bandwidth(&self) -> Option<u64> {
-        self.fastest.map(Rate::as_bits_per_sec)
     }
 }

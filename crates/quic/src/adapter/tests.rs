@@ -129,18 +129,18 @@ fn play(choice: Choice, events: &[Event], rate: u64, rtt: u64) {
                 let time = |at| shared.rules.epoch.time(at);
                 for &(number, at, bytes) in &acked {
                     let (bytes, smoothed) = (Bytes::new(bytes.into()), Span::from_millis(50));
-                    adapter.acked(time(now), time(at), bytes, number, app_limited, || smoothed);
+                    adapter.acked(time(at), bytes, number, app_limited, || smoothed);
                     in_flight = in_flight.saturating_sub(bytes.get());
                 }
-                adapter.all_in_flight = Bytes::new(in_flight);
-                adapter.end_of_acks(time(now), app_limited, acked.last().map(|(number, ..)| *number));
+                let left = Bytes::new(in_flight);
+                adapter.end_of_acks(time(now), left, app_limited, acked.last().map(|(number, ..)| *number));
             }
             Event::Clone => adapter = adapter.clone(),
         }
         assert!(adapter.window() >= 2_400, "{event:?}: {}", adapter.window());
         assert!(adapter.window() <= 1 << 41, "{event:?}: {}", adapter.window());
         assert_ne!(adapter.metrics().pacing_rate, Some(0), "{event:?}");
-        let said = [adapter.metrics(), adapter.work_out()]
+        let said = [adapter.metrics(), adapter.work_out().into()]
             .map(|it| (it.congestion_window, it.ssthresh, it.pacing_rate, it.bandwidth_estimate));
         assert_eq!(said[0], said[1], "{event:?}: {:?}", adapter.steady);
         assert_eq!(adapter.window(), said[0].0, "{event:?}");
