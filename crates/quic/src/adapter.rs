@@ -218,10 +218,14 @@ impl Adapter {
     #[cold]
     fn work_out(&self) -> Answer {
         let more = self.foresee_more();
+        self.answer(self.window_with(more.as_deref()), self.pacing_rate(more.as_deref()))
+    }
+
+    fn answer(&self, window: u64, pacing_rate: Option<Rate>) -> Answer {
         let ssthresh = self.controller.ssthresh();
         Answer {
-            window: self.window_with(more.as_deref()),
-            pacing_rate: self.pacing_rate(more.as_deref()).map(Rate::as_bytes_per_sec),
+            window,
+            pacing_rate: pacing_rate.map(Rate::as_bytes_per_sec),
             ssthresh: (ssthresh != Bytes::MAX).then(|| ssthresh.get()),
             bandwidth: self.fastest.map(Rate::as_bits_per_sec),
         }

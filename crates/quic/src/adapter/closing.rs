@@ -12,17 +12,24 @@ use noq_proto::Side;
 use super::Adapter;
 use crate::limits::TOLERATED;
 use crate::store::locked;
+use crate::why::Why;
 
 /// Phases that are remembered.
 const PHASES: usize = 16;
 
 impl Adapter {
     /// The scheme may have entered another phase.
+    #[inline]
     pub(super) fn note_phase(&mut self, now: Time) {
         let phase = self.controller.phase();
-        if phase == self.phase || self.is_late {
-            return;
+        // Nearly always it is the very same words.
+        if !std::ptr::eq(phase, self.phase) && phase != self.phase && !self.is_late {
+            self.note_new_phase(now, phase);
         }
+    }
+
+    #[cold]
+    fn note_new_phase(&mut self, now: Time, phase: &'static str) {
         self.phase = phase;
         let at = now.since(self.started_at);
         let mut ending = locked(&self.shared.ending);
@@ -48,8 +55,8 @@ impl Adapter {
         if self.is_late {
             return;
         }
-        let outcome = self.outcome(now);
         let mut ending = locked(&self.shared.ending);
+        let outcome = self.outcome(now, &ending.why);
         ending.last_at = now;
         ending.why.tally = self.tally;
         ending.why.min_rtt = self.rtt.min;
@@ -70,13 +77,12 @@ impl Adapter {
         self.ledger.sent() > Bytes::ZERO && known >= self.first_flight.min(self.ledger.sent())
     }
 
-    fn outcome(&self, now: Time) -> Outcome {
-        let began_from = locked(&self.shared.ending).why.known;
+    fn outcome(&self, now: Time, why: &Why) -> Outcome {
+        let began_from = why.known.as_ref();
         let has_lost = !self.tally.first_flight_lost.is_zero();
         if began_from.is_some() {
             // A client that dials again trusts its own record only until it fails for the first time.
-            let is_betrayed =
-                self.shared.rules.side == Side::Client && (has_lost || self.is_refused_for_rtt());
+            let is_betrayed = self.shared.rules.side == Side::Client && (has_lost || is_refused_for_rtt(why));
             if self.controller.scheme().discards_history() || is_betrayed {
                 return Outcome::Misled;
             }
@@ -100,9 +106,9 @@ impl Adapter {
             _ => Outcome::Nothing,
         }
     }
+}
 
-    fn is_refused_for_rtt(&self) -> bool {
-        use headstart_startup::history::Refusal::{RttTooLarge, RttTooSmall};
-        matches!(locked(&self.shared.ending).why.refusal, Some(RttTooLarge | RttTooSmall))
-    }
+fn is_refused_for_rtt(why: &Why) -> bool {
+    use headstart_startup::history::Refusal::{RttTooLarge, RttTooSmall};
+    matches!(why.refusal, Some(RttTooLarge | RttTooSmall))
 }

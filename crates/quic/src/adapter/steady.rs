@@ -42,7 +42,10 @@ impl Adapter {
             && self.ledger.end() > 1
             && !(self.is_whole_flow && sent < self.first_flight)
             && !self.has_more();
-        self.steady = is_steady.then(|| self.work_out());
+        self.steady = is_steady.then(|| {
+            let allowance = self.controller.allowance();
+            self.answer(self.with_foreign(allowance.window), allowance.pace)
+        });
     }
 
     /// The answer, if it can be given without working it out.
