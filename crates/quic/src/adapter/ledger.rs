@@ -312,7 +312,7 @@ mod tests {
                 match event {
                     Event::Push { count, skipped, later, bytes, is_first_flight } => {
                         number += u64::from(skipped);
-                        stamp.sent_at = stamp.sent_at + headstart_units::Span::from_millis(later.into());
+                        stamp.sent_at += headstart_units::Span::from_millis(later.into());
                         let bytes = Bytes::new(bytes.into());
                         for _ in 0..count {
                             ledger.push(number, bytes, &stamp, is_first_flight);
