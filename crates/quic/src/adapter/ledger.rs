@@ -110,21 +110,19 @@ impl Ledger {
         let joins =
             self.trains.back_mut().is_some_and(|last| last.couple(number, bytes, stamp, is_first_flight));
         if !joins {
-            self.trains.push_back(Train {
-                number,
-                ordinal: self.end,
-                offset: self.sent,
-                stamp: *stamp,
-                bytes,
-                length: 1,
-                is_first_flight,
-                open: 1,
-                copied: 0,
-            });
+            self.begin(number, bytes, *stamp, is_first_flight);
         }
         self.end += 1;
         self.sent += bytes;
         self.in_flight += bytes;
+    }
+
+    /// A train leaves, as yet of a single packet.
+    #[inline(never)]
+    fn begin(&mut self, number: u64, bytes: Bytes, stamp: SendStamp, is_first_flight: bool) {
+        let (ordinal, offset, length, open, copied) = (self.end, self.sent, 1, 1, 0);
+        let train = Train { number, ordinal, offset, stamp, bytes, length, is_first_flight, open, copied };
+        self.trains.push_back(train);
     }
 
     /// The packet of that number was acknowledged, if it is one of ours whose fate was open.
