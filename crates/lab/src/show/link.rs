@@ -13,6 +13,11 @@ use crate::table::{Cell, Column, Table, terminal_width};
 /// What a run was, for the terminal.
 #[must_use]
 pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
+    let seconds = summary.lasted.as_secs_f64();
+    let ways = [("down", &summary.down), ("up", &summary.up)];
+    if ways.iter().all(|(_, way)| way.arrived == 0 && way.troubles.is_empty()) {
+        return format!("Nothing crossed the path in {seconds:.2} s.\n");
+    }
     let mut table = Table::new(
         "",
         [
@@ -27,8 +32,7 @@ pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
             Column::number("max", "us"),
         ],
     );
-    let seconds = summary.lasted.as_secs_f64();
-    for (name, way) in [("down", &summary.down), ("up", &summary.up)] {
+    for (name, way) in ways {
         let micros = |span: headstart_units::Span| Cell::number(span.as_nanos() as f64 / 1000.0, 1);
         table.row([
             Cell::text(name),
@@ -44,7 +48,7 @@ pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
     }
     let width = terminal_width(std::env::var("COLUMNS").ok().as_deref());
     let mut text = table.terminal(width, false);
-    for (name, way) in [("down", &summary.down), ("up", &summary.up)] {
+    for (name, way) in ways {
         let mut causes: Vec<String> = dropped(way)
             .into_iter()
             .filter(|(_, count)| *count > 0)
@@ -83,4 +87,21 @@ pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
 fn dropped(way: &WaySummary) -> Vec<(&'static str, u64)> {
     let of = |why: Why| way.elements.iter().map(|(_, account)| account.dropped[why as usize]).sum();
     Why::ALL.iter().map(|why| (why.name(), of(*why))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use headstart_emu::lateness::Tolerance;
+    use headstart_emu::relay::Summary;
+    use headstart_units::Span;
+
+    /// A program that could not be started sends nothing: its own complaint is all there is to read.
+    #[test]
+    fn a_path_that_carried_nothing_has_no_table() {
+        let tolerance = Tolerance { p99: Span::from_millis(1), worst: Span::from_millis(40) };
+        let mut summary = Summary { lasted: Span::from_millis(30), ..Summary::default() };
+        assert_eq!(super::summary(&summary, tolerance), "Nothing crossed the path in 0.03 s.\n");
+        summary.up.arrived = 1;
+        assert!(super::summary(&summary, tolerance).contains("arrived"));
+    }
 }
