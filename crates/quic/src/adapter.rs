@@ -98,6 +98,7 @@ pub struct Adapter {
     /// When the packets left that they are about.
     then: Watch,
     controller: Decided,
+    /// What the stack is told until the next ack or loss, where nothing that leaves changes it.
     steady: Option<Answer>,
     stage: Stage,
     /// The scheme is one that plans with the flow's size.
@@ -192,9 +193,9 @@ impl Adapter {
         adapter
     }
 
-    /// There are so many foreign bytes in flight now.
+    /// So many foreign bytes are in flight now: what was worked out for another number is void.
     #[inline]
-    fn foreign_is(&mut self, bytes: Bytes) {
+    fn set_foreign(&mut self, bytes: Bytes) {
         if self.foreign != bytes {
             self.foreign = bytes;
             self.steady = None;
@@ -299,7 +300,7 @@ impl congestion::Controller for Adapter {
         if is_ours && matches!(self.stage, Stage::Started) {
             self.sent(now, number, bytes);
         } else {
-            self.foreign_is(self.foreign + bytes);
+            self.set_foreign(self.foreign + bytes);
         }
     }
 

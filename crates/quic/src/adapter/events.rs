@@ -90,7 +90,7 @@ impl Adapter {
             self.batch.largest = Some((number, sent));
         }
         let Some(packet) = self.ledger.deliver(number, sent) else {
-            return self.foreign_is(self.foreign.saturating_sub(bytes));
+            return self.set_foreign(self.foreign.saturating_sub(bytes));
         };
         self.batch.bytes += packet.bytes;
         if packet.is_first_flight {
@@ -113,7 +113,7 @@ impl Adapter {
         app_limited: bool,
         largest: Option<u64>,
     ) {
-        self.foreign_is(in_flight.saturating_sub(self.ledger.in_flight()));
+        self.set_foreign(in_flight.saturating_sub(self.ledger.in_flight()));
         let batch = std::mem::take(&mut self.batch);
         self.heard_at = now;
         let is_news = |&(number, _): &(u64, Time)| Some(number) == largest;
@@ -167,7 +167,7 @@ impl Adapter {
     /// A packet was declared lost; [`Self::lost`] follows.
     pub(super) fn packet_lost(&mut self, now: Time, bytes: Bytes, number: u64) {
         let Some(packet) = self.ledger.lose(number, bytes) else {
-            self.foreign_is(self.foreign.saturating_sub(bytes));
+            self.set_foreign(self.foreign.saturating_sub(bytes));
             if matches!(self.stage, Stage::Unmeasured) {
                 self.losses.handshake += bytes;
             }

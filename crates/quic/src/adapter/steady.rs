@@ -40,8 +40,7 @@ impl Adapter {
             && !self.controller.watches_sending()
             && sent >= self.burst
             && self.ledger.end() > 1
-            && !(self.is_whole_flow && sent < self.first_flight)
-            && !self.has_more();
+            && !(self.is_whole_flow && sent < self.first_flight);
         self.steady = is_steady.then(|| {
             let allowance = self.controller.allowance();
             self.answer(self.with_foreign(allowance.window), allowance.pace)

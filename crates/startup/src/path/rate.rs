@@ -91,7 +91,8 @@ impl RateEstimator {
         self.app_limited_until = (self.delivered + in_flight).max(Bytes::new(1));
     }
 
-    /// A packet was acknowledged for the first time. Call for each, then [`Self::sample`] once.
+    /// A packet was acknowledged for the first time. Call for each, or once for all of an ack with the stamp of the one sent last; then
+    /// [`Self::sample`] once.
     #[inline]
     pub fn on_delivered(&mut self, now: Time, bytes: Bytes, stamp: &SendStamp) {
         self.delivered += bytes;
