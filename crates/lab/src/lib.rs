@@ -1,6 +1,7 @@
 //! Which fast start is best on my path, and what does it cost everybody else?
 //!
-//! The laboratory around the simulator: it turns options into runs, adds up what happened, and shows it.
+//! The laboratory around the simulator: it turns options into runs, adds up what happened, and shows it. Tables, figures, pages and
+//! result files are those of [`headstart_report`].
 //!
 //! | module | holds |
 //! |---|---|
@@ -22,9 +23,6 @@
 //! | [`contest`] | short flows that enter a path on which long ones are established |
 //! | [`newcomer`] | what a new flow takes from one that is there |
 //! | [`reuse`] | starts that draw on what earlier connections measured |
-//! | [`statistics`] | means, quantiles, confidence intervals |
-//! | [`figure`], [`table`], [`report`], [`markup`] | how numbers become pictures, tables and pages |
-//! | [`output`] | result files, whole or not at all |
 //! | [`examples`] | lines that `--help` ends with |
 //! | [`complaint`] | what is said when a command fails, and its exit code |
 
@@ -36,27 +34,24 @@ pub mod conversations;
 pub mod demo;
 pub mod examples;
 pub mod experiment;
-pub mod figure;
 pub mod front_pages;
 pub mod get;
 pub mod har;
 pub mod lens;
 pub mod link;
-pub mod markup;
 pub mod newcomer;
 pub mod options;
-pub mod output;
 pub mod population;
 pub mod race;
 pub mod real;
-pub mod report;
 pub mod reuse;
 pub mod runner;
 pub mod serve;
 pub mod setup;
 pub mod show;
-pub mod statistics;
 pub mod sweep;
-pub mod table;
 pub mod transport;
 pub mod wide_area;
+
+pub use headstart_report::page as report;
+pub use headstart_report::{figure, markup, output, statistics, table};

@@ -6,7 +6,7 @@
 //! of figures can stand in one page. The same figure gives the same bytes, on any machine.
 //!
 //! ```
-//! use headstart::figure::{Axis, Figure, Series, Style};
+//! use headstart_report::figure::{Axis, Figure, Series, Style};
 //!
 //! let mut figure = Figure::new("Completion time", Axis::linear("load", "%"), Axis::linear("mean", "ms"));
 //! figure.series.push(Series::new("iw10", Style::line_and_marks(), [(10.0, 310.0), (50.0, 350.0)]));

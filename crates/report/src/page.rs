@@ -130,7 +130,7 @@ impl Provenance {
 }
 
 /// The one style sheet.
-const STYLE: &str = include_str!("report/style.css");
+const STYLE: &str = include_str!("page/style.css");
 
 fn write_section(out: &mut String, section: &Section, level: usize) {
     match section {

@@ -1,7 +1,7 @@
 //! One table, three outputs: for terminals, for the HTML report, and as CSV.
 //!
 //! ```
-//! use headstart::table::{Better, Cell, Column, Table};
+//! use headstart_report::table::{Better, Cell, Column, Table};
 //!
 //! let mut table = Table::new(
 //!     "Completion time",

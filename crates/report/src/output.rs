@@ -148,7 +148,7 @@ impl Folder {
     {
         let mut ragged = None;
         let written = self.write_with(name, |file| {
-            let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(file);
+            let mut writer = csv_writer(file);
             writer.write_record(header)?;
             for (index, row) in rows.into_iter().enumerate() {
                 let row = row.as_ref();
@@ -207,6 +207,12 @@ impl Folder {
             None => Ok(()),
         }
     }
+}
+
+/// The one writer of CSV: RFC 4180 quoting where a field needs it, lines end in a plain line feed. The number of fields is
+/// for the caller to check.
+pub(crate) fn csv_writer<W: Write>(to: W) -> csv::Writer<W> {
+    csv::WriterBuilder::new().flexible(true).from_writer(to)
 }
 
 /// On the disk when it returns: a rename must never overtake the content.

@@ -1,0 +1,17 @@
+//! Tables, figures, pages and result files. Nothing here knows what was measured.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`statistics`] | means, quantiles, confidence intervals |
+//! | [`table`] | one table, three outputs: terminal, HTML, CSV |
+//! | [`figure`] | figures as SVG |
+//! | [`page`] | a report as one HTML file |
+//! | [`markup`] | the escaping that figures and pages share |
+//! | [`output`] | result files, each whole or not there |
+
+pub mod figure;
+pub mod markup;
+pub mod output;
+pub mod page;
+pub mod statistics;
+pub mod table;
