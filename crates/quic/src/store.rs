@@ -17,6 +17,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use headstart_startup::history::{self, Known, Lease, MemoryStore, Outcome};
+use headstart_units::hash::{FNV128, fnv128};
 
 /// Where records are kept.
 pub trait Store: Send + Sync + Debug {
@@ -122,22 +123,15 @@ pub fn caller(peer: IpAddr) -> IpAddr {
 /// else can make two keys meet.
 #[must_use]
 pub fn dialled(remote: IpAddr, server_name: &str) -> IpAddr {
-    let mut hash = FNV_OFFSET;
     let address = match remote.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits(),
     };
-    for byte in address.to_be_bytes().into_iter().chain(server_name.bytes().map(|it| it.to_ascii_lowercase()))
-    {
-        hash = (hash ^ u128::from(byte)).wrapping_mul(FNV_PRIME);
-    }
+    let name = server_name.bytes().map(|byte| byte.to_ascii_lowercase());
+    let hash = fnv128(FNV128, address.to_be_bytes().into_iter().chain(name));
     // fd00::/8: locally assigned.
     IpAddr::V6(Ipv6Addr::from_bits((hash >> 8) | (0xfd << 120)))
 }
-
-/// FNV-1a of 128 bits.
-const FNV_OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-const FNV_PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
 
 #[cfg(test)]
 mod tests {

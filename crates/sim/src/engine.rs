@@ -15,6 +15,7 @@ use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Store};
 use headstart_startup::prior::Hint;
 use headstart_startup::quick_start::{Asked, Denied, Echo, Nonce, Question};
 use headstart_startup::{Prior, Scheme, Startup, base};
+use headstart_units::hash::FNV64;
 use headstart_units::{Bytes, Span, Time};
 
 use crate::flow::{ATTEMPTS, Flow, Flows, Stage};
@@ -125,7 +126,7 @@ impl<R: Recorder> Simulation<R> {
             timers: Timers::default(),
             orders: Vec::new(),
             recorder,
-            summary: Summary { fingerprint: 0xcbf2_9ce4_8422_2325, ..Summary::default() },
+            summary: Summary { fingerprint: FNV64, ..Summary::default() },
             last_opened: None,
         }
     }

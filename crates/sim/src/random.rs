@@ -5,6 +5,7 @@
 //! comparison meet the same arrivals.
 
 use headstart_units::Span;
+use headstart_units::hash::{FNV64, fnv64};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -16,10 +17,7 @@ impl Seed {
     /// The child called `name`: FNV-1a over the name, started from this seed, then mixed.
     #[must_use]
     pub fn child(self, name: &str) -> Self {
-        let mut hash = self.0 ^ 0xcbf2_9ce4_8422_2325;
-        for byte in name.bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        let mut hash = fnv64(self.0 ^ FNV64, name.bytes());
         // The finaliser of SplitMix64: every input bit reaches every output bit.
         hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

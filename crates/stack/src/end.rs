@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use headstart_quic::{Handle, Why};
 use headstart_units::Time;
+use headstart_units::hash::by_words;
 use noq_proto::{
     Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, EcnCodepoint, Endpoint,
     EndpointConfig, TimeSource,
@@ -80,19 +81,11 @@ pub(crate) fn endpoint(seed: u64) -> Endpoint {
 }
 
 pub(crate) fn digest(outcome: &mut Outcome, at: Time, datagram: &Datagram) {
-    outcome.digest = fold(fold(outcome.digest, &at.as_nanos().to_be_bytes()), &datagram.contents);
+    outcome.digest = by_words(by_words(outcome.digest, &at.as_nanos().to_be_bytes()), &datagram.contents);
 }
 
 pub(crate) fn hash(contents: &[u8]) -> u64 {
-    fold(0, contents)
-}
-
-/// Multiplies, as FNV-1a does, but a word at a time: every byte of a simulation goes through here.
-fn fold(from: u64, bytes: &[u8]) -> u64 {
-    let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let (words, rest) = bytes.as_chunks::<8>();
-    let hash = words.iter().fold(from, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)))
+    by_words(0, contents)
 }
 
 pub(crate) fn note(at: Time, datagram: &Datagram) -> Departure {

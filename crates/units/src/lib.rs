@@ -6,6 +6,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`hash`] | hashes that are the same on every machine |
 //! | [`quantity`] | [`Bytes`], [`Packets`], [`Rate`], [`Ratio`] |
 //! | [`time`] | [`Time`] (an instant) and [`Span`] (a length of time), in nanoseconds |
 //! | [`text`] | reading and printing `15 Mbit/s`, `50 ms`, `115 kB`, `104 packets` |
@@ -14,6 +15,7 @@
 
 extern crate alloc;
 
+pub mod hash;
 pub mod quantity;
 pub mod text;
 pub mod time;

@@ -18,6 +18,7 @@ use core::net::IpAddr;
 
 use alloc::vec::Vec;
 use hashbrown::HashTable;
+use headstart_units::hash::{FNV64, fnv64};
 
 use super::{Known, Lease, Outcome, Record, Store};
 
@@ -285,7 +286,7 @@ pub struct FixedHash(u64);
 
 impl Default for FixedHash {
     fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
+        Self(FNV64)
     }
 }
 
@@ -298,9 +299,7 @@ impl BuildHasher for FixedHash {
 
 impl Hasher for FixedHash {
     fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.0 = fnv64(self.0, bytes.iter().copied());
     }
 
     fn finish(&self) -> u64 {
