@@ -13,12 +13,29 @@ if ! command -v cargo >/dev/null; then
     exit 1
 fi
 
+tools=$PWD/target/tools
+have_python_tool() { # COMMAND PACKAGE==VERSION
+    [ -x "$tools/bin/$1" ] || { python3 -m venv "$tools" && "$tools/bin/pip" install --quiet --disable-pip-version-check "$2"; }
+}
+
+step "dependencies: licences, sources, duplicates, minimum Rust version"
+./tools/dependencies.py
+if command -v cargo-deny >/dev/null; then
+    cargo deny --offline --log-level error check licenses bans sources
+else
+    echo "cargo deny: NOT RUN, it is not installed; tools/dependencies.py has checked the same deny.toml"
+fi
+step "spelling"
+have_python_tool typos typos==1.52.0
+"$tools/bin/typos"
 step "formatting"
 cargo fmt --all -- --check
 step "lints"
 cargo clippy --quiet --workspace --all-targets -- -D warnings
 step "fuzz targets can be built"
 cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target --bins
+step "units and startup can be built without the standard library"
+cargo build --quiet --manifest-path tools/no-std/Cargo.toml --target-dir target/no-std
 step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps
 step "citations"

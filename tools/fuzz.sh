@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs every fuzz target for some seconds. Usage: tools/fuzz.sh [SECONDS [TARGET...]]
+#
+# Builds with the coverage instrumentation that libFuzzer reads, by stable compiler flags, so that
+# neither a nightly compiler nor cargo-fuzz is needed; `cargo fuzz run` works too. Without a
+# sanitizer: what is looked for are panics, overflows, endless loops and unbounded memory. What is found
+# stays in target/fuzz/artifacts.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-10}
+shift || true
+targets=("$@")
+if [ ${#targets[@]} -eq 0 ]; then
+    mapfile -t targets < <(basename -s .rs -a fuzz/fuzz_targets/*.rs)
+fi
+host=$(rustc -vV | sed -n 's/^host: //p')
+export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+-Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=16 --cfg fuzzing"
+# A target is given, so that build scripts and macros are not instrumented.
+cargo build --quiet --profile fuzz --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --target "$host" \
+    "${targets[@]/#/--bin=}"
+for target in "${targets[@]}"; do
+    corpus=target/fuzz/corpus/$target artifacts=target/fuzz/artifacts/$target
+    mkdir -p "$corpus" "$artifacts"
+    log=target/fuzz/$target.log
+    if ! "target/fuzz/$host/fuzz/$target" "$corpus" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+        -artifact_prefix="$artifacts/" -print_final_stats=1 >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        echo "fuzz.sh: $target failed; the input is in $artifacts" >&2
+        exit 1
+    fi
+    sed -n "s/^stat::number_of_executed_units: */$target: executions /p" "$log"
+done
