@@ -47,7 +47,7 @@ fuzz_target!(|text: &str| {
             let _ = (claim.recorded(is_quick), claim.compares());
         }
         if plan.points.len() <= 16 {
-            let _ = plan.setups();
+            let _ = plan.setups(headstart::CARRIERS);
         }
     }
 });

@@ -93,6 +93,7 @@ mod tests {
 
     use headstart_startup::catalogue;
 
+    use crate::carrier::Carriers;
     use crate::experiment::settings::{Settings, Tables};
     use crate::experiment::study::{Numbers, Study};
     use crate::setup::Cast;
@@ -104,7 +105,8 @@ mod tests {
 
     fn run(study: Study, scheme: &str, rest: &str) -> Numbers {
         let tables: Tables = toml::from_str(&format!("{COMMON}{rest}")).expect("fine");
-        let setup = Settings::read(&tables).and_then(|settings| settings.setup()).expect("fine");
+        let setup =
+            Settings::read(&tables).and_then(|settings| settings.setup(Carriers::MODEL)).expect("fine");
         let tested = catalogue::find(scheme).expect("it is there");
         study.run(&setup, Cast { tested, beside: None }, 1).expect("it runs")
     }

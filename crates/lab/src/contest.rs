@@ -11,20 +11,21 @@
 //!
 //! - BS §4 captures packets behind the client's switch; here they are counted as they come out of the bottleneck's link, whose delay is that of the
 //!   whole way: the same but for jitter.
+//! - Over the emulator bytes count when the client reads them, without headers: half a round trip later, and of both sides alike. Which of the
+//!   bottleneck's drops were the long flows' is not known there, and `long.lost` and `utilisation` are left out.
 //! - BS lets the long flow "fully utilize the available bandwidth" before the other comes. How long that is says `--settled`.
 
-mod emulated;
 mod tape;
 mod workload;
 
 use anyhow::Result;
-use headstart_sim::{FlowReport, Random, Scenario, Seed};
+use headstart_sim::{FlowReport, Random, Seed};
 use headstart_startup::catalogue::Needs;
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use crate::setup::{BESIDE, Cast, GROUPS, LONG, Setup, TESTED};
-use crate::transport::Trial;
-pub use emulated::emulate;
+use crate::carrier::{Detail, Run, attempts};
+use crate::experiment::study::Measured;
+use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use tape::Tape;
 use workload::{Arrival, Flows, Role};
 
@@ -80,6 +81,10 @@ pub const TRACE_MEASURES: &[(&str, &str)] = &[
 /// second, by seconds.
 pub const PROFILES: &[&str] = &["newcomer", "long", "newcomer-seconds", "long-seconds"];
 
+/// Numbers that need packets, and those that need what senders count.
+const OF_PACKETS: [&str; 2] = ["long.lost", "utilisation"];
+const OF_COUNTS: [&str; 3] = ["lost", "inflation", "beside.lost"];
+
 /// On the wire, packets of newcomers up to this size carry no data.
 const NO_DATA: u32 = 100;
 
@@ -90,8 +95,9 @@ type Named = Vec<(String, f64)>;
 ///
 /// # Errors
 /// The transport does not carry a scheme.
-pub fn run(setup: &Setup, cast: Cast, seed: u64) -> Result<Named> {
-    Ok(numbers(setup, &Contest::run(setup, cast, seed)?))
+pub fn run(setup: &Setup, cast: Cast, seed: u64) -> Result<Measured> {
+    let contest = Contest::run(setup, cast, seed)?;
+    Ok(Measured { numbers: numbers(setup, &contest), invalid: contest.invalid })
 }
 
 /// Runs as many contests as the setup has candidates, picks the one at the quantile that it names, by the time of its newcomers, and
@@ -99,7 +105,7 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64) -> Result<Named> {
 ///
 /// # Errors
 /// The transport does not carry a scheme.
-pub fn trace(setup: &Setup, cast: Cast, seed: u64) -> Result<Named> {
+pub fn trace(setup: &Setup, cast: Cast, seed: u64) -> Result<Measured> {
     let candidates = u64::from(setup.workload.candidates);
     let mut times: Vec<(f64, u64)> = (0..candidates)
         .map(|number| seed.wrapping_add(number))
@@ -108,12 +114,12 @@ pub fn trace(setup: &Setup, cast: Cast, seed: u64) -> Result<Named> {
     times.sort_by(|one, other| one.0.total_cmp(&other.0));
     let last = times.len().saturating_sub(1);
     let place = setup.workload.pick.of(last as u64) as usize;
-    let Some((_, seed)) = times.get(place.min(last)) else { return Ok(vec![]) };
+    let Some((_, seed)) = times.get(place.min(last)) else { return Ok(Measured::default()) };
     let contest = Contest::run(setup, cast, *seed)?;
     let mut named = numbers(setup, &contest);
     named.extend(landmarks(setup, &contest));
     named.extend(curves(setup, &contest));
-    Ok(named)
+    Ok(named.into())
 }
 
 /// A contest that is over.
@@ -124,30 +130,30 @@ struct Contest {
     /// The run's end, where somebody was not through.
     until: Time,
     rtt: Span,
+    /// Why it is worth nothing, if it is.
+    invalid: Option<String>,
 }
 
 impl Contest {
     fn run(setup: &Setup, cast: Cast, seed: u64) -> Result<Self> {
         let seed = Seed(seed);
-        let rtt = setup.rtt();
-        let mut setup = setup.clone();
-        setup.path.rtt.0 = vec![rtt; GROUPS];
-        let began_at = began_at(&setup, seed);
+        let began_at = began_at(setup, seed);
         let until = began_at + setup.run.duration;
-        let hint = hinted(&setup, seed);
-        let mut groups = setup.groups(cast);
-        for group in [TESTED, BESIDE] {
-            if let Some(told) = &mut groups[usize::from(group)].hint {
-                told.bandwidth = hint;
-            }
-        }
-        let arrivals = arrivals(&setup, cast, began_at);
+        let hint = hinted(setup, seed);
+        let arrivals = arrivals(setup, cast, began_at);
         let first = arrivals.iter().filter(|arrival| arrival.role != Role::Newcomer).count() as u64;
-        let (path, _) = setup.build_path(seed);
-        let scenario = Scenario { path, groups, workload: Box::new(Flows::new(arrivals)), until };
-        let tape = Tape::new(began_at - BEFORE, first);
-        let tape = Trial::new(&setup, cast, seed).run(scenario, tape)?.recorder;
-        Ok(Self { tape, hint, until, rtt })
+        let result = attempts(setup, cast, |hosts| {
+            let workload = Box::new(Flows::new(arrivals.clone()));
+            let mut run = Run::new(setup, cast, workload, until, seed).with_a_class_for_each_group();
+            for group in [TESTED, BESIDE] {
+                if let Some(told) = &mut run.groups[usize::from(group)].hint {
+                    told.bandwidth = hint;
+                }
+            }
+            run.observe_on(hosts, Tape::new(began_at - BEFORE, first))
+        })?;
+        let (tape, invalid) = (result.observer, result.invalid);
+        Ok(Self { tape, hint, until, rtt: setup.rtt(), invalid })
     }
 
     fn newcomers(&self, group: u16) -> impl Iterator<Item = &FlowReport> {
@@ -290,8 +296,17 @@ fn numbers(setup: &Setup, contest: &Contest) -> Named {
         ("hint", contest.hint.as_bits_per_sec() as f64 / bottleneck),
     ]
     .into_iter()
+    .filter(|(name, _)| setup.carrier().detail() >= needed(name))
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
+}
+
+fn needed(name: &str) -> Detail {
+    match name {
+        _ if OF_PACKETS.contains(&name) => Detail::Events,
+        _ if OF_COUNTS.contains(&name) => Detail::Counts,
+        _ => Detail::Flows,
+    }
 }
 
 /// How far before the first request curves begin.

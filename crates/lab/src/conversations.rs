@@ -27,14 +27,14 @@ use headstart_sim::vectors::{self, Side, Vector};
 use headstart_sim::workload::PageReport;
 use headstart_sim::workload::conversations::{ConversationSpec, Conversations};
 use headstart_sim::{
-    Access, Chain, ChainLink, ChainSpec, FlowReport, Grant, Group, Recorder, Scenario, Seed, Simulation,
-    TcpConfig,
+    Access, Chain, ChainLink, ChainSpec, FlowReport, Grant, Group, Scenario, Seed, TcpConfig,
 };
 use headstart_startup::Scheme;
 use headstart_startup::catalogue::{Entry, Needs};
 use headstart_startup::scheme::quick_start;
 use headstart_units::{Bytes, Rate, Span, Time};
 
+use crate::carrier::{Observer, model};
 use crate::chain;
 use crate::options::RouterName;
 use crate::options::conversations::LoadCounts;
@@ -130,7 +130,7 @@ pub fn play(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
         until: until + setup.run.drain,
     };
     let epochs = Epochs { warm_up: Time::ZERO + setup.run.warm_up, ..Epochs::default() };
-    let finished = Simulation::new(scenario, epochs).run();
+    let finished = model::simulate(scenario, epochs);
     let heard = &finished.recorder;
 
     let is_beside = |group: u16| usize::from(group) >= classes;
@@ -233,7 +233,7 @@ struct Epochs {
     flows: Vec<FlowReport>,
 }
 
-impl Recorder for Epochs {
+impl Observer for Epochs {
     fn page(&mut self, report: &PageReport) {
         if report.began_at >= self.warm_up {
             let took = report.ended_at.since(report.began_at).as_millis_f64();
@@ -339,6 +339,7 @@ mod tests {
     use headstart_startup::catalogue;
 
     use super::*;
+    use crate::carrier::Carriers;
     use crate::experiment::settings::{Settings, Tables};
 
     fn setup(load: &str) -> Setup {
@@ -351,7 +352,7 @@ mod tests {
              run = {{ duration = \"20 s\", drain = \"20 s\" }}"
         );
         let tables: Tables = toml::from_str(&text).expect("tables");
-        Settings::read(&tables).and_then(|settings| settings.setup()).expect("a setup")
+        Settings::read(&tables).and_then(|settings| settings.setup(Carriers::MODEL)).expect("a setup")
     }
 
     fn played(name: &str, beside: Option<&str>, load: &str) -> BTreeMap<String, f64> {

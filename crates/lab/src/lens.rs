@@ -1,19 +1,17 @@
 //! One flow under the lens: every send, ack, loss, window and pace of it, and the queue it met.
 
-use headstart_sim::packet::Packet;
-use headstart_sim::record::{ElementEvent, MessageReport, SenderEvent, SenderTrace};
-use headstart_sim::workload::PageReport;
-use headstart_sim::{FlowReport, Recorder};
+use headstart_sim::FlowReport;
+use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_units::{Bytes, Time};
+
+use crate::carrier::Observer;
 
 /// Never keep more events than this of one flow.
 const MOST_EVENTS: usize = 500_000;
 
-/// Keeps the events of one flow, and passes everything on.
+/// Keeps the events of one flow.
 #[derive(Debug)]
-pub struct Lens<R> {
-    /// Whoever listens behind.
-    pub inner: R,
+pub struct Lens {
     /// What was seen of the flow.
     pub view: View,
     serial: u64,
@@ -33,57 +31,46 @@ pub struct View {
     pub is_cut: bool,
 }
 
-impl<R> Lens<R> {
+impl Lens {
     /// Looks at flow number `serial` of the run.
-    pub fn new(serial: u64, inner: R) -> Self {
-        Self { inner, view: View::default(), serial, is_focused: false }
+    #[must_use]
+    pub fn new(serial: u64) -> Self {
+        Self { view: View::default(), serial, is_focused: false }
     }
 }
 
-impl<R: Recorder> Recorder for Lens<R> {
+impl Observer for Lens {
+    fn watches(&self) -> bool {
+        true
+    }
+
     fn flow(&mut self, report: &FlowReport) {
         if report.serial == self.serial {
             self.view.report = Some(*report);
         }
-        self.inner.flow(report);
     }
 
-    fn message(&mut self, report: &MessageReport) {
-        self.inner.message(report);
-    }
-
-    fn page(&mut self, report: &PageReport) {
-        self.inner.page(report);
-    }
-
-    fn focus(&mut self, serial: u64) {
+    fn focus(&mut self, serial: u64) -> bool {
         self.is_focused = serial == self.serial;
-        self.inner.focus(serial);
+        self.is_focused
     }
 
-    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+    fn sender(&mut self, now: Time, trace: &SenderTrace) {
         if !self.is_focused {
-            return self.inner.sender(now, trace);
+            return;
         }
-        let trace = trace();
         if self.view.events.len() < MOST_EVENTS {
-            self.view.events.push((now, trace));
+            self.view.events.push((now, *trace));
         } else {
             self.view.is_cut = true;
         }
-        self.inner.sender(now, || trace);
     }
 
-    fn queue(&mut self, now: Time, element: usize, length: impl FnOnce() -> (u64, Bytes)) {
+    fn queue(&mut self, now: Time, element: usize, packets: u64, bytes: Bytes) {
         let is_alive = !self.view.events.is_empty() && self.view.report.is_none();
         if element == 0 && is_alive && self.view.queue.len() < MOST_EVENTS {
-            let (packets, bytes) = length();
             self.view.queue.push((now, packets, bytes));
         }
-    }
-
-    fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
-        self.inner.element(now, element, event, packet);
     }
 }
 

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Parser, Subcommand};
 use headstart::capacity::{Capacity, capacity};
+use headstart::carrier::Detail;
 use headstart::complaint::{Refuse as _, exit_code, told};
 use headstart::demo::DemoArgs;
 use headstart::examples;
@@ -16,9 +17,7 @@ use headstart::experiment::study::Study;
 use headstart::experiment::{self, library};
 use headstart::get::GetArgs;
 use headstart::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
-use headstart::options::{
-    Home, PathOptions, RunOptions, SchemeName, TransportName, TransportOptions, WorkloadOptions,
-};
+use headstart::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
 use headstart::output::Folder;
 use headstart::race::{Race, Row, race};
 use headstart::runner::{self, Job};
@@ -223,8 +222,9 @@ fn command_line() -> String {
 }
 
 fn run_race(args: RaceArgs) -> Result<()> {
-    let setup = Setup::new(args.path, args.transport, args.workload, args.run).or_refuse()?;
-    if args.capacity && setup.run.home == Home::Emulator {
+    let setup =
+        Setup::new(headstart::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
+    if args.capacity && setup.carrier().is_real_time() {
         return Err(anyhow!(
             "--capacity: found it with --in emulator, where its hundreds of runs would take days: expected --in simulator"
         ))
@@ -304,7 +304,10 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
         if args.out != Path::new("headstart-race") {
             out = args.out;
         }
-        setups.push(Setup::new(args.path, args.transport, args.workload, args.run).or_refuse()?);
+        setups.push(
+            Setup::new(headstart::CARRIERS, args.path, args.transport, args.workload, args.run)
+                .or_refuse()?,
+        );
     }
     let folder = Folder::open(&out).or_refuse()?;
     let kept = folder.folder("points")?;
@@ -371,17 +374,16 @@ fn run_sweep(arguments: &[String]) -> Result<()> {
 }
 
 fn run_trace(args: TraceArgs) -> Result<()> {
-    let setup = Setup::new(args.path, args.transport, args.workload, args.run).or_refuse()?;
-    if setup.run.home == Home::Emulator {
+    let setup =
+        Setup::new(headstart::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
+    if setup.carrier().detail() < Detail::Events {
         return Err(anyhow!(
             "--in: found emulator, expected simulator: a trace looks into a sender (of real packets, `headstart link --log` tells)"
         ))
         .or_refuse();
     }
     let entry = args.scheme.0;
-    if setup.transport.transport == TransportName::Quic {
-        headstart::transport::carried(entry).or_refuse()?;
-    }
+    setup.carrier().carries(entry, &setup.transport).or_refuse()?;
     let view = match args.flow {
         None => runner::run_alone(&setup, entry)?,
         Some(number) => {
@@ -496,7 +498,7 @@ fn run_reproduce(args: &ReproduceArgs) -> Result<()> {
     };
     let (files, paper, experiments) = wanted(args, name).or_refuse()?;
     let folder = Folder::open(&args.out).or_refuse()?.folder(&files.name)?;
-    let results = experiment::run::run(&experiments, &folder, args.threads)?;
+    let results = experiment::run::run(&experiments, headstart::CARRIERS, &folder, args.threads)?;
 
     let judged: Vec<Judged> =
         experiments.iter().zip(&results).map(|(one, results)| Judged::new(one, results)).collect();

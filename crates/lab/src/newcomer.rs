@@ -11,11 +11,11 @@ use anyhow::Result;
 use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
-use headstart_sim::{FlowReport, Random, Recorder, Scenario, Seed};
+use headstart_sim::{FlowReport, Random, Seed};
 use headstart_units::{Bytes, Span, Time};
 
+use crate::carrier::{Observer, Run};
 use crate::setup::{Cast, LONG, Setup, TESTED};
-use crate::transport::Trial;
 
 /// Width of a bin (Halfback §4.3.4).
 const BIN: Span = Span::from_millis(60);
@@ -67,15 +67,9 @@ pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(String, f64)>>
         bytes,
         size_known: true,
     }));
-    let (path, _) = setup.build_path(seed);
-    let scenario = Scenario {
-        path,
-        groups: setup.groups(cast),
-        workload: Box::new(Listed::new(starts, Opener::Sender)),
-        until,
-    };
-    let recorder = Throughput::new(began_at - BIN * (OWN_BINS as u64));
-    let Throughput { bins, newcomer, .. } = Trial::new(setup, cast, seed).run(scenario, recorder)?.recorder;
+    let run = Run::new(setup, cast, Box::new(Listed::new(starts, Opener::Sender)), until, seed);
+    let throughput = Throughput::new(began_at - BIN * (OWN_BINS as u64));
+    let Throughput { bins, newcomer, .. } = run.observe(throughput)?.observer;
     let rate = |number: usize, is_ongoing: bool| -> f64 {
         let pair = bins.get(number).copied().unwrap_or_default();
         (if is_ongoing { pair.0 } else { pair.1 }) as f64 * 8.0 / 1e6 / BIN.as_secs_f64()
@@ -130,16 +124,21 @@ impl Throughput {
     }
 }
 
-impl Recorder for Throughput {
-    fn focus(&mut self, serial: u64) {
-        self.is_ongoing = serial == 0;
+impl Observer for Throughput {
+    fn watches(&self) -> bool {
+        true
     }
 
-    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+    fn focus(&mut self, serial: u64) -> bool {
+        self.is_ongoing = serial == 0;
+        true
+    }
+
+    fn sender(&mut self, now: Time, trace: &SenderTrace) {
         if now < self.from {
             return;
         }
-        let SenderEvent::Acked { newly, .. } = trace().event else { return };
+        let SenderEvent::Acked { newly, .. } = trace.event else { return };
         let bin = (now.since(self.from).as_nanos() / BIN.as_nanos()) as usize;
         if bin >= self.bins.len() {
             self.bins.resize(bin + 1, (0, 0));

@@ -11,12 +11,10 @@ use headstart_units::Span;
 use serde::Serialize;
 
 use crate::lens::View;
-use crate::options::{Home, RouterName, TransportName};
-use crate::real;
+use crate::options::RouterName;
 use crate::runner::{Job, JobResult, run_all};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use crate::statistics::{Interval, mean, mean_interval, ratio_interval};
-use crate::transport::carried;
 
 /// What the race found out about one scheme.
 #[derive(Clone, Debug)]
@@ -103,9 +101,9 @@ pub fn race(setup: &Setup) -> Result<Race> {
             });
         }
     }
-    if setup.run.home == Home::Emulator {
-        entries.iter().try_for_each(|entry| real::carried(setup, entry))?;
-        eprintln!("headstart: {} runs in real time, {} at least", jobs.len(), real::takes(setup, jobs.len()));
+    if setup.carrier().is_real_time() {
+        let least = setup.run.duration * jobs.len() as u64;
+        eprintln!("headstart: {} runs in real time, {least} at least", jobs.len());
     }
     let results = run_all(setup, &jobs, "racing")?;
     let (baseline, rest) = results.split_at(seeds.len());
@@ -119,17 +117,14 @@ pub fn race(setup: &Setup) -> Result<Race> {
 }
 
 /// The schemes that were asked for, in the order of the catalogue, each once. If none was: all, but not those that
-/// need routers where no router takes part and they would only be slow start again; in the emulator, all that the transport carries.
+/// need routers where no router takes part and they would only be slow start again, nor those that the transport does not carry.
 #[must_use]
 pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
     let wanted = &setup.run.schemes;
     let has_routers = setup.path.routers != RouterName::None;
     let is_wanted = |entry: &&Entry| {
-        let is_able = match (setup.run.home, setup.transport.transport) {
-            (Home::Emulator, _) => real::carried(setup, entry).is_ok(),
-            (Home::Simulator, TransportName::Tcp) => entry.needs != Needs::Routers || has_routers,
-            (Home::Simulator, TransportName::Quic) => carried(entry).is_ok(),
-        };
+        let is_able = (entry.needs != Needs::Routers || has_routers)
+            && setup.carrier().carries(entry, &setup.transport).is_ok();
         (wanted.is_empty() && is_able) || wanted.iter().any(|name| name.0.name == entry.name)
     };
     let variants = if wanted.is_empty() { &[] } else { catalogue::VARIANTS };

@@ -26,7 +26,7 @@ pub mod scenes;
 pub mod visits;
 pub mod watch;
 
-use headstart_sim::{Finished, peer_address};
+use headstart_sim::peer_address;
 use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Record, Store};
 use headstart_units::Time;
 
@@ -46,8 +46,8 @@ pub fn history_of(record: Option<Record>) -> MemoryStore {
 
 /// What a run has left of the only peer of `group`.
 #[must_use]
-pub fn record_left<R>(finished: &mut Finished<R>, group: u16) -> Option<Record> {
-    let history = finished.histories.get_mut(usize::from(group))?;
+pub fn record_left(histories: &mut [MemoryStore], group: u16) -> Option<Record> {
+    let history = histories.get_mut(usize::from(group))?;
     let (known, lease) = history.open(peer_address(0));
     history.close(lease, Outcome::Nothing);
     known.map(|known| known.record)

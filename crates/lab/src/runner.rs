@@ -1,18 +1,16 @@
 //! Runs: each one alone, all cores busy, the same results whatever the number of threads.
 
-use anyhow::{Result, bail};
-use headstart_sim::{Checker, Collector, Deaf, Finished, Seed, Summary, Totals};
+use anyhow::Result;
+use headstart_sim::{Collector, Seed, Summary, Totals};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::memory::Counters;
 use headstart_units::{Bytes, Ratio, Time};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
+use crate::carrier::{self, Detail};
 use crate::lens::{Lens, View};
-use crate::options::Home;
-use crate::real;
-use crate::setup::{Cast, Setup, TESTED};
-use crate::transport::Trial;
+use crate::setup::{Cast, GROUPS, Setup, TESTED};
 
 /// One run to do.
 #[derive(Clone, Copy, Debug)]
@@ -51,50 +49,36 @@ pub struct JobResult {
 /// Does one run.
 ///
 /// # Errors
-/// If the checker found a fault: then the simulator is wrong and no figure can be trusted.
+/// If it cannot be done; or the checker found a fault: then the simulator is wrong and no figure can be trusted.
 pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
-    if setup.run.home == Home::Emulator {
-        return real::study::race(setup, job);
-    }
-    let (scenario, claims) = setup.scenario(job.cast, job.load, Seed(job.seed));
-    let trial = Trial::new(setup, job.cast, Seed(job.seed));
-    let groups = scenario.groups.len();
-    let collector = Collector::new(groups, Time::ZERO + setup.run.warm_up);
-    let Some(serial) = job.look_at else {
-        let finished = trial.run(scenario, collector)?;
-        return Ok(result(finished, |collector| (collector, None)));
-    };
-    let recorder = Checker::new(&claims, Lens::new(serial, collector));
-    let mut faults = vec![];
-    let finished = trial.run(scenario, recorder)?;
-    let Finished { summary, path, histories, recorder } = finished;
-    let (found, lens) = recorder.finish(&path);
-    faults.extend(found);
-    if let Some(first) = faults.first() {
-        bail!(
-            "the checker found {} faults in a run of {}, the first: {first}",
-            faults.len(),
-            job.cast.tested.name
-        );
-    }
-    let finished = Finished { summary, path, histories, recorder: lens };
-    Ok(result(finished, |lens| (lens.inner, Some(lens.view))))
-}
-
-fn result<R>(finished: Finished<R>, split: impl FnOnce(R) -> (Collector, Option<View>)) -> JobResult {
-    let (collector, view) = split(finished.recorder);
-    let account = finished.path.accounts().next().map(|(_, account)| *account).unwrap_or_default();
-    let store = &finished.histories[usize::from(TESTED)];
-    JobResult {
-        groups: collector.groups,
-        summary: finished.summary,
-        bottleneck: (account.offered, account.dropped_in_all()),
-        bottleneck_bytes: account.delivered_bytes,
-        history: (store.counters(), store.len(), store.bytes_per_entry()),
+    let detail = setup.carrier().detail();
+    let warm_up = Time::ZERO + setup.run.warm_up;
+    let look_at = job.look_at.filter(|_| detail >= Detail::Events);
+    let result = carrier::attempts(setup, job.cast, |hosts| {
+        let run = setup.arrivals(job.cast, job.load, Seed(job.seed));
+        let totals = Collector::new(GROUPS, warm_up);
+        Ok(match look_at {
+            None => run.observe_on(hosts, totals)?.map(|totals| (totals, None)),
+            Some(serial) => {
+                let result = run.checked().observe_on(hosts, (totals, Lens::new(serial)))?;
+                result.map(|(totals, lens)| (totals, Some(lens.view)))
+            }
+        })
+    })?;
+    let (totals, view) = result.observer;
+    let history = result.histories.get(usize::from(TESTED));
+    Ok(JobResult {
+        groups: totals.groups,
+        summary: result.summary,
+        bottleneck: (result.bottleneck.offered, result.bottleneck.dropped),
+        bottleneck_bytes: result.bottleneck.delivered_bytes,
+        history: history
+            .map(|store| (store.counters(), store.len(), store.bytes_per_entry()))
+            .unwrap_or_default(),
         view,
-        has_counts: true,
-        invalid: None,
-    }
+        has_counts: detail >= Detail::Counts,
+        invalid: result.invalid,
+    })
 }
 
 /// Does all runs on as many threads as asked for, in any order, and returns them in the order of the jobs.
@@ -113,7 +97,7 @@ pub fn run_all(setup: &Setup, jobs: &[Job], what: &str) -> Result<Vec<JobResult>
             .collect::<Result<Vec<_>>>()
     };
     // In real time they would disturb each other.
-    let threads = if setup.run.home == Home::Emulator { Some(1) } else { setup.run.threads };
+    let threads = if setup.carrier().is_real_time() { Some(1) } else { setup.run.threads };
     let results = match threads {
         None => work(),
         Some(threads) => rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(work),
@@ -147,16 +131,9 @@ pub fn run_alone(setup: &Setup, tested: &'static Entry) -> Result<View> {
 /// If the checker found a fault.
 pub fn run_alone_counted(setup: &Setup, tested: &'static Entry) -> Result<(View, u64)> {
     let bytes = Bytes::new(setup.mean_bytes() as u64);
-    let (scenario, claims) = setup.alone(tested, bytes, Seed(setup.run.seed));
-    let recorder = Checker::new(&claims, Lens::new(0, Deaf));
-    let trial = Trial::new(setup, Cast { tested, beside: None }, Seed(setup.run.seed));
-    let Finished { path, recorder, .. } = trial.run(scenario, recorder)?;
-    let (faults, lens) = recorder.finish(&path);
-    if let Some(first) = faults.first() {
-        bail!("the checker found {} faults, the first: {first}", faults.len());
-    }
-    let dropped = path.accounts().next().map_or(0, |(_, account)| account.dropped_in_all());
-    Ok((lens.view, dropped))
+    let run = setup.alone(tested, bytes, Seed(setup.run.seed)).checked();
+    let result = run.observe(Lens::new(0))?;
+    Ok((result.observer.view, result.bottleneck.dropped))
 }
 
 #[cfg(test)]
@@ -165,12 +142,13 @@ mod tests {
     use headstart_startup::catalogue;
 
     use super::*;
+    use crate::carrier::Carriers;
     use crate::experiment::settings::Settings;
 
     /// How many segments BBR, which paces itself, sends at the first instant.
     fn at_once(pacing: &str) -> usize {
         let line = format!("--rate 25mbit --rtt 50ms --buffer 104p --size 100kB --pacing {pacing}");
-        let setup = Settings::parse(line.split(' ')).expect("fine");
+        let setup = Settings::parse(Carriers::MODEL, line.split(' ')).expect("fine");
         let view =
             run_alone(&setup, catalogue::find("bbr").expect("it is in the catalogue")).expect("it runs");
         let sent = view.events.iter().filter(|(_, trace)| matches!(trace.event, SenderEvent::Sent { .. }));

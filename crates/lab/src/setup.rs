@@ -13,17 +13,16 @@ use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::page::{Object, PageSpec, Pages};
 use headstart_sim::workload::{Mixed, Opener, Workload};
-use headstart_sim::{Claim, Group, PathBuilder, Scenario, Seed, TcpConfig};
+use headstart_sim::{Claim, Group, PathBuilder, Seed, TcpConfig};
 use headstart_startup::catalogue::{self, Entry};
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
+use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, BaseName, DetectionName, Discipline, Home, OpenerName, PacingName, PathOptions, ProbeName,
-    RouterName, RouterOptions, RunOptions, SizeName, TraceFile, TransportName, TransportOptions,
-    WorkloadOptions,
+    AckName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RouterName,
+    RouterOptions, RunOptions, SizeName, TraceFile, TransportOptions, WorkloadOptions,
 };
-use crate::transport::carried;
 
 /// The group of the scheme under test.
 pub const TESTED: u16 = 0;
@@ -56,6 +55,7 @@ pub struct Setup {
     pub pages: Vec<Vec<Object>>,
     /// What a reader of the results must know of those files.
     pub notes: Vec<String>,
+    carrier: &'static dyn Carrier,
     sizes: headstart_sim::sizes::Sizes,
 }
 
@@ -69,36 +69,18 @@ pub struct Cast {
 }
 
 impl Setup {
-    /// Checks what cannot be checked option by option, and reads HAR files.
+    /// Checks what cannot be checked option by option, chooses the carrier and reads HAR files.
     ///
     /// # Errors
-    /// If options contradict each other, or a file is not what it should be.
+    /// If options contradict each other, the carrier is missing or cannot carry them out, or a file is not what it should be.
     pub fn new(
+        carriers: Carriers,
         path: PathOptions,
         transport: TransportOptions,
         workload: WorkloadOptions,
         run: RunOptions,
     ) -> Result<Self> {
-        ensure!(!path.rate.is_zero(), "--rate: found 0, expected more");
-        ensure!(path.up_rate != Some(Rate::ZERO), "--up-rate: found 0, expected more");
-        for hop in &path.hops {
-            ensure!(!hop.rate.is_zero(), "--hop: found a rate of 0, expected more");
-        }
-        let most = Span::from_secs(60);
-        for rtt in &path.rtt.0 {
-            ensure!(*rtt <= most, "--rtt: found {rtt}, expected a minute at most");
-        }
-        ensure!(path.jitter <= most, "--jitter: found {}, expected a minute at most", path.jitter);
-        for (name, share) in [("--loss", path.loss), ("--duplicate", path.duplicate)] {
-            ensure!(share.of(1000) <= 1000, "{name}: found {share}, expected 100 % at most");
-        }
-        let routing = &path.routing;
-        for (name, span) in
-            [("--router-interval", routing.router_interval), ("--router-memory", routing.router_memory)]
-        {
-            ensure!(span >= Span::from_millis(1), "{name}: found {span}, expected a millisecond at least");
-        }
-        ensure!(routing.router_believes != Some(Rate::ZERO), "--router-believes: found 0, expected more");
+        check_path(&path)?;
         ensure!(
             workload.long_share.of(1000) < 1000,
             "--long-share: found {}, expected less than 100 %",
@@ -130,16 +112,11 @@ impl Setup {
             transport.receive_window
         );
         let mut notes = vec![];
-        if run.home == Home::Simulator && transport.transport == TransportName::Quic {
-            for name in run.schemes.iter().chain([&workload.long_scheme]) {
-                carried(name.0)?;
-            }
-            notes.push(
-                "over QUIC the receiver dials, whatever --opener says, and acknowledgements, loss detection and timers are the \
-                 stack's own"
-                    .to_owned(),
-            );
+        let carrier = carriers.find(run.home, transport.transport)?;
+        for name in &run.schemes {
+            carrier.carries(name.0, &transport)?;
         }
+        notes.extend(carrier.note().map(str::to_owned));
         let sizes = sizes(&workload)?;
         let mut pages = workload.pages.map_or_else(Vec::new, crate::front_pages::draw);
         for file in &workload.har {
@@ -164,9 +141,26 @@ impl Setup {
                     .to_owned(),
             );
         }
-        let setup = Self { path, transport, workload, run, pages, notes, sizes };
-        crate::real::refuse(&setup)?;
+        let setup = Self { path, transport, workload, run, pages, notes, carrier, sizes };
+        carrier.check(&setup)?;
         Ok(setup)
+    }
+
+    /// The same over another path.
+    ///
+    /// # Errors
+    /// If that path cannot be.
+    pub fn over(&self, path: PathOptions) -> Result<Self> {
+        check_path(&path)?;
+        let setup = Self { path, ..self.clone() };
+        self.carrier.check(&setup)?;
+        Ok(setup)
+    }
+
+    /// What carries its runs.
+    #[must_use]
+    pub const fn carrier(&self) -> &'static dyn Carrier {
+        self.carrier
     }
 
     /// Rate of the bottleneck: the trace's mean where one drives it.
@@ -258,40 +252,35 @@ impl Setup {
         }
     }
 
-    /// A run of `cast` at `load`: the same seed draws the same arrivals, sizes, peers and losses for every cast.
+    /// A run in which flows of `cast` arrive at `load`: the same seed draws the same arrivals, sizes, peers and losses for every cast.
     #[must_use]
-    pub fn scenario(&self, cast: Cast, load: Ratio, seed: Seed) -> (Scenario, Vec<Claim>) {
-        let (path, claims) = self.build_path(seed);
+    pub fn arrivals(&self, cast: Cast, load: Ratio, seed: Seed) -> Run<'_> {
         let until = Time::ZERO + self.run.duration;
-        let scenario = Scenario {
-            path,
-            groups: self.groups(cast),
-            workload: self.build_workload(cast, load, seed, until),
-            until: until + self.run.drain,
-        };
-        (scenario, claims)
+        let workload = self.build_workload(cast, load, seed, until);
+        Run::new(self, cast, workload, until + self.run.drain, seed)
     }
 
     /// A run of one flow of the tested scheme, alone from the beginning.
     #[must_use]
-    pub fn alone(&self, tested: &'static Entry, bytes: Bytes, seed: Seed) -> (Scenario, Vec<Claim>) {
-        let (path, claims) = self.build_path(seed);
+    pub fn alone(&self, tested: &'static Entry, bytes: Bytes, seed: Seed) -> Run<'_> {
         let start = Start { at: Time::ZERO, group: TESTED, class: 0, bytes, size_known: true };
-        let scenario = Scenario {
-            path,
-            groups: self.groups(Cast { tested, beside: None }),
-            workload: Box::new(Listed::new(vec![start], self.opener())),
-            until: Time::ZERO + self.run.duration + self.run.drain,
-        };
-        (scenario, claims)
+        let workload = Box::new(Listed::new(vec![start], self.opener()));
+        let until = Time::ZERO + self.run.duration + self.run.drain;
+        Run::new(self, Cast { tested, beside: None }, workload, until, seed)
+    }
+
+    /// Long flows take part.
+    #[must_use]
+    pub fn has_long_flows(&self) -> bool {
+        self.workload.background > 0 || self.workload.long_share.of(1_000_000) > 0
     }
 
     /// Who opens connections.
     #[must_use]
     pub fn opener(&self) -> Opener {
         match self.workload.opener {
-            None if self.run.home == Home::Emulator => Opener::Receiver,
-            None | Some(OpenerName::Sender) => Opener::Sender,
+            None => self.carrier.opener(),
+            Some(OpenerName::Sender) => Opener::Sender,
             Some(OpenerName::Receiver) => Opener::Receiver,
         }
     }
@@ -299,11 +288,7 @@ impl Setup {
     /// What everybody is compared with here: [`reference()`], as the transport has it.
     #[must_use]
     pub fn reference(&self) -> &'static Entry {
-        let is_kernel = self.run.home == Home::Emulator && self.transport.transport == TransportName::Tcp;
-        match catalogue::find("iw10-linux") {
-            Some(entry) if is_kernel && self.transport.base == BaseName::CubicLinux => entry,
-            _ => reference(),
-        }
+        self.carrier.reference(&self.transport)
     }
 
     /// The groups of a run of `cast`, in the order of [`TESTED`], [`BESIDE`], [`LONG`].
@@ -473,6 +458,31 @@ impl Setup {
         }
         (path.builder.build(), path.claims)
     }
+}
+
+/// Checks what cannot be checked option by option.
+fn check_path(path: &PathOptions) -> Result<()> {
+    ensure!(!path.rate.is_zero(), "--rate: found 0, expected more");
+    ensure!(path.up_rate != Some(Rate::ZERO), "--up-rate: found 0, expected more");
+    for hop in &path.hops {
+        ensure!(!hop.rate.is_zero(), "--hop: found a rate of 0, expected more");
+    }
+    let most = Span::from_secs(60);
+    for rtt in &path.rtt.0 {
+        ensure!(*rtt <= most, "--rtt: found {rtt}, expected a minute at most");
+    }
+    ensure!(path.jitter <= most, "--jitter: found {}, expected a minute at most", path.jitter);
+    for (name, share) in [("--loss", path.loss), ("--duplicate", path.duplicate)] {
+        ensure!(share.of(1000) <= 1000, "{name}: found {share}, expected 100 % at most");
+    }
+    let routing = &path.routing;
+    for (name, span) in
+        [("--router-interval", routing.router_interval), ("--router-memory", routing.router_memory)]
+    {
+        ensure!(span >= Span::from_millis(1), "{name}: found {span}, expected a millisecond at least");
+    }
+    ensure!(routing.router_believes != Some(Rate::ZERO), "--router-believes: found 0, expected more");
+    Ok(())
 }
 
 /// The scheme that everybody is compared with.

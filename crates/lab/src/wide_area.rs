@@ -9,10 +9,11 @@ use headstart_sim::sizes::Sizes;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::{Mixed, Opener, Workload};
-use headstart_sim::{FlowReport, Random, Recorder, Scenario, Seed, Simulation};
+use headstart_sim::{FlowReport, Random, Seed};
 use headstart_startup::catalogue;
 use headstart_units::{Bytes, Ratio, Span, Time};
 
+use crate::carrier::{Observer, Run};
 use crate::population::PathSpec;
 use crate::setup::{BESIDE, Cast, Setup, TESTED};
 
@@ -50,9 +51,8 @@ pub fn survey(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(&'static str,
     let population =
         setup.path.population.context("path.population: found none, expected a population's name")?;
     let path = population.path(seed);
-    let on_path =
-        Setup::new(path.options(), setup.transport.clone(), setup.workload.clone(), setup.run.clone())?;
-    let report = one(&on_path, &path, cast, seed).context("the flow was not reported")?;
+    let on_path = setup.over(path.options())?;
+    let report = one(&on_path, &path, cast, seed)?.context("the flow was not reported")?;
     let acknowledged = report.ended_at.since(report.opened_at);
     let completion = report.completion_time().unwrap_or(acknowledged).as_millis_f64();
     let established = report.established_at.unwrap_or(report.ended_at);
@@ -71,7 +71,7 @@ pub fn survey(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(&'static str,
     ];
     let judge = match catalogue::find(JUDGE) {
         Some(tested) if cast.tested.name != JUDGE => {
-            one(&on_path, &path, Cast { tested, beside: None }, seed)
+            one(&on_path, &path, Cast { tested, beside: None }, seed)?
         }
         _ => Some(report),
     };
@@ -82,7 +82,7 @@ pub fn survey(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(&'static str,
     Ok(numbers)
 }
 
-fn one(setup: &Setup, path: &PathSpec, cast: Cast, seed: u64) -> Option<FlowReport> {
+fn one(setup: &Setup, path: &PathSpec, cast: Cast, seed: u64) -> Result<Option<FlowReport>> {
     let seed = Seed(seed).child("wide area");
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let start = |at| Start { at, group: TESTED, class: 0, bytes, size_known: true };
@@ -91,14 +91,8 @@ fn one(setup: &Setup, path: &PathSpec, cast: Cast, seed: u64) -> Option<FlowRepo
     if path.cross_percent > 0 {
         parts.push(Box::new(cross_traffic(path, seed.child("cross traffic"))));
     }
-    let (built, _) = setup.build_path(seed);
-    let scenario = Scenario {
-        path: built,
-        groups: setup.groups(cast),
-        workload: Box::new(Mixed::new(parts)),
-        until: END,
-    };
-    Simulation::new(scenario, Second::default()).run().recorder.0
+    let run = Run::new(setup, cast, Box::new(Mixed::new(parts)), END, seed);
+    Ok(run.observe(Second::default())?.observer.0)
 }
 
 /// Flows of slow start from ten segments; they begin shortly before the flow that counts.
@@ -126,7 +120,7 @@ fn cross_traffic(path: &PathSpec, seed: Seed) -> Arrivals {
 #[derive(Debug, Default)]
 struct Second(Option<FlowReport>);
 
-impl Recorder for Second {
+impl Observer for Second {
     fn flow(&mut self, report: &FlowReport) {
         if report.group == TESTED && report.opened_at >= START {
             self.0 = Some(*report);

@@ -16,10 +16,11 @@
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
 use headstart_sim::workload::spoof::{Source, Spoof, SpoofSpec};
 use headstart_sim::workload::{Mixed, Opener, Workload};
-use headstart_sim::{Access, Chain, FlowReport, Grant, Recorder, Scenario, Seed, Simulation};
+use headstart_sim::{Access, Chain, FlowReport, Grant, Scenario, Seed};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::{HEADER, MSS, build, group, router, spec};
+use crate::carrier::{Observer, model};
 use crate::options::web::AttackName;
 use crate::setup::{Cast, Setup};
 
@@ -100,7 +101,7 @@ pub fn mount(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
     let asked = bytes + HEADER * bytes.get().div_ceil(MSS.get());
     let wanted = (asked / rtt).as_bytes_per_sec() as f64;
     let recorder = Honest { thirds: [from, to], wanted, ..Honest::default() };
-    let mut finished = Simulation::new(scenario, recorder).run();
+    let mut finished = model::simulate(scenario, recorder);
     let mut numbers = finished.recorder.numbers(to);
     if let Some(router) = links.first().and_then(|(there, _)| router(&mut finished.path, *there)) {
         let counts = router.counts();
@@ -141,7 +142,7 @@ struct Honest {
     approved: Vec<Time>,
 }
 
-impl Recorder for Honest {
+impl Observer for Honest {
     fn flow(&mut self, report: &FlowReport) {
         let Some(time) = report.completion_time() else { return };
         let granted = match report.grant {

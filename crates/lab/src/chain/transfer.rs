@@ -10,11 +10,12 @@
 use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
-use headstart_sim::{Access, Chain, FlowReport, Random, Recorder, Scenario, Seed, Simulation};
+use headstart_sim::{Access, Chain, FlowReport, Random, Scenario, Seed};
 use headstart_startup::catalogue;
 use headstart_units::{Bytes, Span, Time};
 
 use super::{MSS, build, group, is_told_size, spec};
+use crate::carrier::{Observer, model};
 use crate::setup::{Cast, Setup};
 
 /// What sends the burst: a window of so many packets, all at once.
@@ -61,7 +62,7 @@ pub fn send(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
         workload: Box::new(Listed::new(starts, Opener::Sender)),
         until: Time::ZERO + setup.run.duration,
     };
-    let finished = Simulation::new(scenario, Sequence::default()).run();
+    let finished = model::simulate(scenario, Sequence::default());
     let Some(report) = finished.recorder.report else { return vec![] };
     let acknowledged = report.ended_at.since(report.opened_at);
     let completion = report.completion_time().unwrap_or(acknowledged);
@@ -87,7 +88,6 @@ pub fn send(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
 /// What the first flow of a run sends, and what is acknowledged.
 #[derive(Debug, Default)]
 struct Sequence {
-    is_other: bool,
     sent: Vec<(Time, u64)>,
     acked: Vec<(Time, u64)>,
     report: Option<FlowReport>,
@@ -110,16 +110,17 @@ impl Sequence {
     }
 }
 
-impl Recorder for Sequence {
-    fn focus(&mut self, serial: u64) {
-        self.is_other = serial != 0;
+impl Observer for Sequence {
+    fn watches(&self) -> bool {
+        true
     }
 
-    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
-        if self.is_other {
-            return;
-        }
-        match trace().event {
+    fn focus(&mut self, serial: u64) -> bool {
+        serial == 0
+    }
+
+    fn sender(&mut self, now: Time, trace: &SenderTrace) {
+        match trace.event {
             SenderEvent::Sent { offset, .. } => self.sent.push((now, offset + MSS.get())),
             SenderEvent::Acked { acknowledged, .. } => self.acked.push((now, acknowledged)),
             _ => {}

@@ -12,10 +12,11 @@
 
 use headstart_sim::workload::web::{ParetoTwo, WebSessions, WebSpec};
 use headstart_sim::workload::{Mixed, Workload};
-use headstart_sim::{Access, Chain, FlowReport, Grant, Random, Recorder, Scenario, Seed, Simulation};
+use headstart_sim::{Access, Chain, FlowReport, Grant, Random, Scenario, Seed};
 use headstart_units::{Span, Time};
 
 use super::{HEADER, MSS, build, group, is_told_size, spec};
+use crate::carrier::{Observer, model};
 use crate::options::web::HostsName;
 use crate::setup::{Cast, Setup};
 
@@ -103,7 +104,7 @@ pub fn browse(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
     let Chain { path, links, .. } = build(setup, &chain, seed);
     let scenario = Scenario { path, groups, workload: Box::new(workload), until };
     let recorder = Connections { servers: forward as u16, reports: vec![] };
-    let finished = Simulation::new(scenario, recorder).run();
+    let finished = model::simulate(scenario, recorder);
     let reports = &finished.recorder.reports;
     let mut numbers = approvals(reports);
 
@@ -244,7 +245,7 @@ struct Connections {
     reports: Vec<FlowReport>,
 }
 
-impl Recorder for Connections {
+impl Observer for Connections {
     fn flow(&mut self, report: &FlowReport) {
         if report.group < self.servers {
             self.reports.push(*report);

@@ -1,10 +1,11 @@
 //! What is seen of a contest: every packet that comes out of the bottleneck or is dropped there, and how newcomers fared.
 
+use headstart_sim::FlowReport;
 use headstart_sim::packet::{Body, Packet};
 use headstart_sim::record::{ElementEvent, SenderTrace};
-use headstart_sim::{FlowReport, Recorder};
 use headstart_units::{Bytes, Span, Time};
 
+use crate::carrier::Observer;
 use crate::setup::{GROUPS, LONG};
 
 /// The bottleneck is the first element of every path.
@@ -14,15 +15,14 @@ const BOTTLENECK: usize = 0;
 #[derive(Debug)]
 pub struct Tape {
     from: Time,
-    /// What came out of the bottleneck: when, whose, how much on the wire.
+    /// What came out of the bottleneck: when, whose, how much on the wire. Where packets are not shown: what clients read, without headers.
     pub delivered: Vec<(Time, u16, u32)>,
     /// Data packets that were dropped there.
     pub dropped: Vec<(Time, u16)>,
     /// Flows that opened since.
     pub reports: Vec<FlowReport>,
-    /// The flow whose sender is watched, and whether the events that follow are its.
+    /// The flow whose sender is watched.
     watched: u64,
-    is_watched: bool,
     /// When that flow left slow start, and with which window.
     pub left_slow_start: Option<(Time, Bytes)>,
 }
@@ -31,15 +31,7 @@ impl Tape {
     /// From `from` on; the sender of flow number `watched` is asked when it leaves slow start.
     #[must_use]
     pub fn new(from: Time, watched: u64) -> Self {
-        Self {
-            from,
-            delivered: vec![],
-            dropped: vec![],
-            reports: vec![],
-            watched,
-            is_watched: false,
-            left_slow_start: None,
-        }
+        Self { from, delivered: vec![], dropped: vec![], reports: vec![], watched, left_slow_start: None }
     }
 
     /// Bytes on the wire of a group in a stretch of time, its end included.
@@ -65,23 +57,30 @@ impl Tape {
     }
 }
 
-impl Recorder for Tape {
+impl Observer for Tape {
+    fn watches(&self) -> bool {
+        true
+    }
+
     fn flow(&mut self, report: &FlowReport) {
         if report.opened_at >= self.from {
             self.reports.push(*report);
         }
     }
 
-    fn focus(&mut self, serial: u64) {
-        self.is_watched = serial == self.watched;
+    fn focus(&mut self, serial: u64) -> bool {
+        serial == self.watched && self.left_slow_start.is_none()
     }
 
-    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
-        if self.is_watched && self.left_slow_start.is_none() {
-            let trace = trace();
-            if trace.phase != "slow start" {
-                self.left_slow_start = Some((now, trace.window));
-            }
+    fn sender(&mut self, now: Time, trace: &SenderTrace) {
+        if self.left_slow_start.is_none() && trace.phase != "slow start" {
+            self.left_slow_start = Some((now, trace.window));
+        }
+    }
+
+    fn read(&mut self, at: Time, group: u16, bytes: u32) {
+        if at >= self.from {
+            self.delivered.push((at, group, bytes));
         }
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::carrier::Carriers;
 use crate::experiment::settings::Settings;
 use headstart_startup::catalogue;
 
@@ -7,15 +8,18 @@ fn setup(text: &str) -> Setup {
         transport = { receive-window = \"4 MB\", probe = \"quic\" }\n";
     let workload = format!("workload = {{ size = \"70 kB\", long-scheme = \"google-quic\", {text} }}\n");
     let text = format!("{common}{workload}run = {{ duration = \"60 s\" }}");
-    Settings::read(&toml::from_str(&text).expect("a table")).expect("options").setup().expect("fine")
+    Settings::read(&toml::from_str(&text).expect("a table"))
+        .expect("options")
+        .setup(Carriers::MODEL)
+        .expect("fine")
 }
 
 fn cast(name: &str) -> Cast {
     Cast { tested: catalogue::find(name).expect("a scheme"), beside: None }
 }
 
-fn number(named: &Named, name: &str) -> f64 {
-    named.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no {name}")).1
+fn number(measured: &Measured, name: &str) -> f64 {
+    measured.numbers.iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("no {name}")).1
 }
 
 #[test]
@@ -65,7 +69,8 @@ trait IntoContests {
 impl IntoContests for (u64, u64, u64) {
     fn into_contests(self, setup: &Setup) -> (Named, Named, Named) {
         let run = |seed| super::run(setup, cast("blitzstart"), seed).expect("runs");
-        let without_nan = |named: Named| named.into_iter().filter(|(_, value)| value.is_finite()).collect();
+        let without_nan =
+            |found: Measured| found.numbers.into_iter().filter(|(_, value)| value.is_finite()).collect();
         (without_nan(run(self.0)), without_nan(run(self.1)), without_nan(run(self.2)))
     }
 }
@@ -116,7 +121,7 @@ fn a_trace_picks_by_quantile_and_shows_both_flows() {
 #[test]
 fn a_response_is_shorter_than_its_request_by_a_round_trip() {
     let contest = Contest::run(&setup("background = 0"), cast("blitzstart"), 1).expect("it runs");
-    let named = numbers(&setup("background = 0"), &contest);
+    let named = numbers(&setup("background = 0"), &contest).into();
     let gap = number(&named, "request") - number(&named, "response");
     // 50 ms and the first packet's own 1.5 ms.
     assert!((51.0..52.5).contains(&gap), "{gap} ms");

@@ -240,7 +240,7 @@ mod tests {
                 assert_eq!(experiments.len(), files.figures.len());
                 for experiment in &experiments {
                     assert!(!experiment.notes.trim().is_empty(), "{} has no notes", experiment.name);
-                    experiment.plan.setups().expect(&experiment.name);
+                    experiment.plan.setups(crate::CARRIERS).expect(&experiment.name);
                 }
             }
         }

@@ -53,6 +53,7 @@ use toml::Table;
 use super::draw::{Drawing, FigureText};
 use super::settings::{Settings, Tables};
 use super::study::Study;
+use crate::carrier::Carriers;
 use crate::setup::Setup;
 use demonstration::DemonstrationText;
 use sweep::{axes, points, typed};
@@ -296,13 +297,14 @@ impl Plan {
     /// The setup of every point under every variant: variants outside, points inside.
     ///
     /// # Errors
-    /// As [`Self::settings`], or if settings contradict each other.
-    pub fn setups(&self) -> Result<Vec<(Settings, Setup)>> {
+    /// As [`Self::settings`]; if settings contradict each other, or the study is not for the carrier that they choose.
+    pub fn setups(&self, carriers: Carriers) -> Result<Vec<(Settings, Setup)>> {
         let mut setups = vec![];
         for variant in &self.variants {
             for point in &self.points {
                 let settings = self.settings(variant, point)?;
-                let setup = settings.setup()?;
+                let setup = settings.setup(carriers)?;
+                self.study.check(setup.carrier())?;
                 setups.push((settings, setup));
             }
         }

@@ -17,10 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use super::library::Experiment;
 use super::plan::{CastName, Plan, Scheme};
-use super::study::{Numbers, Study};
-use crate::options::Home;
+use super::study::{INVALID, Numbers, Study};
+use crate::carrier::Carriers;
 use crate::output::Folder;
-use crate::real::study::INVALID;
 use crate::setup::{Cast, Setup};
 
 /// The file of finished runs.
@@ -83,11 +82,16 @@ struct Kept {
 ///
 /// # Errors
 /// If a run cannot be done, or the folder not be written.
-pub fn run(experiments: &[Experiment], folder: &Folder, threads: Option<usize>) -> Result<Vec<Results>> {
+pub fn run(
+    experiments: &[Experiment],
+    carriers: Carriers,
+    folder: &Folder,
+    threads: Option<usize>,
+) -> Result<Vec<Results>> {
     let build = build_fingerprint();
     let setups: Vec<_> = experiments
         .iter()
-        .map(|one| one.plan.setups().with_context(|| one.name.clone()))
+        .map(|one| one.plan.setups(carriers).with_context(|| one.name.clone()))
         .collect::<Result<_>>()?;
     let mut jobs: BTreeMap<String, Job> = BTreeMap::new();
     let mut wanted: Vec<Vec<Option<String>>> = vec![];
@@ -132,7 +136,7 @@ pub fn run(experiments: &[Experiment], folder: &Folder, threads: Option<usize>) 
     let left: Vec<&Job> = jobs.values().filter(|job| !done.contains_key(&job.key)).collect();
     // Real time first: nothing else is to disturb it. It is one run after the other.
     let (real, simulated): (Vec<&Job>, Vec<&Job>) =
-        left.into_iter().partition(|job| job.setup.run.home == Home::Emulator);
+        left.into_iter().partition(|job| job.setup.carrier().is_real_time());
     done.extend(run_jobs(&real, &path, Some(1))?);
     done.extend(run_jobs(&simulated, &path, threads)?);
     let mut text = String::new();
@@ -266,12 +270,12 @@ mod tests {
         let experiment = Experiment { name: "tiny".into(), plan, claims: vec![], notes: String::new(), text };
         let experiments = [experiment];
         if is_cut_off {
-            run(&experiments, &folder, Some(threads)).expect("it runs");
+            run(&experiments, Carriers::MODEL, &folder, Some(threads)).expect("it runs");
             let kept = std::fs::read_to_string(path.join(KEPT)).expect("written");
             let half: Vec<&str> = kept.lines().take(7).collect();
             std::fs::write(path.join(KEPT), half.join("\n") + "\n{\"key\":\"12").expect("a temporary file");
         }
-        let results = run(&experiments, &folder, Some(threads)).expect("it runs");
+        let results = run(&experiments, Carriers::MODEL, &folder, Some(threads)).expect("it runs");
         let kept = std::fs::read(path.join(KEPT)).expect("written");
         std::fs::remove_dir_all(&path).expect("it is there");
         let plan = &experiments[0].plan;

@@ -8,6 +8,7 @@ use clap::{Args, Command, FromArgMatches, Parser};
 use serde::Deserialize;
 use toml::{Table, Value};
 
+use crate::carrier::Carriers;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::setup::Setup;
 
@@ -119,19 +120,19 @@ impl Settings {
     ///
     /// # Errors
     /// If one of them is no option, or they contradict each other.
-    pub fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Result<Setup> {
+    pub fn parse<'a>(carriers: Carriers, words: impl Iterator<Item = &'a str>) -> Result<Setup> {
         let words: Vec<String> = words.map(str::to_owned).collect();
         let Everything { path, transport, workload, run } = parse(words.iter())?;
-        Setup::new(path, transport, workload, run)
+        Setup::new(carriers, path, transport, workload, run)
     }
 
     /// The setup that they describe.
     ///
     /// # Errors
     /// If they contradict each other.
-    pub fn setup(&self) -> Result<Setup> {
+    pub fn setup(&self, carriers: Carriers) -> Result<Setup> {
         let Everything { path, transport, workload, run } = parse(self.0.values().flatten())?;
-        Setup::new(path, transport, workload, run)
+        Setup::new(carriers, path, transport, workload, run)
     }
 }
 
@@ -165,7 +166,7 @@ mod tests {
         let settings = read("path = { rate = \"10 Mbit/s\", reorder = true, hop = [\"10mbit/5ms/50kB\"] }")
             .expect("fine");
         assert_eq!(settings.arguments(), ["--hop=10mbit/5ms/50kB", "--rate=10 Mbit/s", "--reorder"]);
-        let setup = settings.setup().expect("fine");
+        let setup = settings.setup(Carriers::MODEL).expect("fine");
         assert_eq!((setup.path.rate, setup.path.hops.len()), ("10mbit".parse().expect("a rate"), 1));
     }
 

@@ -6,22 +6,19 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
-use headstart_sim::record::MessageReport;
-use headstart_sim::workload::PageReport;
-use headstart_sim::{Collector, Finished, FlowReport, Recorder, Seed, Totals};
+use anyhow::{Result, ensure};
+use headstart_sim::{Collector, FlowReport, Seed, Totals};
 use headstart_units::{Span, Time};
 use serde::Deserialize;
 
+use crate::carrier::{Carrier, Detail, Observer, attempts};
 use crate::chain;
 use crate::contest;
 use crate::conversations;
 use crate::newcomer;
-use crate::options::{Home, SizeName};
-use crate::real;
+use crate::options::SizeName;
 use crate::reuse::{changed, pair, scenarios, visits};
-use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
-use crate::transport::{Trial, only_tcp};
+use crate::setup::{self, BESIDE, Cast, LONG, Setup, TESTED};
 use crate::wide_area;
 
 /// What a run gives; what was not measured is not there.
@@ -100,52 +97,58 @@ impl Study {
     /// Does one run.
     ///
     /// # Errors
-    /// If it cannot be done.
+    /// If it is not for the setup's carrier, or cannot be done.
     pub fn run(self, setup: &Setup, cast: Cast, seed: u64) -> Result<Numbers> {
-        if setup.run.home == Home::Emulator {
-            return real::study::run(self, setup, cast, seed);
+        self.check(setup.carrier())?;
+        let measured: Measured = match self {
+            Self::Dumbbell => dumbbell(setup, cast, seed)?,
+            Self::WideArea => wide_area::survey(setup, cast, seed)?.into(),
+            Self::Newcomer => newcomer::watch(setup, cast, seed)?.into(),
+            Self::Web => chain::web::browse(setup, cast, seed).into(),
+            Self::Transfer => chain::transfer::send(setup, cast, seed).into(),
+            Self::Conversations => conversations::play(setup, cast, seed).into(),
+            Self::Attack => chain::attack::mount(setup, cast, seed).into(),
+            Self::Changed => changed::run(setup, cast, seed, false)?,
+            Self::Anatomy => changed::run(setup, cast, seed, true)?,
+            Self::Scenarios => scenarios::visit(setup, cast, seed)?.into(),
+            Self::Pair => pair::watch(setup, cast, seed)?.into(),
+            Self::Visits => visits::run(setup, seed).into(),
+            Self::Contest => contest::run(setup, cast, seed)?,
+            Self::ContestTrace => contest::trace(setup, cast, seed)?,
+        };
+        if measured.invalid.is_some() {
+            return Ok(Numbers::from([(INVALID.to_owned(), 1.0)]));
         }
-        if !self.is_carried_by_quic() {
-            only_tcp(setup, &format!("the study {self:?}"))?;
-        }
-        match self {
-            Self::Dumbbell => dumbbell(setup, cast, seed),
-            Self::WideArea => {
-                let named = wide_area::survey(setup, cast, seed)?;
-                Ok(gathered(named.into_iter().map(|(name, value)| (name.to_owned(), value))))
-            }
-            Self::Newcomer => Ok(gathered(newcomer::watch(setup, cast, seed)?)),
-            Self::Web => Ok(gathered(chain::web::browse(setup, cast, seed))),
-            Self::Transfer => Ok(gathered(chain::transfer::send(setup, cast, seed))),
-            Self::Conversations => Ok(gathered(conversations::play(setup, cast, seed))),
-            Self::Attack => Ok(gathered(chain::attack::mount(setup, cast, seed))),
-            Self::Changed => Ok(gathered(changed::run(setup, cast, seed, false)?)),
-            Self::Anatomy => Ok(gathered(changed::run(setup, cast, seed, true)?)),
-            Self::Scenarios => Ok(gathered(scenarios::visit(setup, cast, seed)?)),
-            Self::Pair => Ok(gathered(pair::watch(setup, cast, seed)?)),
-            Self::Visits => Ok(gathered(visits::run(setup, seed))),
-            Self::Contest => Ok(gathered(contest::run(setup, cast, seed)?)),
-            Self::ContestTrace => Ok(gathered(contest::trace(setup, cast, seed)?)),
-        }
+        Ok(measured.numbers.into_iter().filter(|(_, value)| value.is_finite()).collect())
     }
 
-    /// Whether its scenarios have the groups that [`Trial`] knows, and its numbers are of what QUIC tells.
-    const fn is_carried_by_quic(self) -> bool {
+    /// That a carrier shows what the study needs.
+    ///
+    /// # Errors
+    /// If not, with what was found and expected.
+    pub fn check(self, carrier: &dyn Carrier) -> Result<()> {
+        ensure!(
+            carrier.detail() >= self.needs(),
+            "study: found {self:?} over {}, expected a carrier that shows {}",
+            carrier.name(),
+            self.needs().words()
+        );
+        Ok(())
+    }
+
+    /// How much it has to be shown.
+    const fn needs(self) -> Detail {
         match self {
-            Self::Dumbbell
-            | Self::Newcomer
-            | Self::Changed
-            | Self::Anatomy
-            | Self::Scenarios
-            | Self::Pair
-            | Self::Contest
-            | Self::ContestTrace => true,
+            Self::Dumbbell | Self::Changed | Self::Contest => Detail::Flows,
+            Self::Newcomer | Self::Anatomy | Self::Scenarios | Self::Pair | Self::ContestTrace => {
+                Detail::Events
+            }
             Self::WideArea
             | Self::Web
             | Self::Transfer
             | Self::Conversations
             | Self::Attack
-            | Self::Visits => false,
+            | Self::Visits => Detail::Topology,
         }
     }
 
@@ -195,26 +198,53 @@ impl Study {
     }
 }
 
-fn dumbbell(setup: &Setup, cast: Cast, seed: u64) -> Result<Numbers> {
-    let (scenario, _) = setup.scenario(cast, setup.workload.load, Seed(seed));
-    let warm_up = Time::ZERO + setup.run.warm_up;
-    let collector = Collector::new(scenario.groups.len(), warm_up);
-    let recorder = BySize { collector, warm_up, bins: BTreeMap::new() };
-    let Finished { recorder, path, .. } = Trial::new(setup, cast, Seed(seed)).run(scenario, recorder)?;
-    let mut numbers = Numbers::new();
-    for (prefix, group) in GROUPS {
-        add_group(&mut numbers, prefix, &recorder.collector.groups[usize::from(group)]);
+/// What a run of a study gives.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Names and values; what is not finite was not measured.
+    pub numbers: Vec<(String, f64)>,
+    /// Why they are worth nothing, if they are: the machine was too busy for real time.
+    pub invalid: Option<String>,
+}
+
+impl<N: Into<String>> From<Vec<(N, f64)>> for Measured {
+    fn from(numbers: Vec<(N, f64)>) -> Self {
+        let numbers = numbers.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        Self { numbers, invalid: None }
     }
-    let account = path.accounts().next().map(|(_, account)| *account).unwrap_or_default();
+}
+
+/// Of a run that the machine was too busy for: 1. Nothing else of it counts.
+pub const INVALID: &str = "invalid";
+
+/// Numbers of a group that need what senders count, and those of which only a simulator knows.
+const OF_COUNTS: [&str; 4] = ["lost", "copies", "timeouts", "overhead"];
+const OF_EVENTS: [&str; 3] = ["acknowledged", "retransmissions", "probes"];
+
+fn dumbbell(setup: &Setup, cast: Cast, seed: u64) -> Result<Measured> {
+    let warm_up = Time::ZERO + setup.run.warm_up;
+    let result = attempts(setup, cast, |hosts| {
+        let sizes = BySize { warm_up, bins: BTreeMap::new() };
+        let observer = (Collector::new(setup::GROUPS, warm_up), sizes);
+        setup.arrivals(cast, setup.workload.load, Seed(seed)).observe_on(hosts, observer)
+    })?;
+    let (collector, sizes) = &result.observer;
+    let mut numbers = Numbers::new();
+    let detail = setup.carrier().detail();
+    for (prefix, group) in GROUPS {
+        add_group(&mut numbers, prefix, &collector.groups[usize::from(group)]);
+        let counted = OF_COUNTS.iter().filter(|_| detail < Detail::Counts);
+        for name in counted.chain(OF_EVENTS.iter().filter(|_| detail < Detail::Events)) {
+            numbers.remove(&format!("{prefix}{name}"));
+        }
+    }
+    let bottleneck = &result.bottleneck;
     let could = (setup.bottleneck() * setup.run.duration).get() as f64;
-    add(
-        &mut numbers,
-        "link-loss",
-        100.0 * account.dropped_in_all() as f64 / (account.offered as f64).max(1.0),
-    );
-    add(&mut numbers, "utilisation", 100.0 * account.delivered_bytes as f64 / could.max(1.0));
+    let lost = 100.0 * bottleneck.dropped as f64 / (bottleneck.offered as f64).max(1.0);
+    add(&mut numbers, "link-loss", lost);
+    add(&mut numbers, "utilisation", 100.0 * bottleneck.delivered_bytes as f64 / could.max(1.0));
     if let SizeName::Named(_) = setup.workload.size {
-        for (bin, (count, total)) in &recorder.bins {
+        for (bin, (count, total)) in &sizes.bins {
             add(
                 &mut numbers,
                 &format!("{BY_SIZE}/{}", middle_of(*bin)),
@@ -222,11 +252,7 @@ fn dumbbell(setup: &Setup, cast: Cast, seed: u64) -> Result<Numbers> {
             );
         }
     }
-    Ok(numbers)
-}
-
-fn gathered(named: impl IntoIterator<Item = (String, f64)>) -> Numbers {
-    named.into_iter().filter(|(_, value)| value.is_finite()).collect()
+    Ok(Measured { numbers: numbers.into_iter().collect(), invalid: result.invalid })
 }
 
 /// Adds a number, if it is one.
@@ -291,30 +317,20 @@ fn middle_of(bin: u32) -> u64 {
     ((begin(bin) * begin(bin + 1)).isqrt() / 1000) as u64
 }
 
-/// A collector that also keeps the completion times of the tested group apart by size.
+/// Keeps the completion times of the tested group apart by size.
 #[derive(Debug)]
 struct BySize {
-    collector: Collector,
     warm_up: Time,
     bins: BTreeMap<u32, (u64, Span)>,
 }
 
-impl Recorder for BySize {
+impl Observer for BySize {
     fn flow(&mut self, report: &FlowReport) {
-        self.collector.flow(report);
         if report.group == TESTED && report.opened_at >= self.warm_up {
             let age = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
             let bin = self.bins.entry(bin_of(report.written.get())).or_default();
             *bin = (bin.0 + 1, bin.1 + age);
         }
-    }
-
-    fn message(&mut self, report: &MessageReport) {
-        self.collector.message(report);
-    }
-
-    fn page(&mut self, report: &PageReport) {
-        self.collector.page(report);
     }
 }
 

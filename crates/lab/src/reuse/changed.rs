@@ -7,10 +7,11 @@
 //! (WS §4.4.1); before a buffer of the old BDP it would not.
 
 use anyhow::{Context, Result, ensure};
+use headstart_sim::Seed;
 use headstart_sim::record::SenderEvent;
+use headstart_sim::workload::Workload;
 use headstart_sim::workload::long::{Listed, Start as Begin};
 use headstart_sim::workload::replay::{From, Message, Replay};
-use headstart_sim::{Scenario, Seed};
 use headstart_startup::Transmission;
 use headstart_startup::history::{Ended, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -19,10 +20,9 @@ use super::options::Records;
 use super::priors::{Drift, drift};
 use super::watch::{Decision, Start, Watch};
 use super::{history_of, record_left};
-use crate::real::study::Judged;
-use crate::real::{self, Played, attempts};
+use crate::carrier::{Detail, Run, RunResult, attempts};
+use crate::experiment::study::Measured;
 use crate::setup::{Cast, Setup, TESTED};
-use crate::transport;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -66,108 +66,87 @@ const SHOWN: u64 = 6;
 /// Runs it. `is_shown`: with the families for plots.
 ///
 /// # Errors
-/// If the path cannot be built.
-pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Vec<(String, f64)>> {
+/// If the path cannot be built; if the carrier gives and takes no histories, and records are to be others than connections leave.
+pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Measured> {
     let options = &setup.workload.reuse;
     let seed = Seed(seed).child("changed path");
-    let now = at_rate(setup, setup.bottleneck() * options.changed)?;
+    let mut path = setup.path.clone();
+    path.rate = setup.bottleneck() * options.changed;
+    let now = setup.over(path)?;
     let records = if cast.tested.name == IDEAL { Records::Exact } else { options.records };
-    let (drift, record) = match records {
-        Records::Previous => {
-            let bytes = Bytes::new(setup.mean_bytes() as u64);
-            let (scenario, _) = setup.alone(cast.tested, bytes, seed.child("before"));
-            let alone = Cast { beside: None, ..cast };
-            let trial = transport::Trial::new(setup, alone, seed.child("before"));
-            let mut finished = trial.run(scenario, headstart_sim::Deaf)?;
-            let record = record_left(&mut finished, TESTED).context("the first connection left no record")?;
-            (Drift { rate: options.changed.of(1_000_000) as f64 / 1e6, rtt: 1.0 }, record)
-        }
+    let carrier = setup.carrier();
+    let has_histories = carrier.detail() >= Detail::Events;
+    ensure!(
+        has_histories || records == Records::Previous,
+        "--records: found {records:?} ({}), expected previous over {}: records are what connections leave",
+        cast.tested.name,
+        carrier.name()
+    );
+    ensure!(
+        has_histories || options.first_part.is_none(),
+        "--first-part: found it over {}, where a server sends only what was asked for",
+        carrier.name()
+    );
+    let mut drawn = (Drift { rate: options.changed.of(1_000_000) as f64 / 1e6, rtt: 1.0 }, None);
+    match records {
+        Records::Previous => {}
         Records::Drawn => {
             let drift = drift(seed);
-            (drift, record_of(&now, drift))
+            drawn = (drift, Some(record_of(&now, drift)));
         }
         Records::Exact => {
             let same = Drift { rate: 1.0, rtt: 1.0 };
-            (same, record_of(&now, same))
+            drawn = (same, Some(record_of(&now, same)));
         }
-    };
-    let (scenario, watch) = {
-        let (path, _) = now.build_path(seed);
-        let scenario = Scenario {
-            path,
-            groups: now.groups(cast),
-            workload: Box::new(Replay::new(
-                messages(&now),
-                From::Opening,
-                TESTED,
-                setup.opener(),
-                Time::ZERO,
-            )),
-            until: Time::ZERO + now.run.duration + now.run.drain,
-        };
-        (scenario, Watch::default())
-    };
-    let watch = transport::Trial::new(&now, cast, seed)
-        .with_history(TESTED, history_of(Some(record)))
-        .run(scenario, watch)?
-        .recorder;
-    let mut numbers = numbers(&now, &watch, drift, &record)?;
-    if is_shown {
-        numbers.extend(families(&now, &watch));
     }
-    Ok(numbers)
-}
-
-/// The same in the emulator: the first connection over the path as it was and the second over the path as it is, both of one client
-/// and one server. Only what is seen from outside is told. Says why the run is worth nothing if it is.
-///
-/// # Errors
-/// If the transport cannot carry it, or what is asked for is the simulator's alone.
-pub fn emulate(setup: &Setup, cast: Cast, seed: u64) -> Result<Judged> {
-    let options = &setup.workload.reuse;
-    ensure!(
-        options.records == Records::Previous && cast.tested.name != IDEAL,
-        "--records: found {:?} ({}), expected previous in the emulator: records are what connections leave",
-        options.records,
-        cast.tested.name
-    );
-    ensure!(
-        options.first_part.is_none(),
-        "--first-part: found it in the emulator, where a server sends only what was asked for"
-    );
-    let seed = Seed(seed).child("changed path");
-    let now = at_rate(setup, setup.bottleneck() * options.changed)?;
-    let bytes = Bytes::new(setup.mean_bytes() as u64);
-    let until = Time::ZERO + setup.run.duration + setup.run.drain;
-    let single = || {
-        // As in the simulator, where the application does not say how much there will be.
-        let start = Begin { at: Time::ZERO, group: TESTED, class: 0, bytes, size_known: false };
-        Box::new(Listed::new(vec![start], setup.opener()))
-    };
-    let played = attempts(|| {
-        let stage = real::Stage::new(setup, cast)?;
-        let before = stage.play(setup, single(), until, seed.child("before"))?;
-        let played = stage.play(&now, single(), until, seed)?;
-        Ok(Played { invalid: before.invalid.or(played.invalid), ..played })
+    let (drift, known) = drawn;
+    let result = attempts(setup, cast, |hosts| {
+        let (mut record, mut invalid) = (known, None);
+        if records == Records::Previous {
+            let bytes = Bytes::new(setup.mean_bytes() as u64);
+            let mut before = setup.alone(cast.tested, bytes, seed.child("before"));
+            if !has_histories {
+                before.workload = single(setup);
+            }
+            let mut before = before.observe_on(hosts, ())?;
+            invalid = before.invalid;
+            if has_histories {
+                let left = record_left(&mut before.histories, TESTED);
+                record = Some(left.context("the first connection left no record")?);
+            }
+        }
+        let workload: Box<dyn Workload> = if has_histories {
+            Box::new(Replay::new(messages(&now), From::Opening, TESTED, setup.opener(), Time::ZERO))
+        } else {
+            single(&now)
+        };
+        let until = Time::ZERO + now.run.duration + now.run.drain;
+        let mut run = Run::new(&now, cast, workload, until, seed);
+        if let Some(record) = record {
+            run = run.with_history(TESTED, history_of(Some(record)));
+        }
+        let result = run.observe_on(hosts, Watch::default())?;
+        let invalid = invalid.or(result.invalid.clone());
+        Ok(RunResult { invalid, ..result.map(|watch| (watch, record)) })
     })?;
-    let report = played.flows.first().context("the flow was not reported")?;
-    let completion = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
-    let dropped = played.path.down.elements.first().map_or(0, |(_, account)| account.dropped_bytes);
-    let numbers = [
-        ("completion", completion.as_millis_f64()),
-        ("dropped", dropped as f64 / 1000.0),
-        ("is-lossy", percent(dropped > 0)),
-        ("drift", options.changed.of(1_000_000) as f64 / 1e6),
-        ("drift.rtt", 1.0),
-    ];
-    Ok((numbers.map(|(name, value)| (name.to_owned(), value)).to_vec(), played.invalid))
+    let (watch, record) = &result.observer;
+    let dropped = result.bottleneck.dropped_bytes.unwrap_or(watch.dropped_bytes);
+    let mut numbers = numbers(&now, watch, dropped, drift, record.as_ref())?;
+    if carrier.detail() < Detail::Counts {
+        numbers.retain(|(name, _)| name != "timeouts");
+    }
+    if is_shown {
+        numbers.extend(families(&now, watch));
+    }
+    Ok(Measured { numbers, invalid: result.invalid })
 }
 
-/// The same setup over a path of another rate.
-fn at_rate(setup: &Setup, rate: Rate) -> Result<Setup> {
-    let mut path = setup.path.clone();
-    path.rate = rate;
-    Setup::new(path, setup.transport.clone(), setup.workload.clone(), setup.run.clone())
+/// One flow that is asked for, whose size the server's scheme is not told: as in the simulator, where the application does not say how
+/// much there will be.
+fn single(setup: &Setup) -> Box<dyn Workload> {
+    let bytes = Bytes::new(setup.mean_bytes() as u64);
+    let start = Begin { at: Time::ZERO, group: TESTED, class: 0, bytes, size_known: false };
+    Box::new(Listed::new(vec![start], setup.opener()))
 }
 
 /// The payload rate of a path: what a delivery rate can at most be.
@@ -200,14 +179,20 @@ fn percent(is: bool) -> f64 {
     if is { 100.0 } else { 0.0 }
 }
 
-fn numbers(setup: &Setup, watch: &Watch, drift: Drift, record: &Record) -> Result<Vec<(String, f64)>> {
+fn numbers(
+    setup: &Setup,
+    watch: &Watch,
+    dropped: u64,
+    drift: Drift,
+    record: Option<&Record>,
+) -> Result<Vec<(String, f64)>> {
     let report = watch.report.context("the flow was not reported")?;
     let completion = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
     let is_near = |ratio: f64| (ratio - 1.0).abs() < 0.2;
     let mut numbers = vec![
         ("completion", completion.as_millis_f64()),
-        ("dropped", watch.dropped_bytes as f64 / 1000.0),
-        ("is-lossy", percent(watch.dropped > 0)),
+        ("dropped", dropped as f64 / 1000.0),
+        ("is-lossy", percent(dropped > 0)),
         ("timeouts", report.counts.timeouts as f64),
         ("drift", drift.rate),
         ("drift.rtt", drift.rtt),
@@ -215,8 +200,8 @@ fn numbers(setup: &Setup, watch: &Watch, drift: Drift, record: &Record) -> Resul
         ("drift.rtt-within", percent(is_near(drift.rtt))),
         ("drift.beyond", percent(drift.rate > 5.0 || drift.rate < 0.2)),
     ];
-    let btl_bw = record.btl_bw.as_bytes_per_sec() as f64;
-    if let Some(start) = Start::of(&watch.events) {
+    if let (Some(start), Some(record)) = (Start::of(&watch.events), record) {
+        let btl_bw = record.btl_bw.as_bytes_per_sec() as f64;
         let nan = f64::NAN;
         let rate = |at: usize| start.rates[at].map_or(nan, |rate| rate / btl_bw);
         let is_unlimited = !start.was_paced && start.decision.is_some_and(|it| it != Decision::Lost);

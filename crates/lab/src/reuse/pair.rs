@@ -12,12 +12,12 @@ use anyhow::{Context, Result};
 use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
-use headstart_sim::{Random, Recorder, Scenario, Seed};
+use headstart_sim::{Random, Seed};
 use headstart_units::{Bytes, Span, Time};
 
 use super::{history_of, record_left};
+use crate::carrier::{Observer, Run};
 use crate::setup::{BESIDE, Cast, Setup, TESTED};
-use crate::transport::Trial;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -64,24 +64,15 @@ fn one(setup: &Setup, cast: Cast, seed: u64, is_tested_first: bool) -> Result<Ve
     let (first, second) = if is_tested_first { (TESTED, other) } else { (other, TESTED) };
     let start = |at, group| Start { at, group, class: 0, bytes, size_known: false };
     let starts = vec![start(Time::ZERO, first), start(second_at, second)];
-    let (path, _) = setup.build_path(seed);
-    let scenario = Scenario {
-        path,
-        groups: setup.groups(cast),
-        workload: Box::new(Listed::new(starts, Opener::Sender)),
-        until,
-    };
-    let recorder = Rates { from: second_at, ..Rates::default() };
-    let mut trial = Trial::new(setup, cast, seed);
+    let mut run = Run::new(setup, cast, Box::new(Listed::new(starts, Opener::Sender)), until, seed);
     for (group, entry) in [(TESTED, Some(cast.tested)), (BESIDE, cast.beside)] {
         let Some(entry) = entry else { continue };
-        let (alone, _) = setup.alone(entry, Bytes::new(setup.mean_bytes() as u64), seed.child("alone"));
-        let by_itself = Trial::new(setup, Cast { tested: entry, beside: None }, seed.child("alone"));
-        let mut finished = by_itself.run(alone, headstart_sim::Deaf)?;
-        let record = record_left(&mut finished, TESTED).context("the flow that ran alone left no record")?;
-        trial = trial.with_history(group, history_of(Some(record)));
+        let alone = setup.alone(entry, Bytes::new(setup.mean_bytes() as u64), seed.child("alone"));
+        let mut histories = alone.observe(())?.histories;
+        let record = record_left(&mut histories, TESTED).context("the flow that ran alone left no record")?;
+        run = run.with_history(group, history_of(Some(record)));
     }
-    let rates = trial.run(scenario, recorder)?.recorder;
+    let rates = run.observe(Rates { from: second_at, ..Rates::default() })?.observer;
     Ok(numbers(setup, &rates, second_at))
 }
 
@@ -138,13 +129,18 @@ struct Rates {
     lost: [u64; 2],
 }
 
-impl Recorder for Rates {
-    fn focus(&mut self, serial: u64) {
-        self.flow = (serial as usize).min(1);
+impl Observer for Rates {
+    fn watches(&self) -> bool {
+        true
     }
 
-    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
-        match trace().event {
+    fn focus(&mut self, serial: u64) -> bool {
+        self.flow = (serial as usize).min(1);
+        true
+    }
+
+    fn sender(&mut self, now: Time, trace: &SenderTrace) {
+        match trace.event {
             SenderEvent::Acked { newly, .. } => {
                 let bin = bin(now);
                 if bin >= self.bins.len() {

@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result, anyhow};
+use headstart_sim::Seed;
 use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::replay::{From, Replay};
-use headstart_sim::{Scenario, Seed};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::{Ended, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -27,8 +27,8 @@ use super::priors::drift;
 use super::scenes::{Rates, SCENES, Scene};
 use super::watch::{Decision, Start, Watch};
 use super::{history_of, record_left};
+use crate::carrier::Run;
 use crate::setup::{Cast, Setup, TESTED, reference};
-use crate::transport::Trial;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -123,7 +123,7 @@ fn run_row(setup: &Setup, tested: &'static Entry, row: u64) -> Result<Vec<Visit>
             scene.loss_ppm = options.random_loss.of(u64::from(scene.loss_ppm)) as u32;
             let seed = seed.child(&format!("visits {number}"));
             let path = scene.options(&setup.path);
-            let here = Setup::new(path, setup.transport.clone(), setup.workload.clone(), setup.run.clone())?;
+            let here = setup.over(path)?;
             let visits = (0..options.visits)
                 .map(|visit| {
                     let seed = seed.child(&format!("visit {visit}"));
@@ -189,23 +189,12 @@ fn one(
 ) -> Result<(Visit, Option<Record>)> {
     let messages = session(seed, setup.workload.reuse.responses);
     let screen = first_screen(&messages);
-    let (path, _) = setup.build_path(seed);
-    let scenario = Scenario {
-        path,
-        groups: setup.groups(Cast { tested, beside: None }),
-        workload: Box::new(Replay::new(
-            messages.clone(),
-            From::FirstRead,
-            TESTED,
-            Opener::Receiver,
-            Time::ZERO,
-        )),
-        until: Time::ZERO + SESSION + setup.run.drain,
-    };
-    let trial = Trial::new(setup, Cast { tested, beside: None }, seed);
-    let mut finished = trial.with_history(TESTED, history_of(record)).run(scenario, Watch::default())?;
-    let left = record_left(&mut finished, TESTED);
-    let watch = finished.recorder;
+    let workload = Replay::new(messages.clone(), From::FirstRead, TESTED, Opener::Receiver, Time::ZERO);
+    let until = Time::ZERO + SESSION + setup.run.drain;
+    let run = Run::new(setup, Cast { tested, beside: None }, Box::new(workload), until, seed);
+    let mut result = run.with_history(TESTED, history_of(record)).observe(Watch::default())?;
+    let left = record_left(&mut result.histories, TESTED);
+    let watch = result.observer;
     let ended_at = watch.report.map_or(Time::ZERO, |report| report.ended_at);
     // What was not read when the run ended counts with its age.
     let read_at = |number: usize| watch.messages.get(number).map_or(ended_at, |message| message.read_at);

@@ -3,11 +3,13 @@
 //! Nothing here asks the scheme: Eq. (1) is worked out again from the acks that arrived, so that it can be laid beside what the
 //! scheme decided.
 
+use headstart_sim::FlowReport;
 use headstart_sim::packet::{Body, Packet};
 use headstart_sim::record::{ElementEvent, MessageReport, SenderEvent, SenderTrace};
-use headstart_sim::{FlowReport, Recorder};
 use headstart_startup::Transmission;
 use headstart_units::Time;
+
+use crate::carrier::Observer;
 
 /// Keeps everything of the only flow of a run.
 #[derive(Debug, Default)]
@@ -26,7 +28,11 @@ pub struct Watch {
     pub dropped_bytes: u64,
 }
 
-impl Recorder for Watch {
+impl Observer for Watch {
+    fn watches(&self) -> bool {
+        true
+    }
+
     fn flow(&mut self, report: &FlowReport) {
         self.report = Some(*report);
     }
@@ -35,8 +41,12 @@ impl Recorder for Watch {
         self.messages.push(*report);
     }
 
-    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
-        self.events.push((now, trace()));
+    fn focus(&mut self, _: u64) -> bool {
+        true
+    }
+
+    fn sender(&mut self, now: Time, trace: &SenderTrace) {
+        self.events.push((now, *trace));
     }
 
     fn element(&mut self, _: Time, element: usize, event: ElementEvent, packet: &Packet) {

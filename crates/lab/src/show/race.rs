@@ -7,7 +7,7 @@ use headstart_startup::quick_start::Denied;
 
 use crate::capacity::Capacity;
 use crate::figure::{Axis, Figure, Guide, Join, Legend, Mark, Point, Series, Style, Svg};
-use crate::options::{Home, RouterName, TransportName};
+use crate::options::{RouterName, TransportName};
 use crate::race::{Race, Standing};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::{REFERENCE, Setup};
@@ -60,7 +60,7 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
     for note in &setup.notes {
         table.note(note);
     }
-    if setup.run.home == Home::Emulator {
+    if setup.carrier().is_real_time() {
         table.note(&in_real_time(setup, race));
     }
     for note in race.standings.iter().filter_map(|standing| routers(setup, standing)) {

@@ -1,5 +1,6 @@
 //! The model's side: our TCP in the simulator.
 
+use headstart::carrier::Carriers;
 use headstart::experiment::settings::Settings;
 use headstart::options::SchemeName;
 use headstart::runner;
@@ -23,7 +24,8 @@ pub fn run(case: &Case, seed: u64) -> Result<Found, String> {
     let line = format!(
         "{path} {base} --acks linux-growing --as-linux --receive-window 4MB --opener receiver --size {bytes}B --duration 100s --seed {seed}"
     );
-    let setup = Settings::parse(line.split_whitespace()).map_err(|error| format!("{error:#}"))?;
+    let setup =
+        Settings::parse(Carriers::MODEL, line.split_whitespace()).map_err(|error| format!("{error:#}"))?;
     let entry = scheme.parse::<SchemeName>()?.0;
     let (view, dropped) = runner::run_alone_counted(&setup, entry).map_err(|error| error.to_string())?;
     let report = view.report.ok_or("no flow")?;

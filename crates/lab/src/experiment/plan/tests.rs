@@ -1,6 +1,7 @@
 //! Plans are read, cut down and refused.
 
 use super::*;
+use crate::carrier::Carriers;
 
 pub(crate) const PAPER: &str = r#"
     title = "A paper"
@@ -46,14 +47,14 @@ fn a_plan_is_the_product_of_its_lists_and_quick_cuts_it_down() {
     let full = plan(PLAN, false).expect("fine");
     assert_eq!((full.points.len(), full.schemes.len(), full.variants.len()), (4, 3, 2));
     assert_eq!(full.points[1].value("buffer"), Some("115 kB"));
-    let setups = full.setups().expect("fine");
+    let setups = full.setups(Carriers::MODEL).expect("fine");
     assert_eq!(setups.len(), 8);
     assert_eq!(setups[4].1.transport.detection, crate::options::DetectionName::Rfc6675);
     assert_eq!(setups[0].1.run.repeats, 3);
 
     let quick = plan(PLAN, true).expect("fine");
     assert_eq!((quick.points.len(), quick.schemes.len(), quick.shown), (2, 2, 1));
-    assert_eq!(quick.setups().expect("fine")[0].1.run.repeats, 2);
+    assert_eq!(quick.setups(Carriers::MODEL).expect("fine")[0].1.run.repeats, 2);
     assert_eq!(quick.axes, full.axes, "claims may name what only the full plan runs");
 }
 

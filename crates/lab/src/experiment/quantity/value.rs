@@ -3,8 +3,7 @@
 use super::capacity::Rule;
 use super::{Across, Place, Quantity, Scope, ShownAs, Statistic, UNKNOWN};
 use crate::experiment::plan::{CastName, Point};
-use crate::experiment::study::Numbers;
-use crate::real::study::INVALID;
+use crate::experiment::study::{INVALID, Numbers};
 use crate::statistics::{Interval, mean, mean_interval, quantile, ratio_interval};
 
 /// One value for each seed, and the value of all seeds together.

@@ -1,6 +1,6 @@
 //! Plays a workload by the real clock.
 //!
-//! The player holds no socket: a [`Carrier`] opens connections and asks for messages, and says over a channel what became of them.
+//! The player holds no socket: a [`Transport`] opens connections and asks for messages, and says over a channel what became of them.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -18,7 +18,7 @@ use headstart_units::{Bytes, Span, Time};
 use super::Played;
 
 /// Carries flows.
-pub trait Carrier {
+pub trait Transport {
     /// Opens a connection, and asks for its first message.
     fn open(&mut self, flow: u32, spec: &FlowSpec);
     /// Asks for another message.
@@ -126,7 +126,7 @@ impl Flow {
 const PATIENCE: Span = Span::from_secs(2);
 
 struct Player<'a> {
-    carrier: &'a mut dyn Carrier,
+    transport: &'a mut dyn Transport,
     workload: Box<dyn Workload>,
     clock: Clock,
     flows: BTreeMap<u32, Flow>,
@@ -151,10 +151,10 @@ pub struct Piece {
 /// If a connection breaks, or the workload asks for what no client can do.
 pub fn play(
     Piece { workload, until, clock, rtt }: Piece,
-    carrier: &mut dyn Carrier,
+    transport: &mut dyn Transport,
     heard: &Receiver<Heard>,
 ) -> Result<Played> {
-    let mut player = Player { carrier, workload, clock, flows: BTreeMap::new(), played: Played::default() };
+    let mut player = Player { transport, workload, clock, flows: BTreeMap::new(), played: Played::default() };
     loop {
         let now = clock.now();
         if now >= until || player.is_through() {
@@ -221,7 +221,7 @@ impl Player<'_> {
                         account: None,
                     };
                     self.flows.insert(number, flow);
-                    self.carrier.open(number, &spec);
+                    self.transport.open(number, &spec);
                     if spec.keep_open {
                         self.workload.on_open(id(number), spec.tag);
                     }
@@ -230,7 +230,7 @@ impl Player<'_> {
                     if let Some(found) = self.flows.get_mut(&flow.slot) {
                         found.asked.push_back((self.clock.now(), bytes));
                         found.written += bytes;
-                        self.carrier.ask(flow.slot, bytes);
+                        self.transport.ask(flow.slot, bytes);
                     }
                 }
                 Order::Close(flow) => self.close(flow.slot),
@@ -254,7 +254,7 @@ impl Player<'_> {
         {
             found.closing = true;
             found.ended_at = Some(self.clock.now());
-            self.carrier.close(flow);
+            self.transport.close(flow);
         }
     }
 

@@ -14,6 +14,7 @@ use bytes::Bytes as Buffer;
 use headstart_emu::clock::Clock;
 use headstart_emu::{relay, udp};
 use headstart_quic::{ClientSetup, CopyPolicy, Gates, Handle, PreciseRuntime, ServerSetup, Sharded, Why};
+use headstart_sim::Group;
 use headstart_sim::tcp::sender::Counts;
 use headstart_sim::workload::FlowSpec;
 use headstart_stack::simulation;
@@ -26,10 +27,10 @@ use noq::{Connection, Endpoint, EndpointConfig, VarInt};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::player::{Account, Carrier, Heard, Piece, play};
+use super::player::{Account, Heard, Piece, Transport, play};
 use super::{Played, Way, too_late};
 use crate::setup::{Cast, GROUPS, Setup};
-use crate::transport::carried;
+use crate::virtual_quic::carried;
 
 /// The second byte of a client's address is this and its group's number.
 const FIRST_NET: u8 = 16;
@@ -56,12 +57,8 @@ impl Drop for Stage {
     }
 }
 
-impl Stage {
-    /// Servers for the groups of `cast`.
-    ///
-    /// # Errors
-    /// If a scheme is not carried, or there is no socket.
-    pub fn new(setup: &Setup, cast: Cast) -> Result<Self> {
+impl super::hosts::Stage for Stage {
+    fn new(setup: &Setup, cast: Cast, groups: &[Group]) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -76,9 +73,8 @@ impl Stage {
         let base = noq::ServerConfig::with_crypto(Arc::new(crypto));
         let precise = PreciseRuntime::new();
         let entries = [cast.tested, cast.beside.unwrap_or(setup.reference()), setup.workload.long_scheme.0];
-        let groups = setup.groups(cast);
         let (mut servers, mut clients) = (vec![], vec![]);
-        for (entry, group) in entries.iter().zip(&groups) {
+        for (entry, group) in entries.iter().zip(groups) {
             // The stack as the simulator runs it, packet sizes and all: only then does what differs lie in the clock.
             let transport = simulation::transport(group);
             let mut base = base.clone();
@@ -109,11 +105,7 @@ impl Stage {
         Ok(Self { runtime, server, served, clients, tell })
     }
 
-    /// Plays a workload.
-    ///
-    /// # Errors
-    /// If there is no socket, or a connection breaks.
-    pub fn play(&self, Way { up, down }: Way, piece: Piece) -> Result<Played> {
+    fn play(&self, Way { up, down }: Way, piece: Piece) -> Result<Played> {
         let clock = piece.clock;
         let _within = self.runtime.enter();
         let mut ends = udp::Settings::before(self.served);
@@ -138,7 +130,6 @@ impl Stage {
         let mut played = played?;
         played.path = relay.stop().context("the path")?;
         played.invalid = too_late(&played.path);
-        played.has_counts = true;
         Ok(played)
     }
 }
@@ -276,7 +267,7 @@ impl Clients<'_> {
     }
 }
 
-impl Carrier for Clients<'_> {
+impl Transport for Clients<'_> {
     fn open(&mut self, flow: u32, spec: &FlowSpec) {
         let (orders, ordered) = unbounded_channel();
         let _ = orders.send(spec.bytes);

@@ -1,6 +1,6 @@
-//! A comparison in the emulator: the same workloads and path elements as in the simulator, but real transports in real time.
+//! Real transports in real time, over the path's elements on real packets.
 //!
-//! A [`Workload`] is told the time and says which connections open and what they ask for; here the
+//! A [`Workload`](headstart_sim::workload::Workload) is told the time and says which connections open and what they ask for; here the
 //! time is the real clock's ([`player`]), and connections are QUIC's ([`quic`], through the UDP relay, no privilege needed) or the
 //! kernel's TCP ([`kernel`], through TUN devices, root needed). What came of it is told in the simulator's own words: a
 //! [`FlowReport`] for each flow, so that the same code adds both up.
@@ -14,26 +14,27 @@
 //! - The same seed draws the same arrivals and the same losses, but no machine runs twice alike: results are not the same bytes.
 //! - Runs follow one another; nothing else of this program runs meanwhile.
 
+mod hosts;
 pub mod kernel;
 pub mod player;
 pub mod quic;
-pub mod study;
 
-use anyhow::{Result, bail, ensure};
-use headstart_emu::clock::Clock;
+use anyhow::{Result, ensure};
 use headstart_emu::packet::Parcel;
 use headstart_emu::path::Path as EmuPath;
 use headstart_emu::relay::Summary;
 use headstart_sim::record::MessageReport;
-use headstart_sim::workload::{PageReport, Workload};
-use headstart_sim::{FlowReport, Recorder, Seed};
-use headstart_units::{Span, Time};
+use headstart_sim::workload::PageReport;
+use headstart_sim::{FlowReport, Seed};
+use headstart_units::Time;
 
+use crate::carrier::{Bottleneck, Observer};
 use crate::link::UpOptions;
 use crate::link::plan::Plans;
-use crate::options::{DetectionName, Home, OpenerName, RouterName, TransportName};
-use crate::real::player::Piece;
-use crate::setup::{Cast, LONG, Setup};
+use crate::options::{DetectionName, OpenerName, RouterName, TransportName};
+use crate::setup::Setup;
+
+pub use hosts::{EmulatedQuic, KernelTcp};
 
 /// What came of a run.
 #[derive(Clone, Debug, Default)]
@@ -50,23 +51,27 @@ pub struct Played {
     pub path: Summary,
     /// Why it is worth nothing, if it is.
     pub invalid: Option<String>,
-    /// Senders told what they sent and lost.
-    pub has_counts: bool,
 }
 
 impl Played {
-    /// Tells a recorder all of it.
-    pub fn tell(&self, recorder: &mut impl Recorder) {
-        self.flows.iter().for_each(|flow| recorder.flow(flow));
-        self.messages.iter().for_each(|message| recorder.message(message));
-        self.pages.iter().for_each(|page| recorder.page(page));
+    /// Tells an observer all of it.
+    pub fn tell(&self, observer: &mut dyn Observer) {
+        self.flows.iter().for_each(|flow| observer.flow(flow));
+        self.messages.iter().for_each(|message| observer.message(message));
+        self.pages.iter().for_each(|page| observer.page(page));
+        self.read.iter().for_each(|(at, group, bytes)| observer.read(*at, *group, *bytes));
     }
 
-    /// Packets that the bottleneck was offered, dropped, and the bytes that came out of it.
+    /// What the bottleneck did.
     #[must_use]
-    pub fn bottleneck(&self) -> (u64, u64, u64) {
+    pub fn bottleneck(&self) -> Bottleneck {
         let account = self.path.down.elements.first().map(|(_, account)| *account).unwrap_or_default();
-        (account.offered, account.dropped.iter().sum(), account.delivered_bytes)
+        Bottleneck {
+            offered: account.offered,
+            dropped: account.dropped.iter().sum(),
+            dropped_bytes: Some(account.dropped_bytes),
+            delivered_bytes: account.delivered_bytes,
+        }
     }
 }
 
@@ -75,9 +80,6 @@ impl Played {
 /// # Errors
 /// With option, found and expected.
 pub fn refuse(setup: &Setup) -> Result<()> {
-    if setup.run.home == Home::Simulator {
-        return Ok(());
-    }
     let (path, transport, workload) = (&setup.path, &setup.transport, &setup.workload);
     ensure!(path.population.is_none(), "--population is for the simulator");
     ensure!(
@@ -112,76 +114,7 @@ pub fn refuse(setup: &Setup) -> Result<()> {
         "--peers: found {}, expected at most 65536 in the emulator: each is an address of the loopback",
         workload.peers
     );
-    for entry in setup.run.schemes.iter().map(|name| name.0) {
-        carried(setup, entry)?;
-    }
     Ok(())
-}
-
-/// Whether the transport carries a scheme.
-///
-/// # Errors
-/// It does not, and why.
-pub fn carried(setup: &Setup, entry: &headstart_startup::catalogue::Entry) -> Result<()> {
-    match setup.transport.transport {
-        TransportName::Quic => {
-            crate::transport::carried(entry)?;
-        }
-        TransportName::Tcp => {
-            kernel::controller(entry, setup.transport.base)?;
-        }
-    }
-    Ok(())
-}
-
-/// Servers with their histories, and the transport: runs in real time follow one another on it.
-pub struct Stage {
-    kind: Kind,
-}
-
-enum Kind {
-    Quic(Box<quic::Stage>),
-    Kernel(kernel::Stage),
-}
-
-impl Stage {
-    /// Servers for each group of `cast`.
-    ///
-    /// # Errors
-    /// If the transport cannot carry the cast, or the machine not the servers.
-    pub fn new(setup: &Setup, cast: Cast) -> Result<Self> {
-        let entries = [Some(cast.tested), cast.beside, Some(setup.workload.long_scheme.0)];
-        let needs_long = setup.workload.background > 0 || setup.workload.long_share.of(1_000_000) > 0;
-        for (number, entry) in entries.iter().enumerate() {
-            if let Some(entry) = entry.filter(|_| number != usize::from(LONG) || needs_long) {
-                carried(setup, entry)?;
-            }
-        }
-        let kind = match setup.transport.transport {
-            TransportName::Quic => Kind::Quic(Box::new(quic::Stage::new(setup, cast)?)),
-            TransportName::Tcp => Kind::Kernel(kernel::Stage::new(setup, cast)?),
-        };
-        Ok(Self { kind })
-    }
-
-    /// Plays a workload over the path of `setup`, until it is through or `until`.
-    ///
-    /// # Errors
-    /// If the path cannot be, or the machine refuses something.
-    pub fn play(
-        &self,
-        setup: &Setup,
-        workload: Box<dyn Workload>,
-        until: Time,
-        seed: Seed,
-    ) -> Result<Played> {
-        let way = Way::new(setup, seed)?;
-        let piece = Piece { workload, until, clock: Clock::start(), rtt: setup.rtt() };
-        match &self.kind {
-            Kind::Quic(stage) => stage.play(way, piece),
-            Kind::Kernel(stage) => stage.play(way, piece),
-        }
-    }
 }
 
 /// Both directions of a path.
@@ -199,25 +132,6 @@ impl Way {
     }
 }
 
-/// How often a run is tried again that the machine was too busy for.
-pub const ATTEMPTS: u32 = 4;
-
-/// Plays until the machine kept real time, a few times at most; what comes last counts, valid or not.
-///
-/// # Errors
-/// Of any of them.
-pub fn attempts(mut play: impl FnMut() -> Result<Played>) -> Result<Played> {
-    for number in 1.. {
-        let played = play()?;
-        let Some(reason) = &played.invalid else { return Ok(played) };
-        eprintln!("headstart: attempt {number} of {ATTEMPTS} is INVALID: {reason}");
-        if number == ATTEMPTS {
-            return Ok(played);
-        }
-    }
-    bail!("no attempt was made")
-}
-
 /// What is told of a run that the machine was too busy for.
 fn too_late(path: &Summary) -> Option<String> {
     (!path.is_valid).then(|| {
@@ -232,12 +146,6 @@ fn too_late(path: &Summary) -> Option<String> {
             if path.real_time { "with" } else { "without" }
         )
     })
-}
-
-/// What a run of the emulator takes beside its own time.
-#[must_use]
-pub fn takes(setup: &Setup, runs: usize) -> Span {
-    setup.run.duration * runs as u64
 }
 
 #[cfg(test)]

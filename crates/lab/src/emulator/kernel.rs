@@ -26,12 +26,13 @@ use headstart_emu::device::{self, Device};
 use headstart_emu::namespace;
 use headstart_emu::relay::{self, Relay, Stop, Urgency, prepare_thread};
 use headstart_emu::tunnel::TunnelEnds;
+use headstart_sim::Group;
 use headstart_sim::workload::FlowSpec;
 use headstart_startup::catalogue::Entry;
 use headstart_units::Bytes;
 use socket2::SockRef;
 
-use super::player::{Account, Carrier, Heard, Piece, play};
+use super::player::{Account, Heard, Piece, Transport, play};
 use super::{Played, Way, too_late};
 use crate::options::BaseName;
 use crate::setup::{Cast, GROUPS, Setup};
@@ -72,12 +73,8 @@ pub struct Stage {
     receive_window: Bytes,
 }
 
-impl Stage {
-    /// The kernel's part in a cast.
-    ///
-    /// # Errors
-    /// If this process may not make namespaces, or the kernel has no such start.
-    pub fn new(setup: &Setup, cast: Cast) -> Result<Self> {
+impl super::hosts::Stage for Stage {
+    fn new(setup: &Setup, cast: Cast, groups: &[Group]) -> Result<Self> {
         ensure!(
             namespace::is_privileged(),
             "the kernel's TCP in the emulator needs network namespaces, which need root: `unshare -rn` gives a shell that is root of its \
@@ -88,17 +85,13 @@ impl Stage {
         let beside = cast.beside.map(|entry| controller(entry, base)).transpose()?.unwrap_or(tested);
         // Groups that nobody is in have servers too, which nobody calls.
         let long = controller(setup.workload.long_scheme.0, base).unwrap_or(tested);
-        let windows = setup.groups(cast).into_iter().map(|group| group.tcp.receive_window);
-        let has_long = setup.workload.background > 0 || setup.workload.long_share.of(1_000_000) > 0;
-        let receive_window = windows.take(if has_long { GROUPS } else { 2 }).max().unwrap_or_default();
+        let windows = groups.iter().map(|group| group.tcp.receive_window);
+        let counted = if setup.has_long_flows() { GROUPS } else { 2 };
+        let receive_window = windows.take(counted).max().unwrap_or_default();
         Ok(Self { controllers: vec![tested, beside, long], receive_window })
     }
 
-    /// Plays a workload.
-    ///
-    /// # Errors
-    /// If the system refuses something, or a connection breaks.
-    pub fn play(&self, Way { up, down }: Way, piece: Piece) -> Result<Played> {
+    fn play(&self, Way { up, down }: Way, piece: Piece) -> Result<Played> {
         let clock = piece.clock;
         let block = Block::candidates(None).next().context("no address is left")?;
         let (outside, inside) = (block.outside(), block.inside());
@@ -276,7 +269,7 @@ impl Clients {
     }
 }
 
-impl Carrier for Clients {
+impl Transport for Clients {
     fn open(&mut self, flow: u32, spec: &FlowSpec) {
         let (orders, asked) = channel();
         // It fails only if the namespace's thread is gone, and then the player hears nothing more and says so.

@@ -6,16 +6,18 @@ use std::sync::mpsc::{Sender, channel};
 use headstart_emu::clock::Clock;
 use headstart_sim::workload::FlowSpec;
 use headstart_sim::workload::long::{Listed, Start};
-use headstart_units::Bytes;
+use headstart_units::{Bytes, Span};
 
-use super::player::{Carrier, Heard, play};
+use super::player::{Heard, Piece, Transport, play};
 use super::*;
+use crate::carrier::{Carrier as _, Run};
 use crate::experiment::settings::{Settings, Tables};
 use crate::experiment::study::Study;
+use crate::setup::Cast;
 
 fn setup(text: &str) -> Result<Setup> {
     let tables: Tables = toml::from_str(text)?;
-    Settings::read(&tables)?.setup()
+    Settings::read(&tables)?.setup(crate::CARRIERS)
 }
 
 const QUIC: &str = "run = { in = \"emulator\", duration = \"1 s\", drain = \"10 s\", repeats = 1 }\n\
@@ -63,14 +65,23 @@ fn a_scheme_or_a_study_that_is_not_carried_is_refused_by_name() {
     let quic = setup(QUIC).expect("fine");
     let entry = |name| headstart_startup::catalogue::find(name).expect("it is in the catalogue");
     for name in ["rcp", "pcp", "quick-start"] {
-        let error = format!("{:#}", carried(&quic, entry(name)).expect_err(name));
+        let error = format!("{:#}", EmulatedQuic.carries(entry(name), &quic.transport).expect_err(name));
         assert!(error.contains(name), "{error}");
     }
-    carried(&quic, entry("halfback")).expect("QUIC carries it");
+    EmulatedQuic.carries(entry("halfback"), &quic.transport).expect("QUIC carries it");
     let cast = Cast { tested: entry("iw10"), beside: None };
     for study in [Study::Web, Study::Pair, Study::Scenarios, Study::WideArea, Study::Attack] {
-        let error = study::run(study, &quic, cast, 1).expect_err("refused").to_string();
+        let error = study.run(&quic, cast, 1).expect_err("refused").to_string();
         assert!(error.contains(&format!("found {study:?}")), "{error}");
+    }
+}
+
+#[derive(Default)]
+struct Reports(Vec<FlowReport>);
+
+impl Observer for Reports {
+    fn flow(&mut self, report: &FlowReport) {
+        self.0.push(*report);
     }
 }
 
@@ -81,7 +92,7 @@ struct Echo {
     told: VecDeque<(u32, &'static str)>,
 }
 
-impl Carrier for Echo {
+impl Transport for Echo {
     fn open(&mut self, flow: u32, spec: &FlowSpec) {
         self.told.push_back((flow, "open"));
         self.ask(flow, spec.bytes);
@@ -133,11 +144,11 @@ fn real_quic_over_the_path_is_no_faster_than_light_and_what_is_asked_for_arrives
     let setup = setup(&text).expect("fine");
     let entry = headstart_startup::catalogue::find("jump-start").expect("it is in the catalogue");
     let cast = Cast { tested: entry, beside: None };
-    let stage = Stage::new(&setup, cast).expect("servers");
     let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(200_000), size_known: true };
     let workload = Box::new(Listed::new(vec![start], setup.opener()));
-    let played = stage.play(&setup, workload, Time::from_millis(60_000), Seed(1)).expect("it plays");
-    let [flow] = &played.flows[..] else { panic!("one flow: {played:?}") };
+    let run = Run::new(&setup, cast, workload, Time::from_millis(60_000), Seed(1));
+    let reports = run.observe(Reports::default()).expect("it runs").observer.0;
+    let [flow] = &reports[..] else { panic!("one flow: {reports:?}") };
     assert_eq!(flow.read, Bytes::new(200_000));
     // Handshake and request are two round trips, and 200 kB take 80 ms at 20 Mbit/s, even without a header.
     let least = Span::from_millis(60 + 80);

@@ -1,0 +1,372 @@
+//! What carries a run: one trait, and what a run gives and takes whatever carries it.
+//!
+//! A [`Run`] is a path, groups of senders and a workload. A [`Carrier`] makes [`Hosts`] for it and runs it; an [`Observer`] sees as much
+//! of it as the carrier can show ([`Detail`]). The program has a list of carriers ([`Carriers`]); which of them a comparison uses is
+//! chosen once, when its options become a [`Setup`].
+//!
+//! | carrier | clock | transport | shows |
+//! |---|---|---|---|
+//! | [`model::Model`] | virtual | the simulator's TCP model | everything, on paths of any shape |
+//! | QUIC in virtual time | virtual | the QUIC stack | packets and senders |
+//! | QUIC over the emulator | real | the QUIC stack | flows, and what senders count |
+//! | the kernel's TCP over the emulator | real | this machine's TCP | flows |
+
+pub mod model;
+mod observer;
+
+use std::fmt::Debug;
+
+use anyhow::{Context, Result, bail};
+use headstart_sim::workload::{Opener, Workload};
+use headstart_sim::{Checker, Finished, Group, Recorder, Scenario, Seed, Summary};
+use headstart_startup::catalogue::Entry;
+use headstart_startup::history::MemoryStore;
+use headstart_units::Time;
+
+use crate::options::{Home, TransportName, TransportOptions};
+use crate::setup::{Cast, GROUPS, Setup, reference};
+
+pub use observer::{AsRecorder, Observer};
+
+/// How much a carrier shows of a run, each more than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// Flows as both applications see them, and the bottleneck's account.
+    Flows,
+    /// What senders count too: bytes and packets sent, lost and copied.
+    Counts,
+    /// Every packet and every event of a sender; histories can be given and are given back.
+    Events,
+    /// All of that on paths of any shape, with routers that can be looked into.
+    Topology,
+}
+
+impl Detail {
+    /// In words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Flows => "flows as applications see them",
+            Self::Counts => "what senders count",
+            Self::Events => "every packet and every event of a sender",
+            Self::Topology => "paths of any shape",
+        }
+    }
+}
+
+/// Carries runs.
+pub trait Carrier: Debug + Sync {
+    /// The options by which it is chosen.
+    fn place(&self) -> (Home, TransportName);
+
+    /// Its name, for messages.
+    fn name(&self) -> &'static str;
+
+    /// How much it shows.
+    fn detail(&self) -> Detail;
+
+    /// It runs in real time: its runs follow one another, and the machine may be too busy for one.
+    fn is_real_time(&self) -> bool {
+        self.place().0 == Home::Emulator
+    }
+
+    /// Whether it carries a scheme with these options.
+    ///
+    /// # Errors
+    /// It does not, and why.
+    fn carries(&self, entry: &Entry, options: &TransportOptions) -> Result<()>;
+
+    /// Refuses options that it cannot carry out, before anything runs.
+    ///
+    /// # Errors
+    /// With option, found and expected.
+    fn check(&self, setup: &Setup) -> Result<()>;
+
+    /// What readers of results must know of it.
+    fn note(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Who opens connections where no option says so.
+    fn opener(&self) -> Opener {
+        Opener::Sender
+    }
+
+    /// What everybody is compared with: [`reference()`], as this transport has it.
+    fn reference(&self, options: &TransportOptions) -> &'static Entry {
+        let _ = options;
+        reference()
+    }
+
+    /// Hosts for the groups of `cast`.
+    ///
+    /// # Errors
+    /// If one of its schemes is not carried, or the machine refuses something.
+    fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>>;
+}
+
+/// Senders and receivers. In real time they go on from one run to the next, with what they remember.
+pub trait Hosts {
+    /// Does a run.
+    ///
+    /// # Errors
+    /// If it cannot be done, or the checker found a fault.
+    fn run(&mut self, run: Run<'_>, observer: &mut dyn Observer) -> Result<RunResult<()>>;
+}
+
+/// A run that is about to be done.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// The path, and the options of everything else.
+    pub setup: &'a Setup,
+    /// Which schemes take part.
+    pub cast: Cast,
+    /// The groups of senders.
+    pub groups: Vec<Group>,
+    /// What is transferred.
+    pub workload: Box<dyn Workload>,
+    /// The end at the latest.
+    pub until: Time,
+    /// Of all chance but the workload's.
+    pub seed: Seed,
+    /// What senders of a group know at first.
+    histories: Vec<(u16, MemoryStore)>,
+    has_class_for_each_group: bool,
+    is_checked: bool,
+}
+
+impl<'a> Run<'a> {
+    /// A run over the setup's path, of the setup's groups.
+    #[must_use]
+    pub fn new(setup: &'a Setup, cast: Cast, workload: Box<dyn Workload>, until: Time, seed: Seed) -> Self {
+        let groups = setup.groups(cast);
+        let (has_class_for_each_group, is_checked) = (false, false);
+        Self {
+            setup,
+            cast,
+            groups,
+            workload,
+            until,
+            seed,
+            histories: vec![],
+            has_class_for_each_group,
+            is_checked,
+        }
+    }
+
+    /// The senders of `group` begin with this history.
+    #[must_use]
+    pub fn with_history(mut self, group: u16, history: MemoryStore) -> Self {
+        self.histories.push((group, history));
+        self
+    }
+
+    /// Each group is a class of hosts of its own, so that a packet's route tells whose it is.
+    #[must_use]
+    pub fn with_a_class_for_each_group(mut self) -> Self {
+        self.has_class_for_each_group = true;
+        self
+    }
+
+    /// Every packet is checked, where packets are shown.
+    #[must_use]
+    pub const fn checked(mut self) -> Self {
+        self.is_checked = true;
+        self
+    }
+
+    /// Does it on hosts of its own.
+    ///
+    /// # Errors
+    /// As [`Carrier::hosts`] and [`Hosts::run`].
+    pub fn observe<O: Observer>(self, observer: O) -> Result<RunResult<O>> {
+        let mut hosts = self.setup.carrier().hosts(self.setup, self.cast)?;
+        self.observe_on(&mut *hosts, observer)
+    }
+
+    /// Does it on these hosts.
+    ///
+    /// # Errors
+    /// As [`Hosts::run`].
+    pub fn observe_on<O: Observer>(self, hosts: &mut dyn Hosts, mut observer: O) -> Result<RunResult<O>> {
+        let RunResult { summary, bottleneck, histories, invalid, .. } = hosts.run(self, &mut observer)?;
+        Ok(RunResult { observer, summary, bottleneck, histories, invalid })
+    }
+
+    /// Does it in virtual time: path, checker and account are the same whatever runs on the path.
+    ///
+    /// # Errors
+    /// If it cannot be done, or the checker found a fault.
+    pub fn simulate(self, simulator: &impl Simulator, observer: &mut dyn Observer) -> Result<RunResult<()>> {
+        let (path, claims) = if self.has_class_for_each_group {
+            let mut setup = self.setup.clone();
+            setup.path.rtt.0 = vec![setup.rtt(); GROUPS];
+            setup.build_path(self.seed)
+        } else {
+            self.setup.build_path(self.seed)
+        };
+        let Self { groups, workload, until, seed, histories, .. } = self;
+        let scenario = Scenario { path, groups, workload, until };
+        if self.is_checked {
+            let recorder = Checker::new(&claims, AsRecorder::<true>::new(observer));
+            let finished = simulator.simulate(scenario, seed, histories, recorder)?;
+            let (faults, _) = finished.recorder.finish(&finished.path);
+            if let Some(first) = faults.first() {
+                bail!(
+                    "the checker found {} faults in a run of {}, the first: {first}",
+                    faults.len(),
+                    self.cast.tested.name
+                );
+            }
+            let Finished { summary, path, histories, .. } = finished;
+            Ok(RunResult::of(summary, &path, histories))
+        } else if observer.watches() {
+            let recorder = AsRecorder::<true>::new(observer);
+            let finished = simulator.simulate(scenario, seed, histories, recorder)?;
+            Ok(RunResult::of(finished.summary, &finished.path, finished.histories))
+        } else {
+            let recorder = AsRecorder::<false>::new(observer);
+            let finished = simulator.simulate(scenario, seed, histories, recorder)?;
+            Ok(RunResult::of(finished.summary, &finished.path, finished.histories))
+        }
+    }
+}
+
+/// Runs scenarios in virtual time.
+pub trait Simulator {
+    /// Runs one whose groups begin with these histories.
+    ///
+    /// # Errors
+    /// If it cannot be set up.
+    fn simulate<R: Recorder>(
+        &self,
+        scenario: Scenario,
+        seed: Seed,
+        histories: Vec<(u16, MemoryStore)>,
+        recorder: R,
+    ) -> Result<Finished<R>>;
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct RunResult<O> {
+    /// Whoever observed it.
+    pub observer: O,
+    /// The run itself.
+    pub summary: Summary,
+    /// What the bottleneck did.
+    pub bottleneck: Bottleneck,
+    /// The history of each group, where they are shown.
+    pub histories: Vec<MemoryStore>,
+    /// Why it is worth nothing, if it is: the machine was too busy for real time.
+    pub invalid: Option<String>,
+}
+
+/// What became of the packets that met the bottleneck.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bottleneck {
+    /// Packets offered.
+    pub offered: u64,
+    /// Packets dropped for whatever cause.
+    pub dropped: u64,
+    /// Bytes dropped, where packets are not shown.
+    pub dropped_bytes: Option<u64>,
+    /// Bytes that came out.
+    pub delivered_bytes: u64,
+}
+
+impl<O> RunResult<O> {
+    /// The same with something else of the observer.
+    pub fn map<P>(self, change: impl FnOnce(O) -> P) -> RunResult<P> {
+        let Self { observer, summary, bottleneck, histories, invalid } = self;
+        RunResult { observer: change(observer), summary, bottleneck, histories, invalid }
+    }
+}
+
+impl RunResult<()> {
+    fn of(summary: Summary, path: &headstart_sim::Path, histories: Vec<MemoryStore>) -> Self {
+        let account = path.accounts().next().map(|(_, account)| *account).unwrap_or_default();
+        let bottleneck = Bottleneck {
+            offered: account.offered,
+            dropped: account.dropped_in_all(),
+            dropped_bytes: None,
+            delivered_bytes: account.delivered_bytes,
+        };
+        Self { observer: (), summary, bottleneck, histories, invalid: None }
+    }
+}
+
+/// How often a run is tried that the machine is too busy for.
+pub const ATTEMPTS: u32 = 4;
+
+/// Runs on new hosts until the machine kept real time, a few times at most; the last result counts, valid or not.
+///
+/// # Errors
+/// Of any of them.
+pub fn attempts<O>(
+    setup: &Setup,
+    cast: Cast,
+    mut once: impl FnMut(&mut dyn Hosts) -> Result<RunResult<O>>,
+) -> Result<RunResult<O>> {
+    let mut number = 1;
+    loop {
+        let result = once(&mut *setup.carrier().hosts(setup, cast)?)?;
+        let Some(reason) = &result.invalid else { return Ok(result) };
+        eprintln!("headstart: attempt {number} of {ATTEMPTS} is INVALID: {reason}");
+        if number == ATTEMPTS {
+            return Ok(result);
+        }
+        number += 1;
+    }
+}
+
+/// The carriers that this program has.
+#[derive(Clone, Copy, Debug)]
+pub struct Carriers(pub &'static [&'static dyn Carrier]);
+
+impl Carriers {
+    /// The TCP model alone.
+    pub const MODEL: Self = Self(&[&model::Model]);
+
+    /// The one that options choose.
+    ///
+    /// # Errors
+    /// If this program was built without it.
+    pub fn find(self, home: Home, transport: TransportName) -> Result<&'static dyn Carrier> {
+        self.0.iter().copied().find(|carrier| carrier.place() == (home, transport)).with_context(|| {
+            let known: Vec<&str> = self.0.iter().map(|carrier| carrier.name()).collect();
+            format!(
+                "--in, --transport: found {home:?}, {transport:?}, which this program was built without: expected {}",
+                known.join(" or ")
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::settings::Settings;
+
+    #[test]
+    fn a_carrier_that_the_program_has_not_is_refused_with_those_it_has() {
+        let refused = |line: &str| {
+            let setup = Settings::parse(Carriers::MODEL, line.split(' '));
+            format!("{:#}", setup.expect_err(line))
+        };
+        for (line, found) in [("--transport quic", "Simulator, Quic"), ("--in emulator", "Emulator, Tcp")] {
+            let error = refused(line);
+            assert!(
+                error.contains(&format!("found {found}")) && error.contains("expected the TCP model"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_detail_shows_more_than_the_one_before() {
+        let all = [Detail::Flows, Detail::Counts, Detail::Events, Detail::Topology];
+        assert!(all.is_sorted() && model::Model.detail() == Detail::Topology);
+        assert!(!model::Model.is_real_time());
+    }
+}

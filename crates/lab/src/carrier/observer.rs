@@ -1,0 +1,176 @@
+//! Observes a run, whatever carries it.
+
+use headstart_sim::packet::Packet;
+use headstart_sim::record::{ElementEvent, MessageReport, SenderTrace};
+use headstart_sim::workload::PageReport;
+use headstart_sim::{Collector, Deaf, FlowReport, Recorder};
+use headstart_units::{Bytes, Time};
+
+/// Observes a run. Unlike a [`Recorder`] it can be a trait object, so a carrier need not know its type.
+pub trait Observer {
+    /// It observes senders, queues or packets too, not only what flows report.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// A flow ended, or the run did while it was still going.
+    fn flow(&mut self, report: &FlowReport) {
+        let _ = report;
+    }
+
+    /// A message was read whole by the receiver.
+    fn message(&mut self, report: &MessageReport) {
+        let _ = report;
+    }
+
+    /// A page was complete.
+    fn page(&mut self, report: &PageReport) {
+        let _ = report;
+    }
+
+    /// The events that follow concern this flow, by serial number; whether its sender's are wanted.
+    fn focus(&mut self, serial: u64) -> bool {
+        let _ = serial;
+        false
+    }
+
+    /// Something happened at the sender of that flow.
+    fn sender(&mut self, now: Time, trace: &SenderTrace) {
+        let _ = (now, trace);
+    }
+
+    /// So many packets and bytes wait before an element.
+    fn queue(&mut self, now: Time, element: usize, packets: u64, bytes: Bytes) {
+        let _ = (now, element, packets, bytes);
+    }
+
+    /// A packet met an element of the path.
+    fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
+        let _ = (now, element, event, packet);
+    }
+
+    /// A client of a group read so many bytes; only where packets are not shown.
+    fn read(&mut self, at: Time, group: u16, bytes: u32) {
+        let _ = (at, group, bytes);
+    }
+}
+
+impl Observer for () {}
+impl Observer for Deaf {}
+
+impl Observer for Collector {
+    fn flow(&mut self, report: &FlowReport) {
+        Recorder::flow(self, report);
+    }
+
+    fn message(&mut self, report: &MessageReport) {
+        Recorder::message(self, report);
+    }
+
+    fn page(&mut self, report: &PageReport) {
+        Recorder::page(self, report);
+    }
+}
+
+/// Both observe.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn watches(&self) -> bool {
+        self.0.watches() || self.1.watches()
+    }
+
+    fn flow(&mut self, report: &FlowReport) {
+        self.0.flow(report);
+        self.1.flow(report);
+    }
+
+    fn message(&mut self, report: &MessageReport) {
+        self.0.message(report);
+        self.1.message(report);
+    }
+
+    fn page(&mut self, report: &PageReport) {
+        self.0.page(report);
+        self.1.page(report);
+    }
+
+    fn focus(&mut self, serial: u64) -> bool {
+        let one = self.0.focus(serial);
+        self.1.focus(serial) || one
+    }
+
+    fn sender(&mut self, now: Time, trace: &SenderTrace) {
+        self.0.sender(now, trace);
+        self.1.sender(now, trace);
+    }
+
+    fn queue(&mut self, now: Time, element: usize, packets: u64, bytes: Bytes) {
+        self.0.queue(now, element, packets, bytes);
+        self.1.queue(now, element, packets, bytes);
+    }
+
+    fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
+        self.0.element(now, element, event, packet);
+        self.1.element(now, element, event, packet);
+    }
+
+    fn read(&mut self, at: Time, group: u16, bytes: u32) {
+        self.0.read(at, group, bytes);
+        self.1.read(at, group, bytes);
+    }
+}
+
+/// An observer as the simulator's recorder. One that does not watch (`WATCHES` is false) costs nothing for each packet.
+pub struct AsRecorder<'a, const WATCHES: bool> {
+    observer: &'a mut dyn Observer,
+    is_wanted: bool,
+}
+
+impl<'a, const WATCHES: bool> AsRecorder<'a, WATCHES> {
+    /// Tells `observer` everything, or all but what happens to packets and at senders.
+    pub fn new(observer: &'a mut dyn Observer) -> Self {
+        Self { observer, is_wanted: false }
+    }
+}
+
+impl<const WATCHES: bool> Recorder for AsRecorder<'_, WATCHES> {
+    fn flow(&mut self, report: &FlowReport) {
+        self.observer.flow(report);
+    }
+
+    fn message(&mut self, report: &MessageReport) {
+        self.observer.message(report);
+    }
+
+    fn page(&mut self, report: &PageReport) {
+        self.observer.page(report);
+    }
+
+    #[inline]
+    fn focus(&mut self, serial: u64) {
+        if WATCHES {
+            self.is_wanted = self.observer.focus(serial);
+        }
+    }
+
+    #[inline]
+    fn sender(&mut self, now: Time, trace: impl FnOnce() -> SenderTrace) {
+        if WATCHES && self.is_wanted {
+            self.observer.sender(now, &trace());
+        }
+    }
+
+    #[inline]
+    fn queue(&mut self, now: Time, element: usize, length: impl FnOnce() -> (u64, Bytes)) {
+        if WATCHES {
+            let (packets, bytes) = length();
+            self.observer.queue(now, element, packets, bytes);
+        }
+    }
+
+    #[inline]
+    fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
+        if WATCHES {
+            self.observer.element(now, element, event, packet);
+        }
+    }
+}

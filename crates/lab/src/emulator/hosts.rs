@@ -1,0 +1,139 @@
+//! The two carriers of the emulator.
+
+use anyhow::Result;
+use headstart_emu::clock::Clock;
+use headstart_sim::workload::Opener;
+use headstart_sim::{Group, Summary};
+use headstart_startup::catalogue::{self, Entry};
+
+use super::player::Piece;
+use super::{Played, Way, kernel, quic, refuse};
+use crate::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult};
+use crate::options::{BaseName, Home, TransportName, TransportOptions};
+use crate::setup::{Cast, Setup, reference};
+use crate::virtual_quic::carried;
+
+/// The QUIC stack over the emulator.
+#[derive(Clone, Copy, Debug)]
+pub struct EmulatedQuic;
+
+impl Carrier for EmulatedQuic {
+    fn place(&self) -> (Home, TransportName) {
+        (Home::Emulator, TransportName::Quic)
+    }
+
+    fn name(&self) -> &'static str {
+        "QUIC over the emulator"
+    }
+
+    fn detail(&self) -> Detail {
+        Detail::Counts
+    }
+
+    fn carries(&self, entry: &Entry, _: &TransportOptions) -> Result<()> {
+        carried(entry).map(drop)
+    }
+
+    fn check(&self, setup: &Setup) -> Result<()> {
+        refuse(setup)
+    }
+
+    fn opener(&self) -> Opener {
+        Opener::Receiver
+    }
+
+    fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>> {
+        check_cast(self, setup, cast)?;
+        Ok(Box::new(RealHosts::<quic::Stage> { setup, cast, stage: None }))
+    }
+}
+
+/// This machine's TCP over the emulator.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelTcp;
+
+impl Carrier for KernelTcp {
+    fn place(&self) -> (Home, TransportName) {
+        (Home::Emulator, TransportName::Tcp)
+    }
+
+    fn name(&self) -> &'static str {
+        "this machine's TCP over the emulator"
+    }
+
+    fn detail(&self) -> Detail {
+        Detail::Flows
+    }
+
+    fn carries(&self, entry: &Entry, options: &TransportOptions) -> Result<()> {
+        kernel::controller(entry, options.base).map(drop)
+    }
+
+    fn check(&self, setup: &Setup) -> Result<()> {
+        refuse(setup)
+    }
+
+    fn opener(&self) -> Opener {
+        Opener::Receiver
+    }
+
+    fn reference(&self, options: &TransportOptions) -> &'static Entry {
+        let linux = catalogue::find("iw10-linux").filter(|_| options.base == BaseName::CubicLinux);
+        linux.unwrap_or_else(reference)
+    }
+
+    fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>> {
+        check_cast(self, setup, cast)?;
+        Ok(Box::new(RealHosts::<kernel::Stage> { setup, cast, stage: None }))
+    }
+}
+
+/// That the schemes which take part are carried.
+fn check_cast(carrier: &dyn Carrier, setup: &Setup, cast: Cast) -> Result<()> {
+    let long = setup.has_long_flows().then_some(setup.workload.long_scheme.0);
+    let entries = [Some(cast.tested), cast.beside, long];
+    entries.into_iter().flatten().try_for_each(|entry| carrier.carries(entry, &setup.transport))
+}
+
+/// Servers with their histories, and the transport.
+pub trait Stage: Sized {
+    /// Servers for these groups.
+    ///
+    /// # Errors
+    /// If the transport cannot carry the cast, or the machine not the servers.
+    fn new(setup: &Setup, cast: Cast, groups: &[Group]) -> Result<Self>;
+
+    /// Plays a workload over the path.
+    ///
+    /// # Errors
+    /// If the machine refuses something, or a connection breaks.
+    fn play(&self, way: Way, piece: Piece) -> Result<Played>;
+}
+
+/// Hosts that begin with the groups of their first run.
+struct RealHosts<'a, S> {
+    setup: &'a Setup,
+    cast: Cast,
+    stage: Option<S>,
+}
+
+impl<S: Stage> Hosts for RealHosts<'_, S> {
+    fn run(&mut self, run: Run<'_>, observer: &mut dyn Observer) -> Result<RunResult<()>> {
+        let stage = match &self.stage {
+            Some(stage) => stage,
+            None => self.stage.insert(S::new(self.setup, self.cast, &run.groups)?),
+        };
+        let way = Way::new(run.setup, run.seed)?;
+        let Run { setup, workload, until, .. } = run;
+        let piece = Piece { workload, until, clock: Clock::start(), rtt: setup.rtt() };
+        let played = stage.play(way, piece)?;
+        played.tell(observer);
+        Ok(RunResult {
+            observer: (),
+            summary: Summary { flows: played.flows.len() as u64, ..Summary::default() },
+            bottleneck: played.bottleneck(),
+            histories: vec![],
+            invalid: played.invalid,
+        })
+    }
+}

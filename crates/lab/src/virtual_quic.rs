@@ -1,0 +1,94 @@
+//! The QUIC stack in virtual time, over the simulator's path.
+
+use anyhow::{Context, Result};
+use headstart_quic::Choice;
+use headstart_sim::{Finished, Recorder, Scenario, Seed};
+use headstart_stack::{Crypto, Simulation, simulation};
+use headstart_startup::catalogue::Entry;
+use headstart_startup::history::MemoryStore;
+
+use crate::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult, Simulator};
+use crate::options::{CryptoName, Home, TransportName, TransportOptions};
+use crate::setup::{Cast, Setup, reference};
+
+/// The QUIC stack in virtual time.
+#[derive(Clone, Copy, Debug)]
+pub struct VirtualQuic;
+
+impl Carrier for VirtualQuic {
+    fn place(&self) -> (Home, TransportName) {
+        (Home::Simulator, TransportName::Quic)
+    }
+
+    fn name(&self) -> &'static str {
+        "QUIC in virtual time"
+    }
+
+    fn detail(&self) -> Detail {
+        Detail::Events
+    }
+
+    fn carries(&self, entry: &Entry, _: &TransportOptions) -> Result<()> {
+        carried(entry).map(drop)
+    }
+
+    fn check(&self, setup: &Setup) -> Result<()> {
+        carried(setup.workload.long_scheme.0).map(drop)
+    }
+
+    fn note(&self) -> Option<&'static str> {
+        Some(
+            "over QUIC the receiver dials, whatever --opener says, and acknowledgements, loss detection and timers are the \
+             stack's own",
+        )
+    }
+
+    fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>> {
+        let entries = [cast.tested, cast.beside.unwrap_or_else(reference), setup.workload.long_scheme.0];
+        let choices = entries.into_iter().map(carried).collect::<Result<_>>()?;
+        let crypto = match setup.transport.crypto {
+            CryptoName::Tls => Crypto::Tls,
+            CryptoName::Null => Crypto::Null,
+        };
+        Ok(Box::new(QuicHosts { choices, crypto }))
+    }
+}
+
+/// The schemes of the groups, in the order of [`Setup::groups`], and the protection of their packets.
+struct QuicHosts {
+    choices: Vec<Choice>,
+    crypto: Crypto,
+}
+
+impl Hosts for QuicHosts {
+    fn run(&mut self, run: Run<'_>, observer: &mut dyn Observer) -> Result<RunResult<()>> {
+        run.simulate(self, observer)
+    }
+}
+
+impl Simulator for QuicHosts {
+    fn simulate<R: Recorder>(
+        &self,
+        scenario: Scenario,
+        seed: Seed,
+        histories: Vec<(u16, MemoryStore)>,
+        recorder: R,
+    ) -> Result<Finished<R>> {
+        let cast = simulation::Cast { choices: self.choices.clone(), crypto: self.crypto, seed };
+        let simulation = Simulation::new(scenario, &cast, recorder)?;
+        let with = |run: Simulation<R>, (group, store)| run.with_history(group, store);
+        Ok(histories.into_iter().fold(simulation, with).run())
+    }
+}
+
+/// The scheme as QUIC carries it.
+///
+/// # Errors
+/// It does not, and why.
+pub fn carried(entry: &Entry) -> Result<Choice> {
+    // The stack's own BBR draws from the system's randomness: no run with it could be repeated.
+    if entry.name == "bbr" {
+        return Ok(Choice::custom(entry.name, entry.summary, entry.scheme(), entry.needs));
+    }
+    Choice::find(entry.name).context("--transport quic")
+}
