@@ -48,7 +48,7 @@ pub use error::Error;
 pub use rate::estimate_of;
 pub use soap::LinkProperties;
 
-use crate::clock::Deadline;
+use headstart_host::Deadline;
 
 /// Whom to ask, and for how long.
 #[derive(Clone, Debug)]

@@ -18,10 +18,10 @@
 //! | [`mod@choose`] | the order of trust |
 //! | [`network`] | which network this is: interface, gateway, hardware address, name |
 //! | [`machine`] | the files of the system that are read, under a root that tests replace |
-//! | [`clock`] | the two places where time is read |
 //!
 //! ```no_run
-//! use headstart_downlink::{Past, Survey, clock::unix_now};
+//! use headstart_downlink::{Past, Survey};
+//! use headstart_host::unix_now;
 //! use headstart_startup::hint::Steps;
 //!
 //! let report = Survey { past: Past::of_this_user(), ..Survey::default() }.ask(unix_now());
@@ -40,7 +40,6 @@
 //! - Linux only: the files under `/proc` and `/sys`, and nl80211.
 
 pub mod choose;
-pub mod clock;
 pub mod estimate;
 pub mod ethernet;
 pub mod gateway;

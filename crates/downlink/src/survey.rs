@@ -8,13 +8,13 @@ use headstart_startup::prior::Hint;
 use headstart_units::Time;
 
 use crate::choose::{Choice, NoChoice, choose};
-use crate::clock::Deadline;
 use crate::estimate::{Answer, Estimate, Meaning, Source, Unavailable, plausible};
 use crate::gateway;
 use crate::machine::Machine;
 use crate::network::{Kind, Network};
 use crate::past::{self, Past};
 use crate::wifi::{self, Nl80211, Radio};
+use headstart_host::Deadline;
 
 /// Whom to ask, and how.
 pub struct Survey {
@@ -78,7 +78,7 @@ impl Report {
 }
 
 impl Survey {
-    /// Asks. `now` is the wall clock ([`crate::clock::unix_now`]).
+    /// Asks. `now` is the wall clock ([`headstart_host::unix_now`]).
     #[must_use]
     pub fn ask(&self, now: Time) -> Report {
         let deadline = Deadline::after(self.timeout);

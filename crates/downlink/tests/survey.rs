@@ -284,8 +284,8 @@ fn processes_that_observe_at_once_wait_for_each_other() {
 
 #[test]
 fn this_machine_can_be_asked() {
-    let report = Survey { timeout: Duration::from_millis(300), ..Survey::default() }
-        .ask(headstart_downlink::clock::unix_now());
+    let report =
+        Survey { timeout: Duration::from_millis(300), ..Survey::default() }.ask(headstart_host::unix_now());
     assert_eq!(report.answers.iter().map(|answer| answer.source).collect::<Vec<_>>(), Source::ALL);
 }
 

@@ -14,6 +14,7 @@ use headstart_emu::clock::Clock;
 use headstart_emu::plan::Plan;
 use headstart_emu::relay::{self, Handle};
 use headstart_emu::udp;
+use headstart_host::locked;
 use headstart_quic::{Choice, ClientSetup, Policy, Rollout, Sharded, Why};
 use headstart_sim::Seed;
 use headstart_startup::catalogue::Needs;
@@ -136,7 +137,7 @@ impl Stage {
         let whys = Arc::<Mutex<Vec<Why>>>::default();
         let heard = Arc::clone(&whys);
         let starts = starts.tell(Arc::new(move |why: &Why| {
-            heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(why.clone());
+            locked(&heard).push(why.clone());
         }));
         let served = endpoint.local_addr()?;
         let shutdown = CancellationToken::new();
@@ -187,13 +188,13 @@ impl Stage {
         };
         // An account that is not this connection's must not be taken for it.
         tokio::time::timeout(SETTLED, told).await.context("the server says nothing of the connection")?;
-        let whys = self.whys.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let whys = locked(&self.whys);
         let why = whys.get(before).cloned().context("the server says nothing of the connection")?;
         Ok((visit, why))
     }
 
     fn told(&self) -> usize {
-        self.whys.lock().unwrap_or_else(std::sync::PoisonError::into_inner).len()
+        locked(&self.whys).len()
     }
 }
 

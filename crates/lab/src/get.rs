@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
-use headstart_downlink::clock::unix_now;
 use headstart_downlink::{Machine, Network, Past, Survey};
+use headstart_host::unix_now;
 use headstart_quic::{Choice, ClientSetup};
 use headstart_startup::hint::Steps;
 use headstart_startup::prior::{Access, Hint};

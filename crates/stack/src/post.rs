@@ -1,7 +1,8 @@
 //! Copies that wait to be put on the path.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use headstart_host::locked;
 use headstart_quic::Courier;
 use headstart_quic::copies::{Duplicate, When};
 
@@ -11,13 +12,13 @@ pub(crate) struct Post(Mutex<Vec<Duplicate>>);
 
 impl Courier for Post {
     fn carry(&self, copy: Duplicate) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(copy);
+        locked(&self.0).push(copy);
     }
 }
 
 impl Post {
     pub fn take(&self, when: When) -> Vec<Duplicate> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = locked(&self.0);
         let (now, later) = std::mem::take(&mut *waiting).into_iter().partition(|copy| copy.when == when);
         *waiting = later;
         now

@@ -36,9 +36,10 @@ mod wire;
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::BytesMut;
+use headstart_host::locked;
 use headstart_net::Packet as _;
 use headstart_quic::copies::When;
 use headstart_quic::server::SetupError;
@@ -544,7 +545,7 @@ impl Host {
     }
 
     fn history(&self) -> std::sync::MutexGuard<'_, MemoryStore> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.history)
     }
 }
 

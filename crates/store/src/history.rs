@@ -7,13 +7,13 @@ use core::time::Duration;
 use std::hash::RandomState;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 use hashbrown::HashSet;
+use headstart_host::{locked, unix_now};
 use headstart_startup::history::{Counters, Known, Lease, MemoryStore, Outcome, Record, Store};
 
-use crate::clock::unix_now;
 use crate::error::{Error, Reason};
 use crate::file::{Loaded, MOST_SLOTS, Opened, RecordFile};
 
@@ -96,11 +96,6 @@ impl Dirty {
     }
 }
 
-/// Nothing that holds these locks can fail half-way, so that a panic elsewhere leaves them usable.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl History {
     /// A history that ends with the process, for `capacity` peers.
     #[must_use]
@@ -122,7 +117,7 @@ impl History {
         let Opened { mut file, records, mut loaded } = RecordFile::open(path, unix_now())?;
         let table = Shared::new(options.capacity, None, options.sync);
         for (peer, record) in records {
-            let changed = lock(table.shard(peer)).table.restore(peer, record);
+            let changed = locked(table.shard(peer)).table.restore(peer, record);
             if let Some(peer) = changed.removed {
                 loaded.crowded_out += 1;
                 loaded.records -= 1;
@@ -145,13 +140,13 @@ impl History {
     /// As [`Store::open`], shared.
     pub fn open_connection(&self, peer: IpAddr) -> (Option<Known>, Lease) {
         let shard = self.owner.shared.shard(peer);
-        lock(shard).table.open(peer)
+        locked(shard).table.open(peer)
     }
 
     /// As [`Store::close`], shared.
     pub fn close_connection(&self, lease: Lease, outcome: Outcome) {
         let shared = &self.owner.shared;
-        let mut shard = lock(shared.shard(lease.peer()));
+        let mut shard = locked(shared.shard(lease.peer()));
         let Shard { table, changed: dirty } = &mut *shard;
         let changed = table.settle(lease, outcome);
         if shared.file.is_some() {
@@ -163,7 +158,7 @@ impl History {
     /// What is known of a peer, without using it.
     #[must_use]
     pub fn peek(&self, peer: IpAddr) -> Option<Record> {
-        lock(self.owner.shared.shard(peer)).table.peek(peer)
+        locked(self.owner.shared.shard(peer)).table.peek(peer)
     }
 
     /// Writes now what is waiting to be written.
@@ -178,13 +173,13 @@ impl History {
     /// every interval.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        lock(&self.owner.shared.trouble).clone()
+        locked(&self.owner.shared.trouble).clone()
     }
 
     /// Peers remembered now.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.owner.shared.shards.iter().map(|shard| lock(shard).table.len()).sum()
+        self.owner.shared.shards.iter().map(|shard| locked(shard).table.len()).sum()
     }
 
     /// Whether nothing is remembered.
@@ -197,7 +192,7 @@ impl History {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.owner.shared.shards.iter().fold(Counters::default(), |sum, shard| {
-            let Counters { hits, misses, evictions } = lock(shard).table.counters();
+            let Counters { hits, misses, evictions } = locked(shard).table.counters();
             Counters {
                 hits: sum.hits + hits,
                 misses: sum.misses + misses,
@@ -210,8 +205,8 @@ impl History {
     #[must_use]
     pub fn bytes_per_entry(&self) -> usize {
         let shared = &self.owner.shared;
-        let directory = shared.file.as_ref().map_or(0, |file| lock(file).directory_bytes());
-        let tables = shared.shards.iter().map(|shard| lock(shard));
+        let directory = shared.file.as_ref().map_or(0, |file| locked(file).directory_bytes());
+        let tables = shared.shards.iter().map(|shard| locked(shard));
         let total =
             tables.fold(directory, |sum, shard| sum + shard.table.bytes_per_entry() * shard.table.len());
         total.checked_div(self.len()).unwrap_or(0)
@@ -220,7 +215,7 @@ impl History {
     /// How long the file is; `None` in memory.
     #[must_use]
     pub fn file_length(&self) -> Option<u64> {
-        self.owner.shared.file.as_ref().map(|file| lock(file).length())
+        self.owner.shared.file.as_ref().map(|file| locked(file).length())
     }
 }
 
@@ -246,7 +241,7 @@ impl Store for &History {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        *lock(&self.shared.stop) = true;
+        *locked(&self.shared.stop) = true;
         self.shared.stopped.notify_all();
         if let Some(writer) = self.writer.take() {
             // It cannot have panicked, and if it had there were nobody left to tell.
@@ -284,7 +279,7 @@ impl Shared {
 
     fn write_until_stopped(&self, interval: Duration) {
         loop {
-            let stop = lock(&self.stop);
+            let stop = locked(&self.stop);
             let waited = self.stopped.wait_timeout_while(stop, interval, |stop| !*stop);
             let stop = *waited.unwrap_or_else(PoisonError::into_inner).0;
             // What went wrong is kept for `trouble`.
@@ -298,9 +293,9 @@ impl Shared {
     fn flush(&self) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         // Held from before the first change is read until it is written, so that no older state is written over a newer one.
-        let mut file = lock(file);
+        let mut file = locked(file);
         let result = self.write(&mut file);
-        *lock(&self.trouble) = match &result {
+        *locked(&self.trouble) = match &result {
             Ok(()) => None,
             Err(error) => Some(format!("history file {}: cannot write: {error}", file.path().display())),
         };
@@ -315,14 +310,14 @@ impl Shared {
             });
             anything |= !batch.is_empty();
             if let Err(error) = apply(file, &batch) {
-                lock(shard).changed.note_all();
+                locked(shard).changed.note_all();
                 return Err(error);
             }
         }
         if anything && self.sync {
             // What may not have reached the disk is written once more at the next interval.
             file.sync()
-                .inspect_err(|_| self.shards.iter().for_each(|shard| lock(shard).changed.note_all()))?;
+                .inspect_err(|_| self.shards.iter().for_each(|shard| locked(shard).changed.note_all()))?;
         }
         Ok(())
     }
@@ -332,7 +327,7 @@ impl Shared {
         shard: &Mutex<Shard>,
         known: impl FnOnce() -> Vec<IpAddr>,
     ) -> Vec<(IpAddr, Option<Record>)> {
-        let mut shard = lock(shard);
+        let mut shard = locked(shard);
         let Shard { table, changed } = &mut *shard;
         let peers = core::mem::take(&mut changed.peers);
         if core::mem::take(&mut changed.all) {

@@ -40,7 +40,6 @@
 //! | [`mod@file`] | the file: lock, header, slots, what is refused and what is repaired |
 //! | [`slot`] | one record as 64 bytes with a checksum |
 //! | [`error`] | why a file is refused |
-//! | [`clock`] | the time that records carry |
 //!
 //! # What it does not do
 //!
@@ -50,13 +49,12 @@
 //!   less than one record in a hundred.
 //! - It keeps no connection's lease over a restart: there are no connections then.
 
-pub mod clock;
 pub mod error;
 pub mod file;
 pub mod history;
 pub mod slot;
 
-pub use clock::unix_now;
 pub use error::Error;
 pub use file::Loaded;
+pub use headstart_host::unix_now;
 pub use history::{History, Options};

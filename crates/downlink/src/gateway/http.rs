@@ -7,7 +7,7 @@ use ureq::{Agent, Body, http::Response};
 
 use super::error::Error;
 use super::soap;
-use crate::clock::Deadline;
+use headstart_host::Deadline;
 
 /// The longest description seen in the wild has some 30 kB.
 const LONGEST: u64 = 128 * 1024;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use super::error::Error;
-use crate::clock::Deadline;
+use headstart_host::Deadline;
 
 /// What is searched for.
 const TARGETS: [&str; 3] = [

@@ -333,7 +333,7 @@ fn what_is_too_long_or_too_slow_is_given_up_in_time() {
     assert!(matches!(endless_header, Error::Broken { .. }), "{endless_header:?}");
     let nothing = treating(|_, stream| drop(stream.shutdown(std::net::Shutdown::Both)));
     assert!(matches!(nothing, Error::Broken { .. }), "{nothing:?}");
-    let begun = headstart_downlink::clock::Deadline::after(Duration::from_secs(4));
+    let begun = headstart_host::Deadline::after(Duration::from_secs(4));
     assert_eq!(given_up(|_, _| pause(Duration::from_secs(100))), Error::TimedOut);
     let dripping = given_up(|_, stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");

@@ -183,7 +183,7 @@ fn run_jobs(jobs: &[&Job], path: &std::path::Path, threads: Option<usize>) -> Re
         let kept = Kept { key: job.key.clone(), numbers };
         let line = serde_json::to_string(&kept)? + "\n";
         // A poisoned lock means another thread panicked in a write: the line is whole or the reader drops it.
-        let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut file = headstart_host::locked(&file);
         file.write_all(line.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
         bar.inc(1);
         Ok((kept.key, kept.numbers))

@@ -9,7 +9,7 @@
 //! With `records = "drawn"` every scene is a peer of its own, whose last connection lies as far back as WS Figure 2 says.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::{Context, Result, anyhow};
 use headstart_sim::Seed;
@@ -103,7 +103,7 @@ fn scene_of(setup: &Setup, tested: &'static Entry, row: u64, at: usize) -> Resul
         tested.name, setup.path, setup.transport, setup.workload.reuse, setup.run.seed
     );
     let cell = {
-        let mut rows = ROWS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = headstart_host::locked(&ROWS);
         Arc::clone(rows.entry(key).or_default())
     };
     // Whoever comes second waits for the first: the row is not run twice.

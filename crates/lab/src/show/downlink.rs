@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use headstart_downlink::clock::unix_now;
 use headstart_downlink::estimate::plausible;
 use headstart_downlink::{Answer, Network, Past, Report, Survey, Unavailable};
+use headstart_host::unix_now;
 use headstart_startup::hint::Steps;
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Rate, Span};

@@ -1,15 +1,16 @@
-//! The two places where time is read.
+//! The two clocks: the time that records carry, and the time until which to wait.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use headstart_units::Time;
 
-/// The wall clock, as nanoseconds since 1970.
+/// The wall clock as a [`Time`]: nanoseconds since 1970, the same before and after a restart. Whoever writes records and
+/// whoever asks for their age use this clock for both.
 #[must_use]
 pub fn unix_now() -> Time {
-    // The outside's time comes in here; everything else is told.
-    #[allow(clippy::disallowed_methods)]
+    #[expect(clippy::disallowed_methods, reason = "the outside's time comes in here")]
     let now = SystemTime::now();
+    // A clock before 1970 reads as 1970; 64 bits of nanoseconds last until 2554.
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     Time::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
@@ -22,22 +23,22 @@ impl Deadline {
     /// That long from now.
     #[must_use]
     pub fn after(wait: Duration) -> Self {
-        #[allow(clippy::disallowed_methods)]
+        #[expect(clippy::disallowed_methods, reason = "the outside's time comes in here")]
         let now = Instant::now();
         // A year is for ever here, and no instant overflows with it.
         Self(now + wait.min(Duration::from_secs(365 * 24 * 3600)))
     }
 
-    /// What is left; `None` if it is over.
+    /// The time left; `None` if it is over.
     #[must_use]
     pub fn left(self) -> Option<Duration> {
-        #[allow(clippy::disallowed_methods)]
+        #[expect(clippy::disallowed_methods, reason = "the outside's time comes in here")]
         let now = Instant::now();
         let left = self.0.saturating_duration_since(now);
         (!left.is_zero()).then_some(left)
     }
 
-    /// Whichever comes first.
+    /// The earlier of this deadline and `wait` from now.
     #[must_use]
     pub fn or_after(self, wait: Duration) -> Self {
         Self(self.0.min(Self::after(wait).0))

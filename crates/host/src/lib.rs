@@ -1,0 +1,16 @@
+//! The machine's edges that several crates need: time is read here, locks are taken here, and tests of real time ask here
+//! whether the machine kept it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`clock`] | the wall clock, and deadlines |
+//! | [`lock`] | mutexes whose contents outlive a panic |
+//! | [`load`] | for tests: how late the machine wakes a thread, and the report of a test that could not run |
+
+pub mod clock;
+pub mod load;
+pub mod lock;
+
+pub use clock::{Deadline, unix_now};
+pub use load::not_run;
+pub use lock::locked;
