@@ -133,6 +133,8 @@ pub struct Adapter {
     told: Bytes,
     /// The first flight is all there is to send.
     is_whole_flow: bool,
+    /// All that was to be sent when the scheme began fits into the initial window.
+    began_small: bool,
     burst: Bytes,
     bucket: Bucket,
     started_at: Time,
@@ -179,6 +181,7 @@ impl Adapter {
             first_flight: Bytes::ZERO,
             told: Bytes::ZERO,
             is_whole_flow: false,
+            began_small: false,
             burst: Bytes::ZERO,
             bucket: Bucket::default(),
             started_at: watch.last(),
@@ -242,8 +245,9 @@ impl Adapter {
                 // The stack asks for room for the largest packet even where only the flow's last bytes are left to send.
                 let is_last =
                     more.is_some() || (self.is_whole_flow && self.ledger.sent() < self.first_flight);
-                return self
-                    .with_foreign(allowance.window + if is_last { self.largest } else { Bytes::ZERO });
+                let least = if self.is_small() { self.packet * INITIAL_PACKETS } else { Bytes::ZERO };
+                let rest = if is_last { self.largest } else { Bytes::ZERO };
+                return self.with_foreign(allowance.window.max(least) + rest);
             }
         };
         window.max(self.least()).get()
@@ -285,7 +289,7 @@ impl congestion::Controller for Adapter {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
         self.wake();
         let (now, bytes) = (self.now.time(now), Bytes::new(bytes.into()));
-        let is_data = self.shared.is_data();
+        let is_data = self.shared.sealing.is_data();
         // A packet larger than the path is known to carry is a probe of the path, and not the scheme's.
         let is_ours = is_data && bytes <= self.largest;
         if self.steady().is_none() {
@@ -424,6 +428,7 @@ impl Clone for Adapter {
             first_flight: self.first_flight,
             told: self.told,
             is_whole_flow: self.is_whole_flow,
+            began_small: self.began_small,
             burst: self.burst,
             bucket: self.bucket,
             started_at: self.started_at,

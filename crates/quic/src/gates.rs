@@ -1,9 +1,14 @@
-//! When a record is not used although there is one, and who is left out on purpose.
+//! When a record is not used although there is one, where a fast start has nothing to gain, and who is left out on purpose.
 //!
 //! A record is a claim of the past. It is withheld from the scheme, which then starts normally, if it is too old, if
 //! another connection that began from it is still alive, or if the path is not as long as it was (RFC 9959, Confirming
 //! the Path; the last two are [`Record::contradicted_by`]). The coin for the control arm is drawn *after* that, so that
 //! both arms hold the same kind of connections.
+//!
+//! A fast start saves round trips and pays for it by spreading its packets over one. On a path so short that a host's timers are
+//! no finer than the gaps between them it pays and saves nothing: slow start runs there
+//! ([`NothingToGain::ShortPath`]). Nor is there anything to save on an answer that fits into the initial window: it
+//! leaves at once, as slow start sends it, and the scheme goes on after it ([`NothingToGain::InitialWindow`]).
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -19,17 +24,56 @@ pub struct Gates {
     pub same_path: bool,
     /// Whether it is for one live connection at a time. On: several at once would each send the whole of it.
     pub alone: bool,
+    /// The shortest RTT, that of the handshake, on which a fast start is tried; 2 ms (`docs/short-paths.md`).
+    pub shortest_rtt: Span,
+    /// Whether an answer that fits into the initial window (RFC 9002 §7.2) leaves unpaced whatever the scheme. On.
+    pub initial_window_unpaced: bool,
+}
+
+/// Why a connection started as slow start does, although the scheme had what it needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NothingToGain {
+    /// The round trip is shorter than [`Gates::shortest_rtt`].
+    ShortPath,
+    /// The answer fits into the initial window.
+    InitialWindow,
+}
+
+impl NothingToGain {
+    /// Both, in the order of tables.
+    pub const ALL: [Self; 2] = [Self::ShortPath, Self::InitialWindow];
+
+    /// Its name in logs and labels.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ShortPath => "short-path",
+            Self::InitialWindow => "initial-window",
+        }
+    }
 }
 
 impl Default for Gates {
     fn default() -> Self {
-        Self { lifetime: Span::from_secs(600), same_path: true, alone: true }
+        Self {
+            lifetime: Span::from_secs(600),
+            same_path: true,
+            alone: true,
+            shortest_rtt: Span::from_millis(2),
+            initial_window_unpaced: true,
+        }
     }
 }
 
 impl Gates {
-    /// All open: a record is used whatever it is, as the papers measured it.
-    pub const OPEN: Self = Self { lifetime: Span::MAX, same_path: false, alone: false };
+    /// All open: a record is used whatever it is, and a scheme on whatever path, as the papers measured them.
+    pub const OPEN: Self = Self {
+        lifetime: Span::MAX,
+        same_path: false,
+        alone: false,
+        shortest_rtt: Span::ZERO,
+        initial_window_unpaced: false,
+    };
 
     /// The record, if it may be used on a path of `rtt` at `now`.
     ///

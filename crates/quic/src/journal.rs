@@ -8,9 +8,10 @@
 //! Places are bytes of the scheme's packets since it began, headers included, in the order in which they left: data that was lost
 //! leaves in another packet, at another place.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use headstart_host::locked;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 /// What happened at a sender, and how the sender stood afterwards.
@@ -90,10 +91,10 @@ impl Journal {
     }
 
     pub fn add(&self, entry: Entry) {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner).push(entry);
+        locked(&self.entries).push(entry);
     }
 
     pub fn take(&self) -> Vec<Entry> {
-        std::mem::take(&mut *self.entries.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *locked(&self.entries))
     }
 }

@@ -52,6 +52,7 @@ pub mod opening;
 #[cfg(feature = "qlog")]
 pub mod qlog;
 pub mod runtime;
+mod sealing;
 pub mod server;
 pub mod session;
 pub mod shared;

@@ -17,11 +17,12 @@ use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
+use headstart_host::locked;
 use headstart_startup::history::Known;
 use headstart_units::{Rate, Ratio};
 use lru::LruCache;
 
-use crate::store::{caller, locked};
+use crate::store::caller;
 
 /// The caps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use crate::gates::{self, Arm};
+use crate::gates::{self, Arm, NothingToGain};
 use crate::why::{Left, Source, Why};
 use headstart_startup::history::Refusal;
 
@@ -15,6 +15,7 @@ use headstart_startup::history::Refusal;
 pub struct Metrics {
     arms: [OfArm; Arm::ALL.len()],
     refusals: [AtomicU64; REFUSALS.len()],
+    nothing_to_gain: [AtomicU64; NothingToGain::ALL.len()],
     hints_heard: AtomicU64,
     hints_malformed: AtomicU64,
     hints_cut: AtomicU64,
@@ -55,7 +56,7 @@ type Row = (&'static str, &'static str, fn(&OfArm) -> &AtomicU64);
 #[rustfmt::skip]
 const ROWS: [Row; 12] = [
     ("connections", "Connections that ended.", |it| &it.connections),
-    ("sent_bytes", "Bytes of QUIC packets sent, copies not among them.", |it| &it.sent),
+    ("sent_bytes", "Bytes of QUIC packets sent, copies among them.", |it| &it.sent),
     ("lost_bytes", "Bytes declared lost.", |it| &it.lost),
     ("first_flight_bytes", "Bytes sent as part of a first flight.", |it| &it.first_flight),
     ("first_flight_lost_bytes", "Bytes of first flights declared lost.", |it| &it.first_flight_lost),
@@ -82,7 +83,7 @@ impl Metrics {
             add(&arm.sources[at], 1);
         }
         arm.rounds_saved.fetch_add(why.rounds_saved().into(), Ordering::Relaxed);
-        add(&arm.sent, tally.sent.get());
+        add(&arm.sent, tally.sent_with_copies().get());
         add(&arm.lost, tally.lost.get());
         add(&arm.first_flight, tally.first_flight.get());
         add(&arm.first_flight_lost, tally.first_flight_lost.get());
@@ -96,6 +97,11 @@ impl Metrics {
         add(&arm.migrated, u64::from(why.migrated));
         if let Some(at) = why.refusal.and_then(|it| REFUSALS.iter().position(|other| *other == it)) {
             add(&self.refusals[at], 1);
+        }
+        if let Some(at) =
+            why.nothing_to_gain.and_then(|it| NothingToGain::ALL.iter().position(|other| *other == it))
+        {
+            add(&self.nothing_to_gain[at], 1);
         }
         if let Some(hint) = why.hint {
             add(&self.hints_heard, 1);
@@ -157,6 +163,11 @@ impl Metrics {
             let reason = gates::name(refusal);
             writeln!(out, "headstart_records_refused_total{{reason=\"{reason}\"}} {}", value(counter))?;
         }
+        head(out, "nothing_to_gain", "counter", "Connections that began as slow start does, by why.")?;
+        for (reason, counter) in NothingToGain::ALL.into_iter().zip(&self.nothing_to_gain) {
+            let reason = reason.name();
+            writeln!(out, "headstart_nothing_to_gain_total{{reason=\"{reason}\"}} {}", value(counter))?;
+        }
         head(out, "hints", "counter", "Hints of clients, by what became of them.")?;
         for (name, counter) in
             [("heard", &self.hints_heard), ("cut", &self.hints_cut), ("malformed", &self.hints_malformed)]
@@ -189,7 +200,8 @@ mod tests {
             ..Why::default()
         };
         metrics.count(&why);
-        metrics.count(&Why { arm: Arm::Control, refusal: Some(Refusal::InUse), ..why });
+        let nothing_to_gain = Some(NothingToGain::ShortPath);
+        metrics.count(&Why { arm: Arm::Control, refusal: Some(Refusal::InUse), nothing_to_gain, ..why });
         let text = metrics.render("wise-start");
         for expected in [
             "headstart_connections_total{scheme=\"wise-start\",arm=\"treatment\"} 1",
@@ -197,6 +209,7 @@ mod tests {
             "headstart_starts_total{scheme=\"wise-start\",arm=\"treatment\",source=\"history\"} 1",
             "headstart_rounds_saved{scheme=\"wise-start\",arm=\"treatment\"} 3",
             "headstart_records_refused_total{reason=\"in-use\"} 1",
+            "headstart_nothing_to_gain_total{reason=\"short-path\"} 1",
         ] {
             assert!(text.lines().any(|line| line == expected), "{expected} is missing in\n{text}");
         }

@@ -12,15 +12,15 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
+use headstart_host::locked;
 use headstart_startup::Allowance;
 use headstart_units::{Rate, Time};
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side};
 
-use crate::shared::Shared;
-use crate::store::locked;
+use crate::epoch::Epoch;
 use crate::why::Why;
 
 /// Where qlog files go: one for each connection, named by its first connection id.
@@ -42,14 +42,22 @@ impl Directory {
         &self.path
     }
 
-    pub(crate) fn factory(self: &Arc<Self>, shared: &Arc<Shared>) -> Arc<dyn QlogFactory> {
-        Arc::new(OneConnection { directory: Arc::clone(self), shared: Arc::clone(shared) })
+    /// Makes the log of one connection, and leaves it in `log` for our own events.
+    pub(crate) fn factory(
+        self: &Arc<Self>,
+        scheme: &'static str,
+        epoch: Epoch,
+        log: &Arc<OnceLock<Log>>,
+    ) -> Arc<dyn QlogFactory> {
+        Arc::new(OneConnection { directory: Arc::clone(self), scheme, epoch, log: Arc::clone(log) })
     }
 }
 
 struct OneConnection {
     directory: Arc<Directory>,
-    shared: Arc<Shared>,
+    scheme: &'static str,
+    epoch: Epoch,
+    log: Arc<OnceLock<Log>>,
 }
 
 impl QlogFactory for OneConnection {
@@ -67,10 +75,9 @@ impl QlogFactory for OneConnection {
         });
         let writer = Writer(Arc::new(Mutex::new(BufWriter::new(file.ok()?))));
         // A connection has one log: the stack asks once.
-        let _ =
-            self.shared.qlog.set(Log { writer: writer.clone(), began: self.shared.rules.epoch.time(now) });
+        let _ = self.log.set(Log { writer: writer.clone(), began: self.epoch.time(now) });
         let mut config = QlogConfig::new(Box::new(writer));
-        config.title(Some(format!("headstart {}", self.shared.rules.choice.name()))).start_time(now);
+        config.title(Some(format!("headstart {}", self.scheme))).start_time(now);
         Some(config)
     }
 }

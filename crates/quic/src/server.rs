@@ -336,7 +336,8 @@ impl ServerSetup {
         install(&mut transport, &shared);
         #[cfg(feature = "qlog")]
         if let Some(directory) = &self.qlog {
-            transport.qlog_factory(directory.factory(&shared));
+            let (scheme, epoch) = (self.rules.choice.name(), self.rules.epoch);
+            transport.qlog_factory(directory.factory(scheme, epoch, &shared.qlog));
         }
         config.transport = Arc::new(transport);
         config.crypto = match &self.crypto {

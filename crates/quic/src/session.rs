@@ -21,7 +21,8 @@ use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{ConnectError, ConnectionId, Side, TransportError};
 
 use crate::hint;
-use crate::shared::{Level, Shared};
+use crate::sealing::Level;
+use crate::shared::Shared;
 use keys::{TappedHeaderKey, TappedPacketKey};
 
 pub use tls::{ClientTls, HandshakeData, ServerTls};

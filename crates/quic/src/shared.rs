@@ -1,9 +1,10 @@
 //! What the parts of one connection share: the TLS session, the congestion controller, and whoever accepted it.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use headstart_host::locked;
 use headstart_startup::base;
 use headstart_startup::history::{Lease, Outcome};
 use headstart_startup::prior::Hint;
@@ -17,8 +18,8 @@ use crate::gates::{Gates, Rollout};
 use crate::journal::{Entry, Journal};
 use crate::limits::{Grant, Limits};
 use crate::metrics::Metrics;
-use crate::session::keys::Sealing;
-use crate::store::{Store, locked};
+use crate::sealing::Sealing;
+use crate::store::Store;
 use crate::why::{Left, Why};
 
 /// What holds for all connections of an endpoint.
@@ -41,14 +42,6 @@ pub(crate) struct Rules {
     pub flight_limit: Bytes,
 }
 
-/// Which keys sealed the last packet: tells the packet number spaces apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
-    Initial,
-    Handshake,
-    Data,
-}
-
 /// What the parts of one connection share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -59,8 +52,7 @@ pub(crate) struct Shared {
     pub key: IpAddr,
     /// Drawn evenly: decides the arm.
     pub number: u64,
-    level: AtomicU8,
-    sealing: Sealing,
+    pub sealing: Sealing,
     hint: OnceLock<Hint>,
     /// The peer's limit for the connection as a whole (`initial_max_data`).
     flow_control: AtomicU64,
@@ -73,7 +65,7 @@ pub(crate) struct Shared {
     /// Controllers alive: the stack clones them.
     controllers: AtomicUsize,
     #[cfg(feature = "qlog")]
-    pub qlog: OnceLock<crate::qlog::Log>,
+    pub qlog: Arc<OnceLock<crate::qlog::Log>>,
 }
 
 /// What is settled when the connection is over.
@@ -104,7 +96,6 @@ impl Shared {
             local,
             key,
             number,
-            level: AtomicU8::new(Level::Initial as u8),
             sealing: Sealing::default(),
             hint: OnceLock::new(),
             flow_control: AtomicU64::new(u64::MAX),
@@ -115,18 +106,8 @@ impl Shared {
             ending: Mutex::new(Ending { why, ..Ending::default() }),
             controllers: AtomicUsize::new(0),
             #[cfg(feature = "qlog")]
-            qlog: OnceLock::new(),
+            qlog: Arc::default(),
         })
-    }
-
-    /// A packet was sealed at that level.
-    pub fn sealed(&self, level: Level) {
-        self.level.store(level as u8, Ordering::Relaxed);
-    }
-
-    /// The level of the packet sealed last: the one the stack reports as sent right after.
-    pub fn is_data(&self) -> bool {
-        self.level.load(Ordering::Relaxed) == Level::Data as u8
     }
 
     /// The peer's parameters have been read.
@@ -161,11 +142,6 @@ impl Shared {
         if !on {
             locked(&self.tap).clear();
         }
-    }
-
-    /// A packet with that number is being sealed.
-    pub fn number_sealed(&self, number: u64) {
-        self.sealing.begin(number);
     }
 
     /// The data packet that was sealed last has its final form.

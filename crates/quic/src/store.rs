@@ -14,8 +14,9 @@
 use std::fmt::Debug;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
+use headstart_host::locked;
 use headstart_startup::history::{self, Known, Lease, MemoryStore, Outcome};
 use headstart_units::hash::{FNV128, fnv128};
 
@@ -36,11 +37,6 @@ impl<S: history::Store + Send + Debug> Store for Mutex<S> {
     fn close(&self, lease: Lease, outcome: Outcome) {
         locked(self).close(lease, outcome);
     }
-}
-
-/// A thread that panicked while it held the lock has left nothing half done that could harm: a record at worst.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A bounded store in memory, divided so that connections seldom wait for each other.

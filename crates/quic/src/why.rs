@@ -15,7 +15,7 @@ use headstart_startup::history::{Known, Refusal};
 use headstart_startup::prior::Hint;
 use headstart_units::{Bytes, Rate, Span};
 
-use crate::gates::{self, Arm};
+use crate::gates::{self, Arm, NothingToGain};
 
 /// What the first flight was made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Left {
 /// What was counted. Sizes are those of QUIC packets, without UDP and IP headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Bytes sent since it began to send data.
+    /// Bytes sent since it began to send data, copies not among them.
     pub sent: Bytes,
     /// Bytes acknowledged.
     pub delivered: Bytes,
@@ -101,6 +101,14 @@ pub struct Tally {
     pub timeouts: u64,
 }
 
+impl Tally {
+    /// Bytes sent, copies among them: what the path had to carry.
+    #[must_use]
+    pub fn sent_with_copies(&self) -> Bytes {
+        self.sent + self.copy_bytes
+    }
+}
+
 /// The record of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Why {
@@ -118,6 +126,8 @@ pub struct Why {
     pub known: Option<Known>,
     /// The gate that the record did not pass.
     pub refusal: Option<Refusal>,
+    /// Why it started as slow start does, although the scheme had what it needs.
+    pub nothing_to_gain: Option<NothingToGain>,
     /// What the peer hinted.
     pub hint: Option<Hint>,
     /// How much of it was granted; nothing if it was not asked for.
@@ -194,6 +204,9 @@ impl fmt::Display for Why {
         if let Some(refusal) = self.refusal {
             write!(f, " refused={}", gates::name(refusal))?;
         }
+        if let Some(reason) = self.nothing_to_gain {
+            write!(f, " nothing_to_gain={}", reason.name())?;
+        }
         if let Some(hint) = self.hint {
             write!(f, " hint_kbit={} access={:?}", hint.bandwidth.as_bits_per_sec() / 1000, hint.access)?;
             write!(f, " granted_kbit={}", self.granted.unwrap_or(Rate::ZERO).as_bits_per_sec() / 1000)?;
@@ -209,7 +222,8 @@ impl fmt::Display for Why {
             let comma = if number == 0 { "" } else { "," };
             write!(f, "{comma}{}@{:.1}ms", phase.replace(' ', "-"), at.as_millis_f64())?;
         }
-        let Tally { sent, lost, first_flight_lost, copies, copy_bytes, spurious, .. } = self.tally;
+        let Tally { lost, first_flight_lost, copies, copy_bytes, spurious, .. } = self.tally;
+        let sent = self.tally.sent_with_copies();
         write!(f, " rounds_saved={} sent={} lost={}", self.rounds_saved(), sent.get(), lost.get())?;
         write!(f, " first_flight_lost={} copies={copies}", first_flight_lost.get())?;
         write!(f, " copy_bytes={} spurious={spurious}", copy_bytes.get())?;

@@ -1,22 +1,21 @@
 //! Departure times on real sockets.
 //!
 //! The machine that runs this may be busy with other things, and a sender that does not get the processor cannot keep time.
-//! So a run is repeated until one is good, a few times at most: a sender that *cannot* keep time never is. Where the machine wakes
-//! nobody in time a run says nothing of the sender, and a test without enough runs that do says `NOT RUN`.
+//! So only flights count beside which the machine woke everybody in time, and of those nearly all must be evenly spaced.
 
 mod common;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::machine::{ALONE, Beside, not_run};
+use common::machine::{ALONE, Quota, hold_to};
 use common::{Relay, Watched, accept_all, endpoint, fetch, stock_client, stock_server, tls};
 use headstart_quic::store::caller;
 use headstart_quic::{Choice, Epoch, Gates, ServerSetup, Sharded, Store};
 use headstart_startup::history::{Ended, Outcome, Record};
 use headstart_units::{Bytes, Rate, Span};
 
-const ATTEMPTS: u32 = 12;
+const QUOTA: Quota = Quota { good: 10, of: 12 };
 const PACKET: u64 = 1_200;
 /// A pause of the machine that can be seen: a twentieth of a flight, which takes 50 ms.
 const SEEN: Duration = Duration::from_micros(2_500);
@@ -87,34 +86,21 @@ async fn flight(mbit: u64) -> Spacing {
     spacing(&full[begins..end], ideal)
 }
 
-async fn is_good_once(mbit: u64) {
+async fn keeps_time(mbit: u64) {
     let _others_wait = ALONE.lock().await;
-    let mut seen = vec![];
-    for _ in 0..ATTEMPTS {
-        let beside = Beside::start();
-        let spacing = flight(mbit).await;
-        let late = beside.stop();
-        println!("{mbit} Mbit/s: {spacing:?}, {late:?}");
+    let is_good = |spacing: &Spacing| {
         let is_even = (spacing.whole - 1.0).abs() <= 0.05 && (spacing.median - 1.0).abs() <= 0.05;
-        if is_even && spacing.longest_burst <= 10 {
-            return;
-        }
-        if late.is_in_time(SEEN) {
-            seen.push(spacing);
-        }
-    }
-    if seen.len() < 3 {
-        return not_run(&format!("spacing at {mbit} Mbit/s"));
-    }
-    panic!("{mbit} Mbit/s: {seen:#?}");
+        is_even && spacing.longest_burst <= 10
+    };
+    hold_to(QUOTA, SEEN, async || flight(mbit).await, is_good).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_first_flight_keeps_time_at_25_mbit_per_second() {
-    is_good_once(25).await;
+    keeps_time(25).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_first_flight_keeps_time_at_100_mbit_per_second() {
-    is_good_once(100).await;
+    keeps_time(100).await;
 }

@@ -4,6 +4,7 @@
 //! leaves its window and threshold too. A sample that was limited by the application measures the application, and a flow
 //! shorter than the path is long measures nothing: then the record that was there stays.
 
+use headstart_host::locked;
 use headstart_startup::history::{Ended, Outcome, Record};
 use headstart_startup::{Scheme, Startup};
 use headstart_units::{Bytes, Time};
@@ -11,7 +12,6 @@ use noq_proto::Side;
 
 use super::Adapter;
 use crate::limits::TOLERATED;
-use crate::store::locked;
 use crate::why::Why;
 
 /// Phases that are remembered.

@@ -3,6 +3,7 @@
 //! Between the application's word and the next packet nobody asks the adapter but for window and pace, which change nothing. So these
 //! are answered as if the scheme had heard of it, and with the packet it does.
 
+use headstart_host::locked;
 use headstart_startup::{Plan, Prior, Progress};
 use headstart_units::{Bytes, Time};
 
@@ -10,7 +11,6 @@ use super::decided::Decided;
 use super::opening::Stage;
 use super::{Adapter, INITIAL_PACKETS, SLACK};
 use crate::journal::Event;
-use crate::store::locked;
 
 /// A later flight, as it would be if it began now.
 pub(super) struct More {

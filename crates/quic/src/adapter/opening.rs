@@ -7,7 +7,13 @@
 //! first ack and the first full packet a low rate is reported if the plan is a paced one: the bucket holds two
 //! packets, and the packet that begins the flight empties it but for a part of one. Before the first ack a handshake must
 //! not wait, so nothing is paced; nor where the plan is a burst.
+//!
+//! What is sent between the first ack and the flight (tickets, tokens, the application's settings) is paid from the same
+//! two packets, which at that low rate take 10 ms to earn again. So once the bucket holds less than a full packet, the line's
+//! rate is reported: the packet that begins the flight leaves at once, and a low rate after it cuts the bucket to one packet,
+//! so that at most two leave together.
 
+use headstart_host::locked;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::path::RateEstimator;
 use headstart_startup::{Controller, Plan, Prior};
@@ -16,9 +22,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 use super::decided::Decided;
 use super::more::More;
 use super::{Adapter, INITIAL_PACKETS, Ready, plain_slow_start};
-use crate::gates::{Arm, refusal};
+use crate::gates::{Arm, NothingToGain, refusal};
 use crate::journal::Event;
-use crate::store::locked;
 use crate::why::Source;
 
 /// Where a connection stands before its scheme decides.
@@ -43,6 +48,8 @@ const BUCKET: Span = Span::from_millis(10);
 const LARGE_BUCKET: Span = Span::from_millis(2);
 /// How many packets the pacer lets go at once before it counts in [`LARGE_BUCKET`]s.
 const BUCKET_PACKETS: u64 = 10;
+/// What the bucket holds at most, in packets.
+const LARGEST_BURST_PACKETS: u64 = 256;
 /// What the bucket may hold when a paced flight begins, in packets.
 const OPENING: Ratio = Ratio::new(19, 10);
 
@@ -60,8 +67,18 @@ impl Default for Bucket {
 }
 
 impl Bucket {
-    fn spend(&mut self, now: Time, bytes: Bytes, capacity: Bytes) {
-        let earned = (capacity / BUCKET) * now.since(self.at);
+    /// Holds less than a full packet when its last packet left.
+    fn is_low(&self, packet: Bytes) -> bool {
+        self.tokens < packet
+    }
+
+    /// A packet left: at the line's rate if the bucket was low, otherwise at that of `opening`.
+    fn spend(&mut self, now: Time, bytes: Bytes, packet: Bytes, opening: Bytes) {
+        let (rate, capacity) = match self.is_low(packet) {
+            true => (LINE, packet * LARGEST_BURST_PACKETS),
+            false => (opening / BUCKET, opening),
+        };
+        let earned = rate * now.since(self.at);
         self.tokens = (self.tokens + earned).min(capacity).saturating_sub(bytes);
         self.at = now;
     }
@@ -101,8 +118,13 @@ impl Adapter {
                 Needs::Hint => prior.hint.is_some(),
                 Needs::Nothing | Needs::FlowSize | Needs::Routers => true,
             };
-            ending.why.arm = rules.rollout.draw(is_eligible, self.shared.number);
-            if matches!(ending.why.arm, Arm::Control | Arm::Stopped) {
+            let is_fast = || needs != Needs::Nothing || is_paced(&self.controller, &prior);
+            let is_short = is_eligible && self.rtt.min < rules.gates.shortest_rtt && is_fast();
+            if is_short {
+                ending.why.nothing_to_gain = Some(NothingToGain::ShortPath);
+            }
+            ending.why.arm = rules.rollout.draw(is_eligible && !is_short, self.shared.number);
+            if is_short || matches!(ending.why.arm, Arm::Control | Arm::Stopped) {
                 drop(ending.grant.take());
                 drop(ending);
                 let scheme = rules.control.scheme().unwrap_or_else(plain_slow_start);
@@ -139,6 +161,7 @@ impl Adapter {
         self.first_flight = plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX));
         self.told = self.shared.expected().unwrap_or_default();
         self.is_whole_flow = prior.flow_size.is_some_and(|size| size <= plan.flight);
+        self.began_small = self.fits_initial_window();
         self.journal(now, Event::Established);
         if self.is_late {
             return;
@@ -154,14 +177,30 @@ impl Adapter {
             (Arm::Treatment, Needs::FlowSize) => Source::FlowSize,
             _ => Source::Nothing,
         };
+        if self.began_small && plan.allowance.pace.is_some() {
+            why.nothing_to_gain = Some(NothingToGain::InitialWindow);
+        }
         drop(ending);
         self.note_phase(now);
+    }
+
+    /// All that the application has said it will send fits into the initial window, and nothing of it was lost.
+    pub(super) fn fits_initial_window(&self) -> bool {
+        let fits = |told| self.wire(told) <= self.packet * INITIAL_PACKETS;
+        self.shared.rules.gates.initial_window_unpaced
+            && self.tally.lost.is_zero()
+            && self.shared.expected().is_some_and(fits)
+    }
+
+    /// The scheme began with an answer that fits into the initial window, and has not been given more.
+    pub(super) fn is_small(&self) -> bool {
+        self.began_small && self.fits_initial_window()
     }
 
     /// A packet left before or as the flight begins.
     pub(super) fn spend(&mut self, now: Time, bytes: Bytes) {
         if matches!(self.stage, Stage::Ready(_)) {
-            self.bucket.spend(now, bytes, self.packet * OPENING);
+            self.bucket.spend(now, bytes, self.packet, self.packet * OPENING);
         }
     }
 
@@ -180,8 +219,11 @@ impl Adapter {
             Stage::Unmeasured => Some(LINE),
             Stage::Ready(Ready { plan, .. }) => Some(match plan.allowance.pace {
                 None => LINE,
+                Some(_) if self.fits_initial_window() => LINE,
+                Some(_) if self.bucket.is_low(self.packet) => LINE,
                 Some(_) => self.bucket_of(plan.burst.max(self.packet * OPENING)),
             }),
+            Stage::Started if self.is_small() => Some(LINE),
             Stage::Started => {
                 if let Some(more) = more {
                     let pace = more.controller.allowance().pace;
@@ -206,6 +248,11 @@ impl Adapter {
     fn bucket_of(&self, burst: Bytes) -> Rate {
         if burst <= self.packet * BUCKET_PACKETS { burst / BUCKET } else { burst / LARGE_BUCKET }
     }
+}
+
+/// The scheme would pace its first flight.
+fn is_paced(controller: &Controller, prior: &Prior) -> bool {
+    Controller::clone(controller).establish(prior).allowance.pace.is_some()
 }
 
 /// A packet without its application's data: header with an 8-byte connection id, frame header, seal.

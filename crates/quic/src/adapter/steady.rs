@@ -38,6 +38,7 @@ impl Adapter {
         let sent = self.ledger.sent();
         let is_steady = matches!(self.stage, Stage::Started)
             && !self.controller.watches_sending()
+            && !self.is_small()
             && sent >= self.burst
             && self.ledger.end() > 1
             && !(self.is_whole_flow && sent < self.first_flight);

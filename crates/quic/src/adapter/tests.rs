@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::choice::Choice;
 use crate::gates::Gates;
-use crate::shared::Level;
+use crate::sealing::Level;
 use crate::store::{Sharded, Store, caller};
 
 const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
@@ -100,7 +100,8 @@ fn play(choice: Choice, events: &[Event], rate: u64, rtt: u64) {
         match *event {
             Event::Send { count, bytes, is_data } => {
                 for _ in 0..count {
-                    shared.sealed(if is_data { Level::Data } else { Level::Handshake });
+                    let level = if is_data { Level::Data } else { Level::Handshake };
+                    shared.sealing.sealed(level, number);
                     adapter.on_packet_sent(now, bytes, number);
                     sent.push((number, now, bytes));
                     in_flight += u64::from(bytes);
@@ -178,5 +179,104 @@ fn every_scheme_lets_a_flow_finish() {
             events.push(Event::Ack { from: 2 + round * 5, count: 5, app_limited: false });
         }
         play(choice, &events, 3_125_000, 50_000_000);
+    }
+}
+
+/// An adapter whose handshake took `rtt`, with a record of 25 Mbit/s over just that.
+fn after_handshake(scheme: &str, gates: Gates, rtt: Duration) -> (Arc<Shared>, Adapter, Instant) {
+    #[expect(clippy::disallowed_methods, reason = "an instant cannot be made in any other way")]
+    let begun = Instant::now();
+    let span = crate::epoch::span(rtt);
+    let rate = Rate::from_mbit_per_sec(25);
+    let choice = Choice::find(scheme).expect("carried");
+    let mut shared = shared(choice, begun, rate.as_bytes_per_sec(), span.as_nanos());
+    let rules = &mut Arc::get_mut(&mut shared).expect("nobody else has it").rules;
+    Arc::get_mut(rules).expect("nobody else has them").gates = gates;
+    let mut adapter = Adapter::new(Arc::clone(&shared), begun, 1200, true);
+    shared.sealing.sealed(Level::Handshake, 0);
+    adapter.on_packet_sent(begun, 1200, 0);
+    let now = begun + rtt;
+    let time = |at| shared.rules.epoch.time(at);
+    adapter.acked(time(begun), Bytes::new(1200), 0, true, || span);
+    adapter.end_of_acks(time(now), Bytes::ZERO, true, Some(0));
+    shared.sealing.sealed(Level::Data, 1);
+    (shared, adapter, now)
+}
+
+#[test]
+fn on_a_path_shorter_than_the_gate_every_scheme_starts_as_slow_start_and_says_why() {
+    use crate::gates::{Arm, NothingToGain};
+    let short = Gates::default().shortest_rtt;
+    let (below, at) = (Duration::from_nanos(short.as_nanos() - 1), Duration::from_nanos(short.as_nanos()));
+    for scheme in ["wise-start", "s-cubic", "careful-resume", "halfback", "jump-start", "blitzstart"] {
+        for (gates, rtt, is_gated) in
+            [(Gates::default(), below, true), (Gates::default(), at, false), (Gates::OPEN, below, false)]
+        {
+            let (shared, mut adapter, now) = after_handshake(scheme, gates, rtt);
+            crate::Handle(Arc::clone(&shared)).expect(100_000);
+            adapter.on_packet_sent(now, 1200, 1);
+            let why = crate::Handle(Arc::clone(&shared)).why();
+            assert_eq!(why.nothing_to_gain == Some(NothingToGain::ShortPath), is_gated, "{scheme}: {why}");
+            assert_eq!(why.arm == Arm::Ineligible, is_gated, "{scheme}: {why}");
+            assert_eq!(why.to_string().contains(" nothing_to_gain=short-path"), is_gated, "{why}");
+            if is_gated {
+                assert_eq!((why.burst, why.pace), (Bytes::new(12_000), None), "{scheme}: {why}");
+                assert_eq!(adapter.metrics().congestion_window, 12_000, "{scheme}");
+            }
+        }
+    }
+    // Nor is slow start itself said to be anything else.
+    let (shared, mut adapter, now) = after_handshake("iw10", Gates::default(), below);
+    adapter.on_packet_sent(now, 1200, 1);
+    assert_eq!(crate::Handle(shared).why().nothing_to_gain, None);
+}
+
+#[test]
+fn an_answer_that_fits_the_initial_window_is_not_paced_until_there_is_more_to_send() {
+    use crate::gates::NothingToGain;
+    let rtt = Duration::from_millis(50);
+    for (told, gates, is_small) in
+        [(11_000, Gates::default(), true), (12_000, Gates::default(), false), (11_000, Gates::OPEN, false)]
+    {
+        let (shared, mut adapter, now) = after_handshake("s-cubic", gates, rtt);
+        let handle = crate::Handle(Arc::clone(&shared));
+        handle.expect(told);
+        let pace = Rate::from_mbit_per_sec(25).as_bytes_per_sec();
+        for number in 0..9 {
+            adapter.on_packet_sent(now, 1200, 1 + number);
+            let rate = adapter.metrics().pacing_rate.expect("a rate");
+            assert_eq!(rate > pace * 10, is_small, "{told} bytes, packet {number}: {rate}");
+        }
+        let reason = is_small.then_some(NothingToGain::InitialWindow);
+        assert_eq!(handle.why().nothing_to_gain, reason, "{told} bytes");
+        handle.expect(100_000);
+        assert_eq!(adapter.metrics().pacing_rate, Some(pace), "{told} bytes and more");
+    }
+}
+
+/// A server's tickets, tokens and settings leave between the first ack and the request. At the low rate that keeps the bucket small until a
+/// paced flight begins, the packet that begins it would wait 5 ms for what they took: longer than a whole answer takes on a
+/// short path.
+#[test]
+fn the_first_packet_of_a_paced_flight_does_not_wait_for_what_small_packets_took_from_the_bucket() {
+    let mbit = Rate::from_mbit_per_sec(25);
+    for small in [0, 1, 4, 8] {
+        let (_shared, mut adapter, now) =
+            after_handshake("s-cubic", Gates::default(), Duration::from_millis(50));
+        let wait = |adapter: &Adapter, tokens: f64| {
+            let rate = adapter.metrics().pacing_rate.expect("it is paced") as f64;
+            (1200.0 - tokens).max(0.0) / rate
+        };
+        // The stack's bucket at 1.9 packets each 10 ms, from which everything is sent at this instant.
+        let mut tokens: f64 = 1200.0 * 1.9;
+        for number in 0..small {
+            adapter.on_packet_sent(now, 400, 1 + number);
+            tokens = (tokens - 400.0).max(0.0);
+        }
+        let waited = wait(&adapter, tokens);
+        assert!(waited < 10e-6, "after {small} small packets a full one waits {waited} s");
+        adapter.on_packet_sent(now, 1200, 100);
+        let rate = adapter.metrics().pacing_rate.expect("it is paced");
+        assert!(rate <= mbit.as_bytes_per_sec(), "after {small} small packets: {rate}");
     }
 }

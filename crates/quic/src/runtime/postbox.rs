@@ -6,11 +6,11 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use headstart_host::locked;
 use noq::udp::{EcnCodepoint, Transmit, UdpSocketState};
 
 use super::socket::Listener;
 use crate::copies::{Courier, Duplicate, When};
-use crate::store::locked;
 
 /// Sends copies through a second handle of the endpoint's socket.
 #[derive(Debug, Default)]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use headstart_host::locked;
 use noq::AsyncTimer;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
@@ -17,8 +18,6 @@ use rustix::time::{
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::Sleep;
-
-use crate::store::locked;
 
 /// tokio's timers tick in milliseconds, as does the sleep of its driver, and both round up.
 const NEAR: Duration = Duration::from_millis(3);

@@ -1,13 +1,13 @@
 //! Keys that say what they seal.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::BytesMut;
 use noq_proto::PathId;
 use noq_proto::crypto::{CryptoError, HeaderKey, PacketKey};
 
-use crate::shared::{Level, Shared};
+use crate::sealing::Level;
+use crate::shared::Shared;
 
 /// Learns the number of each packet.
 pub(super) struct TappedPacketKey {
@@ -28,8 +28,7 @@ impl TappedPacketKey {
 
 impl PacketKey for TappedPacketKey {
     fn encrypt(&self, path: PathId, number: u64, buf: &mut [u8], header_len: usize) {
-        self.shared.sealed(self.level);
-        self.shared.number_sealed(number);
+        self.shared.sealing.sealed(self.level, number);
         self.inner.encrypt(path, number, buf, header_len);
     }
 
@@ -86,19 +85,5 @@ impl HeaderKey for TappedHeaderKey {
 
     fn sample_size(&self) -> usize {
         self.sample_size
-    }
-}
-
-/// The number of the packet that is being sealed.
-#[derive(Debug, Default)]
-pub(crate) struct Sealing(AtomicU64);
-
-impl Sealing {
-    pub fn begin(&self, number: u64) {
-        self.0.store(number, Ordering::Relaxed);
-    }
-
-    pub fn number(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
     }
 }

@@ -1,0 +1,42 @@
+//! The packet that was sealed last: its number, and with which keys.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+/// The keys that seal a packet: they tell the packet number spaces apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    Initial,
+    Handshake,
+    Data,
+}
+
+/// Written by the session's keys, read by the congestion controller right after.
+#[derive(Debug)]
+pub(crate) struct Sealing {
+    level: AtomicU8,
+    number: AtomicU64,
+}
+
+impl Default for Sealing {
+    fn default() -> Self {
+        Self { level: AtomicU8::new(Level::Initial as u8), number: AtomicU64::new(0) }
+    }
+}
+
+impl Sealing {
+    /// A packet with that number is being sealed at that level.
+    pub fn sealed(&self, level: Level, number: u64) {
+        self.level.store(level as u8, Ordering::Relaxed);
+        self.number.store(number, Ordering::Relaxed);
+    }
+
+    /// It was one of application data: the one that the stack reports as sent right after.
+    pub fn is_data(&self) -> bool {
+        self.level.load(Ordering::Relaxed) == Level::Data as u8
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        self.number.load(Ordering::Relaxed)
+    }
+}
