@@ -19,6 +19,7 @@
 //! | [`simulation`] | the simulator's own scenarios, with this transport in place of its TCP model |
 //! | [`scenario`] | a bottleneck, schemes and priors in a few lines |
 //! | [`datagram`], [`path`] | packets, and the elements they cross |
+//! | [`request`] | what a client asks for, here and over the emulator |
 //! | [`identity`] | a certificate |
 //! | [`null`] | sessions without cryptography, for large sweeps |
 //!
@@ -39,6 +40,7 @@ pub mod identity;
 pub mod null;
 pub mod path;
 mod post;
+pub mod request;
 pub mod scenario;
 pub mod simulation;
 pub mod world;
@@ -47,6 +49,7 @@ pub use datagram::Datagram;
 pub use exchange::{Departure, Fetch, Outcome};
 pub use identity::Identity;
 pub use path::Path;
+pub use request::Request;
 pub use scenario::Scenario;
 pub use simulation::Simulation;
 pub use world::{Crypto, Lie, World};

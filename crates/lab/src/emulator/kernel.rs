@@ -28,6 +28,7 @@ use headstart_emu::relay::{self, Relay, Stop, Urgency, prepare_thread};
 use headstart_emu::tunnel::TunnelEnds;
 use headstart_sim::Group;
 use headstart_sim::workload::FlowSpec;
+use headstart_stack::Request;
 use headstart_startup::catalogue::Entry;
 use headstart_units::Bytes;
 use socket2::SockRef;
@@ -43,8 +44,6 @@ const PORT: u16 = 8000;
 const BACKLOG: i32 = 1024;
 /// Longest packet.
 const MTU: u16 = 1500;
-/// A request: flow and size.
-const REQUEST: usize = 12;
 const CHUNK: usize = 64 * 1024;
 
 /// The kernel's name for a start and what it hands over to.
@@ -195,11 +194,12 @@ fn accept(listener: &TcpListener, tell: &Sender<Heard>, clock: Clock) {
 /// Answers every request until the client hangs up; which flow it was.
 fn answer(mut stream: TcpStream) -> Option<u32> {
     let zeros = [0; CHUNK];
-    let (mut request, mut flow) = ([0; REQUEST], None);
-    while stream.read_exact(&mut request).is_ok() {
-        let (number, bytes) = read(&request);
-        flow = Some(number);
-        let mut left = bytes;
+    let (mut written, mut flow) = ([0; Request::TAGGED], None);
+    while stream.read_exact(&mut written).is_ok()
+        && let Ok(Request { bytes, tag: Some(tag) }) = Request::parse(&written)
+    {
+        flow = Some(tag.flow);
+        let mut left = bytes.get();
         while left > 0 {
             let length = left.min(CHUNK as u64);
             if stream.write_all(&zeros[..length as usize]).is_err() {
@@ -209,20 +209,6 @@ fn answer(mut stream: TcpStream) -> Option<u32> {
         }
     }
     flow
-}
-
-fn written(flow: u32, bytes: Bytes) -> [u8; REQUEST] {
-    let mut request = [0; REQUEST];
-    request[..4].copy_from_slice(&flow.to_be_bytes());
-    request[4..].copy_from_slice(&bytes.get().to_be_bytes());
-    request
-}
-
-fn read(request: &[u8; REQUEST]) -> (u32, u64) {
-    let (mut flow, mut bytes) = ([0; 4], [0; 8]);
-    flow.copy_from_slice(&request[..4]);
-    bytes.copy_from_slice(&request[4..]);
-    (u32::from_be_bytes(flow), u64::from_be_bytes(bytes))
 }
 
 // --- the clients ----------------------------------------------------------------------------------
@@ -306,7 +292,9 @@ fn converse(
     thread::spawn(move || {
         prepare_thread(Urgency::End);
         while let Ok(bytes) = asked.recv() {
-            if (&*writer).write_all(&written(flow, bytes)).is_err() || expect.send(bytes).is_err() {
+            if (&*writer).write_all(&Request::tagged(bytes, flow, false).emit()).is_err()
+                || expect.send(bytes).is_err()
+            {
                 break;
             }
         }
@@ -335,13 +323,6 @@ fn converse(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_request_is_read_as_it_was_written() {
-        for (flow, bytes) in [(0, 1), (u32::MAX, u64::MAX), (7, 100_000)] {
-            assert_eq!(read(&written(flow, Bytes::new(bytes))), (flow, bytes));
-        }
-    }
 
     #[test]
     fn a_start_that_the_kernel_lacks_is_refused_by_name() {

@@ -1,6 +1,6 @@
 //! Flows over real QUIC: a server for each group, clients on addresses of their own, and the UDP relay between them.
 //!
-//! A client opens a stream for each message and says in 17 bytes which flow it is, how much it wants and whether the server's
+//! A client opens a stream for each message and says in a [`Request`] which flow it is, how much it wants and whether the server's
 //! scheme is told so. A group's scheme is known by the client's address, 127.g.x.y for peer x.y of group g - 16: the relay sends
 //! from the client's own address, so that histories see peers apart.
 
@@ -13,11 +13,12 @@ use anyhow::{Context, Result};
 use bytes::Bytes as Buffer;
 use headstart_emu::clock::Clock;
 use headstart_emu::{relay, udp};
+use headstart_host::locked;
 use headstart_quic::{ClientSetup, CopyPolicy, Gates, Handle, PreciseRuntime, ServerSetup, Sharded, Why};
 use headstart_sim::Group;
 use headstart_sim::tcp::sender::Counts;
 use headstart_sim::workload::FlowSpec;
-use headstart_stack::simulation;
+use headstart_stack::{Request, simulation};
 use headstart_units::{Bytes, Time};
 use headstart_web::client::{Trust, tls};
 use headstart_web::identity::Identity;
@@ -38,8 +39,6 @@ const FIRST_NET: u8 = 16;
 const CHUNK: usize = 64 * 1024;
 /// What a client reads at a time.
 const READ_AT_ONCE: usize = 64 * 1024;
-/// A request: flow, size, and whether the size is told.
-const REQUEST: usize = 13;
 
 /// Servers with their histories, and what clients need.
 pub struct Stage {
@@ -134,10 +133,6 @@ impl super::hosts::Stage for Stage {
     }
 }
 
-fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
 // --- the servers ----------------------------------------------------------------------------------
 
 /// Who hears of connections, and by which clock: whoever plays now.
@@ -186,8 +181,8 @@ fn account(why: &Why, established_at: Time) -> Account {
         first_flight: tally.first_flight,
         delivered: tally.delivered,
         counts: Counts {
-            bytes_sent: tally.sent.get(),
-            packets_sent: tally.sent.get() / packet,
+            bytes_sent: tally.sent_with_copies().get(),
+            packets_sent: tally.sent.get() / packet + tally.copies,
             copies: tally.copies,
             lost: tally.lost.get().div_ceil(packet),
             timeouts: tally.timeouts,
@@ -201,13 +196,14 @@ fn account(why: &Why, established_at: Time) -> Account {
 async fn answer(connection: &Connection, handle: &Handle) -> Option<u32> {
     let mut flow = None;
     while let Ok((mut send, mut receive)) = connection.accept_bi().await {
-        let mut request = [0; REQUEST];
-        if receive.read_exact(&mut request).await.is_err() {
+        let mut written = [0; Request::TAGGED];
+        if receive.read_exact(&mut written).await.is_err() {
             continue;
         }
-        let (number, bytes, is_told) = read(&request);
-        flow = Some(number);
-        if is_told {
+        let Ok(Request { bytes, tag: Some(tag) }) = Request::parse(&written) else { continue };
+        let bytes = bytes.get();
+        flow = Some(tag.flow);
+        if tag.is_told {
             handle.expect(bytes);
         }
         tokio::spawn(async move {
@@ -224,21 +220,6 @@ async fn answer(connection: &Connection, handle: &Handle) -> Option<u32> {
         });
     }
     flow
-}
-
-fn written(flow: u32, bytes: Bytes, is_told: bool) -> [u8; REQUEST] {
-    let mut request = [0; REQUEST];
-    request[..4].copy_from_slice(&flow.to_be_bytes());
-    request[4..12].copy_from_slice(&bytes.get().to_be_bytes());
-    request[12] = u8::from(is_told);
-    request
-}
-
-fn read(request: &[u8; REQUEST]) -> (u32, u64, bool) {
-    let (mut flow, mut bytes) = ([0; 4], [0; 8]);
-    flow.copy_from_slice(&request[..4]);
-    bytes.copy_from_slice(&request[4..12]);
-    (u32::from_be_bytes(flow), u64::from_be_bytes(bytes), request[12] != 0)
 }
 
 // --- the clients ----------------------------------------------------------------------------------
@@ -340,8 +321,9 @@ impl Errand {
 
     async fn fetch(&self) -> Result<(), String> {
         let told = |error: &dyn std::fmt::Display| error.to_string();
+        let request = Request::tagged(self.bytes, self.flow, self.is_told);
         let (mut send, mut receive) = self.connection.open_bi().await.map_err(|error| told(&error))?;
-        send.write_all(&written(self.flow, self.bytes, self.is_told)).await.map_err(|error| told(&error))?;
+        send.write_all(&request.emit()).await.map_err(|error| told(&error))?;
         send.finish().map_err(|error| told(&error))?;
         let mut left = self.bytes.get();
         while let Some(chunk) = receive.read_chunk(READ_AT_ONCE).await.map_err(|error| told(&error))? {
@@ -358,10 +340,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_read_as_it_was_written() {
-        for (flow, bytes, is_told) in [(0, 1, true), (u32::MAX, u64::MAX, false), (7, 100_000, true)] {
-            assert_eq!(read(&written(flow, Bytes::new(bytes), is_told)), (flow, bytes, is_told));
-        }
+    fn copies_are_bytes_and_packets_that_were_sent() {
+        let tally = headstart_quic::why::Tally {
+            sent: Bytes::new(120_000),
+            delivered: Bytes::new(120_000),
+            copies: 50,
+            copy_bytes: Bytes::new(60_000),
+            ..Default::default()
+        };
+        let why = Why { packet: Bytes::new(1_200), tally, ..Why::default() };
+        let counts = account(&why, Time::ZERO).counts;
+        assert_eq!((counts.bytes_sent, counts.packets_sent, counts.copies), (180_000, 150, 50));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The application of a simulated connection: the receiver asks, each message on a stream of its own; the sender answers in
 //! the order of the requests.
 //!
-//! A request is a stream with eight bytes, the size that is wanted; the answer comes back on the same stream. What nobody asked
+//! A request is a stream with a [`Request`]; the answer comes back on the same stream. What nobody asked
 //! for comes on a stream that the sender opens.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,6 +10,7 @@ use headstart_units::{Bytes, Time};
 use noq_proto::{Connection, Dir, Event, StreamEvent, StreamId};
 
 use crate::exchange::{drink, pour};
+use crate::request::Request;
 
 /// A message that was asked for and is not read whole.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +79,7 @@ impl Asking {
         {
             // Eight bytes fit into any window that a peer of ours grants a stream.
             let mut sending = connection.send_stream(stream);
-            let _ = sending.write(&message.bytes.get().to_be_bytes());
+            let _ = sending.write(&Request::new(message.bytes).emit());
             let _ = sending.finish();
             self.open.insert(stream, *message);
             self.queue.pop_front();
@@ -172,9 +173,9 @@ impl Answering {
             head.extend_from_slice(&chunk.bytes);
         }
         let _ = chunks.finalize();
-        let size = u64::from_be_bytes(*head.first_chunk()?);
+        let request = Request::parse(head.get(..Request::LENGTH)?).ok()?;
         self.heads.remove(&stream);
-        self.begin(stream, Bytes::new(size));
+        self.begin(stream, request.bytes);
         Some(stream)
     }
 

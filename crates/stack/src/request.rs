@@ -1,0 +1,128 @@
+//! The request of a simulated or emulated client: so many bytes, please.
+//!
+//! ```text
+//! bytes  0        8       12       13
+//!        | size   | flow  | told   |      big-endian
+//!        |        +-------+--------+      only where flows of a run share a server
+//! ```
+//!
+//! Over HTTP the same is a path: `/bytes/N` (`headstart-web`).
+
+use headstart_units::Bytes;
+
+/// A client asks for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The size of the answer.
+    pub bytes: Bytes,
+    /// Which flow asks, where the server cannot know it otherwise.
+    pub tag: Option<Tag>,
+}
+
+/// Where flows of a run share a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tag {
+    /// The flow's number in its run.
+    pub flow: u32,
+    /// The server's scheme is told the size of the answer.
+    pub is_told: bool,
+}
+
+/// Why it is no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// Neither with a tag nor without.
+    #[error("found a request of {found} bytes, expected {} or {}", Request::LENGTH, Request::TAGGED)]
+    Length {
+        /// Its length.
+        found: usize,
+    },
+    /// The last byte is neither 0 nor 1.
+    #[error("found {found} for whether the size is told, expected 0 or 1")]
+    Told {
+        /// The byte.
+        found: u8,
+    },
+}
+
+impl Request {
+    /// Length without a tag.
+    pub const LENGTH: usize = 8;
+    /// Length with a tag.
+    pub const TAGGED: usize = 13;
+
+    /// A request without a tag.
+    #[must_use]
+    pub const fn new(bytes: Bytes) -> Self {
+        Self { bytes, tag: None }
+    }
+
+    /// A request with a tag.
+    #[must_use]
+    pub const fn tagged(bytes: Bytes, flow: u32, is_told: bool) -> Self {
+        Self { bytes, tag: Some(Tag { flow, is_told }) }
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn emit(&self) -> Vec<u8> {
+        let mut written = self.bytes.get().to_be_bytes().to_vec();
+        if let Some(Tag { flow, is_told }) = self.tag {
+            written.extend(flow.to_be_bytes());
+            written.push(u8::from(is_told));
+        }
+        written
+    }
+
+    /// Reads a whole request.
+    ///
+    /// # Errors
+    /// It has the wrong length, or the last byte of its tag is neither 0 nor 1.
+    pub fn parse(written: &[u8]) -> Result<Self, Malformed> {
+        let length = Malformed::Length { found: written.len() };
+        let (size, tag) = written.split_first_chunk::<{ Self::LENGTH }>().ok_or(length)?;
+        let bytes = Bytes::new(u64::from_be_bytes(*size));
+        if tag.is_empty() {
+            return Ok(Self::new(bytes));
+        }
+        let (flow, told) = tag.split_first_chunk::<4>().ok_or(length)?;
+        let is_told = match *told {
+            [0] => false,
+            [1] => true,
+            [found] => return Err(Malformed::Told { found }),
+            _ => return Err(length),
+        };
+        Ok(Self::tagged(bytes, u32::from_be_bytes(*flow), is_told))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_as_it_was_written() {
+        for bytes in [0, 1, 100_000, u64::MAX].map(Bytes::new) {
+            let plain = Request::new(bytes);
+            assert_eq!(plain.emit().len(), Request::LENGTH);
+            assert_eq!(Request::parse(&plain.emit()), Ok(plain));
+            for (flow, is_told) in [(0, true), (u32::MAX, false), (7, true)] {
+                let tagged = Request::tagged(bytes, flow, is_told);
+                assert_eq!(tagged.emit().len(), Request::TAGGED);
+                assert_eq!(Request::parse(&tagged.emit()), Ok(tagged));
+            }
+        }
+    }
+
+    #[test]
+    fn other_lengths_and_other_words_are_refused() {
+        let written = Request::tagged(Bytes::new(5), 1, true).emit();
+        for found in (0..written.len()).filter(|length| *length != Request::LENGTH) {
+            assert_eq!(Request::parse(&written[..found]), Err(Malformed::Length { found }));
+        }
+        assert_eq!(Request::parse(&[0; 14]), Err(Malformed::Length { found: 14 }));
+        let mut other = written;
+        other[12] = 2;
+        assert_eq!(Request::parse(&other), Err(Malformed::Told { found: 2 }));
+    }
+}
