@@ -12,11 +12,11 @@
 
 use std::io::{self, Write};
 
+use headstart_net::Direction;
 use headstart_units::Time;
 
 use crate::background::Background;
 use crate::packet::version;
-use crate::relay::Way;
 
 /// Bytes in a block for the disk.
 const BLOCK: usize = 1 << 17;
@@ -48,19 +48,19 @@ pub enum Side {
 impl Side {
     /// Where a packet of that direction arrives.
     #[must_use]
-    pub const fn entrance(way: Way) -> Self {
-        match way {
-            Way::Up => Self::Inside,
-            Way::Down => Self::Outside,
+    pub const fn entrance(direction: Direction) -> Self {
+        match direction {
+            Direction::Up => Self::Inside,
+            Direction::Down => Self::Outside,
         }
     }
 
     /// Where it leaves.
     #[must_use]
-    pub const fn exit(way: Way) -> Self {
-        match way {
-            Way::Up => Self::Outside,
-            Way::Down => Self::Inside,
+    pub const fn exit(direction: Direction) -> Self {
+        match direction {
+            Direction::Up => Self::Outside,
+            Direction::Down => Self::Inside,
         }
     }
 }
@@ -198,7 +198,7 @@ mod tests {
         let began = 1_700_000_000_000_000_000_u64;
         let mut capture = Capture::new(file.clone(), began).expect("a thread");
         for (first, length) in [(0x45, 20), (0x60, 41), (0x45, 1500)] {
-            capture.add(Time::from_nanos(5), Side::exit(Way::Up), &vec![first; length]);
+            capture.add(Time::from_nanos(5), Side::exit(Direction::Up), &vec![first; length]);
         }
         assert_eq!(capture.left_out(), 0);
         capture.finish().expect("memory is never full");

@@ -7,10 +7,10 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`plan`] | what one direction is made of, and its elements |
 //! | [`path`] | elements in a row, sans I/O |
 //! | [`packet`] | a real packet as the elements see it |
 //! | [`relay`] | the driver: reads, waits, sends, measures |
+//! | [`error`] | why a packet could not be taken or sent |
 //! | [`udp`] | its ends for UDP programs, without privileges |
 //! | [`tunnel`] | its ends for any program: two TUN devices |
 //! | [`device`], [`address`] | making such a device and giving it addresses and routes |
@@ -28,13 +28,13 @@ mod background;
 pub mod capture;
 pub mod clock;
 pub mod device;
+pub mod error;
 pub mod gateway;
 pub mod lateness;
 pub mod log;
 pub mod namespace;
 pub mod packet;
 pub mod path;
-pub mod plan;
 pub mod record;
 pub mod relay;
 pub mod signals;
@@ -44,4 +44,3 @@ pub mod tunnel;
 pub mod udp;
 
 pub use path::Path;
-pub use plan::Plan;

@@ -16,11 +16,12 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use headstart_net::Direction;
 use headstart_units::Time;
 
 use crate::background::Background;
+use crate::error::RelayError;
 use crate::packet::{Headline, TCP, UDP};
-use crate::relay::{Trouble, Way};
 
 /// The first line of every log.
 pub const FIRST_LINE: &str = "# headstart link log 1";
@@ -36,7 +37,7 @@ pub struct Line {
     /// When.
     pub at: Time,
     /// In which direction.
-    pub way: Way,
+    pub direction: Direction,
     /// Which packet, counted from zero in that direction.
     pub number: u64,
     /// Its size on the link.
@@ -65,7 +66,7 @@ pub enum Event {
     /// An element dropped it.
     Drop(headstart_net::Why),
     /// It was due and could not be sent.
-    Unsent(Trouble),
+    Unsent(RelayError),
 }
 
 /// Where the relay puts its lines.
@@ -133,19 +134,21 @@ impl Log {
 
 impl Line {
     fn write(&self, text: &mut String) -> core::fmt::Result {
-        let Self { at, way, number, bytes, event } = self;
-        let (at, way) = (at.as_nanos(), way.name());
+        let Self { at, direction, number, bytes, event } = self;
+        let (at, direction) = (at.as_nanos(), direction.name());
         match event {
             Event::Arrival { queue_packets, queue_bytes, headline } => {
-                write!(text, "{at},{way},arrival,{number},{bytes},{queue_packets},{queue_bytes},,,")?;
+                write!(text, "{at},{direction},arrival,{number},{bytes},{queue_packets},{queue_bytes},,,")?;
                 headline.write(text)
             }
             Event::Departure { due } => {
-                writeln!(text, "{at},{way},departure,{number},{bytes},,,{},,,,,,,", due.as_nanos())
+                writeln!(text, "{at},{direction},departure,{number},{bytes},,,{},,,,,,,", due.as_nanos())
             }
-            Event::Drop(why) => writeln!(text, "{at},{way},drop,{number},{bytes},,,,{},,,,,,", why.name()),
-            Event::Unsent(trouble) => {
-                writeln!(text, "{at},{way},unsent,{number},{bytes},,,,{},,,,,,", trouble.name())
+            Event::Drop(why) => {
+                writeln!(text, "{at},{direction},drop,{number},{bytes},,,,{},,,,,,", why.name())
+            }
+            Event::Unsent(error) => {
+                writeln!(text, "{at},{direction},unsent,{number},{bytes},,,,{},,,,,,", error.name())
             }
         }
     }
@@ -181,7 +184,13 @@ mod tests {
         let header = [("version", "1".to_owned()), ("plan", "a\nb".to_owned())];
         let mut log = Log::new(file.clone(), &header).expect("a thread");
         let headline = Headline { protocol: TCP, tcp_flags: 0x12, from: 80, to: 9, sequence: 5, payload: 0 };
-        let line = |number, event| Line { at: Time::from_nanos(7), way: Way::Down, number, bytes: 40, event };
+        let line = |number, event| Line {
+            at: Time::from_nanos(7),
+            direction: Direction::Down,
+            number,
+            bytes: 40,
+            event,
+        };
         log.add(line(0, Event::Arrival { queue_packets: 2, queue_bytes: 80, headline }));
         log.add(line(0, Event::Departure { due: Time::from_nanos(6) }));
         for number in 1..2000 {
@@ -222,7 +231,7 @@ mod tests {
         let mut log = Log::new(Full(0), &[]).expect("a thread");
         for number in 0..10_000 {
             let event = Event::Departure { due: Time::ZERO };
-            log.add(Line { at: Time::ZERO, way: Way::Up, number, bytes: 1, event });
+            log.add(Line { at: Time::ZERO, direction: Direction::Up, number, bytes: 1, event });
         }
         assert!(log.finish().is_err());
     }

@@ -3,7 +3,7 @@
 //! Whatever is due inside happens at its own time, not at the time of asking: a driver that comes late finds the same outcomes
 //! with the same times, and can say how late it is.
 
-use headstart_net::{AnyElement, Element, Fate, Output, Packet, Why};
+use headstart_net::{Account, AnyElement, Direction, Element, Fate, Output, Packet, PathPlan, Seed, Why};
 use headstart_units::{Bytes, Time};
 
 /// What became of a packet.
@@ -25,21 +25,6 @@ pub enum Outcome<P> {
         /// Why.
         why: Why,
     },
-}
-
-/// What became of the packets that met an element.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
-    /// Packets offered.
-    pub offered: u64,
-    /// Packets that came out, copies included.
-    pub delivered: u64,
-    /// Bytes that came out.
-    pub delivered_bytes: u64,
-    /// Packets dropped, by cause in the order of [`Why::ALL`].
-    pub dropped: [u64; Why::ALL.len()],
-    /// Bytes of these.
-    pub dropped_bytes: u64,
 }
 
 /// Elements in a row.
@@ -75,18 +60,22 @@ impl<P: Packet + Clone> Path<P> {
             let hop = &mut self.hops[number];
             match hop.element.pop(at) {
                 Some(Output::Delivered(packet)) => {
-                    hop.account.delivered += 1;
-                    hop.account.delivered_bytes += packet.size().get();
+                    hop.account.deliver(packet.size());
                     self.offer(at, number + 1, packet, out);
                 }
                 Some(Output::Dropped(packet, why)) => {
-                    hop.account.dropped[why as usize] += 1;
-                    hop.account.dropped_bytes += packet.size().get();
+                    hop.account.drop(packet.size(), why);
                     out.push(Outcome::Dropped { at, packet, why });
                 }
                 None => {}
             }
         }
+    }
+
+    /// One direction of `plan`, for its first class of hosts. The draws are those of the simulator.
+    #[must_use]
+    pub fn of(plan: &PathPlan, direction: Direction, seed: Seed) -> Self {
+        Self::new(plan.row(direction, 0, seed))
     }
 
     /// When to ask again; [`Time::NEVER`] while only an arrival can change anything.
@@ -118,13 +107,11 @@ impl<P: Packet + Clone> Path<P> {
             match hop.element.push(now, packet) {
                 Fate::Taken => return,
                 Fate::Passed(passed) => {
-                    hop.account.delivered += 1;
-                    hop.account.delivered_bytes += passed.size().get();
+                    hop.account.deliver(passed.size());
                     packet = passed;
                 }
                 Fate::Dropped(packet, why) => {
-                    hop.account.dropped[why as usize] += 1;
-                    hop.account.dropped_bytes += packet.size().get();
+                    hop.account.drop(packet.size(), why);
                     out.push(Outcome::Dropped { at: now, packet, why });
                     return;
                 }

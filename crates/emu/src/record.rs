@@ -6,7 +6,7 @@ use std::io::BufRead;
 use headstart_units::Time;
 
 use crate::log::{COLUMNS, FIRST_LINE};
-use crate::relay::Way;
+use headstart_net::Direction;
 
 /// A log that has been read.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +23,7 @@ pub struct Entry {
     /// When.
     pub at: Time,
     /// In which direction.
-    pub way: Way,
+    pub direction: Direction,
     /// Which packet, counted from zero in that direction.
     pub number: u64,
     /// Its size on the link.
@@ -133,8 +133,14 @@ fn entry(line: &str) -> Option<Entry> {
         "drop" | "unsent" => What::Lost { cause: fields[8].to_owned() },
         _ => return None,
     };
-    let way = Way::BOTH.into_iter().find(|way| way.name() == fields[1])?;
-    Some(Entry { at: time(0)?, way, number: fields[3].parse().ok()?, bytes: fields[4].parse().ok()?, what })
+    let direction = Direction::BOTH.into_iter().find(|direction| direction.name() == fields[1])?;
+    Some(Entry {
+        at: time(0)?,
+        direction,
+        number: fields[3].parse().ok()?,
+        bytes: fields[4].parse().ok()?,
+        what,
+    })
 }
 
 #[cfg(test)]
@@ -149,7 +155,7 @@ mod tests {
         let mut log = Log::new(file.clone(), &[("down", "12 Mbit/s".to_owned())]).expect("a thread");
         let line = |nanos, event| Line {
             at: Time::from_nanos(nanos),
-            way: Way::Down,
+            direction: Direction::Down,
             number: 3,
             bytes: 1500,
             event,
@@ -158,7 +164,7 @@ mod tests {
         log.add(line(5, Event::Arrival { queue_packets: 2, queue_bytes: 3000, headline }));
         log.add(line(9, Event::Departure { due: Time::from_nanos(8) }));
         log.add(line(10, Event::Drop(headstart_net::Why::CoDel)));
-        log.add(line(11, Event::Unsent(crate::relay::Trouble::Full)));
+        log.add(line(11, Event::Unsent(crate::error::RelayError::Full)));
         log.finish().expect("memory is never full");
         file.text()
     }

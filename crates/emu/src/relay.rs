@@ -10,74 +10,17 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use headstart_net::Packet;
+use headstart_net::{Account, Direction, Packet};
 use headstart_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::capture::{Capture, Side};
 use crate::clock::Clock;
+use crate::error::RelayError;
 use crate::lateness::{self, Lateness, Tolerance};
 use crate::log::{Event, Line, Log};
 use crate::packet::Parcel;
-use crate::path::{Account, Outcome, Path};
-
-/// A direction, as seen by the program behind the path: down is towards it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
-    /// From the program outwards.
-    Up,
-    /// Towards the program.
-    Down,
-}
-
-impl Way {
-    /// Both.
-    pub const BOTH: [Self; 2] = [Self::Up, Self::Down];
-
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Up => "up",
-            Self::Down => "down",
-        }
-    }
-}
-
-/// Why a packet could not be taken or sent, though no element dropped it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
-    /// The device or socket takes no more.
-    Full,
-    /// Nobody is there: a connection refused, a device that went down.
-    Gone,
-    /// The client was silent for too long and has been forgotten, or there are too many.
-    NoClient,
-    /// It is no packet of a protocol that is known here.
-    Malformed,
-    /// It is for neighbours only, as a kernel sends them by itself; no router forwards it.
-    LinkLocal,
-    /// It is for somebody beyond this machine, and only TCP and UDP get there.
-    Beyond,
-    /// The system said something else.
-    Other,
-}
-
-impl Trouble {
-    /// In words.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "device full",
-            Self::Gone => "nobody there",
-            Self::NoClient => "no client",
-            Self::Malformed => "malformed",
-            Self::LinkLocal => "for neighbours only",
-            Self::Beyond => "not carried beyond this machine",
-            Self::Other => "system error",
-        }
-    }
-}
+use crate::path::{Outcome, Path};
 
 /// The two ends of a path.
 pub trait Ends: Send {
@@ -97,7 +40,7 @@ pub trait Ends: Send {
     ///
     /// # Errors
     /// The reason why it could not be sent; it is counted, and the relay goes on.
-    fn send(&mut self, way: Way, packet: &Parcel) -> Result<(), Trouble>;
+    fn send(&mut self, direction: Direction, packet: &Parcel) -> Result<(), RelayError>;
 
     /// Called about once in a second.
     fn on_second(&mut self, now: Time) {
@@ -108,19 +51,19 @@ pub trait Ends: Send {
 /// What was read.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    packets: Vec<(Way, Parcel)>,
-    pub(crate) troubles: Vec<(Way, Trouble)>,
+    packets: Vec<(Direction, Parcel)>,
+    pub(crate) errors: Vec<(Direction, RelayError)>,
 }
 
 impl Inbox {
     /// A packet; its number is given by the relay.
-    pub fn packet(&mut self, way: Way, packet: Parcel) {
-        self.packets.push((way, packet));
+    pub fn packet(&mut self, direction: Direction, packet: Parcel) {
+        self.packets.push((direction, packet));
     }
 
     /// Something that was read and is no packet that can be sent on.
-    pub fn trouble(&mut self, way: Way, trouble: Trouble) {
-        self.troubles.push((way, trouble));
+    pub fn error(&mut self, direction: Direction, error: RelayError) {
+        self.errors.push((direction, error));
     }
 }
 
@@ -143,7 +86,7 @@ impl Default for Settings {
 
 /// What one direction did.
 #[derive(Clone, Debug, Default)]
-pub struct WaySummary {
+pub struct DirectionSummary {
     /// Packets that arrived.
     pub arrived: u64,
     /// Packets that were sent on.
@@ -151,7 +94,7 @@ pub struct WaySummary {
     /// Bytes of these.
     pub sent_bytes: u64,
     /// What could not be taken or sent though no element dropped it.
-    pub troubles: BTreeMap<Trouble, u64>,
+    pub errors: BTreeMap<RelayError, u64>,
     /// Most packets that waited before the first link.
     pub peak_queue: u64,
     /// Packets still inside at the end.
@@ -168,9 +111,9 @@ pub struct Summary {
     /// How long it lasted.
     pub lasted: Span,
     /// From the program outwards.
-    pub up: WaySummary,
+    pub up: DirectionSummary,
     /// Towards the program.
-    pub down: WaySummary,
+    pub down: DirectionSummary,
     /// Whether it had real-time priority.
     pub real_time: bool,
     /// Whether the machine kept real time.
@@ -183,7 +126,7 @@ pub struct Summary {
 
 struct Lane {
     path: Path<Parcel>,
-    summary: WaySummary,
+    summary: DirectionSummary,
     lateness: Lateness,
     dropped: u64,
 }
@@ -290,8 +233,12 @@ impl<E: Ends> Relay<E> {
     /// A relay between `ends`, which crosses `up` and `down`.
     #[must_use]
     pub fn new(ends: E, up: Path<Parcel>, down: Path<Parcel>, clock: Clock, settings: Settings) -> Self {
-        let lane =
-            |path| Lane { path, summary: WaySummary::default(), lateness: Lateness::default(), dropped: 0 };
+        let lane = |path| Lane {
+            path,
+            summary: DirectionSummary::default(),
+            lateness: Lateness::default(),
+            dropped: 0,
+        };
         Self {
             ends,
             up: lane(up),
@@ -376,19 +323,19 @@ impl<E: Ends> Relay<E> {
 
     /// Hands what was read to the paths.
     fn take(&mut self, inbox: &mut Inbox) {
-        for (way, trouble) in inbox.troubles.drain(..) {
-            *self.lane(way).summary.troubles.entry(trouble).or_default() += 1;
+        for (direction, error) in inbox.errors.drain(..) {
+            *self.lane(direction).summary.errors.entry(error).or_default() += 1;
         }
-        for (way, mut packet) in inbox.packets.drain(..) {
-            let lane = match way {
-                Way::Up => &mut self.up,
-                Way::Down => &mut self.down,
+        for (direction, mut packet) in inbox.packets.drain(..) {
+            let lane = match direction {
+                Direction::Up => &mut self.up,
+                Direction::Down => &mut self.down,
             };
             let (now, number) = (packet.arrived, lane.summary.arrived);
             packet.number = number;
             lane.summary.arrived += 1;
             if let Some(capture) = &mut self.capture {
-                capture.add(now, Side::entrance(way), packet.bytes());
+                capture.add(now, Side::entrance(direction), packet.bytes());
             }
             let (bytes, headline) = (packet.size().get() as u32, packet.headline);
             lane.path.arrive(now, packet, &mut self.outcomes);
@@ -397,31 +344,31 @@ impl<E: Ends> Relay<E> {
             if let Some(log) = &mut self.log {
                 let queue_packets = u32::try_from(queue_packets).unwrap_or(u32::MAX);
                 let event = Event::Arrival { queue_packets, queue_bytes: queue_bytes.get(), headline };
-                log.add(Line { at: now, way, number, bytes, event });
+                log.add(Line { at: now, direction, number, bytes, event });
             }
-            self.settle(way);
+            self.settle(direction);
         }
     }
 
     /// Sends everything that is due.
     fn send_due(&mut self) {
-        for way in Way::BOTH {
+        for direction in Direction::BOTH {
             let now = self.clock.now();
-            let lane = self.lane(way);
+            let lane = self.lane(direction);
             if lane.path.next_at() <= now {
                 let mut outcomes = core::mem::take(&mut self.outcomes);
-                self.lane(way).path.advance(now, &mut outcomes);
+                self.lane(direction).path.advance(now, &mut outcomes);
                 self.outcomes = outcomes;
-                self.settle(way);
+                self.settle(direction);
             }
         }
     }
 
     /// Does what the path has decided.
-    fn settle(&mut self, way: Way) {
-        let lane = match way {
-            Way::Up => &mut self.up,
-            Way::Down => &mut self.down,
+    fn settle(&mut self, direction: Direction) {
+        let lane = match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
         };
         for outcome in self.outcomes.drain(..) {
             let (packet, at, event) = match outcome {
@@ -430,37 +377,37 @@ impl<E: Ends> Relay<E> {
                     (packet, at, Event::Drop(why))
                 }
                 Outcome::Out { due, packet } => {
-                    let result = self.ends.send(way, &packet);
+                    let result = self.ends.send(direction, &packet);
                     let at = self.clock.now();
                     match result {
                         Ok(()) => {
                             if let Some(capture) = &mut self.capture {
-                                capture.add(at, Side::exit(way), packet.bytes());
+                                capture.add(at, Side::exit(direction), packet.bytes());
                             }
                             lane.lateness.record(due, at);
                             lane.summary.sent += 1;
                             lane.summary.sent_bytes += packet.size().get();
                             (packet, at, Event::Departure { due })
                         }
-                        Err(trouble) => {
-                            *lane.summary.troubles.entry(trouble).or_default() += 1;
+                        Err(error) => {
+                            *lane.summary.errors.entry(error).or_default() += 1;
                             lane.dropped += 1;
-                            (packet, at, Event::Unsent(trouble))
+                            (packet, at, Event::Unsent(error))
                         }
                     }
                 }
             };
             if let Some(log) = &mut self.log {
                 let (number, bytes) = (packet.number, packet.size().get() as u32);
-                log.add(Line { at, way, number, bytes, event });
+                log.add(Line { at, direction, number, bytes, event });
             }
         }
     }
 
-    fn lane(&mut self, way: Way) -> &mut Lane {
-        match way {
-            Way::Up => &mut self.up,
-            Way::Down => &mut self.down,
+    fn lane(&mut self, direction: Direction) -> &mut Lane {
+        match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
         }
     }
 

@@ -3,14 +3,16 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use headstart_net::Direction;
 use headstart_units::Span;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::clock::Clock;
+use crate::error::RelayError;
 use crate::gateway::{Gateway, Passage};
 use crate::packet::{Content, Headline, Parcel, is_link_local, version};
-use crate::relay::{Ends, Inbox, Stop, Trouble, Way};
+use crate::relay::{Ends, Inbox, Stop};
 use crate::udp::timespec;
 
 /// Packets read from one device before the other has its turn.
@@ -60,7 +62,7 @@ impl TunnelEnds {
     }
 
     /// Reads up to a batch; whether there may be more.
-    fn read(&mut self, way: Way, from: From, clock: &Clock, into: &mut Inbox) -> bool {
+    fn read(&mut self, direction: Direction, from: From, clock: &Clock, into: &mut Inbox) -> bool {
         let (descriptor, is_gone) = match (from, &mut self.world) {
             (From::Inside, _) => (&self.inside.descriptor, &mut self.inside.is_gone),
             (From::World, Some((gateway, is_gone))) => (&gateway.descriptor, is_gone),
@@ -73,15 +75,15 @@ impl TunnelEnds {
             }
             match rustix::io::read(descriptor, &mut self.buffer[..]) {
                 Ok(length) => match accept(&self.buffer[..length]) {
-                    Ok(()) => into.packet(way, parcel(&self.buffer[..length], clock)),
-                    Err(trouble) => into.trouble(way, trouble),
+                    Ok(()) => into.packet(direction, parcel(&self.buffer[..length], clock)),
+                    Err(error) => into.error(direction, error),
                 },
                 Err(Errno::AGAIN) => return false,
                 Err(Errno::INTR) => {}
                 Err(error) => {
                     // A device that went away does not come back: it is not asked again.
                     *is_gone = true;
-                    into.trouble(way, trouble(error));
+                    into.error(direction, relay_error(error));
                 }
             }
         }
@@ -95,20 +97,20 @@ fn parcel(bytes: &[u8], clock: &Clock) -> Parcel {
 }
 
 /// Whether it is a packet that a router would forward.
-fn accept(bytes: &[u8]) -> Result<(), Trouble> {
+fn accept(bytes: &[u8]) -> Result<(), RelayError> {
     match version(bytes) {
-        None => Err(Trouble::Malformed),
-        Some(_) if is_link_local(bytes) => Err(Trouble::LinkLocal),
+        None => Err(RelayError::Malformed),
+        Some(_) if is_link_local(bytes) => Err(RelayError::LinkLocal),
         Some(_) => Ok(()),
     }
 }
 
-fn trouble(error: Errno) -> Trouble {
+fn relay_error(error: Errno) -> RelayError {
     match error {
-        Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM => Trouble::Full,
-        Errno::BADFD | Errno::IO | Errno::NODEV | Errno::NXIO => Trouble::Gone,
-        Errno::INVAL | Errno::MSGSIZE => Trouble::Malformed,
-        _ => Trouble::Other,
+        Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM => RelayError::Full,
+        Errno::BADFD | Errno::IO | Errno::NODEV | Errno::NXIO => RelayError::Gone,
+        Errno::INVAL | Errno::MSGSIZE => RelayError::Malformed,
+        _ => RelayError::Other,
     }
 }
 
@@ -131,30 +133,30 @@ impl Ends for TunnelEnds {
     }
 
     fn receive(&mut self, clock: &Clock, into: &mut Inbox) -> io::Result<bool> {
-        let up = self.read(Way::Up, From::Inside, clock, into);
-        let down = self.read(Way::Down, From::Outside, clock, into);
-        let world = self.read(Way::Down, From::World, clock, into);
+        let up = self.read(Direction::Up, From::Inside, clock, into);
+        let down = self.read(Direction::Down, From::Outside, clock, into);
+        let world = self.read(Direction::Down, From::World, clock, into);
         Ok(up || down || world)
     }
 
-    fn send(&mut self, way: Way, packet: &Parcel) -> Result<(), Trouble> {
-        let mut to = match way {
-            Way::Up => &self.outside.descriptor,
-            Way::Down => &self.inside.descriptor,
+    fn send(&mut self, direction: Direction, packet: &Parcel) -> Result<(), RelayError> {
+        let mut to = match direction {
+            Direction::Up => &self.outside.descriptor,
+            Direction::Down => &self.inside.descriptor,
         };
-        if let (Way::Up, Some((gateway, _))) = (way, &mut self.world) {
+        if let (Direction::Up, Some((gateway, _))) = (direction, &mut self.world) {
             match gateway.pass(packet.bytes(), &packet.headline) {
                 Passage::Here => {}
                 Passage::Known => to = &gateway.descriptor,
                 Passage::Taken => return Ok(()),
-                Passage::Refused => return Err(Trouble::Beyond),
+                Passage::Refused => return Err(RelayError::Beyond),
             }
         }
         loop {
             match rustix::io::write(to, packet.bytes()) {
                 Ok(_) => return Ok(()),
                 Err(Errno::INTR) => {}
-                Err(error) => return Err(trouble(error)),
+                Err(error) => return Err(relay_error(error)),
             }
         }
     }

@@ -7,16 +7,18 @@ use std::collections::BTreeMap;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+use headstart_net::Direction;
 use headstart_units::{Span, Time};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::clock::Clock;
+use crate::error::RelayError;
 use crate::log::Log;
 use crate::packet::{Content, Headline, Parcel, UDP};
 use crate::path::Path;
-use crate::relay::{self, Ends, Handle, Inbox, Relay, Stop, Trouble, Way};
+use crate::relay::{self, Ends, Handle, Inbox, Relay, Stop};
 
 /// Where a relay listens and where it sends.
 #[derive(Clone, Copy, Debug)]
@@ -176,7 +178,7 @@ impl UdpEnds {
 
     /// Reads a batch from one socket; whether anything was there.
     fn read(&mut self, number: u64, clock: &Clock, into: &mut Inbox) -> bool {
-        let way = if number == LISTENER { Way::Up } else { Way::Down };
+        let direction = if number == LISTENER { Direction::Up } else { Direction::Down };
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut buffer = core::mem::take(&mut self.buffer);
         let found = {
@@ -192,10 +194,10 @@ impl UdpEnds {
             Err(error) => {
                 self.buffer = buffer;
                 // A refused connection is told by the next read: one such message, and the socket goes on.
-                return match trouble(&error) {
-                    Trouble::Full => false,
+                return match relay_error(&error) {
+                    RelayError::Full => false,
                     other => {
-                        into.trouble(way, other);
+                        into.error(direction, other);
                         error.kind() == io::ErrorKind::ConnectionRefused
                     }
                 };
@@ -203,20 +205,20 @@ impl UdpEnds {
         };
         let arrived = clock.now();
         for (meta, bytes) in metas.iter().zip(buffer.chunks(LONGEST)).take(count) {
-            let client = match way {
-                Way::Up => self.client(meta.addr, meta.dst_ip, arrived),
-                Way::Down => Some(number),
+            let client = match direction {
+                Direction::Up => self.client(meta.addr, meta.dst_ip, arrived),
+                Direction::Down => Some(number),
             };
             // One read may hold several datagrams of equal size, the last one shorter.
             for payload in bytes[..meta.len.min(LONGEST)].chunks(meta.stride.max(1)) {
                 let Some(client) = client else {
-                    into.trouble(way, Trouble::NoClient);
+                    into.error(direction, RelayError::NoClient);
                     continue;
                 };
                 let ecn = meta.ecn.map_or(0, |ecn| ecn as u8);
-                let (from, to) = match way {
-                    Way::Up => (meta.addr.port(), self.settings.server.port()),
-                    Way::Down => {
+                let (from, to) = match direction {
+                    Direction::Up => (meta.addr.port(), self.settings.server.port()),
+                    Direction::Down => {
                         let address = self.clients.get(&client).map(|client| client.address.port());
                         (self.settings.server.port(), address.unwrap_or(0))
                     }
@@ -229,7 +231,7 @@ impl UdpEnds {
                     ..Headline::default()
                 };
                 let content = Content::Datagram { payload: payload.to_vec(), headers: self.headers, ecn };
-                into.packet(way, Parcel { number: 0, arrived, client, content, headline });
+                into.packet(direction, Parcel { number: 0, arrived, client, content, headline });
             }
             if let Some(client) = client.and_then(|client| self.clients.get_mut(&client)) {
                 client.last = arrived;
@@ -240,15 +242,15 @@ impl UdpEnds {
     }
 }
 
-fn trouble(error: &io::Error) -> Trouble {
+fn relay_error(error: &io::Error) -> RelayError {
     match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Trouble::Full,
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => RelayError::Full,
         io::ErrorKind::ConnectionRefused
         | io::ErrorKind::HostUnreachable
         | io::ErrorKind::NetworkUnreachable
         | io::ErrorKind::NetworkDown
-        | io::ErrorKind::ConnectionReset => Trouble::Gone,
-        _ => Trouble::Other,
+        | io::ErrorKind::ConnectionReset => RelayError::Gone,
+        _ => RelayError::Other,
     }
 }
 
@@ -277,7 +279,7 @@ impl Ends for UdpEnds {
 
     fn receive(&mut self, clock: &Clock, into: &mut Inbox) -> io::Result<bool> {
         for _ in 0..core::mem::take(&mut self.refused) {
-            into.trouble(Way::Down, Trouble::Gone);
+            into.error(Direction::Down, RelayError::Gone);
         }
         if self.ready.is_empty() {
             // Whoever spins does not wait, and has to ask.
@@ -292,10 +294,10 @@ impl Ends for UdpEnds {
         Ok(!self.ready.is_empty())
     }
 
-    fn send(&mut self, way: Way, packet: &Parcel) -> Result<(), Trouble> {
-        let Some(client) = self.clients.get_mut(&packet.client) else { return Err(Trouble::NoClient) };
-        let result = match way {
-            Way::Up => match client.port.send(self.settings.server, None, packet) {
+    fn send(&mut self, direction: Direction, packet: &Parcel) -> Result<(), RelayError> {
+        let Some(client) = self.clients.get_mut(&packet.client) else { return Err(RelayError::NoClient) };
+        let result = match direction {
+            Direction::Up => match client.port.send(self.settings.server, None, packet) {
                 // That is said of an earlier datagram: this one has not been sent, and by now somebody may listen.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     self.refused += 1;
@@ -303,9 +305,9 @@ impl Ends for UdpEnds {
                 }
                 result => result,
             },
-            Way::Down => self.listener.send(client.address, client.ours, packet),
+            Direction::Down => self.listener.send(client.address, client.ours, packet),
         };
-        result.map_err(|error| trouble(&error))
+        result.map_err(|error| relay_error(&error))
     }
 
     fn on_second(&mut self, now: Time) {
@@ -393,15 +395,15 @@ mod tests {
             let headline = Headline::default();
             Parcel { number: 0, arrived: Time::ZERO, client: number, content, headline }
         };
-        ends.send(Way::Up, &parcel(b"too early")).expect("what becomes of it is not known yet");
+        ends.send(Direction::Up, &parcel(b"too early")).expect("what becomes of it is not known yet");
         rustix::net::connect_unspec(&server).expect("everybody's");
-        ends.send(Way::Up, &parcel(b"in time")).expect("sent");
+        ends.send(Direction::Up, &parcel(b"in time")).expect("sent");
         server.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a time-out");
         let mut buffer = [0; 20];
         let length = server.recv(&mut buffer).expect("it was sent");
         assert_eq!(&buffer[..length], b"in time");
         let mut inbox = Inbox::default();
         ends.receive(&Clock::start(), &mut inbox).expect("read");
-        assert_eq!(inbox.troubles, [(Way::Down, Trouble::Gone)]);
+        assert_eq!(inbox.errors, [(Direction::Down, RelayError::Gone)]);
     }
 }

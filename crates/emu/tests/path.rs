@@ -2,11 +2,10 @@
 
 use headstart_emu::packet::{Content, Headline, Parcel};
 use headstart_emu::path::{Outcome, Path};
-use headstart_emu::plan::{Law, LinkPlan, Plan};
-use headstart_net::Limit;
 use headstart_net::burst_loss::Params;
 use headstart_net::changing::LinkChange;
 use headstart_net::jitter::Order;
+use headstart_net::{Direction, ElementPlan, Limit, LinkPlan, LinkRate, PathPlan, QueueDiscipline, Seed};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use proptest::prelude::*;
 
@@ -23,50 +22,52 @@ fn seen(outcome: &Outcome<Parcel>) -> (u64, Time, String) {
     }
 }
 
-fn plan(law: Law, mix: u8) -> Plan {
+fn plan(discipline: QueueDiscipline, mix: u8) -> PathPlan {
     let limit = Limit::packets(Packets::new(20));
-    let mut plan = Plan::link(Rate::from_mbit_per_sec(10), Span::from_millis(5), limit);
-    plan.law = law;
+    let mut link = LinkPlan::new(Rate::from_mbit_per_sec(10), Span::from_millis(5), limit);
+    link.discipline = discipline;
+    let mut loss_changes = vec![];
     if mix & 1 > 0 {
         let at = Time::from_millis;
-        plan.link_changes = vec![
+        link.changes = vec![
             (at(20), LinkChange::Rate(Rate::from_mbit_per_sec(3))),
             (at(60), LinkChange::Rate(Rate::ZERO)),
             (at(90), LinkChange::Rate(Rate::from_mbit_per_sec(20))),
             (at(120), LinkChange::Delay(Span::from_millis(1))),
         ];
-        plan.loss_changes = vec![(at(100), Ratio::percent(30)), (at(110), Ratio::percent(0))];
+        loss_changes = vec![(at(100), Ratio::percent(30)), (at(110), Ratio::percent(0))];
     }
     if mix & 2 > 0 {
-        plan.trace = Some(std::sync::Arc::new("1\n2\n5\n5\n9\n".parse().expect("a trace")));
-        plan.link_changes.clear();
+        link.rate = LinkRate::Trace(std::sync::Arc::new("1\n2\n5\n5\n9\n".parse().expect("a trace")));
+        link.changes.clear();
     }
+    let share = Ratio::percent(if mix & 8 > 0 { 3 } else { 0 });
+    let loss = ElementPlan::Loss { share, changes: loss_changes };
+    let mut plan = PathPlan::links(link.clone(), link);
     if mix & 4 > 0 {
-        let hop = Limit::bytes(Bytes::new(9000));
-        plan.hops = vec![LinkPlan {
-            rate: Rate::from_mbit_per_sec(8),
-            delay: Span::from_millis(2),
-            limit: hop,
-            part: None,
-        }];
-        plan.burst_loss = Some(Params::all_or_nothing(Ratio::percent(2), Ratio::percent(40)));
+        let limit = Limit::bytes(Bytes::new(9000));
+        let hop = LinkPlan::new(Rate::from_mbit_per_sec(8), Span::from_millis(2), limit);
+        let bursts = Params::all_or_nothing(Ratio::percent(2), Ratio::percent(40));
+        plan.down.extend([ElementPlan::Link(hop), loss, ElementPlan::BurstLoss(bursts)]);
+    } else {
+        plan.down.push(loss);
     }
     if mix & 8 > 0 {
-        plan.jitter = Span::from_millis(4);
-        plan.order = if mix & 4 > 0 { Order::Free } else { Order::Kept };
-        plan.duplicate = Ratio::percent(10);
-        plan.loss = Ratio::percent(3);
+        let order = if mix & 4 > 0 { Order::Free } else { Order::Kept };
+        plan.down.push(ElementPlan::Jitter { bound: Span::from_millis(4), order });
+        plan.down.push(ElementPlan::Duplicate(Ratio::percent(10)));
     }
+    plan.check().expect("a path can be so");
     plan
 }
 
 /// Sends packets of these gaps (us) and sizes through a path that is also asked at other times.
 fn run(
-    plan: &Plan,
+    plan: &PathPlan,
     arrivals: &[(u64, usize)],
     mut ask: impl FnMut(&mut Path<Parcel>, Time, Time, &mut Vec<Outcome<Parcel>>),
 ) -> Vec<(u64, Time, String)> {
-    let mut path = plan.path(|name| name.len() as u64);
+    let mut path = Path::of(plan, Direction::Down, Seed(1));
     let (mut now, mut outcomes) = (Time::ZERO, vec![]);
     for ((gap, bytes), number) in arrivals.iter().zip(0..) {
         let before = now;
@@ -86,10 +87,10 @@ proptest! {
     fn early_late_and_odd_askers_see_the_same(
         arrivals in proptest::collection::vec((0_u64..3000, 1_usize..1500), 1..200),
         odd in 1_u64..997,
-        law in prop_oneof![Just(Law::DropTail), Just(Law::CoDel), Just(Law::Red)],
+        discipline in proptest::sample::select(QueueDiscipline::ALL.to_vec()),
         mix in 0_u8..16,
     ) {
-        let plan = plan(law, mix);
+        let plan = plan(discipline, mix);
         let punctual = run(&plan, &arrivals, |path, _, until, out| {
             while path.next_at() < until {
                 let at = path.next_at();
@@ -109,14 +110,14 @@ proptest! {
         let out = punctual.iter().filter(|(_, _, what)| what.starts_with("out")).count();
         let dropped = punctual.len() - out;
         prop_assert!(out + dropped >= arrivals.len(), "every packet has an end");
-        prop_assert!(plan.duplicate != Ratio::percent(0) || out + dropped == arrivals.len());
+        prop_assert!(mix & 8 > 0 || out + dropped == arrivals.len());
     }
 }
 
 #[test]
 fn outcomes_come_in_the_order_of_their_times() {
-    let plan = plan(Law::CoDel, 8);
-    let mut path = plan.path::<Parcel>(|name| name.len() as u64);
+    let plan = plan(QueueDiscipline::CoDel, 8);
+    let mut path = Path::<Parcel>::of(&plan, Direction::Down, Seed(1));
     let mut outcomes = vec![];
     for number in 0..300 {
         let now = Time::from_nanos(number * 700_000);

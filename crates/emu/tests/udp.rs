@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use headstart_emu::clock::Clock;
+use headstart_emu::error::RelayError;
 use headstart_emu::lateness::Tolerance;
 use headstart_emu::log::Log;
 use headstart_emu::packet::{Content, Headline, Parcel};
 use headstart_emu::path::{Outcome, Path};
-use headstart_emu::plan::{Law, Plan};
-use headstart_emu::relay::{self, Handle, Trouble};
+use headstart_emu::relay::{self, Handle};
 use headstart_emu::udp::{self, Settings};
-use headstart_net::Limit;
+use headstart_net::jitter::Order;
+use headstart_net::{Direction, ElementPlan, Limit, LinkPlan, PathPlan, QueueDiscipline, Seed};
 use headstart_units::{Packets, Rate, Ratio, Span, Time};
 
 #[derive(Clone, Default)]
@@ -37,12 +38,9 @@ fn socket(address: &str) -> UdpSocket {
     socket
 }
 
-fn plain(mbit: u64, delay_ms: u64, packets: u64) -> Plan {
-    Plan::link(
-        Rate::from_mbit_per_sec(mbit),
-        Span::from_millis(delay_ms),
-        Limit::packets(Packets::new(packets)),
-    )
+fn plain(mbit: u64, delay_ms: u64, packets: u64) -> PathPlan {
+    let limit = Limit::packets(Packets::new(packets));
+    PathPlan::dumbbell(Rate::from_mbit_per_sec(mbit), Span::from_millis(2 * delay_ms), limit)
 }
 
 /// Ordinary priority: a test must not fight with others for the machine.
@@ -50,9 +48,9 @@ fn how() -> relay::Settings {
     relay::Settings { real_time: false, tolerance: Tolerance::default(), spin: Span::ZERO }
 }
 
-fn start(settings: Settings, up: &Plan, down: &Plan, log: Option<Log>) -> (SocketAddr, Handle) {
-    let seed = |name: &str| name.len() as u64;
-    udp::start(settings, up.path(seed), down.path(seed), Clock::start(), how(), log).expect("a relay")
+fn start(settings: Settings, plan: &PathPlan, log: Option<Log>) -> (SocketAddr, Handle) {
+    let [up, down] = Direction::BOTH.map(|direction| Path::of(plan, direction, Seed(1)));
+    udp::start(settings, up, down, Clock::start(), how(), log).expect("a relay")
 }
 
 #[test]
@@ -60,8 +58,7 @@ fn a_datagram_and_its_answer_take_a_round_trip() {
     for loopback in ["127.0.0.1:0", "[::1]:0"] {
         let server = socket(loopback);
         let plan = plain(100, 20, 100);
-        let (address, handle) =
-            start(Settings::before(server.local_addr().expect("bound")), &plan, &plan, None);
+        let (address, handle) = start(Settings::before(server.local_addr().expect("bound")), &plan, None);
         let client = socket(loopback);
         client.connect(address).expect("loopback");
         let clock = Clock::start();
@@ -83,7 +80,7 @@ fn a_datagram_and_its_answer_take_a_round_trip() {
 fn each_client_gets_its_own_answers() {
     let server = socket("127.0.0.1:0");
     let plan = plain(100, 1, 1000);
-    let (address, handle) = start(Settings::before(server.local_addr().expect("bound")), &plan, &plan, None);
+    let (address, handle) = start(Settings::before(server.local_addr().expect("bound")), &plan, None);
     let clients: Vec<UdpSocket> = (0..20).map(|_| socket("127.0.0.1:0")).collect();
     for (client, number) in clients.iter().zip(0_u8..) {
         client.send_to(&[number], address).expect("sent");
@@ -106,7 +103,7 @@ fn too_many_clients_are_counted_and_those_that_are_there_go_on() {
     let server = socket("127.0.0.1:0");
     let plan = plain(100, 1, 1000);
     let settings = Settings { most_clients: 1, ..Settings::before(server.local_addr().expect("bound")) };
-    let (address, handle) = start(settings, &plan, &plan, None);
+    let (address, handle) = start(settings, &plan, None);
     let (first, second) = (socket("127.0.0.1:0"), socket("127.0.0.1:0"));
     let mut buffer = [0; 10];
     first.send_to(&[1], address).expect("sent");
@@ -116,7 +113,7 @@ fn too_many_clients_are_counted_and_those_that_are_there_go_on() {
     server.recv_from(&mut buffer).expect("the third");
     assert_eq!(buffer[0], 3);
     let summary = handle.stop().expect("it went well");
-    assert_eq!(summary.up.troubles.get(&Trouble::NoClient), Some(&1));
+    assert_eq!(summary.up.errors.get(&RelayError::NoClient), Some(&1));
 }
 
 #[test]
@@ -130,7 +127,7 @@ fn a_server_that_is_not_there_is_counted_and_the_rest_goes_on() {
     server.connect("127.0.0.1:9").expect("a peer");
     let gone = server.local_addr().expect("bound");
     let plan = plain(100, 1, 1000);
-    let (address, handle) = start(Settings::before(gone), &plan, &plan, None);
+    let (address, handle) = start(Settings::before(gone), &plan, None);
     let client = socket("127.0.0.1:0");
     for _ in 0..5 {
         client.send_to(&[1], address).expect("sent");
@@ -144,8 +141,10 @@ fn a_server_that_is_not_there_is_counted_and_the_rest_goes_on() {
     server.recv(&mut buffer).expect("it is there now");
     assert_eq!(buffer[0], 7);
     let summary = handle.stop().expect("it went well");
-    let gone: u64 =
-        [&summary.up, &summary.down].iter().filter_map(|way| way.troubles.get(&Trouble::Gone)).sum();
+    let gone: u64 = [&summary.up, &summary.down]
+        .iter()
+        .filter_map(|direction| direction.errors.get(&RelayError::Gone))
+        .sum();
     assert!(gone >= 1, "{summary:?}");
 }
 
@@ -159,11 +158,11 @@ struct Logged {
     cause: String,
 }
 
-fn read(text: &str, way: &str) -> Vec<Logged> {
+fn read(text: &str, direction: &str) -> Vec<Logged> {
     let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
     let fields = lines.map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
     fields
-        .filter(|fields| fields[1] == way)
+        .filter(|fields| fields[1] == direction)
         .map(|fields| Logged {
             at: Time::from_nanos(fields[0].parse().expect("a time")),
             event: fields[2].clone(),
@@ -194,16 +193,21 @@ fn empty(client: &UdpSocket, address: SocketAddr, server: &UdpSocket) -> usize {
 /// The element driven by the real clock and by the virtual clock with the same arrivals gives the same departures.
 #[test]
 fn the_real_clock_and_the_virtual_clock_agree() {
-    for (law, loss) in [(Law::DropTail, 0), (Law::CoDel, 5), (Law::Red, 5)] {
+    for (discipline, loss) in
+        [(QueueDiscipline::DropTail, 0), (QueueDiscipline::CoDel, 5), (QueueDiscipline::Red, 5)]
+    {
         let server = socket("127.0.0.1:0");
-        let mut plan = plain(8, 10, 15);
-        plan.law = law;
-        plan.loss = Ratio::percent(loss);
-        plan.jitter = Span::from_millis(2);
+        let link = |packets| {
+            let limit = Limit::packets(Packets::new(packets));
+            LinkPlan::new(Rate::from_mbit_per_sec(8), Span::from_millis(10), limit)
+        };
+        let mut plan = PathPlan::links(link(30), LinkPlan { discipline, ..link(15) });
+        plan.up.push(ElementPlan::Loss { share: Ratio::percent(loss), changes: vec![] });
+        plan.up.push(ElementPlan::Jitter { bound: Span::from_millis(2), order: Order::Kept });
         let file = Shared::default();
         let log = Log::new(file.clone(), &[]).expect("a thread");
         let settings = Settings::before(server.local_addr().expect("bound"));
-        let (address, handle) = start(settings, &plan, &plain(8, 10, 30), Some(log));
+        let (address, handle) = start(settings, &plan, Some(log));
         let client = socket("127.0.0.1:0");
         // Bursts of 20 packets, each of which takes about 0.8 ms: the queue overflows now and then.
         for burst in 0..8_usize {
@@ -218,7 +222,7 @@ fn the_real_clock_and_the_virtual_clock_agree() {
 
         let text = String::from_utf8(file.0.lock().expect("nobody panics").clone()).expect("text");
         let logged = read(&text, "up");
-        let mut path: Path<Parcel> = plan.path(|name| name.len() as u64);
+        let mut path: Path<Parcel> = Path::of(&plan, Direction::Up, Seed(1));
         let mut outcomes = vec![];
         for line in logged.iter().filter(|line| line.event == "arrival") {
             let content =
@@ -243,7 +247,7 @@ fn the_real_clock_and_the_virtual_clock_agree() {
         expected.sort();
         found.sort();
         assert_eq!(found.len(), 160 + markers);
-        assert_eq!(found, expected, "{law:?}");
-        assert!(found.iter().any(|(_, _, cause)| !cause.is_empty()), "{law:?}: something was dropped");
+        assert_eq!(found, expected, "{discipline}");
+        assert!(found.iter().any(|(_, _, cause)| !cause.is_empty()), "{discipline}: something was dropped");
     }
 }

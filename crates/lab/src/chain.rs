@@ -47,7 +47,7 @@ pub fn spec(setup: &Setup, forward: Vec<Access>, backward: Vec<Access>) -> Chain
 #[must_use]
 pub fn build(setup: &Setup, spec: &ChainSpec, seed: Seed) -> Chain {
     let options = &setup.path;
-    spec.build(|rate| options.routing.part(options.routers, rate), seed.child("path"))
+    spec.build(|rate| options.routing.router(options.routers, rate), seed.child("path"))
 }
 
 /// The paper's TCP, as far as the setup's options do not say otherwise.

@@ -21,7 +21,6 @@
 
 use std::collections::BTreeMap;
 
-use headstart_net::routed_link::Part;
 use headstart_sim::vectors::web::{WebSpec, WebVectors};
 use headstart_sim::vectors::{self, Side, Vector};
 use headstart_sim::workload::PageReport;
@@ -110,8 +109,8 @@ pub fn play(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
     let routers =
         parties.iter().map(|entry| routers(setup, entry)).max_by_key(|name| *name != RouterName::None);
     let routing = &setup.path.routing;
-    let part = |rate: Rate| -> Option<Part> { routing.part(routers.unwrap_or(RouterName::None), rate) };
-    let Chain { path, links, .. } = chain.build(part, seed.child("path"));
+    let router = |rate: Rate| routing.router(routers.unwrap_or(RouterName::None), rate);
+    let Chain { path, links, .. } = chain.build(router, seed.child("path"));
     let classes = 2 * usize::from(PAIRS);
     let groups: Vec<Group> =
         parties.iter().flat_map(|entry| (0..classes).map(|_| group(setup, entry))).collect();

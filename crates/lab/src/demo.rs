@@ -11,12 +11,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use headstart_emu::clock::Clock;
-use headstart_emu::plan::Plan;
 use headstart_emu::relay::{self, Handle};
-use headstart_emu::udp;
+use headstart_emu::{Path, udp};
 use headstart_host::locked;
+use headstart_net::{Direction, PathPlan, Seed};
 use headstart_quic::{Choice, ClientSetup, Policy, Rollout, Sharded, Why};
-use headstart_sim::Seed;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Span};
@@ -145,17 +144,13 @@ impl Stage {
         let site = Arc::new(Site::Generated);
         tokio::spawn(server::serve(endpoint, Arc::new(starts), site, manners, shutdown.clone()));
 
-        let half = args.rtt / 2;
-        let limit = args.buffer.limit(args.rate, args.rtt);
         // Down is towards the client. The way back is as good: what returns on it is small.
-        let path = |name: &'static str| {
-            let seed = Seed(1);
-            Plan::link(args.rate, half, limit).path(move |element| seed.child(name).child(element).0)
-        };
+        let plan = PathPlan::dumbbell(args.rate, args.rtt, args.buffer.limit(args.rate, args.rtt));
+        let [up, down] = Direction::BOTH.map(|direction| Path::of(&plan, direction, Seed(1)));
         let (address, relay) = udp::start(
             udp::Settings::before(served),
-            path("up"),
-            path("down"),
+            up,
+            down,
             Clock::start(),
             relay::Settings::default(),
             None,

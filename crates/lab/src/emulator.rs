@@ -23,15 +23,15 @@ use anyhow::{Result, ensure};
 use headstart_emu::packet::Parcel;
 use headstart_emu::path::Path as EmuPath;
 use headstart_emu::relay::Summary;
+use headstart_net::Direction;
 use headstart_sim::record::MessageReport;
 use headstart_sim::workload::PageReport;
 use headstart_sim::{FlowReport, Seed};
 use headstart_units::Time;
 
 use crate::carrier::{Bottleneck, Observer};
-use crate::link::UpOptions;
-use crate::link::plan::Plans;
-use crate::options::{DetectionName, OpenerName, RouterName, TransportName};
+use crate::link::plan;
+use crate::options::{DetectionName, OpenerName, RouterName, TransportName, UpOptions};
 use crate::setup::Setup;
 
 pub use hosts::{EmulatedQuic, KernelTcp};
@@ -125,9 +125,8 @@ pub struct Way {
 
 impl Way {
     fn new(setup: &Setup, seed: Seed) -> Result<Self> {
-        let plans = Plans::of(&setup.path, &UpOptions::default(), seed)?;
-        let up = plans.up.path(|name| plans.up_seed(name));
-        let down = plans.down.path(|name| plans.down_seed(name));
+        let plan = plan::carried(&setup.path, &UpOptions::default())?;
+        let [up, down] = Direction::BOTH.map(|direction| EmuPath::of(&plan, direction, seed));
         Ok(Self { up, down })
     }
 }

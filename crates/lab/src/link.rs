@@ -15,10 +15,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use headstart_units::{Ratio, Span};
+use headstart_units::Span;
 
 use crate::link::change::Change;
-use crate::options::{Burst, Discipline, PathOptions, address};
+use crate::options::{PathOptions, UpOptions, address};
 
 /// Everything that can be asked of a link.
 #[derive(Args, Clone, Debug)]
@@ -35,36 +35,6 @@ pub struct LinkArgs {
     /// How it is run.
     #[command(flatten)]
     pub how: HowOptions,
-}
-
-/// The way back, beyond what a race has.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Way back (up)")]
-pub struct UpOptions {
-    /// How its buffer is kept short
-    #[arg(long, default_value = "drop-tail", value_name = "LAW")]
-    pub up_queue: Discipline,
-    /// Random loss on it, each packet for itself
-    #[arg(long, default_value = "0 %", value_name = "SHARE")]
-    pub up_loss: Ratio,
-    /// Bursts of loss on it: share of packets that begin one, and mean length in packets, as `0.1%,5`
-    #[arg(long, value_name = "SHARE,LENGTH")]
-    pub up_burst_loss: Option<Burst>,
-    /// Random extra delay on it up to this, in order
-    #[arg(long, default_value = "0 ms", value_name = "TIME")]
-    pub up_jitter: Span,
-}
-
-impl Default for UpOptions {
-    /// A plain link.
-    fn default() -> Self {
-        Self {
-            up_queue: Discipline::DropTail,
-            up_loss: Ratio::new(0, 1),
-            up_burst_loss: None,
-            up_jitter: Span::ZERO,
-        }
-    }
 }
 
 /// What is at the ends of the path.

@@ -4,6 +4,7 @@ pub mod address;
 pub mod carrier;
 pub mod conversations;
 pub mod home;
+pub mod path;
 pub mod routers;
 pub mod web;
 
@@ -11,8 +12,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use headstart_net::{Limit, Trace};
+use headstart_net::{Limit, QueueDiscipline, Trace};
 use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
@@ -25,6 +27,7 @@ pub use address::address;
 pub use carrier::{CryptoName, TransportName};
 pub use conversations::ConversationOptions;
 pub use home::Home;
+pub use path::UpOptions;
 pub use routers::RouterOptions;
 pub use web::WebOptions;
 
@@ -42,8 +45,8 @@ pub struct PathOptions {
     #[arg(long, alias = "down-buffer", default_value = "115 kB", value_name = "SIZE")]
     pub buffer: Buffer,
     /// How that buffer is kept short
-    #[arg(long, alias = "down-queue", default_value = "drop-tail", value_name = "LAW")]
-    pub queue: Discipline,
+    #[arg(long, alias = "down-queue", default_value = "drop-tail", value_name = "DISCIPLINE", value_parser = discipline())]
+    pub queue: QueueDiscipline,
     /// Random loss after the bottleneck, each packet for itself
     #[arg(long, alias = "down-loss", default_value = "0 %", value_name = "SHARE")]
     pub loss: Ratio,
@@ -499,15 +502,15 @@ impl FromStr for ReportsName {
     }
 }
 
-/// How a buffer is kept short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Discipline {
-    /// Drops what finds the buffer full.
-    DropTail,
-    /// RFC 8289.
-    Codel,
-    /// Floyd and Jacobson 1993, gentle.
-    Red,
+/// Reads a queue discipline by its name.
+pub fn discipline() -> impl TypedValueParser<Value = QueueDiscipline> {
+    let help = |discipline| match discipline {
+        QueueDiscipline::DropTail => "Drops what finds the buffer full",
+        QueueDiscipline::CoDel => "RFC 8289",
+        QueueDiscipline::Red => "Floyd and Jacobson 1993, gentle",
+    };
+    let names = QueueDiscipline::ALL.map(|it| PossibleValue::new(it.name()).help(help(it)));
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<QueueDiscipline>())
 }
 
 /// What routers understand.

@@ -6,10 +6,11 @@
 //! seed draws the same paths everywhere; the part of a path that one draw changes does not disturb the others.
 
 use clap::ValueEnum;
+use headstart_net::QueueDiscipline;
 use headstart_sim::{Random, Seed};
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
-use crate::options::{Buffer, Discipline, PathOptions, Rtts};
+use crate::options::{Buffer, PathOptions, Rtts};
 
 /// How the paths of a population are drawn. A run's seed is the number of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -66,7 +67,7 @@ impl PathSpec {
             rate: self.rate,
             rtt: Rtts(vec![self.rtt]),
             buffer: Buffer::Bytes(self.buffer),
-            queue: Discipline::DropTail,
+            queue: QueueDiscipline::DropTail,
             loss: if is_bursty { Ratio::new(0, 1) } else { loss },
             burst_loss: is_bursty.then(|| crate::options::Burst {
                 enter: Ratio::new(self.loss_ppm / self.burst, 1_000_000),

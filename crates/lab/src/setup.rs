@@ -1,27 +1,20 @@
 //! From options to scenarios: one place where a path, a workload and settings become a run.
 
 use anyhow::{Result, bail, ensure};
-use headstart_net::burst_loss::{self, BurstLoss};
-use headstart_net::jitter::{Jitter, Order};
-use headstart_net::managed_link::ManagedLink;
-use headstart_net::queue::Queue;
-use headstart_net::trace_link::{AtEnd, TraceLink};
-use headstart_net::{AnyElement, Delay, Duplicate, Limit, Link, Loss, RoutedLink};
-use headstart_sim::packet::Packet;
 use headstart_sim::tcp::DelayedAck;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::page::{Object, PageSpec, Pages};
 use headstart_sim::workload::{Mixed, Opener, Workload};
-use headstart_sim::{Claim, Group, PathBuilder, Seed, TcpConfig};
+use headstart_sim::{Claim, Group, Seed, TcpConfig};
 use headstart_startup::catalogue::{self, Entry};
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, DetectionName, Discipline, OpenerName, PacingName, PathOptions, ProbeName, RouterName,
-    RouterOptions, RunOptions, SizeName, TraceFile, TransportOptions, WorkloadOptions,
+    AckName, DetectionName, OpenerName, PacingName, PathOptions, ProbeName, RunOptions, SizeName,
+    TransportOptions, UpOptions, WorkloadOptions,
 };
 
 /// The group of the scheme under test.
@@ -80,7 +73,7 @@ impl Setup {
         workload: WorkloadOptions,
         run: RunOptions,
     ) -> Result<Self> {
-        check_path(&path)?;
+        path.plan(&UpOptions::default())?;
         ensure!(
             workload.long_share.of(1000) < 1000,
             "--long-share: found {}, expected less than 100 %",
@@ -151,7 +144,7 @@ impl Setup {
     /// # Errors
     /// If that path cannot be.
     pub fn over(&self, path: PathOptions) -> Result<Self> {
-        check_path(&path)?;
+        path.plan(&UpOptions::default())?;
         let setup = Self { path, ..self.clone() };
         self.carrier.check(&setup)?;
         Ok(setup)
@@ -383,106 +376,9 @@ impl Setup {
     /// The path, with what the checker may rely on.
     #[must_use]
     pub fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
-        let (options, rtt) = (&self.path, self.rtt());
-        let mut path = Builder {
-            builder: PathBuilder::default(),
-            claims: vec![],
-            seed: seed.child("path"),
-            routers: options.routers,
-            routing: options.routing.clone(),
-        };
-        let delay = rtt / 2;
-        let down_limit = options.buffer.limit(self.bottleneck(), rtt);
-        let down =
-            path.link("bottleneck", options.rate, options.trace.as_ref(), delay, down_limit, options.queue);
-        let up_rate = options.up_rate.unwrap_or(options.rate);
-        let up_mean = options.up_trace.as_ref().map_or(up_rate, |file| file.trace.mean_rate());
-        let up_limit = options.up_buffer.unwrap_or(options.buffer).limit(up_mean, rtt);
-        let up =
-            path.link("way back", up_rate, options.up_trace.as_ref(), delay, up_limit, Discipline::DropTail);
-
-        let (mut forward, mut reverse) = (vec![down], vec![up]);
-        for (number, hop) in options.hops.iter().enumerate() {
-            let limit = hop.buffer.limit(hop.rate, rtt);
-            forward.push(path.link(
-                &format!("hop {}", number + 1),
-                hop.rate,
-                None,
-                hop.delay,
-                limit,
-                Discipline::DropTail,
-            ));
-            reverse.push(path.link(
-                &format!("hop {} back", number + 1),
-                hop.rate,
-                None,
-                hop.delay,
-                limit,
-                Discipline::DropTail,
-            ));
-        }
-        if options.routers == RouterName::Deaf {
-            path.claims.push(Claim::Counted);
-            let forwards = AnyElement::Delay(Delay::new(Span::ZERO));
-            forward.push(path.builder.deaf_router("deaf router", forwards));
-        }
-        if options.loss.of(u64::from(u32::MAX)) > 0 {
-            let child = path.seed.child("loss").0;
-            forward.push(path.add("random loss", AnyElement::Loss(Loss::new(options.loss, child))));
-        }
-        if let Some(burst) = options.burst_loss {
-            let params = burst_loss::Params::all_or_nothing(burst.enter, Ratio::new(1, burst.length));
-            let child = path.seed.child("burst loss").0;
-            forward.push(path.add("burst loss", AnyElement::BurstLoss(BurstLoss::new(params, child))));
-        }
-        if !options.jitter.is_zero() {
-            let order = if options.reorder { Order::Free } else { Order::Kept };
-            let child = path.seed.child("jitter").0;
-            forward.push(path.add("jitter", AnyElement::Jitter(Jitter::new(options.jitter, order, child))));
-        }
-        if options.duplicate.of(u64::from(u32::MAX)) > 0 {
-            let child = path.seed.child("duplicate").0;
-            forward.push(
-                path.add("duplicates", AnyElement::Duplicate(Duplicate::new(options.duplicate, child))),
-            );
-        }
-        // Hosts farther away than the nearest have the difference on their own access link, half each way.
-        for class in &options.rtt.0 {
-            let extra = class.saturating_sub(rtt) / 2;
-            let (mut there, mut back) = (forward.clone(), reverse.clone());
-            if !extra.is_zero() {
-                there.push(path.add("access", AnyElement::Delay(Delay::new(extra))));
-                back.insert(0, path.add("access back", AnyElement::Delay(Delay::new(extra))));
-            }
-            path.builder.class(there, back);
-        }
-        (path.builder.build(), path.claims)
+        let plan = self.path.unchecked_plan(&UpOptions::default());
+        (headstart_sim::Path::new(&plan, seed), Claim::of(&plan))
     }
-}
-
-/// Checks what cannot be checked option by option.
-fn check_path(path: &PathOptions) -> Result<()> {
-    ensure!(!path.rate.is_zero(), "--rate: found 0, expected more");
-    ensure!(path.up_rate != Some(Rate::ZERO), "--up-rate: found 0, expected more");
-    for hop in &path.hops {
-        ensure!(!hop.rate.is_zero(), "--hop: found a rate of 0, expected more");
-    }
-    let most = Span::from_secs(60);
-    for rtt in &path.rtt.0 {
-        ensure!(*rtt <= most, "--rtt: found {rtt}, expected a minute at most");
-    }
-    ensure!(path.jitter <= most, "--jitter: found {}, expected a minute at most", path.jitter);
-    for (name, share) in [("--loss", path.loss), ("--duplicate", path.duplicate)] {
-        ensure!(share.of(1000) <= 1000, "{name}: found {share}, expected 100 % at most");
-    }
-    let routing = &path.routing;
-    for (name, span) in
-        [("--router-interval", routing.router_interval), ("--router-memory", routing.router_memory)]
-    {
-        ensure!(span >= Span::from_millis(1), "{name}: found {span}, expected a millisecond at least");
-    }
-    ensure!(routing.router_believes != Some(Rate::ZERO), "--router-believes: found 0, expected more");
-    Ok(())
 }
 
 /// The scheme that everybody is compared with.
@@ -500,63 +396,4 @@ fn sizes(options: &WorkloadOptions) -> Result<headstart_sim::sizes::Sizes> {
             None => bail!("--size: no distribution is called `{name}`"),
         },
     })
-}
-
-struct Builder {
-    builder: PathBuilder,
-    claims: Vec<Claim>,
-    seed: Seed,
-    routers: RouterName,
-    routing: RouterOptions,
-}
-
-impl Builder {
-    fn add(&mut self, name: &str, element: AnyElement<Packet>) -> u16 {
-        self.claims.push(Claim::Counted);
-        self.builder.element(name, element)
-    }
-
-    /// A router before `link`, if there are any.
-    fn routed(&mut self, name: &str, rate: Rate, link: AnyElement<Packet>) -> u16 {
-        let link = match self.routing.part(self.routers, rate) {
-            None => link,
-            Some(part) => {
-                let seed = self.seed.child(name).child("router").0;
-                AnyElement::RoutedLink(Box::new(RoutedLink::new(part, link, seed)))
-            }
-        };
-        self.builder.element(name, link)
-    }
-
-    fn link(
-        &mut self,
-        name: &str,
-        rate: Rate,
-        trace: Option<&TraceFile>,
-        delay: Span,
-        limit: Limit,
-        queue: Discipline,
-    ) -> u16 {
-        let seed = self.seed.child(name).0;
-        if let Some(file) = trace {
-            let queue = match queue {
-                Discipline::DropTail => Queue::drop_tail(limit),
-                Discipline::Codel => Queue::codel(limit),
-                Discipline::Red => Queue::red(file.trace.mean_rate(), limit, seed),
-            };
-            let link = TraceLink::new(file.trace.clone(), AtEnd::Repeat, delay, queue);
-            self.claims.push(Claim::Counted);
-            return self.routed(name, file.trace.mean_rate(), AnyElement::TraceLink(Box::new(link)));
-        }
-        let queue = match queue {
-            Discipline::DropTail => {
-                self.claims.push(Claim::Link { rate, delay, limit });
-                return self.routed(name, rate, AnyElement::Link(Link::new(rate, delay, limit)));
-            }
-            Discipline::Codel => Queue::codel(limit),
-            Discipline::Red => Queue::red(rate, limit, seed),
-        };
-        self.claims.push(Claim::Counted);
-        self.routed(name, rate, AnyElement::ManagedLink(Box::new(ManagedLink::new(rate, delay, queue))))
-    }
 }

@@ -32,7 +32,7 @@ use crate::chance::Chance;
 use crate::element::{Element, Fate, Output, Packet, Why};
 
 /// The four probabilities of the model.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// From good to bad, after each packet (Gilbert's P).
     pub enter: Ratio,

@@ -6,7 +6,9 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`element`] | the trait, what becomes of a packet, and the enum of all elements |
+//! | [`plan`] | a path as data, and how it is checked, named and built |
+//! | [`element`] | the trait, and what becomes of a packet |
+//! | [`any`] | every element as one type |
 //! | [`link`] | a constant rate, a propagation delay and a drop-tail queue |
 //! | [`managed_link`] | the same before any queue |
 //! | [`trace_link`] | a rate that follows a packet-delivery trace, as in mahimahi |
@@ -19,11 +21,16 @@
 //! | [`queue`] | drop-tail, CoDel and RED |
 //! | [`trace`] | packet-delivery traces: read, write, generate |
 //! | [`limit`] | what a buffer counts and how much it holds |
+//! | [`account`] | what became of the packets that met an element |
+//! | [`seed`], [`direction`] | seeds by name, and the two directions of a path |
 
+pub mod account;
+pub mod any;
 pub mod burst_loss;
 mod chance;
 pub mod changing;
 pub mod delay;
+pub mod direction;
 pub mod duplicate;
 pub mod element;
 pub mod jitter;
@@ -31,23 +38,30 @@ pub mod limit;
 pub mod link;
 pub mod loss;
 pub mod managed_link;
+pub mod plan;
 pub mod queue;
 mod ring;
 pub mod routed_link;
+pub mod seed;
 pub mod trace;
 pub mod trace_link;
 
+pub use account::Account;
+pub use any::AnyElement;
 pub use burst_loss::BurstLoss;
 pub use changing::{ChangingLink, ChangingLoss};
 pub use delay::Delay;
+pub use direction::Direction;
 pub use duplicate::Duplicate;
-pub use element::{AnyElement, Element, Fate, Output, Packet, Why};
+pub use element::{Element, Fate, Output, Packet, Why};
 pub use jitter::Jitter;
 pub use limit::Limit;
 pub use link::Link;
 pub use loss::Loss;
 pub use managed_link::ManagedLink;
-pub use queue::Queue;
-pub use routed_link::RoutedLink;
+pub use plan::{ElementPlan, LinkPlan, LinkRate, PathPlan, PlanError};
+pub use queue::{Queue, QueueDiscipline};
+pub use routed_link::{RoutedLink, RouterPlan};
+pub use seed::Seed;
 pub use trace::Trace;
 pub use trace_link::TraceLink;

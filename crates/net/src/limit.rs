@@ -1,5 +1,7 @@
 //! What a buffer counts and how much it holds.
 
+use core::fmt;
+
 use headstart_units::{Bytes, Packets};
 
 /// The limit of a buffer. The packet being sent has left the buffer and does not count
@@ -33,5 +35,16 @@ impl Limit {
     #[inline]
     pub fn admits(&self, packets: u64, bytes: Bytes, size: Bytes) -> bool {
         packets < self.packets && bytes + size <= self.bytes
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.packets, self.bytes) {
+            (u64::MAX, Bytes::MAX) => f.write_str("unlimited"),
+            (u64::MAX, bytes) => bytes.fmt(f),
+            (packets, Bytes::MAX) => write!(f, "{packets} packets"),
+            (packets, bytes) => write!(f, "{packets} packets and {bytes}"),
+        }
     }
 }

@@ -14,6 +14,9 @@ pub mod codel;
 pub mod drop_tail;
 pub mod red;
 
+use core::fmt;
+use core::str::FromStr;
+
 use headstart_units::{Bytes, Rate, Time};
 
 use crate::element::{Fate, Packet, Why};
@@ -23,6 +26,58 @@ use crate::ring::Ring;
 pub use codel::CoDel;
 pub use drop_tail::DropTail;
 pub use red::Red;
+
+/// The discipline of a queue, with its usual parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueDiscipline {
+    /// Drops what finds the buffer full.
+    #[default]
+    DropTail,
+    /// RFC 8289.
+    CoDel,
+    /// Floyd and Jacobson 1993, gentle.
+    Red,
+}
+
+impl QueueDiscipline {
+    /// Every discipline.
+    pub const ALL: [Self; 3] = [Self::DropTail, Self::CoDel, Self::Red];
+
+    /// Its name in options and plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DropTail => "drop-tail",
+            Self::CoDel => "codel",
+            Self::Red => "red",
+        }
+    }
+
+    /// A queue of `limit` before a link of `rate`; RED draws from `seed`.
+    #[must_use]
+    pub fn queue<P: Packet>(self, rate: Rate, limit: Limit, seed: u64) -> Queue<P> {
+        match self {
+            Self::DropTail => Queue::drop_tail(limit),
+            Self::CoDel => Queue::codel(limit),
+            Self::Red => Queue::red(rate, limit, seed),
+        }
+    }
+}
+
+impl fmt::Display for QueueDiscipline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for QueueDiscipline {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|discipline| discipline.name() == text);
+        found.ok_or_else(|| format!("found `{text}`, expected {}", Self::ALL.map(Self::name).join(", ")))
+    }
+}
 
 /// What a queue dropped while it was asked for a packet, and when.
 pub(crate) type Dropped<P> = Ring<(P, Why)>;

@@ -10,15 +10,35 @@
 //! a mean rate only, so its idea of the link's use is as good as that.
 
 use headstart_startup::quick_start::Router;
-use headstart_startup::quick_start::router::Verdict;
-use headstart_startup::rcp::FairRate;
+use headstart_startup::quick_start::router::{self, Verdict};
+use headstart_startup::rcp::{self, FairRate};
 use headstart_units::{Bytes, Time};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::element::{AnyElement, Element, Fate, Output, Packet};
+use crate::element::{Element, Fate, Output, Packet};
 
-/// How a router takes part.
+/// The parameters of a router that takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RouterPlan {
+    /// It answers Quick-Start requests.
+    QuickStart(router::Params),
+    /// It stamps RCP's fair rate.
+    Rcp(rcp::Params),
+}
+
+impl RouterPlan {
+    /// A router that has seen nothing yet.
+    #[must_use]
+    pub fn part(self) -> Part {
+        match self {
+            Self::QuickStart(params) => Part::QuickStart(Box::new(Router::new(params))),
+            Self::Rcp(params) => Part::Rcp(FairRate::new(params)),
+        }
+    }
+}
+
+/// A router that takes part, with its state.
 #[derive(Clone, Debug)]
 pub enum Part {
     /// It answers Quick-Start requests.
@@ -27,19 +47,19 @@ pub enum Part {
     Rcp(FairRate),
 }
 
-/// A link behind a router that takes part.
+/// A link `L` behind a router that takes part.
 #[derive(Debug)]
-pub struct RoutedLink<P> {
+pub struct RoutedLink<L> {
     part: Part,
-    link: Box<AnyElement<P>>,
+    link: L,
     random: Xoshiro256PlusPlus,
 }
 
-impl<P: Packet + Clone> RoutedLink<P> {
+impl<L> RoutedLink<L> {
     /// Before `link`; `seed` is for the nonces of requests that are lowered.
     #[must_use]
-    pub fn new(part: Part, link: AnyElement<P>, seed: u64) -> Self {
-        Self { part, link: Box::new(link), random: Xoshiro256PlusPlus::seed_from_u64(seed) }
+    pub fn new(part: Part, link: L, seed: u64) -> Self {
+        Self { part, link, random: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
     /// The router's state, for what it counted.
@@ -49,7 +69,7 @@ impl<P: Packet + Clone> RoutedLink<P> {
     }
 }
 
-impl<P: Packet + Clone> Element<P> for RoutedLink<P> {
+impl<P: Packet, L: Element<P>> Element<P> for RoutedLink<L> {
     fn push(&mut self, now: Time, mut packet: P) -> Fate<P> {
         let (size, flow) = (packet.size(), packet.flow_key());
         match &mut self.part {
@@ -100,7 +120,6 @@ mod tests {
     use crate::{Limit, Link};
     use headstart_startup::quick_start::router::{Algorithm, Denial, Params};
     use headstart_startup::quick_start::{Asked, Nonce, Request};
-    use headstart_startup::rcp;
     use headstart_units::{Rate, Ratio, Span};
 
     const RATE: Rate = Rate::from_mbit_per_sec(12);
@@ -140,8 +159,8 @@ mod tests {
         Asking { packet: packet(0), request: Some(request), stamp: None }
     }
 
-    fn link<P: Packet>() -> AnyElement<P> {
-        AnyElement::Link(Link::new(RATE, Span::from_millis(10), Limit::NONE))
+    fn link<P: Packet>() -> Link<P> {
+        Link::new(RATE, Span::from_millis(10), Limit::NONE)
     }
 
     fn target(denial: Denial, percent: u32) -> Part {

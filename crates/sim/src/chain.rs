@@ -15,8 +15,7 @@
 //! Access links have a delay and no rate: in the paper that uses them (Quick-Start §5) they have 1000 Mbit/s, and a packet takes
 //! 12 us to cross one. The routers at the ends are not asked a second time for the way to the host.
 
-use headstart_net::routed_link::Part;
-use headstart_net::{AnyElement, Delay, Limit, Link, RoutedLink};
+use headstart_net::{AnyElement, Delay, Limit, Link, RoutedLink, RouterPlan};
 use headstart_units::{Rate, Span};
 
 use crate::check::Claim;
@@ -66,9 +65,9 @@ pub struct Chain {
 }
 
 impl ChainSpec {
-    /// Builds it; `part` says what the router before a link of this rate takes part in, if anything.
+    /// Builds it; `router` gives the router before a link of this rate, if that takes part in anything.
     #[must_use]
-    pub fn build(&self, part: impl Fn(Rate) -> Option<Part>, seed: Seed) -> Chain {
+    pub fn build(&self, router: impl Fn(Rate) -> Option<RouterPlan>, seed: Seed) -> Chain {
         let mut builder = Builder { path: PathBuilder::default(), claims: vec![] };
         let links: Vec<(u16, u16)> = self
             .links
@@ -77,8 +76,8 @@ impl ChainSpec {
             .map(|(number, link)| {
                 let mut one = |way: &str| {
                     let name = format!("link {}{way}", number + 1);
-                    let router = seed.child(&name).0;
-                    builder.link(name, link, part(link.rate), router)
+                    let seed = seed.child(&name).0;
+                    builder.link(name, link, router(link.rate), seed)
                 };
                 (one(""), one(" back"))
             })
@@ -114,13 +113,13 @@ struct Builder {
 }
 
 impl Builder {
-    fn link(&mut self, name: String, link: &ChainLink, part: Option<Part>, seed: u64) -> u16 {
+    fn link(&mut self, name: String, link: &ChainLink, router: Option<RouterPlan>, seed: u64) -> u16 {
         let ChainLink { rate, delay, limit } = *link;
         self.claims.push(Claim::Link { rate, delay, limit });
         let plain = AnyElement::Link(Link::new(rate, delay, limit));
-        let element = match part {
+        let element = match router {
             None => plain,
-            Some(part) => AnyElement::RoutedLink(Box::new(RoutedLink::new(part, plain, seed))),
+            Some(router) => AnyElement::RoutedLink(Box::new(RoutedLink::new(router.part(), plain, seed))),
         };
         self.path.element(name, element)
     }

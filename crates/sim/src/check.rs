@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use headstart_net::Limit;
+use headstart_net::{ElementPlan, Limit, PathPlan, Seed};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::packet::Packet;
@@ -30,6 +30,22 @@ pub enum Claim {
     },
     /// Anything else: only counted.
     Counted,
+}
+
+impl Claim {
+    /// The claims of a path's elements, in the order of [`Path::new`].
+    #[must_use]
+    pub fn of(plan: &PathPlan) -> Vec<Self> {
+        let access = plan.access.iter().filter(|delay| !delay.is_zero()).flat_map(|_| [Self::Counted; 2]);
+        let elements = plan.elements(Seed(0));
+        elements.iter().map(|placed| Self::element(placed.plan)).chain(access).collect()
+    }
+
+    fn element(plan: &ElementPlan) -> Self {
+        let ElementPlan::Link(link) = plan else { return Self::Counted };
+        let (delay, limit) = (link.delay, link.limit);
+        link.plain_rate().map_or(Self::Counted, |rate| Self::Link { rate, delay, limit })
+    }
 }
 
 /// Checks a run while it listens, and passes everything on.

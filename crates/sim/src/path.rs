@@ -1,6 +1,9 @@
 //! The path: elements, the routes across them, and an account of every packet.
+//!
+//! [`Path::new`] builds a [`PathPlan`]; [`PathBuilder`] any other topology.
 
-use headstart_net::{AnyElement, Element, Fate, Output, Why};
+use headstart_net::Packet as _;
+use headstart_net::{Account, AnyElement, Delay, Direction, Element, Fate, Output, PathPlan, Seed};
 use headstart_units::Time;
 
 use crate::packet::Packet;
@@ -25,27 +28,6 @@ struct Hop {
     account: Account,
 }
 
-/// What became of the packets that met an element.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account {
-    /// Packets offered.
-    pub offered: u64,
-    /// Packets that came out.
-    pub delivered: u64,
-    /// Bytes that came out.
-    pub delivered_bytes: u64,
-    /// Packets dropped, by cause in the order of [`Why::ALL`].
-    pub dropped: [u64; Why::ALL.len()],
-}
-
-impl Account {
-    /// Packets dropped for whatever cause.
-    #[must_use]
-    pub fn dropped_in_all(&self) -> u64 {
-        self.dropped.iter().sum()
-    }
-}
-
 /// Builds a path.
 #[derive(Debug, Default)]
 pub struct PathBuilder {
@@ -58,17 +40,14 @@ pub struct PathBuilder {
 impl PathBuilder {
     /// Adds an element and returns its number.
     pub fn element(&mut self, name: impl Into<String>, element: AnyElement<Packet>) -> u16 {
-        self.routers.push(element.is_link());
-        self.elements.push(Hop { name: name.into(), element, account: Account::default() });
-        self.elements.len() as u16 - 1
+        let has_router = element.is_link();
+        self.place(name.into(), element, has_router)
     }
 
-    /// Adds an element with a router before it that understands nothing: packets lose one of their time to live there, as they
-    /// do before every link.
-    pub fn deaf_router(&mut self, name: impl Into<String>, element: AnyElement<Packet>) -> u16 {
-        let number = self.element(name, element);
-        self.routers[usize::from(number)] = true;
-        number
+    fn place(&mut self, name: String, element: AnyElement<Packet>, has_router: bool) -> u16 {
+        self.routers.push(has_router);
+        self.elements.push(Hop { name, element, account: Account::default() });
+        self.elements.len() as u16 - 1
     }
 
     /// Adds a class of hosts: the elements its packets cross from sender to receiver, and back.
@@ -93,6 +72,30 @@ impl PathBuilder {
 }
 
 impl Path {
+    /// The path of `plan`, its elements numbered as [`PathPlan::elements`] has them, access links behind them.
+    #[must_use]
+    pub fn new(plan: &PathPlan, seed: Seed) -> Self {
+        let mut builder = PathBuilder::default();
+        let (mut down, mut up) = (vec![0; plan.down.len()], vec![0; plan.up.len()]);
+        for placed in plan.elements(seed) {
+            let element = placed.plan.build(placed.seed);
+            let number = builder.place(placed.name, element, placed.plan.has_router());
+            match placed.direction {
+                Direction::Down => down[placed.position] = number,
+                Direction::Up => up[placed.position] = number,
+            }
+        }
+        for delay in &plan.access {
+            let (mut there, mut back) = (down.clone(), up.clone());
+            if !delay.is_zero() {
+                there.push(builder.element("access", AnyElement::Delay(Delay::new(*delay))));
+                back.insert(0, builder.element("access back", AnyElement::Delay(Delay::new(*delay))));
+            }
+            builder.class(there, back);
+        }
+        builder.build()
+    }
+
     /// How many routers a packet on this route crosses: what its time to live loses.
     #[must_use]
     pub fn routers(&self, route: u16) -> u8 {
@@ -131,7 +134,7 @@ impl Path {
                     self.tournament.update(number, link.next_at());
                 }
                 Fate::Dropped(_, why) => {
-                    account.dropped[why as usize] += 1;
+                    account.drop(packet.size(), why);
                     recorder.element(now, number, ElementEvent::Refused(why), &packet);
                 }
             }
@@ -159,15 +162,14 @@ impl Path {
                     return None;
                 }
                 Fate::Passed(passed) => {
-                    hop.account.delivered += 1;
-                    hop.account.delivered_bytes += u64::from(passed.size);
+                    hop.account.deliver(passed.size());
                     recorder.element(now, number, ElementEvent::Passed, &passed);
                     // A copy may have stayed behind.
                     self.tournament.update(number, hop.element.next_at());
                     packet = passed;
                 }
                 Fate::Dropped(dropped, why) => {
-                    hop.account.dropped[why as usize] += 1;
+                    hop.account.drop(dropped.size(), why);
                     recorder.element(now, number, ElementEvent::Refused(why), &dropped);
                     return None;
                 }
@@ -185,8 +187,7 @@ impl Path {
         let packet = *link.first_due(now)?;
         link.forget_first();
         self.tournament.update(number, link.next_at());
-        account.delivered += 1;
-        account.delivered_bytes += u64::from(packet.size);
+        account.deliver(packet.size());
         recorder.element(now, number, ElementEvent::Delivered, &packet);
         recorder.queue(now, number, || link.queue(now));
         if usize::from(packet.hop) == self.routes[usize::from(packet.route)].len() {
@@ -208,13 +209,12 @@ impl Path {
         recorder.queue(now, number, || hop.element.queue(now));
         match output? {
             Output::Delivered(packet) => {
-                hop.account.delivered += 1;
-                hop.account.delivered_bytes += u64::from(packet.size);
+                hop.account.deliver(packet.size());
                 recorder.element(now, number, ElementEvent::Delivered, &packet);
                 self.offer(now, packet, recorder)
             }
             Output::Dropped(packet, why) => {
-                hop.account.dropped[why as usize] += 1;
+                hop.account.drop(packet.size(), why);
                 recorder.element(now, number, ElementEvent::Dropped(why), &packet);
                 None
             }

@@ -1,7 +1,7 @@
 //! Routers in a chain with traffic both ways: round trips, reverse traffic, grants in both directions, bare requests.
 
 use headstart_net::routed_link::Part;
-use headstart_net::{AnyElement, Limit};
+use headstart_net::{AnyElement, Limit, RouterPlan};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::spoof::{Source, Spoof, SpoofSpec};
 use headstart_sim::workload::web::{ParetoTwo, WebSessions, WebSpec};
@@ -9,7 +9,6 @@ use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::*;
 use headstart_startup::base;
 use headstart_startup::catalogue;
-use headstart_startup::quick_start::Router;
 use headstart_startup::quick_start::router::{Counts, Params};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
@@ -31,8 +30,8 @@ fn spec() -> ChainSpec {
     }
 }
 
-fn target(rate: Rate) -> Option<Part> {
-    Some(Part::QuickStart(Box::new(Router::new(Params::new(rate)))))
+fn target(rate: Rate) -> Option<RouterPlan> {
+    Some(RouterPlan::QuickStart(Params::new(rate)))
 }
 
 fn group(name: &str) -> Group {
@@ -59,10 +58,10 @@ fn counts(path: &mut Path, element: u16) -> Counts {
 /// Runs a workload with a group for each class; nothing may be wrong with any packet.
 fn run(
     scheme: &str,
-    part: impl Fn(Rate) -> Option<Part>,
+    router: impl Fn(Rate) -> Option<RouterPlan>,
     workload: Box<dyn Workload>,
 ) -> (Finished<Reports>, Vec<(u16, u16)>) {
-    let Chain { path, claims, links } = spec().build(part, Seed(1));
+    let Chain { path, claims, links } = spec().build(router, Seed(1));
     let scenario =
         Scenario { path, groups: vec![group(scheme); 3], workload, until: Time::from_millis(120_000) };
     let Finished { summary, path, histories, recorder } =

@@ -1,15 +1,14 @@
 //! Quick-Start and RCP end to end: hosts ask, routers answer, senders obey.
 
-use headstart_net::routed_link::Part;
-use headstart_net::{AnyElement, Delay, Limit, Link, RoutedLink};
+use headstart_net::{ElementPlan, Limit, LinkPlan, PathPlan, RouterPlan};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::*;
 use headstart_startup::base;
 use headstart_startup::quick_start::router::{Algorithm, Denial, Granularity, Params, extreme};
-use headstart_startup::quick_start::{Amount, Denied, Router};
-use headstart_startup::rcp::{self, FairRate};
+use headstart_startup::quick_start::{Amount, Denied};
+use headstart_startup::rcp;
 use headstart_startup::scheme::{QuickStart, Rcp, Scheme, SlowStart, quick_start, slow_start};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 
@@ -31,7 +30,7 @@ enum Kind {
     QuickStart(Params),
     Rcp,
     /// The link as it is, and behind both a router that only forwards.
-    Deaf,
+    NonCapable,
 }
 
 fn target() -> Params {
@@ -40,29 +39,22 @@ fn target() -> Params {
 
 /// Two links of 10 Mbit/s and 20 ms each way, a router before each.
 fn path(kinds: [Kind; 2], buffer: u64) -> (Path, Vec<Claim>) {
-    let mut path = PathBuilder::default();
-    let mut claims = vec![];
-    let limit = Limit::packets(Packets::new(buffer));
-    let delay = Span::from_millis(20);
-    let mut add = |kind: Kind, name: &str| {
-        let link = AnyElement::Link(Link::new(RATE, delay, limit));
-        claims.push(Claim::Link { rate: RATE, delay, limit });
-        let part = match kind {
-            Kind::Plain | Kind::Deaf => return path.element(name, link),
-            Kind::QuickStart(params) => Part::QuickStart(Box::new(Router::new(params))),
-            Kind::Rcp => Part::Rcp(FairRate::new(rcp::Params::new(RATE))),
+    let link = |kind: Kind| {
+        let link = LinkPlan::new(RATE, Span::from_millis(20), Limit::packets(Packets::new(buffer)));
+        let router = match kind {
+            Kind::Plain | Kind::NonCapable => None,
+            Kind::QuickStart(params) => Some(RouterPlan::QuickStart(params)),
+            Kind::Rcp => Some(RouterPlan::Rcp(rcp::Params::new(RATE))),
         };
-        path.element(name, AnyElement::RoutedLink(Box::new(RoutedLink::new(part, link, 7))))
+        ElementPlan::Link(LinkPlan { router, ..link })
     };
-    let (first, second) = (add(kinds[0], "first"), add(kinds[1], "second"));
-    let (back_first, back_second) = (add(kinds[1], "first back"), add(kinds[0], "second back"));
-    let mut forward = vec![first, second];
-    if kinds.contains(&Kind::Deaf) {
-        forward.push(path.deaf_router("deaf", AnyElement::Delay(Delay::new(Span::ZERO))));
-        claims.push(Claim::Counted);
+    let [first, second] = kinds.map(link);
+    let mut down = vec![first.clone(), second.clone()];
+    if kinds.contains(&Kind::NonCapable) {
+        down.push(ElementPlan::NonCapableRouter);
     }
-    path.class(forward, vec![back_first, back_second]);
-    (path.build(), claims)
+    let plan = PathPlan { down, up: vec![second, first], access: vec![Span::ZERO] };
+    (Path::new(&plan, Seed(7)), Claim::of(&plan))
 }
 
 fn quick(change: fn(&mut quick_start::Params)) -> Scheme {
@@ -131,7 +123,7 @@ fn a_path_that_does_not_take_part_is_told_from_one_that_does() {
         ([plain, plain],                     Denied::NotEveryRouter, "no router at all"),
         ([yes, plain],                       Denied::NotEveryRouter, "a deaf router behind"),
         ([plain, yes],                       Denied::NotEveryRouter, "a deaf router before"),
-        ([yes, Kind::Deaf],                  Denied::NotEveryRouter, "two deaf ones behind"),
+        ([yes, Kind::NonCapable],                  Denied::NotEveryRouter, "two deaf ones behind"),
         ([yes, Kind::Rcp],                   Denied::NotEveryRouter, "a router that knows something else"),
         ([yes, Kind::QuickStart(zero)],      Denied::Zero,           "a router that has nothing to give"),
         ([Kind::QuickStart(zero), yes],      Denied::Zero,           "wherever it is"),

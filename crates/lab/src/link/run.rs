@@ -19,11 +19,12 @@ use headstart_emu::record::Record;
 use headstart_emu::relay::{self, Handle, Relay, Stop, Summary};
 use headstart_emu::signals::{Heard, Signal, Signals, is_in_front, tell};
 use headstart_emu::tunnel::TunnelEnds;
-use headstart_emu::udp;
+use headstart_emu::{Path, udp};
+use headstart_net::{Direction, PathPlan, Seed};
 use headstart_units::{Span, Time};
 
 use crate::complaint::Refuse as _;
-use crate::link::plan::Plans;
+use crate::link::plan::plan;
 use crate::link::{EndArgs, LinkArgs, ShowLinkArgs};
 use crate::output::Folder;
 use crate::report::{Provenance, Report, Section};
@@ -39,9 +40,9 @@ pub const END: &str = "link-end";
 /// # Errors
 /// If an option cannot be, or the system refuses something.
 pub fn link(args: &LinkArgs, command_line: &str) -> Result<ExitCode> {
-    let plans = Plans::new(args).or_refuse()?;
+    let plan = plan(args).or_refuse()?;
     if args.ends.udp.is_some() {
-        return relay_udp(args, &plans, command_line);
+        return relay_udp(args, &plan, command_line);
     }
     if args.ends.command.is_empty() {
         return Err(anyhow!(
@@ -49,7 +50,7 @@ pub fn link(args: &LinkArgs, command_line: &str) -> Result<ExitCode> {
         ))
         .or_refuse();
     }
-    run_command(args, &plans, command_line)
+    run_command(args, &plan, command_line)
 }
 
 /// Is the end of a path: becomes the program.
@@ -69,15 +70,15 @@ fn settings(args: &LinkArgs) -> relay::Settings {
     relay::Settings { spin: args.how.spin, real_time: !args.how.ordinary_priority, tolerance }
 }
 
-fn log(args: &LinkArgs, plans: &Plans, clock: &Clock, command_line: &str) -> Result<Option<Log>> {
+fn log(args: &LinkArgs, plan: &PathPlan, clock: &Clock, command_line: &str) -> Result<Option<Log>> {
     let Some(path) = &args.how.log else { return Ok(None) };
     let file = File::create(path).with_context(|| format!("--log {}", path.display()))?;
     let began = clock.began_at_unix_nanos;
     let header = [
         ("version", env!("CARGO_PKG_VERSION").to_owned()),
         ("command", command_line.to_owned()),
-        ("down", plans.words[0].clone()),
-        ("up", plans.words[1].clone()),
+        ("down", plan.describe(Direction::Down)),
+        ("up", plan.describe(Direction::Up)),
         ("seed", args.how.seed.to_string()),
         ("began", format!("{}.{:09} seconds after 1970", began / 1_000_000_000, began % 1_000_000_000)),
         ("time", "nanoseconds since then, by a clock that is never set".to_owned()),
@@ -120,7 +121,7 @@ pub fn show_link(args: &ShowLinkArgs) -> Result<String> {
     Ok(format!("Report: {}\n", page.display()))
 }
 
-fn relay_udp(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<ExitCode> {
+fn relay_udp(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<ExitCode> {
     let Some(server) = args.ends.udp else { bail!("--udp is missing") };
     let mut ends = udp::Settings::before(server);
     ends.listen = args.ends.listen.unwrap_or(ends.listen);
@@ -128,9 +129,8 @@ fn relay_udp(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<ExitC
     ends.idle = args.ends.idle;
     let mut signals = Signals::new().context("cannot listen to signals")?;
     let clock = Clock::start();
-    let log = log(args, plans, &clock, command_line)?;
-    let (up, down) =
-        (plans.up.path(|name| plans.up_seed(name)), plans.down.path(|name| plans.down_seed(name)));
+    let log = log(args, plan, &clock, command_line)?;
+    let [up, down] = Direction::BOTH.map(|direction| Path::of(plan, direction, Seed(args.how.seed)));
     let (address, handle) = udp::start(ends, up, down, clock, settings(args), log)
         .with_context(|| format!("cannot listen on {}", ends.listen))?;
     // For scripts, which read the port from here.
@@ -155,7 +155,7 @@ fn finish(args: &LinkArgs, handle: Handle, code: ExitCode) -> Result<ExitCode> {
     Ok(if args.how.strict && !summary.is_valid { ExitCode::from(INVALID) } else { code })
 }
 
-fn run_command(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<ExitCode> {
+fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<ExitCode> {
     let mut signals = Signals::new().context("cannot listen to signals")?;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let entry = [program.as_os_str(), OsStr::new(END)];
@@ -180,7 +180,7 @@ fn run_command(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<Exi
     let inside = End::start(&entry, &device, &environment, &args.ends.command)?;
 
     let clock = Clock::start();
-    let log = log(args, plans, &clock, command_line)?;
+    let log = log(args, plan, &clock, command_line)?;
     let stop = Stop::new()?;
     let world = match outside {
         Outside::Here(_) => Some(world(block, mtu)?),
@@ -189,8 +189,7 @@ fn run_command(args: &LinkArgs, plans: &Plans, command_line: &str) -> Result<Exi
     };
     let ends =
         TunnelEnds::new(inside.device.try_clone()?, outside.descriptor()?, stop.clone()).with_world(world);
-    let (up, down) =
-        (plans.up.path(|name| plans.up_seed(name)), plans.down.path(|name| plans.down_seed(name)));
+    let [up, down] = Direction::BOTH.map(|direction| Path::of(plan, direction, Seed(args.how.seed)));
     let relay = Relay::new(ends, up, down, clock, settings(args));
     let handle = relay.with_log(log).with_capture(capture(args, &clock)?).start(stop)?;
 

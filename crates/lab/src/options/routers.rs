@@ -3,10 +3,10 @@
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use headstart_net::routed_link::Part;
+use headstart_net::RouterPlan;
 use headstart_startup::quick_start::router::utilisation::Measure;
-use headstart_startup::quick_start::router::{self, Algorithm, Denial, Granularity, Router, extreme};
-use headstart_startup::rcp::{self, FairRate};
+use headstart_startup::quick_start::router::{self, Algorithm, Denial, Granularity, extreme};
+use headstart_startup::rcp;
 use headstart_units::{Rate, Ratio, Span};
 
 use super::RouterName;
@@ -70,9 +70,9 @@ impl Default for RouterOptions {
 }
 
 impl RouterOptions {
-    /// The part that a router before a link of this rate takes.
+    /// The router before a link of this rate, if it takes part in anything.
     #[must_use]
-    pub fn part(&self, routers: RouterName, rate: Rate) -> Option<Part> {
+    pub fn router(&self, routers: RouterName, rate: Rate) -> Option<RouterPlan> {
         let rate = self.router_believes.unwrap_or(rate);
         let threshold = self.router_share.unwrap_or(Ratio::percent(90));
         let algorithm = match routers {
@@ -81,7 +81,7 @@ impl RouterOptions {
                 let defaults = rcp::Params::new(rate);
                 let GainsName { alpha, beta } =
                     self.rcp_gains.unwrap_or(GainsName { alpha: defaults.alpha, beta: defaults.beta });
-                return Some(Part::Rcp(FairRate::new(rcp::Params { alpha, beta, ..defaults })));
+                return Some(RouterPlan::Rcp(rcp::Params { alpha, beta, ..defaults }));
             }
             RouterName::Share => {
                 Algorithm::Share { alloc_rate: self.router_share.unwrap_or(Ratio::percent(50)) }
@@ -119,7 +119,7 @@ impl RouterOptions {
             requests_per_second: self.router_requests,
             bandwidth: rate,
         };
-        Some(Part::QuickStart(Box::new(Router::new(params))))
+        Some(RouterPlan::QuickStart(params))
     }
 
     /// How they are tuned, in words.
@@ -246,11 +246,9 @@ mod tests {
         assert_eq!((gains.alpha.of(1_000), gains.beta.of(1_000)), (100, 1_000));
         let options = RouterOptions { rcp_gains: Some(gains), ..RouterOptions::default() };
         let rate = Rate::from_mbit_per_sec(10);
-        let Some(Part::Rcp(router)) = options.part(RouterName::Rcp, rate) else { panic!("an RCP router") };
-        let Some(Part::Rcp(other)) = RouterOptions::default().part(RouterName::Rcp, rate) else {
-            panic!("an RCP router")
-        };
-        assert_ne!(format!("{router:?}"), format!("{other:?}"));
+        let router = options.router(RouterName::Rcp, rate);
+        assert!(matches!(router, Some(RouterPlan::Rcp(_))));
+        assert_ne!(router, RouterOptions::default().router(RouterName::Rcp, rate));
         for text in ["", "10 %", "10 %,", "0.1,1", "10 %,20 %,30 %"] {
             let error = text.parse::<GainsName>().expect_err(text);
             assert!(error.contains(&format!("found `{text}`")) && error.contains("expected"), "{error}");
@@ -260,11 +258,8 @@ mod tests {
     #[test]
     fn the_defaults_are_those_of_the_routers() {
         let rate = Rate::from_mbit_per_sec(10);
-        let Some(Part::QuickStart(router)) = RouterOptions::default().part(RouterName::Target, rate) else {
-            panic!("a Quick-Start router");
-        };
-        let expected = Router::new(router::Params::new(rate));
-        assert_eq!(format!("{router:?}"), format!("{expected:?}"));
+        let router = RouterOptions::default().router(RouterName::Target, rate);
+        assert_eq!(router, Some(RouterPlan::QuickStart(router::Params::new(rate))));
         assert!(RouterOptions::default().describe().contains("peak of 5 times 150 ms"));
     }
 }

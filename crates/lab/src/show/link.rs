@@ -5,7 +5,7 @@ pub mod figures;
 use std::fmt::Write as _;
 
 use headstart_emu::lateness::Tolerance;
-use headstart_emu::relay::{Summary, WaySummary};
+use headstart_emu::relay::{DirectionSummary, Summary};
 use headstart_net::Why;
 
 use crate::table::{Cell, Column, Table, terminal_width};
@@ -15,7 +15,7 @@ use crate::table::{Cell, Column, Table, terminal_width};
 pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
     let seconds = summary.lasted.as_secs_f64();
     let ways = [("down", &summary.down), ("up", &summary.up)];
-    if ways.iter().all(|(_, way)| way.arrived == 0 && way.troubles.is_empty()) {
+    if ways.iter().all(|(_, way)| way.arrived == 0 && way.errors.is_empty()) {
         return format!("Nothing crossed the path in {seconds:.2} s.\n");
     }
     let mut table = Table::new(
@@ -54,7 +54,7 @@ pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
             .filter(|(_, count)| *count > 0)
             .map(|(cause, count)| format!("{count} {cause}"))
             .collect();
-        causes.extend(way.troubles.iter().map(|(trouble, count)| format!("{count} {}", trouble.name())));
+        causes.extend(way.errors.iter().map(|(error, count)| format!("{count} {}", error.name())));
         if way.inside > 0 {
             causes.push(format!("{} still inside at the end", way.inside));
         }
@@ -84,7 +84,7 @@ pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
 }
 
 /// What elements dropped, by cause.
-fn dropped(way: &WaySummary) -> Vec<(&'static str, u64)> {
+fn dropped(way: &DirectionSummary) -> Vec<(&'static str, u64)> {
     let of = |why: Why| way.elements.iter().map(|(_, account)| account.dropped[why as usize]).sum();
     Why::ALL.iter().map(|why| (why.name(), of(*why))).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use headstart_emu::record::{Record, What};
-use headstart_emu::relay::Way;
+use headstart_net::Direction;
 use headstart_units::Time;
 
 use crate::figure::{Axis, Figure, Mark, PacketKind, Series, Style, Svg};
@@ -37,16 +37,16 @@ pub fn figures(record: &Record) -> [(&'static str, &'static str, Svg); 3] {
 }
 
 /// Towards the program first: most bytes go there.
-const WAYS: [(Way, usize); 2] = [(Way::Down, 0), (Way::Up, 1)];
+const DIRECTIONS: [(Direction, usize); 2] = [(Direction::Down, 0), (Direction::Up, 1)];
 
 fn throughput(record: &Record) -> Svg {
     let end = record.entries.iter().map(|entry| entry.at).max().unwrap_or(Time::ZERO).as_nanos();
     // A millisecond at least: below it is the size of packets that is seen.
     let bin = (end / BINS).max(1_000_000);
     let mut figure = Figure::new("", Axis::linear("time", "s"), Axis::linear("throughput", "Mbit/s"));
-    for (way, slot) in WAYS {
+    for (direction, slot) in DIRECTIONS {
         let mut bytes = vec![0_u64; (end / bin + 1) as usize];
-        for entry in record.entries.iter().filter(|entry| entry.way == way) {
+        for entry in record.entries.iter().filter(|entry| entry.direction == direction) {
             if matches!(entry.what, What::Departure { .. }) {
                 bytes[(entry.at.as_nanos() / bin) as usize] += u64::from(entry.bytes);
             }
@@ -56,7 +56,7 @@ fn throughput(record: &Record) -> Svg {
             .zip(0_u64..)
             .map(|(bytes, number)| ((number * bin) as f64 / 1e9, *bytes as f64 * 8e3 / bin as f64));
         figure.series.push(Series::new(
-            way.name(),
+            direction.name(),
             Style::steps().with_slot(slot),
             points.collect::<Vec<_>>(),
         ));
@@ -66,10 +66,10 @@ fn throughput(record: &Record) -> Svg {
 
 fn delay(record: &Record) -> Svg {
     let mut figure = Figure::new("", Axis::linear("time", "s"), Axis::linear("delay", "ms"));
-    for (way, slot) in WAYS {
+    for (direction, slot) in DIRECTIONS {
         let mut arrived = BTreeMap::new();
         let mut points = vec![];
-        for entry in record.entries.iter().filter(|entry| entry.way == way) {
+        for entry in record.entries.iter().filter(|entry| entry.direction == direction) {
             match entry.what {
                 What::Arrival { .. } => {
                     arrived.insert(entry.number, entry.at);
@@ -85,7 +85,11 @@ fn delay(record: &Record) -> Svg {
                 }
             }
         }
-        figure.series.push(Series::new(way.name(), Style::marks(Mark::Dot).with_slot(slot), thinned(points)));
+        figure.series.push(Series::new(
+            direction.name(),
+            Style::marks(Mark::Dot).with_slot(slot),
+            thinned(points),
+        ));
     }
     figure.svg()
 }
@@ -93,9 +97,9 @@ fn delay(record: &Record) -> Svg {
 fn queue(record: &Record) -> Svg {
     let mut figure = Figure::new("", Axis::linear("time", "s"), Axis::linear("queue", "packets"));
     let mut lost = vec![];
-    for (way, slot) in WAYS {
+    for (direction, slot) in DIRECTIONS {
         let (mut points, mut latest) = (vec![], 0.0);
-        for entry in record.entries.iter().filter(|entry| entry.way == way) {
+        for entry in record.entries.iter().filter(|entry| entry.direction == direction) {
             let at = entry.at.as_secs_f64();
             match entry.what {
                 What::Arrival { queue_packets } => {
@@ -106,7 +110,7 @@ fn queue(record: &Record) -> Svg {
                 What::Departure { .. } => {}
             }
         }
-        figure.series.push(Series::new(way.name(), Style::line().with_slot(slot), thinned(points)));
+        figure.series.push(Series::new(direction.name(), Style::line().with_slot(slot), thinned(points)));
     }
     if !lost.is_empty() {
         figure.series.push(Series::packets(PacketKind::Lost, thinned(lost)));

@@ -1,0 +1,132 @@
+//! From options to a path.
+
+use anyhow::{Result, anyhow, ensure};
+use clap::Args;
+use headstart_net::jitter::Order;
+use headstart_net::{ElementPlan, LinkPlan, LinkRate, PathPlan, PlanError, QueueDiscipline, burst_loss};
+use headstart_units::{Rate, Ratio, Span};
+
+use super::{Burst, PathOptions, RouterName, TraceFile, discipline};
+
+/// The way back, beyond what a race has.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Way back (up)")]
+pub struct UpOptions {
+    /// How its buffer is kept short
+    #[arg(long, default_value = "drop-tail", value_name = "DISCIPLINE", value_parser = discipline())]
+    pub up_queue: QueueDiscipline,
+    /// Random loss on it, each packet for itself
+    #[arg(long, default_value = "0 %", value_name = "SHARE")]
+    pub up_loss: Ratio,
+    /// Bursts of loss on it: share of packets that begin one, and mean length in packets, as `0.1%,5`
+    #[arg(long, value_name = "SHARE,LENGTH")]
+    pub up_burst_loss: Option<Burst>,
+    /// Random extra delay on it up to this, in order
+    #[arg(long, default_value = "0 ms", value_name = "TIME")]
+    pub up_jitter: Span,
+}
+
+impl Default for UpOptions {
+    /// A plain link.
+    fn default() -> Self {
+        Self {
+            up_queue: QueueDiscipline::DropTail,
+            up_loss: Ratio::new(0, 1),
+            up_burst_loss: None,
+            up_jitter: Span::ZERO,
+        }
+    }
+}
+
+impl PathOptions {
+    /// The path of these options, checked.
+    ///
+    /// # Errors
+    /// With option, found and expected, if no path can be so.
+    pub fn plan(&self, up: &UpOptions) -> Result<PathPlan> {
+        let routing = &self.routing;
+        for (name, span) in
+            [("--router-interval", routing.router_interval), ("--router-memory", routing.router_memory)]
+        {
+            ensure!(span >= Span::from_millis(1), "{name}: found {span}, expected a millisecond at least");
+        }
+        ensure!(routing.router_believes != Some(Rate::ZERO), "--router-believes: found 0, expected more");
+        let plan = self.unchecked_plan(up);
+        plan.check().map_err(|error| refusal(&error))?;
+        Ok(plan)
+    }
+
+    /// The path of these options, which have been checked.
+    #[must_use]
+    pub fn unchecked_plan(&self, up: &UpOptions) -> PathPlan {
+        let rtt = self.rtt.0.iter().copied().min().unwrap_or(Span::ZERO);
+        let link = |trace: Option<&TraceFile>, rate, delay, buffer: super::Buffer, discipline| {
+            let rate = trace.map_or(LinkRate::Constant(rate), |file| LinkRate::Trace(file.trace.clone()));
+            let (limit, router) =
+                (buffer.limit(rate.mean(), rtt), self.routing.router(self.routers, rate.mean()));
+            ElementPlan::Link(LinkPlan { rate, delay, limit, discipline, router, changes: vec![] })
+        };
+        let mut there = vec![link(self.trace.as_ref(), self.rate, rtt / 2, self.buffer, self.queue)];
+        let (up_rate, up_buffer) = (self.up_rate.unwrap_or(self.rate), self.up_buffer.unwrap_or(self.buffer));
+        let mut back = vec![link(self.up_trace.as_ref(), up_rate, rtt / 2, up_buffer, up.up_queue)];
+        for hop in &self.hops {
+            for direction in [&mut there, &mut back] {
+                direction.push(link(None, hop.rate, hop.delay, hop.buffer, QueueDiscipline::DropTail));
+            }
+        }
+        if self.routers == RouterName::Deaf {
+            there.push(ElementPlan::NonCapableRouter);
+        }
+        let order = if self.reorder { Order::Free } else { Order::Kept };
+        there.extend(chance(self.loss, self.burst_loss, self.jitter, order, self.duplicate));
+        back.extend(chance(up.up_loss, up.up_burst_loss, up.up_jitter, Order::Kept, Ratio::new(0, 1)));
+        // Hosts farther away than the nearest have the difference on their own access link, half each way.
+        let access = self.rtt.0.iter().map(|class| class.saturating_sub(rtt) / 2).collect();
+        PathPlan { down: there, up: back, access }
+    }
+}
+
+/// The random elements of a direction, in their order.
+fn chance(
+    loss: Ratio,
+    burst: Option<Burst>,
+    jitter: Span,
+    order: Order,
+    duplicate: Ratio,
+) -> impl Iterator<Item = ElementPlan> {
+    let is_some = |ratio: Ratio| ratio.of(u64::from(u32::MAX)) > 0;
+    let burst = burst.map(|burst| {
+        let params = burst_loss::Params::all_or_nothing(burst.enter, Ratio::new(1, burst.length));
+        ElementPlan::BurstLoss(params)
+    });
+    [
+        is_some(loss).then(|| ElementPlan::Loss { share: loss, changes: vec![] }),
+        burst,
+        (!jitter.is_zero()).then_some(ElementPlan::Jitter { bound: jitter, order }),
+        is_some(duplicate).then_some(ElementPlan::Duplicate(duplicate)),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// A plan's error with the option that is to blame.
+pub fn refusal(error: &PlanError) -> anyhow::Error {
+    let PlanError { element, quantity, found, expected } = error;
+    let (name, is_up) = match element.strip_suffix(" back") {
+        Some(name) => (name, true),
+        None => (element.as_str(), false),
+    };
+    let (down, up) = match (name, *quantity) {
+        ("bottleneck" | "way", "rate") => ("--rate", "--up-rate"),
+        (_, "changes") => ("--change", "--change"),
+        ("bottleneck" | "way" | "path", _) => ("--rtt", "--rtt"),
+        ("random loss", _) => ("--loss", "--up-loss"),
+        ("burst loss", _) => ("--burst-loss", "--up-burst-loss"),
+        ("jitter", _) => ("--jitter", "--up-jitter"),
+        ("duplicates", _) => ("--duplicate", "--duplicate"),
+        (_, quantity) => {
+            return anyhow!("--hop: found a {quantity} of {found}, expected {expected}");
+        }
+    };
+    anyhow!("{}: found {found}, expected {expected}", if is_up { up } else { down })
+}

@@ -1,0 +1,136 @@
+//! Every element as one type, for dispatch without a vtable.
+
+use headstart_units::{Bytes, Time};
+
+use crate::burst_loss::BurstLoss;
+use crate::changing::{ChangingLink, ChangingLoss};
+use crate::delay::Delay;
+use crate::duplicate::Duplicate;
+use crate::element::{Element, Fate, Output, Packet};
+use crate::jitter::Jitter;
+use crate::link::Link;
+use crate::loss::Loss;
+use crate::managed_link::ManagedLink;
+use crate::routed_link::RoutedLink;
+use crate::trace_link::TraceLink;
+
+/// Every element.
+#[derive(Debug)]
+pub enum AnyElement<P> {
+    /// Constant rate, delay, drop-tail.
+    Link(Link<P>),
+    /// Constant rate, delay, any queue. Boxed, as RED is large.
+    ManagedLink(Box<ManagedLink<P>>),
+    /// A trace, delay, any queue. Boxed, as RED is large.
+    TraceLink(Box<TraceLink<P>>),
+    /// A link of any kind behind a router that takes part.
+    RoutedLink(Box<RoutedLink<AnyElement<P>>>),
+    /// A link whose rate and delay change at given times. Boxed, as RED is large.
+    ChangingLink(Box<ChangingLink<P>>),
+    /// Random loss that changes at given times.
+    ChangingLoss(Box<ChangingLoss>),
+    /// Constant delay.
+    Delay(Delay<P>),
+    /// Random delay, with or without overtaking.
+    Jitter(Jitter<P>),
+    /// Random loss, each packet for itself.
+    Loss(Loss),
+    /// Random loss in bursts.
+    BurstLoss(BurstLoss),
+    /// Random copies.
+    Duplicate(Duplicate<P>),
+}
+
+macro_rules! each {
+    ($self:expr, $element:ident => $call:expr) => {
+        match $self {
+            AnyElement::Link($element) => $call,
+            AnyElement::ManagedLink($element) => $call,
+            AnyElement::TraceLink($element) => $call,
+            AnyElement::RoutedLink($element) => $call,
+            AnyElement::ChangingLink($element) => $call,
+            AnyElement::ChangingLoss($element) => $call,
+            AnyElement::Delay($element) => $call,
+            AnyElement::Jitter($element) => $call,
+            AnyElement::Loss($element) => $call,
+            AnyElement::BurstLoss($element) => $call,
+            AnyElement::Duplicate($element) => $call,
+        }
+    };
+}
+
+/// The link is asked directly, everything else behind a call that is not inlined: nearly every packet of nearly every
+/// run crosses plain links only, and a packet that is copied through memory costs more than the link itself.
+impl<P: Packet + Clone> Element<P> for AnyElement<P> {
+    #[inline(always)]
+    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+        match self {
+            Self::Link(link) => link.push(now, packet),
+            other => other.push_elsewhere(now, packet),
+        }
+    }
+
+    #[inline(always)]
+    fn pop(&mut self, now: Time) -> Option<Output<P>> {
+        match self {
+            Self::Link(link) => link.pop(now),
+            other => other.pop_elsewhere(now),
+        }
+    }
+
+    #[inline(always)]
+    fn next_at(&self) -> Time {
+        match self {
+            Self::Link(link) => link.next_at(),
+            other => other.next_elsewhere(),
+        }
+    }
+
+    fn queue(&mut self, now: Time) -> (u64, Bytes) {
+        each!(self, element => Element::<P>::queue(element, now))
+    }
+}
+
+impl<P> AnyElement<P> {
+    /// Whether a router forwards packets into it, whatever that router understands: they lose one of their time to live.
+    #[must_use]
+    pub const fn is_link(&self) -> bool {
+        matches!(
+            self,
+            Self::Link(_)
+                | Self::ManagedLink(_)
+                | Self::TraceLink(_)
+                | Self::RoutedLink(_)
+                | Self::ChangingLink(_)
+        )
+    }
+}
+
+impl<P: Packet + Clone> AnyElement<P> {
+    #[inline(never)]
+    fn push_elsewhere(&mut self, now: Time, packet: P) -> Fate<P> {
+        each!(self, element => element.push(now, packet))
+    }
+
+    #[inline(never)]
+    fn pop_elsewhere(&mut self, now: Time) -> Option<Output<P>> {
+        each!(self, element => element.pop(now))
+    }
+
+    #[inline(never)]
+    fn next_elsewhere(&self) -> Time {
+        each!(self, element => Element::<P>::next_at(element))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::testing::Numbered;
+
+    /// The simulator keeps elements in a row; a rare large one must not spread the others.
+    #[test]
+    fn no_element_is_larger_than_the_link() {
+        assert!(size_of::<AnyElement<Numbered>>() <= size_of::<Link<Numbered>>() + 8);
+    }
+}

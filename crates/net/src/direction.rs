@@ -1,0 +1,24 @@
+//! The two directions of a path.
+
+/// A direction of a path: down from the data sender to the receiver, up on the way back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// From the receiver (the program behind an emulated path) outwards.
+    Up,
+    /// From the data sender to the receiver.
+    Down,
+}
+
+impl Direction {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::Up, Self::Down];
+
+    /// Its name in options and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The limits of every value of a plan.
+
+use core::fmt;
+
+use headstart_units::{Ratio, Span};
+
+use super::{ElementPlan, LinkPlan, LinkRate, PathPlan};
+use crate::changing::LinkChange;
+use crate::direction::Direction;
+use crate::seed::Seed;
+
+/// The longest round-trip time, and the longest jitter.
+const LONGEST: Span = Span::from_secs(60);
+const A_MINUTE: &str = "a minute at most";
+const ALL: &str = "100 % at most";
+
+/// A value that no path can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError {
+    /// The element's name as [`PathPlan::elements`] gives it, or `path`.
+    pub element: String,
+    /// The quantity: `rate`, `rtt`, `delay`, `share`, `bound`, `changes`, `direction` or `access`.
+    pub quantity: &'static str,
+    /// The value.
+    pub found: String,
+    /// Its limit.
+    pub expected: &'static str,
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { element, quantity, found, expected } = self;
+        write!(f, "{element}, {quantity}: found {found}, expected {expected}")
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// Quantity, value and limit.
+type Refusal = (&'static str, String, &'static str);
+
+impl PathPlan {
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// The first value that no path can have: the round-trip times, then the elements in the order of [`Self::elements`].
+    pub fn check(&self) -> Result<(), PlanError> {
+        let path = |refusal| Err(error("path", refusal));
+        if self.access.is_empty() {
+            return path(("access", "no class of hosts".to_owned(), "one at least"));
+        }
+        // The time between the hosts; further links have a delay of their own, which is checked below.
+        let first = |direction| self.first_link(direction).map_or(Span::ZERO, |link| link.delay);
+        for access in &self.access {
+            let rtt = first(Direction::Down) + first(Direction::Up) + *access * 2;
+            if rtt > LONGEST {
+                return path(("rtt", rtt.to_string(), A_MINUTE));
+            }
+        }
+        for placed in self.elements(Seed(0)) {
+            placed.plan.check().map_err(|refusal| error(&placed.name, refusal))?;
+        }
+        Ok(())
+    }
+}
+
+fn error(element: &str, (quantity, found, expected): Refusal) -> PlanError {
+    PlanError { element: element.to_owned(), quantity, found, expected }
+}
+
+impl ElementPlan {
+    fn check(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Link(link) => link.check(),
+            Self::NonCapableRouter => Ok(()),
+            Self::Delay(delay) => time("delay", *delay),
+            Self::Loss { share: first, changes } => {
+                changes.iter().map(|(_, share)| share).chain([first]).try_for_each(|it| share(*it))
+            }
+            Self::BurstLoss(params) => {
+                [params.enter, params.leave, params.loss_when_good, params.loss_when_bad]
+                    .into_iter()
+                    .try_for_each(share)
+            }
+            Self::Jitter { bound, .. } => time("bound", *bound),
+            Self::Duplicate(of_all) => share(*of_all),
+        }
+    }
+}
+
+impl LinkPlan {
+    fn check(&self) -> Result<(), Refusal> {
+        if self.rate.mean().is_zero() {
+            return Err(("rate", "0".to_owned(), "more"));
+        }
+        time("delay", self.delay)?;
+        let beside =
+            |other: &str| ("changes", format!("a rate or a delay beside {other}"), "one or the other");
+        match (self.changes.is_empty(), &self.rate, &self.router) {
+            (false, LinkRate::Trace(_), _) => return Err(beside("a trace")),
+            (false, _, Some(_)) => return Err(beside("a router that takes part")),
+            _ => {}
+        }
+        self.changes.iter().try_for_each(|(_, change)| match change {
+            LinkChange::Rate(_) => Ok(()),
+            LinkChange::Delay(delay) => time("changes", *delay),
+        })
+    }
+}
+
+fn time(quantity: &'static str, time: Span) -> Result<(), Refusal> {
+    if time > LONGEST { Err((quantity, time.to_string(), A_MINUTE)) } else { Ok(()) }
+}
+
+fn share(share: Ratio) -> Result<(), Refusal> {
+    // More than all of a million packets.
+    if share.of(1_000_000) > 1_000_000 { Err(("share", share.to_string(), ALL)) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jitter::Order;
+    use crate::limit::Limit;
+    use headstart_units::{Rate, Time};
+
+    fn refused(change: impl FnOnce(&mut PathPlan)) -> String {
+        let mut plan = PathPlan::dumbbell(Rate::from_mbit_per_sec(10), Span::from_millis(40), Limit::NONE);
+        assert_eq!(plan.check(), Ok(()));
+        change(&mut plan);
+        plan.check().expect_err("no path can be so").to_string()
+    }
+
+    fn first(plan: &mut PathPlan) -> &mut LinkPlan {
+        match &mut plan.down[0] {
+            ElementPlan::Link(link) => link,
+            _ => unreachable!("a dumbbell begins with a link"),
+        }
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_is_refused_with_its_element_and_its_limit() {
+        let dark = LinkRate::Constant(Rate::ZERO);
+        assert_eq!(
+            refused(|plan| first(plan).rate = dark.clone()),
+            "bottleneck, rate: found 0, expected more"
+        );
+        let loss = ElementPlan::Loss { share: Ratio::percent(101), changes: vec![] };
+        assert_eq!(
+            refused(|plan| plan.up.push(loss)),
+            "random loss back, share: found 101 %, expected 100 % at most"
+        );
+        let later = (Time::ZERO, Ratio::percent(200));
+        let loss = ElementPlan::Loss { share: Ratio::percent(1), changes: vec![later] };
+        assert!(refused(|plan| plan.down.push(loss)).starts_with("random loss, share: found 200 %"));
+        let jitter = ElementPlan::Jitter { bound: Span::from_secs(61), order: Order::Kept };
+        assert_eq!(
+            refused(|plan| plan.down.push(jitter)),
+            "jitter, bound: found 61 s, expected a minute at most"
+        );
+        assert!(
+            refused(|plan| plan.down.push(ElementPlan::Duplicate(Ratio::percent(101)))).starts_with("dupl")
+        );
+        assert_eq!(
+            refused(|plan| plan.access[0] = Span::from_secs(30)),
+            "path, rtt: found 60.04 s, expected a minute at most"
+        );
+        assert!(refused(|plan| plan.access.clear()).starts_with("path, access: found no class"));
+    }
+
+    #[test]
+    fn a_link_changes_by_its_plan_or_by_its_trace_not_by_both() {
+        let change = (Time::ZERO, LinkChange::Rate(Rate::ZERO));
+        let traced = refused(|plan| {
+            first(plan).changes.push(change);
+            first(plan).rate = LinkRate::Trace(std::sync::Arc::new("1\n2\n".parse().expect("a trace")));
+        });
+        assert_eq!(
+            traced,
+            "bottleneck, changes: found a rate or a delay beside a trace, expected one or the other"
+        );
+        let rcp = headstart_startup::rcp::Params::new(Rate::from_mbit_per_sec(10));
+        let routed = refused(|plan| {
+            first(plan).changes.push(change);
+            first(plan).router = Some(crate::routed_link::RouterPlan::Rcp(rcp));
+        });
+        assert!(routed.contains("beside a router"), "{routed}");
+    }
+}

@@ -1,0 +1,207 @@
+//! An element as data.
+
+use std::sync::Arc;
+
+use headstart_units::{Rate, Ratio, Span, Time};
+
+use crate::any::AnyElement;
+use crate::burst_loss::{self, BurstLoss};
+use crate::changing::{ChangingLink, ChangingLoss, LinkChange};
+use crate::delay::Delay;
+use crate::duplicate::Duplicate;
+use crate::element::Packet;
+use crate::jitter::{Jitter, Order};
+use crate::limit::Limit;
+use crate::link::Link;
+use crate::loss::Loss;
+use crate::managed_link::ManagedLink;
+use crate::queue::QueueDiscipline;
+use crate::routed_link::{RoutedLink, RouterPlan};
+use crate::seed::Seed;
+use crate::trace::Trace;
+use crate::trace_link::{AtEnd, TraceLink};
+
+/// The rate at which a link sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkRate {
+    /// Always the same, unless the link's changes say otherwise.
+    Constant(Rate),
+    /// As a packet-delivery trace says, which is repeated.
+    Trace(Arc<Trace>),
+}
+
+impl LinkRate {
+    /// The rate, or the mean of the trace.
+    #[must_use]
+    pub fn mean(&self) -> Rate {
+        match self {
+            Self::Constant(rate) => *rate,
+            Self::Trace(trace) => trace.mean_rate(),
+        }
+    }
+}
+
+/// A link with its buffer and the router before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkPlan {
+    /// Its rate.
+    pub rate: LinkRate,
+    /// Its one-way propagation delay.
+    pub delay: Span,
+    /// Its buffer.
+    pub limit: Limit,
+    /// How that buffer is kept short.
+    pub discipline: QueueDiscipline,
+    /// The router before it, if that takes part in Quick-Start or RCP.
+    pub router: Option<RouterPlan>,
+    /// Changes of its rate and delay, and when. Not with a trace or a router that takes part.
+    pub changes: Vec<(Time, LinkChange)>,
+}
+
+impl LinkPlan {
+    /// A link of constant rate with a drop-tail queue and a router that does not take part.
+    #[must_use]
+    pub const fn new(rate: Rate, delay: Span, limit: Limit) -> Self {
+        Self {
+            rate: LinkRate::Constant(rate),
+            delay,
+            limit,
+            discipline: QueueDiscipline::DropTail,
+            router: None,
+            changes: vec![],
+        }
+    }
+
+    /// The rate of a link of constant rate with a drop-tail queue: [`Link`] carries it, with or without a
+    /// router that takes part.
+    #[must_use]
+    pub const fn plain_rate(&self) -> Option<Rate> {
+        match self {
+            Self {
+                rate: LinkRate::Constant(rate), discipline: QueueDiscipline::DropTail, changes, ..
+            } if changes.is_empty() => Some(*rate),
+            _ => None,
+        }
+    }
+
+    /// The link; `seed` is for RED's draws, and its child for the router's.
+    #[must_use]
+    pub fn build<P: Packet + Clone>(&self, seed: Seed) -> AnyElement<P> {
+        let link = self.build_without_router(seed);
+        match self.router {
+            None => link,
+            Some(router) => {
+                let seed = seed.child("router").0;
+                AnyElement::RoutedLink(Box::new(RoutedLink::new(router.part(), link, seed)))
+            }
+        }
+    }
+
+    fn build_without_router<P: Packet + Clone>(&self, seed: Seed) -> AnyElement<P> {
+        if let Some(rate) = self.plain_rate() {
+            return AnyElement::Link(Link::new(rate, self.delay, self.limit));
+        }
+        match &self.rate {
+            LinkRate::Trace(trace) => {
+                let queue = self.discipline.queue(trace.mean_rate(), self.limit, seed.0);
+                let link = TraceLink::new(Arc::clone(trace), AtEnd::Repeat, self.delay, queue);
+                AnyElement::TraceLink(Box::new(link))
+            }
+            LinkRate::Constant(rate) => {
+                let queue = self.discipline.queue(*rate, self.limit, seed.0);
+                let link = ManagedLink::new(*rate, self.delay, queue);
+                if self.changes.is_empty() {
+                    AnyElement::ManagedLink(Box::new(link))
+                } else {
+                    let link = ChangingLink::new(link, self.changes.iter().copied());
+                    AnyElement::ChangingLink(Box::new(link))
+                }
+            }
+        }
+    }
+}
+
+/// An element of one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ElementPlan {
+    /// A link.
+    Link(LinkPlan),
+    /// A router that takes part in nothing and forwards at once: packets lose one of their time to live.
+    NonCapableRouter,
+    /// The same delay for every packet.
+    Delay(Span),
+    /// Random loss, each packet for itself.
+    Loss {
+        /// The share of packets that are lost.
+        share: Ratio,
+        /// Later shares, and when.
+        changes: Vec<(Time, Ratio)>,
+    },
+    /// Random loss in bursts.
+    BurstLoss(burst_loss::Params),
+    /// Random extra delay.
+    Jitter {
+        /// The longest.
+        bound: Span,
+        /// Whether packets may overtake.
+        order: Order,
+    },
+    /// The share of packets that are delivered twice.
+    Duplicate(Ratio),
+}
+
+impl ElementPlan {
+    /// Kinds of elements that are named by their kind.
+    pub(super) const KINDS: usize = 6;
+
+    /// For an element that is no link: its name, the number of its kind, and the name of its seed.
+    pub(super) const fn kind(&self) -> Option<(&'static str, usize, &'static str)> {
+        Some(match self {
+            Self::Link(_) => return None,
+            Self::NonCapableRouter => ("non-capable router", 0, "non-capable router"),
+            Self::Delay(_) => ("delay", 1, "delay"),
+            Self::Loss { .. } => ("random loss", 2, "loss"),
+            Self::BurstLoss(_) => ("burst loss", 3, "burst loss"),
+            Self::Jitter { .. } => ("jitter", 4, "jitter"),
+            Self::Duplicate(_) => ("duplicates", 5, "duplicate"),
+        })
+    }
+
+    /// The element; its draws begin at `seed`.
+    #[must_use]
+    pub fn build<P: Packet + Clone>(&self, seed: Seed) -> AnyElement<P> {
+        match self {
+            Self::Link(link) => link.build(seed),
+            Self::NonCapableRouter => AnyElement::Delay(Delay::new(Span::ZERO)),
+            Self::Delay(delay) => AnyElement::Delay(Delay::new(*delay)),
+            Self::Loss { share, changes } => {
+                let loss = Loss::new(*share, seed.0);
+                if changes.is_empty() {
+                    AnyElement::Loss(loss)
+                } else {
+                    let loss = ChangingLoss::new(loss, changes.iter().copied());
+                    AnyElement::ChangingLoss(Box::new(loss))
+                }
+            }
+            Self::BurstLoss(params) => AnyElement::BurstLoss(BurstLoss::new(*params, seed.0)),
+            Self::Jitter { bound, order } => AnyElement::Jitter(Jitter::new(*bound, *order, seed.0)),
+            Self::Duplicate(share) => AnyElement::Duplicate(Duplicate::new(*share, seed.0)),
+        }
+    }
+
+    /// Whether a packet's time to live is one less behind it: routers forward into links.
+    #[must_use]
+    pub const fn has_router(&self) -> bool {
+        matches!(self, Self::Link(_) | Self::NonCapableRouter)
+    }
+
+    /// The delay that no packet escapes.
+    #[must_use]
+    pub const fn delay(&self) -> Span {
+        match self {
+            Self::Link(link) => link.delay,
+            Self::Delay(delay) => *delay,
+            _ => Span::ZERO,
+        }
+    }
+}
