@@ -1,6 +1,6 @@
 //! Packets that a relay could not take or send.
 
-/// Why a packet could not be taken or sent, though no element dropped it.
+/// DropReason a packet could not be taken or sent, though no element dropped it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RelayError {
     /// The device or socket takes no more.

@@ -29,7 +29,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::device::{self, Device};
 use crate::namespace::separate_thread;
-use crate::packet::{Headline, TCP, UDP, version};
+use crate::packet::{HeaderSummary, TCP, UDP, version};
 use crate::relay::{Urgency, prepare_thread};
 
 /// Addresses and ports that may be called, connections, and askers by UDP, each at most.
@@ -66,7 +66,7 @@ type First = (Called, Vec<u8>, Arc<AtomicBool>);
 
 /// What becomes of a packet for the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Passage {
+pub enum Route {
     /// It is for this machine, or another path's end: not the gateway's.
     Here,
     /// To be written to the gateway's descriptor.
@@ -103,25 +103,25 @@ impl Gateway {
     }
 
     /// Whose a packet is. The first one that calls an address and port is taken, and delivered once somebody listens there.
-    pub fn pass(&mut self, packet: &[u8], headline: &Headline) -> Passage {
-        let Some(to) = destination(packet) else { return Passage::Refused };
+    pub fn pass(&mut self, packet: &[u8], header: &HeaderSummary) -> Route {
+        let Some(to) = destination(packet) else { return Route::Refused };
         if self.is_here(to) {
-            return Passage::Here;
+            return Route::Here;
         }
-        if !matches!(headline.protocol, TCP | UDP) || headline.to == 0 {
-            return Passage::Refused;
+        if !matches!(header.protocol, TCP | UDP) || header.to == 0 {
+            return Route::Refused;
         }
-        let called = Called { protocol: headline.protocol, address: SocketAddr::new(to, headline.to) };
+        let called = Called { protocol: header.protocol, address: SocketAddr::new(to, header.to) };
         let count = self.known.len();
         let is_open = match self.known.entry(called) {
-            Entry::Occupied(known) if known.get().load(Ordering::Acquire) => return Passage::Known,
+            Entry::Occupied(known) if known.get().load(Ordering::Acquire) => return Route::Known,
             Entry::Occupied(known) => Arc::clone(known.get()),
-            Entry::Vacant(_) if count >= MOST => return Passage::Refused,
+            Entry::Vacant(_) if count >= MOST => return Route::Refused,
             Entry::Vacant(new) => Arc::clone(new.insert(Arc::default())),
         };
         match self.first.send((called, packet.to_vec(), is_open)) {
-            Ok(()) => Passage::Taken,
-            Err(_) => Passage::Refused,
+            Ok(()) => Route::Taken,
+            Err(_) => Route::Refused,
         }
     }
 

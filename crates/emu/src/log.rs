@@ -21,7 +21,7 @@ use headstart_units::Time;
 
 use crate::background::Background;
 use crate::error::RelayError;
-use crate::packet::{Headline, TCP, UDP};
+use crate::packet::{HeaderSummary, TCP, UDP};
 
 /// The first line of every log.
 pub const FIRST_LINE: &str = "# headstart link log 1";
@@ -56,7 +56,7 @@ pub enum Event {
         /// Bytes that wait.
         queue_bytes: u64,
         /// What its headers say.
-        headline: Headline,
+        header: HeaderSummary,
     },
     /// It was sent.
     Departure {
@@ -64,7 +64,7 @@ pub enum Event {
         due: Time,
     },
     /// An element dropped it.
-    Drop(headstart_net::Why),
+    Drop(headstart_net::DropReason),
     /// It was due and could not be sent.
     Unsent(RelayError),
 }
@@ -137,15 +137,15 @@ impl Line {
         let Self { at, direction, number, bytes, event } = self;
         let (at, direction) = (at.as_nanos(), direction.name());
         match event {
-            Event::Arrival { queue_packets, queue_bytes, headline } => {
+            Event::Arrival { queue_packets, queue_bytes, header } => {
                 write!(text, "{at},{direction},arrival,{number},{bytes},{queue_packets},{queue_bytes},,,")?;
-                headline.write(text)
+                header.write(text)
             }
             Event::Departure { due } => {
                 writeln!(text, "{at},{direction},departure,{number},{bytes},,,{},,,,,,,", due.as_nanos())
             }
-            Event::Drop(why) => {
-                writeln!(text, "{at},{direction},drop,{number},{bytes},,,,{},,,,,,", why.name())
+            Event::Drop(reason) => {
+                writeln!(text, "{at},{direction},drop,{number},{bytes},,,,{},,,,,,", reason.name())
             }
             Event::Unsent(error) => {
                 writeln!(text, "{at},{direction},unsent,{number},{bytes},,,,{},,,,,,", error.name())
@@ -154,7 +154,7 @@ impl Line {
     }
 }
 
-impl Headline {
+impl HeaderSummary {
     fn write(&self, text: &mut String) -> core::fmt::Result {
         let Self { protocol, tcp_flags, from, to, sequence, payload } = *self;
         match protocol {
@@ -183,7 +183,8 @@ mod tests {
         let file = Shared::default();
         let header = [("version", "1".to_owned()), ("plan", "a\nb".to_owned())];
         let mut log = Log::new(file.clone(), &header).expect("a thread");
-        let headline = Headline { protocol: TCP, tcp_flags: 0x12, from: 80, to: 9, sequence: 5, payload: 0 };
+        let header =
+            HeaderSummary { protocol: TCP, tcp_flags: 0x12, from: 80, to: 9, sequence: 5, payload: 0 };
         let line = |number, event| Line {
             at: Time::from_nanos(7),
             direction: Direction::Down,
@@ -191,10 +192,10 @@ mod tests {
             bytes: 40,
             event,
         };
-        log.add(line(0, Event::Arrival { queue_packets: 2, queue_bytes: 80, headline }));
+        log.add(line(0, Event::Arrival { queue_packets: 2, queue_bytes: 80, header }));
         log.add(line(0, Event::Departure { due: Time::from_nanos(6) }));
         for number in 1..2000 {
-            log.add(line(number, Event::Drop(headstart_net::Why::QueueFull)));
+            log.add(line(number, Event::Drop(headstart_net::DropReason::QueueFull)));
         }
         log.finish().expect("memory is never full");
         let text = String::from_utf8(file.0.lock().expect("nobody panics").clone()).expect("text");

@@ -2,13 +2,12 @@
 
 mod quick_start;
 
-use headstart_net::Packet;
 use headstart_startup::quick_start::Request;
 use headstart_units::{Bytes, Time};
 
 /// A packet on its way: its bytes, and what was noted when it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parcel {
+pub struct Packet {
     /// Counted from zero in each direction.
     pub number: u64,
     /// When it arrived.
@@ -18,7 +17,7 @@ pub struct Parcel {
     /// What it is made of.
     pub content: Content,
     /// What its headers say.
-    pub headline: Headline,
+    pub header: HeaderSummary,
 }
 
 /// The bytes of a packet.
@@ -39,7 +38,7 @@ pub enum Content {
 
 /// What a log says of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Headline {
+pub struct HeaderSummary {
     /// IP protocol number; zero where there is none to be read.
     pub protocol: u8,
     /// TCP's flags; zero for others.
@@ -61,7 +60,7 @@ pub const UDP: u8 = 17;
 /// The ECN code points (RFC 3168 §5): congestion experienced.
 const CE: u8 = 3;
 
-impl Parcel {
+impl Packet {
     /// Its bytes, for whoever sends them.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -81,7 +80,7 @@ impl Parcel {
     }
 }
 
-impl Packet for Parcel {
+impl headstart_net::Packet for Packet {
     fn size(&self) -> Bytes {
         let headers = match &self.content {
             Content::Ip(_) => 0,
@@ -121,7 +120,7 @@ impl Packet for Parcel {
     }
 
     fn flow_key(&self) -> u64 {
-        let Headline { protocol, from, to, .. } = self.headline;
+        let HeaderSummary { protocol, from, to, .. } = self.header;
         (u64::from(self.host_key()) << 32 ^ self.client << 40) ^ u64::from(protocol) << 33
             | u64::from(from) << 16
             | u64::from(to)
@@ -198,7 +197,7 @@ pub(crate) fn update_checksum(packet: &mut [u8], old: u16, new: u16) {
     packet[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
-impl Headline {
+impl HeaderSummary {
     /// Reads what there is. Fragments, other extension headers than IPv6's hop-by-hop options and unknown protocols have no ports.
     #[must_use]
     pub fn of_ip(packet: &[u8]) -> Self {
@@ -245,6 +244,7 @@ impl Headline {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use headstart_net::Packet as _;
     use proptest::prelude::*;
 
     /// An IPv4 SYN of 40 bytes from port 1000 to port 80, ECT(0), checksum right.
@@ -264,20 +264,20 @@ mod tests {
         !(((sum & 0xffff) + (sum >> 16)) as u16)
     }
 
-    fn parcel(bytes: Vec<u8>) -> Parcel {
-        let headline = Headline::of_ip(&bytes);
-        Parcel { number: 0, arrived: Time::ZERO, client: 0, content: Content::Ip(bytes), headline }
+    fn packet(bytes: Vec<u8>) -> Packet {
+        let header = HeaderSummary::of_ip(&bytes);
+        Packet { number: 0, arrived: Time::ZERO, client: 0, content: Content::Ip(bytes), header }
     }
 
     #[test]
     fn a_syn_is_read() {
-        let Headline { protocol, tcp_flags, from, to, sequence, payload } = Headline::of_ip(&syn());
+        let HeaderSummary { protocol, tcp_flags, from, to, sequence, payload } = HeaderSummary::of_ip(&syn());
         assert_eq!((protocol, tcp_flags, from, to, sequence, payload), (TCP, 2, 1000, 80, 7, 0));
     }
 
     #[test]
     fn a_mark_leaves_the_checksum_right() {
-        let mut packet = parcel(syn());
+        let mut packet = packet(syn());
         assert!(packet.is_ecn_capable());
         assert_eq!(checksum(packet.bytes()), 0, "right before");
         packet.mark_congestion_experienced();
@@ -289,8 +289,8 @@ mod tests {
         let mut bytes = vec![0; 48];
         bytes[..8].copy_from_slice(&[0x60, 0x10, 0, 0, 0, 8, UDP, 64]);
         bytes[40..44].copy_from_slice(&[0, 9, 1, 187]);
-        let mut packet = parcel(bytes);
-        assert_eq!((packet.headline.from, packet.headline.to, packet.ecn()), (9, 443, 1));
+        let mut packet = packet(bytes);
+        assert_eq!((packet.header.from, packet.header.to, packet.ecn()), (9, 443, 1));
         packet.mark_congestion_experienced();
         assert_eq!((packet.ecn(), packet.bytes()[1]), (CE, 0x30));
     }
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn a_datagram_counts_its_headers_and_carries_its_mark_beside_it() {
         let content = Content::Datagram { payload: vec![0; 1200], headers: 28, ecn: 1 };
-        let mut packet = Parcel { content, ..parcel(vec![]) };
+        let mut packet = Packet { content, ..packet(vec![]) };
         assert_eq!(packet.size(), Bytes::new(1228));
         packet.mark_congestion_experienced();
         assert_eq!(packet.ecn(), CE);
@@ -313,7 +313,7 @@ mod tests {
                 *byte = [first, 0x45, 0x60, 0x4f][usize::from(first) % 4];
             }
             let before = bytes.clone();
-            let mut packet = parcel(bytes);
+            let mut packet = packet(bytes);
             let _ = (packet.flow_key(), packet.host_key(), packet.is_ecn_capable());
             packet.mark_congestion_experienced();
             prop_assert_eq!(packet.bytes().len(), before.len());

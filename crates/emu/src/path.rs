@@ -3,7 +3,9 @@
 //! Whatever is due inside happens at its own time, not at the time of asking: a driver that comes late finds the same outcomes
 //! with the same times, and can say how late it is.
 
-use headstart_net::{Account, AnyElement, Direction, Element, Fate, Output, Packet, PathPlan, Seed, Why};
+use headstart_net::{
+    Account, AnyElement, Direction, DropReason, Element, Fate, Output, Packet, PathPlan, Seed,
+};
 use headstart_units::{Bytes, Time};
 
 /// What became of a packet.
@@ -22,8 +24,8 @@ pub enum Outcome<P> {
         at: Time,
         /// The packet.
         packet: P,
-        /// Why.
-        why: Why,
+        /// DropReason.
+        reason: DropReason,
     },
 }
 
@@ -63,9 +65,9 @@ impl<P: Packet + Clone> Path<P> {
                     hop.account.deliver(packet.size());
                     self.offer(at, number + 1, packet, out);
                 }
-                Some(Output::Dropped(packet, why)) => {
-                    hop.account.drop(packet.size(), why);
-                    out.push(Outcome::Dropped { at, packet, why });
+                Some(Output::Dropped(packet, reason)) => {
+                    hop.account.drop(packet.size(), reason);
+                    out.push(Outcome::Dropped { at, packet, reason });
                 }
                 None => {}
             }
@@ -110,9 +112,9 @@ impl<P: Packet + Clone> Path<P> {
                     hop.account.deliver(passed.size());
                     packet = passed;
                 }
-                Fate::Dropped(packet, why) => {
-                    hop.account.drop(packet.size(), why);
-                    out.push(Outcome::Dropped { at: now, packet, why });
+                Fate::Dropped(packet, reason) => {
+                    hop.account.drop(packet.size(), reason);
+                    out.push(Outcome::Dropped { at: now, packet, reason });
                     return;
                 }
             }

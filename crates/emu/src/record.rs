@@ -47,12 +47,12 @@ pub enum What {
     },
     /// It was dropped, or could not be sent.
     Lost {
-        /// Why.
+        /// DropReason.
         cause: String,
     },
 }
 
-/// Why a file is no log.
+/// DropReason a file is no log.
 #[derive(Debug)]
 pub struct NoLog {
     /// Counted from one.
@@ -147,7 +147,7 @@ fn entry(line: &str) -> Option<Entry> {
 mod tests {
     use super::*;
     use crate::log::{Event, Line, Log};
-    use crate::packet::Headline;
+    use crate::packet::HeaderSummary;
     use proptest::prelude::*;
 
     fn log() -> String {
@@ -160,10 +160,10 @@ mod tests {
             bytes: 1500,
             event,
         };
-        let headline = Headline { protocol: 17, ..Headline::default() };
-        log.add(line(5, Event::Arrival { queue_packets: 2, queue_bytes: 3000, headline }));
+        let header = HeaderSummary { protocol: 17, ..HeaderSummary::default() };
+        log.add(line(5, Event::Arrival { queue_packets: 2, queue_bytes: 3000, header }));
         log.add(line(9, Event::Departure { due: Time::from_nanos(8) }));
-        log.add(line(10, Event::Drop(headstart_net::Why::CoDel)));
+        log.add(line(10, Event::Drop(headstart_net::DropReason::CoDel)));
         log.add(line(11, Event::Unsent(crate::error::RelayError::Full)));
         log.finish().expect("memory is never full");
         file.text()

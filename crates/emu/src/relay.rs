@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use headstart_net::{Account, Direction, Packet};
+use headstart_net::{Account, Direction, Packet as _};
 use headstart_units::{Span, Time};
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -19,7 +19,7 @@ use crate::clock::Clock;
 use crate::error::RelayError;
 use crate::lateness::{self, Lateness, Tolerance};
 use crate::log::{Event, Line, Log};
-use crate::packet::Parcel;
+use crate::packet::Packet;
 use crate::path::{Outcome, Path};
 
 /// The two ends of a path.
@@ -40,7 +40,7 @@ pub trait Ends: Send {
     ///
     /// # Errors
     /// The reason why it could not be sent; it is counted, and the relay goes on.
-    fn send(&mut self, direction: Direction, packet: &Parcel) -> Result<(), RelayError>;
+    fn send(&mut self, direction: Direction, packet: &Packet) -> Result<(), RelayError>;
 
     /// Called about once in a second.
     fn on_second(&mut self, now: Time) {
@@ -51,13 +51,13 @@ pub trait Ends: Send {
 /// What was read.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    packets: Vec<(Direction, Parcel)>,
+    packets: Vec<(Direction, Packet)>,
     pub(crate) errors: Vec<(Direction, RelayError)>,
 }
 
 impl Inbox {
     /// A packet; its number is given by the relay.
-    pub fn packet(&mut self, direction: Direction, packet: Parcel) {
+    pub fn packet(&mut self, direction: Direction, packet: Packet) {
         self.packets.push((direction, packet));
     }
 
@@ -125,7 +125,7 @@ pub struct Summary {
 }
 
 struct Lane {
-    path: Path<Parcel>,
+    path: Path<Packet>,
     summary: DirectionSummary,
     lateness: Lateness,
     dropped: u64,
@@ -140,7 +140,7 @@ pub struct Relay<E> {
     log: Option<Log>,
     capture: Option<Capture>,
     settings: Settings,
-    outcomes: Vec<Outcome<Parcel>>,
+    outcomes: Vec<Outcome<Packet>>,
 }
 
 /// Stops a relay. Ends have the other copy among what they wait for.
@@ -232,7 +232,7 @@ impl Drop for Handle {
 impl<E: Ends> Relay<E> {
     /// A relay between `ends`, which crosses `up` and `down`.
     #[must_use]
-    pub fn new(ends: E, up: Path<Parcel>, down: Path<Parcel>, clock: Clock, settings: Settings) -> Self {
+    pub fn new(ends: E, up: Path<Packet>, down: Path<Packet>, clock: Clock, settings: Settings) -> Self {
         let lane = |path| Lane {
             path,
             summary: DirectionSummary::default(),
@@ -337,13 +337,13 @@ impl<E: Ends> Relay<E> {
             if let Some(capture) = &mut self.capture {
                 capture.add(now, Side::entrance(direction), packet.bytes());
             }
-            let (bytes, headline) = (packet.size().get() as u32, packet.headline);
+            let (bytes, header) = (packet.size().get() as u32, packet.header);
             lane.path.arrive(now, packet, &mut self.outcomes);
             let (queue_packets, queue_bytes) = lane.path.queue(now);
             lane.summary.peak_queue = lane.summary.peak_queue.max(queue_packets);
             if let Some(log) = &mut self.log {
                 let queue_packets = u32::try_from(queue_packets).unwrap_or(u32::MAX);
-                let event = Event::Arrival { queue_packets, queue_bytes: queue_bytes.get(), headline };
+                let event = Event::Arrival { queue_packets, queue_bytes: queue_bytes.get(), header };
                 log.add(Line { at: now, direction, number, bytes, event });
             }
             self.settle(direction);
@@ -372,9 +372,9 @@ impl<E: Ends> Relay<E> {
         };
         for outcome in self.outcomes.drain(..) {
             let (packet, at, event) = match outcome {
-                Outcome::Dropped { at, packet, why } => {
+                Outcome::Dropped { at, packet, reason } => {
                     lane.dropped += 1;
-                    (packet, at, Event::Drop(why))
+                    (packet, at, Event::Drop(reason))
                 }
                 Outcome::Out { due, packet } => {
                     let result = self.ends.send(direction, &packet);

@@ -10,8 +10,8 @@ use rustix::io::Errno;
 
 use crate::clock::Clock;
 use crate::error::RelayError;
-use crate::gateway::{Gateway, Passage};
-use crate::packet::{Content, Headline, Parcel, is_link_local, version};
+use crate::gateway::{Gateway, Route};
+use crate::packet::{Content, HeaderSummary, Packet, is_link_local, version};
 use crate::relay::{Ends, Inbox, Stop};
 use crate::udp::timespec;
 
@@ -75,7 +75,7 @@ impl TunnelEnds {
             }
             match rustix::io::read(descriptor, &mut self.buffer[..]) {
                 Ok(length) => match accept(&self.buffer[..length]) {
-                    Ok(()) => into.packet(direction, parcel(&self.buffer[..length], clock)),
+                    Ok(()) => into.packet(direction, packet(&self.buffer[..length], clock)),
                     Err(error) => into.error(direction, error),
                 },
                 Err(Errno::AGAIN) => return false,
@@ -91,9 +91,9 @@ impl TunnelEnds {
     }
 }
 
-fn parcel(bytes: &[u8], clock: &Clock) -> Parcel {
-    let (headline, content) = (Headline::of_ip(bytes), Content::Ip(bytes.to_vec()));
-    Parcel { number: 0, arrived: clock.now(), client: 0, content, headline }
+fn packet(bytes: &[u8], clock: &Clock) -> Packet {
+    let (header, content) = (HeaderSummary::of_ip(bytes), Content::Ip(bytes.to_vec()));
+    Packet { number: 0, arrived: clock.now(), client: 0, content, header }
 }
 
 /// Whether it is a packet that a router would forward.
@@ -139,17 +139,17 @@ impl Ends for TunnelEnds {
         Ok(up || down || world)
     }
 
-    fn send(&mut self, direction: Direction, packet: &Parcel) -> Result<(), RelayError> {
+    fn send(&mut self, direction: Direction, packet: &Packet) -> Result<(), RelayError> {
         let mut to = match direction {
             Direction::Up => &self.outside.descriptor,
             Direction::Down => &self.inside.descriptor,
         };
         if let (Direction::Up, Some((gateway, _))) = (direction, &mut self.world) {
-            match gateway.pass(packet.bytes(), &packet.headline) {
-                Passage::Here => {}
-                Passage::Known => to = &gateway.descriptor,
-                Passage::Taken => return Ok(()),
-                Passage::Refused => return Err(RelayError::Beyond),
+            match gateway.pass(packet.bytes(), &packet.header) {
+                Route::Here => {}
+                Route::Known => to = &gateway.descriptor,
+                Route::Taken => return Ok(()),
+                Route::Refused => return Err(RelayError::Beyond),
             }
         }
         loop {

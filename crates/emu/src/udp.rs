@@ -16,7 +16,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::clock::Clock;
 use crate::error::RelayError;
 use crate::log::Log;
-use crate::packet::{Content, Headline, Parcel, UDP};
+use crate::packet::{Content, HeaderSummary, Packet, UDP};
 use crate::path::Path;
 use crate::relay::{self, Ends, Handle, Inbox, Relay, Stop};
 
@@ -102,7 +102,7 @@ impl Port {
         Ok(Self { socket, state })
     }
 
-    fn send(&self, to: SocketAddr, from: Option<IpAddr>, packet: &Parcel) -> io::Result<()> {
+    fn send(&self, to: SocketAddr, from: Option<IpAddr>, packet: &Packet) -> io::Result<()> {
         let transmit = Transmit {
             destination: to,
             ecn: EcnCodepoint::from_bits(packet.ecn()),
@@ -223,15 +223,15 @@ impl UdpEnds {
                         (self.settings.server.port(), address.unwrap_or(0))
                     }
                 };
-                let headline = Headline {
+                let header = HeaderSummary {
                     protocol: UDP,
                     from,
                     to,
                     payload: payload.len() as u32,
-                    ..Headline::default()
+                    ..HeaderSummary::default()
                 };
                 let content = Content::Datagram { payload: payload.to_vec(), headers: self.headers, ecn };
-                into.packet(direction, Parcel { number: 0, arrived, client, content, headline });
+                into.packet(direction, Packet { number: 0, arrived, client, content, header });
             }
             if let Some(client) = client.and_then(|client| self.clients.get_mut(&client)) {
                 client.last = arrived;
@@ -294,7 +294,7 @@ impl Ends for UdpEnds {
         Ok(!self.ready.is_empty())
     }
 
-    fn send(&mut self, direction: Direction, packet: &Parcel) -> Result<(), RelayError> {
+    fn send(&mut self, direction: Direction, packet: &Packet) -> Result<(), RelayError> {
         let Some(client) = self.clients.get_mut(&packet.client) else { return Err(RelayError::NoClient) };
         let result = match direction {
             Direction::Up => match client.port.send(self.settings.server, None, packet) {
@@ -324,8 +324,8 @@ impl Ends for UdpEnds {
 /// If the address cannot be bound or no thread can be started.
 pub fn start(
     settings: Settings,
-    up: Path<Parcel>,
-    down: Path<Parcel>,
+    up: Path<Packet>,
+    down: Path<Packet>,
     clock: Clock,
     how: relay::Settings,
     log: Option<Log>,
@@ -390,14 +390,14 @@ mod tests {
         let client = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let from = client.local_addr().expect("bound");
         let number = ends.client(from, None, Time::ZERO).expect("room");
-        let parcel = |text: &[u8]| {
+        let packet = |text: &[u8]| {
             let content = Content::Datagram { payload: text.to_vec(), headers: 28, ecn: 0 };
-            let headline = Headline::default();
-            Parcel { number: 0, arrived: Time::ZERO, client: number, content, headline }
+            let header = HeaderSummary::default();
+            Packet { number: 0, arrived: Time::ZERO, client: number, content, header }
         };
-        ends.send(Direction::Up, &parcel(b"too early")).expect("what becomes of it is not known yet");
+        ends.send(Direction::Up, &packet(b"too early")).expect("what becomes of it is not known yet");
         rustix::net::connect_unspec(&server).expect("everybody's");
-        ends.send(Direction::Up, &parcel(b"in time")).expect("sent");
+        ends.send(Direction::Up, &packet(b"in time")).expect("sent");
         server.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a time-out");
         let mut buffer = [0; 20];
         let length = server.recv(&mut buffer).expect("it was sent");

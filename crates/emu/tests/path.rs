@@ -1,6 +1,6 @@
 //! A path under the virtual clock: whoever asks, and how late, changes nothing.
 
-use headstart_emu::packet::{Content, Headline, Parcel};
+use headstart_emu::packet::{Content, HeaderSummary, Packet};
 use headstart_emu::path::{Outcome, Path};
 use headstart_net::burst_loss::Params;
 use headstart_net::changing::LinkChange;
@@ -9,16 +9,16 @@ use headstart_net::{Direction, ElementPlan, Limit, LinkPlan, LinkRate, PathPlan,
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use proptest::prelude::*;
 
-fn parcel(number: u64, at: Time, bytes: usize) -> Parcel {
+fn packet(number: u64, at: Time, bytes: usize) -> Packet {
     let content = Content::Datagram { payload: vec![0; bytes], headers: 28, ecn: (number % 2) as u8 };
-    Parcel { number, arrived: at, client: 0, content, headline: Headline::default() }
+    Packet { number, arrived: at, client: 0, content, header: HeaderSummary::default() }
 }
 
 /// What can be told apart of an outcome.
-fn seen(outcome: &Outcome<Parcel>) -> (u64, Time, String) {
+fn seen(outcome: &Outcome<Packet>) -> (u64, Time, String) {
     match outcome {
         Outcome::Out { due, packet } => (packet.number, *due, format!("out, ecn {}", packet.ecn())),
-        Outcome::Dropped { at, packet, why } => (packet.number, *at, why.name().to_owned()),
+        Outcome::Dropped { at, packet, reason } => (packet.number, *at, reason.name().to_owned()),
     }
 }
 
@@ -65,7 +65,7 @@ fn plan(discipline: QueueDiscipline, mix: u8) -> PathPlan {
 fn run(
     plan: &PathPlan,
     arrivals: &[(u64, usize)],
-    mut ask: impl FnMut(&mut Path<Parcel>, Time, Time, &mut Vec<Outcome<Parcel>>),
+    mut ask: impl FnMut(&mut Path<Packet>, Time, Time, &mut Vec<Outcome<Packet>>),
 ) -> Vec<(u64, Time, String)> {
     let mut path = Path::of(plan, Direction::Down, Seed(1));
     let (mut now, mut outcomes) = (Time::ZERO, vec![]);
@@ -73,7 +73,7 @@ fn run(
         let before = now;
         now += Span::from_micros(*gap);
         ask(&mut path, before, now, &mut outcomes);
-        path.arrive(now, parcel(number, now, *bytes), &mut outcomes);
+        path.arrive(now, packet(number, now, *bytes), &mut outcomes);
     }
     path.advance(Time::from_millis(1_000_000), &mut outcomes);
     let mut seen: Vec<_> = outcomes.iter().map(seen).collect();
@@ -117,11 +117,11 @@ proptest! {
 #[test]
 fn outcomes_come_in_the_order_of_their_times() {
     let plan = plan(QueueDiscipline::CoDel, 8);
-    let mut path = Path::<Parcel>::of(&plan, Direction::Down, Seed(1));
+    let mut path = Path::<Packet>::of(&plan, Direction::Down, Seed(1));
     let mut outcomes = vec![];
     for number in 0..300 {
         let now = Time::from_nanos(number * 700_000);
-        path.arrive(now, parcel(number, now, 1200), &mut outcomes);
+        path.arrive(now, packet(number, now, 1200), &mut outcomes);
     }
     path.advance(Time::from_millis(10_000), &mut outcomes);
     let times: Vec<Time> = outcomes.iter().map(|outcome| seen(outcome).1).collect();
@@ -131,9 +131,9 @@ fn outcomes_come_in_the_order_of_their_times() {
 
 #[test]
 fn a_path_without_elements_lets_everything_pass() {
-    let mut path = Path::<Parcel>::new([]);
+    let mut path = Path::<Packet>::new([]);
     let mut outcomes = vec![];
-    path.arrive(Time::from_millis(3), parcel(0, Time::ZERO, 100), &mut outcomes);
+    path.arrive(Time::from_millis(3), packet(0, Time::ZERO, 100), &mut outcomes);
     assert_eq!(seen(&outcomes[0]), (0, Time::from_millis(3), "out, ecn 0".to_owned()));
     assert_eq!((path.next_at(), path.queue(Time::ZERO)), (Time::NEVER, (0, Bytes::ZERO)));
 }

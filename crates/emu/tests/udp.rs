@@ -9,7 +9,7 @@ use headstart_emu::clock::Clock;
 use headstart_emu::error::RelayError;
 use headstart_emu::lateness::Tolerance;
 use headstart_emu::log::Log;
-use headstart_emu::packet::{Content, Headline, Parcel};
+use headstart_emu::packet::{Content, HeaderSummary, Packet};
 use headstart_emu::path::{Outcome, Path};
 use headstart_emu::relay::{self, Handle};
 use headstart_emu::udp::{self, Settings};
@@ -222,21 +222,21 @@ fn the_real_clock_and_the_virtual_clock_agree() {
 
         let text = String::from_utf8(file.0.lock().expect("nobody panics").clone()).expect("text");
         let logged = read(&text, "up");
-        let mut path: Path<Parcel> = Path::of(&plan, Direction::Up, Seed(1));
+        let mut path: Path<Packet> = Path::of(&plan, Direction::Up, Seed(1));
         let mut outcomes = vec![];
         for line in logged.iter().filter(|line| line.event == "arrival") {
             let content =
                 Content::Datagram { payload: vec![0; line.bytes as usize - 28], headers: 28, ecn: 0 };
-            let headline = Headline::default();
-            let parcel = Parcel { number: line.number, arrived: line.at, client: 0, content, headline };
-            path.arrive(line.at, parcel, &mut outcomes);
+            let header = HeaderSummary::default();
+            let packet = Packet { number: line.number, arrived: line.at, client: 0, content, header };
+            path.arrive(line.at, packet, &mut outcomes);
         }
         path.advance(Time::from_millis(100_000), &mut outcomes);
         let mut expected: Vec<(u64, Time, String)> = outcomes
             .iter()
             .map(|outcome| match outcome {
                 Outcome::Out { due, packet } => (packet.number, *due, String::new()),
-                Outcome::Dropped { at, packet, why } => (packet.number, *at, why.name().to_owned()),
+                Outcome::Dropped { at, packet, reason } => (packet.number, *at, reason.name().to_owned()),
             })
             .collect();
         let mut found: Vec<(u64, Time, String)> = logged

@@ -20,7 +20,7 @@ pub mod player;
 pub mod quic;
 
 use anyhow::{Result, ensure};
-use headstart_emu::packet::Parcel;
+use headstart_emu::packet::Packet;
 use headstart_emu::path::Path as EmuPath;
 use headstart_emu::relay::Summary;
 use headstart_net::Direction;
@@ -119,8 +119,8 @@ pub fn refuse(setup: &Setup) -> Result<()> {
 
 /// Both directions of a path.
 pub struct Way {
-    up: EmuPath<Parcel>,
-    down: EmuPath<Parcel>,
+    up: EmuPath<Packet>,
+    down: EmuPath<Packet>,
 }
 
 impl Way {

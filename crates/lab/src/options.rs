@@ -527,7 +527,7 @@ pub enum RouterName {
     /// RCP: they stamp the rate that is fair.
     Rcp,
     /// As target, all but one behind the bottleneck, which forwards requests as they are.
-    Deaf,
+    NonCapable,
 }
 
 /// Base controllers.

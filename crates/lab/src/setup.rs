@@ -217,23 +217,23 @@ impl Setup {
     }
 
     fn delayed_ack(&self) -> headstart_sim::tcp::DelayedAck {
-        use headstart_sim::tcp::{DelayedAck, Hasty};
+        use headstart_sim::tcp::{DelayedAck, ImmediateAck};
         let second = |millis: u64| DelayedAck {
             every: 2,
             timeout: Span::from_millis(millis),
             quick: 0,
-            hasty: Hasty::Hole,
-            heeds_push: false,
+            immediate: ImmediateAck::OutOfOrder,
+            ack_on_push: false,
         };
         match self.transport.acks {
             AckName::Immediate => DelayedAck::IMMEDIATE,
             AckName::Delayed => DelayedAck::SECOND,
             AckName::Quic => second(25),
-            AckName::QuicGap => DelayedAck { hasty: Hasty::Gap(1), ..second(25) },
-            AckName::Google => DelayedAck { hasty: Hasty::Gap(4), ..second(25) },
+            AckName::QuicGap => DelayedAck { immediate: ImmediateAck::NewGap(1), ..second(25) },
+            AckName::Google => DelayedAck { immediate: ImmediateAck::NewGap(4), ..second(25) },
             AckName::Ngtcp2 => {
                 let timeout = (self.rtt() / 8).min(Span::from_millis(25));
-                DelayedAck { timeout, hasty: Hasty::Gap(1), ..second(25) }
+                DelayedAck { timeout, immediate: ImmediateAck::NewGap(1), ..second(25) }
             }
             AckName::Linux => DelayedAck { quick: 16, ..second(40) },
             AckName::Timer => DelayedAck {
@@ -241,7 +241,7 @@ impl Setup {
                 timeout: headstart_sim::tcp::udt::SYNCHRONISATION,
                 ..DelayedAck::IMMEDIATE
             },
-            AckName::LinuxGrowing => DelayedAck { quick: LINUX_GROWING, heeds_push: true, ..second(40) },
+            AckName::LinuxGrowing => DelayedAck { quick: LINUX_GROWING, ack_on_push: true, ..second(40) },
         }
     }
 

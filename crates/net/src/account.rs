@@ -2,7 +2,7 @@
 
 use headstart_units::Bytes;
 
-use crate::element::Why;
+use crate::element::DropReason;
 
 /// Packets that met an element, by what became of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub struct Account {
     pub delivered: u64,
     /// Bytes that came out.
     pub delivered_bytes: u64,
-    /// Packets dropped, by cause in the order of [`Why::ALL`].
-    pub dropped: [u64; Why::ALL.len()],
+    /// Packets dropped, by cause in the order of [`DropReason::ALL`].
+    pub dropped: [u64; DropReason::ALL.len()],
     /// Bytes of these.
     pub dropped_bytes: u64,
 }
@@ -29,8 +29,8 @@ impl Account {
 
     /// Counts a packet of `size` that was dropped.
     #[inline]
-    pub fn drop(&mut self, size: Bytes, why: Why) {
-        self.dropped[why as usize] += 1;
+    pub fn drop(&mut self, size: Bytes, reason: DropReason) {
+        self.dropped[reason as usize] += 1;
         self.dropped_bytes += size.get();
     }
 

@@ -29,7 +29,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::Chance;
-use crate::element::{Element, Fate, Output, Packet, Why};
+use crate::element::{DropReason, Element, Fate, Output, Packet};
 
 /// The four probabilities of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl<P: Packet> Element<P> for BurstLoss {
             if self.is_bad { (self.loss_when_bad, self.leave) } else { (self.loss_when_good, self.enter) };
         let is_lost = loss.happens(&mut self.source);
         self.is_bad ^= change.happens(&mut self.source);
-        if is_lost { Fate::Dropped(packet, Why::BurstLoss) } else { Fate::Passed(packet) }
+        if is_lost { Fate::Dropped(packet, DropReason::BurstLoss) } else { Fate::Passed(packet) }
     }
 
     fn pop(&mut self, _now: Time) -> Option<Output<P>> {

@@ -96,7 +96,7 @@ pub enum Fate<P> {
     /// Straight through, at once.
     Passed(P),
     /// Gone, and why; the caller owns the record of it.
-    Dropped(P, Why),
+    Dropped(P, DropReason),
 }
 
 /// What comes out of an element.
@@ -106,12 +106,12 @@ pub enum Output<P> {
     /// The packet goes on to the next element.
     Delivered(P),
     /// Dropped inside, after it had been taken.
-    Dropped(P, Why),
+    Dropped(P, DropReason),
 }
 
-/// Why a packet was dropped.
+/// DropReason a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Why {
+pub enum DropReason {
     /// The buffer was full.
     QueueFull,
     /// CoDel (RFC 8289) found that packets wait too long.
@@ -124,7 +124,7 @@ pub enum Why {
     BurstLoss,
 }
 
-impl Why {
+impl DropReason {
     /// All causes, in the order of the table of counts.
     pub const ALL: [Self; 5] = [Self::QueueFull, Self::CoDel, Self::Red, Self::RandomLoss, Self::BurstLoss];
 
@@ -147,8 +147,8 @@ mod tests {
 
     #[test]
     fn causes_are_listed_once_and_in_order() {
-        assert!(Why::ALL.is_sorted());
-        assert!(Why::ALL.iter().all(|why| !why.name().is_empty()));
+        assert!(DropReason::ALL.is_sorted());
+        assert!(DropReason::ALL.iter().all(|reason| !reason.name().is_empty()));
     }
 }
 

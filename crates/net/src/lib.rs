@@ -53,7 +53,7 @@ pub use changing::{ChangingLink, ChangingLoss};
 pub use delay::Delay;
 pub use direction::Direction;
 pub use duplicate::Duplicate;
-pub use element::{Element, Fate, Output, Packet, Why};
+pub use element::{DropReason, Element, Fate, Output, Packet};
 pub use jitter::Jitter;
 pub use limit::Limit;
 pub use link::Link;

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use crate::element::{Element, Fate, Output, Packet, Why};
+use crate::element::{DropReason, Element, Fate, Output, Packet};
 use crate::limit::Limit;
 
 /// A constant-rate link with a drop-tail queue.
@@ -73,7 +73,7 @@ impl<P: Packet> Element<P> for Link<P> {
         if now < self.free_at {
             self.begin_due(now);
             if !self.limit.admits(self.waiting.len() as u64, self.waiting_bytes, size) {
-                return Fate::Dropped(packet, Why::QueueFull);
+                return Fate::Dropped(packet, DropReason::QueueFull);
             }
             self.waiting.push_back((self.free_at, size.get() as u32));
             self.waiting_bytes += size;
@@ -134,7 +134,7 @@ mod tests {
             for n in 0..3 {
                 assert_eq!(link.push(Time::ZERO, packet(n)), Fate::Taken, "one in service, two wait");
             }
-            assert_eq!(link.push(Time::ZERO, packet(3)), Fate::Dropped(packet(3), Why::QueueFull));
+            assert_eq!(link.push(Time::ZERO, packet(3)), Fate::Dropped(packet(3), DropReason::QueueFull));
             assert_eq!(link.queue(Time::ZERO), (2, Bytes::new(3000)));
             assert_eq!(link.push(Time::from_millis(1), packet(4)), Fate::Taken, "one place became free");
         }

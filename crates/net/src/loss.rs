@@ -5,7 +5,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::Chance;
-use crate::element::{Element, Fate, Output, Packet, Why};
+use crate::element::{DropReason, Element, Fate, Output, Packet};
 
 /// Independent random loss.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl<P: Packet> Element<P> for Loss {
     #[inline]
     fn push(&mut self, _now: Time, packet: P) -> Fate<P> {
         if self.chance.happens(&mut self.source) {
-            Fate::Dropped(packet, Why::RandomLoss)
+            Fate::Dropped(packet, DropReason::RandomLoss)
         } else {
             Fate::Passed(packet)
         }
@@ -59,7 +59,7 @@ mod tests {
         for n in 0..20_000 {
             match loss.push(Time::ZERO, packet(n)) {
                 Fate::Passed(same) => assert_eq!(same, packet(n)),
-                Fate::Dropped(same, Why::RandomLoss) => {
+                Fate::Dropped(same, DropReason::RandomLoss) => {
                     assert_eq!(same, packet(n));
                     lost += 1;
                 }

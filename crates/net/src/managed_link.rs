@@ -105,8 +105,8 @@ impl<P: Packet> Element<P> for ManagedLink<P> {
 
     fn pop(&mut self, now: Time) -> Option<Output<P>> {
         self.advance(now);
-        if let Some((packet, why)) = self.dropped.pop(now) {
-            return Some(Output::Dropped(packet, why));
+        if let Some((packet, reason)) = self.dropped.pop(now) {
+            return Some(Output::Dropped(packet, reason));
         }
         self.inside.pop(now).map(Output::Delivered)
     }
@@ -126,7 +126,7 @@ impl<P: Packet> Element<P> for ManagedLink<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::element::Why;
+    use crate::element::DropReason;
     use crate::element::testing::{Numbered, drain, packet};
     use crate::limit::Limit;
     use headstart_units::Packets;
@@ -151,7 +151,7 @@ mod tests {
         let mut link = twelve_mbit(Queue::drop_tail(Limit::packets(Packets::new(1))));
         assert_eq!(link.push(Time::ZERO, packet(0)), Fate::Taken);
         assert_eq!(link.push(Time::ZERO, packet(1)), Fate::Taken);
-        assert_eq!(link.push(Time::ZERO, packet(2)), Fate::Dropped(packet(2), Why::QueueFull));
+        assert_eq!(link.push(Time::ZERO, packet(2)), Fate::Dropped(packet(2), DropReason::QueueFull));
         assert_eq!(link.push(Time::from_millis(1), packet(3)), Fate::Taken);
     }
 
@@ -167,7 +167,7 @@ mod tests {
                 while let Some(output) = link.pop(now) {
                     match output {
                         Output::Delivered(_) => delivered += 1,
-                        Output::Dropped(_, Why::CoDel) => drops.push(now),
+                        Output::Dropped(_, DropReason::CoDel) => drops.push(now),
                         Output::Dropped(..) => panic!("no other cause"),
                     }
                 }

@@ -19,7 +19,7 @@ use core::str::FromStr;
 
 use headstart_units::{Bytes, Rate, Time};
 
-use crate::element::{Fate, Packet, Why};
+use crate::element::{DropReason, Fate, Packet};
 use crate::limit::Limit;
 use crate::ring::Ring;
 
@@ -80,7 +80,7 @@ impl FromStr for QueueDiscipline {
 }
 
 /// What a queue dropped while it was asked for a packet, and when.
-pub(crate) type Dropped<P> = Ring<(P, Why)>;
+pub(crate) type Dropped<P> = Ring<(P, DropReason)>;
 
 /// Every queue, for dispatch without a vtable.
 #[derive(Debug)]

@@ -37,7 +37,7 @@ pub struct Trace {
     millis: Vec<u32>,
 }
 
-/// Why a text or a request is no trace.
+/// DropReason a text or a request is no trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceError {
     /// More than [`MAX_BYTES`].

@@ -136,14 +136,14 @@ impl<P: Packet> Element<P> for TraceLink<P> {
         match self.queue.enqueue(now, Framed(packet)) {
             Fate::Taken => Fate::Taken,
             Fate::Passed(Framed(packet)) => Fate::Passed(packet),
-            Fate::Dropped(Framed(packet), why) => Fate::Dropped(packet, why),
+            Fate::Dropped(Framed(packet), reason) => Fate::Dropped(packet, reason),
         }
     }
 
     fn pop(&mut self, now: Time) -> Option<Output<P>> {
         self.advance(now);
-        if let Some((Framed(packet), why)) = self.dropped.pop(now) {
-            return Some(Output::Dropped(packet, why));
+        if let Some((Framed(packet), reason)) = self.dropped.pop(now) {
+            return Some(Output::Dropped(packet, reason));
         }
         self.inside.pop(now).map(Output::Delivered)
     }
@@ -218,7 +218,7 @@ mod replay;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::element::Why;
+    use crate::element::DropReason;
     use crate::element::testing::{Numbered, drain, packet};
     use crate::limit::Limit;
     use headstart_units::Packets;
@@ -266,7 +266,7 @@ mod tests {
         let mut link = link("1\n2\n3\n", AtEnd::Repeat, Limit::packets(Packets::new(2)));
         assert_eq!(link.push(Time::ZERO, sized(0, 800)), Fate::Taken);
         assert_eq!(link.push(Time::ZERO, packet(1)), Fate::Taken);
-        assert_eq!(link.push(Time::ZERO, packet(2)), Fate::Dropped(packet(2), Why::QueueFull));
+        assert_eq!(link.push(Time::ZERO, packet(2)), Fate::Dropped(packet(2), DropReason::QueueFull));
         assert_eq!(link.queue(Time::ZERO), (2, Bytes::new(804 + 1504)));
         assert_eq!(link.queue(Time::from_millis(1)), (0, Bytes::ZERO), "one is out, one has begun");
     }

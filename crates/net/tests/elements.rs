@@ -6,8 +6,8 @@ use headstart_net::burst_loss;
 use headstart_net::jitter::Order;
 use headstart_net::trace_link::AtEnd;
 use headstart_net::{
-    AnyElement, BurstLoss, Delay, Duplicate, Element, Fate, Jitter, Limit, Link, Loss, ManagedLink, Output,
-    Packet, Queue, Trace, TraceLink, Why,
+    AnyElement, BurstLoss, Delay, DropReason, Duplicate, Element, Fate, Jitter, Limit, Link, Loss,
+    ManagedLink, Output, Packet, Queue, Trace, TraceLink,
 };
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use proptest::prelude::*;
@@ -95,18 +95,18 @@ impl Recipe {
         }
     }
 
-    fn may_lose_for(&self, why: Why) -> bool {
+    fn may_lose_for(&self, reason: DropReason) -> bool {
         let kind = match self {
             Self::Link(..) => QueueKind::DropTail,
             Self::ManagedLink(.., kind) | Self::TraceLink(.., kind) => *kind,
-            Self::Loss(..) => return why == Why::RandomLoss,
-            Self::BurstLoss(..) => return why == Why::BurstLoss,
+            Self::Loss(..) => return reason == DropReason::RandomLoss,
+            Self::BurstLoss(..) => return reason == DropReason::BurstLoss,
             Self::Delay(_) | Self::Jitter(..) | Self::Duplicate(..) => return false,
         };
         match kind {
-            QueueKind::DropTail => why == Why::QueueFull,
-            QueueKind::CoDel => why == Why::QueueFull || why == Why::CoDel,
-            QueueKind::Red(_) => why == Why::QueueFull || why == Why::Red,
+            QueueKind::DropTail => reason == DropReason::QueueFull,
+            QueueKind::CoDel => reason == DropReason::QueueFull || reason == DropReason::CoDel,
+            QueueKind::Red(_) => reason == DropReason::QueueFull || reason == DropReason::Red,
         }
     }
 }
@@ -187,7 +187,7 @@ fn any_nanos() -> impl Strategy<Value = u64> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Outcome {
     delivered: Vec<(Time, Numbered)>,
-    dropped: Vec<(Time, Numbered, Why)>,
+    dropped: Vec<(Time, Numbered, DropReason)>,
 }
 
 /// Drives an element as the simulator does: what is due, then what arrives; to the end.
@@ -204,7 +204,7 @@ fn drive(
         match element.push(*at, *packet) {
             Fate::Taken => assert!(element.next_at() >= *at, "what is inside comes out later"),
             Fate::Passed(packet) => outcome.delivered.push((*at, packet)),
-            Fate::Dropped(packet, why) => outcome.dropped.push((*at, packet, why)),
+            Fate::Dropped(packet, reason) => outcome.dropped.push((*at, packet, reason)),
         }
     }
     pop_until(element, Time::from_nanos(u64::MAX - 1), &mut outcome);
@@ -217,7 +217,7 @@ fn pop_until(element: &mut AnyElement<Numbered>, end: Time, outcome: &mut Outcom
         while let Some(output) = element.pop(now) {
             match output {
                 Output::Delivered(packet) => outcome.delivered.push((now, packet)),
-                Output::Dropped(packet, why) => outcome.dropped.push((now, packet, why)),
+                Output::Dropped(packet, reason) => outcome.dropped.push((now, packet, reason)),
             }
         }
         assert!(element.next_at() > now, "after pop nothing is due");
@@ -241,8 +241,8 @@ proptest! {
             prop_assert_eq!(Numbered { marked: false, ..*packet }, sent, "nothing but the mark has changed");
             seen[packet.number as usize] += 1;
         }
-        for (_, packet, why) in &outcome.dropped {
-            prop_assert!(recipe.may_lose_for(*why), "{:?}", why);
+        for (_, packet, reason) in &outcome.dropped {
+            prop_assert!(recipe.may_lose_for(*reason), "{:?}", reason);
             seen[packet.number as usize] += 1;
         }
         let inside = seen.iter().filter(|times| **times == 0).count() as u64;

@@ -43,5 +43,5 @@ pub use engine::{Finished, Group, Scenario, Simulation, Summary, peer_address};
 pub use headstart_net::Account;
 pub use path::{Path, PathBuilder};
 pub use random::{Random, Seed};
-pub use record::{Deaf, FlowReport, Grant, Recorder};
+pub use record::{FlowReport, Grant, NullRecorder, Recorder};
 pub use tcp::TcpConfig;

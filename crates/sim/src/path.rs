@@ -133,9 +133,9 @@ impl Path {
                     recorder.queue(now, number, || link.queue(now));
                     self.tournament.update(number, link.next_at());
                 }
-                Fate::Dropped(_, why) => {
-                    account.drop(packet.size(), why);
-                    recorder.element(now, number, ElementEvent::Refused(why), &packet);
+                Fate::Dropped(_, reason) => {
+                    account.drop(packet.size(), reason);
+                    recorder.element(now, number, ElementEvent::Refused(reason), &packet);
                 }
             }
             return None;
@@ -168,9 +168,9 @@ impl Path {
                     self.tournament.update(number, hop.element.next_at());
                     packet = passed;
                 }
-                Fate::Dropped(dropped, why) => {
-                    hop.account.drop(dropped.size(), why);
-                    recorder.element(now, number, ElementEvent::Refused(why), &dropped);
+                Fate::Dropped(dropped, reason) => {
+                    hop.account.drop(dropped.size(), reason);
+                    recorder.element(now, number, ElementEvent::Refused(reason), &dropped);
                     return None;
                 }
             }
@@ -213,9 +213,9 @@ impl Path {
                 recorder.element(now, number, ElementEvent::Delivered, &packet);
                 self.offer(now, packet, recorder)
             }
-            Output::Dropped(packet, why) => {
-                hop.account.drop(packet.size(), why);
-                recorder.element(now, number, ElementEvent::Dropped(why), &packet);
+            Output::Dropped(packet, reason) => {
+                hop.account.drop(packet.size(), reason);
+                recorder.element(now, number, ElementEvent::Dropped(reason), &packet);
                 None
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! A recorder is a type parameter of the simulation: what it does not implement costs nothing.
 
-use headstart_net::Why;
+use headstart_net::DropReason;
 use headstart_startup::Transmission;
 use headstart_startup::quick_start::Denied;
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -53,11 +53,11 @@ pub trait Recorder {
     }
 }
 
-/// Listens to nothing.
+/// A recorder that records nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Deaf;
+pub struct NullRecorder;
 
-impl Recorder for Deaf {}
+impl Recorder for NullRecorder {}
 
 /// What happened to a packet at an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,13 +65,13 @@ pub enum ElementEvent {
     /// It was taken in.
     Taken,
     /// It was dropped at the door.
-    Refused(Why),
+    Refused(DropReason),
     /// It went straight through.
     Passed,
     /// It came out.
     Delivered,
     /// It was dropped after it had been taken in.
-    Dropped(Why),
+    Dropped(DropReason),
 }
 
 /// What happened at a sender, and how the sender stood afterwards.

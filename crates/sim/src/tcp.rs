@@ -13,7 +13,7 @@ pub mod receiver;
 pub mod sender;
 pub mod udt;
 
-pub use config::{DelayedAck, Detection, Hasty, Pacing, Probe, TcpConfig};
+pub use config::{DelayedAck, Detection, ImmediateAck, Pacing, Probe, TcpConfig};
 pub use receiver::Receiver;
 pub use sender::Sender;
 pub use udt::{Reports, Udt};

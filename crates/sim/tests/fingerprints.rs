@@ -9,7 +9,7 @@ use headstart_net::{AnyElement, Limit, Link};
 use headstart_sim::sizes::Sizes;
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
-use headstart_sim::{Deaf, Group, PathBuilder, Scenario, Seed, Simulation, TcpConfig};
+use headstart_sim::{Group, NullRecorder, PathBuilder, Scenario, Seed, Simulation, TcpConfig};
 use headstart_startup::catalogue::{self, Entry};
 use headstart_startup::prior::{Access, Hint};
 use headstart_startup::{Scheme, base};
@@ -46,7 +46,7 @@ fn fingerprint(scheme: Scheme, size: Bytes) -> u64 {
         workload: Box::new(Arrivals::new(arrivals, Seed(1))),
         until: Time::from_millis(40_000),
     };
-    Simulation::new(scenario, Deaf).run().summary.fingerprint
+    Simulation::new(scenario, NullRecorder).run().summary.fingerprint
 }
 
 const HEADER: &str = "scheme,100 kB,1 MB\n";

@@ -1,6 +1,6 @@
 //! What Linux's sender does otherwise than the RFCs, rule by rule ([`TcpConfig::as_linux`] names the source of each).
 
-use headstart_sim::Deaf;
+use headstart_sim::NullRecorder;
 use headstart_sim::packet::{Acknowledgement, Block, Stamp};
 use headstart_sim::tcp::{DelayedAck, Probe, Sender, TcpConfig};
 use headstart_startup::{Prior, base, catalogue};
@@ -21,13 +21,15 @@ fn sender(segments: u64, config: &TcpConfig) -> Sender {
     sender.reset(scheme, base::Kind::Reno, config);
     sender.write(Time::ZERO, Bytes::new(segments * MSS), config);
     let prior = Prior::bare(Time::ZERO, config.mss, RTT, config.receive_window);
-    sender.establish(Time::ZERO, &prior, &mut Deaf);
+    sender.establish(Time::ZERO, &prior, &mut NullRecorder);
     sender
 }
 
 /// Everything that may leave now: whether each has PSH.
 fn departures(sender: &mut Sender, now: Time, config: &TcpConfig) -> Vec<bool> {
-    std::iter::from_fn(|| sender.next_departure(now, config, &mut Deaf)).map(|left| left.is_pushed).collect()
+    std::iter::from_fn(|| sender.next_departure(now, config, &mut NullRecorder))
+        .map(|left| left.is_pushed)
+        .collect()
 }
 
 /// The receiver has `cumulative` segments in order, and those of the block; its ack was set off by the newest.
@@ -37,7 +39,7 @@ fn ack(sender: &mut Sender, now: Time, cumulative: u32, block: std::ops::Range<u
     let blocks = [Block { start, end }, Block::default(), Block::default()];
     let received = cumulative + (end - start);
     let ack = Acknowledgement { cumulative, trigger, transmission: trigger, received, blocks };
-    sender.on_ack(now, &ack, false, Stamp::default(), config, &mut Deaf);
+    sender.on_ack(now, &ack, false, Stamp::default(), config, &mut NullRecorder);
 }
 
 /// SRTT 60 ms, RTTVAR 30 ms, least timeout 200 ms, delayed acks after 40 ms.
@@ -133,7 +135,7 @@ fn the_application_is_the_limit_where_it_is_looked_for() {
         let blocks = [Block::default(); 3];
         let last = Acknowledgement { cumulative: 10, trigger: 0, transmission: again, received: 10, blocks };
         let before = sender.rate().maximum();
-        sender.on_ack(now + RTT, &last, false, Stamp::default(), &config, &mut Deaf);
+        sender.on_ack(now + RTT, &last, false, Stamp::default(), &config, &mut NullRecorder);
         assert_ne!(before, sender.rate().maximum());
         assert_eq!(sender.rate().maximum().is_app_limited, expected, "as Linux: {as_linux}");
     }

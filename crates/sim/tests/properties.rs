@@ -14,13 +14,13 @@ use headstart_net::{
 };
 use headstart_sim::packet::Packet;
 use headstart_sim::record::{MessageReport, SenderEvent, SenderTrace};
-use headstart_sim::tcp::{DelayedAck, Detection, Hasty, Pacing, Probe};
+use headstart_sim::tcp::{DelayedAck, Detection, ImmediateAck, Pacing, Probe};
 use headstart_sim::workload::exchange::{Exchange, SessionSpec, Sessions};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::page::{Fetch, Object, PageSpec, Pages};
 use headstart_sim::workload::{Mixed, Opener, PageReport, Workload};
 use headstart_sim::{
-    Checker, Claim, Deaf, FlowReport, Group, Path, PathBuilder, Recorder, Scenario, Seed, Simulation,
+    Checker, Claim, FlowReport, Group, NullRecorder, Path, PathBuilder, Recorder, Scenario, Seed, Simulation,
     Summary, TcpConfig,
 };
 use headstart_startup::catalogue::{self, Entry};
@@ -312,8 +312,8 @@ fn tcp() -> impl Strategy<Value = TcpConfig> {
             every,
             timeout: Span::from_millis(timeout),
             quick,
-            hasty: if gap == 0 { Hasty::Hole } else { Hasty::Gap(gap) },
-            heeds_push: quick % 2 == 0,
+            immediate: if gap == 0 { ImmediateAck::OutOfOrder } else { ImmediateAck::NewGap(gap) },
+            ack_on_push: quick % 2 == 0,
         }),
     ];
     let receive_window = prop_oneof![
@@ -645,8 +645,8 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     let (again, _, second) = case.run(Watch::new(case));
     prop_assert_eq!(summary, again);
     prop_assert_eq!(format!("{:?}", watch.reports), format!("{:?}", second.reports));
-    let (deaf, _, Deaf) = case.run(Deaf);
-    prop_assert_eq!(summary, deaf);
+    let (unrecorded, _, NullRecorder) = case.run(NullRecorder);
+    prop_assert_eq!(summary, unrecorded);
     Ok(())
 }
 
@@ -699,7 +699,7 @@ fn disturbed(tcp: TcpConfig, transfer: Transfer, seed: u64) -> Case {
 fn a_lost_request_is_repeated_though_earlier_answers_arrive() {
     for seed in 0..100 {
         let page = Transfer::Pages(vec![(0, 10_000); 8], Fetch::Multiplexed, 1_000);
-        let (summary, _, Deaf) = disturbed(TcpConfig::default(), page, seed).run(Deaf);
+        let (summary, _, NullRecorder) = disturbed(TcpConfig::default(), page, seed).run(NullRecorder);
         assert_eq!(summary.unfinished, 0, "seed {seed}");
     }
 }
@@ -711,7 +711,7 @@ fn a_quic_probe_stays_armed_when_the_reordering_timer_finds_losses() {
     for seed in 0..100 {
         let tcp = TcpConfig { probe: Probe::Quic, prr: false, ..TcpConfig::default() };
         let flows = Transfer::Flows(vec![(0, 300_000)], Opener::Sender, true);
-        let (summary, _, Deaf) = disturbed(tcp, flows, seed).run(Deaf);
+        let (summary, _, NullRecorder) = disturbed(tcp, flows, seed).run(NullRecorder);
         assert_eq!(summary.unfinished, 0, "seed {seed}");
     }
 }
@@ -724,7 +724,7 @@ fn a_quic_probe_comes_back_within_the_longest_timeout() {
         let flows = Transfer::Flows(vec![(0, 100_000)], Opener::Sender, true);
         let mut case = disturbed(tcp, flows, seed);
         case.forward.push(Part::Burst(Ratio::percent(2), Ratio::new(1, 30)));
-        let (summary, _, Deaf) = case.run(Deaf);
+        let (summary, _, NullRecorder) = case.run(NullRecorder);
         // Some bursts are three hundred packets long, and there are about two of them for each hundred packets.
         assert!(summary.ended_at < Time::from_millis(40_000_000), "seed {seed}: {summary:?}");
     }

@@ -303,10 +303,10 @@ fn after_an_idle_time_a_sender_asks_again() {
     let target = Kind::QuickStart(target());
     let (once, asked_once, _) = mean(target, false);
     let (again, asked_again, flows) = mean(target, true);
-    let (_, asked_deaf, _) = mean(Kind::Plain, true);
+    let (_, asked_non_capable, _) = mean(Kind::Plain, true);
     assert_eq!(asked_once, (0, 0));
     assert_eq!(asked_again.0, 4 * flows, "after each pause");
     assert!(asked_again.1 * 10 >= asked_again.0 * 9, "{asked_again:?}");
-    assert_eq!(asked_deaf, (4 * flows, 0), "asked and never granted");
+    assert_eq!(asked_non_capable, (4 * flows, 0), "asked and never granted");
     assert!(again < 0.9 * once, "{again} and {once} ms");
 }

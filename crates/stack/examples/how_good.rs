@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let right = told(rate).knowing(1, 1);
     let wrong = told(Rate::from_bytes_per_sec(rate.as_bytes_per_sec() * 5)).knowing(5, 1);
     let packets = bytes.div_ceil(1_163);
-    let tail = Scenario { doomed: (packets.saturating_sub(20)..packets).collect(), ..plain.clone() };
+    let tail = Scenario { forced_losses: (packets.saturating_sub(20)..packets).collect(), ..plain.clone() };
 
     println!(
         "{bytes} bytes over {mbit} Mbit/s, {rtt} ms, {buffer} packets of buffer; milliseconds from dialling, packets lost, copies"

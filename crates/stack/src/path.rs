@@ -12,7 +12,7 @@ use crate::datagram::Datagram;
 pub struct Path {
     elements: Vec<AnyElement<Datagram>>,
     /// Data packets of some size, copies not among them, by number as they leave: these are lost.
-    doomed: BTreeSet<u64>,
+    forced_losses: BTreeSet<u64>,
     data_packets: u64,
     dropped: u64,
     /// Crossed everything at once, and when.
@@ -32,8 +32,8 @@ impl Path {
     /// Loses these packets of 300 bytes and more of application data, counted from zero as they leave, whatever is in them;
     /// copies are not counted, and pass.
     #[must_use]
-    pub fn losing(mut self, doomed: impl IntoIterator<Item = u64>) -> Self {
-        self.doomed.extend(doomed);
+    pub fn losing(mut self, forced_losses: impl IntoIterator<Item = u64>) -> Self {
+        self.forced_losses.extend(forced_losses);
         self
     }
 
@@ -47,7 +47,7 @@ impl Path {
     pub fn push(&mut self, now: Time, datagram: Datagram) {
         if datagram.is_data() && !datagram.is_copy && datagram.payload().get() >= DATA {
             self.data_packets += 1;
-            if self.doomed.remove(&(self.data_packets - 1)) {
+            if self.forced_losses.remove(&(self.data_packets - 1)) {
                 self.dropped += 1;
                 return;
             }

@@ -44,7 +44,7 @@ pub struct Scenario {
     /// Congestion avoidance.
     pub base: base::Kind,
     /// Data packets that are lost as they leave ([`Path::losing`]).
-    pub doomed: Vec<u64>,
+    pub forced_losses: Vec<u64>,
     /// What other clients fetch over the same bottleneck, with the scheme each is started with.
     pub competitors: Vec<(Fetch, Choice)>,
     /// UDP payload of a full packet.
@@ -107,7 +107,7 @@ impl Scenario {
             policy: Policy::default(),
             copies: CopyPolicy::default(),
             base: base::Kind::default(),
-            doomed: vec![],
+            forced_losses: vec![],
             competitors: vec![],
             packet: 1_200,
             discovers_mtu: false,
@@ -190,7 +190,7 @@ impl Scenario {
 
     fn empty(&self) -> World {
         let link = Link::new(self.rate, self.rtt / 2, Limit::packets(self.buffer));
-        let forward = Path::new(vec![AnyElement::Link(link)]).losing(self.doomed.iter().copied());
+        let forward = Path::new(vec![AnyElement::Link(link)]).losing(self.forced_losses.iter().copied());
         // Requests and acks do not wait.
         let reverse = Path::new(vec![AnyElement::Delay(Delay::new(self.rtt - self.rtt / 2))]);
         World::new(forward, reverse, self.seed)

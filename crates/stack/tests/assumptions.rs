@@ -27,10 +27,10 @@ fn play(scenario: &Scenario, scheme: &str) -> Outcome {
 
 #[test]
 fn every_copy_is_a_datagram_that_left_before() {
-    for (scheme, doomed) in
+    for (scheme, forced_losses) in
         [("halfback", vec![]), ("halfback", (40..70).collect()), ("proactive", vec![7, 8, 9])]
     {
-        let outcome = play(&Scenario { doomed, ..scenario(100_000) }, scheme);
+        let outcome = play(&Scenario { forced_losses, ..scenario(100_000) }, scheme);
         assert!(outcome.why.tally.copies > 0, "{scheme}");
         assert_eq!(outcome.strange_copies, 0, "{scheme}");
         assert!(outcome.is_ecn_on, "{scheme}: copies must not look like bleaching");

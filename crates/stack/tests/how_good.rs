@@ -63,15 +63,18 @@ fn wise_start_does_lose_more_than_a_burst_of_64_when_the_wrong_window_is_larger_
 /// Counted from the request: the handshake is the same for both.
 #[test]
 fn halfback_repairs_a_lost_tail_in_little_more_than_half_the_time() {
-    let lost = |doomed: std::ops::Range<u64>| Scenario { doomed: doomed.collect(), ..path(25, 100_000) };
-    for (doomed, at_least) in [(66..86, 0.4), (81..86, 0.4), (85..86, 0.4)] {
-        let scenario = lost(doomed.clone());
+    let lost = |forced_losses: std::ops::Range<u64>| Scenario {
+        forced_losses: forced_losses.collect(),
+        ..path(25, 100_000)
+    };
+    for (forced_losses, at_least) in [(66..86, 0.4), (81..86, 0.4), (85..86, 0.4)] {
+        let scenario = lost(forced_losses.clone());
         let [jump, none, halfback] = ["jump-start", "halfback-0", "halfback"].map(|it| play(&scenario, it));
         let millis = |outcome: &Outcome| outcome.response().as_millis_f64();
         let gain = 1.0 - millis(&halfback) / millis(&jump);
         println!(
             "{} lost: jump-start {:.1} ms, halfback-0 {:.1} ms, halfback {:.1} ms after the request: {gain:.2} less",
-            doomed.count(),
+            forced_losses.count(),
             millis(&jump),
             millis(&none),
             millis(&halfback)

@@ -184,8 +184,8 @@ fn a_client_drops_its_record_at_the_first_loss() {
         ..Fetch::download(Time::from_millis(at), Bytes::new(10))
     };
     let link = || AnyElement::Link(Link::new(RATE, RTT / 2, Limit::packets(Packets::new(104))));
-    let play = |at, doomed: Vec<u64>| {
-        let mut world = World::new(Path::new(vec![link()]), Path::new(vec![link()]).losing(doomed), 3);
+    let play = |at, forced_losses: Vec<u64>| {
+        let mut world = World::new(Path::new(vec![link()]), Path::new(vec![link()]).losing(forced_losses), 3);
         let setup = client().scheme(Choice::find("s-cubic").expect("carried")).history(Arc::clone(&store));
         world.client(HOME, upload(at), setup, &server("iw10"));
         world.run(Time::from_millis(100_000)).remove(0).client_why

@@ -196,7 +196,11 @@ mod tests {
         assert_eq!(read(&packet), None);
         assert_eq!(packet[46..54], PADDING);
         assert_eq!((&packet[..7], &packet[54..]), (&before[..7], &before[54..]), "nothing else has changed");
-        assert_eq!(super::super::Headline::of_ip(&packet).to, 80, "what follows the options is still found");
+        assert_eq!(
+            super::super::HeaderSummary::of_ip(&packet).to,
+            80,
+            "what follows the options is still found"
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use headstart_sim::packet::Packet;
 use headstart_sim::record::{ElementEvent, MessageReport, SenderTrace};
 use headstart_sim::workload::PageReport;
-use headstart_sim::{Collector, Deaf, FlowReport, Recorder};
+use headstart_sim::{Collector, FlowReport, NullRecorder, Recorder};
 use headstart_units::{Bytes, Time};
 
 /// Observes a run. Unlike a [`Recorder`] it can be a trait object, so a carrier need not know its type.
@@ -56,7 +56,7 @@ pub trait Observer {
 }
 
 impl Observer for () {}
-impl Observer for Deaf {}
+impl Observer for NullRecorder {}
 
 impl Observer for Collector {
     fn flow(&mut self, report: &FlowReport) {

@@ -37,7 +37,7 @@ pub fn carried(options: &PathOptions, up: &UpOptions) -> Result<PathPlan> {
     ensure!(classes == 1, "--rtt: found {classes} times, expected one: a link has one class of hosts");
     ensure!(options.population.is_none(), "--population is for the simulator");
     ensure!(
-        !matches!(options.routers, RouterName::Rcp | RouterName::Deaf),
+        !matches!(options.routers, RouterName::Rcp | RouterName::NonCapable),
         "--routers: found {:?}, expected none, share, target or extreme: no real packet carries RCP's rate",
         options.routers
     );

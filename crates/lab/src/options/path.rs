@@ -74,7 +74,7 @@ impl PathOptions {
                 direction.push(link(None, hop.rate, hop.delay, hop.buffer, QueueDiscipline::DropTail));
             }
         }
-        if self.routers == RouterName::Deaf {
+        if self.routers == RouterName::NonCapable {
             there.push(ElementPlan::NonCapableRouter);
         }
         let order = if self.reorder { Order::Free } else { Order::Kept };

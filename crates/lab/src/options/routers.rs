@@ -86,7 +86,7 @@ impl RouterOptions {
             RouterName::Share => {
                 Algorithm::Share { alloc_rate: self.router_share.unwrap_or(Ratio::percent(50)) }
             }
-            RouterName::Target | RouterName::Deaf => Algorithm::Target { threshold },
+            RouterName::Target | RouterName::NonCapable => Algorithm::Target { threshold },
             RouterName::Extreme => {
                 let extras = self.router_extras;
                 let tracking = extreme::Params {

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use headstart_emu::lateness::Tolerance;
 use headstart_emu::relay::{DirectionSummary, Summary};
-use headstart_net::Why;
+use headstart_net::DropReason;
 
 use crate::table::{Cell, Column, Table, terminal_width};
 
@@ -85,8 +85,9 @@ pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
 
 /// What elements dropped, by cause.
 fn dropped(way: &DirectionSummary) -> Vec<(&'static str, u64)> {
-    let of = |why: Why| way.elements.iter().map(|(_, account)| account.dropped[why as usize]).sum();
-    Why::ALL.iter().map(|why| (why.name(), of(*why))).collect()
+    let of =
+        |reason: DropReason| way.elements.iter().map(|(_, account)| account.dropped[reason as usize]).sum();
+    DropReason::ALL.iter().map(|reason| (reason.name(), of(*reason))).collect()
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ fn routers(setup: &Setup, standing: &Standing) -> Option<String> {
         let told = Denied::ALL.iter().max_by_key(|reason| totals.denied[**reason as usize]);
         let why = match setup.path.routers {
             RouterName::None => "no router on this path takes part (--routers)",
-            RouterName::Deaf if totals.asked > 0 && name == "quick-start" => {
+            RouterName::NonCapable if totals.asked > 0 && name == "quick-start" => {
                 "a router in the middle does not understand requests, and the TTLs tell"
             }
             RouterName::Rcp if name == "quick-start" => "the routers here understand RCP only",
@@ -185,7 +185,7 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         own("acks", acks),
         own("timers", timers),
         own("history", format!("{} peers, equally likely, share the bottleneck; a sender's host remembers up to {}. Hints announce {} of the bottleneck's rate.", setup.workload.peers, setup.workload.history, setup.workload.hint)),
-        own("routers", format!("{:?} before every link, both ways. Quick-Start: {}; the sender asks in its SYN (SYN-ACK if the receiver opens) for its object over 100 ms. RCP: alpha 0.4, beta 0.226. Deaf: as Target, and one router that only forwards.", setup.path.routers, setup.path.routing.describe())),
+        own("routers", format!("{:?} before every link, both ways. Quick-Start: {}; the sender asks in its SYN (SYN-ACK if the receiver opens) for its object over 100 ms. RCP: alpha 0.4, beta 0.226. NonCapable: as Target, and one router that only forwards.", setup.path.routers, setup.path.routing.describe())),
     ]
 }
 

@@ -25,7 +25,7 @@
 
 use headstart_units::{Bytes, Span, Time};
 
-use crate::element::{Fate, Packet, Why};
+use crate::element::{DropReason, Fate, Packet};
 use crate::limit::Limit;
 use crate::queue::{DropTail, Dropped};
 
@@ -105,7 +105,7 @@ impl<P: Packet> CoDel<P> {
                     self.drop_next = self.control_law(self.drop_next);
                     return Some(packet);
                 }
-                dropped.push(now, (packet, Why::CoDel));
+                dropped.push(now, (packet, DropReason::CoDel));
                 (packet, may_drop) = self.dodequeue(now)?;
                 if may_drop {
                     self.drop_next = self.control_law(self.drop_next);
@@ -119,7 +119,7 @@ impl<P: Packet> CoDel<P> {
                 packet.mark_congestion_experienced();
                 return Some(packet);
             }
-            dropped.push(now, (packet, Why::CoDel));
+            dropped.push(now, (packet, DropReason::CoDel));
             (packet, _) = self.dodequeue(now)?;
         }
         Some(packet)
@@ -212,8 +212,8 @@ mod tests {
             }
             let mut ring = Dropped::new();
             let out = queue.dequeue(Time::from_millis(ms), &mut ring).expect("a long queue");
-            while let Some((packet, why)) = ring.pop(Time::NEVER) {
-                assert_eq!(why, Why::CoDel);
+            while let Some((packet, reason)) = ring.pop(Time::NEVER) {
+                assert_eq!(reason, DropReason::CoDel);
                 dropped.push((ms, packet.number));
             }
             if out.marked {
@@ -261,7 +261,7 @@ mod tests {
         }
         assert!(ring.is_empty(), "not yet above for an interval");
         let next = queue.dequeue(Time::from_millis(110), &mut ring).map(|packet| packet.number);
-        assert_eq!((next, ring.pop(Time::NEVER)), (Some(4), Some((packet(3), Why::CoDel))));
+        assert_eq!((next, ring.pop(Time::NEVER)), (Some(4), Some((packet(3), DropReason::CoDel))));
         assert!(queue.is_dropping);
         while queue.waiting().0 > 2 {
             assert!(queue.dequeue(Time::from_millis(111), &mut ring).is_some());

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use headstart_units::{Bytes, Time};
 
-use crate::element::{Fate, Packet, Why};
+use crate::element::{DropReason, Fate, Packet};
 use crate::limit::Limit;
 
 /// A first-in-first-out buffer with a limit in packets, bytes or both.
@@ -37,7 +37,7 @@ impl<P: Packet> DropTail<P> {
     pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> Fate<P> {
         let size = packet.size();
         if !self.admits(size) {
-            return Fate::Dropped(packet, Why::QueueFull);
+            return Fate::Dropped(packet, DropReason::QueueFull);
         }
         self.bytes += size;
         self.waiting.push_back((now, packet));
@@ -64,7 +64,7 @@ mod tests {
             let mut queue = DropTail::new(limit);
             assert_eq!(queue.enqueue(Time::ZERO, packet(0)), Fate::Taken);
             assert_eq!(queue.enqueue(Time::ZERO, packet(1)), Fate::Taken);
-            assert_eq!(queue.enqueue(Time::ZERO, packet(2)), Fate::Dropped(packet(2), Why::QueueFull));
+            assert_eq!(queue.enqueue(Time::ZERO, packet(2)), Fate::Dropped(packet(2), DropReason::QueueFull));
             assert_eq!(queue.waiting(), (2, Bytes::new(3000)));
             assert_eq!(queue.dequeue(), Some((Time::ZERO, packet(0))), "first in, first out");
             assert_eq!(queue.enqueue(Time::ZERO, packet(3)), Fate::Taken, "one place became free");

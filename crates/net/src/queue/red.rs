@@ -31,7 +31,7 @@ use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::element::{Fate, Packet, Why};
+use crate::element::{DropReason, Fate, Packet};
 use crate::limit::Limit;
 use crate::queue::DropTail;
 
@@ -191,11 +191,11 @@ impl<P: Packet> Red<P> {
         self.update_average(now);
         let verdict = self.judge(packet.is_ecn_capable());
         if verdict == Verdict::Drop {
-            return Fate::Dropped(packet, Why::Red);
+            return Fate::Dropped(packet, DropReason::Red);
         }
         if !has_room {
             self.count = self.count.map(|_| 0);
-            return Fate::Dropped(packet, Why::QueueFull);
+            return Fate::Dropped(packet, DropReason::QueueFull);
         }
         if verdict == Verdict::Mark {
             packet.mark_congestion_experienced();
@@ -355,7 +355,7 @@ mod tests {
     fn a_full_buffer_drops_whatever_the_average() {
         let mut queue = red(Limit::packets(Packets::new(1)));
         assert_eq!(queue.enqueue(Time::ZERO, packet(0)), Fate::Taken);
-        assert_eq!(queue.enqueue(Time::ZERO, packet(1)), Fate::Dropped(packet(1), Why::QueueFull));
+        assert_eq!(queue.enqueue(Time::ZERO, packet(1)), Fate::Dropped(packet(1), DropReason::QueueFull));
         assert_eq!(queue.dequeue(Time::ZERO), Some(packet(0)));
         assert_eq!(queue.enqueue(Time::ZERO, packet(2)), Fate::Taken);
     }
@@ -365,7 +365,7 @@ mod tests {
         let mut queue = with_average(100);
         queue.buffer = DropTail::new(Limit::packets(Packets::new(0)));
         queue.count = Some(10);
-        assert_eq!(queue.enqueue(Time::ZERO, packet(0)), Fate::Dropped(packet(0), Why::QueueFull));
+        assert_eq!(queue.enqueue(Time::ZERO, packet(0)), Fate::Dropped(packet(0), DropReason::QueueFull));
         assert_eq!(queue.count, Some(0));
     }
 
@@ -390,9 +390,9 @@ mod tests {
     fn idle_time_is_not_counted_twice() {
         let mut queue = with_average(400);
         let at = Time::from_millis(10);
-        assert_eq!(queue.pass(at, packet(0)), Fate::Dropped(packet(0), Why::Red));
+        assert_eq!(queue.pass(at, packet(0)), Fate::Dropped(packet(0), DropReason::Red));
         let average = queue.average.fixed;
-        assert_eq!(queue.pass(at, packet(1)), Fate::Dropped(packet(1), Why::Red));
+        assert_eq!(queue.pass(at, packet(1)), Fate::Dropped(packet(1), DropReason::Red));
         assert_eq!(queue.average.fixed, average);
     }
 }

@@ -3,14 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::element::Why;
+use crate::element::DropReason;
 use crate::element::testing::{Numbered, packet};
 use crate::limit::Limit;
 use crate::queue::{CoDel, codel, red};
 use headstart_units::{Packets, Rate};
 
 /// What happened to a packet: when, its number, whether it was marked, and why it was dropped if it was.
-type Event = (Time, u64, bool, Option<Why>);
+type Event = (Time, u64, bool, Option<DropReason>);
 
 /// The source's loop in its own shape: a queue, a packet in transit, a count of bytes.
 struct Replay {
@@ -45,8 +45,8 @@ impl Replay {
                 if self.in_transit.is_none() {
                     let mut dropped = Dropped::new();
                     let next = self.queue.dequeue(this_delivery_time, &mut dropped);
-                    while let Some((Framed(packet), why)) = dropped.pop(Time::NEVER) {
-                        self.events.push((this_delivery_time, packet.number, packet.marked, Some(why)));
+                    while let Some((Framed(packet), reason)) = dropped.pop(Time::NEVER) {
+                        self.events.push((this_delivery_time, packet.number, packet.marked, Some(reason)));
                     }
                     let Some(Framed(packet)) = next else { break };
                     self.bytes_to_transmit = packet.size.get() as i64 + 4;
@@ -65,8 +65,8 @@ impl Replay {
 
     fn push(&mut self, now: Time, packet: Numbered) {
         self.rationalize(now);
-        if let Fate::Dropped(Framed(packet), why) = self.queue.enqueue(now, Framed(packet)) {
-            self.events.push((now, packet.number, packet.marked, Some(why)));
+        if let Fate::Dropped(Framed(packet), reason) = self.queue.enqueue(now, Framed(packet)) {
+            self.events.push((now, packet.number, packet.marked, Some(reason)));
         }
     }
 }
@@ -144,7 +144,7 @@ fn run(link: &mut TraceLink<Numbered>, arrivals: &[(Time, Numbered)], is_curious
             while let Some(output) = link.pop(now) {
                 events.push(match output {
                     Output::Delivered(packet) => (now, packet.number, packet.marked, None),
-                    Output::Dropped(packet, why) => (now, packet.number, packet.marked, Some(why)),
+                    Output::Dropped(packet, reason) => (now, packet.number, packet.marked, Some(reason)),
                 });
             }
             assert!(link.next_at() > now, "pop has given what is due");
@@ -156,8 +156,8 @@ fn run(link: &mut TraceLink<Numbered>, arrivals: &[(Time, Numbered)], is_curious
             let _ = link.queue(*at);
             assert_eq!(link.pop(*at), None);
         }
-        if let Fate::Dropped(packet, why) = link.push(*at, *packet) {
-            events.push((*at, packet.number, packet.marked, Some(why)));
+        if let Fate::Dropped(packet, reason) = link.push(*at, *packet) {
+            events.push((*at, packet.number, packet.marked, Some(reason)));
         }
     }
     until(link, END, &mut events);

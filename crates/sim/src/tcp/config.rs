@@ -37,28 +37,33 @@ pub struct DelayedAck {
     pub timeout: Span,
     /// The first so many segments of a connection are acknowledged immediately (Linux's quick acks).
     pub quick: u32,
-    /// What hastens an ack. [`Hasty::Hole`].
-    pub hasty: Hasty,
-    /// So does the last segment of a buffer, which a sender [as Linux](TcpConfig::as_linux) marks. Linux does so since 6.7 (tcp_input.c,
+    /// Segments that are acknowledged at once whatever `every` is. [`ImmediateAck::OutOfOrder`].
+    pub immediate: ImmediateAck,
+    /// So is the last segment of a buffer, which a sender [as Linux](TcpConfig::as_linux) marks. Linux does so since 6.7 (tcp_input.c,
     /// tcp_measure_rcv_mss: a full segment with PSH). No.
-    pub heeds_push: bool,
+    pub ack_on_push: bool,
 }
 
-/// What makes a receiver acknowledge at once that else waits for a second segment.
+/// The segments that a receiver acknowledges at once though it delays other acks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hasty {
+pub enum ImmediateAck {
     /// Any segment while one before it is missing, and whatever fills a hole or comes twice (RFC 5681 §4.2).
     #[default]
-    Hole,
+    OutOfOrder,
     /// As QUIC, whose packets never bear a number twice: the first so many packets from each new gap on, and a packet that was overtaken.
-    /// RFC 9000 §13.2.1 asks for 1; Google QUIC had 4. An old gap, and what is sent again, hasten nothing.
-    Gap(u32),
+    /// RFC 9000 §13.2.1 asks for 1; Google QUIC had 4. Not for an old gap, nor for retransmissions.
+    NewGap(u32),
 }
 
 impl DelayedAck {
     /// An ack for every segment.
-    pub const IMMEDIATE: Self =
-        Self { every: 1, timeout: Span::ZERO, quick: 0, hasty: Hasty::Hole, heeds_push: false };
+    pub const IMMEDIATE: Self = Self {
+        every: 1,
+        timeout: Span::ZERO,
+        quick: 0,
+        immediate: ImmediateAck::OutOfOrder,
+        ack_on_push: false,
+    };
     /// Every second segment or after 200 ms (RFC 5681 §4.2 as ns-3 has it).
     pub const SECOND: Self = Self { every: 2, timeout: Span::from_millis(200), ..Self::IMMEDIATE };
 }

@@ -1,12 +1,12 @@
 //! The receiving side: reassembly and acknowledgements.
 //!
 //! Keeps out-of-order segments as sorted ranges, acknowledges out-of-order and duplicate arrivals at once
-//! (RFC 5681 §4.2; or as QUIC does, see [`Hasty`]), others as configured, and reports up to three ranges, the most recently changed first
+//! (RFC 5681 §4.2; or as QUIC does, see [`ImmediateAck`]), others as configured, and reports up to three ranges, the most recently changed first
 //! (RFC 2018 §4).
 
 use headstart_units::Time;
 
-use super::config::{DelayedAck, Hasty};
+use super::config::{DelayedAck, ImmediateAck};
 use crate::packet::{Acknowledgement, Block, Stamp};
 
 /// What to do after a data packet.
@@ -47,7 +47,7 @@ pub struct Receiver {
     /// Number of the transmission that comes next if none is missing.
     next_transmission: u32,
     /// Packets that are still acknowledged at once because of a gap between transmissions.
-    hasty: u32,
+    immediate: u32,
     /// The stamp of the last packet that arrived, to be echoed.
     pub stamp: Stamp,
     /// When a delayed ack is due.
@@ -77,19 +77,19 @@ impl Receiver {
     pub fn on_data(&mut self, now: Time, arrival: Arrival, config: &DelayedAck) -> Answer {
         let Arrival { segment, transmission, is_pushed } = arrival;
         self.last = (segment, transmission);
-        let is_hasty = self.is_hasty(transmission, config.hasty);
+        let is_immediate = self.is_immediate(transmission, config.immediate);
         if segment == self.next && self.ranges.is_empty() {
             self.next += 1;
             self.received += 1;
         } else {
             self.out_of_order(segment);
-            if config.hasty == Hasty::Hole {
+            if config.immediate == ImmediateAck::OutOfOrder {
                 return Answer::Now;
             }
         }
         self.unacknowledged += 1;
-        let is_hastened = is_hasty || is_pushed && config.heeds_push;
-        if is_hastened || self.unacknowledged >= config.every || self.received <= config.quick {
+        let is_due_now = is_immediate || is_pushed && config.ack_on_push;
+        if is_due_now || self.unacknowledged >= config.every || self.received <= config.quick {
             return Answer::Now;
         }
         if self.ack_at == Time::NEVER {
@@ -100,18 +100,18 @@ impl Receiver {
 
     /// Whether transmissions before this one are missing since lately, or it was overtaken.
     #[inline]
-    fn is_hasty(&mut self, transmission: u32, hasty: Hasty) -> bool {
-        let Hasty::Gap(packets) = hasty else { return false };
+    fn is_immediate(&mut self, transmission: u32, immediate: ImmediateAck) -> bool {
+        let ImmediateAck::NewGap(packets) = immediate else { return false };
         if transmission < self.next_transmission {
             return true;
         }
         if transmission > self.next_transmission {
-            self.hasty = packets;
+            self.immediate = packets;
         }
         self.next_transmission = transmission + 1;
-        let is_hasty = self.hasty > 0;
-        self.hasty = self.hasty.saturating_sub(1);
-        is_hasty
+        let is_immediate = self.immediate > 0;
+        self.immediate = self.immediate.saturating_sub(1);
+        is_immediate
     }
 
     fn out_of_order(&mut self, segment: u32) {
@@ -227,15 +227,15 @@ mod tests {
     #[test]
     fn as_linux_the_end_of_a_buffer_is_acknowledged_at_once() {
         use Answer::{Later, Now};
-        let config = |heeds_push| DelayedAck { heeds_push, ..DelayedAck::SECOND };
+        let config = |ack_on_push| DelayedAck { ack_on_push, ..DelayedAck::SECOND };
         // Of three segments that leave as one buffer the last has PSH; a lone one has not.
         let arrivals = [(0, false), (1, false), (2, true), (3, false)];
-        for (heeds_push, answers) in [(true, [Later, Now, Now, Later]), (false, [Later, Now, Later, Now])] {
+        for (ack_on_push, answers) in [(true, [Later, Now, Now, Later]), (false, [Later, Now, Later, Now])] {
             let mut receiver = receiver();
             for ((segment, is_pushed), expected) in arrivals.into_iter().zip(answers) {
                 let arrival = Arrival { is_pushed, ..plain(segment, segment) };
-                let answer = receiver.on_data(Time::ZERO, arrival, &config(heeds_push));
-                assert_eq!(answer, expected, "segment {segment}, heeds PSH: {heeds_push}");
+                let answer = receiver.on_data(Time::ZERO, arrival, &config(ack_on_push));
+                assert_eq!(answer, expected, "segment {segment}, heeds PSH: {ack_on_push}");
                 if answer == Now {
                     receiver.acknowledge();
                 }
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn as_quic_only_a_new_gap_hastens_an_ack() {
         use Answer::{Later, Now};
-        let config = |packets| DelayedAck { hasty: Hasty::Gap(packets), ..DelayedAck::SECOND };
+        let config = |packets| DelayedAck { immediate: ImmediateAck::NewGap(packets), ..DelayedAck::SECOND };
         // Segment and transmission. Transmissions 2 and 3 are lost, and 6 overtakes 5; segment 2 is sent again as transmission 7, 3 as 8.
         let arrivals = [(0, 0), (1, 1), (4, 4), (6, 6), (5, 5), (2, 7), (3, 8), (7, 9)];
         for (packets, answers) in [
