@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use headstart::har::{self, MOST_ENTRIES, MOST_OBJECT_BYTES};
+use headstart_study::workload::web::har::{self, MOST_ENTRIES, MOST_OBJECT_BYTES};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|content: &[u8]| {

@@ -4,7 +4,7 @@
 
 #![no_main]
 
-use headstart::options::{Buffer, Burst, FetchName, HopLink, Rtts, SchemeName, SizeName};
+use headstart_study::options::{Buffer, Burst, FetchName, HopLink, Rtts, SchemeName, SizeName};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 use libfuzzer_sys::fuzz_target;
 

@@ -39,5 +39,5 @@ pub mod plan;
 pub mod quantity;
 pub mod run;
 pub mod sequence;
-pub mod settings;
-pub mod study;
+
+pub use headstart_study::{settings, study};

@@ -10,7 +10,7 @@ use headstart_startup::catalogue::{self, Entry, Needs};
 use headstart_units::Span;
 use serde::Serialize;
 
-use crate::lens::View;
+use crate::flow_trace::FlowTrace;
 use crate::options::RouterName;
 use crate::runner::{Job, JobResult, run_all};
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
@@ -52,7 +52,7 @@ pub struct Standing {
     /// Data packets sent in all runs.
     pub data_packets: u64,
     /// The flow under the lens, of the first seed.
-    pub view: View,
+    pub view: FlowTrace,
     /// Senders told what they sent and lost.
     pub has_counts: bool,
     /// Runs for which the machine was too busy, those of the reference included, and all of them: with one of them nothing of this

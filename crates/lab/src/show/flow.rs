@@ -5,7 +5,7 @@ use headstart_startup::Transmission;
 use headstart_units::Time;
 
 use crate::figure::{Axis, Figure, Guide, PacketKind, Series, Style, Svg};
-use crate::lens::{View, name};
+use crate::flow_trace::{FlowTrace, name};
 
 /// A plot holds no more marks of a kind than this: more cannot be told apart.
 const MOST_MARKS: usize = 3000;
@@ -16,14 +16,14 @@ fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 }
 
 /// Milliseconds since the flow's first SYN.
-fn since_opening(view: &View, at: Time) -> f64 {
+fn since_opening(view: &FlowTrace, at: Time) -> f64 {
     let opened = view.report.map_or(Time::ZERO, |report| report.opened_at);
     at.since(opened).as_millis_f64()
 }
 
 /// Stream offsets over time: what was sent, acknowledged, lost, sent again.
 #[must_use]
-pub fn time_sequence(view: &View, title: &str) -> Svg {
+pub fn time_sequence(view: &FlowTrace, title: &str) -> Svg {
     let mut sent = vec![];
     let mut again = vec![];
     let mut copied = vec![];
@@ -74,7 +74,7 @@ pub fn time_sequence(view: &View, title: &str) -> Svg {
 ///
 /// The queue is known when a packet arrives or comes out; between two such moments it is drawn as a straight line.
 #[must_use]
-pub fn queue(view: &View, title: &str) -> Svg {
+pub fn queue(view: &FlowTrace, title: &str) -> Svg {
     let waiting: Vec<(f64, f64)> = view
         .queue
         .iter()
@@ -114,7 +114,7 @@ pub const COLUMNS: [&str; 11] = [
 ];
 
 /// Every event of the flow, for machines.
-pub fn rows(view: &View) -> impl Iterator<Item = Vec<String>> {
+pub fn rows(view: &FlowTrace) -> impl Iterator<Item = Vec<String>> {
     view.events.iter().map(|(at, trace)| {
         let (offset, payload, acknowledged) = match trace.event {
             SenderEvent::Sent { offset, payload, .. } | SenderEvent::Lost { offset, payload } => {
@@ -143,7 +143,7 @@ pub fn rows(view: &View) -> impl Iterator<Item = Vec<String>> {
 
 /// When each phase began, and with which window and pace.
 #[must_use]
-pub fn phases(view: &View) -> Vec<(f64, &'static str, u64, Option<u64>)> {
+pub fn phases(view: &FlowTrace) -> Vec<(f64, &'static str, u64, Option<u64>)> {
     let mut phases: Vec<(f64, &'static str, u64, Option<u64>)> = vec![];
     for (at, trace) in &view.events {
         if phases.last().is_none_or(|last| last.1 != trace.phase) {

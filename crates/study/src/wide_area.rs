@@ -4,6 +4,8 @@
 //! the same cross traffic and the same random losses. Ten seconds before the flow that counts, another one of the scheme
 //! has gone the same way: what remembers (TCP-Cache) has something to remember.
 
+pub mod population;
+
 use anyhow::{Context, Result};
 use headstart_sim::sizes::Sizes;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
@@ -14,8 +16,8 @@ use headstart_startup::catalogue;
 use headstart_units::{Bytes, Ratio, Span, Time};
 
 use crate::carrier::{Observer, Run};
-use crate::population::PathSpec;
 use crate::setup::{BESIDE, Cast, Setup, TESTED};
+use population::PathSpec;
 
 /// When the flow that counts begins.
 const START: Time = Time::from_millis(10_000);

@@ -94,9 +94,9 @@ mod tests {
     use headstart_startup::catalogue;
 
     use crate::carrier::Carriers;
-    use crate::experiment::settings::{Settings, Tables};
-    use crate::experiment::study::{Numbers, Study};
+    use crate::settings::{Settings, Tables};
     use crate::setup::Cast;
+    use crate::study::{Numbers, Study};
 
     const COMMON: &str = r#"
         path = { rate = "10 Mbit/s", rtt = "80 ms", buffer = "150 packets", routers = "extreme", router-rates = "exact" }

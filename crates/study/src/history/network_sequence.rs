@@ -20,12 +20,12 @@ use headstart_startup::catalogue::Entry;
 use headstart_startup::history::{Ended, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
 
+use super::algorithm_1::{Decision, Start, Watch};
 use super::application::{FIRST_SCREEN, SESSION, first_screen, session};
-use super::dice::Dice;
+use super::draws::Dice;
+use super::drift::drift;
+use super::networks::{Rates, SCENES, Scene};
 use super::options::Records;
-use super::priors::drift;
-use super::scenes::{Rates, SCENES, Scene};
-use super::watch::{Decision, Start, Watch};
 use super::{history_of, record_left};
 use crate::carrier::Run;
 use crate::setup::{Cast, Setup, TESTED, reference};

@@ -11,16 +11,16 @@ const MOST_EVENTS: usize = 500_000;
 
 /// Keeps the events of one flow.
 #[derive(Debug)]
-pub struct Lens {
+pub struct FlowTracer {
     /// What was seen of the flow.
-    pub view: View,
+    pub view: FlowTrace,
     serial: u64,
     is_focused: bool,
 }
 
 /// What was seen of one flow.
 #[derive(Clone, Debug, Default)]
-pub struct View {
+pub struct FlowTrace {
     /// Its sender's events.
     pub events: Vec<(Time, SenderTrace)>,
     /// Packets and bytes that waited before the bottleneck while it was alive.
@@ -31,15 +31,15 @@ pub struct View {
     pub is_cut: bool,
 }
 
-impl Lens {
+impl FlowTracer {
     /// Looks at flow number `serial` of the run.
     #[must_use]
     pub fn new(serial: u64) -> Self {
-        Self { view: View::default(), serial, is_focused: false }
+        Self { view: FlowTrace::default(), serial, is_focused: false }
     }
 }
 
-impl Observer for Lens {
+impl Observer for FlowTracer {
     fn watches(&self) -> bool {
         true
     }

@@ -346,7 +346,7 @@ impl Carriers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::settings::Settings;
+    use crate::settings::Settings;
 
     #[test]
     fn a_carrier_that_the_program_has_not_is_refused_with_those_it_has() {

@@ -20,7 +20,7 @@ use headstart_sim::Seed;
 use headstart_sim::workload::replay::Message;
 use headstart_units::{Bytes, Ratio, Span};
 
-use super::dice::Dice;
+use super::draws::Dice;
 
 /// How long a session is.
 pub const SESSION: Span = Span::from_secs(30);

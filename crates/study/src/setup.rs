@@ -111,9 +111,9 @@ impl Setup {
         }
         notes.extend(carrier.note().map(str::to_owned));
         let sizes = sizes(&workload)?;
-        let mut pages = workload.pages.map_or_else(Vec::new, crate::front_pages::draw);
+        let mut pages = workload.pages.map_or_else(Vec::new, crate::workload::web::front_pages::draw);
         for file in &workload.har {
-            let page = crate::har::read(file)?;
+            let page = crate::workload::web::har::read(file)?;
             let bytes: Bytes = page.objects.iter().map(|object| object.bytes).sum();
             let skipped: Vec<String> =
                 page.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();

@@ -29,7 +29,7 @@ use headstart_net::trace::mobile::{Kind, Mobile};
 use headstart_sim::Seed;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
-use super::dice::Dice;
+use super::draws::Dice;
 use super::options::{ReuseOptions, TraceFolder};
 use crate::options::{Buffer, PathOptions, Rtts, TraceFile};
 

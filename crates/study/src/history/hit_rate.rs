@@ -27,7 +27,7 @@ use headstart_sim::Seed;
 use headstart_startup::history::{Ended, FixedHash, Lease, MemoryStore, Outcome, Record, Store};
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use super::dice::Dice;
+use super::draws::Dice;
 use crate::setup::Setup;
 
 /// Names of the numbers, with what they mean.

@@ -15,8 +15,8 @@
 //!   bottleneck's drops were the long flows' is not known there, and `long.lost` and `utilisation` are left out.
 //! - BS lets the long flow "fully utilize the available bandwidth" before the other comes. How long that is says `--settled`.
 
-mod tape;
-mod workload;
+mod delivery_log;
+mod flows;
 
 use anyhow::Result;
 use headstart_sim::{FlowReport, Random, Seed};
@@ -24,10 +24,10 @@ use headstart_startup::catalogue::Needs;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::carrier::{Detail, Run, attempts};
-use crate::experiment::study::Measured;
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
-use tape::Tape;
-use workload::{Arrival, Flows, Role};
+use crate::study::Measured;
+use delivery_log::Tape;
+use flows::{Arrival, Flows, Role};
 
 /// Long flows begin at this time, half a second apart; whoever was there before is through.
 const LONG_FROM: Time = Time::from_millis(10_000);

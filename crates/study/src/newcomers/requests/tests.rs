@@ -1,6 +1,6 @@
 use super::*;
 use crate::carrier::Carriers;
-use crate::experiment::settings::Settings;
+use crate::settings::Settings;
 use headstart_startup::catalogue;
 
 fn setup(text: &str) -> Setup {

@@ -19,9 +19,9 @@ use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
-use crate::front_pages::PageStatistics;
-use crate::population::Population;
-use crate::reuse::options::ReuseOptions;
+use crate::history::options::ReuseOptions;
+use crate::wide_area::population::Population;
+use crate::workload::web::front_pages::PageStatistics;
 
 pub use address::address;
 pub use carrier::{CryptoName, TransportName};

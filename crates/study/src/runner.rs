@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
 use crate::carrier::{self, Detail};
-use crate::lens::{Lens, View};
+use crate::flow_trace::{FlowTrace, FlowTracer};
 use crate::setup::{Cast, GROUPS, Setup, TESTED};
 
 /// One run to do.
@@ -39,7 +39,7 @@ pub struct JobResult {
     /// The tested group's history: hits and misses, peers remembered, bytes for each.
     pub history: (Counters, usize, usize),
     /// The flow that was looked at.
-    pub view: Option<View>,
+    pub view: Option<FlowTrace>,
     /// Senders told what they sent and lost.
     pub has_counts: bool,
     /// Why the run is worth nothing, if it is: the machine was too busy for real time.
@@ -60,7 +60,7 @@ pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
         Ok(match look_at {
             None => run.observe_on(hosts, totals)?.map(|totals| (totals, None)),
             Some(serial) => {
-                let result = run.checked().observe_on(hosts, (totals, Lens::new(serial)))?;
+                let result = run.checked().observe_on(hosts, (totals, FlowTracer::new(serial)))?;
                 result.map(|(totals, lens)| (totals, Some(lens.view)))
             }
         })
@@ -121,7 +121,7 @@ pub fn progress(length: usize, what: &str) -> ProgressBar {
 ///
 /// # Errors
 /// If the checker found a fault.
-pub fn run_alone(setup: &Setup, tested: &'static Entry) -> Result<View> {
+pub fn run_alone(setup: &Setup, tested: &'static Entry) -> Result<FlowTrace> {
     run_alone_counted(setup, tested).map(|(view, _)| view)
 }
 
@@ -129,10 +129,10 @@ pub fn run_alone(setup: &Setup, tested: &'static Entry) -> Result<View> {
 ///
 /// # Errors
 /// If the checker found a fault.
-pub fn run_alone_counted(setup: &Setup, tested: &'static Entry) -> Result<(View, u64)> {
+pub fn run_alone_counted(setup: &Setup, tested: &'static Entry) -> Result<(FlowTrace, u64)> {
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let run = setup.alone(tested, bytes, Seed(setup.run.seed)).checked();
-    let result = run.observe(Lens::new(0))?;
+    let result = run.observe(FlowTracer::new(0))?;
     Ok((result.observer.view, result.bottleneck.dropped))
 }
 
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
     use crate::carrier::Carriers;
-    use crate::experiment::settings::Settings;
+    use crate::settings::Settings;
 
     /// How many segments BBR, which paces itself, sends at the first instant.
     fn at_once(pacing: &str) -> usize {

@@ -16,7 +16,7 @@
 
 use headstart_sim::Seed;
 
-use super::dice::Dice;
+use super::draws::Dice;
 
 /// What has changed since the record: the next connection's value over the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,12 +12,11 @@ use headstart_units::{Span, Time};
 use serde::Deserialize;
 
 use crate::carrier::{Carrier, Detail, Observer, attempts};
-use crate::chain;
-use crate::contest;
-use crate::conversations;
-use crate::newcomer;
+use crate::connection_vectors as conversations;
+use crate::history::{changed_path as changed, hit_rate as visits, network_sequence as scenarios, pair};
+use crate::newcomers::{requests as contest, throughput as newcomer};
 use crate::options::SizeName;
-use crate::reuse::{changed, pair, scenarios, visits};
+use crate::quick_start as chain;
 use crate::setup::{self, BESIDE, Cast, LONG, Setup, TESTED};
 use crate::wide_area;
 

@@ -6,25 +6,25 @@
 //! | module | holds |
 //! |---|---|
 //! | [`options`] | what these experiments can vary |
-//! | [`priors`] | how far a record is from the path it is used on: WS Figure 2 as a model |
+//! | [`drift`] | how far a record is from the path it is used on: WS Figure 2 as a model |
 //! | [`application`] | what an application asks for, and when: WS Figures 1 and 4 as a model |
-//! | [`scenes`] | networks of three kinds with the parameters of WS Table 1 |
-//! | [`watch`] | one start, step by step as WS Algorithm 1 numbers them |
-//! | [`changed`] | a path that has changed since it was recorded: WS Figure 9, and the steps of Algorithm 1 |
-//! | [`scenarios`] | an application on one network after the other: WS Figures 6, 8 and 10 |
+//! | [`networks`] | networks of three kinds with the parameters of WS Table 1 |
+//! | [`algorithm_1`] | one start, step by step as WS Algorithm 1 numbers them |
+//! | [`changed_path`] | a path that has changed since it was recorded: WS Figure 9, and the steps of Algorithm 1 |
+//! | [`network_sequence`] | an application on one network after the other: WS Figures 6, 8 and 10 |
 //! | [`pair`] | two flows on one link: WS Figure 11 |
-//! | [`visits`] | how often a history knows the peer, and what it weighs: WS Figure 7 |
+//! | [`hit_rate`] | how often a history knows the peer, and what it weighs: WS Figure 7 |
 
+pub mod algorithm_1;
 pub mod application;
-pub mod changed;
-pub mod dice;
+pub mod changed_path;
+pub mod draws;
+pub mod drift;
+pub mod hit_rate;
+pub mod network_sequence;
+pub mod networks;
 pub mod options;
 pub mod pair;
-pub mod priors;
-pub mod scenarios;
-pub mod scenes;
-pub mod visits;
-pub mod watch;
 
 use headstart_sim::peer_address;
 use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Record, Store};

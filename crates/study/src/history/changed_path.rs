@@ -16,13 +16,13 @@ use headstart_startup::Transmission;
 use headstart_startup::history::{Ended, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
 
+use super::algorithm_1::{Decision, Start, Watch};
+use super::drift::{Drift, drift};
 use super::options::Records;
-use super::priors::{Drift, drift};
-use super::watch::{Decision, Start, Watch};
 use super::{history_of, record_left};
 use crate::carrier::{Detail, Run, RunResult, attempts};
-use crate::experiment::study::Measured;
 use crate::setup::{Cast, Setup, TESTED};
+use crate::study::Measured;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[

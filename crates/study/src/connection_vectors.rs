@@ -34,9 +34,9 @@ use headstart_startup::scheme::quick_start;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::carrier::{Observer, model};
-use crate::chain;
 use crate::options::RouterName;
 use crate::options::conversations::LoadCounts;
+use crate::quick_start as chain;
 use crate::setup::{Cast, Setup};
 
 /// One-way delays of the hosts on either side in milliseconds (draft-irtf-iccrg-tcpeval, basic scenarios).
@@ -339,7 +339,7 @@ mod tests {
 
     use super::*;
     use crate::carrier::Carriers;
-    use crate::experiment::settings::{Settings, Tables};
+    use crate::settings::{Settings, Tables};
 
     fn setup(load: &str) -> Setup {
         counting(load, "payload")

@@ -1,0 +1,31 @@
+//! Runs and studies of start-up schemes: from options to a run, what carries it, and what each study measures.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`options`] | what can be asked for on the command line and in plans |
+//! | [`settings`] | the same as tables of a plan |
+//! | [`setup`] | from options to runs |
+//! | [`carrier`] | what carries a run: one trait, and the TCP model |
+//! | [`runner`] | runs on all cores, the same results whatever their number |
+//! | [`flow_trace`] | one flow in detail |
+//! | [`workload`] | pages as browsers save them, and as statistics describe them |
+//! | [`study`] | one run of a study and the numbers it gives |
+//! | [`newcomers`] | short flows that enter a path on which others are established |
+//! | [`wide_area`] | paths drawn at random, and one flow over each |
+//! | [`quick_start`] | the set-up of the Quick-Start paper: three routers in a chain |
+//! | [`connection_vectors`] | the set-up of the fast-startup slides: connection vectors over a dumbbell |
+//! | [`history`] | starts that draw on what earlier connections measured |
+
+pub mod carrier;
+pub mod connection_vectors;
+pub mod flow_trace;
+pub mod history;
+pub mod newcomers;
+pub mod options;
+pub mod quick_start;
+pub mod runner;
+pub mod settings;
+pub mod setup;
+pub mod study;
+pub mod wide_area;
+pub mod workload;

@@ -1,0 +1,3 @@
+//! Workloads that are read or drawn.
+
+pub mod web;
