@@ -5,12 +5,10 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`virtual_quic`] | the QUIC stack in virtual time |
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
 //! | [`experiment`] | papers as plans and claims, run and checked |
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`link`] | the same path on real packets |
-//! | [`emulator`] | QUIC and the kernel's TCP in real time |
 //! | [`serve`], [`get`], [`demo`] | a real server and client, and both with a path between them |
 //! | [`examples`] | lines that `--help` ends with |
 //! | [`complaint`] | what is said when a command fails, and its exit code |
@@ -18,7 +16,6 @@
 pub mod capacity;
 pub mod complaint;
 pub mod demo;
-pub mod emulator;
 pub mod examples;
 pub mod experiment;
 pub mod get;
@@ -27,16 +24,10 @@ pub mod race;
 pub mod serve;
 pub mod show;
 pub mod sweep;
-pub mod virtual_quic;
 
 pub use headstart_report::page as report;
 pub use headstart_report::{figure, markup, output, statistics, table};
 pub use headstart_study::{carrier, flow_trace, options, runner, setup};
 
 /// Everything that can carry a run.
-pub const CARRIERS: carrier::Carriers = carrier::Carriers(&[
-    &carrier::model::Model,
-    &virtual_quic::VirtualQuic,
-    &emulator::EmulatedQuic,
-    &emulator::KernelTcp,
-]);
+pub const CARRIERS: carrier::Carriers = headstart_carriers::ALL;

@@ -11,7 +11,7 @@ use headstart_units::{Ratio, Time};
 
 use crate::link::LinkArgs;
 use crate::link::change::{self, Change, Setting};
-use crate::options::{PathOptions, RouterName, UpOptions, path};
+use crate::options::{RouterName, path};
 
 /// The path of a link, with what changes about it.
 ///
@@ -23,25 +23,9 @@ pub fn plan(args: &LinkArgs) -> Result<PathPlan> {
         "--routers: found {:?} with --udp, expected none: a datagram has no IP header here",
         args.path.routers
     );
-    let mut plan = carried(&args.path, &args.up)?;
+    let mut plan = args.path.plan_for_packets(&args.up)?;
     apply_changes(&mut plan, args)?;
     Ok(plan)
-}
-
-/// The path of these options, if the emulator can carry it.
-///
-/// # Errors
-/// If an option cannot be, or not here.
-pub fn carried(options: &PathOptions, up: &UpOptions) -> Result<PathPlan> {
-    let classes = options.rtt.0.len();
-    ensure!(classes == 1, "--rtt: found {classes} times, expected one: a link has one class of hosts");
-    ensure!(options.population.is_none(), "--population is for the simulator");
-    ensure!(
-        !matches!(options.routers, RouterName::Rcp | RouterName::NonCapable),
-        "--routers: found {:?}, expected none, share, target or extreme: no real packet carries RCP's rate",
-        options.routers
-    );
-    options.plan(up)
 }
 
 fn apply_changes(plan: &mut PathPlan, args: &LinkArgs) -> Result<()> {

@@ -7,9 +7,9 @@ use headstart_stack::{Crypto, Simulation, simulation};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::MemoryStore;
 
-use crate::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult, Simulator};
-use crate::options::{CryptoName, Home, TransportName, TransportOptions};
-use crate::setup::{Cast, Setup, reference};
+use headstart_study::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult, Simulator};
+use headstart_study::options::{CryptoName, Home, TransportName, TransportOptions};
+use headstart_study::setup::{Cast, Setup, reference};
 
 /// The QUIC stack in virtual time.
 #[derive(Clone, Copy, Debug)]

@@ -35,8 +35,8 @@ use socket2::SockRef;
 
 use super::player::{Account, Heard, Piece, Transport, play};
 use super::{Played, Way, too_late};
-use crate::options::BaseName;
-use crate::setup::{Cast, GROUPS, Setup};
+use headstart_study::options::BaseName;
+use headstart_study::setup::{Cast, GROUPS, Setup};
 
 /// The first group's port.
 const PORT: u16 = 8000;

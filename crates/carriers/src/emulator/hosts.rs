@@ -8,10 +8,10 @@ use headstart_startup::catalogue::{self, Entry};
 
 use super::player::Piece;
 use super::{Played, Way, kernel, quic, refuse};
-use crate::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult};
-use crate::options::{BaseName, Home, TransportName, TransportOptions};
-use crate::setup::{Cast, Setup, reference};
 use crate::virtual_quic::carried;
+use headstart_study::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult};
+use headstart_study::options::{BaseName, Home, TransportName, TransportOptions};
+use headstart_study::setup::{Cast, Setup, reference};
 
 /// The QUIC stack over the emulator.
 #[derive(Clone, Copy, Debug)]

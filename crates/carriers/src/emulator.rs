@@ -29,10 +29,9 @@ use headstart_sim::workload::PageReport;
 use headstart_sim::{FlowReport, Seed};
 use headstart_units::Time;
 
-use crate::carrier::{Bottleneck, Observer};
-use crate::link::plan;
-use crate::options::{DetectionName, OpenerName, RouterName, TransportName, UpOptions};
-use crate::setup::Setup;
+use headstart_study::carrier::{Bottleneck, Observer};
+use headstart_study::options::{DetectionName, OpenerName, RouterName, TransportName, UpOptions};
+use headstart_study::setup::Setup;
 
 pub use hosts::{EmulatedQuic, KernelTcp};
 
@@ -125,7 +124,7 @@ pub struct Way {
 
 impl Way {
     fn new(setup: &Setup, seed: Seed) -> Result<Self> {
-        let plan = plan::carried(&setup.path, &UpOptions::default())?;
+        let plan = setup.path.plan_for_packets(&UpOptions::default())?;
         let [up, down] = Direction::BOTH.map(|direction| EmuPath::of(&plan, direction, seed));
         Ok(Self { up, down })
     }

@@ -30,8 +30,8 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::player::{Account, Heard, Piece, Transport, play};
 use super::{Played, Way, too_late};
-use crate::setup::{Cast, GROUPS, Setup};
 use crate::virtual_quic::carried;
+use headstart_study::setup::{Cast, GROUPS, Setup};
 
 /// The second byte of a client's address is this and its group's number.
 const FIRST_NET: u8 = 16;

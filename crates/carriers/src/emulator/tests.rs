@@ -10,14 +10,14 @@ use headstart_units::{Bytes, Span};
 
 use super::player::{Heard, Piece, Transport, play};
 use super::*;
-use crate::carrier::{Carrier as _, Run};
-use crate::experiment::settings::{Settings, Tables};
-use crate::experiment::study::Study;
-use crate::setup::Cast;
+use headstart_study::carrier::{Carrier as _, Run};
+use headstart_study::settings::{Settings, Tables};
+use headstart_study::setup::Cast;
+use headstart_study::study::Study;
 
 fn setup(text: &str) -> Result<Setup> {
     let tables: Tables = toml::from_str(text)?;
-    Settings::read(&tables)?.setup(crate::CARRIERS)
+    Settings::read(&tables)?.setup(crate::ALL)
 }
 
 const QUIC: &str = "run = { in = \"emulator\", duration = \"1 s\", drain = \"10 s\", repeats = 1 }\n\

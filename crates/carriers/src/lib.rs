@@ -1,0 +1,27 @@
+//! What carries a run beside the simulator's TCP model.
+//!
+//! | module | holds | feature |
+//! |---|---|---|
+//! | [`virtual_quic`] | the QUIC stack in virtual time | `quic` |
+//! | [`emulator`] | the QUIC stack and the kernel's TCP in real time | `emulator` |
+//!
+//! A program passes [`ALL`] to what makes setups of options. A carrier that was not built is not in the list, and options that choose it are
+//! refused by name.
+
+#[cfg(feature = "emulator")]
+pub mod emulator;
+#[cfg(feature = "quic")]
+pub mod virtual_quic;
+
+use headstart_study::carrier::{Carriers, model::Model};
+
+/// Everything that can carry a run in this build.
+pub const ALL: Carriers = Carriers(&[
+    &Model,
+    #[cfg(feature = "quic")]
+    &virtual_quic::VirtualQuic,
+    #[cfg(feature = "emulator")]
+    &emulator::EmulatedQuic,
+    #[cfg(feature = "emulator")]
+    &emulator::KernelTcp,
+]);
