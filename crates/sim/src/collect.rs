@@ -6,8 +6,7 @@
 use headstart_startup::quick_start::Denied;
 use headstart_units::{Bytes, Span, Time};
 
-use crate::record::{FlowReport, Grant, MessageReport, Recorder};
-use crate::tcp::sender::Counts;
+use crate::record::{Counts, FlowReport, Grant, MessageReport, Recorder};
 use crate::workload::PageReport;
 
 /// Buckets for each doubling.

@@ -8,7 +8,6 @@ use headstart_startup::quick_start::Denied;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::packet::Packet;
-use crate::tcp::sender::Counts;
 use crate::workload::PageReport;
 
 /// Listens to a run.
@@ -51,6 +50,27 @@ pub trait Recorder {
     fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
         let _ = (now, element, event, packet);
     }
+}
+
+/// The counts of one sender, for reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Payload bytes sent, all transmissions.
+    pub bytes_sent: u64,
+    /// Data packets sent, all transmissions.
+    pub packets_sent: u64,
+    /// Retransmissions, probes included, copies not.
+    pub retransmissions: u64,
+    /// Proactive copies.
+    pub copies: u64,
+    /// Segments declared lost.
+    pub lost: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Probes: tail loss or QUIC.
+    pub probes: u64,
+    /// Bytes of the first flight that were declared lost.
+    pub first_flight_lost: u64,
 }
 
 /// A recorder that records nothing.

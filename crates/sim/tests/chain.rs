@@ -1,5 +1,8 @@
 //! Routers in a chain with traffic both ways: round trips, reverse traffic, grants in both directions, bare requests.
 
+mod common;
+
+use common::{Reports, run_checked};
 use headstart_net::routed_link::Part;
 use headstart_net::{AnyElement, Limit, RouterPlan};
 use headstart_sim::workload::long::{Listed, Start};
@@ -8,7 +11,6 @@ use headstart_sim::workload::web::{ParetoTwo, WebSessions, WebSpec};
 use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::*;
 use headstart_startup::base;
-use headstart_startup::catalogue;
 use headstart_startup::quick_start::router::{Counts, Params};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
@@ -36,17 +38,7 @@ fn target(rate: Rate) -> Option<RouterPlan> {
 
 fn group(name: &str) -> Group {
     let tcp = TcpConfig { mss: MSS, header: Bytes::new(40), syn: Bytes::new(40), ..TcpConfig::default() };
-    let scheme = catalogue::find(name).expect("it is there").scheme();
-    Group { scheme, base: base::Kind::Reno, tcp, hint: None, history_capacity: 0 }
-}
-
-#[derive(Debug, Default)]
-struct Reports(Vec<FlowReport>);
-
-impl Recorder for Reports {
-    fn flow(&mut self, report: &FlowReport) {
-        self.0.push(*report);
-    }
+    common::group(common::scheme(name), base::Kind::Reno, tcp)
 }
 
 fn counts(path: &mut Path, element: u16) -> Counts {
@@ -64,11 +56,7 @@ fn run(
     let Chain { path, claims, links } = spec().build(router, Seed(1));
     let scenario =
         Scenario { path, groups: vec![group(scheme); 3], workload, until: Time::from_millis(120_000) };
-    let Finished { summary, path, histories, recorder } =
-        Simulation::new(scenario, Checker::new(&claims, Reports::default())).run();
-    let (faults, recorder) = recorder.finish(&path);
-    assert_eq!(faults, Vec::<String>::new());
-    (Finished { summary, path, histories, recorder }, links)
+    (run_checked(&claims, scenario, Reports::default()), links)
 }
 
 /// One flow of `segments` in each class, far apart.

@@ -1,24 +1,15 @@
 //! What must come out exactly, by arithmetic.
 
-use headstart_net::{AnyElement, Limit, Link};
+mod common;
+
+use common::{Reports, flow, group, run_checked, scenario, scheme};
+use headstart_net::{Limit, PathPlan};
 use headstart_sim::workload::Opener;
-use headstart_sim::workload::long::{Listed, Start};
-use headstart_sim::{
-    Checker, Claim, FlowReport, Group, PathBuilder, Recorder, Scenario, Simulation, TcpConfig,
-};
+use headstart_sim::{Claim, FlowReport, TcpConfig};
+use headstart_startup::base;
 use headstart_startup::scheme::slow_start::Params;
 use headstart_startup::scheme::{Scheme, SlowStart};
-use headstart_startup::{base, catalogue};
 use headstart_units::{Bytes, Rate, Span, Time};
-
-#[derive(Debug, Default)]
-struct Reports(Vec<FlowReport>);
-
-impl Recorder for Reports {
-    fn flow(&mut self, report: &FlowReport) {
-        self.0.push(*report);
-    }
-}
 
 struct Alone {
     rate: Rate,
@@ -32,31 +23,13 @@ struct Alone {
 impl Alone {
     /// One flow alone on its path, checked packet by packet.
     fn run(&self) -> FlowReport {
-        let mut path = PathBuilder::default();
-        let claim = Claim::Link { rate: self.rate, delay: self.delay, limit: self.buffer };
-        let link = || AnyElement::Link(Link::new(self.rate, self.delay, self.buffer));
-        let forward = path.element("forward", link());
-        let reverse = path.element("reverse", link());
-        path.class(vec![forward], vec![reverse]);
-        let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: self.bytes, size_known: true };
-        let scenario = Scenario {
-            path: path.build(),
-            groups: vec![Group {
-                scheme: self.scheme,
-                base: base::Kind::Cubic,
-                tcp: self.tcp,
-                hint: None,
-                history_capacity: 0,
-            }],
-            workload: Box::new(Listed::new(vec![start], Opener::Sender)),
-            until: Time::from_millis(600_000),
-        };
-        let checker = Checker::new(&[claim, claim], Reports::default());
-        let finished = Simulation::new(scenario, checker).run();
-        let (faults, reports) = finished.recorder.finish(&finished.path);
-        assert_eq!(faults, Vec::<String>::new());
-        assert_eq!(reports.0.len(), 1);
-        reports.0[0]
+        let plan = PathPlan::dumbbell(self.rate, self.delay * 2, self.buffer);
+        let group = group(self.scheme, base::Kind::Cubic, self.tcp);
+        let flow = flow(self.bytes, Opener::Sender);
+        let scenario = scenario(&plan, group, flow, Time::from_millis(600_000));
+        let finished = run_checked(&Claim::of(&plan), scenario, Reports::default());
+        assert_eq!(finished.recorder.0.len(), 1);
+        finished.recorder.0[0]
     }
 }
 
@@ -110,7 +83,7 @@ fn a_lone_paced_jump_start_takes_the_handshake_one_round_trip_and_transmission()
             rate,
             delay: Span::from_millis(30),
             buffer: Limit::bytes(Bytes::new(115_000)),
-            scheme: catalogue::find("jump-start").expect("it is in the catalogue").scheme(),
+            scheme: scheme("jump-start"),
             bytes: tcp.mss * segments,
             tcp,
         }

@@ -1,28 +1,27 @@
-//! Runs that must not change unnoticed: two for each scheme, told by the fingerprint over all its events.
+//! Runs that must not change unnoticed: two for each scheme, with the fingerprint over all events of each.
 //!
 //! A difference is no fault by itself: a fix or a better model changes results. It must be meant, though. When it is,
 //! `HEADSTART_BLESS=1 cargo test -p headstart-sim --test fingerprints` writes the table anew; say in the commit why.
 
+mod common;
+
 use std::fmt::Write;
 
-use headstart_net::{AnyElement, Limit, Link};
+use common::{group, scenario};
+use headstart_net::{Limit, PathPlan};
 use headstart_sim::sizes::Sizes;
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
-use headstart_sim::{Group, NullRecorder, PathBuilder, Scenario, Seed, Simulation, TcpConfig};
-use headstart_startup::catalogue::{self, Entry};
+use headstart_sim::{Collector, Group, Seed, Simulation, TcpConfig};
+use headstart_startup::catalogue;
 use headstart_startup::prior::{Access, Hint};
 use headstart_startup::{Scheme, base};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-/// Halfback's access path at half load of flows of `size`, for twenty seconds.
-fn fingerprint(scheme: Scheme, size: Bytes) -> u64 {
-    let (rate, delay) = (Rate::from_mbit_per_sec(15), Span::from_millis(30));
-    let limit = Limit::bytes(Bytes::new(115_000));
-    let mut path = PathBuilder::default();
-    let forward = path.element("forward", AnyElement::Link(Link::new(rate, delay, limit)));
-    let reverse = path.element("reverse", AnyElement::Link(Link::new(rate, delay, limit)));
-    path.class(vec![forward], vec![reverse]);
+/// Halfback's access path at half load of flows of `size`, for twenty seconds: what became of them, then the fingerprint.
+fn run(scheme: Scheme, size: Bytes) -> String {
+    let rate = Rate::from_mbit_per_sec(15);
+    let plan = PathPlan::dumbbell(rate, Span::from_millis(60), Limit::bytes(Bytes::new(115_000)));
     let sizes = Sizes::Fixed(size);
     let arrivals = ArrivalSpec {
         gaps: GapSpec::Poisson(sizes.gap_at(rate * Ratio::percent(50))),
@@ -34,30 +33,35 @@ fn fingerprint(scheme: Scheme, size: Bytes) -> u64 {
         opener: Opener::Sender,
     };
     let group = Group {
-        scheme,
-        base: base::Kind::Cubic,
-        tcp: TcpConfig::default(),
         hint: Some(Hint { bandwidth: rate, access: Access::Unknown }),
         history_capacity: 100,
+        ..group(scheme, base::Kind::Cubic, TcpConfig::default())
     };
-    let scenario = Scenario {
-        path: path.build(),
-        groups: vec![group],
-        workload: Box::new(Arrivals::new(arrivals, Seed(1))),
-        until: Time::from_millis(40_000),
-    };
-    Simulation::new(scenario, NullRecorder).run().summary.fingerprint
+    let workload = Box::new(Arrivals::new(arrivals, Seed(1)));
+    let scenario = scenario(&plan, group, workload, Time::from_millis(40_000));
+    let finished = Simulation::new(scenario, Collector::new(1, Time::ZERO)).run();
+    let flows = &finished.recorder.groups[0];
+    let millis = |time: Option<Span>| time.map_or(0.0, Span::as_millis_f64);
+    let (mean, p99) = (millis(flows.completion.mean()), millis(flows.completion.quantile(990)));
+    let bottleneck = finished.path.accounts().next().map(|(_, account)| *account).unwrap_or_default();
+    let loss = 100.0 * bottleneck.dropped_in_all() as f64 / bottleneck.offered as f64;
+    let (retransmissions, copies) = (flows.counts.retransmissions, flows.counts.copies);
+    let fingerprint = finished.summary.fingerprint;
+    format!("{mean:.1},{p99:.1},{loss:.2},{retransmissions},{copies},{fingerprint:016x}")
 }
 
-const HEADER: &str = "scheme,100 kB,1 MB\n";
+const HEADER: &str =
+    "scheme,flow size,mean completion (ms),p99 (ms),loss (%),retransmissions,copies,fingerprint\n";
 
 fn table() -> String {
-    let row = |mut table: String, entry: &Entry| {
-        let [short, long] = [100_000, 1_000_000].map(|size| fingerprint(entry.scheme(), Bytes::new(size)));
-        writeln!(table, "{},{short:016x},{long:016x}", entry.name).expect("memory suffices");
-        table
-    };
-    catalogue::ALL.iter().fold(HEADER.to_owned(), row)
+    let mut table = HEADER.to_owned();
+    for entry in catalogue::ALL {
+        for (name, size) in [("100 kB", 100_000), ("1 MB", 1_000_000)] {
+            let row = run(entry.scheme(), Bytes::new(size));
+            writeln!(table, "{},{name},{row}", entry.name).expect("memory suffices");
+        }
+    }
+    table
 }
 
 #[test]
@@ -69,18 +73,17 @@ fn results_change_only_when_they_are_meant_to() {
         return;
     }
     let expected = std::fs::read_to_string(path).expect("the table is there");
+    // A row begins with scheme and size.
+    let key = |row: &str| row.splitn(3, ',').take(2).collect::<Vec<_>>().join(",");
+    let before = |row: &str| expected.lines().find(|before| key(before) == key(row)).unwrap_or("nothing");
     let changed: Vec<String> = found
         .lines()
         .filter(|line| !expected.lines().any(|before| before == *line))
-        .map(|line| {
-            let name = line.split(',').next().unwrap_or_default();
-            let before = expected.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(','));
-            format!("{line}, before {}", before.unwrap_or("nothing"))
-        })
+        .map(|line| format!("{line}\n  before {}", before(line)))
         .collect();
     assert!(
         found == expected,
-        "the results of {} schemes changed:\n{}\nif that is meant: HEADSTART_BLESS=1 cargo test -p headstart-sim --test fingerprints",
+        "{} results changed:\n{}\nif that is meant: HEADSTART_BLESS=1 cargo test -p headstart-sim --test fingerprints",
         changed.len(),
         changed.join("\n")
     );
@@ -89,7 +92,10 @@ fn results_change_only_when_they_are_meant_to() {
 #[test]
 fn schemes_are_told_apart() {
     let table = table();
-    let rows: Vec<(&str, &str)> = table.lines().skip(1).filter_map(|line| line.split_once(',')).collect();
+    let lines: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    // Both fingerprints of a scheme.
+    let rows: Vec<(&str, [&str; 2])> =
+        lines.chunks(2).map(|pair| (pair[0][0], [pair[0][7], pair[1][7]])).collect();
     for (at, (name, row)) in rows.iter().enumerate() {
         for (other, same) in &rows[..at] {
             // With a probe for everybody's lost tails Reactive is slow start; WiseStart's adaptation is for

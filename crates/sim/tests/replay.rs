@@ -1,11 +1,14 @@
 //! Messages that are asked for at given times on one connection.
 
-use headstart_net::{AnyElement, Limit, Link};
+mod common;
+
+use common::{group, scenario, scheme};
+use headstart_net::{Limit, PathPlan};
 use headstart_sim::record::{MessageReport, SenderTrace};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::replay::{From, Message, Replay};
-use headstart_sim::{FlowReport, Group, PathBuilder, Recorder, Scenario, Simulation, TcpConfig};
-use headstart_startup::{base, catalogue};
+use headstart_sim::{FlowReport, Recorder, Simulation, TcpConfig};
+use headstart_startup::base;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 #[derive(Debug, Default)]
@@ -33,25 +36,15 @@ fn replay(messages: &[(u64, u64)], from: From, opener: Opener) -> Heard {
 }
 
 fn replay_with(tcp: TcpConfig, messages: &[(u64, u64)], from: From, opener: Opener) -> Heard {
-    let mut path = PathBuilder::default();
-    let link =
-        || AnyElement::Link(Link::new(Rate::from_mbit_per_sec(100), Span::from_millis(50), Limit::NONE));
-    let (down, up) = (path.element("down", link()), path.element("up", link()));
-    path.class(vec![down], vec![up]);
-    let group = Group {
-        scheme: catalogue::find("iw10").expect("it is there").scheme(),
-        base: base::Kind::Cubic,
-        tcp: TcpConfig { receive_window: Bytes::new(1 << 24), ..tcp },
-        hint: None,
-        history_capacity: 0,
-    };
+    let plan = PathPlan::dumbbell(Rate::from_mbit_per_sec(100), Span::from_millis(100), Limit::NONE);
+    let tcp = TcpConfig { receive_window: Bytes::new(1 << 24), ..tcp };
+    let group = group(scheme("iw10"), base::Kind::Cubic, tcp);
     let messages = messages
         .iter()
         .map(|(at, bytes)| Message { at: Span::from_millis(*at), bytes: Bytes::new(*bytes) })
         .collect();
     let workload = Box::new(Replay::new(messages, from, 0, opener, Time::from_millis(5)));
-    let scenario =
-        Scenario { path: path.build(), groups: vec![group], workload, until: Time::from_millis(60_000) };
+    let scenario = scenario(&plan, group, workload, Time::from_millis(60_000));
     Simulation::new(scenario, Heard::default()).run().recorder
 }
 

@@ -1,5 +1,8 @@
 //! Quick-Start and RCP end to end: hosts ask, routers answer, senders obey.
 
+mod common;
+
+use common::{Reports, flow, run_checked};
 use headstart_net::{ElementPlan, Limit, LinkPlan, PathPlan, RouterPlan};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
@@ -13,15 +16,6 @@ use headstart_startup::scheme::{QuickStart, Rcp, Scheme, SlowStart, quick_start,
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 
 const RATE: Rate = Rate::from_mbit_per_sec(10);
-
-#[derive(Debug, Default)]
-struct Reports(Vec<FlowReport>);
-
-impl Recorder for Reports {
-    fn flow(&mut self, report: &FlowReport) {
-        self.0.push(*report);
-    }
-}
 
 /// What stands before each of the two links.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,25 +68,17 @@ fn slow() -> Scheme {
 
 fn group(scheme: Scheme) -> Group {
     let tcp = TcpConfig { receive_window: Bytes::new(14_000_000), ..TcpConfig::default() };
-    Group { scheme, base: base::Kind::Reno, tcp, hint: None, history_capacity: 0 }
+    common::group(scheme, base::Kind::Reno, tcp)
 }
 
 /// One flow of so many segments; every packet checked.
 fn alone(kinds: [Kind; 2], scheme: Scheme, opener: Opener, segments: u64) -> FlowReport {
     let (path, claims) = path(kinds, 150);
     let bytes = Bytes::new(1448 * segments);
-    let start = Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known: true };
-    let scenario = Scenario {
-        path,
-        groups: vec![group(scheme)],
-        workload: Box::new(Listed::new(vec![start], opener)),
-        until: Time::from_millis(600_000),
-    };
-    let checker = Checker::new(&claims, Reports::default());
-    let finished = Simulation::new(scenario, checker).run();
-    let (faults, reports) = finished.recorder.finish(&finished.path);
-    assert_eq!(faults, Vec::<String>::new());
-    reports.0[0]
+    let workload = flow(bytes, opener);
+    let scenario =
+        Scenario { path, groups: vec![group(scheme)], workload, until: Time::from_millis(600_000) };
+    run_checked(&claims, scenario, Reports::default()).recorder.0[0]
 }
 
 const TARGET: fn() -> [Kind; 2] = || [Kind::QuickStart(target()); 2];
@@ -121,8 +107,8 @@ fn a_path_that_does_not_take_part_is_told_from_one_that_does() {
     #[rustfmt::skip]
     let rows = [
         ([plain, plain],                     Denied::NotEveryRouter, "no router at all"),
-        ([yes, plain],                       Denied::NotEveryRouter, "a deaf router behind"),
-        ([plain, yes],                       Denied::NotEveryRouter, "a deaf router before"),
+        ([yes, plain],                       Denied::NotEveryRouter, "a non-capable router behind"),
+        ([plain, yes],                       Denied::NotEveryRouter, "a non-capable router before"),
         ([yes, Kind::NonCapable],                  Denied::NotEveryRouter, "two deaf ones behind"),
         ([yes, Kind::Rcp],                   Denied::NotEveryRouter, "a router that knows something else"),
         ([yes, Kind::QuickStart(zero)],      Denied::Zero,           "a router that has nothing to give"),

@@ -1,12 +1,14 @@
 //! UDT's recovery on a path that drops half of a first flight.
 
-use headstart_net::{AnyElement, Limit, Link};
+mod common;
+
+use common::{flow, group, scenario};
+use headstart_net::{Limit, LinkPlan, PathPlan};
 use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::tcp::{Detection, Reports, TcpConfig, Udt};
 use headstart_sim::workload::Opener;
-use headstart_sim::workload::long::{Listed, Start};
-use headstart_sim::{FlowReport, Group, PathBuilder, Recorder, Scenario, Simulation};
-use headstart_startup::{Transmission, base, catalogue};
+use headstart_sim::{FlowReport, Recorder, Simulation};
+use headstart_startup::{Transmission, base};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 #[derive(Debug, Default)]
@@ -51,14 +53,11 @@ fn run_of(scheme: &str, bytes: u64, udt: Udt) -> Events {
 }
 
 fn run_with(scheme: &str, bytes: u64, udt: Udt, handshakes: u8) -> Events {
-    let mut builder = PathBuilder::default();
-    let (delay, wide) = (Span::from_millis(30), Limit::bytes(Bytes::new(1_000_000)));
-    let narrow = Limit::bytes(Bytes::new(30_000));
-    let there =
-        builder.element("there", AnyElement::Link(Link::new(Rate::from_mbit_per_sec(4), delay, narrow)));
-    let back =
-        builder.element("back", AnyElement::Link(Link::new(Rate::from_mbit_per_sec(100), delay, wide)));
-    builder.class(vec![there], vec![back]);
+    let link = |mbit, buffer| {
+        let limit = Limit::bytes(Bytes::new(buffer));
+        LinkPlan::new(Rate::from_mbit_per_sec(mbit), Span::from_millis(30), limit)
+    };
+    let plan = PathPlan::links(link(4, 30_000), link(100, 1_000_000));
     let tcp = TcpConfig {
         detection: Detection::Udt(udt),
         prr: false,
@@ -67,14 +66,9 @@ fn run_with(scheme: &str, bytes: u64, udt: Udt, handshakes: u8) -> Events {
         handshakes,
         ..TcpConfig::default()
     };
-    let scheme = catalogue::find(scheme).expect("a scheme of the paper").scheme();
-    let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(bytes), size_known: true };
-    let scenario = Scenario {
-        path: builder.build(),
-        groups: vec![Group { scheme, base: base::Kind::Reno, tcp, hint: None, history_capacity: 0 }],
-        workload: Box::new(Listed::new(vec![start], Opener::Sender)),
-        until: Time::from_millis(60_000),
-    };
+    let group = group(common::scheme(scheme), base::Kind::Reno, tcp);
+    let flow = flow(Bytes::new(bytes), Opener::Sender);
+    let scenario = scenario(&plan, group, flow, Time::from_millis(60_000));
     Simulation::new(scenario, Events::default()).run().recorder
 }
 

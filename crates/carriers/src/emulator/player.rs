@@ -10,8 +10,8 @@ use anyhow::{Result, bail};
 use headstart_emu::clock::Clock;
 use headstart_sim::FlowReport;
 use headstart_sim::packet::FlowId;
+use headstart_sim::record::Counts;
 use headstart_sim::record::{Grant, MessageReport};
-use headstart_sim::tcp::sender::Counts;
 use headstart_sim::workload::{FlowSpec, Order, Workload};
 use headstart_units::{Bytes, Span, Time};
 

@@ -16,7 +16,7 @@ use headstart_emu::{relay, udp};
 use headstart_host::locked;
 use headstart_quic::{ClientSetup, CopyPolicy, Gates, Handle, PreciseRuntime, ServerSetup, Sharded, Why};
 use headstart_sim::Group;
-use headstart_sim::tcp::sender::Counts;
+use headstart_sim::record::Counts;
 use headstart_sim::workload::FlowSpec;
 use headstart_stack::{Request, simulation};
 use headstart_units::{Bytes, Time};

@@ -40,7 +40,7 @@ use super::config::{Detection, Pacing, Probe, TcpConfig};
 use super::prr::Prr;
 use super::udt::Udt;
 use crate::packet::{Acknowledgement, Label, Stamp};
-use crate::record::{Recorder, SenderEvent};
+use crate::record::{Counts, Recorder, SenderEvent};
 use crate::ring::Ring;
 
 /// Three segments delivered beyond make a segment lost (RFC 6675 §2, RFC 8985 §4).
@@ -110,27 +110,6 @@ enum State {
     Recovery { until: u32 },
     /// After a retransmission timeout, until everything sent before it is acknowledged.
     Loss { until: u32 },
-}
-
-/// What a sender counted; for reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Payload bytes sent, all transmissions.
-    pub bytes_sent: u64,
-    /// Data packets sent, all transmissions.
-    pub packets_sent: u64,
-    /// Retransmissions, probes included, copies not.
-    pub retransmissions: u64,
-    /// Proactive copies.
-    pub copies: u64,
-    /// Segments declared lost.
-    pub lost: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Probes: tail loss or QUIC.
-    pub probes: u64,
-    /// Bytes of the first flight that were declared lost.
-    pub first_flight_lost: u64,
 }
 
 /// A sender.
