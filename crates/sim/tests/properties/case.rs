@@ -1,0 +1,159 @@
+//! A run as data, and how it is run.
+
+use headstart_net::burst_loss;
+use headstart_net::jitter::Order;
+use headstart_net::{ElementPlan, Limit, LinkPlan, PathPlan};
+use headstart_sim::tcp::TcpConfig;
+use headstart_sim::workload::exchange::{Exchange, SessionSpec, Sessions};
+use headstart_sim::workload::long::{Listed, Start};
+use headstart_sim::workload::page::{Fetch, Object, PageSpec, Pages};
+use headstart_sim::workload::{Mixed, Opener, Workload};
+use headstart_sim::{Group, Path, Recorder, Scenario, Seed, Simulation, Summary};
+use headstart_startup::base;
+use headstart_startup::catalogue::{self, Entry};
+use headstart_startup::prior::Hint;
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
+
+/// A plain link.
+pub fn link(rate: Rate, delay: Span, limit: Limit) -> ElementPlan {
+    ElementPlan::Link(LinkPlan::new(rate, delay, limit))
+}
+
+/// Random loss, each packet for itself.
+pub fn loss(share: Ratio) -> ElementPlan {
+    ElementPlan::Loss { share, changes: vec![] }
+}
+
+/// Bursts in which everything is lost.
+pub fn bursts(enter: Ratio, leave: Ratio) -> ElementPlan {
+    ElementPlan::BurstLoss(burst_loss::Params::all_or_nothing(enter, leave))
+}
+
+/// Random extra delay.
+pub fn jitter(bound: Span, order: Order) -> ElementPlan {
+    ElementPlan::Jitter { bound, order }
+}
+
+/// What is transferred.
+#[derive(Clone, Debug)]
+pub enum Transfer {
+    /// Flows of a size, at a time in milliseconds.
+    Flows(Vec<(u64, u64)>, Opener, bool),
+    /// Responses after think times in milliseconds; so many milliseconds between sessions.
+    Sessions(Vec<(u64, u64)>, u64),
+    /// Objects of an origin and a size.
+    Pages(Vec<(u16, u64)>, Fetch, u64),
+}
+
+/// A run: path, hosts, settings and what is transferred.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub forward: Vec<ElementPlan>,
+    pub reverse: Vec<ElementPlan>,
+    pub entry: &'static Entry,
+    pub base: base::Kind,
+    pub tcp: TcpConfig,
+    pub hint: Option<Hint>,
+    pub history_capacity: usize,
+    pub transfer: Vec<Transfer>,
+    pub peers: u32,
+    pub seed: u64,
+}
+
+/// Long enough for everything that makes any progress at all.
+const UNTIL: Time = Time::from_millis(20_000_000_000);
+/// No flow, session or page begins later.
+const LAST_START: Time = Time::from_millis(4_000);
+
+impl Case {
+    /// The path as data.
+    pub fn plan(&self) -> PathPlan {
+        let plan =
+            PathPlan { down: self.forward.clone(), up: self.reverse.clone(), access: vec![Span::ZERO] };
+        plan.check().expect("a path can be so");
+        plan
+    }
+
+    /// The round-trip time that no packet can undercut.
+    pub fn least_rtt(&self) -> Span {
+        self.plan().rtt(0) + Span::from_nanos(1)
+    }
+
+    fn workload(&self, transfer: &Transfer, seed: Seed) -> Box<dyn Workload> {
+        match transfer {
+            Transfer::Flows(flows, opener, size_known) => {
+                let start = |&(at, bytes): &(u64, u64)| Start {
+                    at: Time::from_millis(at),
+                    group: 0,
+                    class: 0,
+                    bytes: Bytes::new(bytes),
+                    size_known: *size_known,
+                };
+                Box::new(Listed::new(flows.iter().map(start).collect(), *opener))
+            }
+            Transfer::Sessions(script, gap) => {
+                let exchange = |&(think, bytes): &(u64, u64)| Exchange {
+                    think: Span::from_millis(think),
+                    bytes: Bytes::new(bytes),
+                };
+                let spec = SessionSpec {
+                    scripts: vec![script.iter().map(exchange).collect()],
+                    gap: Span::from_millis(*gap),
+                    until: LAST_START,
+                    group: 0,
+                    peers: self.peers,
+                };
+                Box::new(Sessions::new(spec, seed))
+            }
+            Transfer::Pages(objects, fetch, gap) => {
+                let object = |&(origin, bytes): &(u16, u64)| Object { origin, bytes: Bytes::new(bytes) };
+                let spec = PageSpec {
+                    pages: vec![objects.iter().map(object).collect()],
+                    fetch: *fetch,
+                    gap: Span::from_millis(*gap),
+                    until: LAST_START,
+                    groups: vec![(0, 1)],
+                    peers: self.peers,
+                };
+                Box::new(Pages::new(spec, seed))
+            }
+        }
+    }
+
+    pub fn run<R: Recorder>(&self, recorder: R) -> (Summary, Path, R) {
+        let workloads = self.transfer.iter().enumerate().map(|(number, transfer)| {
+            self.workload(transfer, Seed(self.seed).child(&format!("workload {number}")))
+        });
+        let scenario = Scenario {
+            path: Path::new(&self.plan(), Seed(self.seed)),
+            groups: vec![Group {
+                scheme: self.entry.scheme(),
+                base: self.base,
+                tcp: self.tcp,
+                hint: self.hint,
+                history_capacity: self.history_capacity,
+            }],
+            workload: Box::new(Mixed::new(workloads.collect())),
+            until: UNTIL,
+        };
+        let finished = Simulation::new(scenario, recorder).run();
+        (finished.summary, finished.path, finished.recorder)
+    }
+}
+
+/// One flow at a time over a path that reorders and loses acks.
+pub fn disturbed(tcp: TcpConfig, transfer: Transfer, seed: u64) -> Case {
+    let plain = link(Rate::from_mbit_per_sec(10), Span::from_millis(20), Limit::NONE);
+    Case {
+        forward: vec![plain.clone(), jitter(Span::from_millis(30), Order::Free), loss(Ratio::percent(10))],
+        reverse: vec![loss(Ratio::percent(20)), plain],
+        entry: catalogue::find("iw10").expect("in the catalogue"),
+        base: base::Kind::Cubic,
+        tcp,
+        hint: None,
+        history_capacity: 0,
+        transfer: vec![transfer],
+        peers: 1,
+        seed,
+    }
+}

@@ -1,0 +1,236 @@
+//! How cases are drawn: by a generator with a fixed seed, so that everybody tests the same ones.
+
+use std::sync::Arc;
+
+use headstart_net::changing::LinkChange;
+use headstart_net::jitter::Order;
+use headstart_net::{ElementPlan, Limit, LinkPlan, LinkRate, QueueDiscipline, Trace};
+use headstart_sim::tcp::{DelayedAck, Detection, ImmediateAck, Pacing, Probe, TcpConfig};
+use headstart_sim::workload::Opener;
+use headstart_sim::workload::page::Fetch;
+use headstart_startup::base;
+use headstart_startup::catalogue;
+use headstart_startup::prior::{Access, Hint};
+use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
+
+use crate::case::{Case, Transfer, bursts, jitter, link, loss};
+
+/// Any number between the two, small ones as likely as large ones.
+pub fn logarithmic(least: u64, most: u64) -> impl Strategy<Value = u64> {
+    let octaves = (most as f64 / least as f64).log2();
+    (0..=1_000_000_u32).prop_map(move |at| {
+        let value = least as f64 * (f64::from(at) / 1e6 * octaves).exp2();
+        (value as u64).clamp(least, most)
+    })
+}
+
+pub fn rate() -> impl Strategy<Value = Rate> {
+    logarithmic(50_000, 1_000_000_000).prop_map(Rate::from_bits_per_sec)
+}
+
+pub fn delay() -> impl Strategy<Value = Span> {
+    prop_oneof![
+        1 => Just(Span::ZERO),
+        4 => (0..=100_u64).prop_map(Span::from_millis),
+        1 => (0..=400_000_u64).prop_map(Span::from_micros),
+    ]
+}
+
+fn limit(least_bytes: u64, least_packets: u64) -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        (least_bytes..=20_000).prop_map(|bytes| Limit::bytes(Bytes::new(bytes))),
+        (20_000..=1_000_000_u64).prop_map(|bytes| Limit::bytes(Bytes::new(bytes))),
+        (least_packets..=700).prop_map(|packets| Limit::packets(Packets::new(packets))),
+    ]
+}
+
+fn discipline() -> impl Strategy<Value = QueueDiscipline> {
+    proptest::sample::select(QueueDiscipline::ALL.to_vec())
+}
+
+fn trace() -> impl Strategy<Value = Arc<Trace>> {
+    proptest::collection::vec(0..300_u32, 1..60).prop_map(|mut millis| {
+        millis.push(300);
+        millis.sort_unstable();
+        Arc::new(Trace::from_millis(millis).expect("rising and not empty"))
+    })
+}
+
+/// A link that asks its queue each time: one that changes nothing when it changes.
+fn managed(rate: Rate, delay: Span, limit: Limit, discipline: QueueDiscipline) -> ElementPlan {
+    let changes = vec![(Time::ZERO, LinkChange::Rate(rate))];
+    ElementPlan::Link(LinkPlan { discipline, changes, ..LinkPlan::new(rate, delay, limit) })
+}
+
+fn traced(trace: Arc<Trace>, delay: Span, limit: Limit, discipline: QueueDiscipline) -> ElementPlan {
+    let rate = LinkRate::Trace(trace);
+    ElementPlan::Link(LinkPlan { rate, discipline, ..LinkPlan::new(Rate::ZERO, delay, limit) })
+}
+
+fn any_link() -> impl Strategy<Value = ElementPlan> {
+    let queue = || (delay(), limit(3_100, 2), discipline());
+    prop_oneof![
+        6 => (rate(), delay(), limit(0, 0)).prop_map(|(rate, delay, limit)| link(rate, delay, limit)),
+        2 => (rate(), queue()).prop_map(|(rate, (delay, limit, it))| managed(rate, delay, limit, it)),
+        1 => (trace(), queue()).prop_map(|(trace, (delay, limit, it))| traced(trace, delay, limit, it)),
+    ]
+}
+
+/// Nothing, often; else something that disturbs.
+fn disturbance() -> impl Strategy<Value = Option<ElementPlan>> {
+    prop_oneof![
+        4 => Just(None),
+        2 => prop_oneof![0..=3_u32, 0..=40_u32].prop_map(|percent| Some(loss(Ratio::percent(percent)))),
+        1 => (1..=40_u32, 2..=20_u32).prop_map(|(enter, length)| {
+            // At most 40 % in all, however long a burst is.
+            Some(bursts(Ratio::new(enter, 60 * length), Ratio::new(1, length)))
+        }),
+        1 => (0..=60_u64).prop_map(|bound| Some(jitter(Span::from_millis(bound), Order::Free))),
+        1 => (0..=60_u64).prop_map(|bound| Some(jitter(Span::from_millis(bound), Order::Kept))),
+        1 => (0..=30_u32).prop_map(|percent| Some(ElementPlan::Duplicate(Ratio::percent(percent)))),
+        1 => (0..=100_u64).prop_map(|delay| Some(ElementPlan::Delay(Span::from_millis(delay)))),
+    ]
+}
+
+/// One to three links, with disturbances anywhere between them.
+fn direction() -> impl Strategy<Value = Vec<ElementPlan>> {
+    proptest::collection::vec((disturbance(), any_link()), 1..=3).prop_map(|parts| {
+        let mut seen_loss = false;
+        parts
+            .into_iter()
+            .flat_map(|(disturbance, link)| [disturbance, Some(link)])
+            .flatten()
+            // Loss once for each direction: three times 40 % would be a cut wire.
+            .filter(|part| match part {
+                ElementPlan::Loss { .. } | ElementPlan::BurstLoss(_) => {
+                    !std::mem::replace(&mut seen_loss, true)
+                }
+                _ => true,
+            })
+            .collect()
+    })
+}
+
+fn tcp() -> impl Strategy<Value = TcpConfig> {
+    let detection = prop_oneof![2 => Just(Detection::Rack), 1 => Just(Detection::Rfc6675)];
+    let probe = prop_oneof![Just(Probe::None), Just(Probe::TailLoss), Just(Probe::Quic)];
+    let delayed_ack = prop_oneof![
+        Just(DelayedAck::IMMEDIATE),
+        Just(DelayedAck::SECOND),
+        (1..=4_u32, 0..=200_u64, 0..=20_u32, 0..=4_u32).prop_map(|(every, timeout, quick, gap)| DelayedAck {
+            every,
+            timeout: Span::from_millis(timeout),
+            quick,
+            immediate: if gap == 0 { ImmediateAck::OutOfOrder } else { ImmediateAck::NewGap(gap) },
+            ack_on_push: quick % 2 == 0,
+        }),
+    ];
+    let receive_window = prop_oneof![
+        4 => Just(141_000),
+        1 => Just(1_448),
+        2 => 1_448..=20_000_u64,
+        2 => 20_000..=4_000_000_u64,
+    ];
+    let pacing = prop_oneof![Just(Pacing::Off), Just(Pacing::Linux)];
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let min_rto = prop_oneof![Just(200_u64), 1..=1000_u64];
+    (detection, probe, delayed_ack, receive_window, pacing, flags, 1..=10_u32, min_rto).prop_map(
+        |(
+            detection,
+            probe,
+            delayed_ack,
+            receive_window,
+            pacing,
+            (ecn, prr, idle_restart, window_validation, as_linux),
+            quantum,
+            min_rto,
+        )| {
+            TcpConfig {
+                receive_window: Bytes::new(receive_window),
+                detection,
+                probe,
+                prr,
+                delayed_ack,
+                min_rto: Span::from_millis(min_rto),
+                pacing,
+                quantum,
+                ecn,
+                idle_restart,
+                window_validation,
+                as_linux,
+                ..TcpConfig::default()
+            }
+        },
+    )
+}
+
+fn transfer() -> impl Strategy<Value = Transfer> {
+    let flow = || (0..=3_000_u64, prop_oneof![3 => logarithmic(1, 300_000), 1 => logarithmic(1, 3_000_000)]);
+    let opener = prop_oneof![Just(Opener::Sender), Just(Opener::Receiver)];
+    let fetch = prop_oneof![
+        (1..=6_u16).prop_map(Fetch::Parallel),
+        (1..=6_u16).prop_map(Fetch::Persistent),
+        Just(Fetch::Multiplexed),
+    ];
+    let script = proptest::collection::vec((0..=3_000_u64, logarithmic(1, 200_000)), 1..=8);
+    let objects = proptest::collection::vec((0..=2_u16, logarithmic(1, 100_000)), 1..=20);
+    prop_oneof![
+        3 => (proptest::collection::vec(flow(), 1..=5), opener, any::<bool>())
+            .prop_map(|(flows, opener, known)| Transfer::Flows(flows, opener, known)),
+        1 => (script, 500..=4_000_u64).prop_map(|(script, gap)| Transfer::Sessions(script, gap)),
+        1 => (objects, fetch, 500..=4_000_u64).prop_map(|(page, fetch, gap)| Transfer::Pages(page, fetch, gap)),
+    ]
+}
+
+pub fn case() -> impl Strategy<Value = Case> {
+    let hint = proptest::option::of(
+        prop_oneof![logarithmic(8, u64::MAX / 2), logarithmic(50_000, 1_000_000_000)]
+            .prop_map(|bits| Hint { bandwidth: Rate::from_bits_per_sec(bits), access: Access::Unknown }),
+    );
+    let base = prop_oneof![Just(base::Kind::Cubic), Just(base::Kind::Reno)];
+    let history = prop_oneof![Just(0_usize), Just(1), 1..=10_usize];
+    (
+        (direction(), direction()),
+        0..catalogue::ALL.len(),
+        base,
+        tcp(),
+        hint,
+        history,
+        proptest::collection::vec(transfer(), 1..=2),
+        (1..=4_u32, any::<u64>()),
+    )
+        .prop_map(
+            |((forward, reverse), scheme, base, tcp, hint, history_capacity, transfer, (peers, seed))| Case {
+                forward,
+                reverse,
+                entry: &catalogue::ALL[scheme],
+                base,
+                tcp,
+                hint,
+                history_capacity,
+                transfer,
+                peers,
+                seed,
+            },
+        )
+}
+
+/// Runs `test` over `cases` cases, always the same ones.
+pub fn over<S: Strategy>(cases: u32, strategy: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
+    let wanted = std::env::var("HEADSTART_CASES").ok().and_then(|text| text.parse().ok());
+    let config = ProptestConfig {
+        cases: wanted.unwrap_or(cases),
+        failure_persistence: None,
+        max_shrink_iters: 2_000,
+        ..ProptestConfig::default()
+    };
+    let source = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(config, source);
+    match runner.run(&strategy, test) {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, value)) => panic!("{reason}\nin the case {value:?}"),
+        Err(error) => panic!("{error}"),
+    }
+}

@@ -1,0 +1,45 @@
+//! The handshake measures the round trip that was answered.
+
+use headstart_net::jitter::Order;
+use headstart_net::{ElementPlan, Limit};
+use headstart_sim::tcp::TcpConfig;
+use headstart_sim::workload::Opener;
+use headstart_units::{Rate, Ratio, Span};
+
+use crate::case::{Transfer, disturbed, jitter, link, loss};
+use crate::watch::Watch;
+
+/// Of two SYNs that arrive, the first set the SYN-ACK off that was answered.
+#[test]
+fn a_copy_of_the_syn_does_not_shorten_the_handshake() {
+    for seed in 0..100 {
+        let mut case =
+            disturbed(TcpConfig::default(), Transfer::Flows(vec![(0, 1000)], Opener::Receiver, true), seed);
+        let plain = link(Rate::from_mbit_per_sec(1000), Span::from_millis(40), Limit::NONE);
+        case.forward = vec![plain.clone()];
+        case.reverse =
+            vec![ElementPlan::Duplicate(Ratio::ONE), jitter(Span::from_millis(60), Order::Free), plain];
+        let (_, _, watch) = case.run(Watch::new(&case));
+        let (_, established) = watch.flows[&0].established.expect("nothing is lost");
+        assert!(established.smoothed_rtt >= case.least_rtt(), "seed {seed}: {}", established.smoothed_rtt);
+    }
+}
+
+/// A client whose second SYN was too early has the answer to its first one: that is what its request echoes, however
+/// often it is sent.
+#[test]
+fn a_repeated_request_echoes_the_syn_that_was_answered() {
+    for seed in 0..1_000 {
+        let flows = Transfer::Flows(vec![(0, 1000)], Opener::Receiver, true);
+        let mut case = disturbed(TcpConfig::default(), flows, seed);
+        let plain = link(Rate::from_mbit_per_sec(10), Span::from_millis(505), Limit::NONE);
+        case.forward = vec![plain.clone()];
+        case.reverse = vec![loss(Ratio::percent(30)), jitter(Span::from_millis(60), Order::Free), plain];
+        let (_, _, watch) = case.run(Watch::new(&case));
+        let report = &watch.reports[0];
+        assert!(
+            report.handshake_retransmissions > 6 || report.min_rtt >= case.least_rtt(),
+            "seed {seed}: {report:?}"
+        );
+    }
+}
