@@ -9,7 +9,7 @@ export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 step() { printf '\n== %s (after %d s)\n' "$1" "$SECONDS"; }
 
 if ! command -v cargo >/dev/null; then
-    echo "ci.sh: cargo is missing: install Rust 1.88 or newer with rustfmt and clippy" >&2
+    echo "ci.sh: cargo is missing: install Rust 1.89 or newer with rustfmt and clippy" >&2
     exit 1
 fi
 

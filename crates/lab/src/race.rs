@@ -4,7 +4,10 @@
 //! scheme, in the other only every second flow does, and the rest run slow start from ten segments. What these
 //! suffer, compared with a run in which everybody is like them, is the scheme's *harm*.
 
+use std::fmt;
+
 use anyhow::Result;
+use headstart_report::jobs::JobStore;
 use headstart_sim::{Histogram, Totals};
 use headstart_startup::catalogue::{self, Entry, Needs};
 use headstart_units::Span;
@@ -75,7 +78,7 @@ pub struct Race {
 ///
 /// # Errors
 /// If a run's packets do not add up.
-pub fn race(setup: &Setup) -> Result<Race> {
+pub fn race(setup: &Setup, store: &JobStore) -> Result<Race> {
     let entries = entries(setup);
     let seeds: Vec<u64> = (0..u64::from(setup.run.repeats)).map(|n| setup.run.seed.wrapping_add(n)).collect();
     // A flow well into the run, when histories are filled; of a short run its last.
@@ -105,7 +108,7 @@ pub fn race(setup: &Setup) -> Result<Race> {
         let least = setup.run.duration * jobs.len() as u64;
         eprintln!("headstart: {} runs in real time, {least} at least", jobs.len());
     }
-    let results = run_all(setup, &jobs, "racing")?;
+    let results = run_all(setup, &jobs, "racing", store)?;
     let (baseline, rest) = results.split_at(seeds.len());
     let is_pages = !setup.pages.is_empty();
     let standings = entries
@@ -189,11 +192,9 @@ fn standing(
         harm: ratio(&suffered, &otherwise),
         long_share,
         history_hits: totals.history_hits as f64 / (totals.flows as f64).max(1.0),
-        history_bytes_per_peer: alone.first().map_or(0, |result| result.history.2),
-        fingerprint: results
-            .iter()
-            .fold(0, |folded: u64, result| folded.rotate_left(7) ^ result.summary.fingerprint),
-        data_packets: results.iter().map(|result| result.summary.data_packets).sum(),
+        history_bytes_per_peer: alone.first().map_or(0, |result| result.history_bytes_per_peer),
+        fingerprint: results.iter().fold(0, |folded: u64, result| folded.rotate_left(7) ^ result.fingerprint),
+        data_packets: results.iter().map(|result| result.data_packets).sum(),
         has_counts: alone.iter().all(|result| result.has_counts),
         invalid: invalid(results.iter().chain(baseline)),
         view: alone.first().and_then(|result| result.view.clone()).unwrap_or_default(),
@@ -221,146 +222,90 @@ fn bare(value: f64) -> Interval {
     Interval { value, low: f64::NAN, high: f64::NAN }
 }
 
-/// A standing as machines read it.
+/// A standing as machines read it: its numbers by name, in order.
+pub type Row = Vec<(&'static str, Value)>;
+
+/// A number of a row, or a text.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
-    scheme: &'static str,
-    mean_ms: Option<f64>,
-    mean_ms_low: Option<f64>,
-    mean_ms_high: Option<f64>,
-    p50_ms: Option<f64>,
-    p99_ms: Option<f64>,
-    mean_without_handshake_ms: Option<f64>,
-    mean_round_trips: Option<f64>,
-    loss_percent: Option<f64>,
-    bytes_sent_over_useful: Option<f64>,
-    harm: Option<f64>,
-    harm_low: Option<f64>,
-    harm_high: Option<f64>,
-    long_flow_share: Option<f64>,
-    flows: u64,
-    unfinished: u64,
-    retransmissions: u64,
-    copies: u64,
-    timeouts: u64,
-    probes: u64,
-    duplicates: u64,
-    history_hit_rate: f64,
-    history_bytes_per_peer: usize,
-    rate_requests: u64,
-    rate_grants: u64,
-    granted_starts_with_loss: u64,
-    fingerprint: String,
-    invalid_runs: usize,
+#[serde(untagged)]
+pub enum Value {
+    /// A text.
+    Text(String),
+    /// A count.
+    Count(u64),
+    /// A measurement, if there is one.
+    Number(Option<f64>),
 }
 
-impl Row {
-    /// Names of the fields, in order.
-    pub const NAMES: [&'static str; 28] = [
-        "scheme",
-        "mean_ms",
-        "mean_ms_low",
-        "mean_ms_high",
-        "p50_ms",
-        "p99_ms",
-        "mean_without_handshake_ms",
-        "mean_round_trips",
-        "loss_percent",
-        "bytes_sent_over_useful",
-        "harm",
-        "harm_low",
-        "harm_high",
-        "long_flow_share",
-        "flows",
-        "unfinished",
-        "retransmissions",
-        "copies",
-        "timeouts",
-        "probes",
-        "duplicates",
-        "history_hit_rate",
-        "history_bytes_per_peer",
-        "rate_requests",
-        "rate_grants",
-        "granted_starts_with_loss",
-        "fingerprint",
-        "invalid_runs",
-    ];
-
-    /// The fields as text, in the order of their names; what was not measured is empty.
-    #[must_use]
-    pub fn fields(&self) -> Vec<String> {
-        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-        vec![
-            self.scheme.to_owned(),
-            number(self.mean_ms),
-            number(self.mean_ms_low),
-            number(self.mean_ms_high),
-            number(self.p50_ms),
-            number(self.p99_ms),
-            number(self.mean_without_handshake_ms),
-            number(self.mean_round_trips),
-            number(self.loss_percent),
-            number(self.bytes_sent_over_useful),
-            number(self.harm),
-            number(self.harm_low),
-            number(self.harm_high),
-            number(self.long_flow_share),
-            self.flows.to_string(),
-            self.unfinished.to_string(),
-            self.retransmissions.to_string(),
-            self.copies.to_string(),
-            self.timeouts.to_string(),
-            self.probes.to_string(),
-            self.duplicates.to_string(),
-            number(Some(self.history_hit_rate)),
-            self.history_bytes_per_peer.to_string(),
-            self.rate_requests.to_string(),
-            self.rate_grants.to_string(),
-            self.granted_starts_with_loss.to_string(),
-            self.fingerprint.clone(),
-            self.invalid_runs.to_string(),
-        ]
+impl fmt::Display for Value {
+    /// What was not measured is empty.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Count(count) => count.fmt(f),
+            Self::Number(Some(number)) => number.fmt(f),
+            Self::Number(None) => Ok(()),
+        }
     }
 }
 
 /// Six significant decimals: what is beyond them is noise, and noise differs by how it is printed.
-fn round(value: f64) -> Option<f64> {
-    value.is_finite().then(|| (value * 1e6).round() / 1e6)
+fn number(value: f64) -> Value {
+    Value::Number(value.is_finite().then(|| (value * 1e6).round() / 1e6))
 }
 
-impl From<&Standing> for Row {
-    fn from(standing: &Standing) -> Self {
-        let totals = &standing.totals;
-        Self {
-            scheme: standing.entry.name,
-            mean_ms: round(standing.mean_ms.value),
-            mean_ms_low: round(standing.mean_ms.low),
-            mean_ms_high: round(standing.mean_ms.high),
-            p50_ms: round(standing.p50_ms.value),
-            p99_ms: round(standing.p99_ms.value),
-            mean_without_handshake_ms: round(standing.transfer_ms.value),
-            mean_round_trips: round(standing.rounds.value),
-            loss_percent: round(standing.loss_percent.value),
-            bytes_sent_over_useful: round(standing.overhead.value),
-            harm: round(standing.harm.value),
-            harm_low: round(standing.harm.low),
-            harm_high: round(standing.harm.high),
-            long_flow_share: standing.long_share.and_then(|share| round(share.value)),
-            flows: totals.flows,
-            unfinished: totals.unfinished,
-            retransmissions: totals.counts.retransmissions,
-            copies: totals.counts.copies,
-            timeouts: totals.counts.timeouts,
-            probes: totals.counts.probes,
-            duplicates: totals.duplicates,
-            history_hit_rate: round(standing.history_hits).unwrap_or_default(),
-            history_bytes_per_peer: standing.history_bytes_per_peer,
-            rate_requests: totals.asked,
-            rate_grants: totals.granted,
-            granted_starts_with_loss: totals.granted_and_failed,
-            fingerprint: format!("{:016x}", standing.fingerprint),
-            invalid_runs: standing.invalid.0,
-        }
+impl Standing {
+    /// Its row.
+    #[must_use]
+    pub fn row(&self) -> Row {
+        let totals = &self.totals;
+        vec![
+            ("scheme", Value::Text(self.entry.name.to_string())),
+            ("mean_ms", number(self.mean_ms.value)),
+            ("mean_ms_low", number(self.mean_ms.low)),
+            ("mean_ms_high", number(self.mean_ms.high)),
+            ("p50_ms", number(self.p50_ms.value)),
+            ("p99_ms", number(self.p99_ms.value)),
+            ("mean_without_handshake_ms", number(self.transfer_ms.value)),
+            ("mean_round_trips", number(self.rounds.value)),
+            ("loss_percent", number(self.loss_percent.value)),
+            ("bytes_sent_over_useful", number(self.overhead.value)),
+            ("harm", number(self.harm.value)),
+            ("harm_low", number(self.harm.low)),
+            ("harm_high", number(self.harm.high)),
+            ("long_flow_share", number(self.long_share.map_or(f64::NAN, |share| share.value))),
+            ("flows", Value::Count(totals.flows)),
+            ("unfinished", Value::Count(totals.unfinished)),
+            ("retransmissions", Value::Count(totals.counts.retransmissions)),
+            ("copies", Value::Count(totals.counts.copies)),
+            ("timeouts", Value::Count(totals.counts.timeouts)),
+            ("probes", Value::Count(totals.counts.probes)),
+            ("duplicates", Value::Count(totals.duplicates)),
+            ("history_hit_rate", number(self.history_hits)),
+            ("history_bytes_per_peer", Value::Count(self.history_bytes_per_peer as u64)),
+            ("rate_requests", Value::Count(totals.asked)),
+            ("rate_grants", Value::Count(totals.granted)),
+            ("granted_starts_with_loss", Value::Count(totals.granted_and_failed)),
+            ("fingerprint", Value::Text(format!("{:016x}", self.fingerprint))),
+            ("invalid_runs", Value::Count(self.invalid.0 as u64)),
+        ]
+    }
+}
+
+impl Race {
+    /// The names of the rows' numbers, in order.
+    #[must_use]
+    pub fn columns(&self) -> Vec<&'static str> {
+        self.standings
+            .first()
+            .map(|first| first.row().iter().map(|(name, _)| *name).collect())
+            .unwrap_or_default()
+    }
+
+    /// The rows as text.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Vec<String>> {
+        let fields = |row: Row| row.into_iter().map(|(_, value)| value.to_string()).collect();
+        self.standings.iter().map(|standing| fields(standing.row())).collect()
     }
 }

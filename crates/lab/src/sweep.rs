@@ -1,10 +1,10 @@
-//! A sweep: any option takes a list, every combination is a point, and no point is run twice.
+//! A sweep: any option takes a list, and every combination is a point, raced as by itself.
 //!
-//! A point's results are kept in a file of their own, named by a hash of everything that decides them. A sweep that was
-//! interrupted goes on where it stopped; a sweep that was extended runs only what is new. The table of all points
-//! is written at the end, in the order of the options, so that it is the same however the sweep was cut up.
+//! Every run is kept ([`crate::jobs`]): a sweep that was interrupted goes on where it stopped, and one that was extended runs
+//! only what is new. The table of all points is in the order of the options, so that it is the same however the sweep was
+//! cut up.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 /// Options whose own values contain commas, or that are lists by themselves.
 const NOT_LISTS: [&str; 2] = ["--schemes", "--burst-loss"];
@@ -72,43 +72,6 @@ impl Point {
         }
         next
     }
-
-    /// The file that keeps this point's results: a hash of the program's version and its arguments.
-    #[must_use]
-    pub fn file_name(&self) -> String {
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        for text in std::iter::once(&version).chain(&self.arguments) {
-            for byte in text.bytes().chain([0]) {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-            }
-        }
-        format!("point-{hash:016x}.json")
-    }
-}
-
-/// The rows of a point that was run before, or nothing if it was not or its file is damaged.
-///
-/// # Errors
-/// If the file is there and cannot be read.
-pub fn kept_rows(folder: &std::path::Path, point: &Point) -> Result<Option<Kept>> {
-    let path = folder.join(point.file_name());
-    match std::fs::read(&path) {
-        Ok(bytes) => {
-            Ok(serde_json::from_slice::<Kept>(&bytes).ok().filter(|kept| kept.arguments == point.arguments))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
-    }
-}
-
-/// A point's results as they are kept.
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, PartialEq)]
-pub struct Kept {
-    /// The arguments, to tell a hash's namesake.
-    pub arguments: Vec<String>,
-    /// One row for each scheme, in the columns of the race.
-    pub rows: Vec<Vec<String>>,
 }
 
 #[cfg(test)]
@@ -141,11 +104,5 @@ mod tests {
         let list = (1..=400).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
         let error = expand(&[format!("--seed={list}"), format!("--load={list}")]).expect_err("160 000");
         assert!(error.to_string().contains("combinations"), "{error}");
-    }
-
-    #[test]
-    fn points_are_told_apart_by_their_files() {
-        let points = expand(&arguments("--load 5%,25%")).expect("two");
-        assert_ne!(points[0].file_name(), points[1].file_name());
     }
 }

@@ -181,7 +181,10 @@ fn a_trace_writes_its_three_files() {
     let output = headstart(&folder, &["trace", "halfback", "--out", "out"]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("Complete after"), "{said}");
-    assert_eq!(files(&folder.join("out")), [".headstart", "events.csv", "queue.svg", "time-sequence.svg"]);
+    assert_eq!(
+        files(&folder.join("out")),
+        [".headstart", ".lock", "events.csv", "queue.svg", "time-sequence.svg"]
+    );
     let text = |name: &str| fs::read_to_string(folder.join("out").join(name)).expect("UTF-8");
     assert!(text("events.csv").lines().count() > 100, "a flow of 70 segments has more events");
     for figure in ["queue.svg", "time-sequence.svg"] {
@@ -240,4 +243,19 @@ fn the_downlink_is_told_and_a_hint_is_made_of_it() {
     assert_eq!(printed["hint"]["told_hex"], "01020000c8be");
     assert_eq!(printed["answers"].as_array().map(Vec::len), Some(5));
     assert_eq!(files(&folder), [""; 0], "asking writes nothing");
+}
+
+#[test]
+fn reproduce_without_a_paper_lists_all() {
+    let folder = folder("papers");
+    let [bare, listed] = [&["reproduce"][..], &["reproduce", "--list"]].map(|arguments| {
+        let output = headstart(&folder, arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("tables are UTF-8")
+    });
+    assert_eq!(bare, listed);
+    for paper in ["halfback", "quick-start", "fast-startup", "wisestart", "blitzstart"] {
+        assert!(bare.contains(paper), "{bare}");
+    }
+    assert!(files(&folder).is_empty(), "nothing is written");
 }

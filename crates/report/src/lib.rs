@@ -6,10 +6,12 @@
 //! | [`table`] | one table, three outputs: terminal, HTML, CSV |
 //! | [`figure`] | figures as SVG |
 //! | [`page`] | a report as one HTML file |
+//! | [`jobs`] | results of finished jobs, so that an interrupted run goes on |
 //! | [`markup`] | the escaping that figures and pages share |
 //! | [`output`] | result files, each whole or not there |
 
 pub mod figure;
+pub mod jobs;
 pub mod markup;
 pub mod output;
 pub mod page;

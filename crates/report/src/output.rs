@@ -7,14 +7,18 @@
 //! A folder is ours if it holds the marker file `.headstart`. A new or empty folder receives it; any other folder is
 //! refused, so that a mistyped path cannot overwrite somebody's work.
 //!
+//! One run at a time writes to a folder: whoever opens it holds a lock of the operating system on the file `.lock`, which ends
+//! with the process, however that ends.
+//!
 //! # Limits
 //!
-//! One run at a time writes to a folder. Files of an earlier run that the present one does not write stay.
+//! Files of an earlier run that the present one does not write stay. A file system without locks lets two runs in.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The file that makes a folder ours.
 const MARKER: &str = ".headstart";
@@ -23,9 +27,16 @@ const MARKER: &str = ".headstart";
 const MARKER_TEXT: &str =
     "Results written by headstart. While this file is here, headstart may replace the others.\n";
 
-/// A folder of results.
+/// The file that whoever writes to the folder holds.
+const LOCK: &str = ".lock";
+
+/// A folder of results, held until the last clone is dropped.
 #[derive(Clone, Debug)]
-pub struct Folder(PathBuf);
+pub struct Folder {
+    path: PathBuf,
+    /// Locked, where the file system can.
+    _lock: Option<Arc<File>>,
+}
 
 /// Why a result could not be written.
 #[derive(Debug)]
@@ -37,6 +48,8 @@ pub enum OutputError {
         /// One of the things in it, the first by name.
         found: String,
     },
+    /// Another run writes to it.
+    InUse(PathBuf),
     /// There is a file where the folder should be.
     NotAFolder(PathBuf),
     /// A name that is empty, begins with a dot or leaves the folder.
@@ -71,6 +84,11 @@ impl fmt::Display for OutputError {
                 "{}: found `{found}`, expected a new or empty folder or one with earlier results (it has no `{MARKER}`)",
                 folder.display()
             ),
+            Self::InUse(path) => write!(
+                f,
+                "{}: found another headstart at work in this folder, expected none: wait until it ends, or write elsewhere with --out",
+                path.display()
+            ),
             Self::NotAFolder(path) => write!(f, "{}: found a file, expected a folder", path.display()),
             Self::BadName(name) => {
                 write!(f, "found {name:?}, expected a plain file name that does not begin with a dot")
@@ -93,18 +111,22 @@ impl std::error::Error for OutputError {
 }
 
 impl Folder {
-    /// Creates the folder, with those above it, or takes it over if it is empty or ours.
+    /// Creates the folder, with those above it, or takes it over if it is empty or ours, and holds it.
+    ///
+    /// # Errors
+    /// It is not ours, another run holds it, or the system refuses.
     pub fn open(path: &Path) -> Result<Self, OutputError> {
         if fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
             return Err(OutputError::NotAFolder(path.to_path_buf()));
         }
         fs::create_dir_all(path).map_err(|error| failed("create", path, error))?;
-        let folder = Self(path.to_path_buf());
+        let mut folder = Self { path: path.to_path_buf(), _lock: None };
         let marker = path.join(MARKER);
         if !marker.is_file() {
             folder.refuse_foreign()?;
             folder.replace(&marker, |file| file.write_all(MARKER_TEXT.as_bytes()))?;
         }
+        folder._lock = folder.lock()?;
         Ok(folder)
     }
 
@@ -116,7 +138,7 @@ impl Folder {
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// Writes a file whole.
@@ -168,11 +190,23 @@ impl Folder {
         }
     }
 
+    fn lock(&self) -> Result<Option<Arc<File>>, OutputError> {
+        let path = self.path.join(LOCK);
+        let file = OpenOptions::new().create(true).append(true).open(&path);
+        let file = file.map_err(|error| failed("write", &path, error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Arc::new(file))),
+            Err(TryLockError::WouldBlock) => Err(OutputError::InUse(self.path.clone())),
+            Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
+            Err(TryLockError::Error(error)) => Err(failed("lock", &path, error)),
+        }
+    }
+
     fn place(&self, name: &str) -> Result<PathBuf, OutputError> {
         if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', ':', '\0']) {
             return Err(OutputError::BadName(name.to_owned()));
         }
-        Ok(self.0.join(name))
+        Ok(self.path.join(name))
     }
 
     fn replace(
@@ -181,7 +215,7 @@ impl Folder {
         fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), OutputError> {
         let name = place.file_name().unwrap_or_default().to_string_lossy();
-        let partial = self.0.join(format!(".{}.partial", name.trim_start_matches('.')));
+        let partial = self.path.join(format!(".{}.partial", name.trim_start_matches('.')));
         let outcome = fill_file(&partial, fill)
             .map_err(|error| failed("write", place, error))
             .and_then(|()| fs::rename(&partial, place).map_err(|error| failed("replace", place, error)));
@@ -194,8 +228,8 @@ impl Folder {
 
     fn refuse_foreign(&self) -> Result<(), OutputError> {
         let mut found: Option<String> = None;
-        for entry in fs::read_dir(&self.0).map_err(|error| failed("read", &self.0, error))? {
-            let name = entry.map_err(|error| failed("read", &self.0, error))?.file_name();
+        for entry in fs::read_dir(&self.path).map_err(|error| failed("read", &self.path, error))? {
+            let name = entry.map_err(|error| failed("read", &self.path, error))?.file_name();
             let name = name.to_string_lossy().into_owned();
             // A run that was interrupted while it wrote the marker left this.
             if name != ".headstart.partial" && found.as_ref().is_none_or(|first| name < *first) {
@@ -203,7 +237,7 @@ impl Folder {
             }
         }
         match found {
-            Some(found) => Err(OutputError::Foreign { folder: self.0.clone(), found }),
+            Some(found) => Err(OutputError::Foreign { folder: self.path.clone(), found }),
             None => Ok(()),
         }
     }
@@ -263,12 +297,13 @@ mod tests {
         let path = scratch.0.join("a/b");
         let folder = Folder::open(&path).expect("nothing in the way");
         folder.write("one.txt", b"first").expect("a plain name");
+        drop(folder);
         let again = Folder::open(&path).expect("it is ours");
         again.write("one.txt", b"second").expect("a plain name");
         assert_eq!(fs::read(path.join("one.txt")).expect("written"), b"second");
-        assert_eq!(scratch.names("a/b"), [".headstart", "one.txt"], "nothing is left over");
+        assert_eq!(scratch.names("a/b"), [".headstart", ".lock", "one.txt"], "nothing is left over");
         again.folder("inner").expect("nothing in the way").write("two.txt", b"2").expect("a plain name");
-        assert_eq!(scratch.names("a/b/inner"), [".headstart", "two.txt"]);
+        assert_eq!(scratch.names("a/b/inner"), [".headstart", ".lock", "two.txt"]);
     }
 
     #[test]
@@ -295,7 +330,19 @@ mod tests {
         let scratch = Scratch::new("interrupted");
         fs::write(scratch.0.join(".headstart.partial"), "Resul").expect("a temporary file");
         Folder::open(&scratch.0).expect("only our own leftovers");
-        assert_eq!(scratch.names("."), [".headstart"]);
+        assert_eq!(scratch.names("."), [".headstart", ".lock"]);
+    }
+
+    #[test]
+    fn a_second_run_in_one_folder_is_refused_until_the_first_ends() {
+        let scratch = Scratch::new("second");
+        let first = Folder::open(&scratch.0).expect("empty");
+        let other = first.clone();
+        drop(first);
+        let error = Folder::open(&scratch.0).expect_err("a clone holds it").to_string();
+        assert!(error.contains("found another headstart at work in this folder"), "{error}");
+        drop(other);
+        Folder::open(&scratch.0).expect("nobody holds it");
     }
 
     #[test]
@@ -311,7 +358,7 @@ mod tests {
             .expect_err("the writer failed");
         assert!(error.to_string().ends_with("result.csv: out of numbers"), "{error}");
         assert_eq!(fs::read(scratch.0.join("result.csv")).expect("written"), b"whole");
-        assert_eq!(scratch.names("."), [".headstart", "result.csv"]);
+        assert_eq!(scratch.names("."), [".headstart", ".lock", "result.csv"]);
     }
 
     #[test]
@@ -340,6 +387,6 @@ mod tests {
         let rows = [vec!["1", "2"], vec!["3"]];
         let error = folder.write_csv("table.csv", &["a", "b"], rows).expect_err("one field is missing");
         assert_eq!(error.to_string(), "table.csv, row 2: found 1 fields, expected the 2 of the header");
-        assert_eq!(scratch.names("."), [".headstart"]);
+        assert_eq!(scratch.names("."), [".headstart", ".lock"]);
     }
 }

@@ -5,6 +5,7 @@
 
 use headstart_startup::quick_start::Denied;
 use headstart_units::{Bytes, Span, Time};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::record::{Counts, FlowReport, Grant, MessageReport, Recorder};
 use crate::workload::PageReport;
@@ -14,8 +15,9 @@ const BUCKETS: u32 = 256;
 /// 2^8: values below are their own bucket.
 const BITS: u32 = 8;
 
-/// Times, counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Times, counted. It is written as its buckets in use, for results that are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(try_from = "InUse", into = "InUse")]
 pub struct Histogram {
     counts: Vec<u32>,
     total: u64,
@@ -101,8 +103,37 @@ impl Histogram {
     }
 }
 
+/// The buckets in use with their counts, and the sum of all times in nanoseconds.
+#[derive(Deserialize, Serialize)]
+struct InUse(Vec<(u32, u32)>, u128);
+
+impl From<Histogram> for InUse {
+    fn from(histogram: Histogram) -> Self {
+        let counts = (0..).zip(histogram.counts).filter(|(_, count)| *count > 0);
+        Self(counts.collect(), histogram.sum)
+    }
+}
+
+impl TryFrom<InUse> for Histogram {
+    type Error = &'static str;
+    fn try_from(InUse(buckets, sum): InUse) -> Result<Self, Self::Error> {
+        let most = Self::bucket(u64::MAX);
+        let mut histogram = Self { sum, ..Self::default() };
+        for (bucket, count) in buckets {
+            let bucket = bucket as usize;
+            if bucket > most || bucket < histogram.counts.len() || count == 0 {
+                return Err("found a bucket that is empty, twice there or too large");
+            }
+            histogram.counts.resize(bucket, 0);
+            histogram.counts.push(count);
+            histogram.total += u64::from(count);
+        }
+        Ok(histogram)
+    }
+}
+
 /// What one group's flows add up to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Totals {
     /// Flows that began after the warm-up.
     pub flows: u64,
@@ -117,6 +148,7 @@ pub struct Totals {
     /// Sum of completion times in units of each flow's own minimum RTT, in thousandths.
     pub millirounds: u64,
     /// Payload bytes that senders know delivered.
+    #[serde(serialize_with = "as_number", deserialize_with = "from_number")]
     pub delivered: Bytes,
     /// What the senders counted, added up.
     pub counts: Counts,
@@ -142,6 +174,14 @@ pub struct Totals {
     pub messages: Histogram,
     /// From a page's first SYN to its last byte.
     pub pages: Histogram,
+}
+
+fn as_number<S: Serializer>(bytes: &Bytes, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u64(bytes.get())
+}
+
+fn from_number<'a, D: Deserializer<'a>>(from: D) -> Result<Bytes, D::Error> {
+    u64::deserialize(from).map(Bytes::new)
 }
 
 impl Totals {

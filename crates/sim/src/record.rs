@@ -53,7 +53,7 @@ pub trait Recorder {
 }
 
 /// The counts of one sender, for reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Counts {
     /// Payload bytes sent, all transmissions.
     pub bytes_sent: u64,

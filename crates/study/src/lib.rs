@@ -6,6 +6,8 @@
 //! | [`settings`] | the same as tables of a plan |
 //! | [`setup`] | from options to runs |
 //! | [`carrier`] | what carries a run: one trait, and the TCP model |
+//! | [`jobs`] | many runs, of which none is done twice |
+//! | [`feasible`] | up to which load a scheme still works |
 //! | [`runner`] | runs on all cores, the same results whatever their number |
 //! | [`flow_trace`] | one flow in detail |
 //! | [`workload`] | pages as browsers save them, and as statistics describe them |
@@ -18,8 +20,10 @@
 
 pub mod carrier;
 pub mod connection_vectors;
+pub mod feasible;
 pub mod flow_trace;
 pub mod history;
+pub mod jobs;
 pub mod newcomers;
 pub mod options;
 pub mod quick_start;

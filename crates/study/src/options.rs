@@ -8,6 +8,7 @@ pub mod path;
 pub mod routers;
 pub mod web;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use clap::{Args, ValueEnum};
 use headstart_net::{Limit, QueueDiscipline, Trace};
 use headstart_startup::base;
 use headstart_startup::catalogue::{self, Entry};
+use headstart_units::hash::{FNV128, fnv128};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
 use crate::history::options::ReuseOptions;
@@ -339,12 +341,20 @@ impl Buffer {
 }
 
 /// A trace that has been read.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct TraceFile {
     /// Its file.
     pub name: String,
     /// What it says.
     pub trace: Arc<Trace>,
+}
+
+impl fmt::Debug for TraceFile {
+    /// By its content, for it decides what comes of a run; the name does not.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.trace.as_millis().iter().flat_map(|millis| millis.to_le_bytes());
+        write!(f, "trace {:032x}", fnv128(FNV128, bytes))
+    }
 }
 
 impl FromStr for TraceFile {
@@ -402,8 +412,14 @@ impl FromStr for HopLink {
 }
 
 /// A scheme of the catalogue.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct SchemeName(pub &'static Entry);
+
+impl fmt::Debug for SchemeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.name)
+    }
+}
 
 impl FromStr for SchemeName {
     type Err = String;

@@ -1,15 +1,15 @@
 //! Runs: each one alone, all cores busy, the same results whatever the number of threads.
 
 use anyhow::Result;
-use headstart_sim::{Collector, Seed, Summary, Totals};
+use headstart_report::jobs::JobStore;
+use headstart_sim::{Collector, Seed, Totals};
 use headstart_startup::catalogue::Entry;
-use headstart_startup::history::memory::Counters;
 use headstart_units::{Bytes, Ratio, Time};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::carrier::{self, Detail};
 use crate::flow_trace::{FlowTrace, FlowTracer};
+use crate::jobs;
 use crate::setup::{Cast, GROUPS, Setup, TESTED};
 
 /// One run to do.
@@ -26,19 +26,20 @@ pub struct Job {
 }
 
 /// What came of one run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct JobResult {
     /// By group.
     pub groups: Vec<Totals>,
-    /// The run itself.
-    pub summary: Summary,
+    /// A hash over its events.
+    pub fingerprint: u64,
+    /// Data packets sent by all senders.
+    pub data_packets: u64,
     /// Packets offered to and dropped at the bottleneck.
     pub bottleneck: (u64, u64),
-    /// Bytes that came out of the bottleneck.
-    pub bottleneck_bytes: u64,
-    /// The tested group's history: hits and misses, peers remembered, bytes for each.
-    pub history: (Counters, usize, usize),
-    /// The flow that was looked at.
+    /// Memory of the tested group's history for each peer it remembers.
+    pub history_bytes_per_peer: usize,
+    /// The flow that was looked at; it is not kept.
+    #[serde(skip)]
     pub view: Option<FlowTrace>,
     /// Senders told what they sent and lost.
     pub has_counts: bool,
@@ -69,52 +70,43 @@ pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
     let history = result.histories.get(usize::from(TESTED));
     Ok(JobResult {
         groups: totals.groups,
-        summary: result.summary,
+        fingerprint: result.summary.fingerprint,
+        data_packets: result.summary.data_packets,
         bottleneck: (result.bottleneck.offered, result.bottleneck.dropped),
-        bottleneck_bytes: result.bottleneck.delivered_bytes,
-        history: history
-            .map(|store| (store.counters(), store.len(), store.bytes_per_entry()))
-            .unwrap_or_default(),
+        history_bytes_per_peer: history.map_or(0, |store| store.bytes_per_entry()),
         view,
         has_counts: detail >= Detail::Counts,
         invalid: result.invalid,
     })
 }
 
-/// Does all runs on as many threads as asked for, in any order, and returns them in the order of the jobs.
+/// Does all runs and returns them in the order of the jobs; those that the store has are taken from there.
 ///
 /// # Errors
 /// The first error of any run.
-pub fn run_all(setup: &Setup, jobs: &[Job], what: &str) -> Result<Vec<JobResult>> {
-    let bar = progress(jobs.len(), what);
-    let work = || {
-        jobs.par_iter()
-            .map(|job| {
-                let result = run(setup, job);
-                bar.inc(1);
-                result
-            })
-            .collect::<Result<Vec<_>>>()
+pub fn run_all(setup: &Setup, jobs: &[Job], title: &str, store: &JobStore) -> Result<Vec<JobResult>> {
+    let at = |load| {
+        let mut setup = setup.clone();
+        setup.workload.load = load;
+        jobs::settings(&setup)
     };
+    let mut settings: Vec<(Ratio, String)> = vec![];
+    for job in jobs {
+        if settings.iter().all(|(load, _)| *load != job.load) {
+            settings.push((job.load, at(job.load)));
+        }
+    }
+    // What is looked at in every detail is not kept.
+    let key = |job: &Job| {
+        let (_, settings) =
+            settings.iter().find(|(load, _)| *load == job.load).filter(|_| job.look_at.is_none())?;
+        Some(jobs::key_of("race", settings, job.cast, job.seed))
+    };
+    let jobs: Vec<jobs::Keyed<Job>> = jobs.iter().map(|job| (key(job), *job)).collect();
     // In real time they would disturb each other.
     let threads = if setup.carrier().is_real_time() { Some(1) } else { setup.run.threads };
-    let results = match threads {
-        None => work(),
-        Some(threads) => rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(work),
-    };
-    bar.finish_and_clear();
-    results
-}
-
-/// A progress bar on standard error; silent where that is no terminal.
-pub fn progress(length: usize, what: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(length as u64), ProgressDrawTarget::stderr_with_hz(10));
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar.set_message(what.to_owned());
-    bar
+    let is_valid = |result: &JobResult| result.invalid.is_none();
+    jobs::run_all(store, &jobs, threads, title, |job| run(setup, job), is_valid)
 }
 
 /// One flow alone on the path, of the workload's size.

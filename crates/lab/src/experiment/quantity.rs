@@ -29,7 +29,7 @@ use toml::Table;
 use super::plan::{CastName, Fixed, Plan};
 use super::run::Results;
 use crate::statistics::Interval;
-use capacity::Rule;
+use capacity::rule;
 
 /// What is left of a quantity when nothing can be said.
 pub const UNKNOWN: Interval = Interval { value: f64::NAN, low: f64::NAN, high: f64::NAN };
@@ -286,7 +286,7 @@ impl Place {
     fn check(&self, plan: &Plan) -> Result<()> {
         if self.measure.starts_with("capacity.") {
             ensure!(
-                Rule::of(&self.measure).is_some(),
+                rule(&self.measure).is_some(),
                 "measure: found `{}`, expected capacity.own, capacity.absolute or capacity.reference",
                 self.measure
             );

@@ -23,7 +23,7 @@ use headstart_emu::{Path, udp};
 use headstart_net::{Direction, PathPlan, Seed};
 use headstart_units::{Span, Time};
 
-use crate::complaint::Refuse as _;
+use crate::errors::Refuse as _;
 use crate::link::plan::plan;
 use crate::link::{EndArgs, LinkArgs, ShowLinkArgs};
 use crate::output::Folder;

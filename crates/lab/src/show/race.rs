@@ -388,7 +388,7 @@ pub fn capacity_table(capacities: &[Capacity]) -> Table {
     let percent = |percent: u32| if percent == 0 { Cell::Missing } else { Cell::count(u64::from(percent)) };
     for found in capacities {
         table.row([
-            Cell::text(found.scheme),
+            Cell::text(&found.scheme),
             percent(found.own_percent),
             percent(found.absolute_percent),
             percent(found.reference_percent),
@@ -408,9 +408,9 @@ fn capacity_plane(race: &Race, capacities: &[Capacity]) -> Svg {
     for (slot, standing) in race.standings.iter().enumerate() {
         if let Some(found) = capacities.iter().find(|found| found.scheme == standing.entry.name) {
             let point =
-                Point::new(f64::from(found.own_percent), standing.mean_ms.value).labelled(found.scheme);
+                Point::new(f64::from(found.own_percent), standing.mean_ms.value).labelled(&found.scheme);
             figure.series.push(Series::new(
-                found.scheme,
+                &found.scheme,
                 Style::marks(Mark::BySlot).with_slot(slot),
                 [point],
             ));
@@ -426,7 +426,7 @@ fn curves(capacities: &[Capacity]) -> Svg {
     for (slot, found) in capacities.iter().enumerate() {
         let points: Vec<(f64, f64)> =
             found.curve.iter().map(|(percent, mean)| (f64::from(*percent), *mean)).collect();
-        figure.series.push(Series::new(found.scheme, Style::line_and_marks().with_slot(slot), points));
+        figure.series.push(Series::new(&found.scheme, Style::line_and_marks().with_slot(slot), points));
     }
     figure.guides.push(Guide::Y(1000.0, "1 s".into()));
     figure.legend = Legend::Auto;

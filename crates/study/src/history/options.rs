@@ -1,6 +1,5 @@
 //! What the experiments with records can vary. Nothing of it is for the command line: plans set it.
 
-use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -61,15 +60,8 @@ pub enum Records {
 }
 
 /// All traces of a folder, in the order of their names.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct TraceFolder(pub Vec<TraceFile>);
-
-impl fmt::Debug for TraceFolder {
-    /// Names only: traces are long.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.iter().map(|file| &file.name)).finish()
-    }
-}
 
 /// The most files that are read.
 const MOST_FILES: usize = 10_000;

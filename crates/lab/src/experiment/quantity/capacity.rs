@@ -1,30 +1,19 @@
 //! Numbers of a whole curve: capacities, and where two curves cross.
 
-use headstart_units::Span;
-
 use super::value::Sample;
 use super::{Quantity, Scope, UNKNOWN};
 use crate::experiment::plan::{CastName, number_of};
+use crate::feasible::{self, Point, Rule};
 use crate::setup::REFERENCE;
 use crate::statistics::{Interval, mean};
 
-/// Which rule a capacity follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rule {
-    Own,
-    Absolute,
-    Reference,
-}
-
-impl Rule {
-    /// The rule that a measure names.
-    pub(super) fn of(measure: &str) -> Option<Self> {
-        match measure {
-            "capacity.own" => Some(Self::Own),
-            "capacity.absolute" => Some(Self::Absolute),
-            "capacity.reference" => Some(Self::Reference),
-            _ => None,
-        }
+/// The rule that a measure names.
+pub(super) fn rule(measure: &str) -> Option<Rule> {
+    match measure {
+        "capacity.own" => Some(Rule::Own),
+        "capacity.absolute" => Some(Rule::Absolute),
+        "capacity.reference" => Some(Rule::Reference),
+        _ => None,
     }
 }
 
@@ -58,23 +47,15 @@ impl Scope<'_> {
         };
         let first = own.first()?;
         let find = |value: &dyn Fn(&[f64]) -> f64| {
-            let base = value(&first.1);
-            let mut last = 0.0;
-            for (number, (load, seeds)) in own.iter().enumerate() {
-                let mean = value(seeds);
-                let limit = match (rule, &reference) {
-                    (Rule::Own, _) => crate::capacity::TIMES_OWN * base,
-                    (Rule::Absolute, _) => Span::as_millis_f64(crate::capacity::ABSOLUTE),
-                    (Rule::Reference, reference) => {
-                        reference.as_ref().map_or(f64::NAN, |curve| value(&curve[number].1))
-                    }
-                };
-                if mean > limit {
-                    break;
-                }
-                last = *load;
-            }
-            last
+            let curve: Vec<Point> = own
+                .iter()
+                .enumerate()
+                .map(|(number, (load, seeds))| {
+                    let reference = reference.as_ref().map_or(f64::NAN, |curve| value(&curve[number].1));
+                    Point { load: *load, mean: value(seeds), reference }
+                })
+                .collect();
+            feasible::capacity(rule, &curve)
         };
         let seeds = first.1.len();
         Some(Sample {

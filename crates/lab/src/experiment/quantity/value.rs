@@ -1,6 +1,6 @@
 //! From runs to a number: seeds, quotients, aggregates over points.
 
-use super::capacity::Rule;
+use super::capacity::rule;
 use super::{Across, Place, Quantity, Scope, ShownAs, Statistic, UNKNOWN};
 use crate::experiment::plan::{CastName, Point};
 use crate::experiment::study::{INVALID, Numbers};
@@ -73,7 +73,7 @@ impl Quantity {
     }
 
     fn try_value(&self, context: &Scope<'_>) -> Option<Interval> {
-        let is_capacity = Rule::of(&self.place.measure).is_some();
+        let is_capacity = rule(&self.place.measure).is_some();
         let points = context.points(&self.place);
         if is_capacity {
             let sample = context.sample(&self.place, &points, self.statistic)?;
@@ -212,7 +212,7 @@ impl Scope<'_> {
 
     fn sample(&self, place: &Place, points: &[usize], statistic: Statistic) -> Option<Sample> {
         let scheme = self.scheme_of(place.scheme.as_deref().or(self.scheme)?)?;
-        if let Some(rule) = Rule::of(&place.measure) {
+        if let Some(rule) = rule(&place.measure) {
             return self.capacity(rule, scheme, place.cast, points);
         }
         let [point] = points else { return None };

@@ -17,7 +17,7 @@ struct Refusal(Error);
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&told(&self.0))
+        f.write_str(&one_line(&self.0))
     }
 }
 
@@ -47,7 +47,7 @@ pub fn exit_code(error: &Error) -> u8 {
 
 /// An error and its causes in one line. Many errors name their cause and hand it on as well: it is said once.
 #[must_use]
-pub fn told(error: &Error) -> String {
+pub fn one_line(error: &Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if line.ends_with(&cause) {
@@ -88,16 +88,16 @@ mod tests {
 
     #[test]
     fn a_cause_that_its_error_names_is_said_once() {
-        assert_eq!(told(&unreadable().into()), "peers.history: no such file");
+        assert_eq!(one_line(&unreadable().into()), "peers.history: no such file");
         let deeper = Err::<(), _>(unreadable()).context("--history").unwrap_err();
-        assert_eq!(told(&deeper), "--history: peers.history: no such file");
-        assert_eq!(told(&anyhow!("b").context("a")), "a: b", "what is not named is added");
+        assert_eq!(one_line(&deeper), "--history: peers.history: no such file");
+        assert_eq!(one_line(&anyhow!("b").context("a")), "a: b", "what is not named is added");
     }
 
     #[test]
     fn what_is_refused_ends_with_2_and_what_fails_with_1() {
         let refused = Err::<(), _>(unreadable()).or_refuse().unwrap_err();
-        assert_eq!((exit_code(&refused), told(&refused).as_str()), (2, "peers.history: no such file"));
+        assert_eq!((exit_code(&refused), one_line(&refused).as_str()), (2, "peers.history: no such file"));
         assert_eq!(exit_code(&refused.context("serve")), 2, "context keeps it");
         assert_eq!(exit_code(&unreadable().into()), 1);
     }

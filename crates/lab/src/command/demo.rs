@@ -26,9 +26,9 @@ use headstart_web::server::{self, Manners};
 use headstart_web::site::Site;
 use tokio_util::sync::CancellationToken;
 
-use crate::complaint::Refuse as _;
+use super::serve::choice;
+use crate::errors::Refuse as _;
 use crate::options::Buffer;
-use crate::serve::choice;
 use crate::statistics::{mean, mean_interval};
 use crate::table::{Better, Cell, Column, Table, terminal_width};
 

@@ -22,7 +22,7 @@ use noq::Endpoint;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::complaint::Refuse as _;
+use crate::errors::Refuse as _;
 use crate::options::address;
 
 /// Options of `headstart serve`.

@@ -21,9 +21,9 @@ use headstart_web::client::{self, Errand, Origin, Trust, Visit};
 use headstart_web::identity;
 use http::Uri;
 
-use crate::complaint::Refuse as _;
+use super::serve::choice;
+use crate::errors::Refuse as _;
 use crate::options::address;
-use crate::serve::choice;
 use visits::{Visits, advised, is_refusal};
 
 /// Options of `headstart get`.

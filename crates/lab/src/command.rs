@@ -1,0 +1,191 @@
+//! The commands, one file each.
+
+mod demo;
+mod downlink;
+mod examples;
+mod get;
+mod race;
+mod reproduce;
+mod schemes;
+mod serve;
+mod sweep;
+mod terminal;
+mod trace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::errors::{exit_code, one_line};
+use crate::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
+use demo::DemoArgs;
+use downlink::DownlinkArgs;
+use get::GetArgs;
+use race::RaceArgs;
+use reproduce::ReproduceArgs;
+use serve::ServeArgs;
+use trace::TraceArgs;
+
+/// Which fast start is best on my path, and what does it cost everybody else?
+#[derive(Parser, Debug)]
+#[command(name = "headstart", version, max_term_width = 100, arg_required_else_help = true, after_help = examples::ALL)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run all schemes on one path and compare them
+    ///
+    /// Without options: Halfback's access path (15 Mbit/s, 60 ms, 115 kB of drop-tail buffer), flows of 100 kB at 25 % load.
+    /// Prints a table and writes report.html, race.csv and race.json.
+    #[command(allow_negative_numbers = true, after_long_help = examples::RACE)]
+    Race(RaceArgs),
+    /// As `race`, where any option takes a list: every combination is run once, and an interrupted sweep goes on
+    ///
+    /// For example: headstart sweep --load 5%,25%,50% --rtt 20ms,60ms --schemes iw10,jump-start
+    #[command(disable_help_flag = true)]
+    Sweep {
+        /// Options of `race`; `--out` names the folder
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+        arguments: Vec<String>,
+    },
+    /// One flow in detail: every send, ack, loss, window, pace and phase
+    #[command(allow_negative_numbers = true, after_long_help = examples::TRACE)]
+    Trace(TraceArgs),
+    /// Run a paper's experiments again and compare what comes out with what it says
+    ///
+    /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV. An interrupted run goes on
+    /// where it stopped.
+    #[command(after_long_help = examples::REPRODUCE)]
+    Reproduce(ReproduceArgs),
+    /// What this machine knows of its own downlink, and what it would tell a server
+    ///
+    /// Asks every estimator: a value that you give, the largest rate seen on this network, the home gateway (UPnP, TR-064), the
+    /// radio, the wire. Needs no privilege.
+    #[command(allow_negative_numbers = true, after_long_help = examples::DOWNLINK)]
+    Downlink(DownlinkArgs),
+    /// Put a program behind the path: the simulator's links, queues and losses on its real packets
+    ///
+    /// `headstart link --rate 25mbit --rtt 50ms --buffer 104p -- COMMAND` runs the command in a network of its own, in which
+    /// everything crosses the path; $HEADSTART_OUTSIDE is the address of this machine as it sees it. `--serve COMMAND` runs the
+    /// server too, at the other end, and needs no root; `--udp ADDRESS:PORT` relays UDP only, and needs nothing. Down is
+    /// towards the command. At the end it says whether the machine kept real time.
+    #[command(allow_negative_numbers = true, after_long_help = examples::LINK)]
+    Link(Box<LinkArgs>),
+    /// Draw what a link's log says: throughput, delay and queue over time
+    #[command(after_long_help = examples::SHOW_LINK)]
+    ShowLink(ShowLinkArgs),
+    #[command(hide = true)]
+    LinkEnd(EndArgs),
+    /// See it work: a real server, a real client and a path between them, all in this process
+    ///
+    /// Cold start against each scheme over 25 Mbit/s and 50 ms, in less than half a minute. Needs no privilege and no network.
+    #[command(allow_negative_numbers = true, after_long_help = examples::DEMO)]
+    Demo(DemoArgs),
+    /// Serve a folder over HTTP/3, with connections that start fast
+    ///
+    /// And over HTTP/1.1 and 2 on the same port of TCP, so that browsers find it. Prints for each connection what it knew of its
+    /// peer, what it decided and how many round trips that saved.
+    #[command(after_long_help = examples::SERVE)]
+    Serve(Box<ServeArgs>),
+    /// Fetch pages over HTTP/3 and say how long they took
+    ///
+    /// `--hint` tells the server of your downlink, `--repeat` dials again, `--compare` asks the server for each scheme in turn. Fails
+    /// if an answer is no page (404 and the like): its times would be those of an error.
+    #[command(after_long_help = examples::GET)]
+    Get(Box<GetArgs>),
+    /// List the schemes, and what each needs to know
+    #[command(after_long_help = examples::SCHEMES)]
+    Schemes,
+}
+
+/// Runs what the command line asks for.
+#[must_use]
+pub fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Race(args) => race::run(args),
+        Command::Sweep { arguments } => sweep::run(&arguments),
+        Command::Trace(args) => trace::run(args),
+        Command::Reproduce(args) => reproduce::run(&args),
+        Command::Downlink(args) => downlink::run(&args),
+        Command::Link(args) => match link_run::link(&args, &terminal::command_line()) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        Command::ShowLink(args) => link_run::show_link(&args).and_then(|text| terminal::print(&text)),
+        Command::LinkEnd(args) => return link_run::end(args),
+        Command::Demo(args) => demo::demo(&args),
+        Command::Serve(args) => serve::serve(*args),
+        Command::Get(args) => get::get(&args),
+        Command::Schemes => schemes::run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("headstart: {}", one_line(&error));
+            ExitCode::from(exit_code(&error))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// The lines of all helps that begin with the program's name, without what explains them.
+    fn lines() -> Vec<(String, String)> {
+        let told = [
+            ("", examples::ALL),
+            ("race", examples::RACE),
+            ("sweep", examples::SWEEP),
+            ("trace", examples::TRACE),
+            ("reproduce", examples::REPRODUCE),
+            ("downlink", examples::DOWNLINK),
+            ("link", examples::LINK),
+            ("show-link", examples::SHOW_LINK),
+            ("demo", examples::DEMO),
+            ("serve", examples::SERVE),
+            ("get", examples::GET),
+        ];
+        let of = |(command, text): (&str, &str)| {
+            let lines = text.lines().filter_map(|line| line.strip_prefix("  headstart "));
+            let typed = lines.map(|line| line.split("  ").next().unwrap_or_default().to_owned());
+            typed.map(|line| (command.to_owned(), line)).collect::<Vec<_>>()
+        };
+        told.into_iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn every_example_is_understood() {
+        let lines = lines();
+        assert!(lines.len() > 25, "{}", lines.len());
+        for (command, line) in lines {
+            assert!(line.starts_with(&command), "{line} stands in the help of {command}");
+            let words = std::iter::once("headstart").chain(line.split(' '));
+            match Cli::try_parse_from(words) {
+                Ok(Cli { command: Command::Sweep { arguments } }) => {
+                    for point in crate::sweep::expand(&arguments).expect(&line) {
+                        let words =
+                            ["headstart", "race"].into_iter().map(str::to_owned).chain(point.arguments);
+                        Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => panic!("{line}: {error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_ends_its_help_with_something_to_type_or_to_know() {
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            // The sweep's own help is that of its points.
+            let is_told = command.get_after_long_help().is_some() || command.get_name() == "sweep";
+            assert!(is_told, "{}", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! `headstart downlink`: what this machine knows of its own downlink.
+
+use anyhow::Result;
+
+use super::terminal::{print, print_table};
+use crate::show;
+
+pub use crate::show::downlink::DownlinkArgs;
+
+/// Asks every estimator and prints the answers.
+pub fn run(args: &DownlinkArgs) -> Result<()> {
+    let report = show::downlink::ask(args);
+    if args.json {
+        let document = show::downlink::document(&report, args.steps);
+        return print(&(serde_json::to_string_pretty(&document)? + "\n"));
+    }
+    print_table(&show::downlink::table(&report, args.steps))
+}

@@ -1,0 +1,99 @@
+//! `headstart race`: all schemes on one path.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, anyhow};
+use clap::Args;
+use headstart_report::jobs::JobStore;
+
+use super::terminal::{self, command_line, print, print_table};
+use crate::capacity::{Capacity, capacity};
+use crate::errors::Refuse as _;
+use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
+use crate::output::Folder;
+use crate::race::{Race, Value, race};
+use crate::setup::Setup;
+use crate::show;
+
+/// Options of `race`.
+#[derive(Args, Debug)]
+pub struct RaceArgs {
+    #[command(flatten)]
+    pub run: RunOptions,
+    #[command(flatten)]
+    pub path: PathOptions,
+    #[command(flatten)]
+    pub workload: WorkloadOptions,
+    #[command(flatten)]
+    pub transport: TransportOptions,
+    /// Search the feasible capacity of every scheme too (minutes, not seconds; use --duration 600s)
+    #[arg(long, help_heading = "Output")]
+    pub capacity: bool,
+    /// Folder for report.html, race.csv and race.json
+    #[arg(long, default_value = "headstart-race", value_name = "FOLDER", help_heading = "Output")]
+    pub out: PathBuf,
+    /// Print JSON instead of the table
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// Runs the comparison, prints its table and writes its files.
+pub fn run(args: RaceArgs) -> Result<()> {
+    let setup =
+        Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
+    if args.capacity && setup.carrier().is_real_time() {
+        return Err(anyhow!(
+            "--capacity: found it with --in emulator, where its hundreds of runs would take days: expected --in simulator"
+        ))
+        .or_refuse();
+    }
+    // A folder that is not ours is refused before anything is run.
+    let store = JobStore::open(Folder::open(&args.out).or_refuse()?)?;
+    terminal::announce(&store);
+    let result = race(&setup, &store)?;
+    let capacities = if args.capacity { Some(capacity(&setup, &store)?) } else { None };
+    let folder = terminal::closed(store)?;
+    let json = json(&setup, &result, capacities.as_deref())?;
+    folder.write("race.json", json.as_bytes())?;
+    folder.write_csv("race.csv", &result.columns(), result.rows())?;
+    let report = show::race::report(&setup, &result, capacities.as_deref(), &command_line());
+    let page = folder.write("report.html", report.html().as_bytes())?;
+    if args.json {
+        return print(&json);
+    }
+    print_race(&setup, &result, capacities.as_deref())?;
+    print(&format!("\nReport: {}\n", page.display()))
+}
+
+fn print_race(setup: &Setup, result: &Race, capacities: Option<&[Capacity]>) -> Result<()> {
+    print_table(&show::race::table(setup, result))?;
+    if let Some(capacities) = capacities {
+        print("\n")?;
+        print_table(&show::race::capacity_table(capacities))?;
+    }
+    Ok(())
+}
+
+fn json(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>) -> Result<String> {
+    let definitions: serde_json::Map<String, serde_json::Value> = show::race::definitions(setup)
+        .into_iter()
+        .map(|(term, text)| (term, serde_json::Value::String(text)))
+        .collect();
+    let rows: Vec<serde_json::Map<_, _>> = race
+        .standings
+        .iter()
+        .map(|standing| {
+            let named = |(name, value): (&str, Value)| Ok((name.to_owned(), serde_json::to_value(value)?));
+            standing.row().into_iter().map(named).collect()
+        })
+        .collect::<Result<_>>()?;
+    let document = serde_json::json!({
+        "headstart": env!("CARGO_PKG_VERSION"),
+        "command": command_line(),
+        "seeds": { "first": setup.run.seed, "count": setup.run.repeats },
+        "definitions": definitions,
+        "schemes": rows,
+        "capacity": capacities,
+    });
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}

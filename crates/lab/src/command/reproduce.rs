@@ -1,0 +1,152 @@
+//! `headstart reproduce`: a paper's experiments, run again.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use headstart_report::jobs::JobStore;
+
+use super::terminal::{self, print, print_table};
+use crate::errors::Refuse as _;
+use crate::experiment;
+use crate::experiment::library::{self, Experiment, PaperFiles};
+use crate::experiment::plan::Paper;
+use crate::output::Folder;
+use crate::show::reproduce::{self, Judged};
+use crate::table::{self, Cell, Column, Table};
+use headstart_study::study::Study;
+
+/// Options of `reproduce`.
+#[derive(Args, Debug)]
+pub struct ReproduceArgs {
+    /// The paper, or a folder that is laid out like those of `experiments/` [default: list all papers and figures]
+    pub paper: Option<String>,
+    /// List papers and figures
+    #[arg(long)]
+    pub list: bool,
+    /// Only these figures, as `12` or `figure-12`
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub figure: Vec<String>,
+    /// A cut-down run: fewer points, seeds and seconds
+    #[arg(long)]
+    pub quick: bool,
+    /// Fail if a claim's outcome is not the one on record in claims.toml
+    #[arg(long)]
+    pub check: bool,
+    /// Packet-delivery traces (mahimahi format) in place of generated ones, where an experiment has networks of traces
+    #[arg(long, value_name = "FOLDER")]
+    pub traces: Option<PathBuf>,
+    /// Threads [default: all cores]; the results do not depend on it
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+    /// Folder for the results; each paper has its own in it
+    #[arg(long, default_value = "headstart-reproduce", value_name = "FOLDER")]
+    pub out: PathBuf,
+}
+
+/// Runs a paper's experiments, prints its claims and writes the report; without a paper, lists all.
+pub fn run(args: &ReproduceArgs) -> Result<()> {
+    let name = match &args.paper {
+        Some(name) if !args.list => name,
+        _ => return list_papers(),
+    };
+    let (files, paper, experiments) = wanted(args, name).or_refuse()?;
+    let folder = Folder::open(&args.out).or_refuse()?.folder(&files.name)?;
+    let store = JobStore::open(folder)?;
+    terminal::announce(&store);
+    let results = experiment::run::run(&experiments, crate::CARRIERS, &store, args.threads)?;
+    let folder = terminal::closed(store)?;
+
+    let judged: Vec<Judged> =
+        experiments.iter().zip(&results).map(|(one, results)| Judged::new(one, results)).collect();
+    let drawings: Vec<_> = judged.iter().map(|one| reproduce::drawn(one.experiment, one.results)).collect();
+    for drawn in drawings.iter().flatten() {
+        folder.write(&format!("{}.svg", drawn.name), drawn.svg.as_str().as_bytes())?;
+        folder.write_csv(
+            &format!("{}.csv", drawn.name),
+            &reproduce::DATA_COLUMNS,
+            reproduce::data_rows(&drawn.data),
+        )?;
+    }
+    folder.write_csv("claims.csv", &reproduce::CLAIM_COLUMNS, reproduce::claim_rows(&judged))?;
+    let facts = vec![
+        ("headstart".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("length".to_owned(), if args.quick { "quick".to_owned() } else { "full".to_owned() }),
+        (
+            "figures".to_owned(),
+            experiments.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", "),
+        ),
+    ];
+    let report = reproduce::report(&paper, &judged, &drawings, facts);
+    let page = folder.write("report.html", report.html().as_bytes())?;
+
+    for one in judged.iter().filter(|one| !one.claims.is_empty()) {
+        let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
+        print_table(&reproduce::terminal_table(one, width))?;
+        print("\n")?;
+    }
+    print_table(&reproduce::counts_table(&judged))?;
+    print(&format!("\n{}\n\nReport: {}\n", reproduce::summary(&judged), page.display()))?;
+    let surprises = reproduce::surprises(&judged, args.quick);
+    if args.check && !surprises.is_empty() {
+        bail!("{} outcomes are not those on record:\n{}", surprises.len(), surprises.join("\n"));
+    }
+    for surprise in surprises {
+        eprintln!("headstart: not as recorded: {surprise}");
+    }
+    Ok(())
+}
+
+/// The paper that is asked for, and those of its figures.
+fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Experiment>)> {
+    // What looks like a path is one: a paper of the user's own.
+    let files = if Path::new(name).components().count() > 1 {
+        library::open(Path::new(name))?
+    } else {
+        let found = library::find(name).with_context(|| {
+            let known: Vec<&str> = library::ALL.iter().map(|files| files.name.as_ref()).collect();
+            format!(
+                "found the paper `{name}`, expected one of {}, or a folder such as ./{name}",
+                known.join(", ")
+            )
+        })?;
+        found.clone()
+    };
+    let is_asked =
+        |asked: &str, figure: &str| figure == asked || figure.strip_prefix("figure-") == Some(asked);
+    for asked in &args.figure {
+        if !files.figures.iter().any(|figure| is_asked(asked, &figure.name)) {
+            let known: Vec<&str> = files.figures.iter().map(|figure| figure.name.as_ref()).collect();
+            bail!("--figure: found `{asked}`, expected one of {}", known.join(", "));
+        }
+    }
+    let is_wanted =
+        |figure: &str| args.figure.is_empty() || args.figure.iter().any(|asked| is_asked(asked, figure));
+    let (paper, mut experiments) = library::read(&files, args.quick, is_wanted)?;
+    if let Some(folder) = &args.traces {
+        if !experiments.iter().any(|one| one.plan.study == Study::Scenarios) {
+            bail!("--traces: found it with figures that have no networks of traces, expected one that has");
+        }
+        let value = toml::Value::String(folder.display().to_string());
+        for one in experiments.iter_mut().filter(|one| one.plan.study == Study::Scenarios) {
+            one.plan.set("traces", &value).context("--traces")?;
+        }
+    }
+    Ok((files, paper, experiments))
+}
+
+fn list_papers() -> Result<()> {
+    let mut table =
+        Table::new("", [Column::text("paper"), Column::text("figure"), Column::text("what it shows")]);
+    for files in library::ALL {
+        let (_, experiments) = library::read(files, false, |_| true)?;
+        for one in &experiments {
+            table.row([
+                Cell::text(&files.name),
+                Cell::text(&one.name),
+                Cell::text(&format!("{} ({})", one.plan.title, one.plan.source)),
+            ]);
+        }
+    }
+    print_table(&table)
+}

@@ -1,0 +1,284 @@
+//! Results of finished jobs, kept in the folder of results: a run that was interrupted goes on where it stopped.
+//!
+//! A job's result is one line of `runs.jsonl`, appended when it is known, with the fingerprint of the program that wrote it
+//! and a key: a hash of all that decides the result, contents of input files included. Another program's results are never
+//! given back. Lines that are cut short or damaged are ignored, and their jobs run again.
+//!
+//! [`JobStore::close`] writes the file anew, ordered by key and without other programs' lines: the same bytes however the work
+//! was cut up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+
+use headstart_host::locked;
+use headstart_units::hash::{FNV128, by_words, fnv128};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::output::{Folder, OutputError};
+
+/// The file of finished jobs.
+const FILE: &str = "runs.jsonl";
+
+/// The finished jobs of one folder. It holds the folder, so that no second run writes to it.
+#[derive(Debug)]
+pub struct JobStore {
+    folder: Folder,
+    program: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    results: BTreeMap<String, Box<RawValue>>,
+    /// Jobs of an earlier run whose results were given back.
+    reused: BTreeSet<String>,
+    /// Jobs of this run.
+    added: BTreeSet<String>,
+    /// Opened with the first result.
+    file: Option<File>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Line {
+    program: String,
+    key: String,
+    result: Box<RawValue>,
+}
+
+impl JobStore {
+    /// Reads what this program has finished in `folder`.
+    ///
+    /// # Errors
+    /// If the file of finished jobs, or the program itself, cannot be read.
+    pub fn open(folder: Folder) -> Result<Self, OutputError> {
+        let program = std::env::current_exe()
+            .and_then(|path| fingerprint(&path))
+            .map_err(|error| failed("read", Path::new("the running program"), error))?;
+        Self::of_program(folder, program)
+    }
+
+    fn of_program(folder: Folder, program: String) -> Result<Self, OutputError> {
+        let path = folder.path().join(FILE);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => vec![],
+            Err(error) => return Err(failed("read", &path, error)),
+        };
+        let results = String::from_utf8_lossy(&bytes)
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Line>(line).ok())
+            .filter(|line| line.program == program)
+            .map(|line| (line.key, line.result))
+            .collect();
+        Ok(Self { folder, program, state: Mutex::new(State { results, ..State::default() }) })
+    }
+
+    /// The file, for messages.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join(FILE)
+    }
+
+    /// The folder that it holds.
+    #[must_use]
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// The result of a job that is finished; of a damaged one nothing.
+    #[must_use]
+    pub fn get<R: DeserializeOwned>(&self, key: &str) -> Option<R> {
+        let mut state = self.state();
+        let result = serde_json::from_str(state.results.get(key)?.get()).ok()?;
+        if !state.added.contains(key) {
+            state.reused.insert(key.to_owned());
+        }
+        Some(result)
+    }
+
+    /// Keeps a job's result. It is in the file when this returns.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn keep<R: Serialize>(&self, key: &str, result: &R) -> Result<(), OutputError> {
+        let path = self.path();
+        let cannot = |error| failed("write", &path, error);
+        let result = serde_json::value::to_raw_value(result).map_err(|error| cannot(error.into()))?;
+        let line = self.line(key, &result).map_err(cannot)?;
+        let mut state = self.state();
+        if state.file.is_none() {
+            let file = OpenOptions::new().create(true).append(true).open(&path).map_err(cannot)?;
+            state.file = Some(ended(file, &path).map_err(cannot)?);
+        }
+        if let Some(file) = &mut state.file {
+            file.write_all(line.as_bytes()).map_err(cannot)?;
+        }
+        state.results.insert(key.to_owned(), result);
+        state.added.insert(key.to_owned());
+        Ok(())
+    }
+
+    /// How many results of an earlier run were given back.
+    #[must_use]
+    pub fn reused(&self) -> usize {
+        self.state().reused.len()
+    }
+
+    /// Writes the file anew, in order.
+    ///
+    /// # Errors
+    /// If it cannot be written; what was kept stays.
+    pub fn close(self) -> Result<Folder, OutputError> {
+        self.folder.write_with(FILE, |file| {
+            self.state()
+                .results
+                .iter()
+                .try_for_each(|(key, result)| file.write_all(self.line(key, result)?.as_bytes()))
+        })?;
+        Ok(self.folder)
+    }
+
+    fn line(&self, key: &str, result: &RawValue) -> io::Result<String> {
+        let line = Line { program: self.program.clone(), key: key.to_owned(), result: result.to_owned() };
+        Ok(serde_json::to_string(&line)? + "\n")
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+}
+
+/// The key of a job that these texts decide.
+#[must_use]
+pub fn key<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    // No byte of UTF-8 is 0xff: it marks where a text ends.
+    let hash = texts.into_iter().fold(FNV128, |hash, text| fnv128(hash, text.bytes().chain([0xff])));
+    format!("{hash:032x}")
+}
+
+/// Tells a program from one that was built from other sources.
+fn fingerprint(program: &Path) -> io::Result<String> {
+    Ok(format!("{} {:016x}", env!("CARGO_PKG_VERSION"), by_words(0, &fs::read(program)?)))
+}
+
+/// A run that was interrupted may have left half a line: the next one begins on its own.
+fn ended(mut file: File, path: &Path) -> io::Result<File> {
+    if !fs::read(path)?.ends_with(b"\n") {
+        file.write_all(b"\n")?;
+    }
+    Ok(file)
+}
+
+fn failed(doing: &'static str, path: &Path, error: io::Error) -> OutputError {
+    OutputError::Io { doing, path: path.to_path_buf(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(name: &str, program: &str) -> JobStore {
+        let path = std::env::temp_dir().join(format!("headstart-jobs-{}-{name}", std::process::id()));
+        JobStore::of_program(Folder::open(&path).expect("ours"), program.into()).expect("readable")
+    }
+
+    fn end(store: JobStore) {
+        let path = store.folder().path().to_path_buf();
+        drop(store);
+        fs::remove_dir_all(path).expect("it is there");
+    }
+
+    #[test]
+    fn results_come_back_to_the_last_bit() {
+        let kept = store("bits", "a");
+        let mut state = 1_u64;
+        let numbers: Vec<f64> = (0..10_000)
+            .map(|_| {
+                state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                (state >> 11) as f64 / 1e16
+            })
+            .collect();
+        kept.keep("numbers", &numbers).expect("written");
+        drop(kept.close().expect("written"));
+        let kept = store("bits", "a");
+        let back: Vec<f64> = kept.get("numbers").expect("kept");
+        assert!(back.iter().zip(&numbers).all(|(one, other)| one.to_bits() == other.to_bits()));
+        end(kept);
+    }
+
+    #[test]
+    fn lines_that_are_damaged_or_cut_short_are_run_again() {
+        let kept = store("damaged", "a");
+        for (number, key) in ["one", "two", "three"].into_iter().enumerate() {
+            kept.keep(key, &(number + 1)).expect("written");
+        }
+        let path = kept.path();
+        drop(kept);
+        let text = fs::read_to_string(&path).expect("written").replacen("\"key\"", "\"k", 1);
+        fs::write(&path, &text[..text.len() - 4]).expect("written");
+        let kept = store("damaged", "a");
+        let found: Vec<Option<u32>> = ["one", "two", "three"].map(|key| kept.get(key)).into();
+        assert_eq!(found, [None, Some(2), None]);
+        assert_eq!(kept.reused(), 1);
+        assert_eq!(kept.get::<String>("two"), None, "a result of another form is none");
+        kept.keep("four", &4).expect("written");
+        drop(kept);
+        let kept = store("damaged", "a");
+        assert_eq!((kept.get("two"), kept.get("four")), (Some(2), Some(4)), "half a line spoils no other");
+        end(kept);
+    }
+
+    #[test]
+    fn another_programs_results_are_not_taken() {
+        let kept = store("program", "a");
+        kept.keep("one", &1).expect("written");
+        drop(kept);
+        let kept = store("program", "b");
+        assert_eq!(kept.get::<u32>("one"), None);
+        drop(kept);
+        let kept = store("program", "a");
+        assert_eq!(
+            kept.get::<u32>("one"),
+            Some(1),
+            "they are there until a run of another program is complete"
+        );
+        end(kept);
+    }
+
+    #[test]
+    fn a_closed_store_is_the_same_in_whatever_order_it_was_filled() {
+        let texts = [["one", "two"], ["two", "one"]].map(|keys| {
+            let kept = store("order", "a");
+            keys.iter().for_each(|key| kept.keep(key, &key.len()).expect("written"));
+            let path = kept.path();
+            drop(kept.close().expect("written"));
+            let text = fs::read_to_string(path).expect("written");
+            end(store("order", "a"));
+            text
+        });
+        assert_eq!(texts[0], texts[1]);
+        assert_eq!(texts[0].lines().count(), 2);
+    }
+
+    #[test]
+    fn keys_depend_on_where_a_text_ends() {
+        assert_ne!(key(["ab", "c"]), key(["a", "bc"]));
+        assert_ne!(key(["a", ""]), key(["a"]));
+    }
+
+    #[test]
+    fn a_program_with_one_more_byte_is_another() {
+        let path = std::env::temp_dir().join(format!("headstart-program-{}", std::process::id()));
+        let prints = [&b"program"[..], b"program\0"].map(|bytes| {
+            fs::write(&path, bytes).expect("a temporary file");
+            fingerprint(&path).expect("readable")
+        });
+        fs::remove_file(&path).expect("it is there");
+        assert_ne!(prints[0], prints[1]);
+    }
+}

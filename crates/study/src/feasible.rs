@@ -1,0 +1,81 @@
+//! Feasible capacity: up to which load a scheme still works.
+//!
+//! Halfback §4.3.1 calls it the highest utilisation before collapse and gives no rule; the verdict depends on the rule, so
+//! three are reported (`docs/definitions.md` says why these):
+//!
+//! 1. the mean completion time is at most four times the scheme's own at the lowest load;
+//! 2. it is at most one second;
+//! 3. it is at most that of slow start from ten segments at the same load.
+
+/// Rule 1.
+const TIMES_OWN: f64 = 4.0;
+/// Rule 2.
+const ABSOLUTE_MS: f64 = 1000.0;
+
+/// When a load is feasible.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Rule 1.
+    Own,
+    /// Rule 2.
+    Absolute,
+    /// Rule 3.
+    Reference,
+}
+
+/// One load of a curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Offered load in percent.
+    pub load: f64,
+    /// Mean completion time in milliseconds.
+    pub mean: f64,
+    /// That of slow start from ten segments; only rule 3 asks for it.
+    pub reference: f64,
+}
+
+/// The last load before the first at which the rule is broken, in percent; zero if the first breaks it. A mean that is no
+/// number breaks every rule.
+#[must_use]
+pub fn capacity(rule: Rule, curve: &[Point]) -> f64 {
+    let own = curve.first().map_or(f64::NAN, |point| point.mean);
+    let holds = |point: &&Point| {
+        point.mean
+            <= match rule {
+                Rule::Own => TIMES_OWN * own,
+                Rule::Absolute => ABSOLUTE_MS,
+                Rule::Reference => point.reference,
+            }
+    };
+    curve.iter().take_while(holds).last().map_or(0.0, |point| point.load)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_rule_ends_at_the_first_load_that_breaks_it() {
+        #[rustfmt::skip]
+        let curve = [
+            //                                                   own 400  1 s    reference
+            Point { load: 5.0, mean: 100.0, reference: 300.0 },  // yes   yes    yes
+            Point { load: 10.0, mean: 350.0, reference: 400.0 }, // yes   yes    yes
+            Point { load: 15.0, mean: 500.0, reference: 510.0 }, // no    yes    yes
+            Point { load: 20.0, mean: 900.0, reference: 520.0 }, // no    yes    no
+            Point { load: 25.0, mean: 1200.0, reference: 1300.0 },
+            Point { load: 30.0, mean: 200.0, reference: 1400.0 },
+        ];
+        for (rule, expected) in [(Rule::Own, 10.0), (Rule::Absolute, 20.0), (Rule::Reference, 15.0)] {
+            assert_eq!(capacity(rule, &curve), expected, "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_feasible_load_the_capacity_is_zero() {
+        let one = |mean| [Point { load: 5.0, mean, reference: 0.0 }];
+        assert_eq!(capacity(Rule::Absolute, &one(1000.1)), 0.0);
+        assert_eq!(capacity(Rule::Absolute, &one(f64::NAN)), 0.0);
+        assert_eq!(capacity(Rule::Own, &[]), 0.0);
+    }
+}

@@ -1,0 +1,156 @@
+//! Many runs: what is kept is taken from the store, the rest is done on all cores, and kept.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use headstart_report::jobs::{JobStore, key};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rayon::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::setup::{Cast, Setup};
+
+/// A job with its key; one without a key is not kept.
+pub type Keyed<J> = (Option<String>, J);
+
+/// Everything of a setup that decides the result of a run, but the cast and the seed: contents of files, not their names.
+#[must_use]
+pub fn settings(setup: &Setup) -> String {
+    let mut setup = setup.clone();
+    // Who takes part and with which seed is the job's; how many there are and where it is computed decides nothing. The pages
+    // themselves are in the setup.
+    setup.run.schemes.clear();
+    (setup.run.seed, setup.run.repeats, setup.run.threads) = (0, 0, None);
+    setup.workload.har.clear();
+    setup.notes.clear();
+    format!("{setup:?}")
+}
+
+/// The key of a run of `kind` with these settings, as [`settings`] writes them.
+#[must_use]
+pub fn key_of(kind: &str, settings: &str, cast: Cast, seed: u64) -> String {
+    let beside = cast.beside.map_or("-", |entry| entry.name);
+    key([kind, settings, cast.tested.name, beside, &seed.to_string()])
+}
+
+/// Does all jobs on as many threads as asked for, in any order, and returns their results in the order of the jobs. Jobs with one
+/// key are done once. A result that is not `is_valid` is returned but not kept.
+///
+/// # Errors
+/// The first error of any job; what was finished before is kept.
+pub fn run_all<J, R>(
+    store: &JobStore,
+    jobs: &[Keyed<J>],
+    threads: Option<usize>,
+    title: &str,
+    run: impl Fn(&J) -> Result<R> + Sync,
+    is_valid: impl Fn(&R) -> bool + Sync,
+) -> Result<Vec<R>>
+where
+    J: Sync,
+    R: Clone + DeserializeOwned + Serialize + Send,
+{
+    let mut results: Vec<Option<R>> =
+        jobs.iter().map(|(key, _)| key.as_ref().and_then(|key| store.get(key))).collect();
+    let mut first_of: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut left = vec![];
+    for (number, (key, _)) in jobs.iter().enumerate().filter(|(number, _)| results[*number].is_none()) {
+        let first = key.as_ref().map_or(number, |key| *first_of.entry(key).or_insert(number));
+        if first == number {
+            left.push(number);
+        }
+    }
+    let bar = progress(left.len(), title);
+    let one = |number: &usize| -> Result<(usize, R)> {
+        let (key, job) = &jobs[*number];
+        let result = run(job)?;
+        if let Some(key) = key.as_ref().filter(|_| is_valid(&result)) {
+            store.keep(key, &result)?;
+        }
+        bar.inc(1);
+        Ok((*number, result))
+    };
+    let work = || left.par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
+    let found = match threads {
+        None => work(),
+        Some(threads) => rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(work),
+    };
+    bar.finish_and_clear();
+    for (number, result) in found? {
+        results[number] = Some(result);
+    }
+    let first = |number: usize| jobs[number].0.as_deref().and_then(|key| first_of.get(key)).copied();
+    Ok((0..jobs.len())
+        .filter_map(|number| results[number].clone().or_else(|| results[first(number)?].clone()))
+        .collect())
+}
+
+/// A progress bar on standard error; silent where that is no terminal.
+fn progress(length: usize, title: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(length as u64), ProgressDrawTarget::stderr_with_hz(10));
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar.set_message(title.to_owned());
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use headstart_report::output::Folder;
+
+    use super::*;
+    use crate::carrier::Carriers;
+    use crate::settings::Settings;
+
+    #[test]
+    fn what_is_kept_is_not_run_again_and_equal_jobs_are_run_once() {
+        let path = std::env::temp_dir().join(format!("headstart-run-all-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        let runs = AtomicUsize::new(0);
+        let jobs: Vec<Keyed<u32>> =
+            [(Some("a"), 1), (Some("b"), 2), (Some("a"), 1), (None, 3), (Some("odd"), 5)]
+                .map(|(key, job)| (key.map(str::to_owned), job))
+                .into();
+        let double = |job: &u32| {
+            runs.fetch_add(1, Ordering::Relaxed);
+            Ok(2 * job)
+        };
+        for expected in [4, 2] {
+            let store = JobStore::open(Folder::open(&path).expect("ours")).expect("readable");
+            runs.store(0, Ordering::Relaxed);
+            let results = run_all(&store, &jobs, Some(2), "", double, |result| *result != 10).expect("fine");
+            assert_eq!(results, [2, 4, 2, 6, 10]);
+            assert_eq!(runs.load(Ordering::Relaxed), expected, "then only what has no key or is not valid");
+        }
+        std::fs::remove_dir_all(&path).expect("it is there");
+    }
+
+    fn settings_of(line: &str) -> String {
+        settings(&Settings::parse(Carriers::MODEL, line.split_whitespace()).expect("fine"))
+    }
+
+    #[test]
+    fn every_setting_that_decides_a_run_is_in_its_key() {
+        let plain = settings_of("");
+        for same in ["--seed 7", "--repeats 3", "--threads 1", "--schemes iw10,halfback", "--load 25%"] {
+            assert_eq!(settings_of(same), plain, "{same}");
+        }
+        for other in [
+            "--load 26%",
+            "--rate 16mbit",
+            "--hop 10mbit/5ms/50kB",
+            "--ecn",
+            "--router-memory 1s",
+            "--long-scheme iw2",
+            "--duration 299s",
+            "--hint 50%",
+        ] {
+            assert_ne!(settings_of(other), plain, "{other}");
+        }
+    }
+}
