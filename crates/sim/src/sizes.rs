@@ -29,6 +29,8 @@
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
+use crate::random::unit;
+
 /// The limit of HB §4.2.4.
 pub const HALFBACK_LIMIT: Bytes = Bytes::new(1_000_000);
 
@@ -250,8 +252,7 @@ impl Sizes {
     /// The size that belongs to a number uniform over all of `u64`: the inverse of the distribution.
     #[must_use]
     pub fn pick(&self, draw: u64) -> Bytes {
-        // 53 random bits in [0, 1).
-        let uniform = (draw >> 11) as f64 / (1_u64 << 53) as f64;
+        let uniform = unit(draw);
         match self {
             Self::Fixed(bytes) => *bytes,
             Self::Table(table) => {

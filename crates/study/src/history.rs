@@ -18,7 +18,6 @@
 pub mod algorithm_1;
 pub mod application;
 pub mod changed_path;
-pub mod draws;
 pub mod drift;
 pub mod hit_rate;
 pub mod network_sequence;

@@ -35,7 +35,7 @@
 use headstart_units::{Bytes, Span, Time};
 
 use super::{Observed, Side, Unit, Vector, Wait};
-use crate::random::{Random, Seed};
+use crate::random::{Random, Seed, unit_above_zero};
 
 /// What may be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ impl WebVectors {
 
     /// Uniform in (0, 1].
     fn uniform(&mut self) -> f64 {
-        ((self.random.draw() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+        unit_above_zero(self.random.draw())
     }
 
     fn happens(&mut self, share: f64) -> bool {

@@ -32,7 +32,7 @@ use headstart_units::{Bytes, Span, Time};
 
 use super::{FlowSpec, Opener, Order, PageReport, Workload};
 use crate::packet::FlowId;
-use crate::random::{Random, Seed};
+use crate::random::{Random, Seed, unit_above_zero};
 
 /// Pareto of the second kind, also called Lomax, in whole packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,8 +54,8 @@ impl ParetoTwo {
     /// Packets of one object; `draw` is uniform over all 64-bit numbers.
     #[must_use]
     pub fn packets(&self, draw: u64) -> u64 {
-        // 53 bits in (0, 1]; libm's power, so that every machine draws the same.
-        let uniform = ((draw >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+        // libm's power, so that every machine draws the same.
+        let uniform = unit_above_zero(draw);
         let size = self.scale * (libm::pow(uniform, -1.0 / self.shape) - 1.0);
         size.ceil().clamp(1.0, MOST_PACKETS) as u64
     }

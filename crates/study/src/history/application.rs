@@ -20,7 +20,7 @@ use headstart_sim::Seed;
 use headstart_sim::workload::replay::Message;
 use headstart_units::{Bytes, Ratio, Span};
 
-use super::draws::Dice;
+use headstart_sim::Random;
 
 /// How long a session is.
 pub const SESSION: Span = Span::from_secs(30);
@@ -42,7 +42,7 @@ const BYTES: (f64, f64) = (200.0, 400_000.0);
 /// model's.
 #[must_use]
 pub fn session(seed: Seed, responses: Ratio) -> Vec<Message> {
-    let (mut when, mut size) = (Dice::new(seed, "requests"), Dice::new(seed, "responses"));
+    let (mut when, mut size) = (Random::named(seed, "requests"), Random::named(seed, "responses"));
     let mut messages = vec![];
     let mut ask = |at: f64, bytes: f64| {
         let bytes = size.log_normal(bytes, SPREAD).clamp(BYTES.0, BYTES.1) as u64;
@@ -55,27 +55,27 @@ pub fn session(seed: Seed, responses: Ratio) -> Vec<Message> {
     ask(0.0, FIRST_BYTES);
     let mut at = 0.0;
     for _ in 1..count(&mut when, FIRST_COUNT) {
-        at += when.exponential(GAP_MS);
+        at += when.exponential_f64(GAP_MS);
         ask(at.min(screen - 1.0), FIRST_BYTES);
     }
     let mut began_at = screen;
     loop {
-        began_at += when.exponential((end - screen) / BURSTS);
+        began_at += when.exponential_f64((end - screen) / BURSTS);
         if began_at >= end {
             break;
         }
         let mut at = began_at;
         for _ in 0..count(&mut when, BURST_COUNT) {
             ask(at.min(end - 1.0), LATER_BYTES);
-            at += when.exponential(LATER_GAP_MS);
+            at += when.exponential_f64(LATER_GAP_MS);
         }
     }
     messages.sort_by_key(|message| message.at);
     messages
 }
 
-fn count(dice: &mut Dice, (least, most): (u64, u64)) -> u64 {
-    least + dice.below(most - least + 1)
+fn count(random: &mut Random, (least, most): (u64, u64)) -> u64 {
+    least + random.below(most - least + 1)
 }
 
 /// How many of these messages belong to the first screen.

@@ -16,7 +16,7 @@
 
 use headstart_sim::Seed;
 
-use super::draws::Dice;
+use headstart_sim::Random;
 
 /// What has changed since the record: the next connection's value over the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,13 +38,13 @@ const LARGEST: f64 = 20.0;
 /// The change that draw number `seed` is.
 #[must_use]
 pub fn drift(seed: Seed) -> Drift {
-    let mut rate = Dice::new(seed, "drift of the rate");
-    let mut rtt = Dice::new(seed, "drift of the RTT");
+    let mut rate = Random::named(seed, "drift of the rate");
+    let mut rtt = Random::named(seed, "drift of the RTT");
     Drift { rate: ratio(&mut rate, LARGEST), rtt: ratio(&mut rtt, FAR) }
 }
 
-fn ratio(dice: &mut Dice, most: f64) -> f64 {
-    let beyond = dice.unit();
+fn ratio(random: &mut Random, most: f64) -> f64 {
+    let beyond = random.unit();
     let change = if beyond >= 1.0 - WITHIN_NEAR {
         // Of the near ones, uniform in the logarithm.
         libm::pow(NEAR, (1.0 - beyond) / WITHIN_NEAR)
@@ -53,7 +53,7 @@ fn ratio(dice: &mut Dice, most: f64) -> f64 {
         let share = (beyond / (1.0 - WITHIN_NEAR)).max(1e-9);
         (NEAR * libm::pow(share, -1.0 / tail)).min(most)
     };
-    if dice.is_below(0.5) { change } else { 1.0 / change }
+    if random.happens(0.5) { change } else { 1.0 / change }
 }
 
 #[cfg(test)]

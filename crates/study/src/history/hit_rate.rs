@@ -27,8 +27,8 @@ use headstart_sim::Seed;
 use headstart_startup::history::{Ended, FixedHash, Lease, MemoryStore, Outcome, Record, Store};
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use super::draws::Dice;
 use crate::setup::Setup;
+use headstart_sim::Random;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -108,7 +108,7 @@ pub fn run(setup: &Setup, seed: u64) -> Vec<(String, f64)> {
 
 struct World {
     store: MemoryStore,
-    dice: Dice,
+    random: Random,
     users: u64,
     events: BinaryHeap<Event>,
     /// Leases of open connections; a free place is used again.
@@ -128,7 +128,7 @@ impl World {
     fn new(users: u64, room: usize, seed: Seed) -> Self {
         let mut world = Self {
             store: MemoryStore::new(room, FixedHash::default()),
-            dice: Dice::new(seed, "visits"),
+            random: Random::named(seed, "visits"),
             users,
             events: BinaryHeap::new(),
             open: vec![],
@@ -144,7 +144,7 @@ impl World {
     /// Until the next cluster, in seconds.
     fn gap(&mut self) -> f64 {
         let rate = self.users as f64 * CONNECTIONS_A_DAY / CLUSTER / 86_400.0;
-        self.dice.exponential(1.0 / rate)
+        self.random.exponential_f64(1.0 / rate)
     }
 
     /// Lets everything happen until then; how many visits met a record, and how many there were.
@@ -173,8 +173,8 @@ impl World {
     }
 
     fn begin_cluster(&mut self, at: f64) {
-        let user = self.dice.below(self.users);
-        let address = if self.dice.is_below(OWN_ADDRESS) {
+        let user = self.random.below(self.users);
+        let address = if self.random.happens(OWN_ADDRESS) {
             user
         } else {
             self.addresses += 1;
@@ -195,11 +195,11 @@ impl World {
             self.open.len() - 1
         });
         self.open[number] = Some(lease);
-        let ends_at = at + nanos(self.dice.exponential(OPEN_SECS));
+        let ends_at = at + nanos(self.random.exponential_f64(OPEN_SECS));
         self.add(ends_at, Happening::End { number });
         // Geometric: after each visit there is another with the same probability.
-        if self.dice.is_below(1.0 - 1.0 / CLUSTER) {
-            let next_at = ends_at + nanos(self.dice.exponential(AWAY_SECS)).max(1);
+        if self.random.happens(1.0 - 1.0 / CLUSTER) {
+            let next_at = ends_at + nanos(self.random.exponential_f64(AWAY_SECS)).max(1);
             self.add(next_at, Happening::Visit { address });
         }
         known.is_some()

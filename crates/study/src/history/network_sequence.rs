@@ -22,13 +22,13 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::algorithm_1::{Decision, Start, Watch};
 use super::application::{FIRST_SCREEN, SESSION, first_screen, session};
-use super::draws::Dice;
 use super::drift::drift;
 use super::networks::{Rates, SCENES, Scene};
 use super::options::Records;
 use super::{history_of, record_left};
 use crate::carrier::Run;
 use crate::setup::{Cast, Setup, TESTED, reference};
+use headstart_sim::Random;
 
 /// Names of the numbers, with what they mean.
 pub const MEASURES: &[(&str, &str)] = &[
@@ -213,7 +213,7 @@ fn one(
     let mut visit = vec![
         ("aft".to_owned(), shown_at.since(Time::ZERO).as_millis_f64()),
         ("rct".to_owned(), mean(screen)),
-        ("rct.one".to_owned(), took(Dice::new(seed, "one request").below(screen.max(1) as u64) as usize)),
+        ("rct.one".to_owned(), took(Random::named(seed, "one request").below(screen.max(1) as u64) as usize)),
         ("rct.all".to_owned(), mean(all)),
         ("dropped".to_owned(), watch.dropped_bytes as f64 / 1000.0),
         ("loss".to_owned(), 100.0 * watch.dropped as f64 / watch.offered.max(1) as f64),

@@ -29,9 +29,9 @@ use headstart_net::trace::mobile::{Kind, Mobile};
 use headstart_sim::Seed;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
-use super::draws::Dice;
 use super::options::{ReuseOptions, TraceFolder};
 use crate::options::{Buffer, PathOptions, Rtts, TraceFile};
+use headstart_sim::Random;
 
 /// Scenes in a row (WS §4.3).
 pub const SCENES: u64 = 70;
@@ -103,16 +103,16 @@ impl Scene {
             Some(traces @ [_, ..]) => traces[number as usize % traces.len()].clone(),
             _ => {
                 let (least, most) = rates.widened(least, most);
-                let mbit = Dice::new(seed, "rate").scale(least, most);
+                let mbit = Random::named(seed, "rate").log_uniform(least, most);
                 let mean = Rate::from_bits_per_sec((mbit * 1e6) as u64) * rates.scale;
                 let trace = Mobile { kind, mean, length: LENGTH, seed: seed.child("trace").0 }.trace()?;
                 TraceFile { name: format!("{kind:?} {number}"), trace: Arc::new(trace) }
             }
         };
         let of = |name: &str, ranges: &[(f64, f64)]| {
-            let mut dice = Dice::new(seed, name);
-            let (low, high) = ranges[dice.below(ranges.len() as u64) as usize];
-            dice.between(low, high)
+            let mut random = Random::named(seed, name);
+            let (low, high) = ranges[random.below(ranges.len() as u64) as usize];
+            random.between(low, high)
         };
         let rtt_ms = of("RTT", &RTT_MS);
         let jitter_ms = (rtt_ms * of("jitter", &[JITTER])).min(JITTER_MS);

@@ -137,7 +137,7 @@ const EXPANSION: f64 = (MSS.get() + HEADER.get()) as f64 / MSS.get() as f64;
 
 fn access(hosts: HostsName, random: &mut Random) -> Access {
     let mut delay = |most: Span, power: u32| {
-        let unit = (random.draw() >> 11) as f64 / (1_u64 << 53) as f64;
+        let unit = random.unit();
         // Products only: the same bits on every machine.
         let share = (0..power).fold(1.0, |product, _| product * unit);
         Span::from_nanos((most.as_nanos() as f64 * share) as u64)

@@ -88,32 +88,6 @@ impl PathSpec {
     }
 }
 
-/// Numbers between 0 and 1 and what is made of them.
-struct Dice(Random);
-
-impl Dice {
-    fn new(seed: Seed, name: &str) -> Self {
-        Self(Random::new(seed.child(name)))
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.0.draw() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.unit()
-    }
-
-    /// Uniform on a logarithmic scale.
-    fn scale(&mut self, low: f64, high: f64) -> f64 {
-        low * libm::pow(high / low, self.unit())
-    }
-
-    fn is_below(&mut self, share: f64) -> bool {
-        self.unit() < share
-    }
-}
-
 /// Smallest and largest round-trip time, in milliseconds (HB §4.1).
 const RTT_MS: (f64, f64) = (0.2, 400.0);
 /// Hosts (HB §4.1).
@@ -140,18 +114,18 @@ struct Host {
 fn hosts() -> Vec<Host> {
     let seed = Seed(HOSTS).child("hosts");
     let (mut speed, mut room, mut harm) =
-        (Dice::new(seed, "speed"), Dice::new(seed, "room"), Dice::new(seed, "harm"));
+        (Random::named(seed, "speed"), Random::named(seed, "room"), Random::named(seed, "harm"));
     (0..HOSTS)
         .map(|number| Host {
             continent: (number % 5) as usize,
             // Sites cap a slice, most often at 10 Mbit/s; a few sit behind slow lines.
             rate: match speed.unit() {
-                share if share < 0.06 => speed.scale(1.0, 5.0),
+                share if share < 0.06 => speed.log_uniform(1.0, 5.0),
                 share if share < 0.50 => speed.between(8.0, 12.0),
-                _ => speed.scale(20.0, 100.0),
+                _ => speed.log_uniform(20.0, 100.0),
             },
-            buffer_ms: room.scale(15.0, 250.0),
-            cross_percent: if harm.is_below(0.45) { harm.between(5.0, 50.0) as u32 } else { 0 },
+            buffer_ms: room.log_uniform(15.0, 250.0),
+            cross_percent: if harm.happens(0.45) { harm.between(5.0, 50.0) as u32 } else { 0 },
         })
         .collect()
 }
@@ -161,69 +135,71 @@ impl Population {
     #[must_use]
     pub fn path(self, number: u64) -> PathSpec {
         let seed = Seed(number).child("path of a population");
-        let (mut place, mut speed) = (Dice::new(seed, "place"), Dice::new(seed, "speed"));
-        let (mut room, mut harm) = (Dice::new(seed, "room"), Dice::new(seed, "harm"));
+        let (mut place, mut speed) = (Random::named(seed, "place"), Random::named(seed, "speed"));
+        let (mut room, mut harm) = (Random::named(seed, "room"), Random::named(seed, "harm"));
         match self {
             Self::Continents => {
                 let hosts = hosts();
-                let from = &hosts[place.0.below(HOSTS) as usize];
-                let to = &hosts[place.0.below(HOSTS) as usize];
+                let from = &hosts[place.below(HOSTS) as usize];
+                let to = &hosts[place.below(HOSTS) as usize];
                 let slow = if from.rate < to.rate { from } else { to };
                 let typical = BETWEEN[from.continent][to.continent];
                 // Some pairs share a site, and so nothing but a switch.
-                let rtt = if from.continent == to.continent && place.is_below(0.08) {
-                    place.scale(RTT_MS.0, 2.0)
+                let rtt = if from.continent == to.continent && place.happens(0.08) {
+                    place.log_uniform(RTT_MS.0, 2.0)
                 } else {
-                    typical * place.scale(0.5, 1.6)
+                    typical * place.log_uniform(0.5, 1.6)
                 };
                 PathSpec {
                     rtt: millis(rtt),
                     rate: mbit(slow.rate),
                     up_rate: mbit(f64::max(from.rate, to.rate)),
                     buffer: room_for(slow.rate, slow.buffer_ms),
-                    loss_ppm: if harm.is_below(0.08) { harm.scale(200.0, 10_000.0) as u32 } else { 0 },
+                    loss_ppm: if harm.happens(0.08) { harm.log_uniform(200.0, 10_000.0) as u32 } else { 0 },
                     burst: 1,
-                    jitter: Span::from_micros(harm.scale(10.0, 1000.0) as u64),
+                    jitter: Span::from_micros(harm.log_uniform(10.0, 1000.0) as u64),
                     cross_percent: slow.cross_percent,
                 }
             }
             Self::Uniform => {
-                let rate = speed.scale(1.5, 100.0);
+                let rate = speed.log_uniform(1.5, 100.0);
                 PathSpec {
                     rtt: millis(place.between(RTT_MS.0, RTT_MS.1)),
                     rate: mbit(rate),
                     up_rate: mbit(rate),
-                    buffer: Bytes::new(room.scale(8_000.0, 250_000.0) as u64),
+                    buffer: Bytes::new(room.log_uniform(8_000.0, 250_000.0) as u64),
                     loss_ppm: 0,
                     burst: 1,
                     jitter: Span::ZERO,
-                    cross_percent: if harm.is_below(0.50) { harm.between(5.0, 50.0) as u32 } else { 0 },
+                    cross_percent: if harm.happens(0.50) { harm.between(5.0, 50.0) as u32 } else { 0 },
                 }
             }
             Self::Lines => PathSpec { rtt: Self::Continents.path(number).rtt, ..Self::Random.path(number) },
             Self::Random => {
-                let rate = mbit(speed.scale(20.0, 200.0));
-                let is_lossy = harm.is_below(0.7);
+                let rate = mbit(speed.log_uniform(20.0, 200.0));
+                let is_lossy = harm.happens(0.7);
                 PathSpec {
                     rtt: millis(place.between(RTT_MS.0, RTT_MS.1)),
                     rate,
                     up_rate: rate,
                     buffer: Bytes::new(250_000),
-                    loss_ppm: if is_lossy { harm.scale(4_000.0, 80_000.0) as u32 } else { 0 },
+                    loss_ppm: if is_lossy { harm.log_uniform(4_000.0, 80_000.0) as u32 } else { 0 },
                     burst: 3,
                     jitter: Span::ZERO,
                     cross_percent: 0,
                 }
             }
             Self::DslWifi | Self::BusyDslWifi | Self::Cable | Self::SharedWifi | Self::Wired => {
-                let rtt = BETWEEN[0][place.0.below(5) as usize] * place.scale(0.5, 1.6);
-                let server = if speed.is_below(0.4) { speed.between(8.0, 12.0) } else { 100.0 };
+                let rtt = BETWEEN[0][place.below(5) as usize] * place.log_uniform(0.5, 1.6);
+                let server = if speed.happens(0.4) { speed.between(8.0, 12.0) } else { 100.0 };
                 // Mbit/s down and up, buffer in ms of that, own delay in ms, jitter in ms, loss in ppm, load in %.
                 let (down, up, buffer, delay, jitter, loss, cross) = match self {
-                    Self::DslWifi => (6.0, 0.75, 120.0, 20.0, 6.0, harm.scale(1_000.0, 20_000.0), 0),
-                    Self::BusyDslWifi => (0.8, 0.75, 900.0, 20.0, 6.0, harm.scale(1_000.0, 20_000.0), 0),
+                    Self::DslWifi => (6.0, 0.75, 120.0, 20.0, 6.0, harm.log_uniform(1_000.0, 20_000.0), 0),
+                    Self::BusyDslWifi => {
+                        (0.8, 0.75, 900.0, 20.0, 6.0, harm.log_uniform(1_000.0, 20_000.0), 0)
+                    }
                     Self::Cable => (25.0, 5.0, 100.0, 8.0, 1.0, 0.0, 0),
-                    Self::SharedWifi => (20.0, 20.0, 100.0, 2.0, 8.0, harm.scale(100.0, 3_000.0), 20),
+                    Self::SharedWifi => (20.0, 20.0, 100.0, 2.0, 8.0, harm.log_uniform(100.0, 3_000.0), 20),
                     _ => (100.0, 100.0, 30.0, 0.5, 0.1, 0.0, 0),
                 };
                 let rate = f64::min(down, server);

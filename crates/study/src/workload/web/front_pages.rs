@@ -90,7 +90,7 @@ pub fn draw(statistics: PageStatistics) -> Vec<Vec<Object>> {
 
 /// A normal variate: the sum of twelve uniform ones, less six. It has no tail beyond six deviations, and no logarithm either.
 fn normal(random: &mut Random) -> f64 {
-    (0..12).map(|_| (random.draw() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
+    (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }
 
 #[cfg(test)]
