@@ -22,7 +22,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use headstart_quic::{Choice, Sharded, Store};
-use headstart_stack::{Crypto, Fetch, Scenario, World};
+use headstart_stack::{Crypto, Fetch, Scenario, Visits};
 use headstart_startup::history::{Ended, MemoryStore, Outcome, Record};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 use rustix::time::{ClockId, clock_gettime};
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(_) => return Err(format!("found `{what}`, expected `bulk` or how many connections").into()),
         };
         // No clock is read: valgrind does not bear how it is done.
-        return world(&scenario, run).map(|mut world| drop(world.run(scenario.deadline)));
+        return visits(&scenario, run).map(|visits| drop(visits.play(scenario.deadline)));
     }
     for crypto in [Crypto::Tls, Crypto::Null] {
         compare(&format!("{crypto:?}, one download of 20 MB"), &bulk(crypto))?;
@@ -77,9 +77,9 @@ fn compare(name: &str, scenario: &Scenario) -> Result<(), Box<dyn Error>> {
     let mut best = RUNS.map(|_| Duration::MAX);
     for _ in 0..REPEATS {
         for (best, run) in best.iter_mut().zip(RUNS) {
-            let mut world = world(scenario, run)?;
+            let visits = visits(scenario, run)?;
             let from = processor_time();
-            let _ = world.run(scenario.deadline);
+            let _ = visits.play(scenario.deadline);
             *best = (processor_time() - from).min(*best);
         }
     }
@@ -96,14 +96,14 @@ fn compare(name: &str, scenario: &Scenario) -> Result<(), Box<dyn Error>> {
 }
 
 /// `stack` is the stack with nothing of ours at the server.
-fn world(scenario: &Scenario, run: &str) -> Result<World, Box<dyn Error>> {
+fn visits(scenario: &Scenario, run: &str) -> Result<Visits, Box<dyn Error>> {
     let choice = Choice::find(if run == "stack" { "stack-cubic" } else { run })?;
     let mut scenario = scenario.clone();
     for (_, each) in &mut scenario.competitors {
         *each = choice;
     }
-    let world = scenario.world(choice)?.blind();
-    Ok(if run == "stack" { world.bare() } else { world })
+    let visits = scenario.visits(choice)?.blind();
+    Ok(if run == "stack" { visits.bare() } else { visits })
 }
 
 fn processor_time() -> Duration {

@@ -1,15 +1,12 @@
 //! Packets on the path.
 
 use bytes::Bytes;
-use headstart_net::Packet;
 use headstart_units::Bytes as Size;
 use noq_proto::EcnCodepoint;
 
 /// A UDP datagram under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {
-    /// The client it goes to or comes from.
-    pub client: usize,
     /// Its codepoint, where it has one.
     pub ecn: Option<EcnCodepoint>,
     /// What is in it.
@@ -32,23 +29,5 @@ impl Datagram {
     #[must_use]
     pub fn is_data(&self) -> bool {
         self.contents.first().is_some_and(|first| first & 0x80 == 0)
-    }
-}
-
-impl Packet for Datagram {
-    fn size(&self) -> Size {
-        self.payload() + HEADERS
-    }
-
-    fn is_ecn_capable(&self) -> bool {
-        self.ecn.is_some()
-    }
-
-    fn mark_congestion_experienced(&mut self) {
-        self.ecn = Some(EcnCodepoint::Ce);
-    }
-
-    fn flow_key(&self) -> u64 {
-        self.client as u64
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use headstart_quic::{Handle, Why};
-use headstart_units::Time;
 use headstart_units::hash::by_words;
 use noq_proto::{
     Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, EcnCodepoint, Endpoint,
@@ -14,7 +13,6 @@ use noq_proto::{
 };
 
 use crate::datagram::Datagram;
-use crate::exchange::{Departure, Outcome};
 use crate::null::NoSecret;
 
 /// One end of a connection.
@@ -43,12 +41,12 @@ impl End {
         *lost_packets = self.connection.stats().lost_packets;
     }
 
-    pub fn next_datagram(&mut self, instant: Instant, client: usize) -> Option<Datagram> {
+    pub fn next_datagram(&mut self, instant: Instant) -> Option<Datagram> {
         let mut buf = vec![];
         let transmit = self.connection.poll_transmit(instant, NonZeroUsize::MIN, &mut buf)?;
         (self.ecn, self.destination) = (transmit.ecn, Some(transmit.destination));
         buf.truncate(transmit.size);
-        Some(Datagram { client, ecn: self.ecn, contents: buf.into(), is_copy: false })
+        Some(Datagram { ecn: self.ecn, contents: buf.into(), is_copy: false })
     }
 }
 
@@ -80,16 +78,8 @@ pub(crate) fn endpoint(seed: u64) -> Endpoint {
     Endpoint::new(Arc::new(config), None, true)
 }
 
-pub(crate) fn digest(outcome: &mut Outcome, at: Time, datagram: &Datagram) {
-    outcome.digest = by_words(by_words(outcome.digest, &at.as_nanos().to_be_bytes()), &datagram.contents);
-}
-
 pub(crate) fn hash(contents: &[u8]) -> u64 {
     by_words(0, contents)
-}
-
-pub(crate) fn note(at: Time, datagram: &Datagram) -> Departure {
-    Departure { at, bytes: datagram.payload(), is_data: datagram.is_data(), is_copy: datagram.is_copy }
 }
 
 /// A wall clock that stands still: tokens bear its time, and are the same in every run.

@@ -6,19 +6,19 @@
 //! TCP model can be compared with.
 //!
 //! ```text
-//!   client 1 --+                                             +-- its own connection, scheme and handle
-//!   client 2 --+--- reverse path ---> server endpoint -------+
-//!       ^      |                          |
-//!       +------+------ forward path <-----+     what the server sends shares one path: the bottleneck
+//!   client 1 --+                                             +-- server 1: its own connection, scheme and handle
+//!   client 2 --+--- reverse path ----------------------------+-- server 2
+//!       ^      |                                             |
+//!       +------+------ forward path <------------------------+     what the servers send shares one path: the bottleneck
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`world`] | the endpoints, the paths between them, and the loop over events |
-//! | [`exchange`] | the application: a request that names a size, an answer of that size; what is measured |
-//! | [`simulation`] | the simulator's own scenarios, with this transport in place of its TCP model |
+//! | [`simulation`] | the simulator's own scenarios, with this transport in place of its TCP model; observers of its datagrams |
+//! | [`visits`] | visits of clients to servers, and what each of them saw |
 //! | [`scenario`] | a bottleneck, schemes and priors in a few lines |
-//! | [`datagram`], [`path`] | packets, and the elements they cross |
+//! | [`misbehaving`] | a receiver that acknowledges what it does not have |
+//! | [`datagram`] | packets |
 //! | [`request`] | what a client asks for, here and over the emulator |
 //! | [`identity`] | a certificate |
 //! | [`null`] | sessions without cryptography, for large sweeps |
@@ -31,25 +31,23 @@
 //! # Limits
 //!
 //! - Computing takes no time: a handshake is exactly as long as its path.
-//! - One server, one request for each connection.
+//! - Servers know of each other only by what they share: history, limits, counters.
 
 pub mod datagram;
 mod end;
-pub mod exchange;
 pub mod identity;
+pub mod misbehaving;
 pub mod null;
-pub mod path;
 mod post;
 pub mod request;
 pub mod scenario;
 pub mod simulation;
-pub mod world;
+pub mod visits;
 
 pub use datagram::Datagram;
-pub use exchange::{Departure, Fetch, Outcome};
 pub use identity::Identity;
-pub use path::Path;
+pub use misbehaving::{MisbehavingReceiver, Misbehaviour};
 pub use request::Request;
 pub use scenario::Scenario;
-pub use simulation::Simulation;
-pub use world::{Crypto, Lie, World};
+pub use simulation::{Crypto, Simulation};
+pub use visits::{Departure, Fetch, Outcome, Visits};

@@ -1,12 +1,12 @@
 //! A bottleneck, a scheme and what is known, in a few lines.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex};
 
 use headstart_net::{AnyElement, Delay, Limit, Link};
 use headstart_quic::server::SetupError;
 use headstart_quic::store::caller;
 use headstart_quic::{Choice, ClientSetup, CopyPolicy, Gates, Hint, Policy, Refused, ServerSetup, Store};
+use headstart_sim::peer_address;
 use headstart_startup::base;
 use headstart_startup::history::{Ended, FixedHash, MemoryStore, Outcome as Written, Record};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
@@ -14,11 +14,10 @@ use noq_proto::TransportConfig;
 use noq_proto::crypto::rustls::QuicServerConfig;
 
 use crate::end::Standing;
-use crate::exchange::{Fetch, Outcome};
 use crate::identity::{Identity, IdentityError};
 use crate::null::{NoSecret, NullSessions};
-use crate::path::Path;
-use crate::world::{Crypto, World};
+use crate::simulation::Crypto;
+use crate::visits::{Fetch, Outcome, Visits};
 
 /// One client behind a bottleneck, and others that compete with it.
 #[derive(Clone, Debug)]
@@ -43,7 +42,7 @@ pub struct Scenario {
     pub copies: CopyPolicy,
     /// Congestion avoidance.
     pub base: base::Kind,
-    /// Data packets that are lost as they leave ([`Path::losing`]).
+    /// Data packets that are lost as they leave ([`Losing`](crate::simulation::observer::Losing)).
     pub forced_losses: Vec<u64>,
     /// What other clients fetch over the same bottleneck, with the scheme each is started with.
     pub competitors: Vec<(Fetch, Choice)>,
@@ -89,8 +88,6 @@ pub enum ScenarioError {
     #[error(transparent)]
     Identity(#[from] IdentityError),
 }
-
-const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
 
 impl Scenario {
     /// A download of `size` over a bottleneck; nothing is known beforehand but the size.
@@ -145,61 +142,60 @@ impl Scenario {
     /// # Errors
     /// An endpoint cannot be set up.
     pub fn play_choice(&self, choice: Choice) -> Result<Vec<Outcome>, ScenarioError> {
-        let mut world = self.world(choice)?;
-        Ok(world.run(self.deadline))
+        Ok(self.visits(choice)?.play(self.deadline))
     }
 
-    /// The world as it is before anything happens.
+    /// The visits before anything happens.
     ///
     /// # Errors
     /// An endpoint cannot be set up.
-    pub fn world(&self, choice: Choice) -> Result<World, ScenarioError> {
-        let mut world = self.empty();
+    pub fn visits(&self, choice: Choice) -> Result<Visits, ScenarioError> {
+        let link = Link::new(self.rate, self.rtt / 2, Limit::packets(self.buffer));
+        // Requests and acks do not wait.
+        let back = Delay::new(self.rtt - self.rtt / 2);
+        let visits = Visits::new(vec![AnyElement::Link(link)], vec![AnyElement::Delay(back)], self.seed);
+        let mut visits = visits.losing(self.forced_losses.iter().copied());
         let store: Arc<dyn Store> = self.store();
-        let server = |choice| -> Result<ServerSetup, ScenarioError> {
-            let setup = match self.crypto {
-                Crypto::Tls => {
-                    let tls = Identity::shared()?.server()?;
-                    let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(SetupError::from)?;
-                    ServerSetup::new(self.server_base(Arc::new(crypto)), tls, choice)?
-                }
-                Crypto::Null => {
-                    let base = self.server_base(Arc::new(NullSessions));
-                    ServerSetup::with_sessions(base, Arc::new(NullSessions), choice)
-                }
-            };
-            let setup = setup.gates(self.gates).limits(self.policy).copies(self.copies);
-            Ok(setup.history(Arc::clone(&store)).base_controller(self.base).seed(self.seed))
-        };
-        let client = |choice| -> Result<ClientSetup, ScenarioError> {
-            let setup = match self.crypto {
-                Crypto::Tls => ClientSetup::new(Identity::shared()?.client()?)?,
-                Crypto::Null => ClientSetup::with_sessions(Arc::new(NullSessions)),
-            };
-            let setup = setup.transport(self.transport()).seed(self.seed).scheme(choice);
-            Ok(self.hint.map_or_else(|| setup.clone(), |hint| setup.clone().exact_hint(hint)))
-        };
-        let plain = headstart_quic::choice::slow_start();
-        world.client(CLIENT, self.fetch, client(plain)?, &server(choice)?);
-        for (number, (fetch, choice)) in (2..).zip(&self.competitors) {
-            let address = Ipv4Addr::from_bits(CLIENT.to_bits() + number);
-            world.client(address, *fetch, client(plain)?, &server(*choice)?);
+        let client = self.client()?;
+        visits.add(0, self.fetch, client.clone(), &self.server(choice, &store)?);
+        for (peer, (fetch, choice)) in (1..).zip(&self.competitors) {
+            visits.add(peer, *fetch, client.clone(), &self.server(*choice, &store)?);
         }
-        Ok(world)
+        Ok(visits)
     }
 
-    fn empty(&self) -> World {
-        let link = Link::new(self.rate, self.rtt / 2, Limit::packets(self.buffer));
-        let forward = Path::new(vec![AnyElement::Link(link)]).losing(self.forced_losses.iter().copied());
-        // Requests and acks do not wait.
-        let reverse = Path::new(vec![AnyElement::Delay(Delay::new(self.rtt - self.rtt / 2))]);
-        World::new(forward, reverse, self.seed)
+    fn server(&self, choice: Choice, store: &Arc<dyn Store>) -> Result<ServerSetup, ScenarioError> {
+        let setup = match self.crypto {
+            Crypto::Tls => {
+                let tls = Identity::shared()?.server()?;
+                let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(SetupError::from)?;
+                ServerSetup::new(self.server_base(Arc::new(crypto)), tls, choice)?
+            }
+            Crypto::Null => {
+                let base = self.server_base(Arc::new(NullSessions));
+                ServerSetup::with_sessions(base, Arc::new(NullSessions), choice)
+            }
+        };
+        let setup = setup.gates(self.gates).limits(self.policy).copies(self.copies);
+        Ok(setup.history(Arc::clone(store)).base_controller(self.base).seed(self.seed))
+    }
+
+    fn client(&self) -> Result<ClientSetup, ScenarioError> {
+        let setup = match self.crypto {
+            Crypto::Tls => ClientSetup::new(Identity::shared()?.client()?)?,
+            Crypto::Null => ClientSetup::with_sessions(Arc::new(NullSessions)),
+        };
+        let setup = setup.transport(self.transport()).seed(self.seed);
+        Ok(match self.hint {
+            Some(hint) => setup.exact_hint(hint),
+            None => setup,
+        })
     }
 
     fn store(&self) -> Arc<dyn Store> {
         let store = Mutex::new(MemoryStore::new(1 << 10, FixedHash::default()));
         if let Some(Prior { rate, rtt }) = self.prior {
-            let (_, lease) = Store::open(&store, caller(IpAddr::V4(CLIENT)));
+            let (_, lease) = Store::open(&store, caller(peer_address(0)));
             let record = Record {
                 saved_at: Time::ZERO,
                 btl_bw: rate,

@@ -32,6 +32,7 @@
 
 mod exchange;
 mod flow;
+pub mod observer;
 mod wire;
 
 use std::collections::VecDeque;
@@ -64,9 +65,9 @@ use crate::end::{End, Ids, Standing, base, endpoint, hash};
 use crate::identity::{Identity, NAME};
 use crate::null::{NoSecret, NullSessions};
 use crate::scenario::ScenarioError;
-use crate::world::Crypto;
 use exchange::{Answering, Asking, Awaited};
 use flow::{Counted, Flow, Flows, Side};
+use observer::{Observer, Passing};
 
 /// Who takes part, beyond what the scenario says.
 #[derive(Clone, Debug)]
@@ -77,6 +78,35 @@ pub struct Cast {
     pub crypto: Crypto,
     /// Decides connection ids, and what the stack leaves to chance.
     pub seed: Seed,
+}
+
+/// How packets are protected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Crypto {
+    /// As on the Internet.
+    #[default]
+    Tls,
+    /// Not at all: for large sweeps.
+    Null,
+}
+
+/// How the connections of a group are set up at both ends.
+#[derive(Clone)]
+pub struct Ends {
+    /// Accepts.
+    pub server: ServerSetup,
+    /// Dials.
+    pub client: ClientSetup,
+    /// The client sends what is transferred, of its own accord; otherwise the server does, when it is asked.
+    pub client_sends: bool,
+    /// The server is the stack as it is, with nothing of ours: to compare with.
+    pub is_bare: bool,
+    /// ECN codepoints cross the path.
+    pub ecn: bool,
+    /// UDP payload of a full packet.
+    pub packet: Bytes,
+    /// The sender goes on when the receiver's connection has failed, as one does that hears nothing of it.
+    pub outlives_receiver: bool,
 }
 
 /// A run in progress.
@@ -95,17 +125,16 @@ pub struct Simulation<R> {
     seed: Seed,
     is_null: bool,
     recorder: R,
+    observer: Option<Box<dyn Observer>>,
+    /// Clients that appear at another address: when, which flow, where. The earliest first.
+    moves: VecDeque<(Time, u64, SocketAddr)>,
     summary: Summary,
 }
 
 /// The senders and receivers of a group.
 struct Host {
-    server: ServerSetup,
-    client: ClientSetup,
+    ends: Ends,
     history: Arc<Mutex<MemoryStore>>,
-    ecn: bool,
-    /// UDP payload of a full packet.
-    packet: Bytes,
 }
 
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
@@ -124,12 +153,43 @@ impl<R: Recorder> Simulation<R> {
         let epoch = Epoch::new(base(), Time::ZERO);
         let hosts = scenario.groups.iter().zip(&cast.choices);
         let hosts = hosts.map(|(group, choice)| Host::new(group, *choice, cast, epoch));
-        Ok(Self {
+        let hosts = hosts.collect::<Result<_, _>>()?;
+        let Scenario { path, workload, until, .. } = scenario;
+        Ok(Self::with_hosts(epoch, path, hosts, workload, until, cast, recorder))
+    }
+
+    /// A run whose groups are set up otherwise than a scenario's; of `cast` only crypto and seed count.
+    pub fn between(
+        path: Path,
+        ends: Vec<Ends>,
+        workload: Box<dyn Workload>,
+        until: Time,
+        cast: &Cast,
+        recorder: R,
+    ) -> Self {
+        let epoch = Epoch::new(base(), Time::ZERO);
+        let hosts = ends.into_iter().map(|ends| Host {
+            ends: Ends { server: ends.server.epoch(epoch), client: ends.client.epoch(epoch), ..ends },
+            history: Arc::new(Mutex::new(MemoryStore::new(1, FixedHash::default()))),
+        });
+        Self::with_hosts(epoch, path, hosts.collect(), workload, until, cast, recorder)
+    }
+
+    fn with_hosts(
+        epoch: Epoch,
+        path: Path,
+        hosts: Vec<Host>,
+        workload: Box<dyn Workload>,
+        until: Time,
+        cast: &Cast,
+        recorder: R,
+    ) -> Self {
+        Self {
             epoch,
-            path: scenario.path,
-            hosts: hosts.collect::<Result<_, _>>()?,
-            workload: scenario.workload,
-            until: scenario.until,
+            path,
+            hosts,
+            workload,
+            until,
             now: Time::ZERO,
             flows: Flows::default(),
             timers: Timers::default(),
@@ -138,8 +198,25 @@ impl<R: Recorder> Simulation<R> {
             seed: cast.seed,
             is_null: cast.crypto == Crypto::Null,
             recorder,
+            observer: None,
+            moves: VecDeque::new(),
             summary: Summary::default(),
-        })
+        }
+    }
+
+    /// Shows every datagram to `observer`, which may lose it.
+    #[must_use]
+    pub fn observed(mut self, observer: Box<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Lets the clients of flows, by serial number, appear at another address from a time on.
+    #[must_use]
+    pub fn moving(mut self, mut moves: Vec<(Time, u64, SocketAddr)>) -> Self {
+        moves.sort_unstable();
+        self.moves = moves.into();
+        self
     }
 
     /// The senders of `group` begin with this history, from an earlier run.
@@ -175,10 +252,17 @@ impl<R: Recorder> Simulation<R> {
     fn step(&mut self) -> bool {
         let (packet_at, timer_at) = (self.path.next_at(), self.timers.next_at());
         let next_at = packet_at.min(timer_at).min(self.workload.next_at());
-        if next_at > self.until || next_at == Time::NEVER {
+        let is_over = self.observer.as_ref().is_some_and(|observer| observer.is_over());
+        if next_at > self.until || next_at == Time::NEVER || is_over {
             return false;
         }
         self.now = self.now.max(next_at);
+        while let Some(&(at, serial, address)) = self.moves.front()
+            && at <= self.now
+        {
+            self.moves.pop_front();
+            self.flows.move_to(serial, address);
+        }
         self.summary.events += 1;
         if packet_at == next_at {
             if let Some(packet) = self.path.advance(self.now, &mut self.recorder) {
@@ -243,19 +327,27 @@ impl<R: Recorder> Simulation<R> {
         let (id, serial) = self.flows.reserve();
         let host = &self.hosts[usize::from(spec.group)];
         let seed = Seed(self.seed.0 ^ serial);
-        let (mut config, _) = host.client.configure(SERVER, NAME);
+        let Ends { client_sends, packet, .. } = host.ends;
+        let (mut config, handle) = host.ends.client.configure(SERVER, NAME);
         let first_id = seed.child("first connection id").0;
         config.initial_dst_cid_provider(Arc::new(move || Ids(first_id).generate_cid()));
         let mut receiver = Side { endpoint: endpoint(seed.child("receiver").0), end: None };
-        let sender = endpoint(seed.child("sender").0);
-        if let Ok((id, connection)) = receiver.endpoint.connect(instant, config, SERVER, NAME) {
-            receiver.end = Some(End { id, connection, handle: None, destination: None, ecn: None });
+        let mut sender = Side { endpoint: endpoint(seed.child("sender").0), end: None };
+        let (client, server) =
+            if client_sends { (&mut sender, &mut receiver) } else { (&mut receiver, &mut sender) };
+        if let Ok((id, connection)) = client.endpoint.connect(instant, config, SERVER, NAME) {
+            let handle = client_sends.then_some(handle);
+            handle.iter().for_each(Handle::keep_journal);
+            client.end = Some(End { id, connection, handle, destination: None, ecn: None });
         }
-        let mut sender = Side { endpoint: sender, end: None };
-        sender.endpoint.set_server_config(Some(Arc::new(host.server.stack_config().clone())));
-        let mut asking = Asking::default();
-        if !spec.bytes.is_zero() {
-            asking.ask(Awaited { asked_at: now, bytes: spec.bytes });
+        server.endpoint.set_server_config(Some(Arc::new(host.ends.server.stack_config().clone())));
+        let (mut asking, mut answering) = (Asking::default(), Answering::default());
+        let message = Awaited { asked_at: now, bytes: spec.bytes };
+        if client_sends {
+            asking.expect(message);
+            answering.hand_over(spec.bytes);
+        } else if !spec.bytes.is_zero() {
+            asking.ask(message);
         }
         let port = FIRST_PORT + (serial % PORTS) as u16;
         self.flows.insert(Box::new(Flow {
@@ -266,26 +358,50 @@ impl<R: Recorder> Simulation<R> {
             receiver,
             sender,
             asking,
-            answering: Answering::default(),
+            answering,
             wires: wire::Wires::default(),
             post: Arc::default(),
             is_closing: !spec.keep_open,
+            outlives_receiver: host.ends.outlives_receiver,
             opened_at: now,
             established_at: None,
             completed_at: None,
             due: Time::NEVER,
-            packet: host.packet,
+            packet,
             counted: Counted::default(),
         }));
         if spec.keep_open {
             self.workload.on_open(id, spec.tag);
         }
         self.pump_receiver(id);
+        if client_sends {
+            self.pump_sender(id);
+        }
     }
 
     // --- packets ----------------------------------------------------------------------------------
 
-    fn launch(&mut self, id: FlowId, is_forward: bool, datagram: Datagram) {
+    /// A datagram leaves one of the ends, and is seen.
+    fn launch(&mut self, id: FlowId, is_forward: bool, datagram: Datagram, is_stray: bool) {
+        let Some(observer) = &mut self.observer else { return self.put(id, is_forward, datagram) };
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let (now, serial) = (self.now, flow.serial);
+        let passing = Passing { now, flow: serial, is_forward, datagram: &datagram, is_stray };
+        let (passes, forged) = (observer.leaves(&passing), observer.forged(serial));
+        if passes {
+            self.put(id, is_forward, datagram);
+        }
+        self.inject(id, forged);
+    }
+
+    /// Puts what an observer made on the way to the sender.
+    fn inject(&mut self, id: FlowId, forged: Vec<bytes::Bytes>) {
+        for contents in forged {
+            self.put(id, false, Datagram { ecn: None, contents, is_copy: false });
+        }
+    }
+
+    fn put(&mut self, id: FlowId, is_forward: bool, datagram: Datagram) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let is_data = is_forward && datagram.is_data();
         if is_data {
@@ -294,7 +410,7 @@ impl<R: Recorder> Simulation<R> {
             counted.1 += datagram.payload().get();
             self.summary.data_packets += 1;
         }
-        let ecn = self.hosts[usize::from(flow.spec.group)].ecn;
+        let ecn = self.hosts[usize::from(flow.spec.group)].ends.ecn;
         let route = flow.spec.class * 2 + u16::from(!is_forward);
         let packet = flow.wires.launch(id, route, ecn, datagram);
         if let Some(packet) = self.path.launch(self.now, packet, &mut self.recorder) {
@@ -311,58 +427,76 @@ impl<R: Recorder> Simulation<R> {
         let digest = if self.is_null { hash(&contents) } else { packet.size().get() };
         let is_forward = packet.route.is_multiple_of(2);
         mark(&mut self.summary, self.now, id, digest << 1 | u64::from(is_forward));
-        if is_forward {
-            if self.hosts[usize::from(flow.spec.group)].server.choice().needs_courier()
-                && !flow.counted.arrived.insert(hash(&contents))
-            {
-                flow.counted.duplicates += 1;
-            }
+        let Ends { client_sends, .. } = self.hosts[usize::from(flow.spec.group)].ends;
+        if is_forward
+            && self.hosts[usize::from(flow.spec.group)].ends.server.choice().needs_courier()
+            && !flow.counted.arrived.insert(hash(&contents))
+        {
+            flow.counted.duplicates += 1;
+        }
+        if let Some(observer) = &mut self.observer {
+            let datagram = Datagram { ecn, contents: contents.clone(), is_copy: false };
+            let (now, serial) = (self.now, flow.serial);
+            let passing = Passing { now, flow: serial, is_forward, datagram: &datagram, is_stray: false };
+            observer.arrives(&passing);
+            let forged = observer.forged(serial);
+            self.inject(id, forged);
+        }
+        if is_forward == client_sends {
+            self.at_server(id, is_forward, ecn, &contents);
+        } else if let Some(flow) = self.flows.get_mut(id) {
+            let side = if is_forward { &mut flow.receiver } else { &mut flow.sender };
             let from = FourTuple::from_remote(SERVER);
-            let event =
-                flow.receiver.endpoint.handle(instant, from, ecn, BytesMut::from(&contents[..]), &mut vec![]);
-            if let (Some(DatagramEvent::ConnectionEvent(_, event)), Some(end)) =
-                (event, &mut flow.receiver.end)
-            {
+            let event = side.endpoint.handle(instant, from, ecn, BytesMut::from(&contents[..]), &mut vec![]);
+            if let (Some(DatagramEvent::ConnectionEvent(_, event)), Some(end)) = (event, &mut side.end) {
                 end.connection.handle_event(event);
             }
+        }
+        if is_forward {
             self.pump_receiver(id);
         } else {
-            self.at_sender(id, ecn, &contents);
             self.pump_sender(id);
         }
     }
 
-    fn at_sender(&mut self, id: FlowId, ecn: Option<noq_proto::EcnCodepoint>, contents: &[u8]) {
+    fn at_server(
+        &mut self,
+        id: FlowId,
+        is_forward: bool,
+        ecn: Option<noq_proto::EcnCodepoint>,
+        contents: &[u8],
+    ) {
         let instant = self.epoch.instant(self.now);
         let Some(flow) = self.flows.get_mut(id) else { return };
+        let side = if is_forward { &mut flow.receiver } else { &mut flow.sender };
         let from = FourTuple::new(flow.address, Some(SERVER.ip()));
         let mut answer = vec![];
-        let event = flow.sender.endpoint.handle(instant, from, ecn, BytesMut::from(contents), &mut answer);
+        let event = side.endpoint.handle(instant, from, ecn, BytesMut::from(contents), &mut answer);
         match event {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
-                if let Some(end) = &mut flow.sender.end {
+                if let Some(end) = &mut side.end {
                     end.connection.handle_event(event);
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
-                let host = &self.hosts[usize::from(flow.spec.group)];
-                let setup = match host.server.choice().needs_courier() {
-                    true => host.server.clone().courier(Arc::clone(&flow.post) as Arc<dyn Courier>),
-                    false => host.server.clone(),
+                let Ends { server, is_bare, .. } = &self.hosts[usize::from(flow.spec.group)].ends;
+                let setup = match server.choice().needs_courier() {
+                    true => server.clone().courier(Arc::clone(&flow.post) as Arc<dyn Courier>),
+                    false => server.clone(),
                 };
-                let (config, handle) =
-                    setup.configure(incoming.remote_address(), incoming.local_ip(), incoming.orig_dst_cid());
-                handle.keep_journal();
-                let accepted = flow.sender.endpoint.accept(incoming, instant, &mut answer, Some(config));
+                let (address, local, first) =
+                    (incoming.remote_address(), incoming.local_ip(), incoming.orig_dst_cid());
+                let (config, handle) = (!is_bare).then(|| setup.configure(address, local, first)).unzip();
+                handle.iter().for_each(Handle::keep_journal);
+                let accepted = side.endpoint.accept(incoming, instant, &mut answer, config);
                 if let Ok((id, connection)) = accepted {
-                    let handle = Some(handle);
-                    flow.sender.end = Some(End { id, connection, handle, destination: None, ecn: None });
+                    side.end = Some(End { id, connection, handle, destination: None, ecn: None });
                 }
             }
             Some(DatagramEvent::Response(transmit)) => {
                 let contents = bytes::Bytes::copy_from_slice(&answer[..transmit.size]);
-                let datagram = Datagram { client: 0, ecn: transmit.ecn, contents, is_copy: false };
-                self.launch(id, true, datagram);
+                let datagram = Datagram { ecn: transmit.ecn, contents, is_copy: false };
+                self.launch(id, !is_forward, datagram, false);
             }
             None => {}
         }
@@ -374,7 +508,7 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let Some(mut end) = flow.receiver.end.take() else { return };
         end.settle(&mut flow.receiver.endpoint);
-        let messages = flow.asking.work(&mut end.connection);
+        let messages = flow.asking.work(now, &mut end.connection);
         if !messages.is_empty() && flow.asking.is_idle() {
             flow.completed_at = Some(now);
         }
@@ -391,8 +525,8 @@ impl<R: Recorder> Simulation<R> {
                 self.workload.on_message(now, id, tag, &mut self.orders);
             }
         }
-        while let Some(datagram) = end.next_datagram(instant, 0) {
-            self.launch(id, false, datagram);
+        while let Some(datagram) = end.next_datagram(instant) {
+            self.launch(id, false, datagram, false);
         }
         if let Some(flow) = self.flows.get_mut(id) {
             end.settle(&mut flow.receiver.endpoint);
@@ -418,8 +552,8 @@ impl<R: Recorder> Simulation<R> {
             }
         }
         self.launch_copies(id, &end, When::Now);
-        while let Some(datagram) = end.next_datagram(instant, 0) {
-            self.launch(id, true, datagram);
+        while let Some(datagram) = end.next_datagram(instant) {
+            self.launch(id, true, datagram, false);
             self.launch_copies(id, &end, When::Behind);
         }
         if let Some(flow) = self.flows.get_mut(id) {
@@ -437,8 +571,9 @@ impl<R: Recorder> Simulation<R> {
     fn launch_copies(&mut self, id: FlowId, end: &End, when: When) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         for copy in flow.post.take(when) {
-            let datagram = Datagram { client: 0, ecn: end.ecn, contents: copy.contents, is_copy: true };
-            self.launch(id, true, datagram);
+            let is_stray = Some(copy.destination) != end.destination;
+            let datagram = Datagram { ecn: end.ecn, contents: copy.contents, is_copy: true };
+            self.launch(id, true, datagram, is_stray);
         }
     }
 
@@ -489,7 +624,13 @@ impl<R: Recorder> Simulation<R> {
         let Some(mut flow) = self.flows.remove(id) else { return };
         self.recorder.flow(&flow.report(self.now));
         if let Some(handle) = flow.sender.end.as_ref().and_then(|end| end.handle.as_ref()) {
-            Handle::finish(handle);
+            match &flow.answering.lost {
+                Some(reason) => handle.finish_for(reason),
+                None => handle.finish(),
+            }
+        }
+        if let Some(observer) = &mut self.observer {
+            observer.ended(flow.serial, &flow.last());
         }
     }
 }
@@ -541,7 +682,16 @@ impl Host {
         if let Some(hint) = group.hint {
             client = client.exact_hint(hint);
         }
-        Ok(Self { server, client, history, ecn: group.tcp.ecn, packet: packet_of(group) })
+        let ends = Ends {
+            server,
+            client,
+            client_sends: false,
+            is_bare: false,
+            ecn: group.tcp.ecn,
+            packet: packet_of(group),
+            outlives_receiver: false,
+        };
+        Ok(Self { ends, history })
     }
 
     fn history(&self) -> std::sync::MutexGuard<'_, MemoryStore> {

@@ -9,10 +9,14 @@
 //!
 //! Not relied upon: that acks of handshake packets come before those of data. Both are told apart by number and time.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use headstart_sim::peer_address;
 use headstart_stack::{Outcome, Scenario};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
+
+/// Nobody's address.
+const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 9));
 
 fn scenario(size: u64) -> Scenario {
     let rate = Rate::from_mbit_per_sec(25);
@@ -51,8 +55,8 @@ fn bytes_are_counted_as_the_stack_counts_them() {
 /// The flow is on its way when its client appears at another port, or another address altogether.
 #[test]
 fn after_a_migration_nothing_is_copied_and_nothing_saved() {
-    for address in [Ipv4Addr::new(10, 0, 1, 1), Ipv4Addr::new(10, 9, 9, 9)] {
-        let moves = Some((Time::from_millis(140), SocketAddrV4::new(address, 5_555)));
+    for address in [peer_address(0), ELSEWHERE] {
+        let moves = Some((Time::from_millis(140), SocketAddr::new(address, 5_555)));
         for scheme in ["halfback", "proactive", "wise-start"] {
             let mut scenario = scenario(600_000);
             scenario.fetch.moves = moves;
@@ -69,12 +73,12 @@ fn after_a_migration_nothing_is_copied_and_nothing_saved() {
 fn a_new_path_begins_with_slow_start() {
     let moved = |address| {
         let mut scenario = scenario(2_000_000);
-        scenario.fetch.moves = Some((Time::from_millis(200), SocketAddrV4::new(address, 5_555)));
+        scenario.fetch.moves = Some((Time::from_millis(200), SocketAddr::new(address, 5_555)));
         let outcome = play(&scenario, "s-cubic");
         // Half a round trip later the server knows, and for one round trip it may send ten packets at most.
         let (from, to) = (Time::from_millis(260), Time::from_millis(300));
         outcome.full_packets().filter(|it| it.at > from && it.at < to).count()
     };
-    assert!(moved(Ipv4Addr::new(10, 9, 9, 9)) <= 12, "{} packets", moved(Ipv4Addr::new(10, 9, 9, 9)));
-    assert!(moved(Ipv4Addr::new(10, 0, 1, 1)) > 30, "another port of the same address is the same path");
+    assert!(moved(ELSEWHERE) <= 12, "{} packets", moved(ELSEWHERE));
+    assert!(moved(peer_address(0)) > 30, "another port of the same address is the same path");
 }

@@ -1,27 +1,26 @@
 //! Clients that lie, through whole connections: what they acknowledge is not what they have.
 
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use headstart_net::{AnyElement, Limit, Link};
 use headstart_quic::why::Left;
 use headstart_quic::{Choice, ClientSetup, Policy, ServerSetup, Sharded};
 use headstart_stack::null::{NoSecret, NullSessions};
-use headstart_stack::{Crypto, Fetch, Lie, Outcome, Path, Scenario, World};
+use headstart_stack::{Crypto, Fetch, Misbehaviour, Outcome, Scenario, Visits};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 const RATE: Rate = Rate::from_mbit_per_sec(25);
 const RTT: Span = Span::from_millis(50);
 const SCHEMES: [&str; 4] = ["iw10", "wise-start", "s-cubic", "halfback"];
 
-fn play(scheme: &str, size: u64, lie: Option<Lie>) -> Outcome {
+fn play(scheme: &str, size: u64, lie: Option<Misbehaviour>) -> Outcome {
     let scenario = Scenario::new(RATE, RTT, Packets::new(104), Bytes::new(size)).knowing(1, 1);
     let scenario = Scenario { crypto: Crypto::Null, ..scenario };
-    let mut world = scenario.world(Choice::find(scheme).expect("carried")).expect("can be set up");
+    let mut visits = scenario.visits(Choice::find(scheme).expect("carried")).expect("can be set up");
     if let Some(lie) = lie {
-        world.corrupt(0, lie);
+        visits.misbehave(0, lie);
     }
-    world.run(scenario.deadline).remove(0)
+    visits.play(scenario.deadline).remove(0)
 }
 
 /// The packet with which lying begins: whoever lies is honest for three.
@@ -34,7 +33,7 @@ fn acks_of_what_was_never_sent_end_the_connection() {
     for scheme in SCHEMES {
         // So far that none of it leaves before the lie arrives.
         for ahead in [10_000, 1 << 40] {
-            let outcome = play(scheme, 2_000_000, Some(Lie::Ahead(ahead)));
+            let outcome = play(scheme, 2_000_000, Some(Misbehaviour::Ahead(ahead)));
             let why = outcome.failure.clone().unwrap_or_default();
             assert!(why.contains("unsent packet acked"), "{scheme}, {ahead} ahead: `{why}`");
             // The lie is half a round trip under way.
@@ -52,7 +51,7 @@ fn acks_of_what_was_never_sent_end_the_connection() {
 #[test]
 fn who_acknowledges_by_guessing_is_caught_at_the_first_number_that_was_left_out() {
     for scheme in SCHEMES {
-        let outcome = play(scheme, 2_000_000, Some(Lie::Guessing));
+        let outcome = play(scheme, 2_000_000, Some(Misbehaviour::Guessing));
         let why = outcome.failure.clone().unwrap_or_default();
         assert!(why.contains("unsent packet acked"), "{scheme}: `{why}`");
         let sent = outcome.full_packets().count();
@@ -75,14 +74,14 @@ fn who_acknowledges_early_starts_next_time_no_faster_than_the_cap() {
         .limits(Policy { per_connection: cap, ..Policy::default() })
         .seed(1);
     let link = || AnyElement::Link(Link::new(RATE, RTT / 2, Limit::packets(Packets::new(104))));
-    let mut world = World::new(Path::new(vec![link()]), Path::new(vec![link()]), 3);
+    let mut world = Visits::new(vec![link()], vec![link()], 3);
     let client = || ClientSetup::with_sessions(Arc::new(NullSessions)).seed(1);
     let fetch = |at| Fetch::download(Time::from_millis(at), Bytes::new(4_000_000));
-    let liar = world.client(Ipv4Addr::new(10, 0, 1, 1), fetch(0), client(), &setup);
+    let liar = world.add(0, fetch(0), client(), &setup);
     // It is through, or given up for idle, long before it comes again.
-    let again = world.client(Ipv4Addr::new(10, 0, 1, 1), fetch(100_000), client(), &setup);
-    world.corrupt(liar, Lie::Early);
-    let visits = world.run(Time::from_millis(300_000));
+    let again = world.add(0, fetch(100_000), client(), &setup);
+    world.misbehave(liar, Misbehaviour::Early);
+    let visits = world.play(Time::from_millis(300_000));
     let (first, second) = (&visits[liar].why, &visits[again].why);
     let made_up = first.btl_bw.expect("measured");
     println!("made up: {made_up}, then {}", second);
@@ -97,7 +96,7 @@ fn a_storm_of_acks_makes_nobody_send_more() {
     for scheme in SCHEMES {
         let size = 300_000;
         let honest = play(scheme, size, None);
-        let storm = play(scheme, size, Some(Lie::Storm(300)));
+        let storm = play(scheme, size, Some(Misbehaviour::Storm(300)));
         let sent = |outcome: &Outcome| outcome.departures.iter().filter(|it| it.bytes.get() > 300).count();
         let (calm, stormy) = (sent(&honest), sent(&storm));
         println!("{scheme}: {calm} packets, in the storm {stormy}");

@@ -1,12 +1,11 @@
 //! Congestion marks: they are heard, answered once for each round trip, and copies keep the codepoint that carries them.
 
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use headstart_net::{AnyElement, Delay, Limit, ManagedLink, Queue};
 use headstart_quic::{Choice, ClientSetup, ServerSetup};
 use headstart_stack::null::{NoSecret, NullSessions};
-use headstart_stack::{Fetch, Outcome, Path, World};
+use headstart_stack::{Fetch, Outcome, Visits};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 /// A download over 10 Mbit/s and 40 ms, where CoDel marks.
@@ -14,14 +13,14 @@ fn play(scheme: &str, size: u64) -> Outcome {
     let queue = Queue::codel(Limit::packets(Packets::new(500)));
     let link = ManagedLink::new(Rate::from_mbit_per_sec(10), Span::from_millis(20), queue);
     let back = Delay::new(Span::from_millis(20));
-    let forward = Path::new(vec![AnyElement::ManagedLink(Box::new(link))]);
-    let mut world = World::new(forward, Path::new(vec![AnyElement::Delay(back)]), 5);
+    let forward = vec![AnyElement::ManagedLink(Box::new(link))];
+    let mut visits = Visits::new(forward, vec![AnyElement::Delay(back)], 5);
     let base = noq_proto::ServerConfig::new(Arc::new(NullSessions), Arc::new(NoSecret));
     let choice = Choice::find(scheme).expect("carried");
     let server = ServerSetup::with_sessions(base, Arc::new(NullSessions), choice);
     let client = ClientSetup::with_sessions(Arc::new(NullSessions));
-    world.client(Ipv4Addr::new(10, 0, 1, 1), Fetch::download(Time::ZERO, Bytes::new(size)), client, &server);
-    world.run(Time::from_millis(60_000)).remove(0)
+    visits.add(0, Fetch::download(Time::ZERO, Bytes::new(size)), client, &server);
+    visits.play(Time::from_millis(60_000)).remove(0)
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! What one connection leaves behind, and what the next one makes of it.
 
-use std::net::Ipv4Addr;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +9,7 @@ use headstart_quic::store::Sharded;
 use headstart_quic::why::{Left, Source};
 use headstart_quic::{Access, Choice, ClientSetup, Hint, Metrics, Policy, Rollout, ServerSetup, Store};
 use headstart_stack::null::{NoSecret, NullSessions};
-use headstart_stack::{Fetch, Outcome, Path, World};
+use headstart_stack::{Fetch, Outcome, Visits};
 use headstart_startup::hint::Steps;
 use headstart_startup::history::{FixedHash, MemoryStore, Refusal};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
@@ -36,21 +35,22 @@ fn client() -> ClientSetup {
     ClientSetup::with_sessions(Arc::new(NullSessions)).transport(transport()).seed(7)
 }
 
-fn world(rtt: Span) -> World {
+fn path(rtt: Span) -> Visits {
     let link = Link::new(RATE, rtt / 2, Limit::packets(Packets::new(104)));
     let back = Delay::new(rtt / 2);
-    World::new(Path::new(vec![AnyElement::Link(link)]), Path::new(vec![AnyElement::Delay(back)]), 3)
+    Visits::new(vec![AnyElement::Link(link)], vec![AnyElement::Delay(back)], 3)
 }
 
-const HOME: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
+/// The number of the peer that comes again.
+const HOME: u32 = 0;
 
 /// Downloads from one address, at these milliseconds.
 fn visit(setup: &ServerSetup, at: &[u64], size: u64) -> Vec<Outcome> {
-    let mut world = world(RTT);
+    let mut visits = path(RTT);
     for &at in at {
-        world.client(HOME, Fetch::download(Time::from_millis(at), Bytes::new(size)), client(), setup);
+        visits.add(HOME, Fetch::download(Time::from_millis(at), Bytes::new(size)), client(), setup);
     }
-    world.run(Time::from_millis(1_000_000))
+    visits.play(Time::from_millis(1_000_000))
 }
 
 #[test]
@@ -97,11 +97,11 @@ fn one_connection_at_a_time_starts_from_a_record() {
 #[test]
 fn a_short_visit_measures_nothing_and_leaves_the_record_alone() {
     let setup = server("wise-start").history(shared_store());
-    let mut world = world(RTT);
+    let mut visits = path(RTT);
     for (at, size) in [(0, 2_000_000), (5_000, 20_000), (6_000, 2_000_000)] {
-        world.client(HOME, Fetch::download(Time::from_millis(at), Bytes::new(size)), client(), &setup);
+        visits.add(HOME, Fetch::download(Time::from_millis(at), Bytes::new(size)), client(), &setup);
     }
-    let visits = world.run(Time::from_millis(100_000));
+    let visits = visits.play(Time::from_millis(100_000));
     assert_eq!(visits[1].why.left, Left::Nothing, "{}", visits[1].why);
     let record = |visit: &Outcome| visit.why.known.map(|known| known.record);
     assert_eq!(record(&visits[1]), record(&visits[2]));
@@ -114,24 +114,24 @@ fn shared_store() -> Arc<dyn Store> {
 #[test]
 fn a_record_of_another_path_is_refused() {
     let setup = server("s-cubic").history(shared_store());
-    let mut near = world(Span::from_millis(20));
-    near.client(HOME, Fetch::download(Time::ZERO, Bytes::new(2_000_000)), client(), &setup);
-    assert_eq!(near.run(Time::from_millis(100_000))[0].why.left, Left::Saved);
-    let mut far = world(Span::from_millis(250));
-    far.client(HOME, Fetch::download(Time::from_millis(5_000), Bytes::new(200_000)), client(), &setup);
-    let visit = &far.run(Time::from_millis(100_000))[0];
+    let mut near = path(Span::from_millis(20));
+    near.add(HOME, Fetch::download(Time::ZERO, Bytes::new(2_000_000)), client(), &setup);
+    assert_eq!(near.play(Time::from_millis(100_000))[0].why.left, Left::Saved);
+    let mut far = path(Span::from_millis(250));
+    far.add(HOME, Fetch::download(Time::from_millis(5_000), Bytes::new(200_000)), client(), &setup);
+    let visit = &far.play(Time::from_millis(100_000))[0];
     assert_eq!((visit.why.arm, visit.why.refusal), (Arm::Ineligible, Some(Refusal::RttTooLarge)));
 }
 
 #[test]
 fn an_old_record_is_refused() {
     let setup = server("s-cubic").history(shared_store());
-    let mut world = world(RTT);
+    let mut visits = path(RTT);
     for at in [0, 700_000] {
         let fetch = Fetch::download(Time::from_millis(at), Bytes::new(2_000_000));
-        world.client(HOME, fetch, client(), &setup);
+        visits.add(HOME, fetch, client(), &setup);
     }
-    let visits = world.run(Time::from_millis(1_000_000));
+    let visits = visits.play(Time::from_millis(1_000_000));
     assert_eq!(visits[1].why.refusal, Some(Refusal::Expired));
 }
 
@@ -158,20 +158,17 @@ fn the_coin_is_drawn_after_eligibility_and_both_arms_are_counted() {
 #[test]
 fn a_client_that_dials_again_starts_its_upload_from_its_own_record() {
     let store = shared_store();
-    let upload = |at| Fetch {
-        upload: Bytes::new(1_000_000),
-        ..Fetch::download(Time::from_millis(at), Bytes::new(10))
-    };
+    let upload = |at| Fetch::upload(Time::from_millis(at), Bytes::new(1_000_000));
     let link = || AnyElement::Link(Link::new(RATE, RTT / 2, Limit::packets(Packets::new(104))));
-    let mut world = World::new(Path::new(vec![link()]), Path::new(vec![link()]), 3);
+    let mut visits = Visits::new(vec![link()], vec![link()], 3);
     for at in [0, 3_000] {
         let setup = client().scheme(Choice::find("s-cubic").expect("carried")).history(Arc::clone(&store));
-        world.client(HOME, upload(at), setup, &server("iw10"));
+        visits.add(HOME, upload(at), setup, &server("iw10"));
     }
-    let visits = world.run(Time::from_millis(100_000));
-    let took = |visit: &Outcome| visit.received.expect("received").since(visit.dialled).as_millis_f64();
-    assert_eq!(visits[0].client_why.left, Left::Saved, "{}", visits[0].client_why);
-    assert_eq!(visits[1].client_why.source, Source::History, "{}", visits[1].client_why);
+    let visits = visits.play(Time::from_millis(100_000));
+    let took = |visit: &Outcome| visit.completion().as_millis_f64();
+    assert_eq!(visits[0].why.left, Left::Saved, "{}", visits[0].why);
+    assert_eq!(visits[1].why.source, Source::History, "{}", visits[1].why);
     println!("first upload {:.1} ms, second {:.1} ms", took(&visits[0]), took(&visits[1]));
     assert!(took(&visits[1]) < 0.8 * took(&visits[0]));
 }
@@ -179,16 +176,13 @@ fn a_client_that_dials_again_starts_its_upload_from_its_own_record() {
 #[test]
 fn a_client_drops_its_record_at_the_first_loss() {
     let store = shared_store();
-    let upload = |at| Fetch {
-        upload: Bytes::new(1_000_000),
-        ..Fetch::download(Time::from_millis(at), Bytes::new(10))
-    };
+    let upload = |at| Fetch::upload(Time::from_millis(at), Bytes::new(1_000_000));
     let link = || AnyElement::Link(Link::new(RATE, RTT / 2, Limit::packets(Packets::new(104))));
     let play = |at, forced_losses: Vec<u64>| {
-        let mut world = World::new(Path::new(vec![link()]), Path::new(vec![link()]).losing(forced_losses), 3);
+        let mut visits = Visits::new(vec![link()], vec![link()], 3).losing(forced_losses);
         let setup = client().scheme(Choice::find("s-cubic").expect("carried")).history(Arc::clone(&store));
-        world.client(HOME, upload(at), setup, &server("iw10"));
-        world.run(Time::from_millis(100_000)).remove(0).client_why
+        visits.add(HOME, upload(at), setup, &server("iw10"));
+        visits.play(Time::from_millis(100_000)).remove(0).why
     };
     assert_eq!(play(0, vec![]).left, Left::Saved);
     assert_eq!(play(3_000, vec![20]).left, Left::Dropped);
@@ -204,16 +198,16 @@ fn a_client_that_always_lies_upward_loses_its_credit_and_others_do_not() {
         ..Policy::default()
     };
     let setup = server("blitzstart").limits(policy);
-    let mut world = world(RTT);
+    let mut visits = path(RTT);
     let liars: Vec<_> = (0..8)
         .map(|visit| {
             let fetch = Fetch::download(Time::from_millis(visit * 5_000), Bytes::new(3_000_000));
-            world.client(HOME, fetch, client().exact_hint(rate(10_000)), &setup)
+            visits.add(HOME, fetch, client().exact_hint(rate(10_000)), &setup)
         })
         .collect();
     let honest = Fetch::download(Time::from_millis(45_000), Bytes::new(3_000_000));
-    let honest = world.client(Ipv4Addr::new(10, 0, 1, 2), honest, client().hint(rate(27)), &setup);
-    let visits = world.run(Time::from_millis(200_000));
+    let honest = visits.add(1, honest, client().hint(rate(27)), &setup);
+    let visits = visits.play(Time::from_millis(200_000));
     let granted: Vec<u64> = liars
         .iter()
         .map(|&liar| visits[liar].why.granted.expect("asked for").as_bits_per_sec() / 1_000_000)

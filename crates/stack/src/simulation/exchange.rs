@@ -7,9 +7,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use headstart_units::{Bytes, Time};
-use noq_proto::{Connection, Dir, Event, StreamEvent, StreamId};
+use noq_proto::{Connection, ConnectionError, Dir, Event, StreamEvent, StreamId};
 
-use crate::exchange::{drink, pour};
 use crate::request::Request;
 
 /// A message that was asked for and is not read whole.
@@ -22,7 +21,8 @@ pub(super) struct Awaited {
 /// The receiver's side.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
-    is_connected: bool,
+    /// When the handshake was through.
+    pub connected_at: Option<Time>,
     /// Asked for before there was a connection, or more than the peer lets us open.
     queue: VecDeque<Awaited>,
     open: BTreeMap<StreamId, Awaited>,
@@ -50,11 +50,11 @@ impl Asking {
     }
 
     /// Works on what has happened; the messages that were read whole.
-    pub fn work(&mut self, connection: &mut Connection) -> Vec<Awaited> {
+    pub fn work(&mut self, now: Time, connection: &mut Connection) -> Vec<Awaited> {
         let mut readable = vec![];
         while let Some(event) = connection.poll() {
             match event {
-                Event::Connected => self.is_connected = true,
+                Event::Connected => self.connected_at = Some(now),
                 Event::ConnectionLost { .. } => self.is_lost = true,
                 Event::Stream(StreamEvent::Readable { id }) => readable.push(id),
                 Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
@@ -73,7 +73,7 @@ impl Asking {
     }
 
     fn send_requests(&mut self, connection: &mut Connection) {
-        while self.is_connected
+        while self.connected_at.is_some()
             && let Some(message) = self.queue.front()
             && let Some(stream) = connection.streams().open(Dir::Bi)
         {
@@ -106,8 +106,8 @@ pub(super) struct Answering {
     is_connected: bool,
     /// Bytes asked for so far.
     pub written: Bytes,
-    /// The connection failed.
-    pub is_lost: bool,
+    /// Why the connection failed, if it did.
+    pub lost: Option<ConnectionError>,
 }
 
 impl Answering {
@@ -128,7 +128,7 @@ impl Answering {
         while let Some(event) = connection.poll() {
             match event {
                 Event::Connected => self.is_connected = true,
-                Event::ConnectionLost { .. } => self.is_lost = true,
+                Event::ConnectionLost { reason } => self.lost = Some(reason),
                 Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
                     while let Some(stream) = connection.streams().accept(Dir::Bi) {
                         self.heads.insert(stream, vec![]);
@@ -193,4 +193,36 @@ impl Answering {
             self.unwritten.remove(&stream);
         }
     }
+}
+
+/// Writes zeros until the stack takes no more. Returns whether all are written.
+fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
+    static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+    while *unsent > 0 {
+        let length = usize::try_from(*unsent).unwrap_or(usize::MAX).min(ZEROS.len());
+        let mut chunk = [bytes::Bytes::from_static(&ZEROS[..length])];
+        match stream.write_chunks(&mut &mut chunk[..]) {
+            Ok(0) | Err(_) => return false,
+            Ok(written) => *unsent -= written as u64,
+        }
+    }
+    true
+}
+
+/// Reads and forgets; `None` if there is nothing to read any more. Returns whether the end was read.
+fn drink(connection: &mut Connection, stream: StreamId, read: &mut Bytes) -> Option<bool> {
+    let mut stream = connection.recv_stream(stream);
+    let mut chunks = stream.read(false).ok()?;
+    let mut is_finished = false;
+    while let Ok(next) = chunks.next(usize::MAX) {
+        match next {
+            Some(chunk) => *read += Bytes::new(chunk.bytes.len() as u64),
+            None => {
+                is_finished = true;
+                break;
+            }
+        }
+    }
+    let _ = chunks.finalize();
+    Some(is_finished)
 }

@@ -16,6 +16,7 @@ use headstart_units::{Bytes, Span, Time};
 use noq_proto::{Endpoint, PathId};
 
 use super::exchange::{Answering, Asking};
+use super::observer::Last;
 use super::wire::Wires;
 use crate::end::End;
 use crate::post::Post;
@@ -43,6 +44,8 @@ pub(super) struct Flow {
     pub wires: Wires,
     pub post: Arc<Post>,
     pub is_closing: bool,
+    /// The sender goes on when the receiver's connection has failed.
+    pub outlives_receiver: bool,
     pub opened_at: Time,
     pub established_at: Option<Time>,
     pub completed_at: Option<Time>,
@@ -67,7 +70,7 @@ pub(super) struct Counted {
 impl Flow {
     /// Nothing is left to be done.
     pub fn is_over(&self) -> bool {
-        let is_lost = self.asking.is_lost || self.answering.is_lost;
+        let is_lost = (self.asking.is_lost && !self.outlives_receiver) || self.answering.lost.is_some();
         is_lost || (self.is_closing && self.asking.is_idle() && self.answering.is_done())
     }
 
@@ -120,6 +123,17 @@ impl Flow {
         let packets = (place + bytes).get().div_ceil(self.packet.get().max(1));
         let payload = (place + bytes).saturating_sub(OVERHEAD * packets);
         self.answering.written.saturating_sub(payload)
+    }
+
+    /// What is known of it when it is over.
+    pub fn last(&mut self) -> Last {
+        let mut end = self.sender.end.as_mut();
+        Last {
+            connected_at: self.asking.connected_at,
+            lost_packets: end.as_mut().map_or(0, |end| end.connection.stats().lost_packets),
+            why: end.and_then(|end| end.handle.as_ref()).map(Handle::why).unwrap_or_default(),
+            failure: self.answering.lost.as_ref().map(ToString::to_string),
+        }
     }
 
     /// What came of it.
@@ -196,6 +210,14 @@ impl Flows {
     pub fn get_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
         let (generation, flow) = self.slots.get_mut(id.slot as usize)?;
         flow.as_deref_mut().filter(|_| *generation == id.generation)
+    }
+
+    /// The client of that flow appears at another address.
+    pub fn move_to(&mut self, serial: u64, address: SocketAddr) {
+        let flows = self.slots.iter_mut().filter_map(|(_, flow)| flow.as_deref_mut());
+        if let Some(flow) = flows.into_iter().find(|flow| flow.serial == serial) {
+            flow.address = address;
+        }
     }
 
     pub fn remove(&mut self, id: FlowId) -> Option<Box<Flow>> {

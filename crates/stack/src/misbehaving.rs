@@ -1,21 +1,22 @@
-//! A client whose acknowledgements lie.
+//! A receiver whose acknowledgements are not of what it has: a decorator of what observes a run.
 //!
 //! It shakes hands and asks as any client does. When data comes it falls silent and forges packets of its own, which null crypto lets it: each holds
 //! one ACK frame (RFC 9000 §19.3). Its packet numbers are far above those of the real client, whose later packets the server
 //! then takes for old duplicates.
 //!
-//! It is told of every datagram at the moment it leaves the server: no real attacker knows more, or sooner.
+//! It sees every datagram at the moment it leaves the server: no real attacker knows more, or sooner.
 
 use bytes::Bytes;
 
 use crate::datagram::Datagram;
+use crate::simulation::observer::{DATA, Last, Observer, Passing};
 
-/// How a client lies.
+/// How a receiver misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lie {
+pub enum Misbehaviour {
     /// It acknowledges packets so far ahead of the last one that was sent.
     Ahead(u64),
-    /// It acknowledges every number up to the last one that was sent, as one who guesses what is under way.
+    /// It acknowledges every number up to the last one that was sent, as one that guesses what is under way.
     Guessing,
     /// It acknowledges what was sent, and nothing else, at the moment it is sent: half a round trip before it has it.
     Early,
@@ -23,57 +24,88 @@ pub enum Lie {
     Storm(u32),
 }
 
-/// The forger.
+/// The receiver of one flow, misbehaving.
 #[derive(Debug)]
-pub(super) struct Liar {
-    lie: Lie,
+pub struct MisbehavingReceiver<O> {
+    inner: O,
+    flow: u64,
+    misbehaviour: Misbehaviour,
     /// Connection id of the server, once the client has used it.
     server: Option<[u8; ID]>,
     /// Ranges of the server's packet numbers that have left (or arrived, for a storm), in order.
     seen: Vec<(u64, u64)>,
     packets: u64,
     next_number: u32,
+    /// Made from what was seen last.
+    forged: Vec<Bytes>,
 }
 
 /// Length of connection ids here.
 const ID: usize = 8;
-/// Data packets before the lies begin: by then the request has been read.
+/// Data packets before it begins: by then the request has been read.
 const HONEST: u64 = 3;
 /// Number of the first forged packet.
 const FIRST_NUMBER: u32 = 1_000_000;
 const SEAL: usize = 16;
-/// Smaller datagrams are acks and the like.
-const DATA: u64 = 300;
 
-impl Liar {
-    pub const fn new(lie: Lie) -> Self {
-        Self { lie, server: None, seen: vec![], packets: 0, next_number: FIRST_NUMBER }
+impl<O: Observer> Observer for MisbehavingReceiver<O> {
+    fn leaves(&mut self, passing: &Passing<'_>) -> bool {
+        let passes = self.inner.leaves(passing);
+        if passing.flow != self.flow {
+            return passes;
+        }
+        if passing.is_forward {
+            if !matches!(self.misbehaviour, Misbehaviour::Storm(_)) {
+                self.forged = self.saw(passing.datagram, 1);
+            }
+            return passes;
+        }
+        passes && self.lets_pass(passing.datagram)
     }
 
-    /// What the real client sends: lets it pass until the lies begin.
-    pub fn lets_pass(&mut self, datagram: &Datagram) -> bool {
+    fn arrives(&mut self, passing: &Passing<'_>) {
+        self.inner.arrives(passing);
+        if let Misbehaviour::Storm(times) = self.misbehaviour
+            && passing.is_forward
+            && passing.flow == self.flow
+        {
+            self.forged = self.saw(passing.datagram, times);
+        }
+    }
+
+    fn forged(&mut self, flow: u64) -> Vec<Bytes> {
+        let mut forged = self.inner.forged(flow);
+        if flow == self.flow {
+            forged.append(&mut self.forged);
+        }
+        forged
+    }
+
+    fn ended(&mut self, flow: u64, last: &Last) {
+        self.inner.ended(flow, last);
+    }
+
+    fn is_over(&self) -> bool {
+        self.inner.is_over()
+    }
+}
+
+impl<O> MisbehavingReceiver<O> {
+    /// The receiver of the flow of that serial number misbehaves.
+    #[must_use]
+    pub fn new(inner: O, flow: u64, misbehaviour: Misbehaviour) -> Self {
+        let (seen, forged) = (vec![], vec![]);
+        Self { inner, flow, misbehaviour, server: None, seen, packets: 0, next_number: FIRST_NUMBER, forged }
+    }
+
+    /// What the real client sends: passes until the misbehaviour begins.
+    fn lets_pass(&mut self, datagram: &Datagram) -> bool {
         if datagram.is_data()
             && let Some(id) = datagram.contents.get(1..=ID)
         {
             self.server = id.try_into().ok();
         }
         self.packets <= HONEST
-    }
-
-    /// A datagram left the server.
-    pub fn saw_departure(&mut self, datagram: &Datagram) -> Vec<Bytes> {
-        match self.lie {
-            Lie::Storm(_) => vec![],
-            _ => self.saw(datagram, 1),
-        }
-    }
-
-    /// A datagram arrived at the client.
-    pub fn saw_arrival(&mut self, datagram: &Datagram) -> Vec<Bytes> {
-        match self.lie {
-            Lie::Storm(times) => self.saw(datagram, times),
-            _ => vec![],
-        }
     }
 
     fn saw(&mut self, datagram: &Datagram, times: u32) -> Vec<Bytes> {
@@ -87,10 +119,10 @@ impl Liar {
         if self.packets <= HONEST {
             return vec![];
         }
-        let ranges = match self.lie {
-            Lie::Ahead(by) => vec![(number + by, number + by)],
-            Lie::Guessing => vec![(0, number)],
-            Lie::Early | Lie::Storm(_) => self.seen.clone(),
+        let ranges = match self.misbehaviour {
+            Misbehaviour::Ahead(by) => vec![(number + by, number + by)],
+            Misbehaviour::Guessing => vec![(0, number)],
+            Misbehaviour::Early | Misbehaviour::Storm(_) => self.seen.clone(),
         };
         (0..times).filter_map(|_| self.forge(&ranges)).collect()
     }
