@@ -7,13 +7,14 @@
 //!
 //! A fast start saves round trips and pays for it by spreading its packets over one. On a path so short that a host's timers are
 //! no finer than the gaps between them it pays and saves nothing: slow start runs there
-//! ([`NothingToGain::ShortPath`]). Nor is there anything to save on an answer that fits into the initial window: it
-//! leaves at once, as slow start sends it, and the scheme goes on after it ([`NothingToGain::InitialWindow`]).
+//! ([`NothingToGain::ShortPath`]). Nor is there anything to save where slow start's first window does as well
+//! ([`NothingToGain::InitialWindow`]): an answer that fits into it leaves at once and the scheme goes on after it; a record or
+//! hint of a smaller bandwidth-delay product would begin with less than slow start does, and is not used.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use headstart_startup::history::{Known, Record, Refusal};
-use headstart_units::{Span, Time};
+use headstart_units::{Bytes, Span, Time};
 
 /// The conditions for the use of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +27,9 @@ pub struct Gates {
     pub alone: bool,
     /// The shortest RTT, that of the handshake, on which a fast start is tried; 2 ms (`docs/short-paths.md`).
     pub shortest_rtt: Span,
-    /// Whether an answer that fits into the initial window (RFC 9002 §7.2) leaves unpaced whatever the scheme. On.
-    pub initial_window_unpaced: bool,
+    /// Whether a fast start must promise more than the initial window (RFC 9002 §7.2). On: an answer that fits into it leaves
+    /// unpaced whatever the scheme, and a record or hint whose bandwidth-delay product is no more is not used.
+    pub beyond_initial_window: bool,
 }
 
 /// Why a connection started as slow start does, although the scheme had what it needs.
@@ -35,7 +37,7 @@ pub struct Gates {
 pub enum NothingToGain {
     /// The round trip is shorter than [`Gates::shortest_rtt`].
     ShortPath,
-    /// The answer fits into the initial window.
+    /// The answer fits into the initial window, or the hint promises no more than that.
     InitialWindow,
 }
 
@@ -60,7 +62,7 @@ impl Default for Gates {
             same_path: true,
             alone: true,
             shortest_rtt: Span::from_millis(2),
-            initial_window_unpaced: true,
+            beyond_initial_window: true,
         }
     }
 }
@@ -72,15 +74,21 @@ impl Gates {
         same_path: false,
         alone: false,
         shortest_rtt: Span::ZERO,
-        initial_window_unpaced: false,
+        beyond_initial_window: false,
     };
 
-    /// The record, if it may be used on a path of `rtt` at `now`.
+    /// The record, if it may be used on a path of `rtt` at `now`, where slow start begins with `initial_window`.
     ///
     /// # Errors
     /// The first condition that does not hold.
-    pub fn judge(&self, known: Option<Known>, now: Time, rtt: Span) -> Result<Known, Refusal> {
-        let known = known.filter(|it| it.record.bdp().is_some()).ok_or(Refusal::NoRecord)?;
+    pub fn judge(
+        &self,
+        known: Option<Known>,
+        now: Time,
+        rtt: Span,
+        initial_window: Bytes,
+    ) -> Result<Known, Refusal> {
+        let (known, bdp) = known.and_then(|it| Some((it, it.record.bdp()?))).ok_or(Refusal::NoRecord)?;
         if known.record.is_expired(now, self.lifetime) {
             return Err(Refusal::Expired);
         }
@@ -89,8 +97,17 @@ impl Gates {
         }
         match known.record.contradicted_by(rtt) {
             Some(refusal) if self.same_path => Err(refusal),
+            _ if !self.promises_more(bdp, initial_window) => Err(Refusal::NothingToGain),
             _ => Ok(known),
         }
+    }
+}
+
+impl Gates {
+    /// Whether a first flight of `planned` bytes is worth a fast start.
+    #[must_use]
+    pub fn promises_more(&self, planned: Bytes, initial_window: Bytes) -> bool {
+        !self.beyond_initial_window || planned > initial_window
     }
 }
 
@@ -211,7 +228,7 @@ pub fn passed(judged: &Result<Known, Refusal>) -> Option<Record> {
 mod tests {
     use super::*;
     use headstart_startup::history::Ended;
-    use headstart_units::{Bytes, Rate};
+    use headstart_units::Rate;
 
     fn known(live: u32) -> Option<Known> {
         let record = Record {
@@ -237,14 +254,26 @@ mod tests {
             (known(0), soon, 25,  Some(Refusal::RttTooSmall), "half as long"),
             (known(0), soon, 501, Some(Refusal::RttTooLarge), "more than ten times"),
         ];
+        let window = Bytes::new(12_000);
         for (known, now, rtt, expected, why) in rows {
-            assert_eq!(refusal(&gates.judge(known, now, Span::from_millis(rtt))), expected, "{why}");
+            assert_eq!(refusal(&gates.judge(known, now, Span::from_millis(rtt), window)), expected, "{why}");
             assert_eq!(
-                Gates::OPEN.judge(known, now, Span::from_millis(rtt)).is_ok(),
+                Gates::OPEN.judge(known, now, Span::from_millis(rtt), window).is_ok(),
                 known.is_some(),
                 "{why}"
             );
         }
+    }
+
+    /// 25 Mbit/s and 50 ms are 156 250 bytes.
+    #[test]
+    fn a_record_of_no_more_than_the_initial_window_has_nothing_to_give() {
+        let judge = |gates: Gates, window| {
+            gates.judge(known(0), Time::from_millis(2_000), Span::from_millis(50), Bytes::new(window))
+        };
+        assert_eq!(refusal(&judge(Gates::default(), 156_249)), None);
+        assert_eq!(refusal(&judge(Gates::default(), 156_250)), Some(Refusal::NothingToGain));
+        assert_eq!(refusal(&judge(Gates::OPEN, 156_250)), None);
     }
 
     #[test]
@@ -253,7 +282,7 @@ mod tests {
         if let Some(known) = &mut empty {
             known.record.btl_bw = Rate::ZERO;
         }
-        let judged = Gates::OPEN.judge(empty, Time::ZERO, Span::from_millis(50));
+        let judged = Gates::OPEN.judge(empty, Time::ZERO, Span::from_millis(50), Bytes::new(12_000));
         assert_eq!(refusal(&judged), Some(Refusal::NoRecord));
         assert_eq!(passed(&judged), None);
     }

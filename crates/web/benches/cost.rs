@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use headstart_quic::{Choice, Policy, Rollout, Sharded, Store};
+use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, Store};
 use headstart_startup::history::{Ended, Outcome, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
 use headstart_web::admission::Plain;
@@ -103,6 +103,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                         rollout: Arc::new(Rollout::default()),
                         asked: Arc::new(Rollout::default()),
                         hints: Policy::default(),
+                        gates: Gates::default(),
                         qlog: None,
                     };
                     let (endpoint, starts) = open::open(plan, any).expect("an endpoint");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use headstart_quic::server::SetupError;
-use headstart_quic::{Choice, Policy, PreciseRuntime, Rollout, ServerSetup, Sharded, Store};
+use headstart_quic::{Choice, Gates, Policy, PreciseRuntime, Rollout, ServerSetup, Sharded, Store};
 use noq::crypto::rustls::QuicServerConfig;
 use noq::{Endpoint, EndpointConfig};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -31,6 +31,8 @@ pub struct Plan<'a> {
     pub rollout: Arc<Rollout>,
     /// The kill switch for those who ask.
     pub asked: Arc<Rollout>,
+    /// When a record or a scheme is not used although it could be.
+    pub gates: Gates,
     /// What hints may claim.
     pub hints: Policy,
     /// Where qlogs are written.
@@ -98,6 +100,7 @@ pub fn open(plan: Plan<'_>, address: SocketAddr) -> Result<(Endpoint, Starts), O
         let setup = ServerSetup::new(base.clone(), Arc::clone(&tls), choice)?
             .history(history)
             .rollout(rollout)
+            .gates(plan.gates)
             .limits(plan.hints)
             .courier(runtime.courier());
         setup.check()?;

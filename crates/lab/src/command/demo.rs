@@ -15,7 +15,7 @@ use headstart_emu::relay::{self, Handle};
 use headstart_emu::{Path, udp};
 use headstart_host::locked;
 use headstart_net::{Direction, PathPlan, Seed};
-use headstart_quic::{Choice, ClientSetup, Policy, Rollout, Sharded, Why};
+use headstart_quic::{Choice, ClientSetup, Gates, Policy, Rollout, Sharded, Why};
 use headstart_startup::catalogue::Needs;
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Span};
@@ -130,6 +130,7 @@ impl Stage {
             rollout: Arc::new(Rollout::default()),
             asked: Arc::new(Rollout::default()),
             hints: Policy::default(),
+            gates: Gates::default(),
             qlog: None,
         };
         let (endpoint, starts) = open::open(plan, SocketAddr::from(([127, 0, 0, 1], 0)))?;

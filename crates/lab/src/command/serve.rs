@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use headstart_quic::{Choice, Policy, Rollout, Sharded, Store};
+use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, Store};
 use headstart_store::{History, Options};
-use headstart_units::{Rate, Ratio};
+use headstart_units::{Rate, Ratio, Span};
 use headstart_web::identity::{self, Identity};
 use headstart_web::open::{self, OpenError, Plan};
 use headstart_web::server::Manners;
@@ -73,6 +73,9 @@ pub struct OperationOptions {
     /// Write a qlog of every connection into this folder
     #[arg(long, value_name = "FOLDER")]
     pub qlog: Option<PathBuf>,
+    /// Connections whose handshake took less run slow start: a fast start would save nothing (docs/short-paths.md)
+    #[arg(long, default_value = "2 ms", value_name = "TIME")]
+    pub shortest_rtt: Span,
     /// The most that a client's hint may claim for a connection
     #[arg(long, default_value = "1 Gbit/s", value_name = "RATE")]
     pub hint_cap: Rate,
@@ -129,6 +132,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         rollout: Arc::clone(&rollout),
         asked: Arc::clone(&asked),
         hints,
+        gates: Gates { shortest_rtt: args.operation.shortest_rtt, ..Gates::default() },
         qlog: args.operation.qlog.clone(),
     };
     let (listener, endpoint, starts) = listen(&args, &plan).await?;

@@ -96,9 +96,10 @@ impl Adapter {
             (why.handshake_rtt, why.packet) = (self.rtt.min, self.packet);
             why.hint = self.shared.hint();
             let needs = rules.choice.needs();
+            let initial_window = self.packet * INITIAL_PACKETS;
             if let Some(store) = &rules.store {
                 let (known, lease) = store.open(self.shared.key);
-                let judged = rules.gates.judge(known, now, self.rtt.min);
+                let judged = rules.gates.judge(known, now, self.rtt.min, initial_window);
                 (why.known, why.refusal) = (known, refusal(&judged));
                 prior.history = judged.ok().map(|known| rules.limits.cut(known));
                 ending.lease = Some(lease);
@@ -112,6 +113,11 @@ impl Adapter {
                     hint.bandwidth = grant.rate();
                     hint
                 });
+                let planned = prior.hint.map_or(Bytes::MAX, |hint| hint.bandwidth * self.rtt.min);
+                if !rules.gates.promises_more(planned, initial_window) {
+                    (prior.hint, ending.grant) = (None, None);
+                    ending.why.nothing_to_gain = Some(NothingToGain::InitialWindow);
+                }
             }
             let is_eligible = match needs {
                 Needs::History => prior.history.is_some(),
@@ -187,7 +193,7 @@ impl Adapter {
     /// All that the application has said it will send fits into the initial window, and nothing of it was lost.
     pub(super) fn fits_initial_window(&self) -> bool {
         let fits = |told| self.wire(told) <= self.packet * INITIAL_PACKETS;
-        self.shared.rules.gates.initial_window_unpaced
+        self.shared.rules.gates.beyond_initial_window
             && self.tally.lost.is_zero()
             && self.shared.expected().is_some_and(fits)
     }

@@ -182,12 +182,11 @@ fn every_scheme_lets_a_flow_finish() {
     }
 }
 
-/// An adapter whose handshake took `rtt`, with a record of 25 Mbit/s over just that.
-fn after_handshake(scheme: &str, gates: Gates, rtt: Duration) -> (Arc<Shared>, Adapter, Instant) {
+/// An adapter whose handshake took `rtt`, with a record and a hint of `rate` over just that.
+fn after_handshake(scheme: &str, gates: Gates, rate: Rate, rtt: Duration) -> (Arc<Shared>, Adapter, Instant) {
     #[expect(clippy::disallowed_methods, reason = "an instant cannot be made in any other way")]
     let begun = Instant::now();
     let span = crate::epoch::span(rtt);
-    let rate = Rate::from_mbit_per_sec(25);
     let choice = Choice::find(scheme).expect("carried");
     let mut shared = shared(choice, begun, rate.as_bytes_per_sec(), span.as_nanos());
     let rules = &mut Arc::get_mut(&mut shared).expect("nobody else has it").rules;
@@ -206,13 +205,15 @@ fn after_handshake(scheme: &str, gates: Gates, rtt: Duration) -> (Arc<Shared>, A
 #[test]
 fn on_a_path_shorter_than_the_gate_every_scheme_starts_as_slow_start_and_says_why() {
     use crate::gates::{Arm, NothingToGain};
+    use crate::why::Source;
     let short = Gates::default().shortest_rtt;
     let (below, at) = (Duration::from_nanos(short.as_nanos() - 1), Duration::from_nanos(short.as_nanos()));
     for scheme in ["wise-start", "s-cubic", "careful-resume", "halfback", "jump-start", "blitzstart"] {
         for (gates, rtt, is_gated) in
             [(Gates::default(), below, true), (Gates::default(), at, false), (Gates::OPEN, below, false)]
         {
-            let (shared, mut adapter, now) = after_handshake(scheme, gates, rtt);
+            let (shared, mut adapter, now) =
+                after_handshake(scheme, gates, Rate::from_mbit_per_sec(1_000), rtt);
             crate::Handle(Arc::clone(&shared)).expect(100_000);
             adapter.on_packet_sent(now, 1200, 1);
             let why = crate::Handle(Arc::clone(&shared)).why();
@@ -225,8 +226,20 @@ fn on_a_path_shorter_than_the_gate_every_scheme_starts_as_slow_start_and_says_wh
             }
         }
     }
+    // A record and a hint of two packets are not begun from on a longer path either.
+    let rate = Rate::from_mbit_per_sec(5);
+    for scheme in ["wise-start", "s-cubic", "careful-resume", "blitzstart"] {
+        let (shared, mut adapter, now) = after_handshake(scheme, Gates::default(), rate, at * 2);
+        adapter.on_packet_sent(now, 1200, 1);
+        let why = crate::Handle(shared).why();
+        assert_eq!((why.arm, why.source), (Arm::Ineligible, Source::Nothing), "{scheme}: {why}");
+        assert!(why.planned >= Bytes::new(12_000), "{scheme}: {why}");
+        assert!(why.to_string().contains("nothing"), "{scheme}: {why}");
+        assert!(adapter.metrics().congestion_window >= 12_000, "{scheme}");
+    }
     // Nor is slow start itself said to be anything else.
-    let (shared, mut adapter, now) = after_handshake("iw10", Gates::default(), below);
+    let (shared, mut adapter, now) =
+        after_handshake("iw10", Gates::default(), Rate::from_mbit_per_sec(1_000), below);
     adapter.on_packet_sent(now, 1200, 1);
     assert_eq!(crate::Handle(shared).why().nothing_to_gain, None);
 }
@@ -238,10 +251,11 @@ fn an_answer_that_fits_the_initial_window_is_not_paced_until_there_is_more_to_se
     for (told, gates, is_small) in
         [(11_000, Gates::default(), true), (12_000, Gates::default(), false), (11_000, Gates::OPEN, false)]
     {
-        let (shared, mut adapter, now) = after_handshake("s-cubic", gates, rtt);
+        let rate = Rate::from_mbit_per_sec(25);
+        let (shared, mut adapter, now) = after_handshake("s-cubic", gates, rate, rtt);
         let handle = crate::Handle(Arc::clone(&shared));
         handle.expect(told);
-        let pace = Rate::from_mbit_per_sec(25).as_bytes_per_sec();
+        let pace = rate.as_bytes_per_sec();
         for number in 0..9 {
             adapter.on_packet_sent(now, 1200, 1 + number);
             let rate = adapter.metrics().pacing_rate.expect("a rate");
@@ -262,7 +276,7 @@ fn the_first_packet_of_a_paced_flight_does_not_wait_for_what_small_packets_took_
     let mbit = Rate::from_mbit_per_sec(25);
     for small in [0, 1, 4, 8] {
         let (_shared, mut adapter, now) =
-            after_handshake("s-cubic", Gates::default(), Duration::from_millis(50));
+            after_handshake("s-cubic", Gates::default(), mbit, Duration::from_millis(50));
         let wait = |adapter: &Adapter, tokens: f64| {
             let rate = adapter.metrics().pacing_rate.expect("it is paced") as f64;
             (1200.0 - tokens).max(0.0) / rate
