@@ -87,8 +87,5 @@ impl Simulator for QuicHosts {
 /// It does not, and why.
 pub fn carried(entry: &Entry) -> Result<Choice> {
     // The stack's own BBR draws from the system's randomness: no run with it could be repeated.
-    if entry.name == "bbr" {
-        return Ok(Choice::custom(entry.name, entry.summary, entry.scheme(), entry.needs));
-    }
-    Choice::find(entry.name).context("--transport quic")
+    Choice::ours(entry).context("--transport quic")
 }

@@ -71,9 +71,9 @@ pub fn capacity(setup: &Setup, store: &JobStore) -> Result<Vec<Capacity>> {
         let means = means(setup, &run, percent, store)?;
         let mean_of =
             |name: &str| run.iter().position(|entry| entry.name == name).map_or(f64::NAN, |at| means[at]);
-        let reference = mean_of(reference().name);
+        let reference = mean_of(&reference().name);
         for one in &mut alive {
-            one.curve.push(Point { load: f64::from(percent), mean: mean_of(one.entry.name), reference });
+            one.curve.push(Point { load: f64::from(percent), mean: mean_of(&one.entry.name), reference });
         }
     }
     let found = |one: Contender| Capacity {

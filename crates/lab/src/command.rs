@@ -18,6 +18,7 @@ use clap::{Parser, Subcommand};
 
 use crate::errors::{exit_code, one_line};
 use crate::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
+use crate::options::SchemeName;
 use demo::DemoArgs;
 use downlink::DownlinkArgs;
 use get::GetArgs;
@@ -96,9 +97,12 @@ enum Command {
     /// if an answer is no page (404 and the like): its times would be those of an error.
     #[command(after_long_help = examples::GET)]
     Get(Box<GetArgs>),
-    /// List the schemes, and what each needs to know
+    /// List the schemes, and what each needs to know; of one scheme its parameters
     #[command(after_long_help = examples::SCHEMES)]
-    Schemes,
+    Schemes {
+        /// The scheme
+        name: Option<SchemeName>,
+    },
 }
 
 /// Runs what the command line asks for.
@@ -119,7 +123,8 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => demo::demo(&args),
         Command::Serve(args) => serve::serve(*args),
         Command::Get(args) => get::get(&args),
-        Command::Schemes => schemes::run(),
+        Command::Schemes { name: None } => schemes::run(),
+        Command::Schemes { name: Some(name) } => schemes::run_for(name.0),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -150,6 +155,7 @@ mod tests {
             ("demo", examples::DEMO),
             ("serve", examples::SERVE),
             ("get", examples::GET),
+            ("schemes", examples::SCHEMES),
         ];
         let of = |(command, text): (&str, &str)| {
             let lines = text.lines().filter_map(|line| line.strip_prefix("  headstart "));

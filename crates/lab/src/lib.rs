@@ -23,7 +23,7 @@ pub mod sweep;
 
 pub use headstart_report::page as report;
 pub use headstart_report::{figure, markup, output, statistics, table};
-pub use headstart_study::{carrier, feasible, flow_trace, jobs, options, runner, setup};
+pub use headstart_study::{carrier, feasible, flow_trace, jobs, options, runner, schemes, setup};
 
 /// Everything that can carry a run.
 pub const CARRIERS: carrier::Carriers = headstart_carriers::ALL;

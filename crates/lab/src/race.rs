@@ -9,13 +9,14 @@ use std::fmt;
 use anyhow::Result;
 use headstart_report::jobs::JobStore;
 use headstart_sim::{Histogram, Totals};
-use headstart_startup::catalogue::{self, Entry, Needs};
+use headstart_startup::catalogue::{Entry, Needs};
 use headstart_units::Span;
 use serde::Serialize;
 
 use crate::flow_trace::FlowTrace;
-use crate::options::RouterName;
+use crate::options::{RouterName, SchemeName};
 use crate::runner::{Job, JobResult, run_all};
+use crate::schemes;
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use crate::statistics::{Interval, mean, mean_interval, ratio_interval};
 
@@ -119,19 +120,24 @@ pub fn race(setup: &Setup, store: &JobStore) -> Result<Race> {
     Ok(Race { standings, is_pages, lens_serial })
 }
 
-/// The schemes that were asked for, in the order of the catalogue, each once. If none was: all, but not those that
-/// need routers where no router takes part and they would only be slow start again, nor those that the transport does not carry.
+/// The schemes that were asked for, each once: those that are compared by default in the order of the catalogue, then the
+/// others in the order in which they were asked for. If none was: all that are compared by default, but not those that need routers where no router takes part and they would only be slow start again, nor those that the transport does not carry.
 #[must_use]
 pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
-    let wanted = &setup.run.schemes;
+    let wanted = setup.run.schemes();
     let has_routers = setup.path.routers != RouterName::None;
     let is_wanted = |entry: &&Entry| {
         let is_able = (entry.needs != Needs::Routers || has_routers)
             && setup.carrier().carries(entry, &setup.transport).is_ok();
         (wanted.is_empty() && is_able) || wanted.iter().any(|name| name.0.name == entry.name)
     };
-    let variants = if wanted.is_empty() { &[] } else { catalogue::VARIANTS };
-    catalogue::ALL.iter().chain(variants).filter(is_wanted).collect()
+    let mut entries: Vec<&Entry> = schemes::all().iter().filter(is_wanted).collect();
+    for SchemeName(entry) in wanted {
+        if entries.iter().all(|known| known.name != entry.name) {
+            entries.push(entry);
+        }
+    }
+    entries
 }
 
 /// Flows or pages that will arrive, about.

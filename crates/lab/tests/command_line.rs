@@ -223,8 +223,8 @@ fn schemes_are_listed() {
     let folder = folder("schemes");
     let output = headstart(&folder, &["schemes"]);
     let said = String::from_utf8_lossy(&output.stdout);
-    for entry in headstart_startup::catalogue::ALL {
-        assert!(said.contains(entry.name), "{}", entry.name);
+    for entry in headstart_startup::catalogue::all() {
+        assert!(said.contains(entry.name.as_str()), "{}", entry.name);
     }
 }
 

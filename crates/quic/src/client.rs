@@ -111,7 +111,7 @@ impl ClientSetup {
         install(&mut transport, &shared);
         #[cfg(feature = "qlog")]
         if let Some(directory) = &self.qlog {
-            let (scheme, epoch) = (self.rules.choice.name(), self.rules.epoch);
+            let (scheme, epoch) = (self.rules.choice.kept_name(), self.rules.epoch);
             transport.qlog_factory(directory.factory(scheme, epoch, &shared.qlog));
         }
         let crypto: Arc<dyn noq_proto::crypto::ClientConfig> = match &self.crypto {

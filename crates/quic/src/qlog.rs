@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use headstart_host::locked;
 use headstart_startup::Allowance;
+use headstart_startup::catalogue::Name;
 use headstart_units::{Rate, Time};
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side};
 
@@ -45,7 +46,7 @@ impl Directory {
     /// Makes the log of one connection, and leaves it in `log` for our own events.
     pub(crate) fn factory(
         self: &Arc<Self>,
-        scheme: &'static str,
+        scheme: Name,
         epoch: Epoch,
         log: &Arc<OnceLock<Log>>,
     ) -> Arc<dyn QlogFactory> {
@@ -55,7 +56,7 @@ impl Directory {
 
 struct OneConnection {
     directory: Arc<Directory>,
-    scheme: &'static str,
+    scheme: Name,
     epoch: Epoch,
     log: Arc<OnceLock<Log>>,
 }

@@ -27,7 +27,6 @@ use headstart_startup::base;
 use headstart_startup::hint::Steps;
 use headstart_startup::history::FixedHash;
 use headstart_startup::prior::Hint;
-use headstart_startup::scheme::blitzstart::Factors;
 use headstart_units::Bytes;
 use noq_proto::congestion::{Bbr3Config, CubicConfig};
 use noq_proto::crypto::rustls::NoInitialCipherSuite;
@@ -53,10 +52,10 @@ pub enum SetupError {
     Tls(#[from] NoInitialCipherSuite),
     /// The scheme sends copies of datagrams, and nobody is there to send them.
     #[error("`{0}` sends copies of datagrams: give it a courier, such as PreciseRuntime::courier")]
-    NoCourier(&'static str),
+    NoCourier(String),
     /// The control arm must be able to do without anything.
     #[error("`{0}` cannot be the control scheme: it is the stack's own controller")]
-    Control(&'static str),
+    Control(String),
 }
 
 /// How a server starts its connections.
@@ -151,7 +150,7 @@ macro_rules! common_setters {
         /// The stack's own controller cannot be it, for the arm is decided when the connection has one already.
         pub fn control(mut self, choice: Choice) -> Result<Self, SetupError> {
             if choice.scheme().is_none() || choice.needs_courier() {
-                return Err(SetupError::Control(choice.name()));
+                return Err(SetupError::Control(choice.name().to_owned()));
             }
             Arc::make_mut(&mut self.rules).control = choice;
             Ok(self)
@@ -254,7 +253,7 @@ macro_rules! common_setters {
         /// It sends copies, and there is nobody to send them.
         pub fn check(&self) -> Result<(), SetupError> {
             if self.rules.choice.needs_courier() && self.rules.courier.is_none() {
-                return Err(SetupError::NoCourier(self.rules.choice.name()));
+                return Err(SetupError::NoCourier(self.rules.choice.name().to_owned()));
             }
             Ok(())
         }
@@ -296,14 +295,6 @@ impl ServerSetup {
 
     common_setters!();
 
-    /// By how much a hint is scaled for each access technology. One for all by default; without effect on schemes that take no hints.
-    #[must_use]
-    pub fn access_factors(mut self, factors: Factors) -> Self {
-        let rules = Arc::make_mut(&mut self.rules);
-        rules.choice = rules.choice.with_factors(factors);
-        self
-    }
-
     /// The stack's own configuration that this one is built upon: what the endpoint itself is to be given.
     #[must_use]
     pub fn stack_config(&self) -> &noq::ServerConfig {
@@ -336,7 +327,7 @@ impl ServerSetup {
         install(&mut transport, &shared);
         #[cfg(feature = "qlog")]
         if let Some(directory) = &self.qlog {
-            let (scheme, epoch) = (self.rules.choice.name(), self.rules.epoch);
+            let (scheme, epoch) = (self.rules.choice.kept_name(), self.rules.epoch);
             transport.qlog_factory(directory.factory(scheme, epoch, &shared.qlog));
         }
         config.transport = Arc::new(transport);

@@ -89,7 +89,7 @@ impl Shared {
         key: IpAddr,
         number: u64,
     ) -> Arc<Self> {
-        let why = Why { scheme: rules.choice.name(), peer: Some(peer), ..Why::default() };
+        let why = Why { scheme: rules.choice.kept_name(), peer: Some(peer), ..Why::default() };
         Arc::new(Self {
             rules,
             peer,

@@ -11,6 +11,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use headstart_startup::catalogue::Name;
 use headstart_startup::history::{Known, Refusal};
 use headstart_startup::prior::Hint;
 use headstart_units::{Bytes, Rate, Span};
@@ -113,7 +114,7 @@ impl Tally {
 #[derive(Clone, Debug, Default)]
 pub struct Why {
     /// The scheme asked for.
-    pub scheme: &'static str,
+    pub scheme: Name,
     /// The peer, once known.
     pub peer: Option<SocketAddr>,
     /// Which arm it fell into.
@@ -269,7 +270,8 @@ mod tests {
 
     #[test]
     fn it_prints_as_one_line() {
-        let why = Why { scheme: "wise-start", phases: vec![(Span::ZERO, "slow start")], ..Why::default() };
+        let scheme = Name::new("wise-start").expect("short");
+        let why = Why { scheme, phases: vec![(Span::ZERO, "slow start")], ..Why::default() };
         let line = why.to_string();
         assert!(!line.contains('\n') && line.contains("phases=slow-start@0.0ms"), "{line}");
     }

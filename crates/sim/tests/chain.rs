@@ -14,6 +14,8 @@ use headstart_startup::base;
 use headstart_startup::quick_start::router::{Counts, Params};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
+/// The sender of the Quick-Start paper (§5).
+const EXACT: &str = "quick-start(initial-window=3,header=40B,granularity=exact)";
 const RATE: Rate = Rate::from_mbit_per_sec(10);
 const MSS: Bytes = Bytes::new(1460);
 
@@ -84,7 +86,7 @@ fn a_class_sees_the_round_trip_of_its_own_hosts() {
 
 #[test]
 fn routers_of_both_directions_grant() {
-    let (mut finished, links) = run("quick-start-exact", target, one_of_each(60));
+    let (mut finished, links) = run(EXACT, target, one_of_each(60));
     assert!(finished.recorder.0.iter().all(|report| matches!(report.grant, Grant::Granted(_))));
     for (there, back) in links {
         assert_eq!(counts(&mut finished.path, there).approved, 2, "two flows go there");
@@ -113,7 +115,7 @@ fn web(sessions: u32, servers: u16, first: u16) -> Box<dyn Workload> {
 #[test]
 fn reverse_traffic_crosses_the_reverse_links() {
     let both = || Box::new(Mixed::new(vec![web(6, 2, 0), web(3, 1, 2)]));
-    let (finished, links) = run("quick-start-exact", target, both());
+    let (finished, links) = run(EXACT, target, both());
     let account = |element: u16| *finished.path.accounts().nth(usize::from(element)).expect("it is there").1;
     let written = |groups: std::ops::Range<u16>| -> u64 {
         let own = finished.recorder.0.iter().filter(|report| groups.contains(&report.group));
@@ -130,7 +132,7 @@ fn reverse_traffic_crosses_the_reverse_links() {
         "{} objects",
         finished.recorder.0.len()
     );
-    let (again, _) = run("quick-start-exact", target, both());
+    let (again, _) = run(EXACT, target, both());
     assert_eq!(again.summary, finished.summary, "the same run again");
 }
 

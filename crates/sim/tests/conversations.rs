@@ -204,9 +204,9 @@ fn what_is_said_arrives_whatever_the_scheme() {
         vector
     }
     let said: u64 = vectors().iter().flat_map(|vector| &vector.units).map(|unit| unit.bytes.get()).sum();
-    for entry in catalogue::ALL {
+    for entry in catalogue::all() {
         let until = 20_000;
-        let (heard, summary) = run(entry.name, vectors(), 2, Rate::from_mbit_per_sec(10), until);
+        let (heard, summary) = run(&entry.name, vectors(), 2, Rate::from_mbit_per_sec(10), until);
         assert_eq!(summary.unfinished, 0, "{}", entry.name);
         let read: u64 = heard.messages.iter().map(|message| message.bytes.get()).sum();
         let epochs: u64 = heard.epochs.iter().map(|epoch| epoch.bytes.get()).sum();

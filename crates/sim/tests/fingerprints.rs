@@ -55,7 +55,7 @@ const HEADER: &str =
 
 fn table() -> String {
     let mut table = HEADER.to_owned();
-    for entry in catalogue::ALL {
+    for entry in catalogue::all() {
         for (name, size) in [("100 kB", 100_000), ("1 MB", 1_000_000)] {
             let row = run(entry.scheme(), Bytes::new(size));
             writeln!(table, "{},{name},{row}", entry.name).expect("memory suffices");

@@ -237,7 +237,7 @@ fn at_low_load_grants_speed_flows_up_and_cost_nothing() {
         Params { algorithm: Algorithm::Share { alloc_rate: Ratio::percent(50) }, ..target() },
         Params { algorithm: Algorithm::Extreme { threshold: Ratio::percent(90), tracking }, ..target() },
     ] {
-        let ask = || quick(|params| params.amount = Amount::Object { socket_buffer: Bytes::new(65_536) });
+        let ask = || quick(|params| params.amount = Amount::Object);
         let (fast, fingerprint, drops) = arrivals(Kind::QuickStart(params), ask(), 0.2);
         assert_eq!(fingerprint, arrivals(Kind::QuickStart(params), ask(), 0.2).1, "the same run again");
         assert_eq!(fast.asked, fast.flows);

@@ -9,7 +9,7 @@ use headstart_sim::{Group, PathBuilder, Recorder, Scenario, Seed, TcpConfig, pee
 use headstart_stack::simulation::Cast;
 use headstart_stack::{Crypto, Simulation};
 use headstart_startup::base;
-use headstart_startup::catalogue::{self, Needs};
+use headstart_startup::catalogue::{self, Name, Needs};
 use headstart_startup::history::{Ended, FixedHash, MemoryStore, Outcome, Record, Store};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
@@ -106,7 +106,7 @@ fn play(scheme: &str, script: &Answers) -> (f64, f64) {
     path.class(vec![there], vec![back]);
     let bandwidth = Rate::from_mbit_per_sec(24);
     let group = Group {
-        scheme: catalogue::ALL[2].scheme(),
+        scheme: catalogue::find("iw10").expect("a scheme").scheme(),
         base: base::Kind::default(),
         tcp: TcpConfig { receive_window: Bytes::new(4_000_000), ..TcpConfig::default() },
         hint: (needs == Needs::Hint).then_some(Hint { bandwidth, access: Access::Unknown }),
@@ -139,8 +139,8 @@ fn play(scheme: &str, script: &Answers) -> (f64, f64) {
     (first.read_at.since(first.asked_at).as_millis_f64(), read_at.since(asked_at).as_millis_f64())
 }
 
-fn carried() -> impl Iterator<Item = &'static str> {
-    catalogue::ALL.iter().map(|entry| entry.name).filter(|name| Choice::find(name).is_ok())
+fn carried() -> impl Iterator<Item = Name> {
+    catalogue::all().into_iter().filter(|entry| Choice::of(entry).is_ok()).map(|entry| entry.name)
 }
 
 /// First answers of less than a packet to some twenty of them; then one answer or eight, as a page's parts.
@@ -178,8 +178,8 @@ fn a_small_first_answer_never_makes_the_next_one_slower_than_plain_slow_start_do
     for script in &scripts() {
         let (plain_first, plain) = play("iw10", script);
         for scheme in carried() {
-            let (first, then) = play(scheme, script);
-            if is_excused(scheme, script) {
+            let (first, then) = play(&scheme, script);
+            if is_excused(&scheme, script) {
                 continue;
             }
             assert!(

@@ -2,8 +2,7 @@
 
 use headstart_quic::{Access, Choice, Hint};
 use headstart_stack::{Crypto, Departure, Outcome, Scenario};
-use headstart_startup::scheme::blitzstart::Factors;
-use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
+use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 const RTT: Span = Span::from_millis(50);
 
@@ -74,17 +73,15 @@ fn a_blitzstart_is_paced_over_three_quarters_of_a_round_trip() {
 /// Blitzstart §3: an operator who knows what an access technology buffers scales its window.
 #[test]
 fn each_access_technology_has_the_factor_that_the_operator_gave_it() {
-    let factors = Factors { dsl: Ratio::new(2, 1), ..Factors::default() };
-    let planned = |access, factors: Option<Factors>| {
-        let choice = Choice::find("blitzstart").expect("carried");
-        let choice = factors.map_or(choice, |factors| choice.with_factors(factors));
+    let planned = |access, scheme| {
+        let choice = Choice::find(scheme).expect("carried");
         let scenario = dsl(400_000).hinting(Hint { bandwidth: Rate::from_mbit_per_sec(20), access });
         scenario.play_choice(choice).expect("it can be played")[0].why.planned
     };
-    let plain = planned(Access::Dsl, None);
+    let plain = planned(Access::Dsl, "blitzstart");
     assert_eq!(plain, Rate::from_mbit_per_sec(20) * RTT);
-    assert_eq!(planned(Access::Dsl, Some(factors)), plain * 2);
-    assert_eq!(planned(Access::Cable, Some(factors)), plain);
+    assert_eq!(planned(Access::Dsl, "blitzstart(dsl=200%)"), plain * 2);
+    assert_eq!(planned(Access::Cable, "blitzstart(dsl=200%)"), plain);
 }
 
 #[test]

@@ -69,7 +69,8 @@ fn halfback_repairs_a_lost_tail_in_little_more_than_half_the_time() {
     };
     for (forced_losses, at_least) in [(66..86, 0.4), (81..86, 0.4), (85..86, 0.4)] {
         let scenario = lost(forced_losses.clone());
-        let [jump, none, halfback] = ["jump-start", "halfback-0", "halfback"].map(|it| play(&scenario, it));
+        let [jump, none, halfback] =
+            ["jump-start", "halfback(additional=0%)", "halfback"].map(|it| play(&scenario, it));
         let millis = |outcome: &Outcome| outcome.response().as_millis_f64();
         let gain = 1.0 - millis(&halfback) / millis(&jump);
         println!(
@@ -89,8 +90,8 @@ fn halfback_repairs_a_lost_tail_in_little_more_than_half_the_time() {
 fn without_loss_copies_cost_no_time_and_are_as_many_as_they_should_be() {
     let plain = play(&path(25, 100_000), "jump-start");
     for (scheme, copies) in [
-        ("halfback-0", 0),
-        ("halfback-25", 21),
+        ("halfback(additional=0%)", 0),
+        ("halfback(additional=25%)", 21),
         ("halfback", 43),
         ("halfback-forward", 43),
         ("halfback-burst", 43),
@@ -100,7 +101,7 @@ fn without_loss_copies_cost_no_time_and_are_as_many_as_they_should_be() {
         assert_eq!(outcome.why.tally.copies, copies, "{scheme}");
         assert_eq!(outcome.departures.iter().filter(|it| it.is_copy).count() as u64, copies, "{scheme}");
     }
-    for scheme in ["halfback-100", "proactive"] {
+    for scheme in ["halfback(additional=100%)", "proactive"] {
         let outcome = play(&path(25, 100_000), scheme);
         let originals =
             outcome.departures.iter().filter(|it| it.is_data && !it.is_copy && it.bytes.get() > 300);

@@ -22,7 +22,7 @@ const RATE: Rate = Rate::from_mbit_per_sec(25);
 const RTT: Span = Span::from_millis(50);
 
 fn group(scheme: &str) -> Group {
-    let entry = catalogue::find(scheme).unwrap_or(&catalogue::ALL[2]);
+    let entry = catalogue::find(scheme).expect("a scheme");
     let tcp = TcpConfig { receive_window: Bytes::new(4_000_000), ..TcpConfig::default() };
     Group { scheme: entry.scheme(), base: base::Kind::default(), tcp, hint: None, history_capacity: 64 }
 }

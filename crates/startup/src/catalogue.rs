@@ -1,29 +1,80 @@
 //! Every scheme by name: what a command line, a plan or a server's configuration can ask for.
 //!
-//! A new scheme needs its file, a variant of [`Scheme`] and a row here.
+//! The rows come from the list in [`crate::scheme`] and from each scheme's own file, which declares its name, its
+//! [parameters](crate::parameters) and what it takes to run it ([`About`]). A scheme is asked for by its name, with parameters
+//! that are not to be as by default in parentheses: [`find`] reads `halfback`, `Jump-Start`, `halfback(additional=25%)`.
+//!
+//! Settings that are compared often have names of their own ([`Preset`]): `iw32` is `slow-start(initial-window=32)`.
 
-use headstart_units::{Bytes, Rate, Ratio};
+use alloc::vec::Vec;
+use core::fmt::Write as _;
 
-use crate::hint::Guard;
-use crate::quick_start::Amount;
-use crate::quick_start::router::Granularity;
-use crate::repair::ropr::{Clock, Order};
-use crate::scheme::{
-    Bbr, Blitzstart, CarefulResume, Halfback, JumpStart, Pcp, Proactive, QuickStart, RapidStart, Rcp,
-    Reactive, SCubic, Scheme, SlowStart, TcpCache, WiseStart, bbr, blitzstart, halfback, jump_start,
-    proactive, quick_start, reactive, s_cubic, slow_start, wise_start,
-};
+use crate::parameters::{Description, Error, Setting, is_same_name, settings, split};
+use crate::scheme::{FAMILIES, Scheme};
 
-/// A scheme as it can be asked for.
+pub use crate::name::Name;
+
+/// A scheme with its parameters, as it can be asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name on the command line.
-    pub name: &'static str,
+    /// Its canonical name: that of a preset, or of the scheme with all parameters that are not as by default.
+    pub name: Name,
     /// What it is, in a few words.
     pub summary: &'static str,
     /// What it must be told to be itself; without it, it falls back to slow start.
     pub needs: Needs,
-    make: fn() -> Scheme,
+    /// A transport's own start that it is the same as.
+    pub native: Option<Native>,
+    scheme: Scheme,
+}
+
+/// A scheme's row, as its file declares it.
+#[derive(Clone, Copy, Debug)]
+pub struct About {
+    /// Its name, in lower case with hyphens. Names are read without regard to case and hyphens.
+    pub name: &'static str,
+    /// Other names that papers give to it as it is by default.
+    pub also: &'static [&'static str],
+    /// What it is, in a few words.
+    pub summary: &'static str,
+    /// What it must be told to be itself.
+    pub needs: Needs,
+    /// Whether it is compared, as it is by default, where nobody says which schemes to compare.
+    pub is_compared: bool,
+    /// Settings of it, or of others, that have names of their own and are compared too.
+    pub presets: &'static [Preset],
+    /// A transport's own start that it is the same as by default.
+    pub native: Option<Native>,
+    /// Why a transport over UDP sockets, such as QUIC, cannot carry it.
+    pub not_over_udp: Option<&'static str>,
+}
+
+impl About {
+    /// A scheme that is compared, and that every transport can carry.
+    #[must_use]
+    pub const fn new(name: &'static str, needs: Needs, summary: &'static str) -> Self {
+        Self {
+            name,
+            also: &[],
+            summary,
+            needs,
+            is_compared: true,
+            presets: &[],
+            native: None,
+            not_over_udp: None,
+        }
+    }
+}
+
+/// A setting with a name of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Its name.
+    pub name: &'static str,
+    /// The scheme and its parameters, in canonical spelling.
+    pub text: &'static str,
+    /// What it is, in a few words.
+    pub summary: &'static str,
 }
 
 /// What a scheme must be told to be itself.
@@ -41,175 +92,320 @@ pub enum Needs {
     Routers,
 }
 
-impl Entry {
-    /// The scheme, as it is before a connection is established.
+impl Needs {
+    /// In words; nothing for nothing.
     #[must_use]
-    pub fn scheme(&self) -> Scheme {
-        (self.make)()
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "",
+            Self::FlowSize => "flow size",
+            Self::History => "history",
+            Self::Hint => "hint",
+            Self::Routers => "routers",
+        }
     }
 }
 
-/// The entry of that name.
+/// Starts that transports have of their own: a kernel's TCP has nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Native {
+    /// Slow start from ten segments until a loss.
+    SlowStart,
+    /// The same until Linux's HyStart ends it.
+    LinuxHyStart,
+    /// BBR.
+    Bbr,
+}
+
+/// What is generated for each scheme of the list.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    pub(crate) about: &'static About,
+    pub(crate) describe: fn() -> Vec<Description>,
+    pub(crate) make: fn(&[Setting<'_>]) -> Result<Scheme, Error>,
+}
+
+impl Family {
+    /// Its row, as its file declares it.
+    #[must_use]
+    pub const fn about(&self) -> &'static About {
+        self.about
+    }
+}
+
+impl Entry {
+    /// The entry of a scheme.
+    ///
+    /// # Errors
+    /// If its name with all parameters is too long to be printed.
+    fn of(scheme: Scheme) -> Result<Self, Error> {
+        let about = scheme.about();
+        let mut name = Name::default();
+        let written = name.write_str(about.name).and_then(|()| scheme.print_parameters(&mut name));
+        let is_default = name == about.name;
+        if written.is_err() {
+            return Err(Error::shape(about.name, "fewer parameters: its name is longer than 255 bytes"));
+        }
+        let preset = presets().find(|preset| name == preset.text);
+        let summary = preset.map_or(about.summary, |preset| preset.summary);
+        let name = preset.and_then(|preset| Name::new(preset.name)).unwrap_or(name);
+        let native = about.native.filter(|_| is_default);
+        Ok(Self { name, summary, needs: about.needs, native, scheme })
+    }
+
+    /// The scheme, as it is before a connection is established.
+    #[must_use]
+    pub const fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// The scheme's parameters, with their defaults.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<Description> {
+        family(self.about().name).map(|family| (family.describe)()).unwrap_or_default()
+    }
+
+    /// The scheme's row, whatever its parameters are.
+    #[must_use]
+    pub const fn about(&self) -> &'static About {
+        self.scheme.about()
+    }
+}
+
+/// All schemes, whether they are compared or not.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static Entry> {
-    ALL.iter().chain(VARIANTS).find(|entry| entry.name == name)
+pub const fn families() -> &'static [Family] {
+    FAMILIES
 }
 
-const fn entry(name: &'static str, needs: Needs, summary: &'static str, make: fn() -> Scheme) -> Entry {
-    Entry { name, summary, needs, make }
+fn presets() -> impl Iterator<Item = &'static Preset> + Clone {
+    FAMILIES.iter().flat_map(|family| family.about.presets)
 }
 
-fn slow_start(initial_window: u64, hystart: bool) -> Scheme {
-    let params = slow_start::Params { initial_window, hystart, spread: None };
-    Scheme::SlowStart(SlowStart::new(params))
+/// The schemes that are compared where nobody says which, baselines first.
+#[must_use]
+pub fn all() -> Vec<Entry> {
+    let names = FAMILIES.iter().flat_map(|Family { about, .. }| {
+        let own = about.is_compared.then_some(about.name);
+        own.into_iter().chain(about.presets.iter().map(|preset| preset.name))
+    });
+    // A test finds every one of them.
+    names.filter_map(|name| find(name).ok()).collect()
 }
 
-fn iw10() -> slow_start::Params {
-    slow_start::Params { initial_window: 10, hystart: false, spread: None }
-}
-
-fn google() -> Scheme {
-    let spread = Some(slow_start::Spread::default());
-    Scheme::SlowStart(SlowStart::new(slow_start::Params { initial_window: 32, hystart: false, spread }))
-}
-
-fn google_until_delay() -> Scheme {
-    let spread = Some(slow_start::Spread { leaves_on_delay: true, ..slow_start::Spread::default() });
-    Scheme::SlowStart(SlowStart::new(slow_start::Params { initial_window: 32, hystart: false, spread }))
-}
-
-fn blitzstart(change: fn(&mut blitzstart::Params)) -> Scheme {
-    let mut params = blitzstart::Params::default();
-    change(&mut params);
-    Scheme::Blitzstart(Blitzstart::new(params))
-}
-
-/// Twice what was ever delivered to the peer, and the peer's connections divide it.
-const GUARD: Guard = Guard { past: Some(Ratio::new(2, 1)), divides: true, ..Guard::NONE };
-
-fn halfback(change: fn(&mut halfback::Params)) -> Scheme {
-    let mut params = halfback::Params::default();
-    change(&mut params);
-    Scheme::Halfback(Halfback::new(params))
-}
-
-/// The sender of the Quick-Start paper (§5): three segments, headers of 40 bytes, rates in any step.
-fn paper_quick_start(change: fn(&mut quick_start::Params)) -> Scheme {
-    let mut params = quick_start::Params {
-        initial_window: 3,
-        header: Bytes::new(40),
-        granularity: Granularity::Exact,
-        ..quick_start::Params::default()
+/// The scheme that a text asks for: a name, and in parentheses parameters that are not to be as by default.
+///
+/// # Errors
+/// With scheme, parameter, what was found and what was expected.
+pub fn find(text: &str) -> Result<Entry, Error> {
+    let (name, inner) = split(text)?;
+    let preset = presets().find(|preset| is_same_name(preset.name, name));
+    let (family, mut all) = match preset {
+        Some(preset) => {
+            let (scheme, given) = split(preset.text)?;
+            (family(scheme), settings(preset.name, given)?)
+        }
+        None => (family(name), Vec::new()),
     };
-    change(&mut params);
-    Scheme::QuickStart(QuickStart::new(params))
-}
-
-/// As RFC 4782 has it, with the initial window and the headers of the time.
-fn quick_start_3(amount: Amount) -> Scheme {
-    let params = quick_start::Params {
-        initial_window: 3,
-        header: Bytes::new(40),
-        amount,
-        ..quick_start::Params::default()
+    let Some(family) = family else {
+        let names = FAMILIES.iter().map(|family| family.about.name);
+        return Err(Error::unknown_scheme(name, names.chain(presets().map(|preset| preset.name))));
     };
-    Scheme::QuickStart(QuickStart::new(params))
+    all.extend(settings(family.about.name, inner)?);
+    Entry::of((family.make)(&all)?)
 }
 
-fn jump_start(cap: u64) -> Scheme {
-    let params = jump_start::Params { cap: Some(Bytes::new(cap)), least: 3, ..jump_start::Params::default() };
-    Scheme::JumpStart(JumpStart::new(params))
+fn family(name: &str) -> Option<&'static Family> {
+    FAMILIES.iter().find(|Family { about, .. }| {
+        is_same_name(about.name, name) || about.also.iter().any(|also| is_same_name(also, name))
+    })
 }
-
-const fn fixed(bytes_per_second: u64) -> Amount {
-    Amount::Fixed(Rate::from_bytes_per_sec(bytes_per_second))
-}
-
-fn wise_start(adaptation: bool) -> Scheme {
-    Scheme::WiseStart(WiseStart::new(wise_start::Params { adaptation, ..wise_start::Params::default() }))
-}
-
-fn wise_start_through(adaptation: bool) -> Scheme {
-    let params = wise_start::Params { adaptation, outlasts_loss: true, ..wise_start::Params::default() };
-    Scheme::WiseStart(WiseStart::new(params))
-}
-
-/// Every scheme, baselines first.
-#[rustfmt::skip]
-pub const ALL: &[Entry] = &[
-    entry("iw2", Needs::Nothing, "slow start from 2 segments (TCP in the Halfback paper)", || slow_start(2, false)),
-    entry("iw3", Needs::Nothing, "slow start from 3 segments (TCP in the Quick-Start paper)", || slow_start(3, false)),
-    entry("iw10", Needs::Nothing, "slow start from 10 segments (RFC 6928; TCP-10, Initial-Start)", || slow_start(10, false)),
-    entry("iw10-hystart", Needs::Nothing, "slow start from 10 segments with HyStart++ (RFC 9406)", || slow_start(10, true)),
-    entry("iw32", Needs::Nothing, "slow start from 32 segments (Cubic32)", || slow_start(32, false)),
-    entry("iw32-paced", Needs::Nothing, "Google QUIC's: 10 at once, 22 over half an RTT (Blitzstart's baseline)", google),
-    entry("iw64", Needs::Nothing, "slow start from 64 segments (Cubic64)", || slow_start(64, false)),
-    entry("reactive", Needs::Nothing, "slow start from 2, and a probe for a lost tail", || Scheme::Reactive(Reactive::new(Default::default()))),
-    entry("proactive", Needs::Nothing, "slow start from 2, every packet twice", || Scheme::Proactive(Proactive::new(Default::default()))),
-    entry("jump-start", Needs::FlowSize, "all of the flow paced over one RTT", || Scheme::JumpStart(JumpStart::new(Default::default()))),
-    entry("halfback", Needs::FlowSize, "as jump-start, then again from the end, one for each ack", || halfback(|_| ())),
-    entry("halfback-forward", Needs::FlowSize, "halfback, but again from the beginning", || halfback(|params| params.order = Order::Forward)),
-    entry("halfback-burst", Needs::FlowSize, "halfback, but again at line rate", || halfback(|params| params.clock = Clock::LineRate)),
-    entry("pcp", Needs::Nothing, "paced probes of the path, then the probed rate", || Scheme::Pcp(Pcp::new(Default::default()))),
-    entry("rapid-start", Needs::Nothing, "three times the window each RTT while no queue forms", || Scheme::RapidStart(RapidStart::new(Default::default()))),
-    entry("bbr", Needs::Nothing, "BBR version 1", || Scheme::Bbr(Bbr::new(Default::default()))),
-    entry("tcp-cache", Needs::History, "window and threshold of the last connection to the peer", || Scheme::TcpCache(TcpCache::new(Default::default()))),
-    entry("s-cubic", Needs::History, "the peer's last rate x RTT, avoidance at once (Stateful-TCP)", || Scheme::SCubic(SCubic::new(Default::default()))),
-    entry("wise-start", Needs::History, "the peer's last rate x RTT, then probe or drain at the sixth ack", || wise_start(true)),
-    entry("wise-start-wa", Needs::History, "wise-start without its adaptation to the application", || wise_start(false)),
-    entry("careful-resume", Needs::History, "half of the peer's last rate x RTT, once it is confirmed (RFC 9959)", || Scheme::CarefulResume(CarefulResume::new(Default::default()))),
-    entry("quick-start", Needs::Routers, "the rate that every router grants, for one RTT (RFC 4782)", || Scheme::QuickStart(QuickStart::new(Default::default()))),
-    entry("rcp", Needs::Routers, "the rate that routers stamp on every packet", || Scheme::Rcp(Rcp::new(Default::default()))),
-    entry("blitzstart", Needs::Hint, "the client's hint x RTT, avoidance at once", || Scheme::Blitzstart(Blitzstart::new(Default::default()))),
-];
-
-/// Schemes with one parameter changed, for ablations: found by name, but not in the list of schemes to compare.
-#[rustfmt::skip]
-pub const VARIANTS: &[Entry] = &[
-    entry("reactive-10", Needs::Nothing, "reactive from 10 segments", || Scheme::Reactive(Reactive::new(reactive::Params { slow_start: iw10() }))),
-    entry("proactive-10", Needs::Nothing, "proactive from 10 segments", || Scheme::Proactive(Proactive::new(proactive::Params { slow_start: iw10() }))),
-    entry("jump-start-64k", Needs::FlowSize, "jump-start with a flight of 64 KiB at most, and a window of 3 segments at least after it", || jump_start(64 << 10)),
-    entry("jump-start-3", Needs::FlowSize, "jump-start with a window of 3 segments at least after its flight", || jump_start(u64::MAX)),
-    entry("quick-start-3", Needs::Routers, "quick-start from 3 segments; with headers of 40 bytes", || quick_start_3(Amount::Object { socket_buffer: Bytes::new(65_536) })),
-    entry("quick-start-3-later", Needs::Routers, "the same, asking only when it knows for how much", || quick_start_3(Amount::Known)),
-    entry("halfback-0", Needs::FlowSize, "halfback without copies", || halfback(|params| params.additional = Ratio::new(0, 1))),
-    entry("halfback-25", Needs::FlowSize, "halfback that sends a quarter of its flight again", || halfback(|params| params.additional = Ratio::new(1, 4))),
-    entry("halfback-100", Needs::FlowSize, "halfback that sends all of its flight again", || halfback(|params| params.additional = Ratio::ONE)),
-    entry("halfback-forward-100", Needs::FlowSize, "halfback-forward that nothing ends half-way, since acks and copies never meet", || halfback(|params| { params.order = Order::Forward; params.additional = Ratio::ONE; })),
-    entry("s-cubic-held", Needs::History, "s-cubic that never hands over: window and rate of the record (Ideal in the WiseStart paper)", || Scheme::SCubic(SCubic::new(s_cubic::Params { holds: true, ..Default::default() }))),
-    entry("s-cubic-in-flight", Needs::History, "s-cubic that goes on from what is in flight at the first ack, however little", || Scheme::SCubic(SCubic::new(s_cubic::Params { onward: s_cubic::Onward::Flight, ..Default::default() }))),
-    entry("s-cubic-ngtcp2", Needs::History, "s-cubic that goes on from what is in flight, 10 segments at least, as its fork of ngtcp2 does", || Scheme::SCubic(SCubic::new(s_cubic::Params { onward: s_cubic::Onward::FlightOrInitial, ..Default::default() }))),
-    entry("wise-start-ngtcp2", Needs::History, "wise-start that goes on to its decision when packets are lost, as its fork of ngtcp2 does", || wise_start_through(true)),
-    entry("wise-start-wa-ngtcp2", Needs::History, "the same without its adaptation to the application", || wise_start_through(false)),
-    entry("bbr-ngtcp2", Needs::Nothing, "BBR version 1 as ngtcp2 had it in 2022: no pace before the pipe was full, larger windows", || Scheme::Bbr(Bbr::new(bbr::Params { as_ngtcp2: true, ..Default::default() }))),
-    entry("iw10-linux", Needs::Nothing, "as Linux's CUBIC begins: 10 segments and the older HyStart", || Scheme::SlowStart(SlowStart::linux())),
-    entry("google-quic", Needs::Nothing, "iw32-paced that leaves slow start when delay grows (HyStart), as Google QUIC did", google_until_delay),
-    entry("blitzstart-handshake", Needs::Hint, "blitzstart with the handshake's RTT, queues included", || blitzstart(|params| params.rtt = blitzstart::Known::Handshake)),
-    entry("blitzstart-one-sample", Needs::Hint, "blitzstart that paces too by the smallest RTT known: all it has is one sample", || blitzstart(|params| params.paced_by = blitzstart::Known::Smallest)),
-    entry("blitzstart-10", Needs::Hint, "blitzstart with 10 segments at once before it paces", || blitzstart(|params| params.burst = 10)),
-    entry("blitzstart-guarded", Needs::Hint, "blitzstart that believes twice the peer's fastest delivery, divided among its connections", || blitzstart(|params| params.guard = GUARD)),
-    entry("bbr-hinted", Needs::Hint, "BBR that begins from the hinted bandwidth", || Scheme::Bbr(Bbr::new(bbr::Params { begins_from_hint: true, ..Default::default() }))),
-    entry("halfback-10", Needs::FlowSize, "halfback with 10 segments at once before it paces (Halfback section 4.2.4)", || halfback(|params| params.burst = 10)),
-    entry("quick-start-exact", Needs::Routers, "quick-start as in its paper: 3 segments, asks for exactly its object (Quick-Start section 6.2)", || paper_quick_start(|_| ())),
-    entry("quick-start-2MB", Needs::Routers, "the same, always asking for 2 MB/s (Quick-Start figure 3)", || paper_quick_start(|params| params.amount = fixed(2_000_000))),
-    entry("quick-start-2Mbit", Needs::Routers, "the same, always asking for 2 Mbit/s (Quick-Start figure 13)", || paper_quick_start(|params| params.amount = fixed(250_000))),
-    entry("quick-start-20MB", Needs::Routers, "the same, always asking for 20 MB/s (Quick-Start figure 2)", || paper_quick_start(|params| params.amount = fixed(20_000_000))),
-    entry("quick-start-25", Needs::Routers, "the same, always asking for 25 packets a second (Quick-Start figure 1)", || paper_quick_start(|params| params.amount = fixed(37_500))),
-    entry("quick-start-2MB-halving", Needs::Routers, "quick-start-2MB that halves its window after a failure (Quick-Start figure 4)", || paper_quick_start(|params| { params.amount = fixed(2_000_000); params.failure = quick_start::Failure::Halve; })),
-    entry("quick-start-20MB-halving", Needs::Routers, "quick-start-20MB that halves its window after a failure (Quick-Start figure 4)", || paper_quick_start(|params| { params.amount = fixed(20_000_000); params.failure = quick_start::Failure::Halve; })),
-];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::format;
+    use alloc::string::{String, ToString};
+
+    fn name(text: &str) -> String {
+        find(text).unwrap_or_else(|error| panic!("{text}: {error}")).name.to_string()
+    }
 
     #[test]
-    fn names_are_unique_and_found() {
-        let all: alloc::vec::Vec<&Entry> = ALL.iter().chain(VARIANTS).collect();
-        for (at, entry) in all.iter().enumerate() {
-            assert!(all[..at].iter().all(|other| other.name != entry.name), "{} twice", entry.name);
-            assert_eq!(find(entry.name).map(|found| found.summary), Some(entry.summary));
+    fn everything_that_is_listed_is_found_under_its_own_name() {
+        let listed: usize = FAMILIES
+            .iter()
+            .map(|family| family.about.presets.len() + usize::from(family.about.is_compared))
+            .sum();
+        assert_eq!(all().len(), listed);
+        for entry in all() {
+            assert_eq!(find(&entry.name).map(|found| found.name), Ok(entry.name));
         }
-        assert!(find("tahoe").is_none());
+        for Family { about, .. } in FAMILIES {
+            for name in about.also.iter().chain([&about.name]) {
+                assert_eq!(find(name).map(|found| found.about().name), Ok(about.name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let presets = presets().map(|preset| preset.name);
+        let families =
+            FAMILIES.iter().flat_map(|Family { about, .. }| about.also.iter().chain([&about.name]));
+        let all: Vec<&str> = presets.chain(families.copied()).collect();
+        for (at, name) in all.iter().enumerate() {
+            assert!(all[..at].iter().all(|other| !is_same_name(name, other)), "{name} twice");
+        }
+    }
+
+    /// A preset is found by its canonical text: else nothing would get its name.
+    #[test]
+    fn presets_are_written_canonically() {
+        for preset in presets() {
+            assert_eq!(name(preset.text), preset.name);
+            assert_eq!(name(preset.name), preset.name);
+        }
+    }
+
+    #[test]
+    fn one_setting_has_one_name() {
+        for (texts, expected) in [
+            (&["iw10", "IW10", "IW 10", "slow-start", "Slow Start()", "TCP-10", "Initial-Start"][..], "iw10"),
+            (&["slow-start( initial-window = 2 )", "iw10(InitialWindow=2)", "iw64(initial-window=2)"], "iw2"),
+            (&["WiseStart", "wise-start", "WISE START"], "wise-start"),
+            (&["wise-start-wa(adaptation=on)"], "wise-start"),
+            (&["jumpstart", "Jump-Start", "jump-start(cap=none)"], "jump-start"),
+            (&["Blitz-Start", "BLITZSTART"], "blitzstart"),
+            (&["Stateful-TCP"], "s-cubic"),
+            (&["halfback(additional=25%)", "Halfback(Additional=25.0 percent)"], "halfback(additional=25%)"),
+            (
+                &[
+                    "halfback(burst=10,additional=100%)",
+                    "halfback(additional=100%, burst=0010, threshold=141 kB)",
+                ],
+                "halfback(burst=10,additional=100%)",
+            ),
+            (
+                &["jump-start(least=3,cap=64KiB)", "jump-start(cap=65.536 kB,least=3)"],
+                "jump-start(cap=65.536kB,least=3)",
+            ),
+            (
+                &["quick-start(amount=2MB/s)", "quick-start(amount=16 Mbit/s, granularity=encoded)"],
+                "quick-start(amount=16Mbit/s)",
+            ),
+            (&["halfback(clock=line-rate,order=reverse)"], "halfback-burst"),
+        ] {
+            for text in texts {
+                assert_eq!(name(text), expected, "{text}");
+                assert_eq!(name(expected), expected, "a name is read as what it was printed for");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_once_with_what_was_expected() {
+        for (text, expected) in [
+            ("halfbak", "found `halfbak`, expected one of slow-start, google-quic, "),
+            ("halfbak", "; did you mean `halfback`?"),
+            ("", "found ``, expected a scheme such as `halfback` or `halfback(additional=25%)`"),
+            ("halfback(", "found `halfback(`, expected a scheme such as"),
+            ("halfback(burst=1", "expected a scheme such as"),
+            ("halfback)", "found `halfback)`, expected a scheme such as"),
+            ("additional=25%", "expected a scheme such as"),
+            ("halfback((burst=1))", "expected a scheme such as"),
+            ("halfback(burst=1)x", "expected a scheme such as"),
+            ("(burst=1)", "expected a scheme such as"),
+            ("halfback(burst)", "halfback: found `burst`, expected `parameter=value`"),
+            ("halfback(burst=1,)", "halfback: found ``, expected `parameter=value`"),
+            ("halfback(burst=1,Burst=2)", "halfback: found `Burst` twice, expected each parameter once"),
+            ("halfback(bursts=1)", "halfback: found the parameter `bursts`, expected one of threshold, "),
+            ("halfback(bursts=1)", "; did you mean `burst`?"),
+            (
+                "halfback(burst=many)",
+                "halfback: burst: found `many`, expected a whole number, from 0 to 10000",
+            ),
+            ("halfback(burst=-1)", "halfback: burst: found `-1`, expected a whole number"),
+            (
+                "halfback(burst=10001)",
+                "halfback: burst: found `10001`, expected a whole number, from 0 to 10000",
+            ),
+            (
+                "halfback(additional=250%)",
+                "halfback: additional: found `250%`, expected a share in percent such as `25%`, from 0% to 100%",
+            ),
+            ("halfback(additional=0.25)", "found `0.25`, expected a share in percent"),
+            (
+                "halfback(order=backward)",
+                "halfback: order: found `backward`, expected `reverse` or `forward`",
+            ),
+            ("halfback(stops-at-congestion=maybe)", "found `maybe`, expected `on` or `off`"),
+            ("jump-start(cap=0B)", "jump-start: cap: found `0B`, expected `none`, or a size such as"),
+            (
+                "quick-start(amount=2)",
+                "found `2`, expected `never`, `window`, `object` or `known`, or a rate such",
+            ),
+        ] {
+            let error = find(text).expect_err(text).to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn hostile_text_is_refused_in_few_words() {
+        let long = "x".repeat(100_000);
+        for text in [
+            long.clone(),
+            format!("halfback({long}=1)"),
+            format!("halfback(burst={long})"),
+            format!("halfback({})", "burst=1,".repeat(10_000)),
+            "(".repeat(1000),
+            "halfback(\u{0}\n=\u{1b}[31m)".to_string(),
+            "ｈａｌｆｂａｃｋ".to_string(),
+        ] {
+            let error = find(&text).expect_err("refused").to_string();
+            assert!(error.len() < 700 && !error.contains(char::is_control), "{error}");
+        }
+    }
+
+    /// Whatever scheme there is: each parameter can be set to the ends of its range, all of them together too, and the
+    /// name says what was set.
+    #[test]
+    fn every_parameter_takes_what_its_description_says() {
+        for Family { about, .. } in FAMILIES {
+            let entry = find(about.name).expect("in the list");
+            let parameters = entry.parameters();
+            for parameter in &parameters {
+                let name = &parameter.name;
+                assert!(
+                    !parameter.about.is_empty() && !parameter.source.is_empty(),
+                    "{}: {name}",
+                    about.name
+                );
+                assert!(parameter.ends.len() > 1, "{}: {name}: a number needs a range", about.name);
+                let default = format!("{}({name}={})", about.name, parameter.default);
+                assert!(find(&default).is_ok(), "{default}: a default is within its range");
+                for value in &parameter.ends {
+                    let text = format!("{}({name}={value})", about.name);
+                    let found = find(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+                    assert_eq!(find(&found.name).map(|again| again.name), Ok(found.name));
+                }
+            }
+            for end in 0..2 {
+                let settings = parameters.iter().map(|it| format!("{}={}", it.name, it.ends[end]));
+                let text = format!("{}({})", about.name, settings.collect::<Vec<_>>().join(","));
+                let found = find(&text).unwrap_or_else(|error| panic!("{text}: {error}"));
+                assert_eq!(find(&found.name).map(|again| again.name), Ok(found.name));
+            }
+        }
+    }
+
+    /// A scheme is the transport's own only as long as nothing is changed.
+    #[test]
+    fn what_a_transport_has_of_its_own_is_the_scheme_as_it_is_by_default() {
+        assert_eq!(find("iw10").map(|it| it.native), Ok(Some(Native::SlowStart)));
+        assert_eq!(find("bbr").map(|it| it.native), Ok(Some(Native::Bbr)));
+        assert_eq!(find("iw32").map(|it| it.native), Ok(None));
+        assert_eq!(find("bbr(as-ngtcp2=on)").map(|it| it.native), Ok(None));
     }
 }

@@ -45,7 +45,7 @@ impl Controller {
     /// Whether anything happens in [`Self::on_sent`] until something else is told: lets a transport skip the call.
     #[must_use]
     #[inline]
-    pub const fn watches_sending(&self) -> bool {
+    pub fn watches_sending(&self) -> bool {
         !self.handed_over && self.scheme.watches_sending()
     }
 

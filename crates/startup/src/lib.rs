@@ -43,6 +43,8 @@ pub mod first_recovery;
 pub mod growth;
 pub mod hint;
 pub mod history;
+mod name;
+pub mod parameters;
 pub mod path;
 pub mod prior;
 pub mod quick_start;

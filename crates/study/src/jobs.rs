@@ -20,7 +20,7 @@ pub fn settings(setup: &Setup) -> String {
     let mut setup = setup.clone();
     // Who takes part and with which seed is the job's; how many there are and where it is computed decides nothing. The pages
     // themselves are in the setup.
-    setup.run.schemes.clear();
+    setup.run.schemes = None;
     (setup.run.seed, setup.run.repeats, setup.run.threads) = (0, 0, None);
     setup.workload.har.clear();
     setup.notes.clear();
@@ -30,8 +30,8 @@ pub fn settings(setup: &Setup) -> String {
 /// The key of a run of `kind` with these settings, as [`settings`] writes them.
 #[must_use]
 pub fn key_of(kind: &str, settings: &str, cast: Cast, seed: u64) -> String {
-    let beside = cast.beside.map_or("-", |entry| entry.name);
-    key([kind, settings, cast.tested.name, beside, &seed.to_string()])
+    let beside = cast.beside.map_or("-", |entry| entry.name.as_str());
+    key([kind, settings, &cast.tested.name, beside, &seed.to_string()])
 }
 
 /// Does all jobs on as many threads as asked for, in any order, and returns their results in the order of the jobs. Jobs with one

@@ -9,6 +9,7 @@
 //! | [`jobs`] | many runs, of which none is done twice |
 //! | [`feasible`] | up to which load a scheme still works |
 //! | [`runner`] | runs on all cores, the same results whatever their number |
+//! | [`schemes`] | schemes by name, with parameters |
 //! | [`flow_trace`] | one flow in detail |
 //! | [`workload`] | pages as browsers save them, and as statistics describe them |
 //! | [`study`] | one run of a study and the numbers it gives |
@@ -28,6 +29,7 @@ pub mod newcomers;
 pub mod options;
 pub mod quick_start;
 pub mod runner;
+pub mod schemes;
 pub mod settings;
 pub mod setup;
 pub mod study;

@@ -17,11 +17,13 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use headstart_net::{Limit, QueueDiscipline, Trace};
 use headstart_startup::base;
-use headstart_startup::catalogue::{self, Entry};
+use headstart_startup::catalogue::Entry;
+use headstart_startup::parameters::split_list;
 use headstart_units::hash::{FNV128, fnv128};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
 use crate::history::options::ReuseOptions;
+use crate::schemes;
 use crate::wide_area::population::Population;
 use crate::workload::web::front_pages::PageStatistics;
 
@@ -251,8 +253,8 @@ pub struct RunOptions {
     #[arg(long = "in", default_value = "simulator", value_name = "WHERE")]
     pub home: Home,
     /// Schemes to compare [default: all that the routers of the path allow; `headstart schemes` lists them]
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    pub schemes: Vec<SchemeName>,
+    #[arg(long, value_name = "NAMES")]
+    pub schemes: Option<SchemeNames>,
     /// Simulated time during which flows arrive
     #[arg(long, default_value = "300 s", value_name = "TIME")]
     pub duration: Span,
@@ -411,7 +413,7 @@ impl FromStr for HopLink {
     }
 }
 
-/// A scheme of the catalogue.
+/// A scheme of the catalogue, with parameters or without.
 #[derive(Clone, Copy)]
 pub struct SchemeName(pub &'static Entry);
 
@@ -424,10 +426,26 @@ impl fmt::Debug for SchemeName {
 impl FromStr for SchemeName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        catalogue::find(text.trim()).map(Self).ok_or_else(|| {
-            let names: Vec<_> = catalogue::ALL.iter().map(|entry| entry.name).collect();
-            format!("found `{text}`, expected one of {}", names.join(", "))
-        })
+        schemes::find(text).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+/// Several schemes, `iw10,halfback(additional=25%)`: commas within parentheses do not separate.
+#[derive(Clone, Debug, Default)]
+pub struct SchemeNames(pub Vec<SchemeName>);
+
+impl FromStr for SchemeNames {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        split_list(text).map(str::parse).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl RunOptions {
+    /// The schemes that were asked for; none if nobody said which.
+    #[must_use]
+    pub fn schemes(&self) -> &[SchemeName] {
+        self.schemes.as_ref().map_or(&[], |names| &names.0)
     }
 }
 

@@ -20,9 +20,9 @@ pub mod web;
 use headstart_net::AnyElement;
 use headstart_net::routed_link::Part;
 use headstart_sim::{Access, Chain, ChainLink, ChainSpec, Group, Path, Seed, TcpConfig};
+use headstart_startup::Startup as _;
 use headstart_startup::catalogue::Entry;
-use headstart_startup::quick_start::{Amount, Router};
-use headstart_startup::scheme::{QuickStart, Scheme, quick_start};
+use headstart_startup::quick_start::Router;
 use headstart_units::{Bytes, Span};
 
 use crate::setup::Setup;
@@ -59,23 +59,15 @@ pub fn tcp(setup: &Setup) -> TcpConfig {
 /// Senders of a class of hosts with this round-trip time.
 #[must_use]
 pub fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
-    let scheme = match entry.scheme() {
-        Scheme::QuickStart(start) => {
-            let params = quick_start::Params { assumed_rtt: rtt, ..*start.params() };
-            Scheme::QuickStart(QuickStart::new(params))
-        }
-        other => other,
-    };
+    let mut scheme = entry.scheme();
+    scheme.assume_rtt(rtt);
     Group { scheme, base: setup.transport.base.kind(), tcp: tcp(setup), hint: None, history_capacity: 0 }
 }
 
 /// Whether a scheme's senders are told how large their object is.
 #[must_use]
 pub fn is_told_size(entry: &Entry) -> bool {
-    match entry.scheme() {
-        Scheme::QuickStart(start) => !matches!(start.params().amount, Amount::Fixed(_)),
-        _ => true,
-    }
+    entry.scheme().asks_by_size()
 }
 
 /// The router before an element, if it answers Quick-Start requests.
@@ -91,9 +83,8 @@ pub fn router(path: &mut Path, element: u16) -> Option<&Router> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use headstart_startup::catalogue;
-
     use crate::carrier::Carriers;
+    use crate::schemes;
     use crate::settings::{Settings, Tables};
     use crate::setup::Cast;
     use crate::study::{Numbers, Study};
@@ -107,9 +98,12 @@ mod tests {
         let tables: Tables = toml::from_str(&format!("{COMMON}{rest}")).expect("fine");
         let setup =
             Settings::read(&tables).and_then(|settings| settings.setup(Carriers::MODEL)).expect("fine");
-        let tested = catalogue::find(scheme).expect("it is there");
+        let tested = schemes::find(scheme).expect("it is there");
         study.run(&setup, Cast { tested, beside: None }, 1).expect("it runs")
     }
+
+    /// The sender of the Quick-Start paper (§5).
+    const EXACT: &str = "quick-start(initial-window=3,header=40B,granularity=exact)";
 
     const WEB: &str =
         "workload = { web-sessions = 4, web-object = 60 }\nrun = { duration = \"20 s\", drain = \"0 s\" }";
@@ -125,7 +119,7 @@ mod tests {
             (Study::Transfer, TRANSFER, super::transfer::MEASURES),
             (Study::Attack, ATTACK, super::attack::MEASURES),
         ] {
-            let numbers = run(study, "quick-start-exact", rest);
+            let numbers = run(study, EXACT, rest);
             for name in numbers.keys() {
                 assert!(study.measures(name), "{study:?}: {name}");
             }
@@ -134,15 +128,16 @@ mod tests {
                 // Few connections: none may be large.
                 assert!(found.contains(name) || ["large", "granted"].contains(name), "{study:?}: {name}");
             }
-            assert_eq!(run(study, "quick-start-exact", rest), numbers, "{study:?}");
+            assert_eq!(run(study, EXACT, rest), numbers, "{study:?}");
         }
     }
 
     /// Quick-Start §6.2: who knows the size asks for it, and not at all for what fits into the initial window.
     #[test]
     fn exact_requests_are_fewer_than_connections_and_fixed_ones_are_not() {
-        let exact = run(Study::Web, "quick-start-exact", WEB);
-        let fixed = run(Study::Web, "quick-start-2MB", WEB);
+        let exact = run(Study::Web, EXACT, WEB);
+        let fixed =
+            run(Study::Web, "quick-start(amount=2MB/s,granularity=exact,header=40B,initial-window=3)", WEB);
         let tcp = run(Study::Web, "iw3", WEB);
         assert!(exact["requests"] < 0.3 * exact["connections"] && exact["approved"] > 80.0, "{exact:?}");
         assert!(fixed["requests"] >= fixed["connections"] && fixed["approved"] < 40.0);
@@ -151,10 +146,10 @@ mod tests {
 
     #[test]
     fn the_victim_of_framing_loses_what_others_keep() {
-        let framed = run(Study::Attack, "quick-start-exact", ATTACK);
+        let framed = run(Study::Attack, EXACT, ATTACK);
         assert!(framed["victim.granted"] < 0.3 * framed["before.granted"], "{framed:?}");
         assert!(framed["during.granted"] > framed["victim.granted"]);
-        let quiet = run(Study::Attack, "quick-start-exact", &ATTACK.replace("framing", "none"));
+        let quiet = run(Study::Attack, EXACT, &ATTACK.replace("framing", "none"));
         assert!(quiet["victim.granted"] > 0.7 * quiet["before.granted"], "{quiet:?}");
     }
 }

@@ -130,8 +130,8 @@ pub fn run_alone_counted(setup: &Setup, tested: &'static Entry) -> Result<(FlowT
 
 #[cfg(test)]
 mod tests {
+    use crate::schemes;
     use headstart_sim::record::SenderEvent;
-    use headstart_startup::catalogue;
 
     use super::*;
     use crate::carrier::Carriers;
@@ -141,8 +141,7 @@ mod tests {
     fn at_once(pacing: &str) -> usize {
         let line = format!("--rate 25mbit --rtt 50ms --buffer 104p --size 100kB --pacing {pacing}");
         let setup = Settings::parse(Carriers::MODEL, line.split(' ')).expect("fine");
-        let view =
-            run_alone(&setup, catalogue::find("bbr").expect("it is in the catalogue")).expect("it runs");
+        let view = run_alone(&setup, schemes::find("bbr").expect("it is in the catalogue")).expect("it runs");
         let sent = view.events.iter().filter(|(_, trace)| matches!(trace.event, SenderEvent::Sent { .. }));
         let times: Vec<Time> = sent.map(|(at, _)| *at).collect();
         times.iter().filter(|at| **at == times[0]).count()

@@ -7,7 +7,8 @@ use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::page::{Object, PageSpec, Pages};
 use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::{Claim, Group, Seed, TcpConfig};
-use headstart_startup::catalogue::{self, Entry};
+use headstart_startup::Startup as _;
+use headstart_startup::catalogue::Entry;
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -16,6 +17,7 @@ use crate::options::{
     AckName, DetectionName, OpenerName, PacingName, PathOptions, ProbeName, RunOptions, SizeName,
     TransportOptions, UpOptions, WorkloadOptions,
 };
+use crate::schemes;
 
 /// The group of the scheme under test.
 pub const TESTED: u16 = 0;
@@ -106,7 +108,7 @@ impl Setup {
         );
         let mut notes = vec![];
         let carrier = carriers.find(run.home, transport.transport)?;
-        for name in &run.schemes {
+        for name in run.schemes() {
             carrier.carries(name.0, &transport)?;
         }
         notes.extend(carrier.note().map(str::to_owned));
@@ -384,7 +386,7 @@ impl Setup {
 /// The scheme that everybody is compared with.
 #[must_use]
 pub fn reference() -> &'static Entry {
-    catalogue::find(REFERENCE).unwrap_or(&catalogue::ALL[0])
+    schemes::find(REFERENCE).unwrap_or(&schemes::all()[0])
 }
 
 fn sizes(options: &WorkloadOptions) -> Result<headstart_sim::sizes::Sizes> {

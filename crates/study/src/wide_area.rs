@@ -12,10 +12,10 @@ use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::{FlowReport, Random, Seed};
-use headstart_startup::catalogue;
 use headstart_units::{Bytes, Ratio, Span, Time};
 
 use crate::carrier::{Observer, Run};
+use crate::schemes;
 use crate::setup::{BESIDE, Cast, Setup, TESTED};
 use population::PathSpec;
 
@@ -71,10 +71,8 @@ pub fn survey(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(&'static str,
         ("timeouts", report.counts.timeouts as f64),
         ("is-lossy", percent(report.counts.lost > 0)),
     ];
-    let judge = match catalogue::find(JUDGE) {
-        Some(tested) if cast.tested.name != JUDGE => {
-            one(&on_path, &path, Cast { tested, beside: None }, seed)?
-        }
+    let judge = match schemes::find(JUDGE) {
+        Ok(tested) if cast.tested.name != JUDGE => one(&on_path, &path, Cast { tested, beside: None }, seed)?,
         _ => Some(report),
     };
     if judge.is_some_and(|report| report.counts.lost > 0) {

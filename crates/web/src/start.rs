@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use headstart_quic::{Choice, Handle, Metrics, ServerSetup, Store, Why};
+use headstart_startup::catalogue::Name;
 use headstart_startup::history::{Known, Lease, Outcome};
 use headstart_store::History;
 use noq::{Connecting, Connection, ConnectionError, Incoming};
@@ -18,7 +19,7 @@ pub type Listener = Arc<dyn Fn(&Why) + Send + Sync>;
 pub struct Starts {
     usual: ServerSetup,
     /// By the catalogue's name: what a client may ask for.
-    others: BTreeMap<&'static str, ServerSetup>,
+    others: BTreeMap<Name, ServerSetup>,
     listener: Option<Listener>,
 }
 
@@ -39,7 +40,7 @@ impl Starts {
     /// Clients that ask for a scheme of one of these get it; whoever asks for another, or for nothing, gets the usual.
     #[must_use]
     pub fn or(mut self, others: impl IntoIterator<Item = ServerSetup>) -> Self {
-        self.others.extend(others.into_iter().map(|setup| (setup.choice().name(), setup)));
+        self.others.extend(others.into_iter().map(|setup| (setup.choice().kept_name(), setup)));
         self
     }
 
@@ -51,9 +52,9 @@ impl Starts {
     }
 
     /// What was counted, by scheme, the usual one first.
-    pub fn counted(&self) -> impl Iterator<Item = (&'static str, &Arc<Metrics>)> {
+    pub fn counted(&self) -> impl Iterator<Item = (Name, &Arc<Metrics>)> {
         let others = self.others.values().filter(|setup| setup.choice().name() != self.usual.choice().name());
-        std::iter::once(&self.usual).chain(others).map(|setup| (setup.choice().name(), setup.counted()))
+        std::iter::once(&self.usual).chain(others).map(|setup| (setup.choice().kept_name(), setup.counted()))
     }
 
     fn setup(&self, asked: Option<&str>) -> &ServerSetup {
@@ -74,7 +75,7 @@ impl Admission for Starts {
         let accepted = setup.accept(incoming)?;
         let started = Started {
             handle: accepted.handle,
-            scheme: setup.choice().name(),
+            scheme: setup.choice().kept_name(),
             listener: self.listener.clone(),
         };
         Ok((accepted.connecting, started))
@@ -84,7 +85,7 @@ impl Admission for Starts {
 /// One connection.
 pub struct Started {
     handle: Handle,
-    scheme: &'static str,
+    scheme: Name,
     listener: Option<Listener>,
 }
 
@@ -102,7 +103,7 @@ impl Session for Started {
     }
 
     fn scheme(&self) -> Option<&str> {
-        Some(self.scheme)
+        Some(&self.scheme)
     }
 
     fn closed(&self, _: &Connection, reason: &ConnectionError) {

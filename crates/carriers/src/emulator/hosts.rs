@@ -4,13 +4,14 @@ use anyhow::Result;
 use headstart_emu::clock::Clock;
 use headstart_sim::workload::Opener;
 use headstart_sim::{Group, Summary};
-use headstart_startup::catalogue::{self, Entry};
+use headstart_startup::catalogue::{Entry, Native};
 
 use super::player::Piece;
 use super::{Played, Way, kernel, quic, refuse};
 use crate::virtual_quic::carried;
 use headstart_study::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult};
 use headstart_study::options::{BaseName, Home, TransportName, TransportOptions};
+use headstart_study::schemes;
 use headstart_study::setup::{Cast, Setup, reference};
 
 /// The QUIC stack over the emulator.
@@ -78,7 +79,7 @@ impl Carrier for KernelTcp {
     }
 
     fn reference(&self, options: &TransportOptions) -> &'static Entry {
-        let linux = catalogue::find("iw10-linux").filter(|_| options.base == BaseName::CubicLinux);
+        let linux = schemes::native(Native::LinuxHyStart).filter(|_| options.base == BaseName::CubicLinux);
         linux.unwrap_or_else(reference)
     }
 

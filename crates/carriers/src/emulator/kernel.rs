@@ -29,7 +29,7 @@ use headstart_emu::tunnel::TunnelEnds;
 use headstart_sim::Group;
 use headstart_sim::workload::FlowSpec;
 use headstart_stack::Request;
-use headstart_startup::catalogue::Entry;
+use headstart_startup::catalogue::{Entry, Native};
 use headstart_units::Bytes;
 use socket2::SockRef;
 
@@ -51,17 +51,18 @@ const CHUNK: usize = 64 * 1024;
 /// # Errors
 /// The kernel has no such start.
 pub fn controller(entry: &Entry, base: BaseName) -> Result<&'static str> {
-    Ok(match (entry.name, base) {
-        ("iw10", BaseName::Reno | BaseName::RenoLinux) => "reno",
-        ("iw10-linux", BaseName::CubicLinux) => "cubic",
-        ("bbr", _) => "bbr",
-        ("iw10" | "iw10-linux", base) => bail!(
+    Ok(match (entry.native, base) {
+        (Some(Native::SlowStart), BaseName::Reno | BaseName::RenoLinux) => "reno",
+        (Some(Native::LinuxHyStart), BaseName::CubicLinux) => "cubic",
+        (Some(Native::Bbr), _) => "bbr",
+        (Some(_), base) => bail!(
             "`{}` with --base {base:?} is not what a kernel has: expected `iw10` with --base reno or `iw10-linux` with --base cubic-linux",
             entry.name
         ),
-        (name, _) => bail!(
-            "`{name}` is not carried by the kernel's TCP, which has `iw10` (with --base reno), `iw10-linux` (with --base cubic-linux) \
-             and `bbr`: expected one of these, or --transport quic"
+        (None, _) => bail!(
+            "`{}` is not carried by the kernel's TCP, which has `iw10` (with --base reno), `iw10-linux` (with --base cubic-linux) \
+             and `bbr`: expected one of these, or --transport quic",
+            entry.name
         ),
     })
 }
@@ -326,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_start_that_the_kernel_lacks_is_refused_by_name() {
-        let entry = |name| headstart_startup::catalogue::find(name).expect("it is in the catalogue");
+        let entry = |name| headstart_study::schemes::find(name).expect("it is in the catalogue");
         assert_eq!(controller(entry("iw10"), BaseName::Reno).expect("it has"), "reno");
         assert_eq!(controller(entry("iw10"), BaseName::RenoLinux).expect("it has"), "reno");
         assert_eq!(controller(entry("iw10-linux"), BaseName::CubicLinux).expect("it has"), "cubic");

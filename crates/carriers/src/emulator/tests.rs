@@ -63,7 +63,7 @@ fn what_a_real_transport_cannot_carry_is_refused_by_name() {
 #[test]
 fn a_scheme_or_a_study_that_is_not_carried_is_refused_by_name() {
     let quic = setup(QUIC).expect("fine");
-    let entry = |name| headstart_startup::catalogue::find(name).expect("it is in the catalogue");
+    let entry = |name| headstart_study::schemes::find(name).expect("it is in the catalogue");
     for name in ["rcp", "pcp", "quick-start"] {
         let error = format!("{:#}", EmulatedQuic.carries(entry(name), &quic.transport).expect_err(name));
         assert!(error.contains(name), "{error}");
@@ -142,7 +142,7 @@ fn real_quic_over_the_path_is_no_faster_than_light_and_what_is_asked_for_arrives
         "{QUIC}path = {{ rate = \"20 Mbit/s\", rtt = \"30 ms\", buffer = \"100 packets\" }}\nworkload = {{ size = \"200 kB\" }}"
     );
     let setup = setup(&text).expect("fine");
-    let entry = headstart_startup::catalogue::find("jump-start").expect("it is in the catalogue");
+    let entry = headstart_study::schemes::find("jump-start").expect("it is in the catalogue");
     let cast = Cast { tested: entry, beside: None };
     let start = Start { at: Time::ZERO, group: 0, class: 0, bytes: Bytes::new(200_000), size_known: true };
     let workload = Box::new(Listed::new(vec![start], setup.opener()));

@@ -26,7 +26,7 @@ use headstart_web::server::{self, Manners};
 use headstart_web::site::Site;
 use tokio_util::sync::CancellationToken;
 
-use super::serve::choice;
+use super::serve::Choices;
 use crate::errors::Refuse as _;
 use crate::options::Buffer;
 use crate::statistics::{mean, mean_interval};
@@ -51,11 +51,9 @@ pub struct DemoArgs {
     #[arg(
         long,
         default_value = "iw10,iw32,bbr,rapid-start,jump-start,halfback,blitzstart,tcp-cache,s-cubic,careful-resume,wise-start",
-        value_name = "NAMES",
-        value_delimiter = ',',
-        value_parser = choice
+        value_name = "NAMES"
     )]
-    pub schemes: Vec<Choice>,
+    pub schemes: Choices,
     /// Fetches with each scheme
     #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
@@ -124,8 +122,8 @@ impl Stage {
         let identity = Identity::temporary()?;
         let plan = ServerPlan {
             identity: &identity,
-            scheme: args.schemes[0],
-            others: args.schemes.clone(),
+            scheme: args.schemes.0[0],
+            others: args.schemes.0.clone(),
             history: Arc::new(Sharded::new(64)),
             rollout: Arc::new(Rollout::default()),
             asked: Arc::new(Rollout::default()),
@@ -207,7 +205,7 @@ async fn run(args: &DemoArgs) -> Result<()> {
         );
     }
     let mut setups = vec![];
-    for scheme in &args.schemes {
+    for scheme in &args.schemes.0 {
         let tls = client::tls(&Trust::Anybody, Some(scheme.name()), false)?;
         let mut setup = ClientSetup::new(Arc::new(tls))?;
         if scheme.needs() == Needs::Hint {
@@ -288,8 +286,8 @@ fn table(args: &DemoArgs, rows: &BTreeMap<&str, Row>) -> Table {
     );
     let ideal = ideal_ms(args);
     let average = |name: &str| rows.get(name).and_then(|row| mean(&row.times));
-    let base = average(args.schemes[0].name());
-    for scheme in &args.schemes {
+    let base = average(args.schemes.0[0].name());
+    for scheme in &args.schemes.0 {
         let Some(row) = rows.get(scheme.name()) else {
             table.row([Cell::text(scheme.name()), Cell::text(knows(scheme))]);
             continue;

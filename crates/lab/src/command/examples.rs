@@ -87,4 +87,9 @@ Examples:
 /// Of `schemes`.
 pub const SCHEMES: &str = "\
 Names are those of --schemes and --scheme. `needs` is what a scheme must know before its first byte to be itself: without a history, a
-hint or a router it starts as slow start does.";
+hint or a router it starts as slow start does.
+
+Parameters that are not to be as by default follow in parentheses: --schemes 'halfback(additional=25%),wise-start(kappa=30)'.
+Names are read without regard to case and hyphens.
+
+  headstart schemes halfback";

@@ -21,7 +21,7 @@ use headstart_web::client::{self, Errand, Origin, Trust, Visit};
 use headstart_web::identity;
 use http::Uri;
 
-use super::serve::choice;
+use super::serve::Choices;
 use crate::errors::Refuse as _;
 use crate::options::address;
 use visits::{Visits, advised, is_refusal};
@@ -43,8 +43,8 @@ pub struct GetArgs {
     pub repeat: u32,
     /// Schemes to ask the server for in turn; the first is what the others are compared with. Needs a server that was
     /// started with --allow-scheme-choice
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = choice)]
-    pub compare: Vec<Choice>,
+    #[arg(long, value_name = "NAMES")]
+    pub compare: Option<Choices>,
     /// Send the request in the first packet where the server remembers this client (0-RTT): from the second fetch on
     #[arg(long = "0rtt")]
     pub early_data: bool,
@@ -111,7 +111,7 @@ impl FromStr for HintName {
 #[derive(Clone, Debug)]
 struct Sample {
     /// The scheme that was asked for.
-    scheme: Option<&'static str>,
+    scheme: Option<String>,
     /// The how-many-th fetch with that scheme.
     round: u32,
     visit: Visit,
@@ -147,7 +147,7 @@ fn origin(args: &GetArgs) -> Result<Origin> {
     if let Some(other) = args.urls.iter().find(|url| Origin::of(url).ok().as_ref() != Some(&origin)) {
         bail!("found {other}, expected pages of one server, {}:{}", origin.host, origin.port);
     }
-    if args.output.is_some() && (args.urls.len() > 1 || args.repeat > 1 || !args.compare.is_empty()) {
+    if args.output.is_some() && (args.urls.len() > 1 || args.repeat > 1 || args.compare.is_some()) {
         bail!("--output: found it with more than one fetch, expected one URL, fetched once");
     }
     if args.access.is_some() && !matches!(args.hint, HintName::Rate(_)) {
@@ -232,14 +232,14 @@ const WINDOW: u32 = 128 << 20;
 
 /// A way of fetching: a scheme that is asked for, with its own tickets and tokens.
 struct Way {
-    scheme: Option<&'static str>,
+    scheme: Option<String>,
     setup: ClientSetup,
 }
 
 impl Way {
     fn new(args: &GetArgs, scheme: Option<Choice>, hint: Option<Hint>) -> Result<Self> {
-        let scheme = scheme.map(|choice| choice.name());
-        let tls = client::tls(&trust(args), scheme, args.early_data)?;
+        let scheme = scheme.map(|choice| choice.name().to_owned());
+        let tls = client::tls(&trust(args), scheme.as_deref(), args.early_data)?;
         let mut transport = noq::TransportConfig::default();
         transport.stream_receive_window(WINDOW.into()).receive_window(WINDOW.into());
         // Patience is ours: the stack's own would end before a long one.
@@ -255,7 +255,7 @@ fn patience(args: &GetArgs) -> Duration {
 
 fn ways(args: &GetArgs, hint: Option<Hint>) -> Result<Vec<Way>> {
     let asked: Vec<Option<Choice>> =
-        if args.compare.is_empty() { vec![None] } else { args.compare.iter().copied().map(Some).collect() };
+        args.compare.as_ref().map_or_else(|| vec![None], |asked| asked.0.iter().copied().map(Some).collect());
     asked.into_iter().map(|scheme| Way::new(args, scheme, hint)).collect()
 }
 

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, Store};
+use headstart_startup::parameters::split_list;
 use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio, Span};
 use headstart_web::identity::{self, Identity};
@@ -103,6 +105,17 @@ pub struct OperationOptions {
 /// If there is none of that name, or QUIC does not carry it.
 pub fn choice(text: &str) -> Result<Choice, String> {
     Choice::find(text.trim()).map_err(|refused| refused.to_string())
+}
+
+/// Several schemes that QUIC carries, `iw10,halfback(additional=25%)`: commas within parentheses do not separate.
+#[derive(Clone, Debug)]
+pub struct Choices(pub Vec<Choice>);
+
+impl FromStr for Choices {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        split_list(text).map(choice).collect::<Result<_, _>>().map(Self)
+    }
 }
 
 /// Serves until Ctrl-C.
@@ -281,7 +294,7 @@ fn percent(share: Ratio) -> Result<f64> {
 }
 
 fn render(starts: Arc<Starts>) -> metrics::Render {
-    Arc::new(move || metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(scheme))))
+    Arc::new(move || metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(&scheme))))
 }
 
 async fn watch_kill_switch(file: PathBuf, rollouts: [Arc<Rollout>; 2], shutdown: CancellationToken) {

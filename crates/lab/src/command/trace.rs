@@ -64,8 +64,8 @@ pub fn run(args: TraceArgs) -> Result<()> {
     };
     let folder = Folder::open(&args.out).or_refuse()?;
     folder.write_csv("events.csv", &show::flow::COLUMNS, show::flow::rows(&view))?;
-    folder.write("time-sequence.svg", show::flow::time_sequence(&view, entry.name).as_str().as_bytes())?;
-    folder.write("queue.svg", show::flow::queue(&view, entry.name).as_str().as_bytes())?;
+    folder.write("time-sequence.svg", show::flow::time_sequence(&view, &entry.name).as_str().as_bytes())?;
+    folder.write("queue.svg", show::flow::queue(&view, &entry.name).as_str().as_bytes())?;
 
     let mut table = Table::new(
         &format!("{}: {}", entry.name, entry.summary),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use headstart_startup::Startup as _;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::quick_start::Denied;
 
@@ -42,7 +43,7 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
         let (invalid, _) = standing.invalid;
         let name = standing.entry.name;
         let mut cells = vec![
-            Cell::text(&if invalid > 0 { format!("{name} INVALID") } else { name.to_owned() }),
+            Cell::text(&if invalid > 0 { format!("{name} INVALID") } else { name.to_string() }),
             cell(&standing.mean_ms, 0),
             cell(&standing.p50_ms, 0),
             cell(&standing.p99_ms, 0),
@@ -98,16 +99,16 @@ fn routers(setup: &Setup, standing: &Standing) -> Option<String> {
     if standing.entry.needs != Needs::Routers || totals.flows == 0 {
         return None;
     }
-    let name = standing.entry.name;
+    let (name, wants_stamps) = (standing.entry.name, standing.entry.scheme().wants_stamps());
     if totals.granted == 0 {
         // The reason that most starts met.
         let told = Denied::ALL.iter().max_by_key(|reason| totals.denied[**reason as usize]);
         let why = match setup.path.routers {
             RouterName::None => "no router on this path takes part (--routers)",
-            RouterName::NonCapable if totals.asked > 0 && name == "quick-start" => {
+            RouterName::NonCapable if totals.asked > 0 && !wants_stamps => {
                 "a router in the middle does not understand requests, and the TTLs tell"
             }
-            RouterName::Rcp if name == "quick-start" => "the routers here understand RCP only",
+            RouterName::Rcp if !wants_stamps => "the routers here understand RCP only",
             _ if totals.asked == 0 => "no flow was worth a request",
             _ => match told {
                 Some(reason) if totals.denied[*reason as usize] > 0 => reason.reason(),
@@ -334,7 +335,8 @@ fn details(standing: &Standing) -> Section {
 fn plane(race: &Race) -> Svg {
     let mut figure = Figure::new("", Axis::linear("harm", ""), Axis::linear("mean completion time", "ms"));
     for (slot, standing) in race.standings.iter().enumerate() {
-        let mut point = Point::new(standing.harm.value, standing.mean_ms.value).labelled(standing.entry.name);
+        let mut point =
+            Point::new(standing.harm.value, standing.mean_ms.value).labelled(&standing.entry.name);
         if standing.harm.low.is_finite() {
             point = point.with_x_range(standing.harm.low, standing.harm.high);
         }
@@ -342,7 +344,7 @@ fn plane(race: &Race) -> Svg {
             point = point.with_y_range(standing.mean_ms.low, standing.mean_ms.high);
         }
         figure.series.push(Series::new(
-            standing.entry.name,
+            &standing.entry.name,
             Style::marks(Mark::BySlot).with_slot(slot),
             [point],
         ));
@@ -366,7 +368,7 @@ fn distribution(race: &Race) -> Svg {
         });
         let points = first.into_iter().chain(rest);
         let style = Style { join: Join::Steps, ..Style::line() }.with_slot(slot);
-        figure.series.push(Series::new(standing.entry.name, style, points));
+        figure.series.push(Series::new(&standing.entry.name, style, points));
     }
     figure.plot_height = 420.0;
     figure.svg()
@@ -406,7 +408,7 @@ fn capacity_plane(race: &Race, capacities: &[Capacity]) -> Svg {
         Axis::linear("mean completion time", "ms"),
     );
     for (slot, standing) in race.standings.iter().enumerate() {
-        if let Some(found) = capacities.iter().find(|found| found.scheme == standing.entry.name) {
+        if let Some(found) = capacities.iter().find(|found| *standing.entry.name == *found.scheme) {
             let point =
                 Point::new(f64::from(found.own_percent), standing.mean_ms.value).labelled(&found.scheme);
             figure.series.push(Series::new(

@@ -5,8 +5,8 @@
 //! shorter than the path is long measures nothing: then the record that was there stays.
 
 use headstart_host::locked;
+use headstart_startup::Startup;
 use headstart_startup::history::{Ended, Outcome, Record};
-use headstart_startup::{Scheme, Startup};
 use headstart_units::{Bytes, Time};
 use noq_proto::Side;
 
@@ -92,7 +92,7 @@ impl Adapter {
             began_from.and_then(|known| known.record.bdp()).is_none_or(|bdp| self.tally.delivered >= bdp);
         match self.fastest {
             Some(btl_bw) if !fastest.is_app_limited && filled => {
-                let is_cache = matches!(self.controller.scheme(), Scheme::TcpCache(_));
+                let is_cache = self.controller.scheme().caches_window();
                 let allowance = self.controller.allowance();
                 Outcome::Measured(Record {
                     saved_at: now,

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use headstart_startup::Controller;
 use headstart_startup::repair::{Repair, Segments};
+use headstart_startup::{Controller, Startup as _};
 use headstart_units::{Bytes, Time};
 
 use super::Adapter;

@@ -31,7 +31,7 @@ use headstart_startup::history::{Ended, Record};
 use headstart_startup::path::{RateEstimator, SendStamp};
 use headstart_startup::repair::{Repair, Segments};
 use headstart_startup::{
-    Ack, Congestion, Controller, Prior, Rtt, Scheme, Sent, Signal, Timeout, Transmission, base,
+    Ack, Congestion, Controller, Prior, Rtt, Scheme, Sent, Signal, Startup as _, Timeout, Transmission, base,
 };
 use headstart_units::{Bytes, Rate, Span, Time};
 

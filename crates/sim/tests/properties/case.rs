@@ -50,7 +50,7 @@ pub enum Transfer {
 pub struct Case {
     pub forward: Vec<ElementPlan>,
     pub reverse: Vec<ElementPlan>,
-    pub entry: &'static Entry,
+    pub entry: Entry,
     pub base: base::Kind,
     pub tcp: TcpConfig,
     pub hint: Option<Hint>,

@@ -193,7 +193,7 @@ pub fn case() -> impl Strategy<Value = Case> {
     let history = prop_oneof![Just(0_usize), Just(1), 1..=10_usize];
     (
         (direction(), direction()),
-        0..catalogue::ALL.len(),
+        0..catalogue::all().len(),
         base,
         tcp(),
         hint,
@@ -205,7 +205,7 @@ pub fn case() -> impl Strategy<Value = Case> {
             |((forward, reverse), scheme, base, tcp, hint, history_capacity, transfer, (peers, seed))| Case {
                 forward,
                 reverse,
-                entry: &catalogue::ALL[scheme],
+                entry: catalogue::all()[scheme],
                 base,
                 tcp,
                 hint,

@@ -6,6 +6,7 @@ use headstart_sim::record::{MessageReport, SenderEvent, SenderTrace};
 use headstart_sim::workload::PageReport;
 use headstart_sim::{FlowReport, Recorder, TcpConfig};
 use headstart_startup::Transmission;
+use headstart_startup::catalogue::Name;
 use headstart_startup::prior::Hint;
 use headstart_units::{Bytes, Time};
 
@@ -29,7 +30,7 @@ pub struct Watched {
 /// Listens to senders and notes what must not be.
 #[derive(Debug)]
 pub struct Watch {
-    pub name: &'static str,
+    pub name: Name,
     pub hint: Option<Hint>,
     pub tcp: TcpConfig,
     pub serial: u64,
@@ -65,7 +66,7 @@ impl Watch {
     fn granted(&self, at_start: &SenderTrace) -> Option<f64> {
         let rtt = at_start.smoothed_rtt.as_secs_f64();
         let window = at_start.window.get() as f64;
-        match self.name {
+        match self.name.as_str() {
             "blitzstart" => {
                 // RFC 5681: two segments whatever the hint.
                 let least = 2.0 * self.tcp.mss.get() as f64 / rtt / 0.75;
@@ -139,7 +140,7 @@ impl Recorder for Watch {
                     }
                     Transmission::Copy => {
                         watched.copies += 1;
-                        let budget = match self.name {
+                        let budget = match self.name.as_str() {
                             "proactive" => watched.originals,
                             name if name.starts_with("halfback") => watched.originals_in_flight / 2,
                             _ => 0,

@@ -173,10 +173,10 @@ fn subjects(only: Option<&str>) -> Vec<Subject> {
             }),
         );
     }
-    for entry in catalogue::ALL.iter().filter(|entry| is_wanted(entry.name)) {
+    for entry in catalogue::all().into_iter().filter(|entry| is_wanted(&entry.name)) {
         let (script, prior) = (steps(FLOW), prior());
         add(
-            entry.name.into(),
+            entry.name.to_string(),
             "start",
             Box::new(move |acks| {
                 let start = |_| {

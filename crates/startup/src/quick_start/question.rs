@@ -3,7 +3,14 @@
 //! Each approved request lessens what others can get, so a sender should ask for what it can use. What it knows when the
 //! SYN leaves is little; where a way needs a number that nobody has, it falls back as its documentation says.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+use core::ops::RangeInclusive;
+
 use headstart_units::{Bytes, Rate, Span};
+
+use crate::parameters::{Value, Word, as_word, from_word, words_expected};
 
 /// What a sender knows when it could ask.
 #[derive(Clone, Copy, Debug)]
@@ -23,48 +30,91 @@ pub struct Question {
 pub enum Amount {
     /// Not at all.
     Never,
-    /// Always the same.
+    /// Always the same, such as what the last mile can carry.
     Fixed(Rate),
-    /// What the last mile can carry, or the share of it that one connection is allowed.
-    LastMile(Rate),
     /// min(S, W) / R: what the socket's buffer S and the peer's window W (where it is known) allow.
-    Window {
-        /// The socket's buffer.
-        socket_buffer: Bytes,
-    },
+    Window,
     /// (O + O/MSS x H) / R: exactly what sends the object in one RTT; nothing if it fits into the initial window.
-    /// If nobody knows its size, as [`Self::Window`] with this buffer.
-    Object {
-        /// The socket's buffer.
-        socket_buffer: Bytes,
-    },
+    /// If nobody knows its size, as [`Self::Window`].
+    Object,
     /// The same, and nothing if nobody knows the object's size: a sender that is told what there is later asks then.
     Known,
 }
 
 impl Amount {
     /// The rate to ask for; `None`: do not ask. `header` is H, `initial` the default initial window, `assumed_rtt` what an
-    /// RTT that nobody knows is taken for.
+    /// RTT that nobody knows is taken for, `socket_buffer` is S.
     #[must_use]
-    pub fn rate(self, known: &Question, header: Bytes, initial: Bytes, assumed_rtt: Span) -> Option<Rate> {
+    pub fn rate(
+        self,
+        known: &Question,
+        header: Bytes,
+        initial: Bytes,
+        assumed_rtt: Span,
+        socket_buffer: Bytes,
+    ) -> Option<Rate> {
         let rtt = known.rtt.unwrap_or(assumed_rtt);
-        let window = |buffer: Bytes| buffer.min(known.receive_window.unwrap_or(Bytes::MAX)) / rtt;
+        let window = socket_buffer.min(known.receive_window.unwrap_or(Bytes::MAX)) / rtt;
         // QS §6.2 asks for nothing where the default window carries all of it.
         if known.size.is_some_and(|size| size <= initial) {
             return None;
         }
         let rate = match self {
             Self::Never => return None,
-            Self::Fixed(rate) | Self::LastMile(rate) => rate,
-            Self::Window { socket_buffer } => window(socket_buffer),
-            Self::Object { .. } | Self::Known if known.size.is_some() => {
+            Self::Fixed(rate) => rate,
+            Self::Window => window,
+            Self::Object | Self::Known if known.size.is_some() => {
                 let size = known.size.unwrap_or_default();
                 (size + header * size.get().div_ceil(known.mss.get().max(1))) / rtt
             }
-            Self::Object { socket_buffer } => window(socket_buffer),
+            Self::Object => window,
             Self::Known => return None,
         };
         (!rate.is_zero()).then_some(rate)
+    }
+}
+
+const WORDS: &[Word<Amount>] = &[
+    ("never", Amount::Never),
+    ("window", Amount::Window),
+    ("object", Amount::Object),
+    ("known", Amount::Known),
+];
+
+/// A rate, which is [`Amount::Fixed`], or a word.
+impl Value for Amount {
+    type Bound = Rate;
+
+    const KIND: &'static str = "rate";
+
+    fn parse(text: &str) -> Option<Self> {
+        from_word(WORDS, text).or_else(|| Value::parse(text).map(Self::Fixed))
+    }
+
+    fn print(&self, out: &mut dyn Write) -> fmt::Result {
+        match self {
+            Self::Fixed(rate) => rate.print(out),
+            word => out.write_str(as_word(WORDS, word)),
+        }
+    }
+
+    fn expected(range: Option<RangeInclusive<Rate>>, out: &mut dyn Write) -> fmt::Result {
+        words_expected(WORDS, out)?;
+        out.write_str(", or ")?;
+        Rate::expected(range, out)
+    }
+
+    fn is_within(&self, range: Option<RangeInclusive<Rate>>) -> bool {
+        match self {
+            Self::Fixed(rate) => rate.is_within(range),
+            _ => true,
+        }
+    }
+
+    fn ends(range: Option<RangeInclusive<Rate>>) -> Vec<String> {
+        let mut ends = Rate::ends(range);
+        ends.extend(WORDS.iter().map(|(word, _)| String::from(*word)));
+        ends
     }
 }
 
@@ -80,8 +130,7 @@ mod tests {
             Question { rtt: Some(Span::from_millis(50)), receive_window: Some(Bytes::new(20_000)), ..object };
         let tiny = Question { size: Some(Bytes::new(4_380)), ..later };
         let fixed = Amount::Fixed(Rate::from_bytes_per_sec(2_000_000));
-        let window = Amount::Window { socket_buffer: Bytes::new(64_000) };
-        let exact = Amount::Object { socket_buffer: Bytes::new(64_000) };
+        let (window, exact) = (Amount::Window, Amount::Object);
         #[rustfmt::skip]
         let rows = [
             (Amount::Never, later,   None,            "never"),
@@ -97,7 +146,8 @@ mod tests {
             (fixed,         tiny,    None,            "whatever the way"),
         ];
         for (amount, known, expected, why) in rows {
-            let rate = amount.rate(&known, Bytes::new(40), Bytes::new(4_380), Span::from_millis(100));
+            let (rtt, buffer) = (Span::from_millis(100), Bytes::new(64_000));
+            let rate = amount.rate(&known, Bytes::new(40), Bytes::new(4_380), rtt, buffer);
             assert_eq!(rate.map(Rate::as_bytes_per_sec), expected, "{why}");
         }
     }

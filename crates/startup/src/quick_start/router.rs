@@ -74,6 +74,8 @@ pub enum Granularity {
     Exact,
 }
 
+crate::words!(Granularity { Encoded = "encoded", Exact = "exact" });
+
 /// What a router that does not agree does to the option (RFC 4782 §3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial {

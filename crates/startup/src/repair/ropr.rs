@@ -25,9 +25,15 @@
 //! - HB runs normal retransmission beside the copies and does not say that one looks at the other; a segment
 //!   that was retransmitted can be copied too. [`Params::stops_at_congestion`] is ours, off for Halfback.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+use core::ops::RangeInclusive;
+
 use headstart_units::{Bytes, Ratio};
 
 use super::Segments;
+use crate::parameters::{Value, from_word};
 
 /// In which order the first flight is sent again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +52,46 @@ pub enum Clock {
     Acks(Ratio),
     /// The first ack lets all of them leave at once (HB §5, Halfback-burst).
     LineRate,
+}
+
+crate::words!(Order { Reverse = "reverse", Forward = "forward" });
+
+const LINE_RATE: &str = "line-rate";
+
+/// `line-rate`, or copies for each ack in percent.
+impl Value for Clock {
+    type Bound = Ratio;
+
+    const KIND: &'static str = "share";
+
+    fn parse(text: &str) -> Option<Self> {
+        from_word(&[(LINE_RATE, Self::LineRate)], text).or_else(|| Value::parse(text).map(Self::Acks))
+    }
+
+    fn print(&self, out: &mut dyn Write) -> fmt::Result {
+        match self {
+            Self::Acks(share) => share.print(out),
+            Self::LineRate => out.write_str(LINE_RATE),
+        }
+    }
+
+    fn expected(range: Option<RangeInclusive<Ratio>>, out: &mut dyn Write) -> fmt::Result {
+        write!(out, "`{LINE_RATE}`, or ")?;
+        Ratio::expected(range, out)
+    }
+
+    fn is_within(&self, range: Option<RangeInclusive<Ratio>>) -> bool {
+        match self {
+            Self::Acks(share) => share.is_within(range),
+            Self::LineRate => true,
+        }
+    }
+
+    fn ends(range: Option<RangeInclusive<Ratio>>) -> Vec<String> {
+        let mut ends = Ratio::ends(range);
+        ends.push(LINE_RATE.into());
+        ends
+    }
 }
 
 /// What may be tuned, with the source of each default.

@@ -41,31 +41,32 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 use self::aggregation::Aggregation;
 use super::Startup;
 use crate::allowance::{Allowance, Next, Plan};
+use crate::catalogue::{About, Native, Needs};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
 use crate::path::{Round, WindowedMax, bdp};
 use crate::prior::Prior;
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Initial window in segments. 10: RFC 6928 §2.
-    pub initial_window: u64,
-    /// The phase of the gain cycle at which ProbeBW begins, 0 to 7; 1 (gain 3/4) is taken for 2. BBR §4.3.4.3 draws
-    /// it, so that flows do not probe in step: give flows that share a path different ones. 2.
-    pub cycle_start: usize,
-    /// Take the peer's hint for BtlBw and begin in ProbeBW. Off: BBR knows nothing of hints; Blitzstart §6 asks what the two would do
-    /// together. The estimate is forgotten as any sample is, ten rounds later.
-    pub begins_from_hint: bool,
-    /// What ngtcp2's BBR of 2022 does otherwise (`lib/ngtcp2_bbr.c`, the behaviour in own words). Off. It sets its first pace when a
-    /// connection is made, which is before there is an RTT: for a millisecond, and Startup only raises it, so that nothing is paced until the
-    /// pipe was full. And it leaves room for ten segments at once at least and, above 24 Mbit/s, for a round trip, up to 64 KiB: thrice that is
-    /// added to every window. Its pacer lets as much go at once, which it does not here. It has nothing of what Linux added.
-    pub as_ngtcp2: bool,
-}
+/// Its row of the catalogue.
+pub const ABOUT: About =
+    About { native: Some(Native::Bbr), ..About::new("bbr", Needs::Nothing, "BBR version 1") };
 
-impl Default for Params {
-    fn default() -> Self {
-        Self { initial_window: 10, cycle_start: 2, begins_from_hint: false, as_ngtcp2: false }
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// Initial window in segments.
+        initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
+        /// The phase of the gain cycle at which ProbeBW begins; 1 (gain 3/4) is taken for 2. BBR §4.3.4.3 draws it, so
+        /// that flows do not probe in step: give flows that share a path different ones.
+        cycle_start: u32 = 2, in 0..=7, from "ours";
+        /// Take the peer's hint for BtlBw and begin in ProbeBW. The estimate is forgotten as any sample is, ten rounds
+        /// later.
+        begins_from_hint: bool = false, from "BBR knows nothing of hints; Blitzstart §6 asks for it";
+        /// As ngtcp2's BBR of 2022 (`lib/ngtcp2_bbr.c`, the behaviour in own words). It sets its first pace when a
+        /// connection is made, which is before there is an RTT: for a millisecond, and Startup only raises it, so that
+        /// nothing is paced until the pipe was full. And it leaves room for ten segments at once at least and, above
+        /// 24 Mbit/s, for a round trip, up to 64 KiB: thrice that is added to every window. Its pacer lets as much go at
+        /// once, which it does not here. It has nothing of what Linux added.
+        as_ngtcp2: bool = false, from "BBR";
     }
 }
 
@@ -146,6 +147,12 @@ impl Bbr {
         }
     }
 
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
     /// BBR §4.1.1: BtlBw, and whether a round began.
     fn update_btl_bw(&mut self, ack: &Ack) -> bool {
         let begins = self.round.on_ack(ack);
@@ -204,7 +211,7 @@ impl Bbr {
     }
 
     fn begin_probe_bw(&mut self, now: Time) {
-        let index = match self.params.cycle_start % GAIN_CYCLE.len() {
+        let index = match self.params.cycle_start as usize % GAIN_CYCLE.len() {
             YIELDING => YIELDING + 1,
             index => index,
         };
@@ -447,6 +454,11 @@ impl Startup for Bbr {
             Phase::ProbeBw { .. } => "ProbeBW",
             Phase::ProbeRtt { .. } => "ProbeRTT",
         }
+    }
+
+    #[inline]
+    fn watches_sending(&self) -> bool {
+        true
     }
 }
 

@@ -23,49 +23,61 @@
 //!   of the RTT. Google's pacer would release the burst there too; here the first segment leaves and the rest is paced
 //!   ([`Params::burst`]).
 //! - The ack that ends the start grows nothing: avoidance grows from the second.
-//! - BS believes the hint. So does this by default; [`Params::guard`] is what BS §7 proposes against liars.
+//! - BS believes the hint. So does this by default; [`Params::past`] and [`Params::divides`] are what BS §7 proposes against liars.
 
-use headstart_units::{Bytes, Ratio, Span};
+use core::ops::RangeInclusive;
 
-use super::{Startup, slow_start};
+use headstart_units::{Bytes, Rate, Ratio, Span};
+
+use super::{GoogleQuic, Startup, google_quic};
 use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
 use crate::hint::Guard;
 use crate::path::{LARGEST_WINDOW, bdp};
 use crate::prior::{Access, Prior};
-use crate::scheme::SlowStart;
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// What the BDP is multiplied by. One for all: BS §4.1 varies the hint instead.
-    pub factors: Factors,
-    /// Which RTT the bandwidth is multiplied by. The smallest known: BS §4.2.
-    pub rtt: Known,
-    /// Over which RTT the first window is paced. The handshake's: see Deviations.
-    pub paced_by: Known,
-    /// How much of the hint is believed. All of it: BS §4.
-    pub guard: Guard,
-    /// The share of an RTT over which a window leaves, before and after the hand-over. 3/4: BS §4.
-    pub pace_over: Ratio,
-    /// Segments that leave at once before pacing begins. 1: see Deviations.
-    pub burst: u64,
-    /// What happens without a hint. Google QUIC's slow start with 32 segments: BS §4.
-    pub slow_start: slow_start::Params,
-}
+/// Of a factor, and of a hint.
+const FACTORS: RangeInclusive<Ratio> = RangeInclusive::new(Ratio::percent(1), Ratio::percent(10_000));
+const RATES: RangeInclusive<Rate> =
+    RangeInclusive::new(Rate::from_bytes_per_sec(1), Rate::from_mbit_per_sec(1_000_000));
 
-impl Default for Params {
-    fn default() -> Self {
-        let spread = Some(slow_start::Spread::default());
-        Self {
-            factors: Factors::default(),
-            rtt: Known::Smallest,
-            paced_by: Known::Handshake,
-            guard: Guard::NONE,
-            pace_over: Ratio::new(3, 4),
-            burst: 1,
-            slow_start: slow_start::Params { initial_window: 32, hystart: false, spread },
-        }
+/// Its row of the catalogue.
+pub const ABOUT: About = About::new("blitzstart", Needs::Hint, "the client's hint x RTT, avoidance at once");
+
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// The RTT that the bandwidth is multiplied by: the smallest known, or the handshake's, queues included.
+        rtt: Known = Known::Smallest, from "BS §4.2";
+        /// The RTT over which the first window is paced.
+        paced_by: Known = Known::Handshake, from "see Deviations";
+        /// The share of an RTT over which a window leaves, before and after the hand-over.
+        pace_over: Ratio = Ratio::new(3, 4), in Ratio::percent(1)..=Ratio::percent(1000), from "BS §4";
+        /// Segments that leave at once before pacing begins.
+        burst: u64 = 1, in 1..=10_000, from "see Deviations";
+        /// Of a hint no more is believed than this.
+        most: Option<Rate> = None, in RATES, from "BS §4";
+        /// Nor more than this multiple of the fastest delivery measured to the peer.
+        past: Option<Ratio> = None, in FACTORS, from "BS §4; §7 proposes a limit";
+        /// With `past`, what a peer is believed of whom nothing was measured.
+        stranger: Option<Rate> = None, in RATES, from "BS §4";
+        /// The peer's connections that began from one record divide what is believed.
+        divides: bool = false, from "BS §4; §7 proposes it";
+        /// What the BDP is multiplied by behind Ethernet, to a gateway of unknown technology.
+        ethernet: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
+        /// The same behind a digital subscriber line.
+        dsl: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
+        /// The same behind cable.
+        cable: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
+        /// The same behind wireless LAN.
+        wifi: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
+        /// The same over third-generation mobile.
+        three_g: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
+        /// The same over fourth-generation mobile.
+        lte: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
+        /// The same where the technology is another, or not told.
+        unknown: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
     }
 }
 
@@ -78,6 +90,8 @@ pub enum Known {
     Handshake,
 }
 
+crate::words!(Known { Smallest = "smallest", Handshake = "handshake" });
+
 impl Known {
     fn of(self, prior: &Prior) -> Span {
         let recorded = prior.history.map(|known| known.record.rt_prop).filter(|rtt| !rtt.is_zero());
@@ -88,41 +102,9 @@ impl Known {
     }
 }
 
-/// By how much the BDP is scaled for each access technology (BS §3: by what it is known to buffer).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Factors {
-    /// Ethernet to a gateway of unknown technology.
-    pub ethernet: Ratio,
-    /// Digital subscriber line.
-    pub dsl: Ratio,
-    /// Cable.
-    pub cable: Ratio,
-    /// Wireless LAN.
-    pub wifi: Ratio,
-    /// Third-generation mobile.
-    pub three_g: Ratio,
-    /// Fourth-generation mobile.
-    pub lte: Ratio,
-    /// Anything else, or not told.
-    pub unknown: Ratio,
-}
-
-impl Default for Factors {
-    fn default() -> Self {
-        Self {
-            ethernet: Ratio::ONE,
-            dsl: Ratio::ONE,
-            cable: Ratio::ONE,
-            wifi: Ratio::ONE,
-            three_g: Ratio::ONE,
-            lte: Ratio::ONE,
-            unknown: Ratio::ONE,
-        }
-    }
-}
-
-impl Factors {
-    const fn of(&self, access: Access) -> Ratio {
+impl Params {
+    /// By how much the BDP is scaled for an access technology (BS §3: by what it is known to buffer).
+    const fn factor(&self, access: Access) -> Ratio {
         match access {
             Access::Ethernet => self.ethernet,
             Access::Dsl => self.dsl,
@@ -133,12 +115,22 @@ impl Factors {
             Access::Unknown => self.unknown,
         }
     }
+
+    /// How much of a hint is believed.
+    fn guard(&self) -> Guard {
+        Guard {
+            most: self.most.unwrap_or(Rate::MAX),
+            past: self.past,
+            stranger: self.stranger.unwrap_or(Rate::MAX),
+            divides: self.divides,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// No hint.
-    SlowStart(SlowStart),
+    SlowStart(GoogleQuic),
     /// The hinted window, before the first ack.
     Avoidance { window: Bytes, rtt: Span },
 }
@@ -154,7 +146,7 @@ impl Blitzstart {
     /// Nothing is known until [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        Self { params, phase: Phase::SlowStart(SlowStart::new(params.slow_start)) }
+        Self { params, phase: Phase::SlowStart(without_hint()) }
     }
 
     /// What it was made with.
@@ -165,8 +157,8 @@ impl Blitzstart {
 
     /// The window that the hint suggests, if it suggests one.
     fn hinted(&self, prior: &Prior) -> Option<Bytes> {
-        let hint = self.params.guard.admit(prior.hint?, prior.history.as_ref());
-        let scaled = bdp(hint.bandwidth, self.params.rtt.of(prior))? * self.params.factors.of(hint.access);
+        let hint = self.params.guard().admit(prior.hint?, prior.history.as_ref());
+        let scaled = bdp(hint.bandwidth, self.params.rtt.of(prior))? * self.params.factor(hint.access);
         Some(scaled.clamp(prior.mss * MINIMUM_SEGMENTS, LARGEST_WINDOW))
     }
 
@@ -183,7 +175,7 @@ impl Startup for Blitzstart {
             let burst = (prior.mss * self.params.burst).min(window);
             return Plan { burst, flight: window, allowance: self.allowance() };
         }
-        let mut slow_start = SlowStart::new(self.params.slow_start);
+        let mut slow_start = without_hint();
         let plan = slow_start.establish(prior);
         self.phase = Phase::SlowStart(slow_start);
         plan
@@ -230,6 +222,11 @@ impl Startup for Blitzstart {
     }
 }
 
+/// BS §4: without a hint, Google QUIC's slow start.
+fn without_hint() -> GoogleQuic {
+    GoogleQuic::new(google_quic::Params { leaves_on_delay: false, ..google_quic::Params::default() })
+}
+
 /// RFC 5681 §3.1: no controller works with less.
 const MINIMUM_SEGMENTS: u64 = 2;
 
@@ -274,7 +271,7 @@ mod tests {
 
     #[test]
     fn each_access_technology_has_its_own_factor() {
-        let factors = Factors {
+        let factors = Params {
             ethernet: Ratio::new(1, 10),
             dsl: Ratio::new(2, 10),
             cable: Ratio::new(3, 10),
@@ -282,6 +279,7 @@ mod tests {
             three_g: Ratio::new(5, 10),
             lte: Ratio::new(6, 10),
             unknown: Ratio::new(7, 10),
+            ..Params::default()
         };
         for (access, segments) in [
             (Access::Ethernet, 10),
@@ -292,7 +290,7 @@ mod tests {
             (Access::Lte, 60),
             (Access::Unknown, 70),
         ] {
-            let (_, plan) = established(access, Params { factors, ..Params::default() });
+            let (_, plan) = established(access, factors);
             assert_eq!(plan.flight, MSS * segments, "{access:?}");
             let (_, plan) = established(access, Params::default());
             assert_eq!(plan.flight, MSS * 100, "{access:?}: by default the BDP itself");
@@ -361,11 +359,11 @@ mod tests {
 
     #[test]
     fn a_guard_bounds_what_is_believed() {
-        let guard = Guard { past: Some(Ratio::new(2, 1)), ..Guard::NONE };
+        let past = Some(Ratio::new(2, 1));
         let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(80), access: Access::Dsl });
         // 1 MB/s was measured: 2 MB/s are believed of 10.
         let prior = Prior { hint, ..prior_with(1000, 100) };
-        let plan = Blitzstart::new(Params { guard, ..Params::default() }).establish(&prior);
+        let plan = Blitzstart::new(Params { past, ..Params::default() }).establish(&prior);
         assert_eq!(plan.flight, MSS * 200);
         let plan = Blitzstart::new(Params::default()).establish(&prior);
         assert_eq!(plan.flight, MSS * 1000);
@@ -373,11 +371,10 @@ mod tests {
 
     #[test]
     fn absurd_hints_do_no_harm() {
-        let factors = Factors { lte: Ratio::new(4, 1), ..Factors::default() };
-        survive(&absurd_priors(), 2, || Blitzstart::new(Params { factors, ..Params::default() }));
+        let params = Params { lte: Ratio::new(4, 1), ..Params::default() };
+        survive(&absurd_priors(), 2, || Blitzstart::new(params));
         let hint = Some(Hint { bandwidth: Rate::MAX, access: Access::Lte });
-        let plan = Blitzstart::new(Params { factors, ..Params::default() })
-            .establish(&Prior { hint, ..prior_with(1, 1) });
+        let plan = Blitzstart::new(params).establish(&Prior { hint, ..prior_with(1, 1) });
         assert_eq!(plan.flight, LARGEST_WINDOW);
         survive(&absurd_priors(), 2, || Blitzstart::new(Params::default()));
     }

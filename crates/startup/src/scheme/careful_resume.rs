@@ -48,36 +48,33 @@ use headstart_units::{Bytes, Ratio, Span, Time};
 
 use super::Startup;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Timeout};
 use crate::growth::{Growth, Verdict};
 use crate::history::{Record, Refusal};
 use crate::prior::Prior;
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Initial window in segments. 10: RFC 6928 §2, which CR asks to respect.
-    pub initial_window: u64,
-    /// max_jump: the operator's limit. None: CR names no number, and half of the saved window is the rule.
-    pub max_jump: Bytes,
-    /// How long a record may be used. Ten minutes: CR speaks of minutes for paths that vary and hours for those that
-    /// do not, and may exceed the five of RFC 7661.
-    pub lifetime: Span,
-    /// Beta of Safe Retreat. 0.5: CR, its default; CUBIC's 0.7 is allowed.
-    pub beta: Ratio,
-    /// Leave slow start when delay grows. Off: the papers' baselines leave it on loss.
-    pub hystart: bool,
-}
+/// Its row of the catalogue.
+pub const ABOUT: About = About::new(
+    "careful-resume",
+    Needs::History,
+    "half of the peer's last rate x RTT, once it is confirmed (RFC 9959)",
+);
 
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            initial_window: 10,
-            max_jump: Bytes::MAX,
-            lifetime: Span::from_secs(600),
-            beta: Ratio::new(1, 2),
-            hystart: false,
-        }
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// Initial window in segments.
+        initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2, which CR asks to respect";
+        /// The operator's limit of a jump. CR names no number, and half of the saved window is the rule.
+        max_jump: Option<Bytes> = None, in Bytes::new(1)..=Bytes::new(1 << 40), from "CR";
+        /// How long a record may be used. CR speaks of minutes for paths that vary and hours for those that do not, and
+        /// may exceed the five of RFC 7661.
+        lifetime: Span = Span::from_secs(600), in Span::ZERO..=Span::from_secs(31_536_000), from "CR";
+        /// Beta of Safe Retreat; CUBIC's 70 % is allowed.
+        beta: Ratio = Ratio::new(1, 2), in Ratio::percent(1)..=Ratio::percent(100), from "CR";
+        /// Leave slow start when delay grows (HyStart++).
+        hystart: bool = false, from "the papers' baselines leave it on loss";
     }
 }
 
@@ -134,6 +131,12 @@ impl CarefulResume {
         }
     }
 
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
+    }
+
     /// Why there was no jump, if that is decided.
     #[must_use]
     pub const fn refusal(&self) -> Option<Refusal> {
@@ -168,7 +171,7 @@ impl CarefulResume {
     /// Path confirmed: jump, or know why not.
     fn begin_unvalidated(&mut self, record: &Record, ack: &Ack) {
         let saved_cwnd = record.bdp().unwrap_or(Bytes::ZERO);
-        let jump_cwnd = (saved_cwnd / 2).min(self.params.max_jump);
+        let jump_cwnd = (saved_cwnd / 2).min(self.params.max_jump.unwrap_or(Bytes::MAX));
         if let Some(why) = record.contradicted_by(ack.rtt.min) {
             self.refuse(why);
         } else if jump_cwnd <= self.window {
@@ -327,6 +330,11 @@ impl Startup for CarefulResume {
             Phase::SafeRetreat(_) => "Safe Retreat",
             Phase::Normal => "Normal",
         }
+    }
+
+    #[inline]
+    fn watches_sending(&self) -> bool {
+        true
     }
 }
 

@@ -30,7 +30,7 @@
 //! - A CE mark, which HB does not consider, hands the flight over to the base controller's cut, and what is still
 //!   to leave of it goes on paced over one RTT.
 //! - §3.1's other threshold, "largest throughput observed on recent connections, times the RTT", is one record's
-//!   rate here ([`Threshold::History`]); without a record the fixed one holds.
+//!   rate here ([`Params::threshold_by_history`]); without a record the fixed one holds.
 //! - The share of additional bandwidth is a parameter because HB §5 compares 0, 50 and 100 %. At 100 % every
 //!   packet is sent twice, as HB says of Proactive TCP.
 //! - HB has one flow for each connection. Where a transport names its initial window ([`Prior::initial_window`]; the models of the
@@ -56,34 +56,48 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 use super::Startup;
 use super::flights::{first_flight, is_out, later_flight};
 use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::catalogue::{About, Needs, Preset};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
 use crate::prior::Prior;
 use crate::repair::ropr::{self, Clock, Order};
 use crate::repair::{Proactive, Repair, Ropr};
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// The Pacing Threshold. 141 kB: HB §3.1.
-    pub threshold: Threshold,
-    /// Segments that leave at once before the Pacing phase. 0; HB §4.2.4 suggests 10 as a refinement.
-    pub burst: u64,
-    /// In which order the flight is sent again. Reverse; forward is Halfback-forward: HB §5.
-    pub order: Order,
-    /// What lets copies leave. One for each ack; line rate is Halfback-burst: HB §5.
-    pub clock: Clock,
-    /// Additional bandwidth, as a share of the flight: nothing, a part of it, or all of it. 1/2: HB §5.
-    pub additional: Ratio,
-    /// No more copies once congestion was seen. Off: HB §4.2.1.
-    pub stops_at_congestion: bool,
-}
+/// Its row of the catalogue.
+pub const ABOUT: About = About {
+    presets: &[
+        Preset {
+            name: "halfback-forward",
+            text: "halfback(order=forward)",
+            summary: "halfback, but again from the beginning",
+        },
+        Preset {
+            name: "halfback-burst",
+            text: "halfback(clock=line-rate)",
+            summary: "halfback, but again at line rate",
+        },
+    ],
+    ..About::new("halfback", Needs::FlowSize, "as jump-start, then again from the end, one for each ack")
+};
 
-impl Default for Params {
-    fn default() -> Self {
-        let ropr::Params { order, clock, budget, stops_at_congestion } = ropr::Params::default();
-        let threshold = Threshold::Fixed(PACING_THRESHOLD);
-        Self { threshold, burst: 0, order, clock, additional: budget, stops_at_congestion }
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// The Pacing Threshold; more than 95 % of web transfers are smaller.
+        threshold: Bytes = PACING_THRESHOLD, in Bytes::new(1)..=Bytes::new(1 << 40), from "HB §3.1";
+        /// Where there is a record, the threshold is what its rate moves in the handshake RTT instead.
+        threshold_by_history: bool = false, from "HB §3.1";
+        /// Segments that leave at once before the Pacing phase; HB §4.2.4 suggests 10 as a refinement.
+        burst: u64 = 0, in 0..=10_000, from "HB §3.1";
+        /// In which order the flight is sent again; forward is Halfback-forward of HB §5.
+        order: Order = Order::Reverse, from "HB §3.2";
+        /// Copies for each ack; HB §5 would try two for every three. At line rate the first ack lets all of them leave
+        /// (Halfback-burst of HB §5).
+        clock: Clock = Clock::Acks(Ratio::ONE), in Ratio::percent(1)..=Ratio::percent(1000), from "HB §3.2";
+        /// Additional bandwidth, as a share of the flight: nothing, a part of it, or all of it.
+        additional: Ratio = Ratio::new(1, 2), in Ratio::percent(0)..=Ratio::percent(100), from "HB §5";
+        /// No more copies once congestion was seen.
+        stops_at_congestion: bool = false, from "HB §4.2.1";
     }
 }
 
@@ -92,16 +106,6 @@ pub const PACING_THRESHOLD: Bytes = Bytes::new(141_000);
 
 /// So many windows must a later flight be worth that does not carry all there is.
 const WORTH: u64 = 4;
-
-/// How much may be paced out over the first round trip (HB §3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Threshold {
-    /// So many bytes.
-    Fixed(Bytes),
-    /// What the largest throughput of an earlier connection moves in the handshake RTT; without a record, so
-    /// many bytes.
-    History(Bytes),
-}
 
 /// Where the scheme stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,20 +163,10 @@ impl Halfback {
         }
     }
 
-    /// What is sent again before anybody asked; to be asked for after [`Startup::establish`].
+    /// How it was tuned.
     #[must_use]
-    pub fn repair(&self) -> Repair {
-        let Params { order, clock, additional, stops_at_congestion, .. } = self.params;
-        if additional == Ratio::new(0, 1) {
-            Repair::Reactive
-        } else if additional.of(1) >= 1 && order == Order::Reverse {
-            Repair::Proactive(Proactive::default())
-        } else {
-            let params = ropr::Params { order, clock, budget: additional, stops_at_congestion };
-            // Asked too early, it covers what has been sent by the time it begins, rather than nothing.
-            let flight = if self.flight.is_zero() { Bytes::MAX } else { self.flight };
-            Repair::Ropr(Ropr::new(params, flight).from(self.first))
-        }
+    pub const fn params(&self) -> &Params {
+        &self.params
     }
 
     /// Of a flight in order, one copy for each ack and one ack for each segment, acks meet copies when this much
@@ -215,10 +209,9 @@ impl Halfback {
 
 impl Startup for Halfback {
     fn establish(&mut self, prior: &Prior) -> Plan {
-        let threshold = match (self.params.threshold, prior.history) {
-            (Threshold::History(_), Some(known)) => known.record.btl_bw * prior.handshake_rtt,
-            (Threshold::History(fixed) | Threshold::Fixed(fixed), _) => fixed,
-        };
+        let recorded = prior.history.filter(|_| self.params.threshold_by_history);
+        let threshold =
+            recorded.map_or(self.params.threshold, |known| known.record.btl_bw * prior.handshake_rtt);
         let plan = first_flight(prior, threshold, self.params.burst);
         self.mss = prior.mss;
         self.flight = plan.flight;
@@ -309,6 +302,20 @@ impl Startup for Halfback {
             Phase::Ended { .. } => "ROPR ended",
         }
     }
+
+    fn repair(&self) -> Repair {
+        let Params { order, clock, additional, stops_at_congestion, .. } = self.params;
+        if additional == Ratio::new(0, 1) {
+            Repair::Reactive
+        } else if additional.of(1) >= 1 && order == Order::Reverse {
+            Repair::Proactive(Proactive::default())
+        } else {
+            let params = ropr::Params { order, clock, budget: additional, stops_at_congestion };
+            // Asked too early, it covers what has been sent by the time it begins, rather than nothing.
+            let flight = if self.flight.is_zero() { Bytes::MAX } else { self.flight };
+            Repair::Ropr(Ropr::new(params, flight).from(self.first))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -361,8 +368,7 @@ mod tests {
             };
             Some(Known { record, live: 0 })
         };
-        let fixed = Threshold::Fixed(PACING_THRESHOLD);
-        let largest = Threshold::History(PACING_THRESHOLD);
+        let (fixed, largest) = (false, true);
         #[rustfmt::skip]
         let rows = [
             (fixed,   None,             None,          141_000, "the threshold"),
@@ -372,14 +378,14 @@ mod tests {
             (largest, history(500_000), Some(20_000),   20_000, "the flow is smaller"),
             (largest, None,             None,          141_000, "no record: the fixed threshold"),
         ];
-        for (threshold, history, size, flight, why) in rows {
+        for (threshold_by_history, history, size, flight, why) in rows {
             let prior = Prior {
                 history,
                 flow_size: size.map(Bytes::new),
                 receive_window: Bytes::new(1_000_000),
                 ..prior()
             };
-            let plan = Halfback::new(Params { threshold, ..Params::default() }).establish(&prior);
+            let plan = Halfback::new(Params { threshold_by_history, ..Params::default() }).establish(&prior);
             assert_eq!(plan.flight, Bytes::new(flight), "{why}");
             assert_eq!(
                 plan.allowance.pace,

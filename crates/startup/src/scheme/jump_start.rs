@@ -47,30 +47,29 @@ use headstart_units::{Bytes, Rate, Ratio};
 use super::Startup;
 use super::flights::{first_flight, is_out, later_flight};
 use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
 use crate::growth::{Growth, Verdict};
 use crate::prior::Prior;
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Segments that leave at once; the others follow over one RTT. 0, all paced: JS.
-    pub burst: u64,
-    /// A limit on the first flight beside flow size and receive window. None: JS.
-    pub cap: Option<Bytes>,
-    /// Segments that the window has at least once the flight is out: a first flight of one segment is no reason to send what the application
-    /// has next more slowly than TCP would. 0: JS, whose connections have one flow.
-    pub least: u64,
-    /// The share of what got through that is the window after a loss. 1/2: JS.
-    pub kept: Ratio,
-    /// Leave slow start when delay grows. Off: JS is older than that.
-    pub hystart: bool,
-}
+/// Its row of the catalogue.
+pub const ABOUT: About = About::new("jump-start", Needs::FlowSize, "all of the flow paced over one RTT");
 
-impl Default for Params {
-    fn default() -> Self {
-        Self { burst: 0, cap: None, least: 0, kept: first_recovery::KEPT, hystart: false }
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// Segments that leave at once; the others follow over one RTT. Halfback §4.2.4 suggests 10 for very small flows.
+        burst: u64 = 0, in 0..=10_000, from "JS: all is paced";
+        /// A limit on the first flight beside flow size and receive window; every deployment has one.
+        cap: Option<Bytes> = None, in Bytes::new(1)..=Bytes::new(1 << 40), from "JS";
+        /// Segments that the window has at least once the flight is out: a first flight of one segment is no reason to
+        /// send what the application has next more slowly than TCP would.
+        least: u64 = 0, in 0..=10_000, from "JS, whose connections have one flow";
+        /// The share of what got through that is the window after a loss.
+        kept: Ratio = first_recovery::KEPT, in Ratio::percent(1)..=Ratio::percent(100), from "JS";
+        /// Leave slow start when delay grows (HyStart++).
+        hystart: bool = false, from "JS is older than that";
     }
 }
 
@@ -104,6 +103,12 @@ impl JumpStart {
             growth: Growth::new(params.hystart),
             recovery: FirstRecovery::new(Bytes::ZERO, params.kept),
         }
+    }
+
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
     }
 }
 

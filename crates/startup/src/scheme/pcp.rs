@@ -56,6 +56,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::Startup;
 use crate::allowance::{Allowance, Next, Plan};
+use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
 use crate::path::Round;
 use crate::prior::Prior;
@@ -63,36 +64,31 @@ use crate::prior::Prior;
 use queue::Queue;
 use train::Train;
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Packets of a train. 5: ours.
-    pub train: u64,
-    /// The share of a remembered rate that is probed first. 1/3: PCP §3.4.
-    pub history_share: Ratio,
-    /// A rise of delay along a train below this is none. 1 us, the unit of the measurement.
-    pub resolution: Span,
-    /// A queue that stands for less than this share of the minimum RTT is not compensated. 1/8: ours.
-    pub queue_slack: Ratio,
-    /// Fruitless compensations after which a TCP flow is suspected. 3 ("several"): PCP §3.5.
-    pub patience: u32,
-    /// The share of the compensation that remains then. 1/10: PCP §3.5.
-    pub tit_for_tat: Ratio,
-    /// The longest wait between two probes, in round trips. 32: ours.
-    pub longest_wait: u64,
-}
+/// Its row of the catalogue.
+pub const ABOUT: About = About {
+    not_over_udp: Some(
+        "it judges trains of packets by the delay of each; the stack's acknowledgements cover several at once",
+    ),
+    ..About::new("pcp", Needs::Nothing, "paced probes of the path, then the probed rate")
+};
 
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            train: 5,
-            history_share: Ratio::new(1, 3),
-            resolution: Span::from_micros(1),
-            queue_slack: Ratio::new(1, 8),
-            patience: 3,
-            tit_for_tat: Ratio::new(1, 10),
-            longest_wait: 32,
-        }
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// Packets of a train.
+        train: u64 = 5, in 2..=1000, from "ours";
+        /// The share of a remembered rate that is probed first.
+        history_share: Ratio = Ratio::new(1, 3), in Ratio::percent(1)..=Ratio::percent(100), from "PCP §3.4";
+        /// A rise of delay along a train below this is none.
+        resolution: Span = Span::from_micros(1), in Span::ZERO..=Span::from_secs(1), from "the unit of the measurement";
+        /// A queue that stands for less than this share of the minimum RTT is not compensated.
+        queue_slack: Ratio = Ratio::new(1, 8), in Ratio::percent(0)..=Ratio::percent(1000), from "ours";
+        /// Fruitless compensations after which a TCP flow is suspected.
+        patience: u32 = 3, in 1..=1000, from "PCP §3.5 (\"several\")";
+        /// The share of the compensation that remains then.
+        tit_for_tat: Ratio = Ratio::new(1, 10), in Ratio::percent(0)..=Ratio::percent(100), from "PCP §3.5";
+        /// The longest wait between two probes, in round trips.
+        longest_wait: u64 = 32, in 1..=10_000, from "ours";
     }
 }
 
@@ -139,6 +135,12 @@ impl Pcp {
             round: Round::default(),
             queue: Queue::default(),
         }
+    }
+
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
     }
 
     /// One segment for each round trip: the least base rate, and the least increase worth a probe.
@@ -284,6 +286,16 @@ impl Startup for Pcp {
             Phase::Judging { .. } => "Judging",
             Phase::Waiting { .. } => "Waiting",
         }
+    }
+
+    #[inline]
+    fn watches_sending(&self) -> bool {
+        true
+    }
+
+    /// PCP measures each packet of a train by the answer to it.
+    fn wants_every_ack(&self) -> bool {
+        true
     }
 }
 

@@ -47,6 +47,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
 use crate::growth::{Growth, Verdict};
 use crate::prior::Prior;
@@ -62,39 +63,35 @@ pub enum Failure {
     Halve,
 }
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// The default initial window in segments. 10: RFC 6928 §2; QS has 3.
-    pub initial_window: u64,
-    /// H of Equation 1. 52: IPv4, TCP and timestamps.
-    pub header: Bytes,
-    /// For how much to ask. Exactly the object, and a window of 64 KiB over an RTT where its size is unknown: QS §6.2.
-    pub amount: Amount,
-    /// How finely it can say that. Four bits, rounded up: RFC 4782.
-    pub granularity: Granularity,
-    /// What an RTT that nobody has measured is taken for when the request leaves. 100 ms: RFC 4782 §4.1.
-    pub assumed_rtt: Span,
-    /// The answer to a failure. Slow start: QS §6.3.
-    pub failure: Failure,
-    /// Ask again when there is more to send after an idle time. On: QS §1, RFC 4782 §4.8.
-    pub again: bool,
-    /// Leave slow start when delay grows, if nothing was granted. Off: QS is older than that.
-    pub hystart: bool,
-}
+crate::words!(Failure { SlowStart = "slow-start", Halve = "halve" });
 
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            initial_window: 10,
-            header: Bytes::new(52),
-            amount: Amount::Object { socket_buffer: Bytes::new(65_536) },
-            granularity: Granularity::Encoded,
-            assumed_rtt: Span::from_millis(100),
-            failure: Failure::SlowStart,
-            again: true,
-            hystart: false,
-        }
+/// Its row of the catalogue.
+pub const ABOUT: About = About {
+    not_over_udp: Some("its requests are options of the IP header, which a UDP socket does not let through"),
+    ..About::new("quick-start", Needs::Routers, "the rate that every router grants, for one RTT (RFC 4782)")
+};
+
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// The default initial window in segments; QS has 3.
+        initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
+        /// H of Equation 1.
+        header: Bytes = Bytes::new(52), in Bytes::ZERO..=Bytes::new(1000), from "IPv4, TCP and timestamps";
+        /// The rate to ask for.
+        amount: Amount = Amount::Object, in Rate::from_bytes_per_sec(1)..=Rate::from_mbit_per_sec(1_000_000), from "QS §6.2";
+        /// The socket's buffer, for requests that depend on a window: of `window`, and of `object` for an unknown size.
+        socket_buffer: Bytes = Bytes::new(65_536), in Bytes::new(1)..=Bytes::new(1 << 40), from "QS §6.2";
+        /// How finely a request can say a rate: in the four bits of RFC 4782, rounded up, or to the byte per second.
+        granularity: Granularity = Granularity::Encoded, from "RFC 4782";
+        /// An RTT that nobody has measured is taken for this when the request leaves.
+        assumed_rtt: Span = Span::from_millis(100), in Span::from_micros(1)..=Span::from_secs(100), from "RFC 4782 §4.1";
+        /// The answer to a failure: slow start from the default initial window, or half the window.
+        failure: Failure = Failure::SlowStart, from "QS §6.3";
+        /// Ask again when there is more to send after an idle time.
+        again: bool = true, from "QS §1, RFC 4782 §4.8";
+        /// Leave slow start when delay grows (HyStart++), if nothing was granted.
+        hystart: bool = false, from "QS is older than that";
     }
 }
 
@@ -146,20 +143,6 @@ impl QuickStart {
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
-    }
-
-    /// For how much to ask before establishment; `None`: do not ask.
-    #[must_use]
-    pub fn request(&self, known: &Question) -> Option<Rate> {
-        let initial = known.mss * self.params.initial_window;
-        let rate = self.params.amount.rate(known, self.params.header, initial, self.params.assumed_rtt)?;
-        Some(self.params.granularity.round_up(rate))
-    }
-
-    /// Whether to ask again when there is more to send after an idle time: not on a connection that has seen a failure (RFC 4782 §4.6).
-    #[must_use]
-    pub const fn asks_again(&self) -> bool {
-        self.params.again && !self.has_failed
     }
 
     fn initial_window(&self) -> Bytes {
@@ -273,6 +256,26 @@ impl Startup for QuickStart {
             Phase::Restarting { .. } => "restarting",
             Phase::SlowStart => self.growth.phase(),
         }
+    }
+
+    fn request(&self, known: &Question) -> Option<Rate> {
+        let Params { initial_window, header, amount, socket_buffer, assumed_rtt, .. } = self.params;
+        let initial = known.mss * initial_window;
+        let rate = amount.rate(known, header, initial, assumed_rtt, socket_buffer)?;
+        Some(self.params.granularity.round_up(rate))
+    }
+
+    /// Not on a connection that has seen a failure (RFC 4782 §4.6).
+    fn asks_again(&self) -> bool {
+        self.params.again && !self.has_failed
+    }
+
+    fn asks_by_size(&self) -> bool {
+        !matches!(self.params.amount, Amount::Fixed(_))
+    }
+
+    fn assume_rtt(&mut self, rtt: Span) {
+        self.params.assumed_rtt = rtt;
     }
 }
 

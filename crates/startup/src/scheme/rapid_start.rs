@@ -35,34 +35,28 @@ use headstart_units::{Bytes, Ratio, Span, Time};
 
 use super::Startup;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::path::{Floor, LARGEST_WINDOW};
 use crate::prior::Prior;
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Initial window in segments. 10: RFC 6928 §2; RS §3.1 would allow twice that.
-    pub initial_window: u64,
-    /// Jitter forgiven before a queue is inferred. 4 ms: RS §3.2.
-    pub slack: Span,
-    /// The same, as a multiple of the minimum RTT. 1.10: RS §3.2.
-    pub slack_gain: Ratio,
-    /// Decrease factor of the controller that takes over. 0.7: RFC 9438 §4.6. NewReno has 0.5.
-    pub beta: Ratio,
-    /// K of RS §3.3.1. 2/3.
-    pub k: Ratio,
-}
+/// Its row of the catalogue.
+pub const ABOUT: About =
+    About::new("rapid-start", Needs::Nothing, "three times the window each RTT while no queue forms");
 
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            initial_window: 10,
-            slack: Span::from_millis(4),
-            slack_gain: Ratio::new(11, 10),
-            beta: Ratio::new(7, 10),
-            k: Ratio::new(2, 3),
-        }
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// Initial window in segments. RS §3.1 would allow twice the default.
+        initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
+        /// Jitter forgiven before a queue is inferred.
+        slack: Span = Span::from_millis(4), in Span::ZERO..=Span::from_secs(10), from "RS §3.2";
+        /// The same, as a multiple of the minimum RTT.
+        slack_gain: Ratio = Ratio::new(11, 10), in Ratio::percent(100)..=Ratio::percent(1000), from "RS §3.2";
+        /// Decrease factor of the controller that takes over; NewReno has 50 %.
+        beta: Ratio = Ratio::new(7, 10), in Ratio::percent(1)..=Ratio::percent(100), from "RFC 9438 §4.6";
+        /// K of RS §3.3.1.
+        k: Ratio = Ratio::new(2, 3), in Ratio::percent(0)..=Ratio::percent(100), from "RS §3.3.1";
     }
 }
 
@@ -101,6 +95,12 @@ impl RapidStart {
             spread_over: None,
             rtt_floor: Floor::default(),
         }
+    }
+
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
     }
 
     fn begin_shrinking(&mut self, now: Time) {

@@ -28,22 +28,26 @@ use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::Startup;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
 use crate::growth::{Growth, Verdict};
 use crate::prior::Prior;
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Segments of the initial window on a path that stamps nothing. 10: RFC 6928 §2.
-    pub initial_window: u64,
-    /// Headers that come with each segment, since the stamped rate is that on the link. 52: IPv4, TCP and timestamps.
-    pub header: Bytes,
-}
+/// Its row of the catalogue.
+pub const ABOUT: About = About {
+    not_over_udp: Some(
+        "routers stamp their rate in a header between IP and transport, which a UDP socket does not let through",
+    ),
+    ..About::new("rcp", Needs::Routers, "the rate that routers stamp on every packet")
+};
 
-impl Default for Params {
-    fn default() -> Self {
-        Self { initial_window: 10, header: Bytes::new(52) }
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// Initial window in segments on a path that stamps nothing.
+        initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
+        /// Headers that come with each segment, since the stamped rate is that on the link.
+        header: Bytes = Bytes::new(52), in Bytes::ZERO..=Bytes::new(1000), from "IPv4, TCP and timestamps";
     }
 }
 
@@ -74,6 +78,12 @@ impl Rcp {
             window: Bytes::ZERO,
             growth: Growth::new(false),
         }
+    }
+
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
     }
 
     /// The rate of payload, which leaves room for headers.
@@ -148,6 +158,10 @@ impl Startup for Rcp {
 
     fn phase(&self) -> &'static str {
         if self.stamped.is_some() { "obeying" } else { "slow start" }
+    }
+
+    fn wants_stamps(&self) -> bool {
+        true
     }
 }
 

@@ -11,37 +11,84 @@
 //! # Deviations
 //!
 //! - The probe is the transport's part and not to be found here: the scheme says that it wants one
-//!   ([`super::Scheme::wants_tail_probe`]), and a transport without a probe timer must refuse it.
+//!   ([`Startup::wants_tail_probe`]), and a transport without a probe timer must refuse it.
 
-use super::slow_start::{SlowStart, starts_slowly};
+use super::Startup;
+use super::slow_start::{self, SlowStart};
+use crate::allowance::{Allowance, Next, Plan};
+use crate::catalogue::{About, Needs};
+use crate::event::{Ack, Congestion};
+use crate::prior::Prior;
 
-pub use super::slow_start::Beside as Params;
+/// Its row of the catalogue.
+pub const ABOUT: About =
+    About::new("reactive", Needs::Nothing, "slow start from 2, and a probe for a lost tail");
+
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// Initial window in segments.
+        initial_window: u64 = 2, in 1..=10_000, from "Halfback §4.1";
+    }
+}
 
 /// Reactive TCP.
 #[derive(Clone, Copy, Debug)]
 pub struct Reactive {
+    params: Params,
     slow_start: SlowStart,
 }
 
 impl Reactive {
-    /// Nothing is known until [`super::Startup::establish`].
+    /// Nothing is known until [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
-        Self { slow_start: SlowStart::new(params.slow_start) }
+        let initial_window = params.initial_window;
+        let slow_start = slow_start::Params { initial_window, ..slow_start::Params::default() };
+        Self { params, slow_start: SlowStart::new(slow_start) }
+    }
+
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
     }
 }
 
-starts_slowly!(Reactive);
+impl Startup for Reactive {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        self.slow_start.establish(prior)
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        self.slow_start.on_ack(ack)
+    }
+
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        self.slow_start.on_congestion(signal)
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        self.slow_start.allowance()
+    }
+
+    fn phase(&self) -> &'static str {
+        self.slow_start.phase()
+    }
+
+    fn wants_tail_probe(&self) -> bool {
+        true
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::super::Scheme;
-    use super::super::Startup;
     use super::super::steps::{Event, Says, play};
     use super::*;
-    use crate::allowance::Plan;
     use crate::base::testing::{acked, lost};
-    use crate::prior::Prior;
     use crate::repair::Repair;
     use headstart_units::{Bytes, Span, Time};
 

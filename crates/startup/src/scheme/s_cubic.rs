@@ -26,21 +26,29 @@ use headstart_units::{Bytes, Rate};
 
 use super::Startup;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::growth::{Growth, Verdict};
 use crate::prior::Prior;
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Initial window in segments where no record exists. 10: WiseStart §3.2, its default slow start.
-    pub initial_window: u64,
-    /// Leave that slow start when delay grows. Off: the paper's baselines leave it on loss.
-    pub hystart: bool,
-    /// Hold window and rate to the end: *Ideal* of WiseStart §4.4.1, where the record says what the path is. Off.
-    pub holds: bool,
-    /// The window with which avoidance begins. [`Onward::Record`].
-    pub onward: Onward,
+/// Its row of the catalogue.
+pub const ABOUT: About = About {
+    also: &["stateful-tcp"],
+    ..About::new("s-cubic", Needs::History, "the peer's last rate x RTT, avoidance at once (Stateful-TCP)")
+};
+
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// Initial window in segments where no record exists.
+        initial_window: u64 = 10, in 1..=10_000, from "WiseStart §3.2, its default slow start";
+        /// Leave that slow start when delay grows (HyStart++).
+        hystart: bool = false, from "the paper's baselines leave it on loss";
+        /// Hold window and rate to the end: Ideal of WiseStart §4.4.1, where the record says what the path is.
+        holds: bool = false, from "WiseStart §4.2";
+        /// The window with which avoidance begins.
+        onward: Onward = Onward::Record, from "WiseStart §4.1";
+    }
 }
 
 /// The window with which avoidance begins at the first ack.
@@ -56,11 +64,7 @@ pub enum Onward {
     FlightOrInitial,
 }
 
-impl Default for Params {
-    fn default() -> Self {
-        Self { initial_window: 10, hystart: false, holds: false, onward: Onward::Record }
-    }
-}
+crate::words!(Onward { Record = "record", Flight = "flight", FlightOrInitial = "flight-or-initial" });
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
@@ -91,6 +95,12 @@ impl SCubic {
             initial: Bytes::ZERO,
             least: Bytes::ZERO,
         }
+    }
+
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
     }
 }
 
@@ -154,6 +164,10 @@ impl Startup for SCubic {
             Phase::SlowStart(growth) => growth.phase(),
             Phase::Paced(_) => "paced",
         }
+    }
+
+    fn holds_record(&self) -> bool {
+        self.params.holds
     }
 }
 

@@ -26,20 +26,20 @@ use headstart_units::Bytes;
 
 use super::Startup;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::path::LARGEST_WINDOW;
 use crate::prior::Prior;
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Initial window in segments where no record exists. 2: Halfback §4.1.
-    pub initial_window: u64,
-}
+/// Its row of the catalogue.
+pub const ABOUT: About =
+    About::new("tcp-cache", Needs::History, "window and threshold of the last connection to the peer");
 
-impl Default for Params {
-    fn default() -> Self {
-        Self { initial_window: 2 }
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// Initial window in segments where no record exists.
+        initial_window: u64 = 2, in 1..=10_000, from "Halfback §4.1";
     }
 }
 
@@ -64,6 +64,12 @@ impl TcpCache {
     #[must_use]
     pub const fn new(params: Params) -> Self {
         Self { params, phase: Phase::SlowStart, window: Bytes::ZERO }
+    }
+
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
     }
 }
 
@@ -116,6 +122,10 @@ impl Startup for TcpCache {
             Phase::SlowStart => "slow start",
             Phase::Cached { .. } => "cached",
         }
+    }
+
+    fn caches_window(&self) -> bool {
+        true
     }
 }
 

@@ -53,40 +53,43 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::catalogue::{About, Needs, Preset};
 use crate::event::{Ack, Congestion, Sent, Signal};
 use crate::growth::{Growth, Verdict};
 use crate::path::{LARGEST_WINDOW, SendRate};
 use crate::prior::Prior;
 
-/// What may be tuned, with the source of each default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// gamma: the ack that decides. 6: Algorithm 1. Two at least, or equation (1) has nothing to add up.
-    pub gamma: u32,
-    /// kappa in segments: so many leave at twice the rate. 20: Algorithm 1.
-    pub kappa: u64,
-    /// Adapt to a limiting application (§3.4). Off: *WiseStart-wa* of §4.4.2.
-    pub adaptation: bool,
-    /// Initial window in segments where no record exists. 10: §3.2.
-    pub initial_window: u64,
-    /// Leave slow start when delay grows. On: §5.
-    pub hystart: bool,
-    /// Losses until the decision, and in Drain, are subtracted from the window (§3.3.2) and end nothing: as Algorithm 1 reads, and as a public
-    /// fork of ngtcp2 does that we take to be the authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Off: they end the
-    /// start, to be on the safe side.
-    pub outlasts_loss: bool,
-}
+/// Its row of the catalogue.
+pub const ABOUT: About = About {
+    presets: &[Preset {
+        name: "wise-start-wa",
+        text: "wise-start(adaptation=off)",
+        summary: "wise-start without its adaptation to the application",
+    }],
+    ..About::new(
+        "wise-start",
+        Needs::History,
+        "the peer's last rate x RTT, then probe or drain at the sixth ack",
+    )
+};
 
-impl Default for Params {
-    fn default() -> Self {
-        Self {
-            gamma: 6,
-            kappa: 20,
-            adaptation: true,
-            initial_window: 10,
-            hystart: true,
-            outlasts_loss: false,
-        }
+crate::parameters! {
+    /// What may be tuned, with the source of each default.
+    pub struct Params {
+        /// gamma: the ack that decides. Two at least, or equation (1) has nothing to add up.
+        gamma: u32 = 6, in 2..=10_000, from "WiseStart Algorithm 1";
+        /// kappa in segments: so many leave at twice the rate.
+        kappa: u64 = 20, in 1..=100_000, from "WiseStart Algorithm 1";
+        /// Adapt to a limiting application (§3.4); without it, WiseStart-wa of §4.4.2.
+        adaptation: bool = true, from "WiseStart §3.4";
+        /// Initial window in segments where no record exists.
+        initial_window: u64 = 10, in 1..=10_000, from "WiseStart §3.2";
+        /// Leave slow start when delay grows (HyStart++).
+        hystart: bool = true, from "WiseStart §5";
+        /// Losses until the decision, and in Drain, are subtracted from the window (§3.3.2) and end nothing: as
+        /// Algorithm 1 reads, and as a public fork of ngtcp2 does that we take to be the authors'
+        /// (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Else they end the start.
+        outlasts_loss: bool = false, from "ours: the safe side";
     }
 }
 
@@ -149,9 +152,10 @@ impl WiseStart {
         }
     }
 
-    /// Until the decision; after it, and without a prior, nothing depends on what leaves.
-    pub(super) const fn watches_sending(&self) -> bool {
-        matches!(self.phase, Phase::Sending | Phase::Maintenance(_))
+    /// How it was tuned.
+    #[must_use]
+    pub const fn params(&self) -> &Params {
+        &self.params
     }
 
     /// Algorithm 1, lines 18 to 22.
@@ -298,6 +302,12 @@ impl Startup for WiseStart {
             Phase::Probe => "Probe",
             Phase::Drain { .. } => "Drain",
         }
+    }
+
+    /// Until the decision; after it, and without a prior, nothing depends on what leaves.
+    #[inline]
+    fn watches_sending(&self) -> bool {
+        matches!(self.phase, Phase::Sending | Phase::Maintenance(_))
     }
 }
 

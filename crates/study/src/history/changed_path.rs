@@ -12,8 +12,8 @@ use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Workload;
 use headstart_sim::workload::long::{Listed, Start as Begin};
 use headstart_sim::workload::replay::{From, Message, Replay};
-use headstart_startup::Transmission;
 use headstart_startup::history::{Ended, Record};
+use headstart_startup::{Startup as _, Transmission};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::algorithm_1::{Decision, Start, Watch};
@@ -58,8 +58,6 @@ pub const MEASURES: &[(&str, &str)] = &[
 /// Families of numbers for time-sequence plots: kB, by milliseconds since the SYN.
 pub const PROFILES: &[&str] = &["sent", "acked", "lost", "again", "window", "in-flight"];
 
-/// This scheme's record says what the path is, whatever those of the others say (WS §4.4.1).
-const IDEAL: &str = "s-cubic-held";
 /// Time-sequence plots end this many round trips after the SYN.
 const SHOWN: u64 = 6;
 
@@ -73,7 +71,8 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Measu
     let mut path = setup.path.clone();
     path.rate = setup.bottleneck() * options.changed;
     let now = setup.over(path)?;
-    let records = if cast.tested.name == IDEAL { Records::Exact } else { options.records };
+    // The record of Ideal says what the path is, whatever those of the others say (WS §4.4.1).
+    let records = if cast.tested.scheme().holds_record() { Records::Exact } else { options.records };
     let carrier = setup.carrier();
     let has_histories = carrier.detail() >= Detail::Events;
     ensure!(

@@ -11,11 +11,11 @@ use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::{Access, Chain, FlowReport, Random, Scenario, Seed};
-use headstart_startup::catalogue;
 use headstart_units::{Bytes, Span, Time};
 
 use super::{MSS, build, group, is_told_size, spec};
 use crate::carrier::{Observer, model};
+use crate::schemes;
 use crate::setup::{Cast, Setup};
 
 /// What sends the burst: a window of so many packets, all at once.
@@ -54,7 +54,7 @@ pub fn send(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
         starts.push(Start { at: Time::ZERO + jitter, group: 1, class: 0, bytes, size_known: true });
         left = left.saturating_sub(AT_ONCE);
     }
-    let burst = catalogue::find(BURST).unwrap_or(cast.tested);
+    let burst = schemes::find(BURST).unwrap_or(cast.tested);
     let Chain { path, .. } = build(setup, &chain, seed);
     let scenario = Scenario {
         path,

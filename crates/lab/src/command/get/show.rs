@@ -80,13 +80,13 @@ fn summary(args: &GetArgs, samples: &[Sample]) -> Table {
             Column::number("against the first scheme", "%").priority(9),
         ],
     );
-    let schemes: Vec<Option<&str>> = match args.compare.as_slice() {
-        [] => vec![None],
-        all => all.iter().map(|choice| Some(choice.name())).collect(),
+    let schemes: Vec<Option<&str>> = match &args.compare {
+        None => vec![None],
+        Some(all) => all.0.iter().map(|choice| Some(choice.name())).collect(),
     };
     let mut baseline = None;
     for scheme in schemes {
-        let of: Vec<&Sample> = samples.iter().filter(|sample| sample.scheme == scheme).collect();
+        let of: Vec<&Sample> = samples.iter().filter(|sample| sample.scheme.as_deref() == scheme).collect();
         let times: Vec<f64> = of.iter().map(|sample| ms(sample.visit.complete())).collect();
         // The first connection met a server that knew nothing of this client, if it was asked for the first time.
         let (first, others) = match times.as_slice() {

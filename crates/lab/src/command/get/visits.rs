@@ -47,7 +47,7 @@ impl Visits<'_> {
             for way in ways {
                 let visit = self.one(caller, way).await?;
                 let rest = pause_after(&visit);
-                samples.push(Sample { scheme: way.scheme, round, visit });
+                samples.push(Sample { scheme: way.scheme.clone(), round, visit });
                 tokio::time::sleep(rest).await;
             }
         }
@@ -71,7 +71,7 @@ impl Visits<'_> {
                 fetch.await?
             }
         };
-        if let Some(asked) = way.scheme
+        if let Some(asked) = way.scheme.as_deref()
             && let Some(page) = visit.pages.iter().find(|page| page.scheme.as_deref() != Some(asked))
         {
             match &page.scheme {

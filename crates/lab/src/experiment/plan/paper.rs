@@ -1,12 +1,13 @@
 //! What all figures of a paper share.
 
 use anyhow::{Context, Result, bail, ensure};
-use headstart_startup::catalogue::{self, Entry};
+use headstart_startup::catalogue::Entry;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::{Only, from_toml};
 use crate::experiment::settings::{Settings, Tables};
+use crate::schemes;
 
 /// What all figures of a paper share.
 #[derive(Clone, Debug)]
@@ -95,10 +96,10 @@ impl Paper {
             .schemes
             .iter()
             .map(|(name, value)| {
-                let found = value.as_str().and_then(catalogue::find);
-                let entry = found.with_context(|| {
-                    format!("schemes.{name}: found `{value}`, expected one that `headstart schemes` lists")
-                })?;
+                let text = value
+                    .as_str()
+                    .with_context(|| format!("schemes.{name}: found `{value}`, expected a scheme as text"))?;
+                let entry = schemes::find(text).with_context(|| format!("schemes.{name}"))?;
                 Ok(Scheme { name: name.clone(), entry })
             })
             .collect::<Result<_>>()?;

@@ -112,7 +112,7 @@ fn the_gain_cycle_probes_and_yields() {
 
 #[test]
 fn a_loss_ends_the_probe_of_a_shallow_path() {
-    let mut bbr = Bbr::new(Params { cycle_start: PROBING, ..Params::default() });
+    let mut bbr = Bbr::new(Params { cycle_start: 0, ..Params::default() });
     let _ = bbr.establish(&prior_with(1, 1));
     bbr.begin_probe_bw(Time::from_millis(7_000));
     let quiet = ack(101, 1, 0, (0, 1), 250);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::carrier::Carriers;
+use crate::schemes;
 use crate::settings::Settings;
-use headstart_startup::catalogue;
 
 fn setup(text: &str) -> Setup {
     let common = "path = { rate = \"8 Mbit/s\", rtt = \"50 ms\", buffer = \"50 ms\" }\n\
@@ -15,7 +15,7 @@ fn setup(text: &str) -> Setup {
 }
 
 fn cast(name: &str) -> Cast {
-    Cast { tested: catalogue::find(name).expect("a scheme"), beside: None }
+    Cast { tested: schemes::find(name).expect("a scheme"), beside: None }
 }
 
 fn number(measured: &Measured, name: &str) -> f64 {
@@ -77,7 +77,7 @@ impl IntoContests for (u64, u64, u64) {
 
 #[test]
 fn a_mixture_has_newcomers_of_both_schemes() {
-    let both = Cast { beside: catalogue::find("google-quic"), ..cast("blitzstart") };
+    let both = Cast { beside: schemes::find("google-quic").ok(), ..cast("blitzstart") };
     let found =
         run(&setup("background = 1, newcomers = 4, newcomer-gap = \"100 ms\""), both, 3).expect("runs");
     assert!(number(&found, "request") > 0.0 && number(&found, "beside.request") > 0.0);

@@ -1,0 +1,149 @@
+//! What is generated from the one list of schemes ([`super`]): the modules, the enum, its dispatch and the catalogue's rows.
+
+/// `module::Type,` for each scheme. The module holds the type, with `new(Params)` and `params()`, its
+/// [`Params`](crate::parameters) and `ABOUT`, its row of the [catalogue](crate::catalogue).
+macro_rules! schemes {
+    ($($module:ident :: $scheme:ident,)+) => {
+        $(pub mod $module;)+
+        $(pub use $module::$scheme;)+
+
+        /// Every scheme, for dispatch without a vtable.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Scheme {
+            $(
+                #[doc = concat!("[`", stringify!($module), "`].")]
+                $scheme($scheme),
+            )+
+        }
+
+        macro_rules! each {
+            ($self:expr, $inner:ident => $call:expr) => {
+                match $self {
+                    $(Scheme::$scheme($inner) => $call,)+
+                }
+            };
+        }
+
+        /// The catalogue's row of each scheme.
+        pub(crate) const FAMILIES: &[crate::catalogue::Family] = &[$(crate::catalogue::Family {
+            about: &$module::ABOUT,
+            describe: crate::parameters::describe::<$module::Params>,
+            make: |settings| {
+                let params = crate::parameters::read::<$module::Params>($module::ABOUT.name, settings)?;
+                Ok(Scheme::$scheme($scheme::new(params)))
+            },
+        }),+];
+
+        impl Scheme {
+            /// The catalogue's row of the scheme, whatever its parameters are.
+            #[must_use]
+            pub const fn about(&self) -> &'static crate::catalogue::About {
+                match self {
+                    $(Self::$scheme(_) => &$module::ABOUT,)+
+                }
+            }
+
+            /// Prints its parameters that are not as by default: `(additional=25%,burst=10)`, or nothing.
+            ///
+            /// # Errors
+            /// If nothing more can be written.
+            pub fn print_parameters(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+                each!(self, scheme => crate::parameters::print(scheme.params(), out))
+            }
+        }
+
+        impl Startup for Scheme {
+            fn establish(&mut self, prior: &Prior) -> Plan {
+                each!(self, scheme => scheme.establish(prior))
+            }
+
+            #[inline]
+            fn on_sent(&mut self, sent: &Sent) {
+                each!(self, scheme => scheme.on_sent(sent));
+            }
+
+            #[inline]
+            fn on_ack(&mut self, ack: &Ack) -> Next {
+                each!(self, scheme => scheme.on_ack(ack))
+            }
+
+            fn on_congestion(&mut self, signal: &Congestion) -> Next {
+                each!(self, scheme => scheme.on_congestion(signal))
+            }
+
+            fn on_timeout(&mut self, timeout: &Timeout) -> Next {
+                each!(self, scheme => scheme.on_timeout(timeout))
+            }
+
+            fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
+                each!(self, scheme => scheme.on_more(prior, so_far))
+            }
+
+            #[inline]
+            fn allowance(&self) -> Allowance {
+                each!(self, scheme => scheme.allowance())
+            }
+
+            fn is_slow_start(&self) -> bool {
+                each!(self, scheme => scheme.is_slow_start())
+            }
+
+            fn discards_history(&self) -> bool {
+                each!(self, scheme => scheme.discards_history())
+            }
+
+            fn phase(&self) -> &'static str {
+                each!(self, scheme => scheme.phase())
+            }
+
+            fn repair(&self) -> Repair {
+                each!(self, scheme => scheme.repair())
+            }
+
+            #[inline]
+            fn watches_sending(&self) -> bool {
+                each!(self, scheme => scheme.watches_sending())
+            }
+
+            fn wants_tail_probe(&self) -> bool {
+                each!(self, scheme => scheme.wants_tail_probe())
+            }
+
+            fn wants_every_ack(&self) -> bool {
+                each!(self, scheme => scheme.wants_every_ack())
+            }
+
+            fn wants_stamps(&self) -> bool {
+                each!(self, scheme => scheme.wants_stamps())
+            }
+
+            fn request(&self, known: &Question) -> Option<Rate> {
+                each!(self, scheme => scheme.request(known))
+            }
+
+            fn asks_again(&self) -> bool {
+                each!(self, scheme => scheme.asks_again())
+            }
+
+            fn asks_by_size(&self) -> bool {
+                each!(self, scheme => scheme.asks_by_size())
+            }
+
+            fn assume_rtt(&mut self, rtt: Span) {
+                each!(self, scheme => scheme.assume_rtt(rtt));
+            }
+
+            fn caches_window(&self) -> bool {
+                each!(self, scheme => scheme.caches_window())
+            }
+
+            fn holds_record(&self) -> bool {
+                each!(self, scheme => scheme.holds_record())
+            }
+
+            fn initial_segments(&self) -> Option<u64> {
+                each!(self, scheme => scheme.initial_segments())
+            }
+        }
+    };
+}

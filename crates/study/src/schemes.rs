@@ -1,0 +1,59 @@
+//! Schemes of the [catalogue](headstart_startup::catalogue) as values that live as long as the program.
+//!
+//! A run names its schemes many times, and copies of an entry are large: each entry that an option or a plan asks for is kept
+//! once.
+
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use headstart_startup::catalogue::{self, Entry, Native};
+use headstart_startup::parameters::Error;
+
+/// The schemes that are compared where nobody says which, baselines first.
+static ALL: LazyLock<Vec<Entry>> = LazyLock::new(catalogue::all);
+/// Those with parameters, and others that are not compared by default, as far as they were asked for.
+static OTHERS: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
+
+/// The schemes that are compared where nobody says which, baselines first.
+#[must_use]
+pub fn all() -> &'static [Entry] {
+    &ALL
+}
+
+/// The scheme that a text asks for, as [`catalogue::find`] reads it.
+///
+/// # Errors
+/// With scheme, parameter, what was found and what was expected.
+pub fn find(text: &str) -> Result<&'static Entry, Error> {
+    let found = catalogue::find(text)?;
+    if let Some(known) = ALL.iter().find(|entry| entry.name == found.name) {
+        return Ok(known);
+    }
+    let mut others = OTHERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = others.iter().find(|entry| entry.name == found.name) {
+        return Ok(known);
+    }
+    let kept: &'static Entry = Box::leak(Box::new(found));
+    others.push(kept);
+    Ok(kept)
+}
+
+/// The scheme that is the same as a transport's own start.
+#[must_use]
+pub fn native(native: Native) -> Option<&'static Entry> {
+    let of = |about: &catalogue::About| (about.native == Some(native)).then_some(about.name);
+    catalogue::families().iter().find_map(|family| of(family.about())).and_then(|name| find(name).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_kept_once() {
+        for text in ["iw10", "halfback(additional=25%)", "google-quic"] {
+            let first = find(text).expect("a scheme");
+            assert!(std::ptr::eq(first, find(&text.to_uppercase()).expect("the same")), "{text}");
+        }
+        assert!(std::ptr::eq(native(Native::Bbr).expect("bbr"), find("bbr").expect("bbr")));
+    }
+}
