@@ -9,6 +9,8 @@ mod reproduce;
 mod schemes;
 mod serve;
 mod sweep;
+#[cfg(feature = "tcp")]
+mod tcp;
 mod terminal;
 mod trace;
 
@@ -97,6 +99,20 @@ enum Command {
     /// if an answer is no page (404 and the like): its times would be those of an error.
     #[command(after_long_help = examples::GET)]
     Get(Box<GetArgs>),
+    /// Fast starts for servers over the kernel's own TCP, with nothing recompiled: nginx, Apache, HAProxy, Go, Java
+    ///
+    /// `headstart tcp attach --cgroup PATH` loads a congestion control in eBPF and ends; `headstart tcp run -- COMMAND` undoes it when the
+    /// command ends. Linux 6.4 or newer, root.
+    #[cfg(feature = "tcp")]
+    #[command(after_long_help = examples::TCP)]
+    Tcp(tcp::TcpArgs),
+    /// Fast starts for servers over the kernel's own TCP (not in this build)
+    #[cfg(not(feature = "tcp"))]
+    #[command(disable_help_flag = true, after_long_help = examples::TCP)]
+    Tcp {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        arguments: Vec<String>,
+    },
     /// List the schemes, and what each needs to know; of one scheme its parameters
     #[command(after_long_help = examples::SCHEMES)]
     Schemes {
@@ -123,6 +139,16 @@ pub fn main() -> ExitCode {
         Command::Demo(args) => demo::demo(&args),
         Command::Serve(args) => serve::serve(*args),
         Command::Get(args) => get::get(&args),
+        #[cfg(feature = "tcp")]
+        Command::Tcp(args) => match tcp::tcp(&args) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        #[cfg(not(feature = "tcp"))]
+        Command::Tcp { .. } => crate::errors::Refuse::or_refuse(Err(anyhow::anyhow!(
+            "tcp: found a headstart that was built without it, expected one of `cargo install --path crates/lab --features tcp` \
+             (needs a C compiler and the headers of libelf and zlib)"
+        ))),
         Command::Schemes { name: None } => schemes::run(),
         Command::Schemes { name: Some(name) } => schemes::run_for(name.0),
     };
@@ -156,6 +182,7 @@ mod tests {
             ("serve", examples::SERVE),
             ("get", examples::GET),
             ("schemes", examples::SCHEMES),
+            ("tcp", examples::TCP),
         ];
         let of = |(command, text): (&str, &str)| {
             let lines = text.lines().filter_map(|line| line.strip_prefix("  headstart "));

@@ -84,6 +84,17 @@ Examples:
   headstart get https://localhost:4433/bytes/100000 --compare slow-start,wise-start --repeat 10 --format csv
   headstart get https://localhost:4433/ --connect 127.0.0.1:5000    through a `headstart link --udp`";
 
+/// Of `tcp`.
+pub const TCP: &str = "\
+Examples:
+  headstart tcp attach --cgroup /system.slice/nginx.service --scheme wise-start --percent 10
+  headstart tcp status
+  headstart tcp trace --count 20
+  headstart tcp stats --prometheus
+  headstart tcp set --stop
+  headstart tcp detach
+  headstart tcp run --scheme jump-start --stats -- python3 -m http.server";
+
 /// Of `schemes`.
 pub const SCHEMES: &str = "\
 Names are those of --schemes and --scheme. `needs` is what a scheme must know before its first byte to be itself: without a history, a

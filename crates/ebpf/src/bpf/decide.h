@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/*
+ * The decisions of the start-up schemes, in integers: prior and events in, window and pace out.
+ *
+ * Each function is the C twin of one in crates/startup/src/scheme. They read no clock and no socket, so that the
+ * vectors exported from the Rust schemes can be replayed against the loaded object (see replay() in headstart.bpf.c).
+ *
+ * Units: bytes, nanoseconds, bytes per second. Differences from the Rust schemes:
+ *   - no rate above HS_MAX_RATE and no window above HS_MAX_WINDOW: there is no 128-bit arithmetic here;
+ *   - where a Rust scheme goes on in slow start, HS_GROW leaves that to the kernel's CUBIC;
+ *   - `share` divides what is estimated by the number of connections to the peer that have data in flight. With more
+ *     than one, WiseStart does not probe: each would find that the path has more to give, and all would take it.
+ */
+#ifndef HEADSTART_DECIDE_H
+#define HEADSTART_DECIDE_H
+
+#define HS_NONE (~0ULL)			/* an optional number that is absent */
+#define HS_SECOND 1000000000ULL
+#define HS_MAX_RATE 12500000000ULL	/* 100 Gbit/s */
+#define HS_MAX_WINDOW (1ULL << 30)	/* RFC 7323: no receive window is larger */
+
+enum hs_scheme {
+	HS_SLOW_START,
+	HS_JUMP_START,
+	HS_S_CUBIC,
+	HS_TCP_CACHE,
+	HS_WISE_START,
+	HS_CAREFUL_RESUME,
+	HS_BLITZSTART,
+};
+
+enum hs_phase {
+	HS_IDLE,		/* nothing sent yet, or the start is over */
+	HS_SENDING,		/* WiseStart */
+	HS_MAINTENANCE,
+	HS_DRAIN,
+	HS_PACED,		/* S-Cubic; Blitzstart with a hint */
+	HS_CACHED,		/* TCP-Cache */
+	HS_JUMP,		/* JumpStart: the flight is leaving */
+	HS_GROWING,		/* JumpStart after the flight, Careful Resume's Normal */
+	HS_RECOVERY,		/* the first flight is repaired */
+	HS_RECONNAISSANCE,	/* Careful Resume */
+	HS_UNVALIDATED,
+	HS_VALIDATING,
+	HS_RETREAT,
+	HS_SPREAD,		/* Blitzstart without a hint: Google QUIC's first window */
+};
+
+enum hs_next {
+	HS_STAY,	/* the scheme goes on */
+	HS_GROW,	/* the kernel goes on: slow start from the window */
+	HS_AVOID,	/* the kernel goes on: avoidance, window as it is, threshold in ssthresh */
+	HS_CUT,		/* the kernel goes on and answers the event that ended the start */
+};
+
+/* Numbers of `refusal` are those of headstart_startup::history::Refusal, in its order, plus one. */
+enum hs_refusal {
+	HS_ACCEPTED,
+	HS_NO_RECORD,
+	HS_EXPIRED,
+	HS_IN_USE,
+	HS_RTT_TOO_SMALL,
+	HS_RTT_TOO_LARGE,
+	HS_NOTHING_TO_GAIN,
+	HS_CONGESTED,
+};
+
+struct hs_params {
+	__u32 scheme;
+	__u32 initial_window;	/* segments */
+	__u32 gamma;		/* WiseStart: the ack that decides */
+	__u32 kappa;		/* WiseStart: segments at twice the rate */
+	__u32 adaptation;	/* WiseStart: 0 is WiseStart-wa */
+	__u32 burst;		/* JumpStart, Blitzstart: segments at once */
+	__u64 cap;		/* JumpStart: most bytes of the flight; Careful Resume: max_jump */
+	__u64 lifetime;		/* Careful Resume: of a record */
+};
+
+struct hs_prior {
+	__u64 now;
+	__u64 handshake_rtt;
+	__u64 flow_size;	/* HS_NONE: not known */
+	__u64 receive_window;
+	__u64 initial_window;	/* of the transport, in bytes; 0: one flow for each connection */
+	__u64 saved_at;
+	__u64 btl_bw;		/* 0: no record */
+	__u64 rt_prop;
+	__u64 window;		/* TCP-Cache */
+	__u64 ssthresh;
+	__u64 hint;		/* bytes per second; 0: none */
+	__u32 live;		/* others that began from the record */
+	__u32 mss;
+};
+
+struct hs_sent {
+	__u64 now;
+	__u64 bytes;
+	__u64 in_flight;	/* these included */
+};
+
+struct hs_ack {
+	__u64 now;
+	__u64 newest_sent_at;
+	__u64 newly_acked;
+	__u64 first_flight_acked;
+	__u64 rtt_sample;	/* HS_NONE: ambiguous */
+	__u64 min_rtt;
+	__u64 smoothed;
+	__u64 in_flight;
+	__u64 delivered;
+	__u32 is_window_limited;
+	__u32 in_recovery;
+};
+
+struct hs_congestion {
+	__u64 lost;
+	__u64 first_flight_lost;
+	__u64 in_flight;
+	__u64 delivered;
+	__u32 is_mark;		/* a CE mark, not a loss */
+	__u32 is_timeout;
+};
+
+/* What one start remembers. Everything is 64 bits wide but what is named otherwise, so that Rust reads it as numbers. */
+struct hs_start {
+	__u64 window;
+	__u64 pace;		/* 0: none */
+	__u64 ssthresh;		/* with HS_AVOID */
+	__u64 flight;
+	__u64 burst;
+	__u64 mss;
+	__u64 btl_bw;		/* Last_BtlBw */
+	__u64 rt_prop;
+	__u64 est_btl_bw;	/* Est_BtlBw, once decided */
+	__u64 est_bdp;
+	__u64 first_at;		/* WiseStart: Recv_Tstamp_1; Careful Resume: when Unvalidated began */
+	__u64 first_sent_at;
+	__u64 last_sent_at;
+	__u64 acked;
+	__u64 min_rtt;
+	__u64 rtt;		/* Careful Resume: for pacing */
+	__u64 pipe_size;
+	__u64 through;		/* of the first flight, as originals */
+	__u64 in_flight;
+	__u64 began;		/* Est_SendRate: since when, ... */
+	__u64 due;		/* ... what the bytes should have taken, ... */
+	__u64 blocked;		/* ... how long the window was full */
+	__u64 blocked_since;
+	__u32 scheme;
+	__u32 phase;
+	__u32 acks;
+	__u32 share;
+	__u32 kept;		/* percent of what got through that is the window after a loss */
+	__u32 refusal;
+	__u32 discards;		/* the record misled */
+	__u32 next;		/* enum hs_next of the last event */
+};
+
+#define HS_INLINE static __always_inline
+#define HS_CALL static __attribute__((noinline, unused))
+
+HS_INLINE __u64 hs_min(__u64 a, __u64 b) { return a < b ? a : b; }
+HS_INLINE __u64 hs_max(__u64 a, __u64 b) { return a > b ? a : b; }
+HS_INLINE __u64 hs_less(__u64 a, __u64 b) { return a > b ? a - b : 0; }
+HS_INLINE __u64 hs_clamp(__u64 x, __u64 low, __u64 high) { return hs_max(low, hs_min(x, high)); }
+
+/* What `rate` moves in `time`, rounded down. */
+HS_INLINE __u64 hs_moved(__u64 rate, __u64 time)
+{
+	__u64 seconds = time / HS_SECOND, rest = time - seconds * HS_SECOND;
+
+	rate = hs_min(rate, HS_MAX_RATE);
+	if (seconds > 1000000)
+		return HS_MAX_WINDOW;
+	return hs_min(rate * seconds + rate * rest / HS_SECOND, HS_MAX_WINDOW);
+}
+
+/* The rate that moves `bytes` in `time`, rounded down. */
+HS_INLINE __u64 hs_rate(__u64 bytes, __u64 time)
+{
+	if (!time)
+		return HS_MAX_RATE;
+	return hs_min(hs_min(bytes, HS_MAX_WINDOW) * HS_SECOND / time, HS_MAX_RATE);
+}
+
+/* How long `bytes` take at `rate`, rounded up. */
+HS_INLINE __u64 hs_time(__u64 bytes, __u64 rate)
+{
+	__u64 product = hs_min(bytes, HS_MAX_WINDOW) * HS_SECOND, whole;
+
+	if (!rate)
+		return HS_NONE;
+	whole = product / rate;
+	return whole + (whole * rate < product);
+}
+
+/* history::Record::contradicted_by */
+HS_INLINE __u32 hs_contradicted(__u64 rt_prop, __u64 rtt)
+{
+	if (rtt <= rt_prop / 2)
+		return HS_RTT_TOO_SMALL;
+	if (rtt > rt_prop * 10)
+		return HS_RTT_TOO_LARGE;
+	return HS_ACCEPTED;
+}
+
+/* ---- Est_SendRate: path/sending.rs ---- */
+
+HS_INLINE void hs_unblock(struct hs_start *s, __u64 now)
+{
+	if (s->blocked_since != HS_NONE)
+		s->blocked += hs_less(now, s->blocked_since);
+	s->blocked_since = HS_NONE;
+}
+
+HS_INLINE int hs_is_app_limited(const struct hs_start *s, __u64 now)
+{
+	__u64 elapsed = s->began == HS_NONE ? 0 : hs_less(now, s->began);
+
+	elapsed = hs_less(elapsed, s->blocked);
+	return s->due < elapsed * 9 / 10;
+}
+
+/* ---- A scheme's own first recovery: first_recovery.rs ---- */
+
+HS_INLINE __u64 hs_inherited(const struct hs_start *s)
+{
+	return hs_max(s->through * s->kept / 100, s->mss * 2);
+}
+
+HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
+{
+	s->phase = HS_RECOVERY;
+	s->in_flight = in_flight;
+	s->pace = 0;
+	s->window = hs_max(hs_inherited(s), in_flight + s->mss);
+}
+
+/* ---- Establishment ---- */
+
+/* Record::window_and_rate. Returns whether there is anything to begin from. */
+HS_INLINE int hs_window_and_rate(const struct hs_prior *p, __u64 *window, __u64 *rate)
+{
+	__u64 least = (__u64)p->mss * 2;
+
+	if (!p->btl_bw || !p->rt_prop)
+		return 0;
+	*rate = hs_min(p->btl_bw, HS_MAX_RATE);
+	*window = hs_moved(*rate, p->rt_prop);
+	if (*window < least) {
+		*window = least;
+		*rate = hs_max(*rate, hs_rate(least, p->handshake_rtt));
+	}
+	return 1;
+}
+
+/* scheme/flights.rs: as much as receiver and cap let through, over one round trip. */
+HS_INLINE void hs_first_flight(struct hs_start *s, const struct hs_params *params, const struct hs_prior *p)
+{
+	__u64 mss = hs_max(p->mss, 1), segments, paced, limit;
+
+	segments = hs_min(hs_min(p->receive_window, params->cap), HS_MAX_WINDOW) / mss;
+	if (p->flow_size != HS_NONE) {
+		__u64 wanted = p->flow_size / mss;
+
+		segments = hs_min(segments, wanted + (wanted * mss < p->flow_size));
+	}
+	segments = hs_max(segments, 1);
+	paced = params->burst ? hs_max(hs_less(segments, params->burst), 1) : segments;
+	s->window = mss * segments;
+	s->burst = mss * hs_clamp(params->burst, 1, segments);
+	s->flight = hs_min(p->flow_size, s->window);
+	s->pace = hs_rate(mss * paced, p->handshake_rtt);
+	if (p->initial_window && s->flight <= p->initial_window) {
+		limit = hs_min(params->cap, p->receive_window);
+		s->window = hs_max(hs_min(p->initial_window, limit), s->window);
+		s->burst = s->window;
+		s->pace = 0;
+	}
+}
+
+/* The first flight. Afterwards `next` is HS_GROW where the scheme has nothing to add to slow start. */
+HS_CALL void hs_establish(struct hs_start *s, const struct hs_params *params, const struct hs_prior *p)
+{
+	__u64 mss = p->mss, initial = mss * params->initial_window, window = 0, rate = 0;
+	int known = hs_window_and_rate(p, &window, &rate);
+
+	*s = (struct hs_start){
+		.window = initial,
+		.burst = initial,
+		.flight = initial,
+		.ssthresh = HS_NONE,
+		.mss = mss,
+		.scheme = params->scheme,
+		.share = 1,
+		.kept = 70,
+		.min_rtt = HS_NONE,
+		.began = HS_NONE,
+		.blocked_since = HS_NONE,
+		.first_sent_at = HS_NONE,
+		.next = HS_GROW,
+	};
+	switch (params->scheme) {
+	case HS_JUMP_START:
+		hs_first_flight(s, params, p);
+		s->kept = 50;
+		s->phase = s->pace ? HS_JUMP : HS_GROWING;
+		break;
+	case HS_S_CUBIC:
+	case HS_WISE_START:
+		if (!known)
+			return;
+		s->window = s->flight = window;
+		s->burst = mss;
+		s->btl_bw = rate;
+		s->rt_prop = p->rt_prop;
+		s->pace = params->scheme == HS_WISE_START ? hs_min(rate * 2, 2 * HS_MAX_RATE) : rate;
+		s->phase = params->scheme == HS_WISE_START ? HS_SENDING : HS_PACED;
+		break;
+	case HS_TCP_CACHE:
+		if (!p->btl_bw)
+			return;
+		s->window = hs_clamp(p->window, initial, hs_max(HS_MAX_WINDOW, initial));
+		s->burst = s->flight = s->window;
+		s->ssthresh = p->ssthresh;
+		s->phase = HS_CACHED;
+		break;
+	case HS_CAREFUL_RESUME:
+		s->phase = HS_GROWING;
+		s->btl_bw = hs_min(p->btl_bw, HS_MAX_RATE);
+		s->rt_prop = p->rt_prop;
+		if (!known) {
+			s->refusal = HS_NO_RECORD;
+		} else if (hs_less(p->now, p->saved_at) > params->lifetime) {
+			s->refusal = HS_EXPIRED;
+			s->discards = 1;
+		} else if (p->live) {
+			s->refusal = HS_IN_USE;
+		} else {
+			s->phase = HS_RECONNAISSANCE;
+			s->flight = 0;	/* the initial data, counted as it leaves */
+		}
+		break;
+	case HS_BLITZSTART:
+		if (p->hint && p->handshake_rtt) {
+			__u64 rtt = p->rt_prop ? hs_min(p->handshake_rtt, p->rt_prop) : p->handshake_rtt;
+
+			s->window = hs_max(hs_moved(p->hint, rtt), mss * 2);
+			s->flight = s->window;
+			s->burst = hs_min(mss * params->burst, s->window);
+			s->pace = hs_rate(s->window, p->handshake_rtt * 3 / 4);
+			s->phase = HS_PACED;
+		} else {
+			s->burst = hs_min(mss * 10, initial);
+			s->pace = hs_rate(initial, p->handshake_rtt / 2);
+			s->phase = HS_SPREAD;
+		}
+		break;
+	default:
+		return;
+	}
+	s->next = HS_STAY;
+}
+
+/* ---- Sending ---- */
+
+/* Careful Resume, Unvalidated Phase (Check flight_size). */
+HS_INLINE void hs_end_unvalidated(struct hs_start *s, __u64 initial, __u64 flight_size)
+{
+	s->pace = 0;
+	if (flight_size < initial || flight_size <= s->pipe_size) {
+		s->window = hs_max(s->pipe_size, initial);
+		s->phase = HS_GROWING;
+	} else {
+		s->window = flight_size;
+		s->phase = HS_VALIDATING;
+	}
+}
+
+HS_CALL void hs_on_sent(struct hs_start *s, const struct hs_params *params, const struct hs_sent *e)
+{
+	__u64 kappa = s->mss * params->kappa, initial = s->mss * params->initial_window;
+
+	switch (s->phase) {
+	case HS_SENDING:
+	case HS_MAINTENANCE:
+		hs_unblock(s, e->now);
+		if (s->began == HS_NONE)
+			s->began = e->now;
+		if (s->pace)
+			s->due += hs_time(e->bytes, s->pace);
+		if (e->in_flight + s->mss > s->window)
+			s->blocked_since = e->now;
+		if (s->pace && e->in_flight >= hs_min(s->window, kappa))
+			s->pace = hs_max(s->btl_bw / 2, 1);
+		if (s->pace && e->in_flight >= hs_min(s->window, kappa * 3 / 2))
+			s->pace = s->btl_bw;
+		break;
+	case HS_RECONNAISSANCE:
+		if (!s->acked)
+			s->flight += e->bytes;
+		break;
+	case HS_UNVALIDATED:
+		if (s->first_sent_at == HS_NONE)
+			s->first_sent_at = e->now;
+		s->last_sent_at = e->now;
+		if (hs_less(e->now, s->first_at) > s->rtt || e->in_flight + s->mss > s->window)
+			hs_end_unvalidated(s, initial, e->in_flight);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- Acknowledgements ---- */
+
+HS_INLINE void hs_set_window(struct hs_start *s, __u64 window)
+{
+	s->window = hs_clamp(window, s->mss * 2, HS_MAX_WINDOW);
+}
+
+HS_INLINE void hs_drain(struct hs_start *s, const struct hs_ack *a)
+{
+	hs_set_window(s, hs_min(s->window, hs_max(a->in_flight, s->est_bdp)));
+	if (a->in_flight <= s->est_bdp) {
+		s->ssthresh = s->window;
+		s->next = HS_AVOID;
+	}
+}
+
+/* WiseStart, Algorithm 1, lines 23 to 31, and the Decision phase of its section 3.4. */
+HS_INLINE void hs_decide(struct hs_start *s, const struct hs_params *params, const struct hs_ack *a)
+{
+	__u64 rtt = s->min_rtt == HS_NONE ? a->min_rtt : s->min_rtt;
+	int is_filled;
+
+	s->est_btl_bw = hs_rate(s->acked, hs_less(a->now, s->first_at));
+	s->est_bdp = hs_moved(s->est_btl_bw, rtt) / hs_max(s->share, 1);
+	s->est_bdp = hs_clamp(s->est_bdp, s->mss * 2, HS_MAX_WINDOW);
+	if (params->adaptation && s->pace && hs_is_app_limited(s, a->now)) {
+		__u64 sent = hs_rate(s->acked, hs_less(a->newest_sent_at, s->first_sent_at));
+
+		is_filled = s->est_btl_bw < sent * 3 / 4;
+	} else {
+		is_filled = s->window >= s->est_bdp;
+	}
+	s->pace = 0;
+	if (s->share > 1) {
+		s->window = hs_max(s->window, s->est_bdp);
+		is_filled = 1;
+	}
+	if (is_filled) {
+		s->phase = HS_DRAIN;
+		hs_drain(s, a);
+	} else {
+		s->next = HS_GROW;
+	}
+}
+
+/* Careful Resume: the path is confirmed. */
+HS_INLINE void hs_begin_unvalidated(struct hs_start *s, const struct hs_params *params, const struct hs_ack *a)
+{
+	__u64 jump = hs_min(hs_moved(s->btl_bw, s->rt_prop) / 2, params->cap);
+
+	s->refusal = hs_contradicted(s->rt_prop, a->min_rtt);
+	if (!s->refusal && jump <= s->window)
+		s->refusal = HS_NOTHING_TO_GAIN;
+	if (s->refusal) {
+		s->phase = HS_GROWING;
+		return;
+	}
+	s->window = jump;
+	s->pipe_size = a->in_flight;
+	s->first_sent_at = HS_NONE;
+	s->last_sent_at = a->now;
+	s->first_at = a->now;
+	s->rtt = a->smoothed;
+	s->phase = HS_UNVALIDATED;
+	s->pace = hs_rate(s->window, s->rtt);
+}
+
+HS_INLINE void hs_grow(struct hs_start *s, const struct hs_ack *a)
+{
+	if (a->is_window_limited)
+		s->window = hs_min(s->window + a->newly_acked, HS_MAX_WINDOW);
+}
+
+HS_CALL void hs_on_ack(struct hs_start *s, const struct hs_params *params, const struct hs_ack *a)
+{
+	__u64 initial = s->mss * params->initial_window;
+	int is_valid;
+
+	s->next = HS_STAY;
+	hs_unblock(s, a->now);
+	s->through += a->first_flight_acked;
+	switch (s->phase) {
+	case HS_SENDING:
+		s->phase = HS_MAINTENANCE;
+		s->acks = 1;
+		s->first_at = a->now;
+		s->first_sent_at = a->newest_sent_at;
+		s->acked = 0;
+		s->min_rtt = a->rtt_sample;
+		if (!params->adaptation || !s->pace || !hs_is_app_limited(s, a->now)) {
+			s->pace = 0;
+			hs_set_window(s, a->in_flight + a->newly_acked);
+		}
+		break;
+	case HS_MAINTENANCE:
+		s->acks++;
+		s->acked += a->newly_acked;
+		s->min_rtt = hs_min(s->min_rtt, a->rtt_sample);
+		if (s->acks >= hs_max(params->gamma, 2) && a->now > s->first_at)
+			hs_decide(s, params, a);
+		else if (!s->pace)
+			hs_set_window(s, a->in_flight + a->newly_acked);
+		break;
+	case HS_DRAIN:
+		hs_drain(s, a);
+		break;
+	case HS_PACED:
+		s->pace = 0;
+		s->ssthresh = s->window;
+		s->next = HS_AVOID;
+		break;
+	case HS_SPREAD:
+		s->pace = 0;
+		hs_grow(s, a);
+		s->next = HS_GROW;
+		break;
+	case HS_CACHED:
+		if (a->is_window_limited && s->window < s->ssthresh)
+			s->window = hs_min(s->window + a->newly_acked, s->ssthresh);
+		s->next = HS_AVOID;
+		break;
+	case HS_JUMP:
+		if (a->delivered + a->in_flight >= s->flight) {
+			s->flight = hs_min(s->flight, a->delivered + a->in_flight);
+			s->pace = 0;
+			s->phase = HS_GROWING;
+		}
+		hs_grow(s, a);
+		break;
+	case HS_GROWING:
+		hs_grow(s, a);
+		break;
+	case HS_RECOVERY:
+		hs_recover(s, a->in_flight);
+		if (!a->in_recovery) {
+			s->window = s->ssthresh = hs_inherited(s);
+			s->next = HS_AVOID;
+		}
+		break;
+	case HS_RECONNAISSANCE:
+		s->acked += a->newly_acked;
+		hs_grow(s, a);
+		if (s->acked >= s->flight && a->is_window_limited)
+			hs_begin_unvalidated(s, params, a);
+		break;
+	case HS_UNVALIDATED:
+		s->pipe_size += a->newly_acked;
+		s->rtt = a->smoothed;
+		is_valid = s->first_sent_at != HS_NONE && a->newest_sent_at >= s->first_sent_at;
+		if (is_valid || hs_less(a->now, s->first_at) > s->rtt)
+			hs_end_unvalidated(s, initial, a->in_flight);
+		else
+			s->pace = hs_rate(s->window, s->rtt);
+		break;
+	case HS_VALIDATING:
+		s->pipe_size += a->newly_acked;
+		hs_grow(s, a);
+		if (a->newest_sent_at >= s->last_sent_at)
+			s->phase = HS_GROWING;
+		break;
+	case HS_RETREAT:
+		s->pipe_size += a->newly_acked;
+		if (a->newest_sent_at >= s->last_sent_at) {
+			s->ssthresh = hs_max(s->pipe_size / 2, s->mss * 2);
+			s->next = HS_AVOID;
+		}
+		break;
+	default:
+		s->next = HS_GROW;
+		break;
+	}
+}
+
+/* ---- Congestion ---- */
+
+HS_CALL void hs_on_timeout(struct hs_start *s, const struct hs_congestion *c)
+{
+	s->pace = 0;
+	s->next = HS_CUT;
+	switch (s->phase) {
+	case HS_JUMP:
+	case HS_RECOVERY:
+		s->window = s->through;
+		break;
+	case HS_GROWING:
+		if (s->scheme == HS_JUMP_START && c->delivered < s->flight)
+			s->window = s->through;
+		break;
+	case HS_RECONNAISSANCE:
+		s->refusal = HS_CONGESTED;
+		break;
+	case HS_UNVALIDATED:
+	case HS_VALIDATING:
+	case HS_RETREAT:
+		s->discards = 1;
+		s->window = hs_max(hs_min(s->window, s->pipe_size), s->mss * 2);
+		break;
+	default:
+		break;
+	}
+}
+
+HS_CALL void hs_on_congestion(struct hs_start *s, const struct hs_congestion *c)
+{
+	s->next = HS_CUT;
+	switch (s->phase) {
+	case HS_SENDING:
+	case HS_MAINTENANCE:
+	case HS_DRAIN:
+		hs_set_window(s, hs_less(s->window, c->lost));
+		s->pace = 0;
+		break;
+	case HS_JUMP:
+	case HS_GROWING:
+		if (s->scheme == HS_JUMP_START && !c->is_mark && c->first_flight_lost) {
+			hs_recover(s, c->in_flight);
+			s->next = HS_STAY;
+		}
+		break;
+	case HS_RECOVERY:
+		hs_recover(s, c->in_flight);
+		s->next = HS_STAY;
+		break;
+	case HS_RECONNAISSANCE:
+		s->refusal = HS_CONGESTED;
+		break;
+	case HS_UNVALIDATED:
+	case HS_VALIDATING:
+		s->discards = 1;
+		s->pace = 0;
+		s->window = hs_max(s->pipe_size / 2, s->mss * 2);
+		s->phase = HS_RETREAT;
+		s->next = HS_STAY;
+		break;
+	case HS_RETREAT:
+		s->next = HS_STAY;
+		break;
+	default:
+		break;
+	}
+}
+
+#endif

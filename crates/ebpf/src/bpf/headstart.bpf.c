@@ -1,0 +1,1183 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
+/*
+ * A fast start for Linux TCP.
+ *
+ *   headstart     a congestion control that owns the window during the start and is the kernel's CUBIC after it:
+ *                 each callback calls the cubictcp_* one
+ *   headstart_fr  the same while a first flight that lost packets is repaired: the window follows what got through
+ *                 (DESIGN: not the kernel's PRR, which sends one packet for each that arrives)
+ *   select        sock_ops: gives connections of a cgroup that control, and reads the client's hint
+ *   window        sock_ops without any of this: a larger, paced first window, for kernels without struct_ops
+ *   hint          sock_ops of a client: writes the hint into its first segments
+ *   migrate       iter/tcp: gives live connections back their control
+ *   replay        syscall: plays one event of a test vector to the decisions above
+ *
+ * A start is decided when its first data leaves (min_tso_segs is called before each group of segments, and no other
+ * callback is), judged at each ack (pkts_acked), and over when the kernel's CUBIC has the window.
+ */
+#include "kernel.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "shared.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+#define MAIN "headstart"
+#define REPAIR "headstart_fr"
+
+/* One connection. */
+struct flow {
+	struct hs_start start;
+	struct hs_key peer;
+	__u64 handshake_rtt;
+	__u64 record_rate;
+	__u64 record_rtt;
+	__u64 hint;
+	__u64 granted;
+	__u64 began;		/* the last flight, ns */
+	__u64 hook_at;		/* when segments were last about to leave */
+	__u64 bytes_sent;	/* seen so far */
+	__u64 first_round;
+	__u64 train_at;		/* first ack of the train */
+	__u64 train_acked;	/* bytes since */
+	__u64 train_rate;	/* the best estimate so far */
+	__u64 planned;
+	__u64 planned_burst;
+	__u64 planned_pace;
+	__u64 first_flights;	/* bytes, of all flights */
+	__u64 first_flight_lost;
+	__u32 delivered;	/* packets seen delivered */
+	__u32 flight_delivered;	/* tp->delivered when the flight began */
+	__u32 flight_lost;	/* tp->lost then */
+	__u32 flight_rtx;	/* tp->total_retrans then */
+	__u32 through_seen;
+	__u32 flight_end;	/* snd_nxt when its first ack came */
+	__u32 una;
+	__u32 train_acks;
+	__u32 live;		/* others with data in flight when the flight began */
+	__u32 arm;
+	__u32 source;
+	__u32 refusal;
+	__u32 left;
+	__u32 flights;
+	__u32 marks;
+	__u32 timeouts;
+	__u32 recoveries;
+	__u32 restarts;
+	__u32 phases;
+	__u32 phase[HS_PHASES];
+	__u32 phase_at[HS_PHASES];
+	__u8 ca_state;
+	__u8 is_decided;	/* the first flight has been */
+	__u8 is_busy;		/* has data in flight */
+	__u8 is_live;		/* the scheme has the window */
+	__u8 is_first_round;	/* nothing of the flight is acked */
+	__u8 is_training;
+	__u8 is_guarding;	/* packets of a fast first flight are outstanding */
+	__u8 is_switching;
+	__u8 is_idle_restart;
+	__u8 keeps_pace;
+	__u8 is_fresh;		/* the estimate is not in the history yet */
+	char original[16];	/* the control it had */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct hs_settings);
+} settings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct hs_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct hs_key);
+	__type(value, struct hs_record);
+} history SEC(".maps");
+
+/* How many connections to a peer have data in flight. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct hs_key);
+	__type(value, __u32);
+} busy SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} reports SEC(".maps");
+
+static const __u32 zero = 0;
+
+#define INITIAL_WINDOW 10
+#define CROWDED_WINDOW 5
+
+#define INLINE static __always_inline
+#define CALL static __attribute__((noinline, unused))
+
+INLINE struct hs_settings *the_settings(void) { return bpf_map_lookup_elem(&settings, &zero); }
+INLINE struct hs_counters *the_counters(void) { return bpf_map_lookup_elem(&counters, &zero); }
+INLINE struct flow *flow_of(struct sock *sk) { return bpf_sk_storage_get(&flows, sk, 0, 0); }
+
+INLINE __u32 in_flight(const struct tcp_sock *tp)
+{
+	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
+}
+
+INLINE __u32 packets(const struct flow *f, __u64 bytes)
+{
+	return hs_clamp(bytes / hs_max(f->start.mss, 1), 1, TCP_INFINITE_SSTHRESH);
+}
+
+/* ---- Peers ---- */
+
+INLINE void key_of(struct hs_key *key, const struct sock_common *sk)
+{
+	if (sk->skc_family == AF_INET6) {
+		const __u32 mapped = bpf_htonl(0xffff);
+
+		key->address[0] = sk->skc_v6_daddr.in6_u.u6_addr32[0];
+		key->address[1] = sk->skc_v6_daddr.in6_u.u6_addr32[1];
+		key->address[2] = key->address[3] = 0;
+		if (!key->address[0] && !key->address[1] && sk->skc_v6_daddr.in6_u.u6_addr32[2] == mapped) {
+			key->address[2] = mapped;
+			key->address[3] = sk->skc_v6_daddr.in6_u.u6_addr32[3];
+		}
+	} else {
+		key->address[0] = key->address[1] = 0;
+		key->address[2] = bpf_htonl(0xffff);
+		key->address[3] = sk->skc_daddr;
+	}
+}
+
+INLINE __u32 busy_at(const struct hs_key *peer)
+{
+	__u32 *count = bpf_map_lookup_elem(&busy, peer);
+
+	return count ? *count : 0;
+}
+
+/* The connection has data in flight from now on. */
+CALL void begin_busy(struct flow *f)
+{
+	__u32 one = 1, *count = bpf_map_lookup_elem(&busy, &f->peer);
+
+	f->is_busy = 1;
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	else
+		bpf_map_update_elem(&busy, &f->peer, &one, BPF_NOEXIST);
+}
+
+CALL void end_busy(struct flow *f)
+{
+	__u32 *count;
+
+	if (!f->is_busy)
+		return;
+	f->is_busy = 0;
+	count = bpf_map_lookup_elem(&busy, &f->peer);
+	/* An entry that was evicted meanwhile began anew at zero. */
+	if (count && *count && !__sync_fetch_and_sub(count, 1))
+		__sync_fetch_and_add(count, 1);
+}
+
+/* ---- The history ---- */
+
+/* Writes what the connection measured. Agreement with the last record raises trust, disagreement (a NAT) lowers it. */
+CALL void remember(struct flow *f, struct tcp_sock *tp)
+{
+	struct hs_record record = {}, *last;
+	__u64 rate = f->train_rate, sample = 0;
+
+	if (!tp->rate_app_limited && tp->rate_interval_us)
+		sample = hs_rate((__u64)tp->rate_delivered * tp->mss_cache, (__u64)tp->rate_interval_us * 1000);
+	rate = hs_max(rate, f->train_rate ? sample : 0);
+	record.rt_prop = (__u64)tp->rtt_min.s[0].v * 1000;
+	if (!rate || !record.rt_prop || tp->rtt_min.s[0].v == ~0U)
+		return;
+	record.saved_at = bpf_ktime_get_boot_ns();
+	record.btl_bw = rate;
+	record.window = (__u64)tp->snd_cwnd * tp->mss_cache;
+	record.ssthresh = tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH ? HS_NONE
+								    : (__u64)tp->snd_ssthresh * tp->mss_cache;
+	record.ended = f->first_flight_lost > 0;
+	record.trust = 100;
+	last = bpf_map_lookup_elem(&history, &f->peer);
+	if (last) {
+		/* A share of a crowded path says less than what was seen alone. */
+		if (f->live && rate < last->btl_bw)
+			return;
+		if (rate > last->btl_bw * 2 || rate * 2 < last->btl_bw)
+			record.trust = hs_max(last->trust / 2, 25);
+		else
+			record.trust = hs_min(last->trust + 25, 100);
+	}
+	bpf_map_update_elem(&history, &f->peer, &record, BPF_ANY);
+	f->is_fresh = 0;
+	f->left = HS_SAVED;
+}
+
+/* ---- The window ---- */
+
+INLINE void note_phase(struct flow *f, __u64 now)
+{
+	__u32 at = f->phases, code = f->start.phase << 8 | f->start.next;
+
+	if (at && at <= HS_PHASES && f->phase[(at - 1) & (HS_PHASES - 1)] == code)
+		return;
+	if (at < HS_PHASES) {
+		f->phase[at & (HS_PHASES - 1)] = code;
+		f->phase_at[at & (HS_PHASES - 1)] = hs_less(now, f->began) / 1000;
+		f->phases = at + 1;
+	}
+}
+
+INLINE void set_pace(struct tcp_sock *tp, __u64 pace)
+{
+	struct sock *sk = &tp->inet_conn.icsk_inet.sk;
+
+	if (pace) {
+		sk->sk_pacing_rate = pace;
+		if (sk->sk_pacing_status == PACING_NONE)
+			sk->sk_pacing_status = PACING_NEEDED;
+	} else if (sk->sk_pacing_status == PACING_NEEDED) {
+		sk->sk_pacing_status = PACING_NONE;
+	}
+}
+
+/* The scheme is out of charge; the kernel's CUBIC goes on with window and threshold as they are. */
+INLINE void finish(struct flow *f, struct tcp_sock *tp)
+{
+	f->is_live = 0;
+	if (!f->keeps_pace)
+		set_pace(tp, 0);
+}
+
+/* Does what the scheme answered. */
+CALL void apply(struct flow *f, struct tcp_sock *tp, __u64 now)
+{
+	struct hs_start *s = &f->start;
+	__u32 cwnd = hs_min(packets(f, s->window), tp->snd_cwnd_clamp);
+
+	note_phase(f, now);
+	switch (s->next) {
+	case HS_STAY:
+		tp->snd_cwnd = cwnd;
+		if (f->ca_state < CA_CWR) {
+			/* Not below the threshold: the kernel's HyStart, which watches slow start, is not to judge this one. */
+			tp->snd_ssthresh = cwnd;
+		}
+		if (s->phase == HS_GROWING) {
+			/* Plain slow start, and nothing of the first flight is left to govern. */
+			__u64 delivered = (__u64)(tp->delivered - f->flight_delivered) * s->mss;
+
+			if (s->scheme != HS_JUMP_START || delivered >= s->flight) {
+				tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+				finish(f, tp);
+				return;
+			}
+		}
+		set_pace(tp, s->pace);
+		break;
+	case HS_GROW:
+		tp->snd_cwnd = cwnd;
+		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+		finish(f, tp);
+		break;
+	case HS_AVOID:
+		tp->snd_cwnd = cwnd;
+		tp->snd_ssthresh = s->ssthresh == HS_NONE ? TCP_INFINITE_SSTHRESH
+							  : hs_max(packets(f, s->ssthresh), 2);
+		finish(f, tp);
+		break;
+	default:
+		finish(f, tp);
+		break;
+	}
+}
+
+/* ---- The first flight ---- */
+
+/* The record as far as it may be used; says in f->refusal why not. */
+INLINE void admit(struct flow *f, const struct hs_settings *set, struct hs_prior *p)
+{
+	struct hs_record *record = bpf_map_lookup_elem(&history, &f->peer);
+	__u64 now = bpf_ktime_get_boot_ns(), rate;
+
+	f->refusal = HS_NO_RECORD;
+	if (!record || !record->btl_bw || !record->rt_prop)
+		return;
+	f->record_rate = record->btl_bw;
+	f->record_rtt = record->rt_prop;
+	if ((__s64)(now - record->saved_at) > (__s64)set->lifetime) {
+		f->refusal = HS_EXPIRED;
+		return;
+	}
+	if (!set->shares && f->live) {
+		f->refusal = HS_IN_USE;
+		return;
+	}
+	f->refusal = set->same_path ? hs_contradicted(record->rt_prop, p->handshake_rtt) : HS_ACCEPTED;
+	if (f->refusal)
+		return;
+	rate = record->btl_bw * hs_clamp(record->trust, 1, 100) / 100;
+	p->btl_bw = hs_min(rate, set->max_rate);
+	p->rt_prop = record->rt_prop;
+	p->window = record->window;
+	p->ssthresh = record->ssthresh;
+}
+
+INLINE __u32 draw(const struct hs_settings *set, int is_eligible)
+{
+	if (set->stopped)
+		return HS_STOPPED;
+	if (!is_eligible)
+		return HS_INELIGIBLE;
+	return bpf_get_prandom_u32() % 10000 < set->hundredths ? HS_TREATMENT : HS_CONTROL;
+}
+
+/* The kernel's own first window is every connection's, but of a crowd on a known path: there half of it is. */
+INLINE __u64 least_window(const struct hs_start *s, const struct hs_params *params, __u32 share)
+{
+	return s->mss * hs_min(hs_max(params->initial_window, 1), share > 1 && s->btl_bw ? CROWDED_WINDOW : INITIAL_WINDOW);
+}
+
+/* Asks the scheme for a flight with a share of what is known. */
+CALL void plan(struct flow *f, const struct hs_settings *set, struct hs_prior *p)
+{
+	__u32 share = set->shares ? f->live + 1 : 1;
+	struct hs_start *s = &f->start;
+	__u64 least;
+
+	p->btl_bw /= share;
+	p->hint /= share;
+	p->window /= share;
+	hs_establish(s, &set->params, p);
+	s->share = share;
+	least = least_window(s, &set->params, share);
+	s->window = hs_max(hs_min(s->window, set->max_window), least);
+	if (share > 1 && set->params.scheme == HS_JUMP_START) {
+		s->window = hs_max(s->window / share, least);
+		s->pace /= share;
+	}
+	s->flight = hs_min(s->flight, s->window);
+}
+
+CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_settings *set, __u64 now)
+{
+	const struct hs_params *params = &set->params;
+	struct hs_prior p = {
+		.now = now,
+		.handshake_rtt = f->handshake_rtt,
+		.flow_size = HS_NONE,
+		.receive_window = tp->snd_wnd,
+		.mss = tp->mss_cache,
+	};
+	int is_eligible = 1, is_again = f->is_decided;
+	struct hs_start *s = &f->start;
+
+	f->live = busy_at(&f->peer);
+	if (f->is_busy && f->live)
+		f->live--;
+	if (is_again && tp->srtt_us)
+		p.handshake_rtt = (__u64)(tp->srtt_us >> 3) * 1000;
+	admit(f, set, &p);
+	if (f->hint) {
+		f->granted = hs_min(hs_min(f->hint, set->hint_rate), set->max_rate);
+		p.hint = f->granted;
+	}
+	f->source = HS_FROM_NOTHING;
+	switch (params->scheme) {
+	case HS_JUMP_START:
+		f->source = HS_FROM_FLOW_SIZE;
+		is_eligible = p.handshake_rtt > 0;
+		break;
+	case HS_BLITZSTART:
+		f->source = HS_FROM_HINT;
+		is_eligible = p.hint > 0 && p.handshake_rtt > 0;
+		break;
+	case HS_SLOW_START:
+		break;
+	default:
+		f->source = HS_FROM_HISTORY;
+		is_eligible = p.btl_bw > 0;
+		break;
+	}
+	if (!is_again || f->arm == HS_INELIGIBLE)
+		f->arm = draw(set, is_eligible);
+	else if (set->stopped)
+		f->arm = HS_STOPPED;
+	if (f->arm == HS_INELIGIBLE && params->scheme != HS_BLITZSTART)
+		p.btl_bw = p.hint = 0;
+	f->is_decided = 1;
+	f->is_first_round = 1;
+	f->is_training = 1;
+	f->train_acks = 0;
+	f->began = now;
+	f->hook_at = now;
+	f->una = tp->snd_una;
+	f->flight_delivered = f->delivered = tp->delivered;
+	f->flight_lost = tp->lost;
+	f->flight_rtx = tp->total_retrans;
+	f->through_seen = 0;
+	f->is_guarding = 0;
+	if (!is_again) {
+		f->bytes_sent = tp->bytes_sent;
+		f->phases = 0;
+	}
+	f->flights++;
+	if (f->arm == HS_CONTROL || f->arm == HS_STOPPED || (is_again && f->arm == HS_INELIGIBLE)) {
+		f->source = HS_FROM_NOTHING;
+		return;
+	}
+	plan(f, set, &p);
+	if (f->arm == HS_INELIGIBLE)
+		f->source = HS_FROM_NOTHING;
+	if (s->next == HS_GROW && params->scheme != HS_SLOW_START && params->initial_window == 10) {
+		/* As the kernel would start, so it shall. */
+		note_phase(f, now);
+		return;
+	}
+	f->restarts += is_again;
+	f->planned = s->flight;
+	f->planned_burst = s->burst;
+	f->planned_pace = s->pace;
+	f->is_live = s->next == HS_STAY;
+	f->is_guarding = s->next == HS_STAY && f->arm == HS_TREATMENT;
+	f->keeps_pace = params->scheme == HS_BLITZSTART && s->phase == HS_PACED;
+	apply(f, tp, now);
+}
+
+/* More connections than when the flight was planned: a smaller share for what has not left yet. */
+INLINE void share_again(struct flow *f, struct tcp_sock *tp, const struct hs_settings *set)
+{
+	__u32 count = busy_at(&f->peer);
+	struct hs_start *s = &f->start;
+	__u64 least = least_window(s, &set->params, count);
+
+	if (!set->shares || !f->is_first_round || count <= s->share || !s->pace)
+		return;
+	s->window = hs_max(s->window * s->share / count, least);
+	s->pace = hs_max(s->pace * s->share / count, 1);
+	s->btl_bw = s->btl_bw * s->share / count;
+	s->share = count;
+	tp->snd_cwnd = hs_min(packets(f, s->window), tp->snd_cwnd_clamp);
+	tp->snd_ssthresh = tp->snd_cwnd;
+}
+
+/* Tells the scheme what has left since it was last told: groups of about a millisecond, by the time before each. */
+INLINE void flush_sent(struct flow *f, struct tcp_sock *tp, const struct hs_settings *set)
+{
+	struct hs_sent sent = {
+		.now = f->hook_at,
+		.bytes = tp->bytes_sent - f->bytes_sent,
+		.in_flight = tp->snd_nxt - f->una,
+	};
+
+	if (!sent.bytes)
+		return;
+	f->bytes_sent = tp->bytes_sent;
+	if (f->is_live)
+		hs_on_sent(&f->start, &set->params, &sent);
+}
+
+/* Segments are about to leave. */
+SEC("struct_ops")
+__u32 BPF_PROG(hs_min_tso_segs, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct flow *f = flow_of(sk);
+	struct hs_settings *set;
+	__u64 now;
+
+	if (!f || (!f->is_live && f->is_busy))
+		return 2;
+	set = the_settings();
+	if (!set)
+		return 2;
+	now = bpf_ktime_get_ns();
+	if (!f->is_busy) {
+		begin_busy(f);
+		if (!f->is_decided || (f->is_idle_restart && set->again)) {
+			f->is_idle_restart = 0;
+			begin_flight(f, tp, set, now);
+		}
+		if (!f->is_live)
+			return 2;
+	}
+	flush_sent(f, tp, set);
+	share_again(f, tp, set);
+	f->hook_at = now;
+	if (!f->start.pace)
+		return 2;
+	set_pace(tp, f->start.pace);
+	return 1;
+}
+
+/* ---- Acknowledgements ---- */
+
+/* Equation (1) of WiseStart over acks of packets that left as one train. */
+INLINE void train(struct flow *f, const struct tcp_sock *tp, const struct hs_settings *set, __u32 acked, __u64 now)
+{
+	f->train_acks++;
+	if (f->train_acks == 1) {
+		f->train_at = now;
+		f->train_acked = 0;
+		return;
+	}
+	/* What left after the first ack was clocked by it and says nothing. */
+	if ((__s32)(tp->snd_una - f->flight_end) > 0) {
+		f->is_training = 0;
+		return;
+	}
+	f->train_acked += (__u64)acked * tp->mss_cache;
+	if (f->train_acked >= (__u64)tp->mss_cache * 5 && now > f->train_at) {
+		__u64 rate = hs_rate(f->train_acked, now - f->train_at);
+
+		/* Ten packets are a short train: what follows of the flight makes it longer while the start lasts. */
+		f->train_rate = rate;
+		f->is_fresh = 1;
+		if (f->train_acks >= set->params.gamma * 2 || f->train_acked >= (__u64)tp->mss_cache * 16)
+			f->is_training = 0;
+	}
+}
+
+INLINE void fill_ack(struct hs_ack *a, struct flow *f, const struct tcp_sock *tp, __u32 acked, __s32 rtt_us, __u64 now)
+{
+	__u64 mss = f->start.mss;
+	__u32 rtx = tp->total_retrans - f->flight_rtx, through = tp->delivered - f->flight_delivered;
+
+	rtx = rtx > tp->retrans_out ? rtx - tp->retrans_out : 0;
+	through = through > rtx ? through - rtx : 0;
+	a->now = now;
+	a->rtt_sample = rtt_us > 0 ? (__u64)rtt_us * 1000 : HS_NONE;
+	a->newest_sent_at = rtt_us > 0 ? hs_less(now, a->rtt_sample) : f->start.first_sent_at;
+	a->newly_acked = acked * mss;
+	a->first_flight_acked = through > f->through_seen ? (through - f->through_seen) * mss : 0;
+	a->min_rtt = (__u64)tp->rtt_min.s[0].v * 1000;
+	a->smoothed = (__u64)(tp->srtt_us >> 3) * 1000;
+	a->in_flight = in_flight(tp) * mss;
+	a->delivered = (tp->delivered - f->flight_delivered) * mss;
+	a->is_window_limited = BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
+	a->in_recovery = f->ca_state >= CA_RECOVERY;
+	f->through_seen = hs_max(through, f->through_seen);
+}
+
+CALL void on_ack(struct flow *f, struct tcp_sock *tp, __u32 acked, __s32 rtt_us)
+{
+	struct hs_settings *set = the_settings();
+	struct hs_ack a = {};
+	__u64 now = tp->tcp_clock_cache;
+
+	if (!set)
+		return;
+	if (f->is_first_round) {
+		f->is_first_round = 0;
+		f->flight_end = tp->snd_nxt;
+		f->first_flights += tp->snd_nxt - f->una;
+		if (f->flights == 1)
+			f->first_round = tp->snd_nxt - f->una;
+	}
+	if (f->is_training)
+		train(f, tp, set, acked, now);
+	if (f->is_live) {
+		flush_sent(f, tp, set);
+		f->una = tp->snd_una;
+		fill_ack(&a, f, tp, acked, rtt_us, now);
+		hs_on_ack(&f->start, &set->params, &a);
+		apply(f, tp, now);
+	}
+	if (f->is_guarding && (__s32)(tp->snd_una - f->flight_end) >= 0) {
+		f->is_guarding = 0;
+		f->first_flight_lost += (__u64)(tp->lost - f->flight_lost) * tp->mss_cache;
+	}
+}
+
+SEC("struct_ops")
+void BPF_PROG(hs_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct flow *f;
+	__u32 acked;
+
+	cubictcp_acked(sk, sample);
+	f = flow_of(sk);
+	if (!f)
+		return;
+	/* The repair is governed after the kernel has counted this ack's losses: see cong_control below. */
+	if (f->start.phase == HS_RECOVERY && f->is_live)
+		goto idle;
+	acked = tp->delivered - f->delivered;
+	f->delivered = tp->delivered;
+	if (acked && (f->is_live || f->is_training || f->is_guarding))
+		on_ack(f, tp, acked, sample->rtt_us);
+idle:
+	if (!tp->packets_out) {
+		end_busy(f);
+		if (f->is_fresh)
+			remember(f, tp);
+	}
+}
+
+SEC("struct_ops")
+void BPF_PROG(hs_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+{
+	struct flow *f = flow_of(sk);
+
+	if (f && f->is_live)
+		return;
+	cubictcp_cong_avoid(sk, ack, acked);
+}
+
+/* Only in headstart_fr: the kernel has counted this ack, and asks for the window of the repair. */
+SEC("struct_ops")
+void BPF_PROG(hs_cong_control, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct hs_settings *set = the_settings();
+	struct flow *f = flow_of(sk);
+	struct hs_ack a = {};
+	__u64 now = tp->tcp_clock_cache;
+	__u32 acked;
+
+	if (!f || !set)
+		return;
+	acked = tp->delivered - f->delivered;
+	f->delivered = tp->delivered;
+	if (f->is_live) {
+		fill_ack(&a, f, tp, acked, 0, now);
+		hs_on_ack(&f->start, &set->params, &a);
+		if (f->start.next == HS_STAY)
+			f->start.pace = f->train_rate;
+		apply(f, tp, now);
+		if (f->is_live && tp->snd_cwnd <= in_flight(tp))
+			tp->snd_cwnd = in_flight(tp) + 1;
+	}
+	if (!f->is_live) {
+		f->is_guarding = 0;
+		f->first_flight_lost += (__u64)(tp->lost - f->flight_lost) * tp->mss_cache;
+		f->is_switching = 1;
+		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
+		f->is_switching = 0;
+	}
+}
+
+/* ---- Congestion ---- */
+
+SEC("struct_ops")
+__u32 BPF_PROG(hs_ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct flow *f = flow_of(sk);
+
+	/* A first flight says nothing of the path; what got through of it does. */
+	if (f && f->is_guarding && tp->lost_out) {
+		__u32 through = tp->delivered - f->flight_delivered;
+
+		return hs_max(through * 7 / 10, 2);
+	}
+	return cubictcp_recalc_ssthresh(sk);
+}
+
+CALL void on_congestion(struct flow *f, struct tcp_sock *tp, __u8 state)
+{
+	__u64 now = tp->tcp_clock_cache, mss = hs_max(f->start.mss, 1);
+	struct hs_congestion c = {
+		.lost = (__u64)(tp->lost - f->flight_lost) * mss,
+		.first_flight_lost = (__u64)(tp->lost - f->flight_lost) * mss,
+		.in_flight = in_flight(tp) * mss,
+		.delivered = (__u64)(tp->delivered - f->flight_delivered) * mss,
+		.is_mark = state == CA_CWR,
+		.is_timeout = state == CA_LOSS,
+	};
+
+	f->marks += state == CA_CWR;
+	f->timeouts += state == CA_LOSS;
+	f->is_training = 0;
+	if (state == CA_LOSS)
+		hs_on_timeout(&f->start, &c);
+	else
+		hs_on_congestion(&f->start, &c);
+	note_phase(f, now);
+	if (state == CA_RECOVERY && f->start.phase != HS_RETREAT) {
+		hs_recover(&f->start, c.in_flight);
+		f->start.next = HS_STAY;
+		f->recoveries++;
+	}
+}
+
+SEC("struct_ops")
+void BPF_PROG(hs_set_state, struct sock *sk, __u8 state)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct flow *f = flow_of(sk);
+
+	cubictcp_state(sk, state);
+	if (!f)
+		return;
+	f->ca_state = state;
+	if (state < CA_CWR || !(f->is_live || f->is_guarding))
+		return;
+	if (f->start.phase == HS_RECOVERY && f->is_live && state != CA_LOSS)
+		return;
+	on_congestion(f, tp, state);
+	if (state == CA_RECOVERY) {
+		f->is_live = 1;
+		f->is_switching = 1;
+		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, REPAIR, sizeof(REPAIR));
+		f->is_switching = 0;
+		f->ca_state = state;
+		return;
+	}
+	finish(f, tp);
+	if (f->is_guarding)
+		f->first_flight_lost += (__u64)(tp->lost - f->flight_lost) * tp->mss_cache;
+	f->is_guarding = 0;
+	if (state == CA_LOSS && f->recoveries) {
+		f->is_switching = 1;
+		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
+		f->is_switching = 0;
+	}
+}
+
+SEC("struct_ops")
+void BPF_PROG(hs_cwnd_event, struct sock *sk, int event)
+{
+	struct flow *f;
+
+	cubictcp_cwnd_event(sk, event);
+	if (event == CA_EVENT_CWND_RESTART) {
+		f = flow_of(sk);
+		if (f)
+			f->is_idle_restart = 1;
+	}
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(hs_undo_cwnd, struct sock *sk)
+{
+	return tcp_reno_undo_cwnd(sk);
+}
+
+/* ---- Birth and death ---- */
+
+SEC("struct_ops")
+void BPF_PROG(hs_init, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct hs_settings *set;
+	struct hs_record *record;
+	struct flow *f;
+
+	cubictcp_init(sk);
+	f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!f || f->is_switching)
+		return;
+	set = the_settings();
+	if (!set)
+		return;
+	key_of(&f->peer, &sk->__sk_common);
+	f->handshake_rtt = (__u64)(tp->srtt_us >> 3) * 1000;
+	f->delivered = tp->delivered;
+	f->start.mss = tp->mss_cache;
+	/* The kernel makes the send buffer by the window it finds now; the flight itself is planned when data leaves. */
+	if (set->stopped || !set->hundredths)
+		return;
+	if (set->params.scheme == HS_JUMP_START) {
+		tp->snd_cwnd = packets(f, hs_min(hs_min(set->params.cap, set->max_window), tp->snd_wnd));
+	} else if (set->params.scheme != HS_SLOW_START) {
+		record = bpf_map_lookup_elem(&history, &f->peer);
+		if (record)
+			tp->snd_cwnd = hs_max(packets(f, hs_min(hs_moved(record->btl_bw, record->rt_prop),
+								set->max_window)), tp->snd_cwnd);
+		else if (f->hint)
+			tp->snd_cwnd = hs_max(packets(f, hs_min(hs_moved(hs_min(f->hint, set->hint_rate),
+									 f->handshake_rtt), set->max_window)),
+					      tp->snd_cwnd);
+	}
+}
+
+/* r(B) of the QUIC server's why records: rounds that slow start from ten packets needs for so many. */
+INLINE __s64 slow_start_rounds(__u64 bytes, __u64 mss)
+{
+	__u64 count = (bytes + mss - 1) / mss, sent = 0, window = 10;
+	__s64 rounds = 0;
+	int i;
+
+	for (i = 0; i < 24 && sent < count; i++) {
+		sent += window;
+		window *= 2;
+		rounds++;
+	}
+	return rounds;
+}
+
+CALL void account(struct flow *f, struct tcp_sock *tp, __s64 saved)
+{
+	struct hs_counters *c = the_counters();
+	struct hs_of_arm *arm;
+	__u32 at = f->arm;
+
+	if (!c || at >= HS_ARMS)
+		return;
+	arm = &c->arms[at];
+	arm->connections++;
+	if (f->source < HS_SOURCES)
+		arm->sources[f->source]++;
+	arm->rounds_saved += saved;
+	arm->sent += tp->bytes_sent;
+	arm->lost += (__u64)tp->lost * tp->mss_cache;
+	arm->first_flight += f->first_flights;
+	arm->first_flight_lost += f->first_flight_lost;
+	arm->retransmitted += tp->bytes_retrans;
+	arm->marks += f->marks;
+	arm->timeouts += f->timeouts;
+	arm->saved += f->left == HS_SAVED;
+	arm->dropped += f->left == HS_DROPPED;
+	arm->restarts += f->restarts;
+	c->recoveries += f->recoveries;
+	if (f->refusal && f->refusal < 8)
+		c->refusals[f->refusal]++;
+	if (f->hint) {
+		c->hints[0]++;
+		c->hints[1] += f->granted < f->hint;
+	}
+}
+
+CALL void report(struct flow *f, struct tcp_sock *tp, __s64 saved, __u32 scheme)
+{
+	struct hs_report *r = bpf_ringbuf_reserve(&reports, sizeof(*r), 0);
+	int i;
+
+	if (!r)
+		return;
+	r->peer = f->peer;
+	r->handshake_rtt = f->handshake_rtt;
+	r->record_rate = f->record_rate;
+	r->record_rtt = f->record_rtt;
+	r->hint = f->hint;
+	r->granted = f->granted;
+	r->burst = f->planned_burst;
+	r->first_flight = f->planned;
+	r->pace = f->planned_pace;
+	r->first_round = f->first_round;
+	r->sent = tp->bytes_sent;
+	r->lost = (__u64)tp->lost * tp->mss_cache;
+	r->first_flight_lost = f->first_flight_lost;
+	r->min_rtt = (__u64)tp->rtt_min.s[0].v * 1000;
+	r->rate = f->train_rate;
+	r->mss = f->start.mss;
+	r->rounds_saved = saved;
+	r->record_live = f->live;
+	r->scheme = scheme;
+	r->arm = f->arm;
+	r->source = f->source;
+	r->refusal = f->refusal;
+	r->flights = f->flights;
+	r->left = f->left ? f->left : HS_LEFT_NOTHING;
+	r->phases = f->phases;
+	for (i = 0; i < HS_PHASES; i++) {
+		r->phase[i] = f->phase[i];
+		r->phase_at[i] = f->phase_at[i];
+	}
+	bpf_ringbuf_submit(r, 0);
+}
+
+SEC("struct_ops")
+void BPF_PROG(hs_release, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct hs_settings *set = the_settings();
+	struct flow *f = flow_of(sk);
+	__s64 saved = 0;
+
+	if (!f || !set || f->is_switching)
+		return;
+	end_busy(f);
+	if (f->is_guarding)
+		f->first_flight_lost += (__u64)(tp->lost - f->flight_lost) * tp->mss_cache;
+	if (f->is_fresh)
+		remember(f, tp);
+	if (f->start.discards && f->left != HS_SAVED) {
+		bpf_map_delete_elem(&history, &f->peer);
+		f->left = HS_DROPPED;
+	}
+	if (f->first_round && f->start.mss) {
+		saved = slow_start_rounds(hs_less(f->first_round, f->first_flight_lost), f->start.mss) - 1 -
+			(f->first_flight_lost > 0);
+	}
+	account(f, tp, saved);
+	if (set->traces)
+		report(f, tp, saved, set->params.scheme);
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops headstart = {
+	.init = (void *)hs_init,
+	.release = (void *)hs_release,
+	.ssthresh = (void *)hs_ssthresh,
+	.cong_avoid = (void *)hs_cong_avoid,
+	.set_state = (void *)hs_set_state,
+	.cwnd_event = (void *)hs_cwnd_event,
+	.pkts_acked = (void *)hs_pkts_acked,
+	.min_tso_segs = (void *)hs_min_tso_segs,
+	.undo_cwnd = (void *)hs_undo_cwnd,
+	.flags = TCP_CONG_NON_RESTRICTED,
+	.name = MAIN,
+};
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops headstart_fr = {
+	.init = (void *)hs_init,
+	.release = (void *)hs_release,
+	.ssthresh = (void *)hs_ssthresh,
+	.cong_control = (void *)hs_cong_control,
+	.set_state = (void *)hs_set_state,
+	.cwnd_event = (void *)hs_cwnd_event,
+	.pkts_acked = (void *)hs_pkts_acked,
+	.min_tso_segs = (void *)hs_min_tso_segs,
+	.undo_cwnd = (void *)hs_undo_cwnd,
+	.name = REPAIR,
+};
+
+/* ---- Selection ---- */
+
+/* Kind 254 of RFC 6994, then the value of the QUIC server's hint parameter. */
+struct hint_option {
+	__u8 kind;
+	__u8 length;
+	__be16 experiment;
+	__u8 version;
+	__u8 access;
+	__u8 kbit[4];
+	__u8 padding[2];
+} __attribute__((packed));
+
+#define HINT_KIND 254
+#define HINT_LENGTH 10
+#define HINT_EXPERIMENT 0x4853	/* "HS" */
+#define HINT_VERSION 1
+#define HINT_ACCESS_KINDS 7
+#define BYTES_PER_KBIT 125
+
+/* What the handshake's last segment hints, in bytes per second; 0 for nothing. */
+INLINE __u64 hear(struct bpf_sock_ops *ops)
+{
+	struct hint_option option = { .kind = HINT_KIND, .length = 4, .experiment = bpf_htons(HINT_EXPERIMENT) };
+	struct hs_counters *c;
+	__u64 kbit;
+	int found = bpf_load_hdr_opt(ops, &option, HINT_LENGTH, 0);
+
+	if (found == -2 /* ENOENT: the common case */)
+		return 0;
+	kbit = (__u64)option.kbit[0] << 24 | option.kbit[1] << 16 | option.kbit[2] << 8 | option.kbit[3];
+	if (found != HINT_LENGTH || option.version != HINT_VERSION || option.access >= HINT_ACCESS_KINDS || !kbit ||
+	    kbit > 400000000) {
+		c = the_counters();
+		if (c)
+			c->hints[2]++;
+		return 0;
+	}
+	return kbit * BYTES_PER_KBIT;
+}
+
+SEC("sockops")
+int hs_select(struct bpf_sock_ops *ops)
+{
+	struct hs_settings *set;
+	struct hs_counters *c;
+	struct bpf_sock *sk = ops->sk;
+	struct flow *f;
+
+	if (ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB && ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
+		return 1;
+	set = the_settings();
+	if (!set || !sk || (ops->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB && !set->outgoing))
+		return 1;
+	f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (!f)
+		return 1;
+	if (set->hears && ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+		f->hint = hear(ops);
+	bpf_getsockopt(ops, SOL_TCP, TCP_CONGESTION, f->original, sizeof(f->original));
+	bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
+	c = the_counters();
+	if (c)
+		c->taken++;
+	return 1;
+}
+
+/* Level "window": what sock_ops alone can do, on the control that is there. */
+SEC("sockops")
+int hs_window(struct bpf_sock_ops *ops)
+{
+	struct hs_settings *set = the_settings();
+	struct hs_counters *c;
+	__u32 none = ~0U, rate;
+	int segments;
+
+	if (!set || set->stopped)
+		return 1;
+	if (ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB) {
+		segments = set->window;
+		bpf_setsockopt(ops, SOL_TCP, TCP_BPF_IW, &segments, sizeof(segments));
+		rate = hs_min(set->window_rate, ~0U - 1);
+		if (rate) {
+			bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
+			bpf_sock_ops_cb_flags_set(ops, BPF_SOCK_OPS_RTT_CB_FLAG);
+		}
+		c = the_counters();
+		if (c)
+			c->taken++;
+	} else if (ops->op == BPF_SOCK_OPS_RTT_CB) {
+		/* The first ack: the flight has been paced. */
+		bpf_setsockopt(ops, SOL_SOCKET, SO_MAX_PACING_RATE, &none, sizeof(none));
+		bpf_sock_ops_cb_flags_set(ops, 0);
+	}
+	return 1;
+}
+
+/* The hint that a client writes into its SYN, its handshake's last segment and its first data. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);	/* version, access technology, kbit/s, as on the wire */
+} hinted SEC(".maps");
+
+SEC("sockops")
+int hs_hint(struct bpf_sock_ops *ops)
+{
+	struct hint_option option = {
+		.kind = HINT_KIND,
+		.length = HINT_LENGTH,
+		.experiment = bpf_htons(HINT_EXPERIMENT),
+	};
+	__u64 *value;
+
+	switch (ops->op) {
+	case BPF_SOCK_OPS_TCP_CONNECT_CB:
+		bpf_sock_ops_cb_flags_set(ops, BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
+		break;
+	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
+		/* Until the server has acknowledged data: had it not read the hint by then, it would be too late. */
+		if (ops->bytes_acked > 1)
+			bpf_sock_ops_cb_flags_set(ops, 0);
+		else
+			bpf_reserve_hdr_opt(ops, HINT_LENGTH, 0);
+		break;
+	case BPF_SOCK_OPS_WRITE_HDR_OPT_CB:
+		value = bpf_map_lookup_elem(&hinted, &zero);
+		if (value && ops->bytes_acked <= 1) {
+			__builtin_memcpy(&option.version, value, 6);
+			bpf_store_hdr_opt(ops, &option, HINT_LENGTH, 0);
+		}
+		break;
+	}
+	return 1;
+}
+
+/* ---- Detaching ---- */
+
+INLINE int is_ours(const char *name)
+{
+	const char ours[] = MAIN;
+	int i;
+
+	/* headstart and headstart_fr */
+	for (i = 0; i < sizeof(MAIN) - 1; i++)
+		if (name[i] != ours[i])
+			return 0;
+	return 1;
+}
+
+SEC("iter/tcp")
+int hs_migrate(struct bpf_iter__tcp *ctx)
+{
+	char native[16] = "cubic", name[16] = {};
+	struct sock_common *common = ctx->sk_common;
+	struct hs_settings *set;
+	struct tcp_sock *tp;
+	struct flow *f;
+
+	if (!common)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp)
+		return 0;
+	if (bpf_getsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
+		return 0;
+	if (!is_ours(name))
+		return 0;
+	set = the_settings();
+	if (set && set->native[0])
+		__builtin_memcpy(native, set->native, sizeof(native));
+	f = bpf_sk_storage_get(&flows, tp, 0, 0);
+	if (f && f->original[0] && !is_ours(f->original))
+		__builtin_memcpy(native, f->original, sizeof(native));
+	if (f)
+		f->is_live = f->is_guarding = 0;
+	if (bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, native, sizeof(native))) {
+		__builtin_memcpy(native, "reno", 5);
+		bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, native, sizeof(native));
+	}
+	return 0;
+}
+
+/* ---- Vectors ---- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct hs_replay);
+} scratch SEC(".maps");
+
+SEC("syscall")
+int hs_replay(struct hs_replay *ctx)
+{
+	struct hs_replay *r = bpf_map_lookup_elem(&scratch, &zero);
+
+	if (!r)
+		return 1;
+	__builtin_memcpy(r, ctx, sizeof(*r));
+	switch (r->event) {
+	case HS_EVENT_ESTABLISH:
+		hs_establish(&r->start, &r->params, &r->prior);
+		break;
+	case HS_EVENT_SENT:
+		hs_on_sent(&r->start, &r->params, &r->sent);
+		break;
+	case HS_EVENT_ACK:
+		hs_on_ack(&r->start, &r->params, &r->ack);
+		break;
+	case HS_EVENT_CONGESTION:
+		hs_on_congestion(&r->start, &r->congestion);
+		break;
+	case HS_EVENT_TIMEOUT:
+		hs_on_timeout(&r->start, &r->congestion);
+		break;
+	default:
+		return 2;
+	}
+	__builtin_memcpy(&ctx->start, &r->start, sizeof(r->start));
+	return 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/* What the object and its loader (src/layout.rs) both read and write. Numbers are in the machine's byte order. */
+#ifndef HEADSTART_SHARED_H
+#define HEADSTART_SHARED_H
+
+#include "decide.h"
+
+/* Settings, the only element of the map `settings`. The loader may change any of them at any time. */
+struct hs_settings {
+	struct hs_params params;
+	__u64 max_rate;		/* most that a record or hint may claim, bytes per second */
+	__u64 max_window;	/* most bytes of a first flight */
+	__u64 lifetime;		/* of a record, ns */
+	__u64 hint_rate;	/* most that a hint may claim */
+	__u32 hundredths;	/* percent x 100 of the eligible that get the scheme */
+	__u32 stopped;		/* the kill switch */
+	__u32 same_path;	/* check the RTT against the record's */
+	__u32 shares;		/* several live starts to one peer share its rate */
+	__u32 traces;		/* somebody reads the ring buffer */
+	__u32 hears;		/* read the hint option */
+	__u32 again;		/* start fast again after idle */
+	__u32 outgoing;		/* connections that this host opens are taken, too */
+	__u32 window;		/* level "window": segments of the initial window */
+	__u32 unused;
+	__u64 window_rate;	/* level "window": pacing limit until the first ack, bytes per second; 0: none */
+	char native[16];	/* the namespace's default before, if it was replaced */
+};
+
+/* A record of a peer; the key is its address, of IPv6 the first 64 bits, IPv4 as mapped IPv6. */
+struct hs_record {
+	__s64 saved_at;		/* ns since boot (CLOCK_BOOTTIME); negative: before */
+	__u64 btl_bw;		/* bytes per second */
+	__u64 rt_prop;		/* ns */
+	__u64 window;		/* bytes */
+	__u64 ssthresh;		/* bytes; HS_NONE: none was ever set */
+	__u32 ended;		/* 0 clean, 1 lossy */
+	__u32 trust;		/* percent: how far the last records of the peer agreed */
+};
+
+struct hs_key {
+	__u32 address[4];
+};
+
+enum hs_arm { HS_UNDECIDED, HS_TREATMENT, HS_CONTROL, HS_INELIGIBLE, HS_STOPPED, HS_ARMS };
+enum hs_source { HS_FROM_NOTHING, HS_FROM_FLOW_SIZE, HS_FROM_HISTORY, HS_FROM_HINT, HS_SOURCES };
+enum hs_left { HS_OPEN, HS_SAVED, HS_LEFT_NOTHING, HS_DROPPED };
+
+struct hs_of_arm {
+	__u64 connections;
+	__u64 sources[HS_SOURCES];
+	__s64 rounds_saved;
+	__u64 sent;
+	__u64 lost;
+	__u64 first_flight;
+	__u64 first_flight_lost;
+	__u64 retransmitted;
+	__u64 marks;
+	__u64 timeouts;
+	__u64 saved;
+	__u64 dropped;
+	__u64 restarts;		/* fast starts after idle */
+};
+
+struct hs_counters {
+	struct hs_of_arm arms[HS_ARMS];
+	__u64 refusals[8];
+	__u64 hints[3];		/* heard, cut, malformed */
+	__u64 taken;		/* connections taken over */
+	__u64 recoveries;	/* first flights repaired by their own recovery */
+};
+
+#define HS_PHASES 8
+
+/* The why record of a connection, sent to the ring buffer when it closes. */
+struct hs_report {
+	struct hs_key peer;
+	__u64 handshake_rtt;
+	__u64 record_rate;	/* 0: none */
+	__u64 record_rtt;
+	__u64 hint;
+	__u64 granted;
+	__u64 burst;
+	__u64 first_flight;
+	__u64 pace;
+	__u64 first_round;	/* bytes sent before the first ack */
+	__u64 sent;
+	__u64 lost;
+	__u64 first_flight_lost;
+	__u64 min_rtt;
+	__u64 rate;		/* measured; 0: nothing */
+	__u64 mss;
+	__s64 rounds_saved;
+	__u32 record_live;
+	__u32 scheme;
+	__u32 arm;
+	__u32 source;
+	__u32 refusal;
+	__u32 flights;
+	__u32 left;
+	__u32 phases;
+	__u32 phase[HS_PHASES];
+	__u32 phase_at[HS_PHASES];	/* microseconds since it began to send */
+};
+
+/* replay(): one event of a vector, played to the loaded object by BPF_PROG_TEST_RUN. */
+enum hs_event { HS_EVENT_ESTABLISH, HS_EVENT_SENT, HS_EVENT_ACK, HS_EVENT_CONGESTION, HS_EVENT_TIMEOUT };
+
+struct hs_replay {
+	struct hs_params params;
+	struct hs_start start;
+	struct hs_prior prior;
+	struct hs_sent sent;
+	struct hs_ack ack;
+	struct hs_congestion congestion;
+	__u64 event;
+};
+
+#endif

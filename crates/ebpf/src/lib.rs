@@ -1,0 +1,54 @@
+//! Fast starts for Linux TCP: servers that are neither changed nor restarted start fast, and the kernel's CUBIC is in
+//! charge after the start.
+//!
+//! A congestion control in eBPF (struct_ops) owns the window of a connection until its start is over; a program at a
+//! cgroup (sock_ops) gives it to the connections that servers of the cgroup accept. Nothing of it runs in user space:
+//! [`attach`](load::Attached::attach) loads the object, pins it and ends.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`scheme`] | the schemes that the kernel can carry, their parameters, and why it cannot carry the others |
+//! | [`layout`] | the numbers that the object and this crate exchange |
+//! | [`history`] | records of peers: between the kernel's clock and the QUIC server's record format |
+//! | [`stats`] | counters as Prometheus text, and why records as lines, with the QUIC server's names |
+//! | [`needs`] | what a machine lacks, and which level it can run |
+//! | `load` | attach, status, set, detach; with the feature `load` |
+//!
+//! The C source is in `src/bpf`, and the object that `build.sh` makes of it beside it: no compiler for it is needed
+//! where this crate is built. `decide.h` is the C twin of the schemes of [`headstart_startup`]; the test `vectors`
+//! replays what the Rust schemes decide against the loaded object.
+//!
+//! # What a congestion control in eBPF cannot do
+//!
+//! - The first ten segments of a connection are not paced; later ones leave in groups of about a millisecond.
+//! - It is called before a group of segments leaves, not for each: decisions that depend on what is in flight
+//!   (`WiseStart`'s 2, 0.5 and 1 times the rate) are made at that grain.
+//! - It cannot send a segment again: no Halfback, no Proactive TCP.
+
+pub mod history;
+pub mod layout;
+#[cfg(feature = "load")]
+pub mod load;
+pub mod needs;
+pub mod scheme;
+pub mod stats;
+
+/// What went wrong, in one line: what was done, what was found, what was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(String);
+
+impl Error {
+    /// An error that says this.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into())
+    }
+}
+
+impl core::fmt::Display for Error {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}

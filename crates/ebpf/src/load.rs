@@ -1,0 +1,636 @@
+//! Attach, status, set, detach.
+//!
+//! Attached, everything lives in the kernel under [`PINS`]: maps, and the links that keep the programs in place. Nothing
+//! runs. Each step leaves the machine usable if the loader is killed after it: the link at the cgroup is made last, so
+//! that no connection is given a control that is not whole, and taken away first.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read as _;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use headstart_startup::history::Record;
+use headstart_startup::prior::Hint;
+use libbpf_rs::{
+    Iter, Link, MapCore as _, MapFlags, MapHandle, Object, ObjectBuilder, PrintLevel, ProgramInput,
+    RingBufferBuilder, set_print,
+};
+use nix::mount::MsFlags;
+use nix::sched::CloneFlags;
+
+use crate::Error;
+use crate::history::Clocks;
+use crate::layout::{self, Counters, KernelRecord, Report, Settings};
+use crate::needs::{Level, Machine};
+
+/// The object, as `src/bpf/build.sh` made it.
+pub const OBJECT: &[u8] = include_bytes!("bpf/headstart.bpf.o");
+/// Where everything is pinned.
+pub const PINS: &str = "/sys/fs/bpf/headstart";
+/// Where the client's hint is pinned.
+pub const HINT_PINS: &str = "/sys/fs/bpf/headstart-hint";
+/// The name of the congestion control.
+pub const CONTROL: &str = "headstart";
+
+const BPF_FILES: &str = "/sys/fs/bpf";
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+const MAPS: [&str; 5] = ["settings", "counters", "history", "busy", "reports"];
+const CGROUP: &str = "link-cgroup";
+const MIGRATE: &str = "link-migrate";
+/// The links of the congestion controls, that of the repair first: the other one switches to it.
+const CONTROLS: [(&str, &str); 2] = [("headstart_fr", "link-repair"), ("headstart", "link-control")];
+const ZERO: [u8; 4] = [0; 4];
+const KEY_SIZE: u32 = 16;
+const RECORD_SIZE: u32 = 48;
+
+/// What is to be attached.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The settings to begin with.
+    pub settings: Settings,
+    /// The congestion control, or what sock_ops alone can do.
+    pub level: Level,
+    /// Peers remembered at most.
+    pub peers: u32,
+    /// Whose connections get it; `None`: nobody's but by the namespace's default.
+    pub cgroup: Option<PathBuf>,
+    /// Make it the default of this network namespace.
+    pub namespace_default: bool,
+}
+
+/// The last complaint of libbpf, which it prints and does not return.
+static COMPLAINT: Mutex<String> = Mutex::new(String::new());
+
+fn note_complaint(_: PrintLevel, text: String) {
+    let mut complaint = COMPLAINT.lock().unwrap_or_else(PoisonError::into_inner);
+    if complaint.len() < 4000 {
+        complaint.push_str(&text);
+    }
+}
+
+fn failed(doing: &str) -> impl Fn(libbpf_rs::Error) -> Error + '_ {
+    move |error| {
+        let complaint = core::mem::take(&mut *COMPLAINT.lock().unwrap_or_else(PoisonError::into_inner));
+        let detail = complaint.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+        if std::env::var_os("HEADSTART_TCP_LOG").is_some() {
+            eprintln!("{complaint}");
+        }
+        Error::new(format!("cannot {doing}: {error:#}{}{detail}", if detail.is_empty() { "" } else { ": " }))
+    }
+}
+
+fn refused(doing: &str) -> impl Fn(std::io::Error) -> Error + '_ {
+    move |error| Error::new(format!("cannot {doing}: {error}"))
+}
+
+/// The maps of an object that runs.
+#[derive(Debug)]
+pub struct Maps {
+    settings: MapHandle,
+    counters: MapHandle,
+    /// Level "window" has none of these.
+    history: Option<MapHandle>,
+    reports: Option<MapHandle>,
+}
+
+impl Maps {
+    fn pinned() -> Result<Self, Error> {
+        let open = |name: &str| MapHandle::from_pinned_path(Path::new(PINS).join(name));
+        let needed = |name| open(name).map_err(|_| not_attached());
+        Ok(Self {
+            settings: needed("settings")?,
+            counters: needed("counters")?,
+            history: open("history").ok(),
+            reports: open("reports").ok(),
+        })
+    }
+
+    fn of(object: &Object) -> Result<Self, Error> {
+        let find = |name: &str| {
+            let map = object.maps().find(|map| map.name() == name && map.autocreate())?;
+            MapHandle::try_from(&map).ok()
+        };
+        let needed = |name| find(name).ok_or_else(|| Error::new(format!("the object has no map `{name}`")));
+        Ok(Self {
+            settings: needed("settings")?,
+            counters: needed("counters")?,
+            history: find("history"),
+            reports: find("reports"),
+        })
+    }
+
+    /// The settings as they are.
+    ///
+    /// # Errors
+    /// If the kernel does not give them, or gives those of another version of this program.
+    pub fn settings(&self) -> Result<Settings, Error> {
+        let bytes = self.settings.lookup(&ZERO, MapFlags::ANY).map_err(failed("read the settings"))?;
+        bytes.as_deref().and_then(Settings::from_bytes).ok_or_else(|| {
+            Error::new(
+                "the settings are those of another version of headstart: detach with that one, or reattach",
+            )
+        })
+    }
+
+    /// Changes the settings; connections that start from now on follow them.
+    ///
+    /// # Errors
+    /// If the kernel does not take them.
+    pub fn set(&self, settings: &Settings) -> Result<(), Error> {
+        self.settings.update(&ZERO, &settings.to_bytes(), MapFlags::ANY).map_err(failed("write the settings"))
+    }
+
+    /// All counters, of all processors.
+    ///
+    /// # Errors
+    /// If the kernel does not give them.
+    pub fn counters(&self) -> Result<Counters, Error> {
+        let each = self.counters.lookup_percpu(&ZERO, MapFlags::ANY).map_err(failed("read the counters"))?;
+        let mut sum = Counters::default();
+        for bytes in each.unwrap_or_default() {
+            let one = Counters::from_bytes(&bytes).ok_or_else(|| {
+                Error::new("the counters are those of another version of headstart: detach with that one")
+            })?;
+            sum.add(&one);
+        }
+        Ok(sum)
+    }
+
+    fn history(&self) -> Result<&MapHandle, Error> {
+        self.history.as_ref().ok_or_else(|| Error::new("level window keeps no history"))
+    }
+
+    /// Everything that is known, in no order.
+    ///
+    /// # Errors
+    /// If there is no history at this level.
+    pub fn records(&self) -> Result<Vec<(IpAddr, KernelRecord)>, Error> {
+        let history = self.history()?;
+        let mut records = Vec::new();
+        for key in history.keys() {
+            // It may have been evicted meanwhile.
+            let Ok(Some(value)) = history.lookup(&key, MapFlags::ANY) else { continue };
+            records.extend(layout::peer(&key).zip(KernelRecord::from_bytes(&value)));
+        }
+        Ok(records)
+    }
+
+    /// Forgets everything.
+    ///
+    /// # Errors
+    /// If there is no history at this level.
+    pub fn flush(&self) -> Result<usize, Error> {
+        let history = self.history()?;
+        let keys: Vec<Vec<u8>> = history.keys().collect();
+        let gone = keys.iter().filter(|key| history.delete(key).is_ok());
+        Ok(gone.count())
+    }
+
+    /// Takes over a record of another home, unless the one here is newer. Returns whether it did.
+    ///
+    /// # Errors
+    /// If the kernel does not take it.
+    pub fn restore(&self, peer: IpAddr, record: &Record, clocks: Clocks) -> Result<bool, Error> {
+        let history = self.history()?;
+        let Some(record) = clocks.to_kernel(record) else { return Ok(false) };
+        let key = layout::key(peer);
+        let here = history.lookup(&key, MapFlags::ANY).ok().flatten();
+        if here.and_then(|it| KernelRecord::from_bytes(&it)).is_some_and(|it| it.saved_at >= record.saved_at)
+        {
+            return Ok(false);
+        }
+        history.update(&key, &record.to_bytes(), MapFlags::ANY).map_err(failed("write a record"))?;
+        Ok(true)
+    }
+
+    /// Calls `each` for every why record, until it says that it has had enough.
+    ///
+    /// # Errors
+    /// If there is no ring buffer at this level, or it cannot be read.
+    pub fn trace(&self, mut each: impl FnMut(&Report) -> bool) -> Result<(), Error> {
+        let reports = self.reports.as_ref().ok_or_else(|| Error::new("level window reports nothing"))?;
+        let going = core::cell::Cell::new(true);
+        let mut builder = RingBufferBuilder::new();
+        let call = |bytes: &[u8]| {
+            if let Some(report) = Report::from_bytes(bytes) {
+                going.set(going.get() && each(&report));
+            }
+            0
+        };
+        builder.add(reports, call).map_err(failed("read the why records"))?;
+        let ring = builder.build().map_err(failed("read the why records"))?;
+        self.set(&Settings { traces: true, ..self.settings()? })?;
+        let mut result = Ok(());
+        while going.get() && result.is_ok() {
+            // A signal ends the wait, not the trace.
+            match ring.poll(Duration::from_millis(200)) {
+                Err(error) if error.kind() != libbpf_rs::ErrorKind::Interrupted => {
+                    result = Err(failed("read the why records")(error));
+                }
+                _ => {}
+            }
+            // Detached: nothing more will come.
+            if self.settings().is_ok_and(|it| !it.traces) {
+                break;
+            }
+        }
+        self.set(&Settings { traces: false, ..self.settings()? })?;
+        result
+    }
+}
+
+fn not_attached() -> Error {
+    Error::new(
+        "nothing is attached: found no pins in /sys/fs/bpf/headstart, expected those of `headstart tcp attach`",
+    )
+}
+
+/// An object that is loaded and linked, held by this process alone: what is not pinned goes with it.
+#[derive(Debug)]
+pub struct Running {
+    object: Object,
+    /// By the names of their pins.
+    links: Vec<(&'static str, Link)>,
+    options: Options,
+}
+
+fn open(level: Level, peers: u32, with: &[&str]) -> Result<Object, Error> {
+    set_print(Some((PrintLevel::Warn, note_complaint)));
+    let mut builder = ObjectBuilder::default();
+    let mut object = builder.open_memory(OBJECT).map_err(failed("read the object"))?;
+    let is_wanted = |name: &OsStr| with.iter().any(|it| name == *it);
+    for mut program in object.progs_mut() {
+        let is_control = program.section() == "struct_ops";
+        let wanted = is_wanted(program.name())
+            || (is_control && level == Level::Control && with.contains(&"hs_select"));
+        program.set_autoload(wanted);
+    }
+    for mut map in object.maps_mut() {
+        let name = map.name().to_owned();
+        let is_control = matches!(name.to_str(), Some("headstart" | "headstart_fr"));
+        let needed = match name.to_str() {
+            Some("settings" | "counters") => true,
+            Some("hinted") => with.contains(&"hs_hint"),
+            Some("scratch") => with.contains(&"hs_replay"),
+            // The constants of all programs.
+            Some(name) if name.ends_with(".rodata") => true,
+            _ => level == Level::Control && with.contains(&"hs_select"),
+        };
+        map.set_autocreate(needed).map_err(failed("prepare a map"))?;
+        if !is_control && needed && matches!(name.to_str(), Some("history" | "busy")) {
+            map.set_max_entries(peers).map_err(failed("size the history"))?;
+        }
+    }
+    object.load().map_err(failed("load the object"))
+}
+
+fn program<'a>(object: &'a Object, name: &str) -> Result<libbpf_rs::ProgramMut<'a>, Error> {
+    let found = object.progs_mut().find(|program| program.name() == name);
+    found.ok_or_else(|| Error::new(format!("the object has no program `{name}`")))
+}
+
+fn link_cgroup(object: &Object, name: &str, cgroup: &Path) -> Result<Link, Error> {
+    let doing = format!("open the cgroup {}", cgroup.display());
+    let folder = fs::File::open(cgroup).map_err(refused(&doing))?;
+    if !cgroup.join("cgroup.procs").exists() {
+        return Err(Error::new(format!("found no cgroup v2 in {}, expected one", cgroup.display())));
+    }
+    program(object, name)?.attach_cgroup(folder.as_raw_fd()).map_err(failed("attach to the cgroup"))
+}
+
+impl Running {
+    /// Loads and links everything; connections are covered when this returns.
+    ///
+    /// # Errors
+    /// If the kernel refuses a part; nothing is left then.
+    pub fn start(options: Options) -> Result<Self, Error> {
+        let programs: &[&str] = match options.level {
+            Level::Control => &["hs_select", "hs_migrate"],
+            Level::Window => &["hs_window"],
+        };
+        let mut object = open(options.level, options.peers, programs)?;
+        Maps::of(&object)?.set(&options.settings)?;
+        let mut links = Vec::new();
+        if options.level == Level::Control {
+            let migrate = program(&object, "hs_migrate")?.attach().map_err(failed("make the iterator"))?;
+            links.push((MIGRATE, migrate));
+            for (name, pin) in CONTROLS {
+                let mut map = object
+                    .maps_mut()
+                    .find(|map| map.name() == name)
+                    .ok_or_else(|| Error::new(format!("the object has no control `{name}`")))?;
+                let link = map.attach_struct_ops().map_err(failed("register the congestion control"))?;
+                links.push((pin, link));
+            }
+        }
+        let mut running = Self { object, links, options };
+        if running.options.namespace_default {
+            running.become_default()?;
+        }
+        if let Some(cgroup) = &running.options.cgroup {
+            let name = if running.options.level == Level::Control { "hs_select" } else { "hs_window" };
+            let link = link_cgroup(&running.object, name, cgroup)?;
+            running.links.push((CGROUP, link));
+        }
+        Ok(running)
+    }
+
+    fn become_default(&mut self) -> Result<(), Error> {
+        let native = fs::read_to_string(DEFAULT).map_err(refused("read the namespace's default"))?;
+        native.trim().clone_into(&mut self.options.settings.native);
+        self.maps()?.set(&self.options.settings)?;
+        fs::write(DEFAULT, CONTROL).map_err(refused("make it the namespace's default"))
+    }
+
+    /// Its maps.
+    ///
+    /// # Errors
+    /// If the object has none of that name.
+    pub fn maps(&self) -> Result<Maps, Error> {
+        Maps::of(&self.object)
+    }
+
+    /// Pins everything, so that it stays when this process ends. The link at the cgroup is pinned last: while it is not, the object
+    /// goes with this process as far as new connections are concerned.
+    ///
+    /// # Errors
+    /// If a pin cannot be made; those that were are taken away again.
+    pub fn pin(mut self) -> Result<(), Error> {
+        let result = self.pin_all();
+        if result.is_err() {
+            self.links.clear();
+            let _ = remove_pins(Path::new(PINS));
+        }
+        result
+    }
+
+    fn pin_all(&mut self) -> Result<(), Error> {
+        let pins = Path::new(PINS);
+        prepare(pins)?;
+        for mut map in self.object.maps_mut() {
+            let name = map.name().to_owned();
+            if map.autocreate() && name.to_str().is_some_and(|name| MAPS.contains(&name)) {
+                map.pin(pins.join(name)).map_err(failed("pin a map"))?;
+            }
+        }
+        for (name, link) in &mut self.links {
+            link.pin(pins.join(name)).map_err(failed("pin a link"))?;
+        }
+        Ok(())
+    }
+
+    /// Undoes it all: new connections have their old control at once, live ones are moved back.
+    ///
+    /// # Errors
+    /// If a live connection could not be moved.
+    pub fn stop(mut self) -> Result<(), Error> {
+        restore_default(&self.options.settings.native)?;
+        self.links.retain(|(name, _)| *name != CGROUP);
+        let result = match self.links.iter().find(|(name, _)| *name == MIGRATE) {
+            Some((_, link)) => migrate(link),
+            None => Ok(()),
+        };
+        self.links.clear();
+        result
+    }
+}
+
+/// Makes a folder for pins; the file system of pins is mounted if it is not.
+fn prepare(pins: &Path) -> Result<(), Error> {
+    if !is_mounted() {
+        nix::mount::mount(Some("bpf"), BPF_FILES, Some("bpf"), MsFlags::empty(), None::<&str>)
+            .map_err(|error| Error::new(format!("cannot mount {BPF_FILES}: {error}")))?;
+    }
+    fs::create_dir(pins).map_err(refused(&format!("make {}", pins.display())))
+}
+
+fn is_mounted() -> bool {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    mounts.lines().any(|line| line.split(' ').skip(1).take(2).eq([BPF_FILES, "bpf"]))
+}
+
+fn remove_pins(pins: &Path) -> Result<(), Error> {
+    let doing = format!("remove {}", pins.display());
+    // The links first: what they hold is of no use without them.
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(pins).map_err(refused(&doing))?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    entries
+        .sort_by_key(|path| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("link")));
+    for path in entries {
+        fs::remove_file(&path).map_err(refused(&doing))?;
+    }
+    fs::remove_dir(pins).map_err(refused(&doing))
+}
+
+fn restore_default(native: &str) -> Result<(), Error> {
+    if native.is_empty() {
+        return Ok(());
+    }
+    let now = fs::read_to_string(DEFAULT).map_err(refused("read the namespace's default"))?;
+    if now.trim() != CONTROL {
+        return Ok(());
+    }
+    // A control that is not on the list of allowed ones cannot be a namespace's default; Reno always can.
+    fs::write(DEFAULT, native)
+        .or_else(|_| fs::write(DEFAULT, "reno"))
+        .map_err(refused("give the namespace its default back"))
+}
+
+/// Moves all live connections of the machine back, whatever network namespace they are in.
+fn migrate(link: &Link) -> Result<(), Error> {
+    let mut spaces = BTreeMap::new();
+    for entry in fs::read_dir("/proc").map_err(refused("read /proc"))?.flatten() {
+        let path = entry.path().join("ns/net");
+        // Processes come and go.
+        if let (Ok(found), Ok(file)) = (fs::metadata(&path), fs::File::open(&path)) {
+            spaces.entry(found.ino()).or_insert(file);
+        }
+    }
+    let home = fs::File::open("/proc/self/ns/net").map_err(refused("open this network namespace"))?;
+    let enter = |space: &fs::File| nix::sched::setns(space, CloneFlags::CLONE_NEWNET);
+    let mut result = Ok(());
+    for space in spaces.values() {
+        if let Err(error) = enter(space) {
+            result = Err(Error::new(format!("cannot enter a network namespace: {error}")));
+            continue;
+        }
+        let mut iterator = Iter::new(link).map_err(failed("move live connections"))?;
+        let mut nothing = Vec::new();
+        if let Err(error) = iterator.read_to_end(&mut nothing) {
+            result = Err(Error::new(format!("cannot move live connections: {error}")));
+        }
+    }
+    enter(&home).map_err(|error| Error::new(format!("cannot return to this network namespace: {error}")))?;
+    result
+}
+
+/// What is attached to this machine.
+#[derive(Debug)]
+pub struct Attached {
+    /// Its maps.
+    pub maps: Maps,
+}
+
+/// How much of it is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing.
+    Absent,
+    /// An attach or a detach was killed on the way.
+    Partial,
+    /// Everything.
+    Whole,
+}
+
+impl Attached {
+    /// How much is there.
+    #[must_use]
+    pub fn state() -> State {
+        let pins = Path::new(PINS);
+        if !pins.exists() {
+            return State::Absent;
+        }
+        let settings = Maps::pinned().and_then(|maps| maps.settings());
+        let is_default = settings.is_ok_and(|it| !it.native.is_empty()) && pins.join(CONTROLS[1].1).exists();
+        if pins.join(CGROUP).exists() || is_default { State::Whole } else { State::Partial }
+    }
+
+    /// Attaches. What an attach or a detach that was killed left is taken away first.
+    ///
+    /// # Errors
+    /// If something is attached already, the machine lacks something, or the kernel refuses a part.
+    pub fn attach(options: Options) -> Result<(), Error> {
+        let lacks = Machine::this().lacks(options.level);
+        if !lacks.is_empty() {
+            return Err(Error::new(lacks.join("; ")));
+        }
+        match Self::state() {
+            State::Absent => {}
+            State::Partial => Self::detach()?,
+            State::Whole => {
+                return Err(Error::new(
+                    "found one attached already, expected none: `tcp set` changes it, `tcp detach` ends it",
+                ));
+            }
+        }
+        Running::start(options)?.pin()
+    }
+
+    /// What is attached.
+    ///
+    /// # Errors
+    /// If nothing is.
+    pub fn open() -> Result<Self, Error> {
+        Ok(Self { maps: Maps::pinned()? })
+    }
+
+    /// Which level is attached.
+    #[must_use]
+    pub fn level(&self) -> Level {
+        if self.maps.history.is_some() { Level::Control } else { Level::Window }
+    }
+
+    /// Takes everything away, however much of it is there: new connections have their old control at once, live ones are moved back.
+    ///
+    /// # Errors
+    /// If nothing is there, or a part of it cannot be taken away.
+    pub fn detach() -> Result<(), Error> {
+        let pins = Path::new(PINS);
+        if !pins.exists() {
+            return Err(not_attached());
+        }
+        if let Ok(settings) = Maps::pinned().and_then(|maps| maps.settings()) {
+            restore_default(&settings.native)?;
+        }
+        let cgroup = pins.join(CGROUP);
+        if cgroup.exists() {
+            // Whoever else holds the link: it is out of the cgroup.
+            if let Ok(link) = Link::open(&cgroup) {
+                let _ = link.detach();
+            }
+            fs::remove_file(&cgroup).map_err(refused("remove the link at the cgroup"))?;
+        }
+        let moved = match Link::open(pins.join(MIGRATE)) {
+            Ok(link) => migrate(&link),
+            Err(_) => Ok(()),
+        };
+        remove_pins(pins)?;
+        moved
+    }
+}
+
+/// The client's hint: from now on the connections of `cgroup` carry it.
+///
+/// # Errors
+/// If one is attached already, or the kernel refuses it.
+pub fn attach_hint(cgroup: &Path, hint: Hint) -> Result<(), Error> {
+    let pins = Path::new(HINT_PINS);
+    let value = hint.emit().ok_or_else(|| Error::new("found a hint of less than 1 kbit/s, expected more"))?;
+    if pins.exists() {
+        detach_hint()?;
+    }
+    let object = open(Level::Window, 1, &["hs_hint"])?;
+    let map = object.maps().find(|map| map.name() == "hinted");
+    let map = map.ok_or_else(|| Error::new("the object has no map `hinted`"))?;
+    let mut field = [0; 8];
+    field[..value.len()].copy_from_slice(&value);
+    map.update(&ZERO, &field, MapFlags::ANY).map_err(failed("write the hint"))?;
+    let mut link = link_cgroup(&object, "hs_hint", cgroup)?;
+    prepare(pins)?;
+    link.pin(pins.join(CGROUP)).map_err(failed("pin a link"))
+}
+
+/// The connections of the cgroup carry no hint any more.
+///
+/// # Errors
+/// If none is attached.
+pub fn detach_hint() -> Result<(), Error> {
+    let link = Path::new(HINT_PINS).join(CGROUP);
+    match Link::open(&link) {
+        Ok(link) => {
+            let _ = link.detach();
+        }
+        Err(_) if Path::new(HINT_PINS).exists() => {}
+        Err(_) => return Err(Error::new("found no hint attached, expected that of `headstart tcp hint`")),
+    }
+    remove_pins(Path::new(HINT_PINS))
+}
+
+/// The decisions of the loaded object alone, for the test vectors.
+#[derive(Debug)]
+pub struct Replay {
+    object: Object,
+}
+
+impl Replay {
+    /// Loads nothing but the program that plays events.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn load() -> Result<Self, Error> {
+        Ok(Self { object: open(Level::Window, 1, &["hs_replay"])? })
+    }
+
+    /// Plays the event in `context` (`struct hs_replay`), which then holds what the object answered.
+    ///
+    /// # Errors
+    /// If the kernel does not run it, or the object does not know the event.
+    pub fn play(&self, context: &mut [u8]) -> Result<(), Error> {
+        let replay = program(&self.object, "hs_replay")?;
+        let input = ProgramInput { context_in: Some(context), ..ProgramInput::default() };
+        let output = replay.test_run(input).map_err(failed("play an event"))?;
+        match output.return_value {
+            0 => Ok(()),
+            other => Err(Error::new(format!("the object refused the event ({other})"))),
+        }
+    }
+}
+
+/// Sizes of keys and records, which the kernel checks against ours.
+const _: () = assert!(KEY_SIZE == 16 && RECORD_SIZE == 48);

@@ -1,0 +1,171 @@
+//! What a machine lacks, and which level it can run.
+//!
+//! | level | needs | gives |
+//! |---|---|---|
+//! | congestion control | Linux 6.4 (links of struct_ops), BTF of the kernel, CUBIC built in, cgroup v2, CAP_BPF and CAP_NET_ADMIN | every scheme |
+//! | window | Linux 4.17 (setsockopt in sock_ops and cgroup v2), the same capabilities | a larger first window, paced, on the control that is there |
+
+use core::fmt;
+use std::path::{Path, PathBuf};
+
+/// How much of it can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The congestion control: every scheme.
+    Control,
+    /// sock_ops alone: a larger, paced first window.
+    Window,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Control => "control",
+            Self::Window => "window",
+        })
+    }
+}
+
+/// What a machine has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// Version of the kernel: major and minor.
+    pub kernel: (u32, u32),
+    /// `/sys/kernel/btf/vmlinux`.
+    pub has_btf: bool,
+    /// CUBIC's functions are in the kernel itself, and not in a module that is not loaded.
+    pub has_cubic: bool,
+    /// CAP_BPF (or CAP_SYS_ADMIN) and CAP_NET_ADMIN.
+    pub has_capabilities: bool,
+    /// Where cgroup v2 is mounted.
+    pub cgroup: Option<PathBuf>,
+}
+
+const CAP_NET_ADMIN: u64 = 1 << 12;
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const CAP_BPF: u64 = 1 << 39;
+/// Links of struct_ops.
+const CONTROL: (u32, u32) = (6, 4);
+/// TCP_BPF_IW and the cgroup programs that may set it; SO_MAX_PACING_RATE is older.
+const WINDOW: (u32, u32) = (4, 17);
+
+impl Machine {
+    /// This one.
+    #[must_use]
+    pub fn this() -> Self {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let status = read("/proc/self/status");
+        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+        let bits = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok()).unwrap_or(0);
+        let may_load = bits & (CAP_BPF | CAP_SYS_ADMIN) != 0 && bits & CAP_NET_ADMIN != 0;
+        Self {
+            kernel: version(&release),
+            has_btf: Path::new("/sys/kernel/btf/vmlinux").exists(),
+            has_cubic: read("/proc/sys/net/ipv4/tcp_available_congestion_control")
+                .split_whitespace()
+                .any(|name| name == "cubic"),
+            has_capabilities: may_load,
+            cgroup: mount(&read("/proc/self/mountinfo")),
+        }
+    }
+
+    /// Everything that a level needs and that is not there, each in a few words; empty: it can run.
+    #[must_use]
+    pub fn lacks(&self, level: Level) -> Vec<String> {
+        let mut lacks = Vec::new();
+        let (least, (major, minor)) = (if level == Level::Control { CONTROL } else { WINDOW }, self.kernel);
+        if self.kernel < least {
+            lacks.push(format!("found Linux {major}.{minor}, expected {}.{} or newer", least.0, least.1));
+        }
+        if !self.has_capabilities {
+            lacks.push("found no right to load it, expected root, or CAP_BPF and CAP_NET_ADMIN".to_owned());
+        }
+        if self.cgroup.is_none() {
+            lacks.push(
+                "found no mount of cgroup v2, expected one (mount -t cgroup2 none /sys/fs/cgroup)".to_owned(),
+            );
+        }
+        if level == Level::Control {
+            if !self.has_btf {
+                lacks.push(
+                    "found no /sys/kernel/btf/vmlinux, expected a kernel with CONFIG_DEBUG_INFO_BTF"
+                        .to_owned(),
+                );
+            }
+            if !self.has_cubic {
+                lacks.push(
+                    "found no CUBIC in tcp_available_congestion_control, expected it (modprobe tcp_cubic)"
+                        .to_owned(),
+                );
+            }
+        }
+        lacks
+    }
+
+    /// The best level that can run.
+    #[must_use]
+    pub fn level(&self) -> Option<Level> {
+        [Level::Control, Level::Window].into_iter().find(|level| self.lacks(*level).is_empty())
+    }
+}
+
+fn version(release: &str) -> (u32, u32) {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+/// The first mount of cgroup v2 in a mountinfo (proc(5)): the type follows a lone hyphen.
+fn mount(info: &str) -> Option<PathBuf> {
+    info.lines().find_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let is_cgroup = kind.split(' ').next() == Some("cgroup2");
+        is_cgroup.then(|| mount.split(' ').nth(4).map(PathBuf::from)).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> Machine {
+        Machine {
+            kernel: (6, 18),
+            has_btf: true,
+            has_cubic: true,
+            has_capabilities: true,
+            cgroup: Some(PathBuf::from("/sys/fs/cgroup")),
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named_and_the_next_level_found() {
+        assert_eq!(machine().level(), Some(Level::Control));
+        for (lacking, level, words) in [
+            (
+                Machine { kernel: (5, 15), ..machine() },
+                Some(Level::Window),
+                "found Linux 5.15, expected 6.4 or newer",
+            ),
+            (Machine { has_btf: false, ..machine() }, Some(Level::Window), "CONFIG_DEBUG_INFO_BTF"),
+            (Machine { has_cubic: false, ..machine() }, Some(Level::Window), "modprobe tcp_cubic"),
+            (Machine { has_capabilities: false, ..machine() }, None, "CAP_BPF"),
+            (Machine { cgroup: None, ..machine() }, None, "cgroup2"),
+            (Machine { kernel: (4, 4), ..machine() }, None, "found Linux 4.4"),
+        ] {
+            assert_eq!(lacking.level(), level, "{words}");
+            let lacks = lacking.lacks(Level::Control).join("; ");
+            assert!(lacks.contains(words), "{lacks}");
+        }
+    }
+
+    #[test]
+    fn versions_and_mounts_are_read() {
+        assert_eq!(version("6.18.44-fc-v595"), (6, 18));
+        assert_eq!(version("nonsense"), (0, 0));
+        let info = "31 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+                    40 23 0:36 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw";
+        assert_eq!(mount(info), Some(PathBuf::from("/sys/fs/cgroup/unified")));
+        assert_eq!(mount("31 23 0:27 / /sys rw - cgroup cgroup rw"), None);
+    }
+}

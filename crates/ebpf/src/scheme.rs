@@ -1,0 +1,210 @@
+//! The schemes that the kernel can carry, their parameters, and why it cannot carry the others.
+
+use core::fmt;
+use core::str::FromStr;
+
+use headstart_units::{Bytes, Rate, Span};
+
+use crate::Error;
+use crate::layout::{Params, Settings};
+
+/// A start-up scheme over the kernel's TCP. Names are those of [`headstart_startup::catalogue`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Slow start from so many segments.
+    SlowStart(u32),
+    /// As much as receiver and cap let through, over one round trip.
+    JumpStart,
+    /// The recorded bandwidth-delay product, avoidance at the first ack.
+    SCubic,
+    /// The recorded window and threshold.
+    TcpCache,
+    /// The recorded bandwidth-delay product, then what the first six acks say.
+    WiseStart,
+    /// The same without its adaptation to a limiting application.
+    WiseStartWa,
+    /// Half of what the path carried last time, once it is confirmed.
+    CarefulResume,
+    /// The window that the client's hint suggests.
+    Blitzstart,
+}
+
+/// Those with a name of their own, in the order of tables.
+pub const ALL: [Scheme; 8] = [
+    Scheme::SlowStart(10),
+    Scheme::JumpStart,
+    Scheme::TcpCache,
+    Scheme::SCubic,
+    Scheme::WiseStart,
+    Scheme::WiseStartWa,
+    Scheme::CarefulResume,
+    Scheme::Blitzstart,
+];
+
+/// The most segments that an initial window may have here.
+const MOST_SEGMENTS: u32 = 1000;
+/// A first flight of a size that nobody announced ends here: about the bandwidth-delay product of 25 Mbit/s and 50 ms.
+const JUMP: Bytes = Bytes::new(150_000);
+/// RFC 6928.
+const INITIAL_WINDOW: u32 = 10;
+
+impl Scheme {
+    /// `enum hs_scheme`.
+    #[must_use]
+    pub const fn code(self) -> u32 {
+        match self {
+            Self::SlowStart(_) => 0,
+            Self::JumpStart => 1,
+            Self::SCubic => 2,
+            Self::TcpCache => 3,
+            Self::WiseStart | Self::WiseStartWa => 4,
+            Self::CarefulResume => 5,
+            Self::Blitzstart => 6,
+        }
+    }
+
+    /// The scheme that these parameters are of.
+    #[must_use]
+    pub const fn of(params: &Params) -> Self {
+        match (params.scheme, params.adaptation) {
+            (1, _) => Self::JumpStart,
+            (2, _) => Self::SCubic,
+            (3, _) => Self::TcpCache,
+            (4, true) => Self::WiseStart,
+            (4, false) => Self::WiseStartWa,
+            (5, _) => Self::CarefulResume,
+            (6, _) => Self::Blitzstart,
+            _ => Self::SlowStart(params.initial_window),
+        }
+    }
+
+    /// Its parameters, each with the default of the Rust scheme but for the initial window: without anything known a
+    /// connection starts as the kernel's does.
+    #[must_use]
+    pub fn params(self) -> Params {
+        let initial_window = match self {
+            Self::SlowStart(segments) => segments,
+            // BS section 4: Google QUIC's.
+            Self::Blitzstart => 32,
+            _ => INITIAL_WINDOW,
+        };
+        Params {
+            scheme: self.code(),
+            initial_window,
+            gamma: 6,
+            kappa: 20,
+            adaptation: self != Self::WiseStartWa,
+            burst: u32::from(self == Self::Blitzstart),
+            cap: if self == Self::JumpStart { JUMP.get() } else { u64::MAX },
+            lifetime: LIFETIME.as_nanos(),
+        }
+    }
+
+    /// Settings as an operator begins with: the gates of the QUIC server, everybody eligible, sharing.
+    #[must_use]
+    pub fn settings(self) -> Settings {
+        Settings {
+            params: self.params(),
+            max_rate: Rate::from_mbit_per_sec(1_000).as_bytes_per_sec(),
+            max_window: 4 << 20,
+            lifetime: LIFETIME.as_nanos(),
+            hint_rate: Rate::from_mbit_per_sec(1_000).as_bytes_per_sec(),
+            hundredths: 10_000,
+            stopped: false,
+            same_path: true,
+            shares: true,
+            traces: false,
+            hears: self == Self::Blitzstart,
+            again: true,
+            outgoing: false,
+            window: 32,
+            window_rate: 0,
+            native: String::new(),
+        }
+    }
+}
+
+/// Ten minutes, as the QUIC server's gates and Careful Resume have it here.
+const LIFETIME: Span = Span::from_secs(600);
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SlowStart(segments) => write!(f, "iw{segments}"),
+            Self::JumpStart => f.pad("jump-start"),
+            Self::SCubic => f.pad("s-cubic"),
+            Self::TcpCache => f.pad("tcp-cache"),
+            Self::WiseStart => f.pad("wise-start"),
+            Self::WiseStartWa => f.pad("wise-start-wa"),
+            Self::CarefulResume => f.pad("careful-resume"),
+            Self::Blitzstart => f.pad("blitzstart"),
+        }
+    }
+}
+
+impl FromStr for Scheme {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if let Some(scheme) = ALL.into_iter().find(|scheme| scheme.to_string() == text) {
+            return Ok(scheme);
+        }
+        if let Some(segments) = text.strip_prefix("iw").and_then(|it| it.parse().ok()) {
+            if (1..=MOST_SEGMENTS).contains(&segments) {
+                return Ok(Self::SlowStart(segments));
+            }
+            return Err(Error::new(format!(
+                "scheme `{text}`: found an initial window of {segments} segments, expected 1 to {MOST_SEGMENTS}"
+            )));
+        }
+        let names = ALL.map(|scheme| scheme.to_string()).join(", ");
+        let expected = format!("expected one of {names}, or iwN for slow start from N segments");
+        let reason = match text.split('-').next().unwrap_or_default() {
+            "halfback" | "proactive" => {
+                "a congestion control of the kernel cannot send a segment again or twice"
+            }
+            "reactive" => "the kernel's tail loss probe is the same, and always on",
+            "quick" | "rcp" => "its grants come from routers, whose marks a congestion control does not see",
+            "pcp" | "bbr" => "it stays in charge for ever: select the kernel's own control instead",
+            "rapid" => "it has not been ported",
+            _ => return Err(Error::new(format!("found no scheme `{text}`, {expected}"))),
+        };
+        Err(Error::new(format!("scheme `{text}` cannot run over the kernel's TCP ({reason}): {expected}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_scheme_is_found_by_its_name_and_known_by_its_parameters() {
+        for scheme in ALL.into_iter().chain([Scheme::SlowStart(2), Scheme::SlowStart(64)]) {
+            assert_eq!(scheme.to_string().parse(), Ok(scheme));
+            assert_eq!(Scheme::of(&scheme.params()), scheme);
+        }
+    }
+
+    #[test]
+    fn every_name_is_one_of_the_catalogue() {
+        for scheme in ALL {
+            let name = scheme.to_string();
+            assert!(headstart_startup::catalogue::find(&name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_cannot_carry_is_refused_with_the_reason() {
+        for (name, reason) in [
+            ("halfback", "cannot send a segment again"),
+            ("proactive", "cannot send a segment again"),
+            ("quick-start", "come from routers"),
+            ("bbr", "stays in charge"),
+            ("iw0", "expected 1 to 1000"),
+            ("wisestart", "found no scheme `wisestart`, expected one of iw10, jump-start"),
+        ] {
+            let error = name.parse::<Scheme>().expect_err(name).to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Counters as Prometheus text, and why records as lines, with the names that the QUIC server gives them.
+
+use core::fmt::{self, Write as _};
+
+use headstart_units::{Rate, Span};
+
+use crate::layout::{ARMS, Counters, LEFT, OfArm, REFUSALS, Report, SOURCES};
+use crate::scheme;
+
+/// Name, help and counter of what is counted by arm alone.
+type Row = (&'static str, &'static str, fn(&OfArm) -> u64);
+
+#[rustfmt::skip]
+const ROWS: [Row; 11] = [
+    ("connections", "Connections that ended.", |it| it.connections),
+    ("sent_bytes", "Payload bytes sent, retransmissions included.", |it| it.sent),
+    ("lost_bytes", "Bytes declared lost.", |it| it.lost),
+    ("first_flight_bytes", "Bytes sent as part of a first flight.", |it| it.first_flight),
+    ("first_flight_lost_bytes", "Bytes of first flights declared lost.", |it| it.first_flight_lost),
+    ("retransmitted_bytes", "Bytes retransmitted.", |it| it.retransmitted),
+    ("marks", "Congestion marks that ended a start.", |it| it.marks),
+    ("timeouts", "Retransmission timeouts that ended a start.", |it| it.timeouts),
+    ("records_saved", "Records written.", |it| it.saved),
+    ("records_dropped", "Records dropped because they misled.", |it| it.dropped),
+    ("restarts", "Fast starts after idle.", |it| it.restarts),
+];
+
+/// All counters in Prometheus' text format, labelled with `scheme`.
+#[must_use]
+pub fn render(counters: &Counters, scheme: &str) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write(counters, &mut text, scheme);
+    text
+}
+
+fn write(counters: &Counters, out: &mut String, scheme: &str) -> fmt::Result {
+    let arms = || ARMS.iter().zip(&counters.arms);
+    for (name, help, counter) in ROWS {
+        head(out, name, help)?;
+        for (arm, of) in arms() {
+            writeln!(out, "headstart_{name}_total{{scheme=\"{scheme}\",arm=\"{arm}\"}} {}", counter(of))?;
+        }
+    }
+    head(out, "starts", "Connections by what their first flight was made from.")?;
+    for (arm, of) in arms() {
+        for (source, count) in SOURCES.iter().zip(of.sources) {
+            let labels = format!("scheme=\"{scheme}\",arm=\"{arm}\",source=\"{source}\"");
+            writeln!(out, "headstart_starts_total{{{labels}}} {count}")?;
+        }
+    }
+    // A sum that may shrink is no counter.
+    let name = "headstart_rounds_saved";
+    writeln!(out, "# HELP {name} Round trips saved against slow start from ten packets, summed up.")?;
+    writeln!(out, "# TYPE {name} gauge")?;
+    for (arm, of) in arms() {
+        writeln!(out, "{name}{{scheme=\"{scheme}\",arm=\"{arm}\"}} {}", of.rounds_saved)?;
+    }
+    head(out, "records_refused", "Records not used, by the gate that they did not pass.")?;
+    for (reason, count) in REFUSALS.iter().zip(counters.refusals).skip(1) {
+        writeln!(out, "headstart_records_refused_total{{reason=\"{reason}\"}} {count}")?;
+    }
+    head(out, "hints", "Hints of clients, by what became of them.")?;
+    for (name, count) in ["heard", "cut", "malformed"].iter().zip(counters.hints) {
+        writeln!(out, "headstart_hints_total{{what=\"{name}\"}} {count}")?;
+    }
+    head(out, "taken", "Connections given to the congestion control.")?;
+    writeln!(out, "headstart_taken_total {}", counters.taken)?;
+    head(out, "first_recoveries", "First flights repaired by their own recovery.")?;
+    writeln!(out, "headstart_first_recoveries_total {}", counters.recoveries)
+}
+
+fn head(out: &mut String, name: &str, help: &str) -> fmt::Result {
+    writeln!(out, "# HELP headstart_{name}_total {help}\n# TYPE headstart_{name}_total counter")
+}
+
+/// One line, one field after the other, each `name=value`, as the QUIC server prints its own.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |names: &[&'static str], at: u32| names.get(at as usize).copied().unwrap_or("unknown");
+        let kbit = |rate: u64| Rate::from_bytes_per_sec(rate).as_bits_per_sec() / 1000;
+        let millis = |nanos: u64| Span::from_nanos(nanos).as_millis_f64();
+        let scheme = match self.scheme {
+            0 => "slow-start".to_owned(),
+            code => scheme::ALL
+                .iter()
+                .find(|it| it.code() == code)
+                .map_or("unknown".to_owned(), ToString::to_string),
+        };
+        write!(f, "scheme={scheme} arm={} source={}", name(&ARMS, self.arm), name(&SOURCES, self.source))?;
+        write!(f, " peer={} handshake_rtt_ms={:.3}", self.peer, millis(self.handshake_rtt))?;
+        if self.record_rate > 0 {
+            write!(f, " record_kbit={}", kbit(self.record_rate))?;
+            write!(f, " record_rtt_ms={:.3} record_live={}", millis(self.record_rtt), self.record_live)?;
+        }
+        if self.refusal > 0 {
+            write!(f, " refused={}", name(&REFUSALS, self.refusal))?;
+        }
+        if self.hint > 0 {
+            write!(f, " hint_kbit={} granted_kbit={}", kbit(self.hint), kbit(self.granted))?;
+        }
+        write!(f, " burst={} first_flight={} pace_kbit={}", self.burst, self.first_flight, kbit(self.pace))?;
+        write!(f, " flights={} phases=", self.flights)?;
+        for (number, (at, phase)) in self.phases.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            write!(f, "{comma}{phase}@{:.1}ms", millis(u64::from(*at) * 1000))?;
+        }
+        write!(f, " rounds_saved={} first_round={}", self.rounds_saved, self.first_round)?;
+        write!(f, " sent={} lost={}", self.sent, self.lost)?;
+        write!(f, " first_flight_lost={} min_rtt_ms={:.3}", self.first_flight_lost, millis(self.min_rtt))?;
+        write!(f, " rate_kbit={} record={}", kbit(self.rate), name(&LEFT, self.left))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_prometheus_text_and_says_what_was_counted() {
+        let mut counters = Counters::default();
+        counters.arms[1].connections = 7;
+        counters.arms[1].sources[2] = 5;
+        counters.arms[2].rounds_saved = -3;
+        counters.refusals[4] = 2;
+        let text = render(&counters, "wise-start");
+        for expected in [
+            "headstart_connections_total{scheme=\"wise-start\",arm=\"treatment\"} 7",
+            "headstart_starts_total{scheme=\"wise-start\",arm=\"treatment\",source=\"history\"} 5",
+            "headstart_rounds_saved{scheme=\"wise-start\",arm=\"control\"} -3",
+            "headstart_records_refused_total{reason=\"rtt-too-small\"} 2",
+        ] {
+            assert!(text.lines().any(|line| line == expected), "{expected} is missing in\n{text}");
+        }
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (_, value) = line.rsplit_once(' ').expect("a name and a value");
+            assert!(value.parse::<i64>().is_ok(), "{line}");
+        }
+    }
+}

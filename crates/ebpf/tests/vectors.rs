@@ -1,0 +1,409 @@
+//! What the object decides is what the Rust schemes decide: the same priors and events are played to both, and window,
+//! pace and hand-over are compared as integers.
+//!
+//! The object is the one that is loaded into the kernel: its program `hs_replay` plays one event at a time
+//! (BPF_PROG_TEST_RUN). Priors and events are drawn with a fixed seed over the ranges in which both compute exactly
+//! (`decide.h` says which), and the events follow one another as a transport's would: time advances, what is
+//! acknowledged was sent before.
+//!
+//! Not compared, because the kernel takes over there (`HS_GROW`): slow start after the start, `WiseStart`'s Probe among it.
+#![cfg(feature = "load")]
+
+use headstart_ebpf::layout::{NONE, Params, Writer};
+use headstart_ebpf::load::Replay;
+use headstart_ebpf::needs::Machine;
+use headstart_ebpf::scheme::Scheme as Kernel;
+use headstart_startup::allowance::{HandOver, Next};
+use headstart_startup::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
+use headstart_startup::history::{Ended, Known, Record};
+use headstart_startup::path::{RateSample, Rtt};
+use headstart_startup::prior::{Access, Hint, Prior};
+use headstart_startup::scheme::{
+    Blitzstart, CarefulResume, JumpStart, SCubic, Scheme, SlowStart, Startup, TcpCache, WiseStart,
+    blitzstart, careful_resume, jump_start, s_cubic, slow_start, tcp_cache, wise_start,
+};
+use headstart_units::{Bytes, Rate, Span, Time};
+
+/// Bytes of the parts of `struct hs_replay`, in order.
+const PARAMS: usize = 40;
+const START: usize = 23 * 8 + 8 * 4;
+const PRIOR: usize = 12 * 8;
+const SENT: usize = 3 * 8;
+const ACK: usize = 9 * 8 + 8;
+const CONGESTION: usize = 4 * 8 + 8;
+const ALL: usize = PARAMS + START + PRIOR + SENT + ACK + CONGESTION + 8;
+
+const STAY: u32 = 0;
+const GROW: u32 = 1;
+const AVOID: u32 = 2;
+const CUT: u32 = 3;
+
+/// A start in the object.
+struct Object<'a> {
+    replay: &'a Replay,
+    params: Params,
+    start: Vec<u8>,
+}
+
+/// What it answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Answer {
+    window: u64,
+    pace: u64,
+    ssthresh: u64,
+    flight: u64,
+    burst: u64,
+    phase: u32,
+    next: u32,
+}
+
+impl<'a> Object<'a> {
+    fn new(replay: &'a Replay, scheme: Kernel) -> Self {
+        let params = Params { lifetime: Span::from_secs(600).as_nanos(), cap: u64::MAX, ..scheme.params() };
+        Self { replay, params, start: vec![0; START] }
+    }
+
+    fn play(&mut self, event: u64, at: usize, part: &[u8]) -> Answer {
+        let mut context = vec![0; ALL];
+        let mut params = Writer::default();
+        self.params.write(&mut params);
+        context[..PARAMS].copy_from_slice(&params.finish());
+        context[PARAMS..PARAMS + START].copy_from_slice(&self.start);
+        context[at..at + part.len()].copy_from_slice(part);
+        context[ALL - 8..].copy_from_slice(&event.to_ne_bytes());
+        self.replay.play(&mut context).expect("the object plays it");
+        self.start.copy_from_slice(&context[PARAMS..PARAMS + START]);
+        let long = |index: usize| u64::from_ne_bytes(self.start[index * 8..][..8].try_into().expect("eight"));
+        let short = |index: usize| {
+            u32::from_ne_bytes(self.start[23 * 8 + index * 4..][..4].try_into().expect("four"))
+        };
+        Answer {
+            window: long(0),
+            pace: long(1),
+            ssthresh: long(2),
+            flight: long(3),
+            burst: long(4),
+            phase: short(1),
+            next: short(7),
+        }
+    }
+
+    fn establish(&mut self, prior: &Prior) -> Answer {
+        let record = prior.history.map(|it| it.record);
+        let of = |field: fn(&Record) -> u64| record.as_ref().map_or(0, field);
+        let mut out = Writer::default();
+        out.u64(prior.now.as_nanos()).u64(prior.handshake_rtt.as_nanos());
+        out.u64(prior.flow_size.map_or(NONE, Bytes::get)).u64(prior.receive_window.get());
+        out.u64(prior.initial_window.get()).u64(of(|it| it.saved_at.as_nanos()));
+        out.u64(of(|it| it.btl_bw.as_bytes_per_sec())).u64(of(|it| it.rt_prop.as_nanos()));
+        out.u64(of(|it| it.window.get())).u64(of(|it| it.ssthresh.get()));
+        out.u64(prior.hint.map_or(0, |it| it.bandwidth.as_bytes_per_sec()));
+        out.u32(prior.history.map_or(0, |it| it.live)).u32(prior.mss.get() as u32);
+        self.play(0, PARAMS + START, &out.finish())
+    }
+
+    fn tell(&mut self, event: &Event) -> Answer {
+        let mut out = Writer::default();
+        match event {
+            Event::Sent(sent) => {
+                out.u64(sent.now.as_nanos()).u64(sent.bytes.get()).u64(sent.in_flight.get());
+                self.play(1, PARAMS + START + PRIOR, &out.finish())
+            }
+            Event::Ack(ack) => {
+                out.u64(ack.now.as_nanos()).u64(ack.newest_sent_at.as_nanos()).u64(ack.newly_acked.get());
+                out.u64(ack.first_flight_acked.get()).u64(ack.rtt_sample.map_or(NONE, Span::as_nanos));
+                out.u64(ack.rtt.min.as_nanos()).u64(ack.rtt.smoothed.as_nanos()).u64(ack.in_flight.get());
+                out.u64(ack.delivered.get()).u32(ack.is_window_limited.into()).u32(ack.in_recovery.into());
+                self.play(2, PARAMS + START + PRIOR + SENT, &out.finish())
+            }
+            Event::Congestion(signal) => {
+                let is_mark = signal.signal == Signal::CongestionExperienced;
+                out.u64(signal.lost.get()).u64(signal.first_flight_lost.get()).u64(signal.in_flight.get());
+                out.u64(signal.delivered.get()).u32(is_mark.into()).u32(0);
+                self.play(3, PARAMS + START + PRIOR + SENT + ACK, &out.finish())
+            }
+            Event::Timeout(timeout) => {
+                out.u64(0).u64(0).u64(0).u64(timeout.delivered.get()).u32(0).u32(1);
+                self.play(4, PARAMS + START + PRIOR + SENT + ACK, &out.finish())
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Sent(Sent),
+    Ack(Ack),
+    Congestion(Congestion),
+    Timeout(Timeout),
+}
+
+fn tell(scheme: &mut Scheme, event: &Event) -> Next {
+    match event {
+        Event::Sent(sent) => {
+            scheme.on_sent(sent);
+            Next::Stay
+        }
+        Event::Ack(ack) => scheme.on_ack(ack),
+        Event::Congestion(signal) => scheme.on_congestion(signal),
+        Event::Timeout(timeout) => scheme.on_timeout(timeout),
+    }
+}
+
+/// The Rust scheme with the parameters that the object has.
+fn twin(kernel: Kernel) -> Scheme {
+    match kernel {
+        Kernel::SlowStart(initial_window) => Scheme::SlowStart(SlowStart::new(slow_start::Params {
+            initial_window: initial_window.into(),
+            ..Default::default()
+        })),
+        Kernel::JumpStart => Scheme::JumpStart(JumpStart::new(jump_start::Params::default())),
+        Kernel::SCubic => Scheme::SCubic(SCubic::new(s_cubic::Params::default())),
+        Kernel::TcpCache => Scheme::TcpCache(TcpCache::new(tcp_cache::Params { initial_window: 10 })),
+        Kernel::WiseStart => Scheme::WiseStart(WiseStart::new(wise_start::Params::default())),
+        Kernel::WiseStartWa => {
+            Scheme::WiseStart(WiseStart::new(wise_start::Params { adaptation: false, ..Default::default() }))
+        }
+        Kernel::CarefulResume => Scheme::CarefulResume(CarefulResume::new(careful_resume::Params::default())),
+        Kernel::Blitzstart => Scheme::Blitzstart(Blitzstart::new(blitzstart::Params::default())),
+    }
+}
+
+/// SplitMix64: the same numbers everywhere.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn within(&mut self, low: u64, high: u64) -> u64 {
+        low + self.next() % (high - low + 1)
+    }
+
+    fn one_in(&mut self, of: u64) -> bool {
+        self.next().is_multiple_of(of)
+    }
+}
+
+fn prior(draw: &mut Draw) -> Prior {
+    let mss = Bytes::new(draw.within(536, 8948));
+    let rtt = Span::from_micros(draw.within(100, 700_000));
+    let now = Time::from_millis(draw.within(1_000_000, 2_000_000));
+    let mut prior = Prior::bare(now, mss, rtt, Bytes::new(draw.within(1_000, 4 << 20)));
+    let magnitude = draw.within(11, 29);
+    let rate = Rate::from_bytes_per_sec(draw.within(1_000, 1 << magnitude));
+    if !draw.one_in(8) {
+        let rt_prop = Span::from_micros(draw.within(50, 2 * rtt.as_nanos() / 1000));
+        let record = Record {
+            saved_at: now - Span::from_secs(draw.within(0, 700)),
+            btl_bw: rate,
+            rt_prop,
+            window: Bytes::new(draw.within(0, 1 << 22)),
+            ssthresh: if draw.one_in(3) { Bytes::MAX } else { Bytes::new(draw.within(0, 1 << 22)) },
+            ended: Ended::Clean,
+        };
+        prior.history = Some(Known { record, live: u32::from(draw.one_in(10)) });
+    }
+    if !draw.one_in(4) {
+        prior.hint = Some(Hint {
+            bandwidth: Rate::from_bytes_per_sec(draw.within(1_000, 1 << 27)),
+            access: Access::Lte,
+        });
+    }
+    if draw.one_in(2) {
+        prior.flow_size = Some(Bytes::new(draw.within(1, 1 << 22)));
+    }
+    if draw.one_in(3) {
+        prior.initial_window = mss * 10;
+    }
+    prior
+}
+
+/// A transport that sends as it is allowed to, or less, over a path that delivers, loses and marks.
+struct Transport {
+    now: Time,
+    mss: Bytes,
+    rtt: Span,
+    sent: Bytes,
+    in_flight: Bytes,
+    delivered: Bytes,
+    flight_delivered: Bytes,
+    in_recovery: bool,
+    min_rtt: Span,
+    oldest: Vec<Time>,
+}
+
+impl Transport {
+    fn new(prior: &Prior) -> Self {
+        Self {
+            now: prior.now,
+            mss: prior.mss,
+            rtt: prior.handshake_rtt,
+            sent: Bytes::ZERO,
+            in_flight: Bytes::ZERO,
+            delivered: Bytes::ZERO,
+            flight_delivered: Bytes::ZERO,
+            in_recovery: false,
+            min_rtt: Span::MAX,
+            oldest: Vec::new(),
+        }
+    }
+
+    fn next(&mut self, draw: &mut Draw, window: Bytes, flight: Bytes) -> Event {
+        let has_room = self.in_flight + self.mss <= window;
+        let sends = self.oldest.is_empty() || (has_room && self.oldest.len() < 40 && draw.one_in(2));
+        self.now += Span::from_nanos(draw.within(0, self.rtt.as_nanos() / 10));
+        if sends {
+            self.in_flight += self.mss;
+            self.sent += self.mss;
+            self.oldest.push(self.now);
+            return Event::Sent(Sent {
+                now: self.now,
+                bytes: self.mss,
+                in_flight: self.in_flight,
+                transmission: Transmission::Original,
+                is_app_limited: false,
+            });
+        }
+        let rtt = Rtt { latest: self.rtt, smoothed: self.rtt, variation: Span::ZERO, min: self.min_rtt };
+        match draw.within(0, 60) {
+            0 => Event::Timeout(Timeout {
+                now: self.now,
+                prior_in_flight: self.in_flight,
+                delivered: self.delivered,
+                consecutive: 1,
+            }),
+            kind @ 1..=3 => {
+                let is_mark = kind == 1;
+                let lost = if is_mark { Bytes::ZERO } else { self.mss };
+                if !is_mark {
+                    self.oldest.remove(0);
+                    self.in_recovery = true;
+                }
+                let prior_in_flight = self.in_flight;
+                self.in_flight = self.in_flight.saturating_sub(lost);
+                let is_of_flight = self.delivered < flight;
+                Event::Congestion(Congestion {
+                    now: self.now,
+                    signal: if is_mark { Signal::CongestionExperienced } else { Signal::Loss },
+                    opens_episode: true,
+                    lost,
+                    first_flight_lost: if is_of_flight { lost } else { Bytes::ZERO },
+                    newest_lost_sent_at: self.now,
+                    prior_in_flight,
+                    in_flight: self.in_flight,
+                    delivered: self.delivered,
+                    first_flight_delivered: self.flight_delivered,
+                    rtt,
+                })
+            }
+            _ => {
+                let newest_sent_at = self.oldest.remove(0);
+                let sample = self.now.since(newest_sent_at).max(Span::from_nanos(1));
+                self.min_rtt = self.min_rtt.min(sample);
+                let first = self.mss.min(flight.saturating_sub(self.flight_delivered));
+                self.in_flight = self.in_flight.saturating_sub(self.mss);
+                self.delivered += self.mss;
+                self.flight_delivered += first;
+                self.in_recovery &= !draw.one_in(3);
+                Event::Ack(Ack {
+                    now: self.now,
+                    newest_sent_at,
+                    newly_acked: self.mss,
+                    first_flight_acked: first,
+                    rtt_sample: (!draw.one_in(5)).then_some(sample),
+                    rtt: Rtt { min: self.min_rtt, ..rtt },
+                    in_flight: self.in_flight,
+                    delivered: self.delivered,
+                    rate: RateSample::default(),
+                    is_window_limited: !draw.one_in(3),
+                    in_recovery: self.in_recovery,
+                    is_all_sent: false,
+                    stamped: None,
+                })
+            }
+        }
+    }
+}
+
+/// Plays one connection to both. Returns how many events were compared.
+fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
+    let draw = &mut Draw(seed);
+    let prior = prior(draw);
+    let mut rust = twin(kernel);
+    let mut object = Object::new(replay, kernel);
+    let plan = rust.establish(&prior);
+    let answer = object.establish(&prior);
+    let context = |what: &str| format!("{kernel} seed {seed} {what}: {prior:?}");
+    let found = (answer.window, answer.pace, answer.burst);
+    let pace = plan.allowance.pace.map_or(0, Rate::as_bytes_per_sec);
+    assert_eq!(found, (plan.allowance.window.get(), pace, plan.burst.get()), "{}", context("plan"));
+    // Careful Resume counts its initial data as it leaves.
+    if kernel != Kernel::CarefulResume {
+        assert_eq!(answer.flight, plan.flight.get(), "{}", context("flight"));
+    }
+    if answer.next == GROW {
+        return 1;
+    }
+    let mut transport = Transport::new(&prior);
+    for step in 0..200 {
+        let event = transport.next(draw, rust.allowance().window, plan.flight);
+        let next = tell(&mut rust, &event);
+        let answer = object.tell(&event);
+        let why = || context(&format!("step {step} {event:?} -> {next:?}, {answer:?}, {}", rust.phase()));
+        let sent = matches!(event, Event::Sent(_));
+        match next {
+            Next::Stay if !sent && answer.next == GROW => {
+                // The kernel goes on in slow start, where the Rust scheme does so itself.
+                assert!(matches!(rust.phase(), "Probe" | "slow start"), "{}", why());
+                assert_eq!(answer.window, rust.allowance().window.get(), "{}", why());
+                return step + 1;
+            }
+            Next::Stay => {
+                assert!(sent || answer.next == STAY, "{}", why());
+                let pace = rust.allowance().pace.map_or(0, Rate::as_bytes_per_sec);
+                assert_eq!((answer.window, answer.pace), (rust.allowance().window.get(), pace), "{}", why());
+            }
+            Next::HandOver(HandOver { window, ssthresh, cut, .. }) => {
+                assert_eq!(answer.next, if cut { CUT } else { AVOID }, "{}", why());
+                assert_eq!(answer.window, window.get(), "{}", why());
+                if !cut {
+                    assert_eq!(answer.ssthresh, ssthresh.get(), "{}", why());
+                }
+                return step + 1;
+            }
+        }
+    }
+    200
+}
+
+#[test]
+fn the_object_decides_as_the_rust_schemes_do() {
+    let lacks = Machine::this().lacks(headstart_ebpf::needs::Level::Control);
+    if !lacks.is_empty() {
+        println!("NOT RUN: vectors against the loaded object: {}", lacks.join("; "));
+        return;
+    }
+    let replay = Replay::load().expect("the object");
+    let seeds = if cfg!(debug_assertions) { 300 } else { 3_000 };
+    for kernel in [
+        Kernel::SlowStart(10),
+        Kernel::SlowStart(32),
+        Kernel::JumpStart,
+        Kernel::SCubic,
+        Kernel::TcpCache,
+        Kernel::WiseStart,
+        Kernel::WiseStartWa,
+        Kernel::CarefulResume,
+        Kernel::Blitzstart,
+    ] {
+        let events: usize = (0..seeds).map(|seed| compare(&replay, kernel, seed)).sum();
+        println!("{kernel}: {events} events of {seeds} connections");
+        assert!(events >= seeds as usize);
+    }
+}

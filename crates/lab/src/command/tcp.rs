@@ -1,0 +1,617 @@
+//! `headstart tcp`: fast starts for unmodified servers over the kernel's TCP.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, ExitStatus};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, Subcommand, ValueEnum};
+use headstart_downlink::clock::unix_now;
+use headstart_downlink::{Past, Survey};
+use headstart_ebpf::history::Clocks;
+use headstart_ebpf::layout::Settings;
+use headstart_ebpf::load::{Attached, CONTROL, Maps, Options, Running, State, attach_hint, detach_hint};
+use headstart_ebpf::needs::{Level, Machine};
+use headstart_ebpf::scheme::Scheme;
+use headstart_ebpf::stats;
+use headstart_startup::hint::Steps;
+use headstart_startup::prior::{Access, Hint};
+use headstart_store::file::RecordFile;
+use headstart_units::{Bytes, Rate, Span};
+
+use crate::command::terminal::print;
+use crate::errors::Refuse as _;
+
+/// Options of `headstart tcp`.
+#[derive(Args, Debug)]
+pub struct TcpArgs {
+    #[command(subcommand)]
+    command: TcpCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum TcpCommand {
+    /// Give the connections that servers of a cgroup accept a fast start, from now on
+    ///
+    /// Loads a congestion control into the kernel, pins it under /sys/fs/bpf/headstart and ends: nothing is left running. Covered are
+    /// sockets whose listener was made in the cgroup. After the start the kernel's CUBIC is in charge. Needs root.
+    Attach(AttachArgs),
+    /// Say what is attached, and what this machine could run
+    Status,
+    /// What is known of peers: show, flush, export, import
+    #[command(subcommand)]
+    History(HistoryCommand),
+    /// Counters of all connections that ended
+    Stats {
+        /// As Prometheus text
+        #[arg(long)]
+        prometheus: bool,
+    },
+    /// Change settings; connections that start from now on follow them
+    Set(SetArgs),
+    /// Take everything away: new connections have their old control at once, live ones are moved back
+    Detach,
+    /// Run a command whose connections start fast, and undo everything when it ends
+    Run(RunArgs),
+    /// Print why each connection started as it did, when it closes, until Ctrl-C
+    Trace {
+        /// End after so many connections
+        #[arg(long, value_name = "NUMBER")]
+        count: Option<u64>,
+    },
+    /// On a client: tell servers the rate of this machine's downlink, in a TCP option
+    Hint(HintArgs),
+}
+
+#[derive(Subcommand, Debug)]
+enum HistoryCommand {
+    /// Print all records, newest first
+    Show,
+    /// Forget all records
+    Flush,
+    /// Write all records to a history file, as the QUIC server keeps it
+    Export {
+        /// The file; records of others that are in it stay
+        file: PathBuf,
+    },
+    /// Read a history file, such as the QUIC server's (while it does not run)
+    Import {
+        /// The file
+        file: PathBuf,
+    },
+}
+
+/// What both attach and set can say.
+#[derive(Args, Clone, Debug)]
+struct SettingOptions {
+    /// Percent of the eligible connections that get the scheme; the others are the control arm
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    percent: Option<u32>,
+    /// The most that a record or hint may claim
+    #[arg(long, value_name = "RATE")]
+    max_rate: Option<Rate>,
+    /// The most bytes of a first flight
+    #[arg(long, value_name = "SIZE")]
+    max_window: Option<Bytes>,
+    /// How old a record may be
+    #[arg(long, value_name = "TIME")]
+    lifetime: Option<Span>,
+    /// The most that a hint may claim
+    #[arg(long, value_name = "RATE")]
+    max_hint: Option<Rate>,
+    /// Read hints of clients, whatever the scheme [default: blitzstart does]
+    #[arg(long, value_name = "YES|NO")]
+    hints: Option<Answer>,
+    /// Several live starts to one peer share its rate; otherwise the first has it all and the others start normally [default: yes]
+    #[arg(long, value_name = "YES|NO")]
+    share: Option<Answer>,
+    /// Refuse a record of another round-trip time [default: yes]
+    #[arg(long, value_name = "YES|NO")]
+    same_path: Option<Answer>,
+    /// Start fast again after idle [default: yes]
+    #[arg(long, value_name = "YES|NO")]
+    after_idle: Option<Answer>,
+    /// The connections that this host opens, too [default: no]
+    #[arg(long, value_name = "YES|NO")]
+    outgoing: Option<Answer>,
+    /// jump-start: most bytes of a flight, since the kernel does not know how long an answer is; careful-resume: of a jump
+    #[arg(long, value_name = "SIZE")]
+    cap: Option<Bytes>,
+    /// Segments of the initial window where nothing is known
+    #[arg(long, value_name = "SEGMENTS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    initial_window: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Answer {
+    Yes,
+    No,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LevelName {
+    /// The best that this machine can run
+    Auto,
+    /// The congestion control
+    Control,
+    /// sock_ops alone, for older kernels: a larger, paced first window over the control that is there
+    Window,
+}
+
+#[derive(Args, Debug)]
+struct AttachArgs {
+    /// The cgroup (v2) whose servers are meant; `/` is all
+    #[arg(long, value_name = "PATH", required_unless_present = "namespace_default")]
+    cgroup: Option<PathBuf>,
+    #[command(flatten)]
+    common: StartOptions,
+    /// Make it the default of this network namespace as well; every socket that did not choose a control has it then
+    #[arg(long)]
+    namespace_default: bool,
+}
+
+/// What attach and run can say.
+#[derive(Args, Clone, Debug)]
+struct StartOptions {
+    /// The scheme: wise-start, jump-start, careful-resume ...
+    #[arg(long, value_name = "NAME", default_value = "wise-start", value_parser = str::parse::<Scheme>)]
+    scheme: Scheme,
+    #[command(flatten)]
+    settings: SettingOptions,
+    /// Peers remembered at most
+    #[arg(long, value_name = "NUMBER", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
+    peers: u32,
+    /// How much of it
+    #[arg(long, value_enum, default_value = "auto")]
+    level: LevelName,
+    /// With --level window: the pacing limit of the first window [default: none]
+    #[arg(long, value_name = "RATE")]
+    window_rate: Option<Rate>,
+}
+
+#[derive(Args, Debug)]
+struct SetArgs {
+    /// Another scheme, with its own defaults
+    #[arg(long, value_name = "NAME", value_parser = str::parse::<Scheme>)]
+    scheme: Option<Scheme>,
+    #[command(flatten)]
+    settings: SettingOptions,
+    /// The kill switch: from now on every start is the kernel's own
+    #[arg(long, conflicts_with = "resume")]
+    stop: bool,
+    /// Undo --stop
+    #[arg(long)]
+    resume: bool,
+}
+
+#[derive(Args, Debug)]
+struct RunArgs {
+    #[command(flatten)]
+    common: StartOptions,
+    /// Print the counters at the end
+    #[arg(long)]
+    stats: bool,
+    /// The command, after `--`
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+struct HintArgs {
+    /// The cgroup (v2) whose connections carry the hint [default: all]
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    cgroup: PathBuf,
+    /// The rate, for who knows better than the estimators of `headstart downlink`
+    #[arg(long, value_name = "RATE")]
+    rate: Option<Rate>,
+    /// The access technology: unknown, ethernet, dsl, cable, wifi, 3g, lte
+    #[arg(long, value_name = "NAME", requires = "rate", default_value = "unknown")]
+    access: Access,
+    /// Say nothing any more
+    #[arg(long, conflicts_with_all = ["rate", "access"])]
+    off: bool,
+}
+
+fn percent(text: &str) -> Result<u32, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok((percent * 100.0).round() as u32),
+        _ => Err(format!("found `{text}`, expected 0 to 100")),
+    }
+}
+
+impl SettingOptions {
+    fn apply(&self, settings: &mut Settings) -> Result<()> {
+        let Self { percent, max_rate, max_window, lifetime, max_hint, .. } = self;
+        let yes = |answer: Option<Answer>, now: bool| answer.map_or(now, |it| it == Answer::Yes);
+        if let Some(rate) = max_rate {
+            ensure!(
+                !rate.is_zero(),
+                "--max-rate: found {rate}, expected more than nothing (--stop in `tcp set` ends it all)"
+            );
+            settings.max_rate = rate.as_bytes_per_sec();
+        }
+        if let Some(window) = max_window {
+            ensure!(
+                *window >= Bytes::new(14_600),
+                "--max-window: found {window}, expected at least ten segments"
+            );
+            settings.max_window = window.get();
+        }
+        if let Some(lifetime) = lifetime {
+            settings.lifetime = lifetime.as_nanos().min(i64::MAX as u64);
+            settings.params.lifetime = settings.lifetime;
+        }
+        settings.hundredths = percent.unwrap_or(settings.hundredths);
+        settings.hint_rate = max_hint.map_or(settings.hint_rate, Rate::as_bytes_per_sec);
+        settings.hears = yes(self.hints, settings.hears);
+        settings.shares = yes(self.share, settings.shares);
+        settings.same_path = yes(self.same_path, settings.same_path);
+        settings.again = yes(self.after_idle, settings.again);
+        settings.outgoing = yes(self.outgoing, settings.outgoing);
+        settings.params.cap = self.cap.map_or(settings.params.cap, Bytes::get);
+        settings.params.initial_window = self.initial_window.unwrap_or(settings.params.initial_window);
+        Ok(())
+    }
+}
+
+impl StartOptions {
+    fn level(&self) -> Result<Level> {
+        let machine = Machine::this();
+        let wanted = match self.level {
+            LevelName::Auto => machine.level(),
+            LevelName::Control => Some(Level::Control),
+            LevelName::Window => Some(Level::Window),
+        };
+        let level = wanted.unwrap_or(Level::Window);
+        let lacks = machine.lacks(level);
+        ensure!(lacks.is_empty(), "level {level} cannot run here: {}", lacks.join("; "));
+        if self.level == LevelName::Auto && level == Level::Window {
+            let lacks = machine.lacks(Level::Control).join("; ");
+            eprintln!(
+                "headstart: level window, which has no history and no scheme but a larger first window: {lacks}"
+            );
+        }
+        Ok(level)
+    }
+
+    fn options(&self, cgroup: Option<PathBuf>, namespace_default: bool) -> Result<Options> {
+        let level = self.level()?;
+        let mut settings = self.scheme.settings();
+        self.settings.apply(&mut settings)?;
+        if level == Level::Window {
+            settings.window = match self.scheme {
+                Scheme::SlowStart(segments) => segments,
+                _ => self.settings.initial_window.unwrap_or(settings.window),
+            };
+            settings.window_rate = self.window_rate.map_or(0, Rate::as_bytes_per_sec);
+        }
+        Ok(Options { settings, level, peers: self.peers, cgroup, namespace_default })
+    }
+}
+
+/// `/` and what does not exist otherwise are below the mount of cgroup v2.
+fn cgroup(path: &std::path::Path) -> Result<PathBuf> {
+    if path.join("cgroup.procs").exists() {
+        return Ok(path.to_owned());
+    }
+    let mount = Machine::this().cgroup.context("found no mount of cgroup v2, expected one")?;
+    let below = mount.join(path.strip_prefix("/").unwrap_or(path));
+    ensure!(
+        below.join("cgroup.procs").exists(),
+        "--cgroup: found no cgroup v2 at {} or {}, expected one",
+        path.display(),
+        below.display()
+    );
+    Ok(below)
+}
+
+/// What `headstart tcp` does.
+///
+/// # Errors
+/// If the machine lacks something, nothing is attached, or an option says what cannot be.
+pub fn tcp(args: &TcpArgs) -> Result<ExitCode> {
+    match &args.command {
+        TcpCommand::Attach(args) => attach(args)?,
+        TcpCommand::Status => print(&status()?)?,
+        TcpCommand::History(command) => history(command)?,
+        TcpCommand::Stats { prometheus } => print(&statistics(&Attached::open()?.maps, *prometheus)?)?,
+        TcpCommand::Set(args) => set(args)?,
+        TcpCommand::Detach => Attached::detach()?,
+        TcpCommand::Run(args) => return run(args),
+        TcpCommand::Trace { count } => trace(*count)?,
+        TcpCommand::Hint(args) => hint(args)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn attach(args: &AttachArgs) -> Result<()> {
+    let cgroup = args.cgroup.as_deref().map(cgroup).transpose().or_refuse()?;
+    let options = args.common.options(cgroup, args.namespace_default).or_refuse()?;
+    let (level, scheme) = (options.level, args.common.scheme);
+    Attached::attach(options)?;
+    let what = if level == Level::Control { scheme.to_string() } else { "a larger first window".to_owned() };
+    eprintln!("headstart: attached: {what}; `headstart tcp detach` ends it");
+    Ok(())
+}
+
+fn describe(settings: &Settings, level: Level) -> String {
+    let Settings { hundredths, stopped, shares, same_path, hears, again, outgoing, .. } = settings;
+    let yes = |flag: &bool| if *flag { "yes" } else { "no" };
+    let mut text = format!("level           {level}\n");
+    if level == Level::Window {
+        let rate = Rate::from_bytes_per_sec(settings.window_rate);
+        text += &format!("initial window  {} segments\npaced at        {rate}\n", settings.window);
+        return text;
+    }
+    text += &format!("scheme          {}\n", Scheme::of(&settings.params));
+    text += &format!(
+        "kill switch     {}\n",
+        if *stopped { "ON: every start is the kernel's own" } else { "off" }
+    );
+    text += &format!("percent         {}.{:02}\n", hundredths / 100, hundredths % 100);
+    text += &format!("max rate        {}\n", Rate::from_bytes_per_sec(settings.max_rate));
+    text += &format!("max window      {}\n", Bytes::new(settings.max_window));
+    text += &format!("lifetime        {}\n", Span::from_nanos(settings.lifetime));
+    text += &format!("share           {}\nsame path       {}\n", yes(shares), yes(same_path));
+    text += &format!("after idle      {}\noutgoing        {}\n", yes(again), yes(outgoing));
+    text += &format!(
+        "hints           {}, at most {}\n",
+        yes(hears),
+        Rate::from_bytes_per_sec(settings.hint_rate)
+    );
+    if !settings.native.is_empty() {
+        text += &format!("default         of this network namespace, instead of {}\n", settings.native);
+    }
+    text
+}
+
+fn status() -> Result<String> {
+    let machine = Machine::this();
+    let mut text = match Attached::state() {
+        State::Absent => "attached        nothing\n".to_owned(),
+        State::Partial => {
+            "attached        in part: an attach or detach was killed on the way; attach or detach again\n"
+                .to_owned()
+        }
+        State::Whole => {
+            let attached = Attached::open()?;
+            let peers = attached.maps.records().map_or(0, |records| records.len());
+            let counters = attached.maps.counters()?;
+            let ended: u64 = counters.arms.iter().map(|arm| arm.connections).sum();
+            format!("attached        yes\n{}", describe(&attached.maps.settings()?, attached.level()))
+                + &format!(
+                    "peers known     {peers}\nconnections     {} taken, {ended} ended\n",
+                    counters.taken
+                )
+        }
+    };
+    for level in [Level::Control, Level::Window] {
+        let lacks = machine.lacks(level);
+        let says = if lacks.is_empty() { "can run here".to_owned() } else { lacks.join("; ") };
+        text += &format!("level {level:<9} {says}\n");
+    }
+    Ok(text)
+}
+
+fn history(command: &HistoryCommand) -> Result<()> {
+    let maps = Attached::open()?.maps;
+    let clocks = Clocks::now();
+    match command {
+        HistoryCommand::Show => {
+            let mut records = maps.records()?;
+            records.sort_by_key(|(peer, record)| (core::cmp::Reverse(record.saved_at), *peer));
+            let mut text = String::from(
+                "peer                                     rate            rtt       age       ended  trust\n",
+            );
+            for (peer, record) in records {
+                let stored = clocks.to_store(&headstart_ebpf::layout::KernelRecord { trust: 100, ..record });
+                let ended = if record.ended == 0 { "clean" } else { "lossy" };
+                let age = Span::from_secs(clocks.age(&record).as_nanos() / 1_000_000_000);
+                let (rate, rtt) = (stored.btl_bw.to_string(), stored.rt_prop.to_string());
+                text += &format!(
+                    "{:<40} {rate:<15} {rtt:<9} {:<9} {ended}  {} %\n",
+                    peer.to_string(),
+                    age.to_string(),
+                    record.trust
+                );
+            }
+            print(&text)
+        }
+        HistoryCommand::Flush => {
+            eprintln!("headstart: {} records forgotten", maps.flush()?);
+            Ok(())
+        }
+        HistoryCommand::Export { file } => {
+            let mut opened = RecordFile::open(file, clocks.unix).or_refuse()?;
+            say_repaired(&opened.loaded);
+            let records = maps.records()?;
+            let doing = || format!("{}: cannot write it", file.display());
+            for (peer, record) in &records {
+                opened.file.put(*peer, &clocks.to_store(record)).with_context(doing)?;
+            }
+            opened.file.sync().with_context(doing)?;
+            eprintln!("headstart: {} records written to {}", records.len(), file.display());
+            Ok(())
+        }
+        HistoryCommand::Import { file } => {
+            ensure_file(file).or_refuse()?;
+            let opened = RecordFile::open(file, clocks.unix).or_refuse()?;
+            say_repaired(&opened.loaded);
+            let mut taken = 0;
+            for (peer, record) in &opened.records {
+                taken += usize::from(maps.restore(*peer, record, clocks)?);
+            }
+            let found = opened.records.len();
+            eprintln!(
+                "headstart: {taken} of {found} records taken; the others were older than what is here, or empty"
+            );
+            Ok(())
+        }
+    }
+}
+
+/// An import makes no file.
+fn ensure_file(file: &std::path::Path) -> Result<()> {
+    ensure!(file.is_file(), "{}: found no file, expected a history", file.display());
+    Ok(())
+}
+
+fn say_repaired(loaded: &headstart_store::Loaded) {
+    if let Some(notice) = loaded.notice() {
+        eprintln!("headstart: {notice}");
+    }
+}
+
+fn statistics(maps: &Maps, prometheus: bool) -> Result<String> {
+    let counters = maps.counters()?;
+    let scheme = Scheme::of(&maps.settings()?.params).to_string();
+    if prometheus {
+        return Ok(stats::render(&counters, &scheme));
+    }
+    let mut text = format!("{scheme}: {} connections taken\n", counters.taken);
+    text +=
+        "arm          connections  fast    sent kB    lost kB  of first flights kB  rounds saved  again\n";
+    for (arm, of) in headstart_ebpf::layout::ARMS.iter().zip(&counters.arms) {
+        let fast: u64 = of.sources[1..].iter().sum();
+        let kb = |bytes: u64| bytes / 1000;
+        text += &format!(
+            "{arm:<12} {:>11} {fast:>5} {:>10} {:>10} {:>20} {:>13} {:>6}\n",
+            of.connections,
+            kb(of.sent),
+            kb(of.lost),
+            format!("{} of {}", kb(of.first_flight_lost), kb(of.first_flight)),
+            of.rounds_saved,
+            of.restarts
+        );
+    }
+    for (reason, count) in headstart_ebpf::layout::REFUSALS.iter().zip(counters.refusals).skip(1) {
+        if count > 0 {
+            text += &format!("refused {reason}: {count}\n");
+        }
+    }
+    let [heard, cut, malformed] = counters.hints;
+    text += &format!("hints: {heard} heard, {cut} cut, {malformed} malformed\n");
+    text += &format!("first flights repaired by their own recovery: {}\n", counters.recoveries);
+    Ok(text)
+}
+
+fn set(args: &SetArgs) -> Result<()> {
+    let maps = Attached::open()?.maps;
+    let mut settings = maps.settings()?;
+    if let Some(scheme) = args.scheme {
+        let hears = settings.hears;
+        settings.params = scheme.params();
+        settings.params.lifetime = settings.lifetime;
+        settings.hears = hears || scheme.settings().hears;
+    }
+    args.settings.apply(&mut settings).or_refuse()?;
+    settings.stopped = (settings.stopped || args.stop) && !args.resume;
+    maps.set(&settings)?;
+    Ok(())
+}
+
+/// A cgroup that is removed with this.
+struct OwnCgroup(PathBuf);
+
+const OWN: &str = "headstart-run-";
+
+impl OwnCgroup {
+    fn make() -> Result<Self> {
+        let mount = Machine::this().cgroup.context("found no mount of cgroup v2, expected one")?;
+        // Those of runs that were killed; one with processes in it cannot be removed.
+        for entry in fs::read_dir(&mount).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().starts_with(OWN) {
+                let _ = fs::remove_dir(entry.path());
+            }
+        }
+        let path = mount.join(format!("{OWN}{}", std::process::id()));
+        fs::create_dir(&path).with_context(|| format!("cannot make the cgroup {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for OwnCgroup {
+    fn drop(&mut self) {
+        // What the command left running keeps it; the next run removes it.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+fn run(args: &RunArgs) -> Result<ExitCode> {
+    if Attached::state() != State::Absent {
+        bail!("found one attached already, expected none: `headstart tcp detach` ends it");
+    }
+    let own = OwnCgroup::make()?;
+    let options = args.common.options(Some(own.0.clone()), false).or_refuse()?;
+    let lacks = Machine::this().lacks(options.level);
+    ensure!(lacks.is_empty(), "{}", lacks.join("; "));
+    let running = Running::start(options)?;
+    let status = wait(&own, &args.command);
+    if args.stats {
+        print(&statistics(&running.maps()?, false)?)?;
+    }
+    running.stop()?;
+    let status = status?;
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// Runs the command in the cgroup. A signal that ends this program is the command's to answer; what is attached is taken away after it.
+fn wait(own: &OwnCgroup, command: &[OsString]) -> Result<ExitStatus> {
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
+        .arg(own.0.join("cgroup.procs"))
+        .args(command)
+        .spawn()
+        .context("cannot start the command")?;
+    let process = child.id();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let mut ended = tokio::task::spawn_blocking(move || child.wait());
+        loop {
+            tokio::select! {
+                status = &mut ended => return Ok(status??),
+                // The terminal sent it to the command, too.
+                _ = interrupt.recv() => {}
+                _ = end.recv() => {
+                    let _ = Command::new("kill").arg(process.to_string()).status();
+                }
+            }
+        }
+    })
+}
+
+fn trace(count: Option<u64>) -> Result<()> {
+    let maps = Attached::open()?.maps;
+    let mut left = count.unwrap_or(u64::MAX);
+    let mut result = Ok(());
+    maps.trace(|report| {
+        result = print(&format!("{report}\n"));
+        left = left.saturating_sub(1);
+        left > 0 && result.is_ok()
+    })?;
+    result
+}
+
+fn hint(args: &HintArgs) -> Result<()> {
+    if args.off {
+        return Ok(detach_hint()?);
+    }
+    let path = cgroup(&args.cgroup).or_refuse()?;
+    let hint = match args.rate {
+        Some(bandwidth) => Some(Hint { bandwidth, access: args.access }),
+        None => {
+            let survey = Survey { past: Past::of_this_user(), ..Survey::default() };
+            survey.ask(unix_now()).hint(Steps::Ten)
+        }
+    };
+    let hint = hint.context("no estimator knows this machine's downlink: say it with --rate")?;
+    attach_hint(&path, hint)?;
+    eprintln!("headstart: servers are told {} ({}), as `{CONTROL}` reads it", hint.bandwidth, hint.access);
+    Ok(())
+}
