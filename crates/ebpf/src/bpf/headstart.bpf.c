@@ -593,6 +593,9 @@ CALL void on_ack(struct flow *f, struct tcp_sock *tp, __u32 acked, __s32 rtt_us)
 		f->is_first_round = 0;
 		f->flight_end = tp->snd_nxt;
 		f->first_flights += tp->snd_nxt - f->una;
+		/* A flight that any connection may send is repaired as any connection's. */
+		if (tp->snd_nxt - f->una <= INITIAL_WINDOW * tp->mss_cache)
+			f->is_guarding = 0;
 		if (f->flights == 1)
 			f->first_round = tp->snd_nxt - f->una;
 	}
@@ -717,7 +720,7 @@ CALL void on_congestion(struct flow *f, struct tcp_sock *tp, __u8 state)
 	else
 		hs_on_congestion(&f->start, &c);
 	note_phase(f, now);
-	if (state == CA_RECOVERY && f->start.phase != HS_RETREAT) {
+	if (state == CA_RECOVERY && f->is_guarding && f->start.phase != HS_RETREAT) {
 		hs_recover(&f->start, c.in_flight);
 		f->start.next = HS_STAY;
 		f->recoveries++;
@@ -739,7 +742,7 @@ void BPF_PROG(hs_set_state, struct sock *sk, __u8 state)
 	if (f->start.phase == HS_RECOVERY && f->is_live && state != CA_LOSS)
 		return;
 	on_congestion(f, tp, state);
-	if (state == CA_RECOVERY) {
+	if (state == CA_RECOVERY && f->start.next == HS_STAY) {
 		f->is_live = 1;
 		f->is_switching = 1;
 		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, REPAIR, sizeof(REPAIR));
