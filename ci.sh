@@ -18,6 +18,13 @@ have_python_tool() { # COMMAND PACKAGE==VERSION
     [ -x "$tools/bin/$1" ] || { python3 -m venv "$tools" && "$tools/bin/pip" install --quiet --disable-pip-version-check "$2"; }
 }
 
+have_packages() { # NAMES: Debian packages, where this is root on Debian; what is missing afterwards is reported by what needs it
+    dpkg -s "$@" >/dev/null 2>&1 && return
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"; } >/dev/null || true
+    fi
+}
+
 step "dependencies: licences, sources, duplicates, minimum Rust version"
 ./tools/dependencies.py
 if command -v cargo-deny >/dev/null; then
@@ -44,6 +51,16 @@ step "tests"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 cargo test --workspace --no-fail-fast 2>&1 | tee "$out/tests"
+step "Linux TCP: the object in the kernel, nginx and curl behind a path"
+# The loader compiles libbpf; the tests need root, nginx and curl. What is missing is installed where that is possible.
+have_packages libelf-dev zlib1g-dev pkg-config gcc nginx-light curl iproute2 clang llvm libbpf-dev bpftool procps
+if pkg-config --exists libelf zlib; then
+    cargo clippy --quiet -p headstart-ebpf -p headstart --features headstart-ebpf/load,headstart/tcp --all-targets -- -D warnings
+    cargo test -p headstart-ebpf --features load 2>&1 | tee -a "$out/tests"
+    cargo test -p headstart --features tcp --test tcp 2>&1 | tee -a "$out/tests"
+else
+    echo "NOT RUN: Linux TCP: the headers of libelf and zlib are not installed" | tee -a "$out/tests"
+fi
 step "tests that could not run here"
 # Programs in namespaces behind a path need root or user namespaces, and a machine that keeps real time.
 grep 'NOT RUN' "$out/tests" || echo "none"

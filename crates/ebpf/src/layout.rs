@@ -533,6 +533,8 @@ fn phase(code: u32) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::scheme::Scheme;
 
@@ -552,6 +554,19 @@ mod tests {
         assert_eq!(key(at("::ffff:192.0.2.7")), key(at("192.0.2.7")));
         assert_eq!(peer(&key(at("192.0.2.7"))), Some(at("192.0.2.7")));
         assert_eq!(peer(&[0; 15]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_map_holds_it_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            let settings = Settings::from_bytes(&bytes);
+            prop_assert_eq!(settings.is_some(), bytes.len() == Scheme::WiseStart.settings().to_bytes().len());
+            // A flag or a name may be written in more than one way; what is read means the same when it is written.
+            if let Some(settings) = settings {
+                prop_assert_eq!(Settings::from_bytes(&settings.to_bytes()).map(|it| it.params), Some(settings.params));
+            }
+            let _ = (Report::from_bytes(&bytes), Counters::from_bytes(&bytes), KernelRecord::from_bytes(&bytes));
+        }
     }
 
     #[test]

@@ -1,0 +1,635 @@
+//! `headstart tcp` with nginx, curl and the kernel's own TCP, behind `headstart link`.
+//!
+//! Needs root, a kernel that carries the congestion control, nginx and curl: a test that cannot run says so and is listed as not
+//! run, never as passed. Traffic stays in namespaces. What is compared with CUBIC is compared with the control arm, measured in
+//! the same minute on the same path. This program is also the client where curl cannot be (one connection with pauses, several at
+//! once, one that is read slowly).
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// The path of the WiseStart comparison: 25 Mbit/s, 50 ms, a buffer of one bandwidth-delay product.
+const PATH: &[&str] = &["--rate", "25mbit", "--rtt", "50ms", "--buffer", "104p"];
+/// A client whose window is open from the beginning, as the model's is.
+const OPEN_WINDOW: &str = "sysctl -qw net.ipv4.tcp_rmem='4096 1048576 6291456' && ";
+/// Runs that the machine did not keep real time in are tried again.
+const ATTEMPTS: usize = 6;
+
+type Outcome = Result<(), String>;
+type Test = fn(&Place) -> Outcome;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["fetch", host, page, "pauses", ref pauses @ ..] => fetch_with_pauses(host, page, pauses),
+        ["fetch", host, page, "at-once", count] => {
+            fetch_at_once(host, page, count.parse().expect("a number"))
+        }
+        ["serve-slowly", file] => serve_slowly(Path::new(file)),
+        _ => return run_all(),
+    }
+    ExitCode::SUCCESS
+}
+
+fn run_all() -> ExitCode {
+    let tests: [(&str, Test); 12] = [
+        ("what cannot be is refused with the reason", refusals),
+        ("a known peer is served at the rate of the path", known_peer),
+        ("a connection that was idle starts fast again", after_idle),
+        ("a stale record costs less than a third", stale),
+        ("six connections to one peer share what is known of it", parallel),
+        ("the kill switch and the percentage hold at once", kill_switch),
+        ("a history goes out and comes in, and a hostile one does not", history),
+        ("a hint is read before the first data", hint),
+        ("a run is undone when its command ends", run_is_undone),
+        ("detached, live connections go on and nothing is left", detach_leaves_nothing),
+        ("killed at any moment, it leaves connections that work", killed),
+        ("the checked-in object is what its source makes", object_is_rebuilt),
+    ];
+    let place = match Place::new() {
+        Ok(place) => place,
+        Err(reason) => {
+            headstart_host::not_run(&format!("tcp: all of it: {reason}"));
+            return ExitCode::SUCCESS;
+        }
+    };
+    let filter = std::env::args().skip(1).find(|word| !word.starts_with('-'));
+    let mut failures = 0;
+    for (name, test) in tests {
+        if filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
+            continue;
+        }
+        place.clean();
+        match test(&place) {
+            Ok(()) => println!("tcp: {name} ... ok"),
+            Err(reason) if reason.starts_with("NOT RUN") => {
+                headstart_host::not_run(&format!("tcp: {name}: {}", reason.trim_start_matches("NOT RUN: ")));
+            }
+            Err(reason) => {
+                failures += 1;
+                println!("tcp: {name} ... FAILED: {reason}");
+            }
+        }
+    }
+    place.clean();
+    drop(place);
+    if failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A cgroup and a folder with a configured nginx.
+struct Place {
+    folder: tempfile::TempDir,
+    cgroup: PathBuf,
+}
+
+const HEADSTART: &str = env!("CARGO_BIN_EXE_headstart");
+const PAGES: [(&str, usize); 4] =
+    [("100k", 100_000), ("300k", 300_000), ("2m", 2_000_000), ("10m", 10_000_000)];
+
+/// What a command printed, and whether it ended well.
+struct Said {
+    good: bool,
+    out: String,
+    error: String,
+}
+
+fn say(command: &mut Command) -> Said {
+    let output = command.stdin(Stdio::null()).output().expect("the command starts");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Said { good: output.status.success(), out: text(output.stdout), error: text(output.stderr) }
+}
+
+fn has(program: &str) -> bool {
+    say(Command::new("sh").args(["-c", &format!("command -v {program}")])).good
+}
+
+fn ensure(holds: bool, message: impl FnOnce() -> String) -> Outcome {
+    if holds { Ok(()) } else { Err(message()) }
+}
+
+impl Place {
+    fn new() -> Result<Self, String> {
+        use headstart_ebpf::needs::{Level, Machine};
+        let machine = Machine::this();
+        let lacks = machine.lacks(Level::Control);
+        if !lacks.is_empty() {
+            return Err(lacks.join("; "));
+        }
+        for program in ["nginx", "curl"] {
+            if !has(program) {
+                return Err(format!("{program} is not installed"));
+            }
+        }
+        if headstart_ebpf::load::Attached::state() == headstart_ebpf::load::State::Whole {
+            return Err("something is attached already".to_owned());
+        }
+        let cgroup = machine.cgroup.ok_or("no cgroup v2")?.join("headstart-test");
+        let _ = std::fs::create_dir(&cgroup);
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let at = folder.path().display();
+        for (name, size) in PAGES {
+            std::fs::write(folder.path().join(name), vec![b'x'; size]).map_err(|error| error.to_string())?;
+        }
+        let configuration = format!(
+            "daemon off; master_process off; error_log {at}/error; pid {at}/pid;\n\
+             events {{ worker_connections 256; }}\n\
+             http {{ access_log off; sendfile on; tcp_nopush on; client_body_temp_path {at}/b; proxy_temp_path {at}/p;\n\
+             fastcgi_temp_path {at}/f; uwsgi_temp_path {at}/u; scgi_temp_path {at}/s;\n\
+             server {{ listen 80; root {at}; }} }}\n"
+        );
+        std::fs::write(folder.path().join("nginx.conf"), configuration).map_err(|error| error.to_string())?;
+        Ok(Self { folder, cgroup })
+    }
+
+    /// Whatever a test left.
+    fn clean(&self) {
+        use headstart_ebpf::load::{Attached, State, detach_hint};
+        if Attached::state() != State::Absent {
+            let _ = Attached::detach();
+        }
+        let _ = detach_hint();
+    }
+
+    fn tcp(&self, words: &[&str]) -> Said {
+        say(Command::new(HEADSTART).arg("tcp").args(words))
+    }
+
+    fn attach(&self, words: &[&str]) -> Outcome {
+        let mut all = vec!["attach", "--cgroup", self.cgroup.to_str().expect("text")];
+        all.extend(words);
+        let said = self.tcp(&all);
+        ensure(said.good, || format!("attach {words:?}: {}", said.error))
+    }
+
+    fn server(&self) -> String {
+        let (cgroup, folder) = (self.cgroup.display(), self.folder.path().display());
+        let urgent = if has("chrt") { "chrt -f 1 " } else { "" };
+        format!("sh -c 'echo $$ > {cgroup}/cgroup.procs && exec {urgent}nginx -c {folder}/nginx.conf'")
+    }
+
+    /// Runs a client behind a path and returns what it printed, and the packets that the path dropped on the way to it.
+    fn link(&self, path: &[&str], server: &str, client: &str) -> Result<(String, u64), String> {
+        let client = format!("{OPEN_WINDOW}{client}");
+        for _ in 0..ATTEMPTS {
+            let mut command = Command::new(HEADSTART);
+            command.arg("link").args(path).args(["--strict", "--serve", server, "--", "sh", "-c", &client]);
+            let said = say(&mut command);
+            if said.error.contains("INVALID") || said.out.contains("INVALID") {
+                continue;
+            }
+            if !said.good {
+                return Err(format!("link: {} {}", said.out, said.error));
+            }
+            let table = format!("{}\n{}", said.out, said.error);
+            let down = table.lines().find(|line| line.starts_with("down ")).unwrap_or_default();
+            let drops = down.split_whitespace().nth(3).and_then(|word| word.parse().ok());
+            return Ok((said.out, drops.ok_or_else(|| format!("link: no drops in {table}"))?));
+        }
+        Err("NOT RUN: the machine did not keep real time".to_owned())
+    }
+
+    /// Times in milliseconds of fetches by curl, one connection each.
+    fn curl(&self, path: &[&str], page: &str, count: usize) -> Result<(Vec<f64>, u64), String> {
+        let urgent = if has("chrt") { "chrt -f 1 " } else { "" };
+        let one = format!(
+            "{urgent}curl -s -o /dev/null -w 'took %{{time_total}}\\n' http://$HEADSTART_OUTSIDE/{page}; sleep 0.3; "
+        );
+        let (out, drops) = self.link(path, &self.server(), &one.repeat(count))?;
+        let times = took(&out).into_iter().map(|seconds| seconds * 1000.0).collect::<Vec<_>>();
+        ensure(times.len() == count, || format!("curl: expected {count} times in {out}"))?;
+        Ok((times, drops))
+    }
+
+    /// What this program prints as a client.
+    fn fetch(&self, path: &[&str], page: &str, how: &str) -> Result<(Vec<f64>, u64), String> {
+        let this = std::env::current_exe().map_err(|error| error.to_string())?;
+        let client = format!("{} fetch $HEADSTART_OUTSIDE {page} {how}", this.display());
+        let (out, drops) = self.link(path, &self.server(), &client)?;
+        Ok((took(&out), drops))
+    }
+
+    fn stats(&self) -> String {
+        self.tcp(&["stats", "--prometheus"]).out
+    }
+
+    /// A counter's value, by the beginning of its line.
+    fn count(&self, name: &str) -> u64 {
+        let stats = self.stats();
+        let line = stats.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        line.rsplit(' ').next().and_then(|value| value.parse().ok()).unwrap_or(0)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.cgroup);
+    }
+}
+
+fn took(out: &str) -> Vec<f64> {
+    out.lines().filter_map(|line| line.strip_prefix("took ")?.trim().parse().ok()).collect()
+}
+
+/// Handshake, request, and the page at the rate of the path, in milliseconds: segments of 1448 bytes are packets of 1500.
+fn bound(size: usize) -> f64 {
+    let packets = (size + 244).div_ceil(1448) as f64;
+    50.0 + 50.0 + packets * 1500.0 * 8.0 / 25e6 * 1000.0
+}
+
+// ---- Clients ----
+
+fn get(stream: &mut TcpStream, page: &str) {
+    write!(stream, "GET /{page} HTTP/1.1\r\nHost: x\r\n\r\n").expect("the request leaves");
+    let (mut read, mut expected, mut buffer) = (0, None, vec![0; 1 << 20]);
+    let mut head = Vec::new();
+    while expected.is_none_or(|expected| read < expected) {
+        let count = stream.read(&mut buffer).expect("an answer");
+        assert!(count > 0, "the answer is whole");
+        read += count;
+        if expected.is_none() {
+            head.extend(&buffer[..count]);
+            let text = String::from_utf8_lossy(&head);
+            let length = text.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+            if let (Some(end), Some(length)) = (text.find("\r\n\r\n"), length) {
+                expected = Some(end + 4 + length.trim().parse::<usize>().expect("a length"));
+            }
+        }
+    }
+}
+
+fn fetch_with_pauses(host: &str, page: &str, pauses: &[&str]) {
+    let mut stream = TcpStream::connect((host, 80)).expect("the server answers");
+    stream.set_nodelay(true).expect("a socket");
+    for pause in pauses {
+        Command::new("sleep").arg(pause).status().expect("a pause");
+        #[allow(clippy::disallowed_methods, reason = "the wall clock is what is measured")]
+        let began = Instant::now();
+        get(&mut stream, page);
+        println!("took {}", began.elapsed().as_secs_f64() * 1000.0);
+    }
+}
+
+fn fetch_at_once(host: &str, page: &str, count: usize) {
+    #[allow(clippy::disallowed_methods, reason = "the wall clock is what is measured")]
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(|| get(&mut TcpStream::connect((host, 80)).expect("the server answers"), page));
+        }
+    });
+    println!("took {}", began.elapsed().as_secs_f64() * 1000.0);
+}
+
+/// Accepts one connection, writes its address to `file`, and sends a byte each time one comes.
+fn serve_slowly(file: &Path) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::fs::write(file, address.port().to_string()).expect("the file");
+    let (mut stream, _) = listener.accept().expect("a connection");
+    let mut byte = [0];
+    while stream.read(&mut byte).is_ok_and(|count| count == 1) {
+        stream.write_all(&byte).expect("an answer");
+    }
+}
+
+// ---- Tests ----
+
+fn refusals(place: &Place) -> Outcome {
+    let cgroup = place.cgroup.to_str().expect("text");
+    for (words, expected) in [
+        (&["attach", "--cgroup", cgroup, "--scheme", "halfback"][..], "cannot send a segment again"),
+        (&["attach", "--cgroup", "/nowhere"], "found no cgroup v2 at /nowhere"),
+        (&["attach", "--cgroup", cgroup, "--percent", "101"], "expected 0 to 100"),
+        (&["attach", "--cgroup", cgroup, "--max-rate", "0 Mbit/s"], "expected more than nothing"),
+        (&["detach"], "nothing is attached"),
+        (&["stats"], "nothing is attached"),
+        (&["history", "import", "/nowhere"], "nothing is attached"),
+    ] {
+        let said = place.tcp(words);
+        ensure(!said.good && said.error.contains(expected), || format!("{words:?}: {}", said.error))?;
+    }
+    place.attach(&[])?;
+    let again = place.attach(&[]).expect_err("a second one");
+    ensure(again.contains("attached already"), || again)
+}
+
+fn known_peer(place: &Place) -> Outcome {
+    place.attach(&["--scheme", "wise-start"])?;
+    let (times, _) = place.curl(PATH, "100k", 4)?;
+    let expected = bound(100_000);
+    println!(
+        "tcp: 100 kB: first contact {:.1} ms, known {:.1?} ms, bound {expected:.1} ms",
+        times[0],
+        &times[1..]
+    );
+    ensure(times[0] > 1.4 * expected, || format!("the first contact took {:.1} ms", times[0]))?;
+    // 3 %, and what a busy machine adds to one of three.
+    let mut known = times[1..].to_vec();
+    known.sort_by(f64::total_cmp);
+    ensure(known[1] < 1.03 * expected, || format!("known: {known:.1?} ms, bound {expected:.1} ms"))?;
+    let started =
+        place.count("headstart_starts_total{scheme=\"wise-start\",arm=\"treatment\",source=\"history\"}");
+    ensure(started >= 2, || format!("{started} starts from history\n{}", place.stats()))
+}
+
+fn after_idle(place: &Place) -> Outcome {
+    let mut medians = Vec::new();
+    for percent in ["0", "100"] {
+        place.attach(&["--percent", percent])?;
+        let (times, _) = place.fetch(PATH, "100k", "pauses 0 2 2 2")?;
+        place.clean();
+        ensure(times.len() == 4, || format!("{times:?}"))?;
+        let mut idle = times[1..].to_vec();
+        idle.sort_by(f64::total_cmp);
+        medians.push(idle[1]);
+    }
+    println!("tcp: 100 kB after 2 s of idle: control {:.1} ms, wise-start {:.1} ms", medians[0], medians[1]);
+    let expected = bound(100_000) - 50.0;
+    ensure(medians[1] < 1.03 * expected + 1.0 && medians[0] > 1.5 * expected, || format!("{medians:?}"))
+}
+
+fn stale(place: &Place) -> Outcome {
+    let (before, now) = (
+        ["--rate", "50mbit", "--rtt", "50ms", "--buffer", "208p"],
+        ["--rate", "8mbit", "--rtt", "50ms", "--buffer", "34p"],
+    );
+    for page in ["100k", "2m"] {
+        let mut times = Vec::new();
+        for percent in ["0", "100"] {
+            place.attach(&["--percent", percent])?;
+            let _ = place.curl(&before, "2m", 1)?;
+            times.push(place.curl(&now, page, 1)?.0[0]);
+            place.clean();
+        }
+        println!(
+            "tcp: 50 Mbit/s on record, 8 there are, {page}: control {:.0} ms, wise-start {:.0} ms",
+            times[0], times[1]
+        );
+        ensure(times[1] <= 1.3 * times[0], || format!("{page}: {times:?}"))?;
+    }
+    Ok(())
+}
+
+fn parallel(place: &Place) -> Outcome {
+    let mut found = Vec::new();
+    for percent in ["0", "100"] {
+        place.attach(&["--percent", percent])?;
+        let _ = place.curl(PATH, "100k", 2)?;
+        let mut runs = Vec::new();
+        for _ in 0..3 {
+            let (times, drops) = place.fetch(PATH, "300k", "at-once 6")?;
+            runs.push((times[0], drops));
+        }
+        runs.sort_by(|one, other| one.0.total_cmp(&other.0));
+        found.push(runs[1]);
+        place.clean();
+    }
+    let [(control, control_drops), (fast, drops)] = found[..] else { return Err(format!("{found:?}")) };
+    println!(
+        "tcp: six at once, 300 kB each: control {control:.0} ms, {control_drops} drops; wise-start {fast:.0} ms, {drops} drops"
+    );
+    ensure(fast <= 1.02 * control && drops <= control_drops * 3 / 2, || format!("{found:?}"))
+}
+
+fn kill_switch(place: &Place) -> Outcome {
+    place.attach(&[])?;
+    let _ = place.curl(PATH, "100k", 2)?;
+    let said = place.tcp(&["set", "--stop"]);
+    ensure(said.good, || said.error)?;
+    let (stopped, _) = place.curl(PATH, "100k", 1)?;
+    let said = place.tcp(&["set", "--resume", "--percent", "0"]);
+    ensure(said.good, || said.error)?;
+    let (control, _) = place.curl(PATH, "100k", 1)?;
+    let said = place.tcp(&["set", "--percent", "100"]);
+    ensure(said.good, || said.error)?;
+    let (fast, _) = place.curl(PATH, "100k", 1)?;
+    let times = [stopped[0], control[0], fast[0]];
+    ensure(times[0] > 180.0 && times[1] > 180.0 && times[2] < 150.0, || format!("{times:?}"))
+}
+
+fn history(place: &Place) -> Outcome {
+    place.attach(&[])?;
+    let _ = place.curl(PATH, "100k", 1)?;
+    let file = place.folder.path().join("peers");
+    let name = file.to_str().expect("text");
+    let said = place.tcp(&["history", "export", name]);
+    ensure(said.good && said.error.contains("1 records written"), || said.error)?;
+    let shown = place.tcp(&["history", "show"]).out;
+    ensure(shown.lines().count() == 2, || shown)?;
+    let said = place.tcp(&["history", "flush"]);
+    ensure(said.error.contains("1 records forgotten"), || said.error)?;
+    let said = place.tcp(&["history", "import", name]);
+    ensure(said.error.contains("1 of 1 records taken"), || said.error)?;
+    // It is the record that a fast start is made from.
+    let (times, _) = place.curl(PATH, "100k", 1)?;
+    ensure(times[0] < 150.0, || format!("with the imported record: {times:?}"))?;
+    // A file of something else, and one that was changed.
+    let hostile = place.folder.path().join("hostile");
+    std::fs::write(&hostile, b"something else altogether, and long enough to be a header: refuse it")
+        .map_err(|error| error.to_string())?;
+    let said = place.tcp(&["history", "import", hostile.to_str().expect("text")]);
+    ensure(!said.good && said.error.contains("hostile"), || said.error)?;
+    let mut bytes = std::fs::read(&file).map_err(|error| error.to_string())?;
+    bytes[64 + 24] ^= 0xff;
+    std::fs::write(&hostile, bytes).map_err(|error| error.to_string())?;
+    let said = place.tcp(&["history", "import", hostile.to_str().expect("text")]);
+    ensure(said.error.contains("1 damaged records were dropped"), || said.error)
+}
+
+fn hint(place: &Place) -> Outcome {
+    place.attach(&["--scheme", "blitzstart"])?;
+    let clients = place.cgroup.with_file_name("headstart-test-clients");
+    let _ = std::fs::create_dir(&clients);
+    let said = place.tcp(&[
+        "hint",
+        "--cgroup",
+        clients.to_str().expect("text"),
+        "--rate",
+        "25 Mbit/s",
+        "--access",
+        "dsl",
+    ]);
+    let result = (|| {
+        ensure(said.good, || said.error.clone())?;
+        let fetch = format!(
+            "sh -c 'echo $$ > {}/cgroup.procs && exec curl -s -o /dev/null -w \"took %{{time_total}}\\n\" http://$HEADSTART_OUTSIDE/100k'; sleep 0.5",
+            clients.display()
+        );
+        let (out, _) = place.link(PATH, &place.server(), &fetch)?;
+        let times = took(&out);
+        println!(
+            "tcp: a first contact with a hint of 25 Mbit/s: {:.1} ms",
+            times.first().unwrap_or(&0.0) * 1000.0
+        );
+        let heard = place.count("headstart_hints_total{what=\"heard\"}");
+        ensure(heard == 1, || format!("{heard} hints heard\n{}", place.stats()))?;
+        ensure(times.first().is_some_and(|seconds| *seconds < 0.160), || format!("{times:?}"))
+    })();
+    let off = place.tcp(&["hint", "--off"]);
+    let _ = std::fs::remove_dir(&clients);
+    result?;
+    ensure(off.good, || off.error)
+}
+
+fn is_registered() -> bool {
+    let names =
+        std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    names.split_whitespace().any(|name| name.starts_with("headstart"))
+}
+
+fn run_is_undone(place: &Place) -> Outcome {
+    let said = place.tcp(&[
+        "run",
+        "--stats",
+        "--",
+        "sh",
+        "-c",
+        "cat /proc/sys/net/ipv4/tcp_available_congestion_control; exit 7",
+    ]);
+    ensure(said.out.contains("headstart") && !said.good, || format!("{} {}", said.out, said.error))?;
+    ensure(!is_registered(), || "the control is still registered".to_owned())?;
+    let left =
+        std::fs::read_dir(place.cgroup.parent().expect("a mount")).map_err(|error| error.to_string())?;
+    let left: Vec<_> = left
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("headstart-run"))
+        .collect();
+    ensure(left.is_empty(), || format!("{left:?}"))
+}
+
+/// Programs, maps and links in the kernel.
+fn objects() -> Result<String, String> {
+    if !has("bpftool") {
+        return Err("NOT RUN: bpftool is not installed".to_owned());
+    }
+    let mut counts = String::new();
+    for kind in ["prog", "map", "link"] {
+        let list = say(Command::new("bpftool").args([kind, "list"])).out;
+        let count = list.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).count();
+        let _ = write!(counts, "{kind} {count} ");
+    }
+    Ok(counts)
+}
+
+/// Kernel objects go when the last grace period has passed.
+fn settles(what: &str, expected: &str, found: impl Fn() -> Result<String, String>) -> Outcome {
+    let mut last = String::new();
+    for _ in 0..100 {
+        last = found()?;
+        if last == expected {
+            return Ok(());
+        }
+        let _ = Command::new("sleep").arg("0.1").status();
+    }
+    Err(format!("{what}: found {last}, expected {expected}"))
+}
+
+fn detach_leaves_nothing(place: &Place) -> Outcome {
+    let before = objects()?;
+    place.attach(&[])?;
+    // A connection that lives on both sides of the detaching.
+    let port = place.folder.path().join("port");
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let command = format!(
+        "echo $$ > {}/cgroup.procs && exec {} serve-slowly {}",
+        place.cgroup.display(),
+        this.display(),
+        port.display()
+    );
+    let mut server = Command::new("sh").args(["-c", &command]).spawn().map_err(|error| error.to_string())?;
+    let result = (|| {
+        settles("the server", "up", || {
+            Ok(if port.metadata().is_ok_and(|it| it.len() > 0) { "up" } else { "" }.to_owned())
+        })?;
+        let number = std::fs::read_to_string(&port).map_err(|error| error.to_string())?;
+        let mut stream = TcpStream::connect(("127.0.0.1", number.parse().expect("a port")))
+            .map_err(|error| error.to_string())?;
+        let mut echo = |what: &str| {
+            let mut byte = [b'?'];
+            let worked = stream.write_all(b"x").and_then(|()| stream.read_exact(&mut byte));
+            ensure(worked.is_ok() && byte == *b"x", || format!("the connection {what}: {worked:?}"))
+        };
+        echo("while attached")?;
+        let taken = place.count("headstart_taken_total ");
+        ensure(taken == 1, || format!("{taken} connections taken"))?;
+        let said = place.tcp(&["detach"]);
+        ensure(said.good, || said.error)?;
+        ensure(!is_registered(), || "the control is still registered".to_owned())?;
+        echo("after the detaching")?;
+        settles("programs, maps and links", &before, objects)
+    })();
+    end(&mut server);
+    result?;
+    for _ in 0..20 {
+        place.attach(&[])?;
+        let said = place.tcp(&["detach"]);
+        ensure(said.good, || said.error)?;
+    }
+    settles("after twenty more", &before, objects)?;
+    ensure(!Path::new(headstart_ebpf::load::PINS).exists(), || "pins are left".to_owned())
+}
+
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn killed(place: &Place) -> Outcome {
+    let before = objects()?;
+    let cgroup = place.cgroup.to_str().expect("text");
+    for (number, words) in
+        [&["tcp", "attach", "--cgroup", cgroup][..], &["tcp", "detach"]].iter().cycle().take(60).enumerate()
+    {
+        let mut child = Command::new(HEADSTART)
+            .args(*words)
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| error.to_string())?;
+        // From before the object is read to after the last pin.
+        let pause = Duration::from_micros(500 * number as u64 * 7 % 60_000);
+        let _ = Command::new("sleep").arg(format!("{:.6}", pause.as_secs_f64())).status();
+        end(&mut child);
+        let listener = Command::new("sh")
+            .args([
+                "-c",
+                &format!("echo $$ > {cgroup}/cgroup.procs && exec curl -s --max-time 5 file:///dev/null"),
+            ])
+            .status();
+        ensure(listener.is_ok_and(|status| status.success()), || {
+            format!("after {words:?} was killed at {pause:?}")
+        })?;
+    }
+    // However it was left, one command puts it right.
+    place.clean();
+    place.attach(&[])?;
+    let (times, _) = place.curl(PATH, "100k", 2)?;
+    ensure(times[1] < 150.0, || format!("{times:?}"))?;
+    let said = place.tcp(&["detach"]);
+    ensure(said.good, || said.error)?;
+    settles("programs, maps and links", &before, objects)
+}
+
+fn object_is_rebuilt(place: &Place) -> Outcome {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ebpf/src/bpf");
+    if !has("clang") || !has("llvm-strip") || !Path::new("/usr/include/bpf/bpf_helpers.h").exists() {
+        return Err("NOT RUN: clang, llvm-strip or the headers of libbpf are not installed".to_owned());
+    }
+    let wanted = std::fs::read_to_string(source.join("compiler")).map_err(|error| error.to_string())?;
+    let found = say(Command::new("clang").arg("--version")).out;
+    let found = found.lines().next().unwrap_or_default();
+    if found != wanted.trim() {
+        return Err(format!("NOT RUN: found {found}, the object was made by {}", wanted.trim()));
+    }
+    let out = place.folder.path().join("rebuilt.o");
+    let said = say(Command::new("bash").arg(source.join("build.sh")).arg(&out));
+    ensure(said.good, || said.error)?;
+    let made = std::fs::read(&out).map_err(|error| error.to_string())?;
+    ensure(made == headstart_ebpf::load::OBJECT, || {
+        "the checked-in object is not what its source makes: run build.sh".to_owned()
+    })
+}
