@@ -37,6 +37,8 @@ have_python_tool typos typos==1.52.0
 "$tools/bin/typos"
 step "formatting"
 cargo fmt --all -- --check
+# Files that a macro lists, cargo does not find.
+rustfmt --check --edition 2024 crates/startup/src/scheme/*.rs
 step "lints"
 cargo clippy --quiet --workspace --all-targets -- -D warnings
 step "fuzz targets can be built"

@@ -90,6 +90,13 @@ impl Choice {
         Ok(Self { name: entry.name, summary, needs: entry.needs, controller: Controller::Ours(scheme) })
     }
 
+    /// The same scheme with all parameters as by default.
+    #[must_use]
+    pub fn by_default(&self) -> Self {
+        let plain = self.scheme().and_then(|scheme| Self::find(scheme.about().name).ok());
+        plain.unwrap_or(*self)
+    }
+
     /// Everything that can be had without parameters, baselines first.
     pub fn all() -> impl Iterator<Item = Self> {
         let carried = catalogue::all().into_iter().filter_map(|entry| Self::of(&entry).ok());

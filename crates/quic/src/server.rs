@@ -295,6 +295,13 @@ impl ServerSetup {
 
     common_setters!();
 
+    /// The same with another scheme; connections are counted with those of this one, and share its history.
+    #[must_use]
+    pub fn scheme(mut self, choice: Choice) -> Self {
+        Arc::make_mut(&mut self.rules).choice = choice;
+        self
+    }
+
     /// The stack's own configuration that this one is built upon: what the endpoint itself is to be given.
     #[must_use]
     pub fn stack_config(&self) -> &noq::ServerConfig {

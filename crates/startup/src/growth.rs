@@ -36,6 +36,9 @@ pub enum Verdict {
     Exit,
 }
 
+/// The phase of a scheme that doubles its window each round trip.
+pub const SLOW_START: &str = "slow start";
+
 /// Slow start's growth rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
@@ -96,7 +99,7 @@ impl Growth {
     pub fn phase(&self) -> &'static str {
         match self.delay {
             Delay::HyStartPlusPlus(HyStartPlusPlus { conservative_rounds: 1.., .. }) => "CSS",
-            _ => "slow start",
+            _ => SLOW_START,
         }
     }
 }

@@ -14,7 +14,7 @@ pub const HEADER: &str = "headstart-scheme";
 pub const HTTP3: &[u8] = b"h3";
 
 /// The longest name that is looked at: what a client sends is anything.
-const LONGEST: usize = 64;
+const LONGEST: usize = 200;
 
 /// The protocols that a client offers to ask for `scheme`.
 #[must_use]

@@ -1,5 +1,6 @@
 //! Connections that start fast: [`headstart_quic`] behind the door of the web server.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -57,9 +58,21 @@ impl Starts {
         std::iter::once(&self.usual).chain(others).map(|setup| (setup.choice().kept_name(), setup.counted()))
     }
 
-    fn setup(&self, asked: Option<&str>) -> &ServerSetup {
-        let found = asked.and_then(|name| Choice::find(name).ok());
-        found.and_then(|choice| self.others.get(choice.name())).unwrap_or(&self.usual)
+    /// Parameters that a client asks for are those of its connection alone.
+    fn setup(&self, asked: Option<&str>) -> Cow<'_, ServerSetup> {
+        let found = asked.filter(|_| !self.others.is_empty()).and_then(|text| Choice::find(text).ok());
+        let Some(choice) = found.filter(|choice| choice.name() != self.usual.choice().name()) else {
+            return Cow::Borrowed(&self.usual);
+        };
+        if let Some(setup) = self.others.get(choice.name()) {
+            return Cow::Borrowed(setup);
+        }
+        let plain = choice.by_default();
+        let is_usual = plain.name() == self.usual.choice().name();
+        match self.others.get(plain.name()).or(is_usual.then_some(&self.usual)) {
+            Some(setup) => Cow::Owned(setup.clone().scheme(choice)),
+            None => Cow::Borrowed(&self.usual),
+        }
     }
 }
 

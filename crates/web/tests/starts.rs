@@ -54,7 +54,9 @@ async fn last(whys: &Whys, count: usize) -> Why {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_scheme_that_is_carried_serves_a_page_under_its_own_name() {
     let (server, whys) = start("iw10", Rollout::default());
-    for (number, choice) in Choice::all().enumerate() {
+    let tuned = ["halfback(additional=25%)", "slow-start(initial-window=20)"];
+    let tuned = tuned.map(|text| Choice::find(text).expect("carried"));
+    for (number, choice) in Choice::all().chain(tuned).enumerate() {
         let visit = server.fetch_as(server.client(Some(choice.name()), false), &["/bytes/150000"]).await;
         let page = &visit.pages[0];
         assert_eq!((page.bytes, page.scheme.as_deref()), (150_000, Some(choice.name())));

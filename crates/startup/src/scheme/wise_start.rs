@@ -93,6 +93,15 @@ crate::parameters! {
     }
 }
 
+/// The phase of a start from a record, before its first ack.
+pub const SENDING: &str = "Sending";
+/// Between the first ack and the decision.
+pub const MAINTENANCE: &str = "Maintenance";
+/// After the decision to probe.
+pub const PROBE: &str = "Probe";
+/// After the decision to drain.
+pub const DRAIN: &str = "Drain";
+
 #[derive(Clone, Copy, Debug)]
 enum Phase {
     /// No record.
@@ -297,10 +306,10 @@ impl Startup for WiseStart {
     fn phase(&self) -> &'static str {
         match self.phase {
             Phase::SlowStart => "slow start",
-            Phase::Sending => "Sending",
-            Phase::Maintenance(_) => "Maintenance",
-            Phase::Probe => "Probe",
-            Phase::Drain { .. } => "Drain",
+            Phase::Sending => SENDING,
+            Phase::Maintenance(_) => MAINTENANCE,
+            Phase::Probe => PROBE,
+            Phase::Drain { .. } => DRAIN,
         }
     }
 

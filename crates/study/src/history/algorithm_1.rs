@@ -7,6 +7,7 @@ use headstart_sim::FlowReport;
 use headstart_sim::packet::{Body, Packet};
 use headstart_sim::record::{ElementEvent, MessageReport, SenderEvent, SenderTrace};
 use headstart_startup::Transmission;
+use headstart_startup::scheme::wise_start::{self, DRAIN, MAINTENANCE, PROBE, SENDING};
 use headstart_units::Time;
 
 use crate::carrier::Observer;
@@ -116,15 +117,6 @@ pub struct FirstAck {
     pub is_paced: bool,
 }
 
-/// The phase of a start from a record, before its first ack.
-const SENDING: &str = "Sending";
-/// Between the first ack and the decision.
-const MAINTENANCE: &str = "Maintenance";
-const PROBE: &str = "Probe";
-const DRAIN: &str = "Drain";
-/// Segments at which the pace changes (WS Algorithm 1: kappa, and one and a half of it).
-const KAPPA: usize = 20;
-
 impl Start {
     /// Reads a start from a sender's events; `None` if it did not begin from a record.
     #[must_use]
@@ -209,5 +201,7 @@ fn rates(sent: &[(Time, u64, f64)]) -> [Option<f64>; 3] {
         let seconds = last.0.since(first.0).as_secs_f64();
         (part.len() > 2 && seconds > 0.0).then(|| bytes / seconds)
     };
-    [of(0, KAPPA), of(KAPPA, KAPPA * 3 / 2), of(KAPPA * 3 / 2, sent.len())]
+    // WS Algorithm 1: the pace changes after kappa segments, and after one and a half of it.
+    let kappa = wise_start::Params::default().kappa as usize;
+    [of(0, kappa), of(kappa, kappa * 3 / 2), of(kappa * 3 / 2, sent.len())]
 }

@@ -3,6 +3,7 @@
 use headstart_sim::FlowReport;
 use headstart_sim::packet::{Body, Packet};
 use headstart_sim::record::{ElementEvent, SenderTrace};
+use headstart_startup::growth::SLOW_START;
 use headstart_units::{Bytes, Span, Time};
 
 use crate::carrier::Observer;
@@ -73,7 +74,7 @@ impl Observer for Tape {
     }
 
     fn sender(&mut self, now: Time, trace: &SenderTrace) {
-        if self.left_slow_start.is_none() && trace.phase != "slow start" {
+        if self.left_slow_start.is_none() && trace.phase != SLOW_START {
             self.left_slow_start = Some((now, trace.window));
         }
     }

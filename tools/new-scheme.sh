@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# A new scheme is one file and one line: takes both from docs/a-new-scheme.md, adds them to a copy of the crates below the
+# simulator, and runs the tests there that go over all schemes. Results of the compiler are shared with the repository's own.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+here=$PWD
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+cp -r Cargo.toml Cargo.lock rustfmt.toml clippy.toml crates "$copy"
+
+awk '/^```rust$/ { on = 1; next } /^```$/ { on = 0 } on' docs/a-new-scheme.md >"$copy/crates/startup/src/scheme/spread.rs"
+line=$(awk '/^```text$/ { on = 1; next } /^```$/ { on = 0 } on' docs/a-new-scheme.md)
+list=$copy/crates/startup/src/scheme.rs
+awk -v line="$line" '{ print } /^schemes! \{$/ { print line }' crates/startup/src/scheme.rs >"$list"
+[ "$(diff crates/startup/src/scheme.rs "$list" | grep -c '^[<>]')" = 1 ] || { echo "new-scheme.sh: the list took not one line" >&2; exit 1; }
+
+cd "$copy"
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$here/target}
+rustfmt --check --edition 2024 crates/startup/src/scheme/spread.rs
+cargo test --quiet --offline -p headstart-startup --lib catalogue
+cargo test --quiet --offline -p headstart-sim --test properties
+# It is among the schemes that are compared, under its own name: the table of fingerprints misses it and nothing else.
+cargo test --quiet --offline -p headstart-sim --test fingerprints >"$copy/out" 2>&1 || true
+grep -q '^spread,100 kB,' "$copy/out" || grep -q 'spread,100 kB,' "$copy/out" || { cat "$copy/out"; echo "new-scheme.sh: it did not run" >&2; exit 1; }
