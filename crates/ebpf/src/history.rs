@@ -73,6 +73,7 @@ impl Clocks {
             window: Bytes::new(record.window),
             ssthresh: Bytes::new(record.ssthresh),
             ended: if record.ended == 0 { Ended::Clean } else { Ended::Lossy },
+            credit: Bytes::ZERO,
         }
     }
 
@@ -100,6 +101,7 @@ mod tests {
             window: Bytes::new(150_000),
             ssthresh: Bytes::MAX,
             ended: Ended::Lossy,
+            credit: Bytes::ZERO,
         }
     }
 
@@ -130,6 +132,7 @@ mod tests {
                 window: Bytes::new(window),
                 ssthresh: Bytes::new(ssthresh),
                 ended: Ended::Clean,
+                credit: Bytes::ZERO,
             };
             let Some(kernel) = CLOCKS.to_kernel(&record) else {
                 prop_assert!(btl_bw == 0 || rt_prop == 0 || rt_prop > MAX_RTT.as_nanos());

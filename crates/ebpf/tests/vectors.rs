@@ -206,6 +206,7 @@ fn prior(draw: &mut Draw) -> Prior {
             window: Bytes::new(draw.within(0, 1 << 22)),
             ssthresh: if draw.one_in(3) { Bytes::MAX } else { Bytes::new(draw.within(0, 1 << 22)) },
             ended: Ended::Clean,
+            credit: Bytes::ZERO,
         };
         prior.history = Some(Known { record, live: u32::from(draw.one_in(10)) });
     }

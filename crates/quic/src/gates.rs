@@ -238,6 +238,7 @@ mod tests {
             window: Bytes::ZERO,
             ssthresh: Bytes::MAX,
             ended: Ended::Clean,
+            credit: Bytes::ZERO,
         };
         Some(Known { record, live })
     }

@@ -73,6 +73,8 @@ pub(crate) struct Shared {
 pub(crate) struct Ending {
     pub why: Why,
     pub lease: Option<Lease>,
+    /// Its first flight is reserved there, and its fate is not known yet.
+    pub reserves: bool,
     pub grant: Option<Grant>,
     /// What would be written now.
     pub outcome: Option<Outcome>,

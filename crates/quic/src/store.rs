@@ -17,13 +17,21 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Mutex;
 
 use headstart_host::locked;
-use headstart_startup::history::{self, Known, Lease, MemoryStore, Outcome};
+use headstart_startup::history::{self, Known, Lease, MemoryStore, Outcome, Revision, Room};
+use headstart_units::Bytes;
 use headstart_units::hash::{FNV128, fnv128};
 
 /// Where records are kept.
 pub trait Store: Send + Sync + Debug {
     /// A connection to `peer` starts: what is known, and from now on this connection counts as alive.
     fn open(&self, peer: IpAddr) -> (Option<Known>, Lease);
+
+    /// Its first flight begins: reads what there is to share and reserves what `plan` answers, in one step. No
+    /// lock that `plan` takes is one that a store may hold.
+    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes);
+
+    /// The fate of its first flight is known.
+    fn release(&self, lease: &mut Lease, fate: &Revision);
 
     /// It is over: writes the outcome and releases.
     fn close(&self, lease: Lease, outcome: Outcome);
@@ -32,6 +40,14 @@ pub trait Store: Send + Sync + Debug {
 impl<S: history::Store + Send + Debug> Store for Mutex<S> {
     fn open(&self, peer: IpAddr) -> (Option<Known>, Lease) {
         locked(self).open(peer)
+    }
+
+    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+        locked(self).reserve(lease, plan);
+    }
+
+    fn release(&self, lease: &mut Lease, fate: &Revision) {
+        locked(self).release(lease, fate);
     }
 
     fn close(&self, lease: Lease, outcome: Outcome) {
@@ -99,6 +115,16 @@ impl Store for Sharded {
         history::Store::open(&mut *locked(self.shard(peer)), peer)
     }
 
+    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+        let shard = self.shard(lease.peer());
+        history::Store::reserve(&mut *locked(shard), lease, plan);
+    }
+
+    fn release(&self, lease: &mut Lease, fate: &Revision) {
+        let shard = self.shard(lease.peer());
+        history::Store::release(&mut *locked(shard), lease, fate);
+    }
+
     fn close(&self, lease: Lease, outcome: Outcome) {
         let shard = self.shard(lease.peer());
         history::Store::close(&mut *locked(shard), lease, outcome);
@@ -133,7 +159,7 @@ pub fn dialled(remote: IpAddr, server_name: &str) -> IpAddr {
 mod tests {
     use super::*;
     use headstart_startup::history::{Ended, Record};
-    use headstart_units::{Bytes, Rate, Span, Time};
+    use headstart_units::{Rate, Span, Time};
     use std::net::Ipv4Addr;
 
     fn record(mbit: u64) -> Record {
@@ -144,6 +170,7 @@ mod tests {
             window: Bytes::ZERO,
             ssthresh: Bytes::MAX,
             ended: Ended::Clean,
+            credit: Bytes::ZERO,
         }
     }
 

@@ -60,6 +60,7 @@ async fn flight(mbit: u64) -> Spacing {
         window: Bytes::ZERO,
         ssthresh: Bytes::MAX,
         ended: Ended::Clean,
+        credit: Bytes::ZERO,
     };
     store.close(lease, Outcome::Measured(record));
     let choice = Choice::find("s-cubic").expect("carried");

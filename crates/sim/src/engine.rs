@@ -314,6 +314,10 @@ impl<R: Recorder> Simulation<R> {
                 self.recorder.focus(flow.serial);
                 let is_marked = packet.ecn == Ecn::Marked;
                 flow.sender.on_ack(self.now, &ack, is_marked, stamp, config, &mut self.recorder);
+                if flow.reserves {
+                    self.release(id);
+                }
+                let Some(flow) = self.flows.get_mut(id) else { return };
                 if flow.is_closing && flow.sender.is_done() {
                     self.end_if_over(id);
                 }
@@ -488,6 +492,15 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
+    /// What the first flight reserved is released when its fate is known.
+    fn release(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        if let (Some(lease), Some(fate)) = (&mut flow.lease, flow.sender.controller().scheme().fate()) {
+            self.histories[usize::from(flow.group)].release(lease, &fate);
+            flow.reserves = false;
+        }
+    }
+
     fn end_flow(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         self.recorder.flow(&FlowReport {
@@ -510,6 +523,10 @@ impl<R: Recorder> Simulation<R> {
             first_flight: flow.sender.first_flight_sent(),
             counts: *flow.sender.counts(),
         });
+        if flow.reserves {
+            self.release(id);
+        }
+        let Some(flow) = self.flows.get_mut(id) else { return };
         if let Some(lease) = flow.lease.take() {
             let outcome = if flow.sender.controller().scheme().discards_history() {
                 Outcome::Misled

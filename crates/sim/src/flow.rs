@@ -60,6 +60,8 @@ pub struct Flow {
     pub had_history: bool,
     /// Its place in the history of its group.
     pub lease: Option<Lease>,
+    /// Its first flight is reserved there, and its fate is not known yet.
+    pub reserves: bool,
 
     /// What the sender asked the routers for.
     pub request: Option<Asked>,

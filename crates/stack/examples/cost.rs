@@ -120,6 +120,7 @@ fn history() {
         window: Bytes::ZERO,
         ssthresh: Bytes::MAX,
         ended: Ended::Clean,
+        credit: Bytes::ZERO,
     };
     let peer = |number: u32| IpAddr::V4(Ipv4Addr::from(number.wrapping_mul(0x9e37_79b9)));
     let stores: [(&str, Box<dyn Store>); 2] = [

@@ -203,6 +203,7 @@ impl Scenario {
                 window: rate * rtt,
                 ssthresh: Bytes::MAX,
                 ended: Ended::Clean,
+                credit: Bytes::ZERO,
             };
             Store::close(&store, lease, Written::Measured(record));
         }

@@ -127,6 +127,7 @@ fn play(scheme: &str, script: &Answers) -> (f64, f64) {
             window: RATE * RTT,
             ssthresh: Bytes::MAX,
             ended: Ended::Clean,
+            credit: Bytes::ZERO,
         };
         history.close(lease, Outcome::Measured(record));
     }

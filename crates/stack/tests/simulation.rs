@@ -108,6 +108,7 @@ fn right() -> Record {
         window: RATE * RTT,
         ssthresh: Bytes::MAX,
         ended: Ended::Clean,
+        credit: Bytes::ZERO,
     }
 }
 

@@ -32,6 +32,9 @@ pub struct Record {
     pub ssthresh: Bytes,
     /// How that connection's own start ended.
     pub ended: Ended,
+    /// What first flights to this peer may hold together, as the fates of earlier ones have moved it
+    /// ([`Store::release`]); zero: none has.
+    pub credit: Bytes,
 }
 
 impl Record {
@@ -112,6 +115,41 @@ pub struct Known {
     pub live: u32,
 }
 
+/// What there is to share as a connection decides on its first flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// First flights of other connections to this peer that are not acknowledged yet, in bytes.
+    pub reserved: Bytes,
+    /// What first flights to this peer may hold together. Of a peer without a record: what first contacts
+    /// have been able to send, whoever the peer was. `None`: no flight has said yet.
+    pub credit: Option<Bytes>,
+}
+
+/// What the fate of a first flight does to the credit that allowed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revision {
+    /// Where no credit is known yet, it begins here.
+    pub start: Bytes,
+    /// Added for what came through.
+    pub earned: Bytes,
+    /// The credit does not rise above this; one that is above already stays.
+    pub most: Bytes,
+    /// Taken away for what was lost.
+    pub spent: Bytes,
+    /// The credit does not fall below this; one that is below already stays.
+    pub least: Bytes,
+}
+
+impl Revision {
+    /// The credit afterwards.
+    #[must_use]
+    pub fn of(&self, credit: Option<Bytes>) -> Bytes {
+        let before = credit.unwrap_or(self.start);
+        let raised = before.max((before + self.earned).min(self.most));
+        raised.min(raised.saturating_sub(self.spent).max(self.least))
+    }
+}
+
 /// What a connection does to the history when it closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -134,6 +172,10 @@ pub struct Lease {
     pub(crate) peer: IpAddr,
     /// The entry's birth and the record's, if there was one.
     pub(crate) reserved: Option<(u64, u64)>,
+    /// What its first flight holds, until that is released.
+    pub(crate) flight: Bytes,
+    /// Of a first contact: the credit that its record will begin with, if it leaves one.
+    pub(crate) credit: Bytes,
 }
 
 impl Lease {
@@ -149,7 +191,16 @@ pub trait Store {
     /// A connection to `peer` starts: what is known, and from now on this connection counts as alive.
     fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease);
 
-    /// It is over: writes the outcome and releases.
+    /// Its first flight begins: `plan` is told what there is to share and answers how many bytes the flight
+    /// holds. Telling and reserving are one step, so that of several connections that start at once each
+    /// knows what the others took.
+    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes);
+
+    /// The fate of its first flight is known: the reservation ends, and `fate` moves the credit.
+    fn release(&mut self, lease: &mut Lease, fate: &Revision);
+
+    /// It is over: writes the outcome and releases, the first flight's reservation included. A record that is
+    /// written keeps the credit of its peer, if that is larger than its own.
     fn close(&mut self, lease: Lease, outcome: Outcome);
 }
 
@@ -169,6 +220,7 @@ pub(crate) mod testing {
             window: mss * 40,
             ssthresh: Bytes::MAX,
             ended: Ended::Clean,
+            credit: Bytes::ZERO,
         };
         prior.history = Some(Known { record, live: 0 });
         prior

@@ -4,7 +4,7 @@
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use crate::history::Known;
+use crate::history::{Known, Room};
 
 /// Everything known when the connection is established.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,8 @@ pub struct Prior {
     pub initial_window: Bytes,
     /// What earlier connections to this peer measured.
     pub history: Option<Known>,
+    /// What this host's other first flights to the peer leave; `None`: nobody keeps account of them.
+    pub room: Option<Room>,
     /// What the peer says of its own access link.
     pub hint: Option<Hint>,
     /// The rate that every router on the path granted (RFC 4782), or that routers stamped (RCP).
@@ -46,6 +48,7 @@ impl Prior {
             receive_window,
             initial_window: Bytes::ZERO,
             history: None,
+            room: None,
             hint: None,
             granted: None,
         }

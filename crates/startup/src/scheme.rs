@@ -15,6 +15,7 @@ use headstart_units::{Rate, Span};
 
 use crate::allowance::{Allowance, HandOver, Next, Plan};
 use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
+use crate::history::{Record, Revision};
 use crate::prior::Prior;
 use crate::quick_start::Question;
 use crate::repair::Repair;
@@ -38,6 +39,7 @@ schemes! {
     quick_start::QuickStart,
     rcp::Rcp,
     blitzstart::Blitzstart,
+    headstart::Headstart,
 }
 
 /// A scheme that owns the window from the first byte until it hands over.
@@ -91,6 +93,23 @@ pub trait Startup: Debug {
 
     /// The current phase's name, as the paper spells it; for traces only.
     fn phase(&self) -> &'static str;
+
+    /// Whether its first flight is one of those that share a credit: to be reserved as it begins, and released when
+    /// its fate is known ([`Store`](crate::history::Store)).
+    fn reserves(&self) -> bool {
+        false
+    }
+
+    /// What the fate of its first flight does to the credit of its path; `None` until that is known, and of schemes
+    /// that keep none.
+    fn fate(&self) -> Option<Revision> {
+        None
+    }
+
+    /// What is to be remembered, out of what the transport measured.
+    fn remember(&self, measured: Record) -> Record {
+        measured
+    }
 
     /// Packets that are sent again unasked. To be asked for after [`Self::establish`]: copies may cover the first
     /// flight only. By default none.

@@ -27,6 +27,7 @@ fn record(now: Time) -> Record {
         window: Bytes::new(156_250),
         ssthresh: Bytes::MAX,
         ended: Ended::Clean,
+        credit: Bytes::ZERO,
     }
 }
 

@@ -12,7 +12,10 @@ use std::thread::{Builder, JoinHandle};
 
 use hashbrown::HashSet;
 use headstart_host::{locked, unix_now};
-use headstart_startup::history::{Counters, Known, Lease, MemoryStore, Outcome, Record, Store};
+use headstart_startup::history::{
+    Changed, Counters, Known, Lease, MemoryStore, Outcome, Record, Revision, Room, Store,
+};
+use headstart_units::Bytes;
 
 use crate::error::{Error, Reason};
 use crate::file::{Loaded, MOST_SLOTS, Opened, RecordFile};
@@ -143,12 +146,28 @@ impl History {
         locked(shard).table.open(peer)
     }
 
+    /// As [`Store::reserve`], shared.
+    pub fn reserve_flight(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+        let shard = self.owner.shared.shard(lease.peer());
+        locked(shard).table.reserve(lease, plan);
+    }
+
+    /// As [`Store::release`], shared.
+    pub fn release_flight(&self, lease: &mut Lease, fate: &Revision) {
+        let peer = lease.peer();
+        self.change(peer, |table| table.settle_flight(lease, fate));
+    }
+
     /// As [`Store::close`], shared.
     pub fn close_connection(&self, lease: Lease, outcome: Outcome) {
+        self.change(lease.peer(), |table| table.settle(lease, outcome));
+    }
+
+    fn change(&self, peer: IpAddr, change: impl FnOnce(&mut MemoryStore<RandomState>) -> Changed) {
         let shared = &self.owner.shared;
-        let mut shard = locked(shared.shard(lease.peer()));
+        let mut shard = locked(shared.shard(peer));
         let Shard { table, changed: dirty } = &mut *shard;
-        let changed = table.settle(lease, outcome);
+        let changed = change(table);
         if shared.file.is_some() {
             dirty.note(changed.removed);
             dirty.note(changed.written);
@@ -224,6 +243,14 @@ impl Store for History {
         self.open_connection(peer)
     }
 
+    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+        self.reserve_flight(lease, plan);
+    }
+
+    fn release(&mut self, lease: &mut Lease, fate: &Revision) {
+        self.release_flight(lease, fate);
+    }
+
     fn close(&mut self, lease: Lease, outcome: Outcome) {
         self.close_connection(lease, outcome);
     }
@@ -232,6 +259,14 @@ impl Store for History {
 impl Store for &History {
     fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease) {
         self.open_connection(peer)
+    }
+
+    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+        self.reserve_flight(lease, plan);
+    }
+
+    fn release(&mut self, lease: &mut Lease, fate: &Revision) {
+        self.release_flight(lease, fate);
     }
 
     fn close(&mut self, lease: Lease, outcome: Outcome) {

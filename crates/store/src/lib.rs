@@ -24,6 +24,7 @@
 //!         window: Bytes::new(156_250),
 //!         ssthresh: Bytes::MAX,
 //!         ended: Ended::Clean,
+//!         credit: Bytes::ZERO,
 //!     }));
 //! }
 //! let (history, loaded) = History::open(&file, Options::default())?;

@@ -3,11 +3,12 @@
 //! ```text
 //!  offset  0        16        24       32       40      48        56     57    58        60
 //!         +---------+---------+--------+--------+-------+---------+------+-----+---------+--------+
-//!         | address | savedat | BtlBw  | RTprop | cwnd  | ssthresh| ended| use | 0       | CRC-32 |
+//!         | address | savedat | BtlBw  | RTprop | cwnd  | ssthresh| ended| use | credit  | CRC-32 |
 //!         +---------+---------+--------+--------+-------+---------+------+-----+---------+--------+
 //! ```
 //!
-//! Numbers are little-endian; nanoseconds since 1970, bytes per second, nanoseconds, bytes, bytes. An IPv4 address is written
+//! Numbers are little-endian; nanoseconds since 1970, bytes per second, nanoseconds, bytes, bytes. The credit is in units
+//! of 1024 bytes, rounded up, 65 535 at most; zero is none, as in files that were written before there were credits. An IPv4 address is written
 //! as its IPv6-mapped form. The checksum covers the 60 bytes before it. A slot of zeroes is free (the checksum of sixty
 //! zeroes is not zero, so no record looks like that).
 //!
@@ -23,6 +24,8 @@ use headstart_units::{Bytes, Rate, Span, Time};
 pub const SIZE: usize = 64;
 const CHECKED: usize = 60;
 const IN_USE: u8 = 1;
+/// Bytes that the credit is counted in: 64 MiB at most, and no credit that is used is near to one of these.
+const CREDIT_UNIT: u64 = 1024;
 
 /// What a slot turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +65,8 @@ pub fn emit(peer: IpAddr, record: &Record) -> [u8; SIZE] {
         Ended::Lossy => 1,
     };
     bytes[57] = IN_USE;
+    let credit = u16::try_from(record.credit.get().div_ceil(CREDIT_UNIT)).unwrap_or(u16::MAX);
+    bytes[58..CHECKED].copy_from_slice(&credit.to_le_bytes());
     let sum = crc32fast::hash(&bytes[..CHECKED]);
     bytes[CHECKED..].copy_from_slice(&sum.to_le_bytes());
     bytes
@@ -84,7 +89,7 @@ pub fn parse(bytes: &[u8; SIZE]) -> Slot {
         1 => Ended::Lossy,
         _ => return Slot::Damaged,
     };
-    if bytes[CHECKED..] != sum || bytes[57] != IN_USE || bytes[58..CHECKED] != [0, 0] {
+    if bytes[CHECKED..] != sum || bytes[57] != IN_USE {
         return Slot::Damaged;
     }
     let mut address = [0; 16];
@@ -96,6 +101,7 @@ pub fn parse(bytes: &[u8; SIZE]) -> Slot {
         window: Bytes::new(number(40)),
         ssthresh: Bytes::new(number(48)),
         ended,
+        credit: Bytes::new(u64::from(u16::from_le_bytes([bytes[58], bytes[59]])) * CREDIT_UNIT),
     };
     Slot::Used(Ipv6Addr::from(address).to_canonical(), record)
 }

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use common::{number, peer, record, visit};
 use headstart_host::not_run;
-use headstart_startup::history::{Counters, Known, Outcome, Store};
+use headstart_startup::history::{Counters, Known, Outcome, Revision, Room, Store};
 use headstart_store::{History, Loaded, Options};
+use headstart_units::Bytes;
 
 fn open(path: &Path, capacity: usize) -> (History, Loaded) {
     // Nothing is written but when it is asked for, or at the end.
@@ -40,6 +41,43 @@ fn what_was_measured_is_known_after_a_restart_with_all_that_it_says() {
     assert_eq!(found, Some(Known { record: record(1000), live: 0 }));
     history.close_connection(lease, Outcome::Nothing);
     assert_eq!(history.counters(), Counters { hits: 1, misses: 0, evictions: 0 });
+}
+
+/// The two bytes of the credit were zero before there were credits.
+#[test]
+fn a_credit_outlives_a_restart_to_the_next_kilobyte_and_an_old_file_has_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("history");
+    let (history, _) = open(&path, 100);
+    (0..2).for_each(|at| visit(&history, peer(at), record(7)));
+    history.flush().expect("written");
+    assert_eq!(std::fs::read(&path).expect("a file")[64 + 58..64 + 60], [0, 0], "as before");
+    let (_, mut lease) = history.open_connection(peer(0));
+    let kilobytes = |count: u64| Bytes::new(count * 1024);
+    let fate = Revision {
+        start: kilobytes(70),
+        earned: Bytes::new(1),
+        most: Bytes::MAX,
+        spent: Bytes::ZERO,
+        least: Bytes::ZERO,
+    };
+    history.reserve_flight(&mut lease, &mut |room| {
+        assert_eq!(room, Room::default());
+        kilobytes(9)
+    });
+    let (_, mut other) = history.open_connection(peer(0));
+    history.reserve_flight(&mut other, &mut |room| {
+        assert_eq!((room.reserved, room.credit), (kilobytes(9), None));
+        Bytes::ZERO
+    });
+    history.release_flight(&mut lease, &fate);
+    history.close_connection(lease, Outcome::Nothing);
+    history.close_connection(other, Outcome::Nothing);
+    drop(history);
+    let (history, loaded) = open(&path, 100);
+    assert_eq!((loaded.records, loaded.notice()), (2, None));
+    let credit = |at| history.peek(peer(at)).map(|record| record.credit);
+    assert_eq!((credit(0), credit(1)), (Some(kilobytes(71)), Some(Bytes::ZERO)));
 }
 
 #[test]

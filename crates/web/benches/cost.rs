@@ -205,6 +205,7 @@ fn history() {
         window: Bytes::new(156_250),
         ssthresh: Bytes::MAX,
         ended: Ended::Clean,
+        credit: Bytes::ZERO,
     };
     let peers = 100_000_u32;
     let address =

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use headstart_quic::{Choice, Handle, Metrics, ServerSetup, Store, Why};
 use headstart_startup::catalogue::Name;
-use headstart_startup::history::{Known, Lease, Outcome};
+use headstart_startup::history::{Known, Lease, Outcome, Revision, Room};
 use headstart_store::History;
+use headstart_units::Bytes;
 use noq::{Connecting, Connection, ConnectionError, Incoming};
 
 use crate::admission::{Admission, Session};
@@ -134,6 +135,14 @@ pub struct Kept(pub History);
 impl Store for Kept {
     fn open(&self, peer: std::net::IpAddr) -> (Option<Known>, Lease) {
         self.0.open_connection(peer)
+    }
+
+    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+        self.0.reserve_flight(lease, plan);
+    }
+
+    fn release(&self, lease: &mut Lease, fate: &Revision) {
+        self.0.release_flight(lease, fate);
     }
 
     fn close(&self, lease: Lease, outcome: Outcome) {

@@ -61,6 +61,13 @@ impl Adapter {
         ending.why.tally = self.tally;
         ending.why.min_rtt = self.rtt.min;
         ending.why.btl_bw = self.fastest;
+        if ending.reserves
+            && let (Some(fate), Some(store)) = (self.controller.scheme().fate(), &self.shared.rules.store)
+            && let Some(lease) = &mut ending.lease
+        {
+            store.release(lease, &fate);
+            ending.reserves = false;
+        }
         if self.is_first_flight_over()
             && let Some(grant) = ending.grant.take()
         {
@@ -82,7 +89,10 @@ impl Adapter {
         let has_lost = !self.tally.first_flight_lost.is_zero();
         if began_from.is_some() {
             // A client that dials again trusts its own record only until it fails for the first time.
-            let is_betrayed = self.shared.rules.side == Side::Client && (has_lost || is_refused_for_rtt(why));
+            // Whose credit a loss lowers has learnt what there is to learn.
+            let is_betrayed = self.shared.rules.side == Side::Client
+                && !self.controller.scheme().reserves()
+                && (has_lost || is_refused_for_rtt(why));
             if self.controller.scheme().discards_history() || is_betrayed {
                 return Outcome::Misled;
             }
@@ -94,14 +104,15 @@ impl Adapter {
             Some(btl_bw) if !fastest.is_app_limited && filled => {
                 let is_cache = self.controller.scheme().caches_window();
                 let allowance = self.controller.allowance();
-                Outcome::Measured(Record {
+                Outcome::Measured(self.controller.scheme().remember(Record {
                     saved_at: now,
                     btl_bw,
                     rt_prop: self.rtt.min,
                     window: if is_cache { allowance.window } else { Bytes::ZERO },
                     ssthresh: if is_cache { self.controller.ssthresh() } else { Bytes::MAX },
                     ended: if has_lost { Ended::Lossy } else { Ended::Clean },
-                })
+                    credit: Bytes::ZERO,
+                }))
             }
             _ => Outcome::Nothing,
         }

@@ -13,21 +13,27 @@
 //! rate is reported: the packet that begins the flight leaves at once, and a low rate after it cuts the bucket to one packet,
 //! so that at most two leave together.
 
+use std::sync::Arc;
+
 use headstart_host::locked;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::path::RateEstimator;
-use headstart_startup::{Controller, Plan, Prior};
+use headstart_startup::{Controller, Plan, Prior, Startup as _};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::decided::Decided;
 use super::more::More;
 use super::{Adapter, INITIAL_PACKETS, Ready, plain_slow_start};
-use crate::gates::{Arm, NothingToGain, refusal};
+use crate::gates::{Arm, Gates, NothingToGain, refusal};
 use crate::journal::Event;
 use crate::why::Source;
 
 /// Where a connection stands before its scheme decides.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one for each connection, which is ready at one time of its life"
+)]
 pub(super) enum Stage {
     /// No round trip has been measured.
     Unmeasured,
@@ -99,7 +105,10 @@ impl Adapter {
             let initial_window = self.packet * INITIAL_PACKETS;
             if let Some(store) = &rules.store {
                 let (known, lease) = store.open(self.shared.key);
-                let judged = rules.gates.judge(known, now, self.rtt.min, initial_window);
+                // Who shares a credit with the peer's other connections need not be alone.
+                let alone = rules.gates.alone && !self.controller.scheme().reserves();
+                let gates = Gates { alone, ..rules.gates };
+                let judged = gates.judge(known, now, self.rtt.min, initial_window);
                 (why.known, why.refusal) = (known, refusal(&judged));
                 prior.history = judged.ok().map(|known| rules.limits.cut(known));
                 ending.lease = Some(lease);
@@ -159,7 +168,7 @@ impl Adapter {
         self.foresee();
         let Stage::Ready(Ready { mut prior, .. }) = self.stage else { return };
         prior.now = now;
-        let plan = self.controller.tell(|controller| controller.establish(&prior));
+        let plan = self.establish(&mut prior);
         self.stage = Stage::Started;
         self.started_at = now;
         self.rate = RateEstimator::default();
@@ -201,6 +210,24 @@ impl Adapter {
     /// The scheme began with an answer that fits into the initial window, and has not been given more.
     pub(super) fn is_small(&self) -> bool {
         self.began_small && self.fits_initial_window()
+    }
+
+    /// The plan of the first flight; what it holds is reserved if the scheme is one that does.
+    fn establish(&mut self, prior: &mut Prior) -> Plan {
+        let shared = Arc::clone(&self.shared);
+        let mut ending = locked(&shared.ending);
+        let lease = ending.lease.as_mut().filter(|_| self.controller.scheme().reserves() && !self.is_late);
+        let (Some(store), Some(lease)) = (&shared.rules.store, lease) else {
+            return self.controller.tell(|controller| controller.establish(prior));
+        };
+        let mut plan = Plan::burst(self.packet);
+        store.reserve(lease, &mut |room| {
+            prior.room = Some(room);
+            plan = self.controller.tell(|controller| controller.establish(prior));
+            plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX))
+        });
+        ending.reserves = true;
+        plan
     }
 
     /// A packet left before or as the flight begins.

@@ -77,6 +77,7 @@ fn shared(choice: Choice, now: Instant, rate: u64, rtt: u64) -> Arc<Shared> {
         window: Bytes::new(rate),
         ssthresh: Bytes::MAX,
         ended: Ended::Clean,
+        credit: Bytes::ZERO,
     };
     let (_, lease) = store.open(caller(PEER.into()));
     store.close(lease, headstart_startup::history::Outcome::Measured(record));

@@ -251,9 +251,27 @@ impl<R: Recorder> Simulation<R> {
             flow.waiting = Some(Box::new(prior));
             return;
         }
-        self.recorder.focus(flow.serial);
-        flow.sender.establish(now, &prior, &mut self.recorder);
+        self.begin(id, &prior);
         self.pump(id);
+    }
+
+    /// The scheme begins, and reserves its first flight if it is one that does.
+    fn begin(&mut self, id: FlowId, prior: &Prior) {
+        let now = self.now;
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let group = usize::from(flow.group);
+        let (sender, recorder) = (&mut flow.sender, &mut self.recorder);
+        recorder.focus(flow.serial);
+        match flow.lease.as_mut().filter(|_| self.groups[group].scheme.reserves()) {
+            Some(lease) => {
+                flow.reserves = true;
+                self.histories[group].reserve(lease, &mut |room| {
+                    sender.establish(now, &Prior { room: Some(room), ..*prior }, recorder);
+                    sender.first_flight()
+                });
+            }
+            None => sender.establish(now, prior, recorder),
+        }
     }
 
     /// The application at the sender hands a message over. With the first one of a connection that was opened without any the scheme
@@ -274,8 +292,7 @@ impl<R: Recorder> Simulation<R> {
             let granted = known.granted.filter(|_| !is_late || group.scheme.wants_stamps());
             let flow_size = flow.size_known.then_some(bytes);
             let prior = Prior { now, flow_size, granted, ..*known };
-            self.recorder.focus(flow.serial);
-            flow.sender.establish(now, &prior, &mut self.recorder);
+            self.begin(id, &prior);
         }
         if is_late {
             self.ask_again(id, bytes);

@@ -393,20 +393,26 @@ impl Sender {
     pub fn record(&self, now: Time, config: &TcpConfig) -> Option<Record> {
         let lost = self.counts.first_flight_lost > 0;
         let sample = if config.records_limited { self.rate.maximum() } else { self.rate.fastest() };
-        Some(Record {
+        Some(self.controller.scheme().remember(Record {
             saved_at: now,
             btl_bw: sample.rate()?,
             rt_prop: self.rtt.min,
             window: self.controller.allowance().window,
             ssthresh: self.controller.ssthresh(),
             ended: if lost { Ended::Lossy } else { Ended::Clean },
-        })
+            credit: Bytes::ZERO,
+        }))
     }
 
     /// What the next data packet has for RCP routers.
     #[inline]
     pub fn label(&self) -> Label {
         if self.wants_stamps { Label::wanted(self.rtt.smoothed) } else { Label::default() }
+    }
+
+    /// What the first flight holds.
+    pub fn first_flight(&self) -> Bytes {
+        Bytes::new(self.first_flight)
     }
 
     /// Bytes of the first flight that were sent.

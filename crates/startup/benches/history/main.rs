@@ -30,6 +30,7 @@ fn visit(store: &mut MemoryStore, number: u64, at: u64) -> bool {
         window: Bytes::new(62_500),
         ssthresh: Bytes::MAX,
         ended: Ended::Clean,
+        credit: Bytes::ZERO,
     };
     store.close(lease, Outcome::Measured(record));
     known.is_some()

@@ -97,6 +97,7 @@ fn prior() -> Prior {
         window: MSS * 75,
         ssthresh: MSS * 75,
         ended: Ended::Clean,
+        credit: Bytes::ZERO,
     };
     Prior {
         flow_size: Some(Bytes::new(100_000)),

@@ -12,18 +12,23 @@
 //!   measured something takes a place. Connections that met no record do not see each other.
 //! - An entry may be evicted while connections that began from it are alive. They are not counted any more; when
 //!   they close, what they measured makes a new entry.
+//! - First flights are reserved whether there is a record or not, in a table of their own that holds as many peers
+//!   as have a first flight under way.
 
 use core::hash::{BuildHasher, Hasher};
 use core::net::IpAddr;
 
 use alloc::vec::Vec;
 use hashbrown::HashTable;
+use headstart_units::Bytes;
 use headstart_units::hash::{FNV64, fnv64};
 
-use super::{Known, Lease, Outcome, Record, Store};
+use super::{Known, Lease, Outcome, Record, Revision, Room, Store};
 
 /// No entry: the end of a list.
 const NONE: u32 = u32::MAX;
+/// Entries that the slab grows by at least.
+const LEAST_GROWTH: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -72,6 +77,10 @@ pub struct MemoryStore<S = FixedHash> {
     free: u32,
     writes: u64,
     counters: Counters,
+    /// First flights under way, by peer.
+    flights: HashTable<(IpAddr, Bytes)>,
+    /// The credit of first contacts.
+    strangers: Option<Bytes>,
 }
 
 impl<S: BuildHasher> MemoryStore<S> {
@@ -88,6 +97,8 @@ impl<S: BuildHasher> MemoryStore<S> {
             free: NONE,
             writes: 0,
             counters: Counters::default(),
+            flights: HashTable::new(),
+            strangers: None,
         }
     }
 
@@ -128,6 +139,7 @@ impl<S: BuildHasher> MemoryStore<S> {
         self.table.clear();
         self.entries.clear();
         (self.newest, self.oldest, self.free) = (NONE, NONE, NONE);
+        self.strangers = None;
     }
 
     fn find(&self, peer: IpAddr) -> Option<u32> {
@@ -191,8 +203,9 @@ impl<S: BuildHasher> MemoryStore<S> {
     }
 
     /// As [`Store::close`], and says what that changed.
-    pub fn settle(&mut self, lease: Lease, outcome: Outcome) -> Changed {
-        let Lease { peer, reserved } = lease;
+    pub fn settle(&mut self, mut lease: Lease, outcome: Outcome) -> Changed {
+        self.end_flight(&mut lease);
+        let Lease { peer, reserved, credit, .. } = lease;
         let mut changed = Changed::default();
         if let (Some(found), Some((born, written))) = (self.find(peer), reserved) {
             let entry = &mut self.entries[found as usize];
@@ -206,8 +219,38 @@ impl<S: BuildHasher> MemoryStore<S> {
             }
         }
         match outcome {
-            Outcome::Measured(record) => self.write(peer, record),
+            Outcome::Measured(record) => {
+                self.write(peer, Record { credit: credit.max(record.credit), ..record })
+            }
             Outcome::Nothing | Outcome::Misled => changed,
+        }
+    }
+
+    /// As [`Store::release`], and says what that changed.
+    pub fn settle_flight(&mut self, lease: &mut Lease, fate: &Revision) -> Changed {
+        self.end_flight(lease);
+        if lease.reserved.is_none() {
+            lease.credit = fate.of(self.strangers);
+            self.strangers = Some(lease.credit);
+        }
+        let Some(at) = self.find(lease.peer) else { return Changed::default() };
+        let credit = &mut self.entries[at as usize].record.credit;
+        *credit = fate.of(Some(*credit).filter(|credit| !credit.is_zero()));
+        Changed { written: Some(lease.peer), removed: None }
+    }
+
+    fn end_flight(&mut self, lease: &mut Lease) {
+        let held = core::mem::take(&mut lease.flight);
+        if held.is_zero() {
+            return;
+        }
+        let hash = self.hasher.hash_one(lease.peer);
+        if let Ok(mut found) = self.flights.find_entry(hash, |(peer, _)| *peer == lease.peer) {
+            let under_way = &mut found.get_mut().1;
+            *under_way = under_way.saturating_sub(held);
+            if under_way.is_zero() {
+                found.remove();
+            }
         }
     }
 
@@ -222,7 +265,8 @@ impl<S: BuildHasher> MemoryStore<S> {
         if record.saved_at < entry.record.saved_at {
             return Changed::default();
         }
-        (entry.record, entry.written) = (record, self.writes);
+        let credit = entry.record.credit.max(record.credit);
+        (entry.record, entry.written) = (Record { credit, ..record }, self.writes);
         Changed { written: Some(peer), removed: None }
     }
 
@@ -241,6 +285,11 @@ impl<S: BuildHasher> MemoryStore<S> {
         let entry = Entry { peer, record, live: 0, born, written, newer: NONE, older: NONE };
         let at = match self.free {
             NONE => {
+                let count = self.entries.len();
+                if count == self.entries.capacity() {
+                    // Doubling would take room that is never used.
+                    self.entries.reserve_exact((count / 2).max(LEAST_GROWTH).min(self.capacity - count));
+                }
                 self.entries.push(entry);
                 (self.entries.len() - 1) as u32
             }
@@ -263,7 +312,7 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         let peer = peer.to_canonical();
         let Some(at) = self.find(peer) else {
             self.counters.misses += 1;
-            return (None, Lease { peer, reserved: None });
+            return (None, Lease { peer, reserved: None, flight: Bytes::ZERO, credit: Bytes::ZERO });
         };
         self.counters.hits += 1;
         self.unlink(at);
@@ -271,7 +320,31 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         let entry = &mut self.entries[at as usize];
         let known = Known { record: entry.record, live: entry.live };
         entry.live += 1;
-        (Some(known), Lease { peer, reserved: Some((entry.born, entry.written)) })
+        let reserved = Some((entry.born, entry.written));
+        (Some(known), Lease { peer, reserved, flight: Bytes::ZERO, credit: Bytes::ZERO })
+    }
+
+    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+        let peer = lease.peer;
+        let credit = match lease.reserved.and_then(|_| self.find(peer)) {
+            Some(at) => Some(self.entries[at as usize].record.credit).filter(|credit| !credit.is_zero()),
+            None => self.strangers,
+        };
+        let hash = self.hasher.hash_one(peer);
+        let under_way = self.flights.find(hash, |(other, _)| *other == peer);
+        let reserved = under_way.map_or(Bytes::ZERO, |(_, bytes)| *bytes);
+        let flight = plan(Room { reserved, credit });
+        lease.flight += flight;
+        if flight.is_zero() {
+            return;
+        }
+        let Self { flights, hasher, .. } = self;
+        let entry = flights.entry(hash, |(other, _)| *other == peer, |(other, _)| hasher.hash_one(other));
+        entry.or_insert((peer, Bytes::ZERO)).get_mut().1 += flight;
+    }
+
+    fn release(&mut self, lease: &mut Lease, fate: &Revision) {
+        let _ = self.settle_flight(lease, fate);
     }
 
     fn close(&mut self, lease: Lease, outcome: Outcome) {

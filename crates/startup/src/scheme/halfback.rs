@@ -365,6 +365,7 @@ mod tests {
                 window: MSS,
                 ssthresh: MSS,
                 ended: Ended::Clean,
+                credit: Bytes::ZERO,
             };
             Some(Known { record, live: 0 })
         };

@@ -96,6 +96,18 @@ macro_rules! schemes {
                 each!(self, scheme => scheme.phase())
             }
 
+            fn reserves(&self) -> bool {
+                each!(self, scheme => scheme.reserves())
+            }
+
+            fn fate(&self) -> Option<Revision> {
+                each!(self, scheme => scheme.fate())
+            }
+
+            fn remember(&self, measured: Record) -> Record {
+                each!(self, scheme => scheme.remember(measured))
+            }
+
             fn repair(&self) -> Repair {
                 each!(self, scheme => scheme.repair())
             }

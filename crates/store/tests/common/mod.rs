@@ -21,6 +21,7 @@ pub fn record(number: u64) -> Record {
         window: Bytes::new(mix(3)),
         ssthresh: if number.is_multiple_of(3) { Bytes::MAX } else { Bytes::new(mix(4)) },
         ended: if number.is_multiple_of(2) { Ended::Clean } else { Ended::Lossy },
+        credit: Bytes::ZERO,
     }
 }
 

@@ -160,7 +160,15 @@ fn record_of(setup: &Setup, drift: Drift) -> Record {
     let btl_bw = Rate::from_bytes_per_sec((payload_rate(setup) / drift.rate) as u64);
     let rt_prop = Span::from_micros((rt_prop * 1e6) as u64);
     let window = btl_bw * rt_prop;
-    Record { saved_at: Time::ZERO, btl_bw, rt_prop, window, ssthresh: Bytes::MAX, ended: Ended::Clean }
+    Record {
+        saved_at: Time::ZERO,
+        btl_bw,
+        rt_prop,
+        window,
+        ssthresh: Bytes::MAX,
+        ended: Ended::Clean,
+        credit: Bytes::ZERO,
+    }
 }
 
 fn messages(setup: &Setup) -> Vec<Message> {

@@ -215,6 +215,7 @@ impl World {
             window: Bytes::new(62_500),
             ssthresh: Bytes::MAX,
             ended: Ended::Clean,
+            credit: Bytes::ZERO,
         };
         self.store.close(lease, Outcome::Measured(record));
     }

@@ -174,7 +174,15 @@ fn record_of(setup: &Setup, rate: f64, rtt: f64) -> Record {
     let btl_bw = Rate::from_bytes_per_sec(btl_bw as u64);
     let rt_prop = Span::from_micros((setup.rtt().as_secs_f64() / rtt * 1e6) as u64);
     let window = btl_bw * rt_prop;
-    Record { saved_at: Time::ZERO, btl_bw, rt_prop, window, ssthresh: Bytes::MAX, ended: Ended::Clean }
+    Record {
+        saved_at: Time::ZERO,
+        btl_bw,
+        rt_prop,
+        window,
+        ssthresh: Bytes::MAX,
+        ended: Ended::Clean,
+        credit: Bytes::ZERO,
+    }
 }
 
 fn percent(is: bool) -> f64 {

@@ -54,6 +54,86 @@ fn several_starts_from_one_record_see_each_other() {
     assert_eq!(store.open(peer(1)).0.map(|known| known.live), Some(0));
 }
 
+/// Reserves `bytes`; returns what there was to share before.
+fn reserve(store: &mut MemoryStore, lease: &mut Lease, bytes: u64) -> (u64, Option<u64>) {
+    let mut told = None;
+    store.reserve(lease, &mut |room| {
+        told = Some((room.reserved.get(), room.credit.map(Bytes::get)));
+        Bytes::new(bytes)
+    });
+    told.expect("asked at once")
+}
+
+fn fate(earned: u64, spent: u64) -> Revision {
+    let [start, earned, most, spent, least] = [50_000, earned, 90_000, spent, 10_000].map(Bytes::new);
+    Revision { start, earned, most, spent, least }
+}
+
+#[test]
+fn first_flights_to_a_peer_see_each_other_until_their_fate_is_known_or_they_close() {
+    let mut store = store(8);
+    let (_, mut first) = store.open(peer(1));
+    let (_, mut second) = store.open(peer(1));
+    let (_, mut elsewhere) = store.open(peer(2));
+    assert_eq!(reserve(&mut store, &mut first, 30_000), (0, None));
+    assert_eq!(reserve(&mut store, &mut second, 20_000), (30_000, None), "though there is no record");
+    assert_eq!(reserve(&mut store, &mut elsewhere, 10_000), (0, None));
+    store.release(&mut first, &fate(0, 0));
+    let (_, mut third) = store.open(peer(1));
+    assert_eq!(reserve(&mut store, &mut third, 1).0, 20_000, "the first is over");
+    store.close(second, Outcome::Nothing);
+    store.close(first, Outcome::Nothing);
+    store.close(elsewhere, Outcome::Nothing);
+    let (_, mut fourth) = store.open(peer(1));
+    assert_eq!(reserve(&mut store, &mut fourth, 0).0, 1, "nobody's reservation ends twice");
+    store.close(third, Outcome::Misled);
+    store.close(fourth, Outcome::Nothing);
+    assert!(store.flights.is_empty(), "nothing is kept of those who are gone");
+}
+
+#[test]
+fn a_credit_is_the_peers_own_and_first_contacts_have_one_in_common() {
+    let mut store = store(8);
+    let (_, mut lease) = store.open(peer(1));
+    assert_eq!(reserve(&mut store, &mut lease, 1), (0, None));
+    store.release(&mut lease, &fate(0, 20_000));
+    store.close(lease, Outcome::Measured(record(5, 0)));
+    assert_eq!(store.peek(peer(1)).map(|record| record.credit.get()), Some(30_000), "its record has it");
+    let (_, mut stranger) = store.open(peer(2));
+    assert_eq!(reserve(&mut store, &mut stranger, 1), (0, Some(30_000)), "who was never seen has learnt");
+    store.close(stranger, Outcome::Nothing);
+    let (_, mut again) = store.open(peer(1));
+    assert_eq!(reserve(&mut store, &mut again, 1), (0, Some(30_000)));
+    store.release(&mut again, &fate(4_000, 0));
+    store.close(again, Outcome::Measured(record(6, 6)));
+    assert_eq!(store.peek(peer(1)).map(|record| record.credit.get()), Some(34_000), "a new record keeps it");
+    let (_, mut stranger) = store.open(peer(3));
+    assert_eq!(reserve(&mut store, &mut stranger, 1).1, Some(30_000), "known peers say nothing of others");
+    store.close(stranger, Outcome::Measured(record(7, 7)));
+    let larger = Record { credit: Bytes::new(60_000), ..record(8, 8) };
+    let (_, lease) = store.open(peer(1));
+    store.close(lease, Outcome::Measured(larger));
+    assert_eq!(store.peek(peer(1)).map(|record| record.credit.get()), Some(60_000), "it carried more");
+}
+
+#[test]
+fn a_credit_moves_within_its_bounds_and_is_never_moved_to_them() {
+    #[rustfmt::skip]
+    let rows = [
+        // before         earned   spent    after
+        (None,            0,       0,       50_000, "it begins somewhere"),
+        (Some(50_000),    5_000,   0,       55_000, "what came through raises it"),
+        (Some(88_000),    5_000,   0,       90_000, "up to what the flight can say"),
+        (Some(95_000),    5_000,   0,       95_000, "and one that is higher already stays"),
+        (Some(50_000),    1_000,   21_000,  30_000, "losses lower it"),
+        (Some(20_000),    0,       90_000,  10_000, "down to the least"),
+        (Some(4_000),     0,       90_000,  4_000,  "and one that is lower already stays"),
+    ];
+    for (before, earned, spent, after, why) in rows {
+        assert_eq!(fate(earned, spent).of(before.map(Bytes::new)), Bytes::new(after), "{why}");
+    }
+}
+
 #[test]
 fn the_peer_not_heard_of_for_the_longest_time_goes_first() {
     let mut store = store(2);

@@ -49,6 +49,7 @@ fn the_first_probe_is_one_segment_in_half_an_rtt_or_a_third_of_what_is_remembere
         window: MSS,
         ssthresh: MSS,
         ended: Ended::Clean,
+        credit: Bytes::ZERO,
     };
     let known = Some(Known { record, live: 0 });
     for (history, rate, why) in [(None, 20_000, "PCP §3.3"), (known, 100_000, "PCP §3.4")] {

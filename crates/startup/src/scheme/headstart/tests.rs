@@ -1,0 +1,244 @@
+use super::super::steps::{Event, Says, play};
+use super::*;
+use crate::base::testing::{acked, lost, timed_out};
+use crate::history::testing::{absurd_priors, prior_with};
+use crate::history::{Known, Room};
+use alloc::vec::Vec;
+use headstart_units::Time;
+
+const MSS: Bytes = Bytes::new(1000);
+const RTT: Span = Span::from_millis(100);
+
+/// A first contact with 100 segments to send, of which 141 may be.
+fn stranger() -> Prior {
+    let bare = Prior::bare(Time::from_millis(7_000), MSS, RTT, MSS * 141);
+    Prior { flow_size: Some(MSS * 100), room: Some(Room::default()), ..bare }
+}
+
+/// A peer whose smallest RTT is `rt_prop` and whose credit is `credit` segments.
+fn acquaintance(rt_prop: u64, credit: u64) -> Prior {
+    let room = Room { reserved: Bytes::ZERO, credit: Some(MSS * credit) };
+    let record = prior_with(1000, rt_prop).history;
+    Prior { history: record, room: Some(room), ..stranger() }
+}
+
+/// Segments of the flight that is planned.
+fn planned(prior: &Prior) -> u64 {
+    Headstart::new(Params::default()).establish(prior).flight.get() / MSS.get()
+}
+
+/// An ack of so many originals; `delivered` and `in_flight` in segments, after it.
+fn ack(originals: u64, delivered: u64, in_flight: u64, in_recovery: bool) -> Event {
+    Event::Ack(Ack {
+        newly_acked: MSS * originals,
+        first_flight_acked: MSS * originals,
+        delivered: MSS * delivered,
+        in_flight: MSS * in_flight,
+        in_recovery,
+        ..acked(Time::ZERO, MSS)
+    })
+}
+
+fn loss(of_flight: u64, in_flight: u64) -> Event {
+    Event::Congestion(Congestion {
+        first_flight_lost: MSS * of_flight,
+        in_flight: MSS * in_flight,
+        ..lost(Time::ZERO, MSS)
+    })
+}
+
+#[test]
+fn ten_segments_leave_at_once_and_all_within_one_round_trip() {
+    let plan = Headstart::new(Params::default()).establish(&acquaintance(100, 80));
+    assert_eq!((plan.burst, plan.flight), (MSS * 10, MSS * 80));
+    assert_eq!(plan.allowance.pace, Some(MSS * 80 / RTT));
+    let few = Prior { flow_size: Some(MSS * 9), ..acquaintance(100, 80) };
+    let plan = Headstart::new(Params::default()).establish(&few);
+    assert_eq!((plan.burst, plan.flight, plan.allowance.pace), (MSS * 10, MSS * 9, None), "as RFC 6928");
+}
+
+#[test]
+fn the_flight_is_what_the_credit_leaves() {
+    let Params { cold, floor, .. } = Params::default();
+    let with = |reserved: u64, credit| {
+        let room = Room { reserved: MSS * reserved, credit };
+        Prior { room: Some(room), ..acquaintance(100, 0) }
+    };
+    let first = |reserved: u64, credit| Prior { history: None, ..with(reserved, credit) };
+    let at = |millis, prior: Prior| Prior { handshake_rtt: Span::from_millis(millis), ..prior };
+    #[rustfmt::skip]
+    let rows = [
+        (stranger(),                                     cold,  "nobody knows anything"),
+        (Prior { room: None, ..stranger() },             cold,  "nobody keeps account"),
+        (first(0, Some(MSS * 30)),                       30,    "first contacts have learnt"),
+        (first(cold - 20, None),                         20,    "a second first contact at the same time"),
+        (with(0, None),                                  cold,  "a record of a scheme that keeps no credit"),
+        (with(0, Some(MSS * 70)),                        70,    "the credit"),
+        (with(0, Some(MSS * 120)),                       100,   "there is no more to send"),
+        (with(40, Some(MSS * 70)),                       30,    "others are under way"),
+        (with(69, Some(MSS * 70)),                       floor, "never less than RFC 6928 allows"),
+        (with(0, Some(MSS)),                             floor, "nor if the credit is less"),
+        (at(4, acquaintance(4, 80)),                     floor, "a path too short for pacing to be worth its while"),
+        (at(6, acquaintance(4, 80)),                     floor, "nor longer for a queue"),
+        (at(45, acquaintance(100, 80)),                  cold,  "half of the RTT on record: another path"),
+        (at(104, acquaintance(100, 80)),                 80,    "noise of the handshake"),
+        (at(1_001, acquaintance(100, 80)),               floor, "a queue without end, or another path"),
+    ];
+    for (prior, segments, why) in rows {
+        assert_eq!(planned(&prior), segments, "{why}");
+    }
+}
+
+#[test]
+fn a_queue_that_the_handshake_met_leaves_less_and_a_longer_one_never_more() {
+    let at = |millis| Prior { handshake_rtt: Span::from_millis(millis), ..acquaintance(100, 100) };
+    let flights: Vec<u64> = (100..300).map(|millis| planned(&at(millis))).collect();
+    assert!(flights.is_sorted_by(|before, after| before >= after), "{flights:?}");
+    assert_eq!((flights[0], flights[199]), (100, 11), "{flights:?}");
+}
+
+#[test]
+fn what_a_record_says_fades_towards_what_first_contacts_get() {
+    let Params { cold, fades, .. } = Params::default();
+    for credit in [10, cold, 90] {
+        let mut segments = Vec::new();
+        for lifetimes in [0, 1, 2, 70] {
+            let mut prior = acquaintance(100, credit);
+            prior.now = Time::from_millis(5_000) + fades * lifetimes;
+            segments.push(planned(&prior).abs_diff(cold));
+        }
+        let from = credit.abs_diff(cold);
+        assert!(
+            segments[0] == from && segments[1].abs_diff(from / 2) <= 1 && segments[3] <= 1,
+            "{segments:?}"
+        );
+    }
+}
+
+#[test]
+fn a_flight_that_gets_through_is_paced_once_and_earns() {
+    let mut start = Headstart::new(Params::default());
+    let _ = start.establish(&acquaintance(100, 80));
+    #[rustfmt::skip]
+    let steps = [
+        (101, ack(1, 1, 60, false),   Says::Paced(81_000, 800_000), "nineteen segments are still to leave"),
+        (102, ack(1, 2, 78, false),   Says::Window(82_000),         "all of it is out: no more pacing"),
+        (201, ack(78, 80, 20, false), Says::Window(160_000),        "slow start goes on"),
+    ];
+    play(&mut start, &steps);
+    let fate = start.fate().expect("known");
+    let earned = MSS * 80 * Params::default().earn;
+    assert_eq!((fate.earned, fate.spent, fate.most), (earned, Bytes::ZERO, MSS * 160));
+    assert_eq!(fate.of(Some(MSS * 80)), MSS * 80 + earned);
+    play(&mut start, &[(300, loss(0, 50), Says::Cut(160_000), "a later loss is the base controller's")]);
+}
+
+#[test]
+fn a_flight_that_lost_is_repaired_and_pays_for_each_byte() {
+    let mut start = Headstart::new(Params::default());
+    let _ = start.establish(&acquaintance(100, 80));
+    #[rustfmt::skip]
+    let steps = [
+        (101, ack(40, 40, 40, false), Says::Window(120_000),   "half of it"),
+        (103, loss(4, 36),            Says::Window(37_000),    "one segment may be sent again"),
+        (150, ack(36, 76, 4, true),   Says::Window(38_000),    "half of the 76 that got through"),
+        (205, ack(0, 80, 0, false),   Says::HandsOver(38_000), "the repair is done"),
+    ];
+    play(&mut start, &steps);
+    let (fate, Params { earn, price, .. }) = (start.fate().expect("known"), Params::default());
+    assert_eq!((fate.earned, fate.spent), (MSS * 76 * earn, MSS * 4 * earn * price));
+    assert_eq!(fate.least, MSS * 10);
+}
+
+#[test]
+fn what_a_timeout_leaves_unknown_is_lost() {
+    let mut start = Headstart::new(Params::default());
+    let _ = start.establish(&acquaintance(100, 80));
+    assert_eq!(start.fate(), None, "nothing is known yet");
+    #[rustfmt::skip]
+    let steps = [
+        (100, ack(1, 1, 79, false),                  Says::Window(81_000), "one segment got through, and then nothing"),
+        (400, Event::Timeout(timed_out(Time::ZERO)), Says::Cut(1_000),     "the flight's size is no measure"),
+    ];
+    play(&mut start, &steps);
+    assert_eq!(start.fate().map(|fate| fate.earned), Some(MSS * Params::default().earn));
+}
+
+#[test]
+fn a_mark_ends_the_start_and_has_its_price() {
+    let mut start = Headstart::new(Params::default());
+    let _ = start.establish(&acquaintance(100, 80));
+    let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
+    play(&mut start, &[(100, Event::Congestion(mark), Says::Cut(80_000), "as in slow start")]);
+    let (fate, Params { earn, price, .. }) = (start.fate().expect("known"), Params::default());
+    assert_eq!(fate.spent, MSS * 10 * earn * price, "as if an eighth had been lost");
+}
+
+#[test]
+fn ten_segments_start_and_fail_as_slow_start_does() {
+    let mut start = Headstart::new(Params::default());
+    let _ = start.establish(&acquaintance(100, 10));
+    play(&mut start, &[(110, loss(1, 9), Says::Cut(10_000), "the base controller cuts")]);
+}
+
+/// At rest one byte in 1 + price of what leaves is lost, whatever the path has room for.
+#[test]
+fn the_credit_rests_where_the_price_says_and_follows_the_path() {
+    let mut credit = None;
+    let (mut lost, mut sent) = (0, 0);
+    for visit in 0..4_000_u64 {
+        // What the path has room for: anything from 20 to 99 segments, and from the 2000th visit half of that.
+        let room = (20 + visit * 7_919 % 80) / (1 + visit / 2_000);
+        let mut prior = Prior { flow_size: None, ..acquaintance(100, 0) };
+        prior.room = Some(Room { reserved: Bytes::ZERO, credit });
+        let mut start = Headstart::new(Params::default());
+        let flight = start.establish(&prior).flight.get() / MSS.get();
+        let through = flight.min(room);
+        if flight > through {
+            let _ = start
+                .on_congestion(&Congestion { first_flight_lost: MSS * (flight - through), ..lost_now() });
+        }
+        let Event::Ack(ack) = ack(through, through, 0, false) else { unreachable!("an ack") };
+        let _ = start.on_ack(&ack);
+        credit = Some(start.fate().expect("its fate is known").of(credit));
+        if visit % 2_000 >= 200 {
+            (lost, sent) = (lost + flight - through, sent + flight);
+        }
+    }
+    let expected = 1.0 / (1 + Params::default().price) as f64;
+    let share = lost as f64 / sent as f64;
+    assert!((0.5..1.3).contains(&(share / expected)), "{share} of {expected}");
+}
+
+fn lost_now() -> Congestion {
+    lost(Time::ZERO, MSS)
+}
+
+#[test]
+fn the_smallest_rtt_is_remembered_and_forgotten_slowly_and_only_a_clean_start_shows_room() {
+    let mut start = Headstart::new(Params::default());
+    let _ = start.establish(&acquaintance(100, 80));
+    let measured = prior_with(1000, 180).history.map(|Known { record, .. }| record).expect("a record");
+    let kept = start.remember(measured);
+    assert_eq!((kept.rt_prop, kept.btl_bw), (Span::from_millis(110), measured.btl_bw));
+    assert_eq!(kept.credit, measured.bdp().expect("a rate") * Params::default().share);
+    let lossy = start.remember(Record { ended: Ended::Lossy, rt_prop: Span::from_millis(60), ..measured });
+    assert_eq!((lossy.rt_prop, lossy.credit), (Span::from_millis(60), Bytes::ZERO));
+}
+
+#[test]
+fn no_prior_makes_it_panic_or_send_without_end() {
+    for mut prior in absurd_priors() {
+        for credit in [None, Some(Bytes::ZERO), Some(Bytes::MAX)] {
+            for reserved in [Bytes::ZERO, Bytes::MAX] {
+                prior.room = Some(Room { reserved, credit });
+                let mut start = Headstart::new(Params::default());
+                let plan = start.establish(&prior);
+                assert!(plan.flight <= LARGEST_WINDOW && plan.burst <= prior.mss * 10, "{prior:?}: {plan:?}");
+                let _ = start.on_ack(&acked(Time::ZERO, prior.mss));
+                let _ = start.on_congestion(&lost(Time::ZERO, prior.mss));
+                let _ = start.fate().map(|fate| fate.of(credit));
+            }
+        }
+    }
+}
