@@ -49,6 +49,8 @@ step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps
 step "citations"
 ./tools/citations.sh
+step "a new scheme is one file and one line"
+./tools/new-scheme.sh
 step "tests"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
