@@ -40,13 +40,17 @@ cargo fmt --all -- --check
 # Files that a macro lists, cargo does not find.
 rustfmt --check --edition 2024 crates/startup/src/scheme/*.rs
 step "lints"
-cargo clippy --quiet --workspace --all-targets -- -D warnings
+cargo clippy --quiet --workspace --all-targets --features headstart/full -- -D warnings
+# The command by itself is the one that a newcomer builds first.
+for features in "" quic; do
+    cargo clippy --quiet --all-targets --features "$features" -- -D warnings
+done
 step "fuzz targets can be built"
 cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target --bins
 step "units and startup can be built without the standard library"
 cargo build --quiet --manifest-path tools/no-std/Cargo.toml --target-dir target/no-std
 step "documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps
+RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --features headstart/full
 step "citations"
 ./tools/citations.sh
 step "a new scheme is one file and one line"
@@ -54,7 +58,9 @@ step "a new scheme is one file and one line"
 step "tests"
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-cargo test --workspace --no-fail-fast 2>&1 | tee "$out/tests"
+cargo test --workspace --features headstart/full --no-fail-fast 2>&1 | tee "$out/tests"
+step "the command without features, whose other commands say how to get them"
+cargo test --quiet --test command_line
 step "Linux TCP: the object in the kernel, nginx and curl behind a path"
 # The loader compiles libbpf; the tests need root, nginx and curl. What is missing is installed where that is possible.
 have_packages libelf-dev zlib1g-dev pkg-config gcc nginx-light curl iproute2 clang llvm libbpf-dev bpftool procps
@@ -70,7 +76,7 @@ step "tests that could not run here"
 grep 'NOT RUN' "$out/tests" || echo "none"
 step "the main job, and its speed limit of ten seconds"
 # Nearly as fast as a release, and built in a fraction of the time.
-cargo build --quiet --profile ci
+cargo build --quiet --profile ci --features full
 headstart=target/ci/headstart
 # Seconds of the processor, not of a clock on the wall, with room for slower ones; real time only ends what hangs.
 (ulimit -t 60 && exec timeout 1800 "$headstart" race --out "$out/race") >"$out/table"

@@ -152,7 +152,7 @@ try() { # CLIENT SCHEME
     done
 }
 
-[ -x "$headstart" ] || { say "interop: $headstart is missing: cargo build --release"; exit 1; }
+[ -x "$headstart" ] || { say "interop: $headstart is missing: cargo build --release --features full"; exit 1; }
 make_site
 clients=()
 for client in aioquic ngtcp2 quic_go quiche; do

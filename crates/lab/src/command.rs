@@ -1,12 +1,17 @@
 //! The commands, one file each.
 
+#[cfg(feature = "network")]
 mod demo;
+#[cfg(feature = "network")]
 mod downlink;
 mod examples;
+#[cfg(feature = "network")]
 mod get;
+mod not_built;
 mod race;
 mod reproduce;
 mod schemes;
+#[cfg(feature = "network")]
 mod serve;
 mod sweep;
 #[cfg(feature = "tcp")]
@@ -16,16 +21,26 @@ mod trace;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::errors::{exit_code, one_line};
+#[cfg(feature = "network")]
 use crate::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
 use crate::options::SchemeName;
+#[cfg(feature = "network")]
 use demo::DemoArgs;
+#[cfg(feature = "network")]
 use downlink::DownlinkArgs;
+#[cfg(feature = "network")]
 use get::GetArgs;
+#[cfg(not(feature = "network"))]
+use not_built::{
+    NotBuilt as DemoArgs, NotBuilt as DownlinkArgs, NotBuilt as GetArgs, NotBuilt as LinkArgs,
+    NotBuilt as ServeArgs, NotBuilt as ShowLinkArgs,
+};
 use race::RaceArgs;
 use reproduce::ReproduceArgs;
+#[cfg(feature = "network")]
 use serve::ServeArgs;
 use trace::TraceArgs;
 
@@ -80,6 +95,7 @@ enum Command {
     /// Draw what a link's log says: throughput, delay and queue over time
     #[command(after_long_help = examples::SHOW_LINK)]
     ShowLink(ShowLinkArgs),
+    #[cfg(feature = "network")]
     #[command(hide = true)]
     LinkEnd(EndArgs),
     /// See it work: a real server, a real client and a path between them, all in this process
@@ -124,20 +140,28 @@ enum Command {
 /// Runs what the command line asks for.
 #[must_use]
 pub fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let parsed = Cli::from_arg_matches(&not_built::marked(Cli::command()).get_matches());
+    let result = match parsed.unwrap_or_else(|error| error.exit()).command {
         Command::Race(args) => race::run(args),
         Command::Sweep { arguments } => sweep::run(&arguments),
         Command::Trace(args) => trace::run(args),
         Command::Reproduce(args) => reproduce::run(&args),
+        #[cfg(feature = "network")]
         Command::Downlink(args) => downlink::run(&args),
+        #[cfg(feature = "network")]
         Command::Link(args) => match link_run::link(&args, &terminal::command_line()) {
             Ok(code) => return code,
             Err(error) => Err(error),
         },
+        #[cfg(feature = "network")]
         Command::ShowLink(args) => link_run::show_link(&args).and_then(|text| terminal::print(&text)),
+        #[cfg(feature = "network")]
         Command::LinkEnd(args) => return link_run::end(args),
+        #[cfg(feature = "network")]
         Command::Demo(args) => demo::demo(&args),
+        #[cfg(feature = "network")]
         Command::Serve(args) => serve::serve(*args),
+        #[cfg(feature = "network")]
         Command::Get(args) => get::get(&args),
         #[cfg(feature = "tcp")]
         Command::Tcp(args) => match tcp::tcp(&args) {
@@ -151,6 +175,10 @@ pub fn main() -> ExitCode {
         ))),
         Command::Schemes { name: None } => schemes::run(),
         Command::Schemes { name: Some(name) } => schemes::run_for(name.0),
+        #[cfg(not(feature = "network"))]
+        Command::Downlink(args) | Command::ShowLink(args) | Command::Demo(args) => args.refuse(),
+        #[cfg(not(feature = "network"))]
+        Command::Link(args) | Command::Serve(args) | Command::Get(args) => args.refuse(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -163,8 +191,6 @@ pub fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     /// The lines of all helps that begin with the program's name, without what explains them.

@@ -16,6 +16,7 @@ pub mod capacity;
 pub mod command;
 pub mod errors;
 pub mod experiment;
+#[cfg(feature = "network")]
 pub mod link;
 pub mod race;
 pub mod show;

@@ -1,8 +1,10 @@
 //! What people see: tables, figures and reports of a race, of capacities, of one flow, of what a
 //! machine knows of its downlink.
 
+#[cfg(feature = "network")]
 pub mod downlink;
 pub mod flow;
+#[cfg(feature = "network")]
 pub mod link;
 pub mod race;
 pub mod reproduce;

@@ -53,9 +53,6 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--up-rate", "0 Mbit/s"],         &["--up-rate", "0", "expected"]),
     (&["race", "--rtt", "60"],                   &["--rtt", "60", "ms"]),
     (&["race", "--rtt", "100s"],                 &["--rtt", "100 s", "expected"]),
-    (&["race", "--transport", "quic", "--schemes", "iw10,rcp"],  &["--transport quic", "`rcp`", "not carried", "header"]),
-    (&["trace", "pcp", "--transport", "quic"],   &["--transport quic", "`pcp`", "not carried"]),
-    (&["race", "--transport", "udp"],            &["--transport", "udp", "quic"]),
     (&["race", "--seed", "-1"],                  &["--seed", "-1"]),
     (&["trace", "iw10", "--flow", "9999999"],    &["--flow", "9999999"]),
     (&["sweep", "--load", "5%,25%", "--har", "text.har"], &["text.har", "HAR"]),
@@ -102,6 +99,15 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["trace", "iw10", "--flow", "many"],       &["--flow", "many"]),
     (&["sweep", "--load", "10%,none"],           &["--load", "none", "%"]),
     (&["sweep", "--json"],                       &["--json", "race"]),
+];
+
+/// The same of what only the program with everything has.
+#[cfg(feature = "full")]
+#[rustfmt::skip]
+const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
+    (&["race", "--transport", "quic", "--schemes", "iw10,rcp"],  &["--transport quic", "`rcp`", "not carried", "header"]),
+    (&["trace", "pcp", "--transport", "quic"],   &["--transport quic", "`pcp`", "not carried"]),
+    (&["race", "--transport", "udp"],            &["--transport", "udp", "quic"]),
     (&["downlink", "--rate", "50"],              &["--rate", "50", "Mbit/s"]),
     (&["downlink", "--rate=-1 Mbit/s"],          &["--rate", "-1"]),
     (&["downlink", "--rate", "8 bit/s"],         &["--rate", "8 bit/s", "64 kbit/s"]),
@@ -111,6 +117,34 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["downlink", "--steps", "six"],            &["--steps", "six", "five"]),
 ];
 
+/// What is asked of a program without it is refused, and how to get it is said.
+#[cfg(not(feature = "full"))]
+#[rustfmt::skip]
+const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
+    (&["serve", "site"],                         &["serve: found", "cargo run --release --features full -- ", "cargo install --path crates/lab --features full"]),
+    (&["serve", "--help"],                       &["serve: found", "--features full"]),
+    (&["get", "https://localhost:4433/", "--repeat", "5"], &["get: found", "--features full"]),
+    (&["demo"],                                  &["demo: found", "--features full"]),
+    (&["link", "--rate", "25mbit", "--", "true"], &["link: found", "--features full"]),
+    (&["show-link", "log.csv"],                  &["show-link: found", "--features full"]),
+    (&["downlink", "--json"],                    &["downlink: found", "--features full"]),
+    (&["race", "--in", "emulator"],              &["--in", "Emulator", "--features full"]),
+    (&["reproduce", "blitzstart", "--figure", "real-time"], &["real-time: --in", "--features full"]),
+];
+
+/// And without the QUIC stack.
+#[cfg(not(feature = "quic"))]
+#[rustfmt::skip]
+const QUIC_MISTAKES: &[(&[&str], &[&str])] = &[
+    (&["race", "--transport", "quic"],           &["--transport", "Quic", "--features full"]),
+    (&["trace", "pcp", "--transport", "quic"],   &["--transport", "Quic", "--features full"]),
+    (&["sweep", "--transport", "tcp,quic"],      &["--transport", "Quic", "--features full"]),
+    (&["reproduce", "wisestart", "--figure", "stack-algorithm-1"], &["stack-algorithm-1", "Quic", "--features full"]),
+];
+
+#[cfg(feature = "quic")]
+const QUIC_MISTAKES: &[(&[&str], &[&str])] = &[];
+
 /// A line of advice is no second message: what counts is lines that say what is wrong.
 fn is_complaint(line: &str) -> bool {
     line.starts_with("error: ") || line.starts_with("headstart: ")
@@ -119,7 +153,8 @@ fn is_complaint(line: &str) -> bool {
 #[test]
 fn every_mistake_is_told_once_and_clearly_and_nothing_is_written() {
     let mut wrong = vec![];
-    for (number, (arguments, words)) in MISTAKES.iter().enumerate() {
+    let all = [MISTAKES, MORE_MISTAKES, QUIC_MISTAKES].concat();
+    for (number, (arguments, words)) in all.iter().enumerate() {
         let folder = folder(&format!("mistake {number}"));
         for (name, text) in BAD_FILES {
             fs::write(folder.join(name), text).expect("a file can be written");
@@ -153,7 +188,7 @@ fn every_mistake_is_told_once_and_clearly_and_nothing_is_written() {
             wrong.push(format!("headstart {}: {}\n{said}", arguments.join(" "), faults.join("; ")));
         }
     }
-    assert!(wrong.is_empty(), "{} of {} mistakes:\n{}", wrong.len(), MISTAKES.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} of {} mistakes:\n{}", wrong.len(), all.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -164,7 +199,12 @@ fn every_command_explains_itself() {
         (&["race", "--help"], "--schemes"),
         (&["sweep", "--help"], "--schemes"),
         (&["trace", "--help"], "--flow"),
+        #[cfg(feature = "full")]
         (&["downlink", "--help"], "--access"),
+        // All are listed, whatever was built.
+        (&["--help"], "serve"),
+        #[cfg(not(feature = "full"))]
+        (&["--help"], "(not in this program: --features full)"),
         (&["schemes", "--help"], "schemes"),
         (&["--version"], "headstart"),
     ] {
@@ -228,6 +268,7 @@ fn schemes_are_listed() {
     }
 }
 
+#[cfg(feature = "full")]
 #[test]
 fn the_downlink_is_told_and_a_hint_is_made_of_it() {
     let folder = folder("downlink");

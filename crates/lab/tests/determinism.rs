@@ -35,10 +35,12 @@ fn without_threads(path: &Path) -> String {
     text.replace("--threads 1", "--threads N").replace("--threads 2", "--threads N")
 }
 
+#[cfg(feature = "quic")]
 /// The real QUIC stack in virtual time: with TLS every byte differs from run to run, but no result does.
 const QUIC: &str = "race --transport quic --schemes iw10,halfback,wise-start,bbr --duration 3s --drain 2s --repeats 2 --load 50% \
                     --loss 1% --out out";
 
+#[cfg(feature = "quic")]
 #[test]
 fn so_does_a_race_over_quic() {
     for crypto in ["tls", "null"] {

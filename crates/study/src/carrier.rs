@@ -320,6 +320,9 @@ pub fn attempts<O>(
     }
 }
 
+/// How to get the program with all carriers and commands.
+pub const EVERYTHING: &str = "a program of `cargo run --release --features full -- ...` or `cargo install --path crates/lab --features full`";
+
 /// The carriers that this program has.
 #[derive(Clone, Copy, Debug)]
 pub struct Carriers(pub &'static [&'static dyn Carrier]);
@@ -336,7 +339,7 @@ impl Carriers {
         self.0.iter().copied().find(|carrier| carrier.place() == (home, transport)).with_context(|| {
             let known: Vec<&str> = self.0.iter().map(|carrier| carrier.name()).collect();
             format!(
-                "--in, --transport: found {home:?}, {transport:?}, which this program was built without: expected {}",
+                "--in, --transport: found {home:?}, {transport:?}, which this program was built without: expected {}, or {EVERYTHING}",
                 known.join(" or ")
             )
         })

@@ -132,6 +132,10 @@ fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
             one.plan.set("traces", &value).context("--traces")?;
         }
     }
+    // Options that contradict each other, and carriers that were not built, are refused before anything runs.
+    for one in &experiments {
+        one.plan.setups(crate::CARRIERS).with_context(|| one.name.clone())?;
+    }
     Ok((files, paper, experiments))
 }
 
