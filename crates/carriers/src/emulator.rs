@@ -80,7 +80,6 @@ impl Played {
 /// With option, found and expected.
 pub fn refuse(setup: &Setup) -> Result<()> {
     let (path, transport, workload) = (&setup.path, &setup.transport, &setup.workload);
-    ensure!(path.population.is_none(), "--population is for the simulator");
     ensure!(
         path.rtt.0.len() == 1,
         "--rtt: found {} times, expected one: a path of the emulator has one class of hosts",

@@ -19,8 +19,12 @@
 //!
 //! Access links have a delay and no rate, so a burst arrives at the link all at once; in the suite they have ten times its rate.
 
+mod vector_file;
+
 use std::collections::BTreeMap;
 
+use anyhow::Result;
+use clap::Args;
 use headstart_sim::vectors::web::{WebSpec, WebVectors};
 use headstart_sim::vectors::{self, Side, Vector};
 use headstart_sim::workload::PageReport;
@@ -33,11 +37,12 @@ use headstart_startup::catalogue::{Entry, Needs};
 use headstart_startup::scheme::quick_start;
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use crate::carrier::{Observer, model};
+use crate::carrier::{Detail, Observer, model};
 use crate::options::RouterName;
-use crate::options::conversations::LoadCounts;
 use crate::quick_start as chain;
-use crate::setup::{Cast, Setup};
+use crate::setup::Setup;
+use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
+pub use vector_file::{LoadCounts, VectorFile};
 
 /// One-way delays of the hosts on either side in milliseconds (draft-irtf-iccrg-tcpeval, basic scenarios).
 const LEFT: [u64; 3] = [0, 12, 25];
@@ -53,54 +58,91 @@ const SINGLY: u64 = 16;
 const CLASSES: [(&str, u64); 4] =
     [("short", 3 * 1460), ("medium", 10 * 1460), ("long", 100_000), ("large", u64::MAX)];
 
-/// Numbers of a party, with what they mean.
-pub const PARTY_MEASURES: &[(&str, &str)] = &[
-    ("epoch", "mean duration of an epoch, ms"),
-    ("epoch.typical", "geometric mean of the durations of epochs, ms"),
-    ("short", "mean duration of an epoch that three segments carry, ms"),
-    ("medium", "mean duration of an epoch that ten segments carry and three do not, ms"),
-    ("long", "mean duration of a larger epoch up to 100 kB, ms"),
-    ("large", "mean duration of an epoch above 100 kB, ms"),
-    ("short.typical", "geometric mean of those durations, ms"),
-    ("medium.typical", "geometric mean of those durations, ms"),
-    ("long.typical", "geometric mean of those durations, ms"),
-    ("large.typical", "geometric mean of those durations, ms"),
-    ("epochs", "epochs"),
-    ("timeouts", "retransmission timeouts, for each thousand epochs"),
-    ("flight-lost", "bytes of first flights that were declared lost, percent of those sent"),
+/// Numbers of a party.
+const PARTY_MEASURES: &[Measure] = &[
+    Measure::new("epoch", "ms", "mean duration of an epoch"),
+    Measure::new("epoch.typical", "ms", "geometric mean of the durations of epochs"),
+    Measure::new("short", "ms", "mean duration of an epoch that three segments carry"),
+    Measure::new("medium", "ms", "mean duration of an epoch that ten segments carry and three do not"),
+    Measure::new("long", "ms", "mean duration of a larger epoch up to 100 kB"),
+    Measure::new("large", "ms", "mean duration of an epoch above 100 kB"),
+    Measure::new("short.typical", "ms", "geometric mean of those durations"),
+    Measure::new("medium.typical", "ms", "geometric mean of those durations"),
+    Measure::new("long.typical", "ms", "geometric mean of those durations"),
+    Measure::new("large.typical", "ms", "geometric mean of those durations"),
+    Measure::new("epochs", "", "epochs"),
+    Measure::new("timeouts", "per 1000 epochs", "retransmission timeouts"),
+    Measure::new("flight-lost", "%", "bytes of first flights that were declared lost, of those sent"),
 ];
 
 /// Numbers of the run.
-pub const RUN_MEASURES: &[(&str, &str)] = &[
-    ("loss", "packets that the link dropped in both directions, percent of those offered to it"),
-    ("utilisation", "bytes that the link carried in both directions, percent of what it could"),
-    ("stacks", "TCP stacks alive at the same time, at most"),
-    ("connections", "half-connections"),
-    ("unfinished", "of these, those with data under way at the end"),
-    ("requests", "Quick-Start requests, those in the middle of connections included"),
-    ("approved", "requests in handshakes that all routers approved, percent of those made"),
-    ("used", "half-connections whose grant came to be used, percent of those that asked"),
+const RUN_MEASURES: &[Measure] = &[
+    Measure::new("loss", "%", "packets that the link dropped in both directions, of those offered to it"),
+    Measure::new("utilisation", "%", "bytes that the link carried in both directions, of what it could"),
+    Measure::new("stacks", "", "TCP stacks alive at the same time, at most"),
+    Measure::new("connections", "", "half-connections"),
+    Measure::new("unfinished", "", "of these, those with data under way at the end"),
+    Measure::new("requests", "", "Quick-Start requests, those in the middle of connections included"),
+    Measure::new("approved", "%", "requests in handshakes that all routers approved, of those made"),
+    Measure::new("used", "%", "half-connections whose grant came to be used, of those that asked"),
 ];
-
-/// Families of numbers: mean duration by bytes of an epoch, and by the path's round-trip time in ms.
-pub const PROFILES: &[&str] = &["by-size", "by-rtt"];
 
 /// The other party's.
 const BESIDE: &str = "beside.";
 
-/// Whether there are numbers of that name.
-#[must_use]
-pub fn measures(name: &str) -> bool {
-    let is_one_of = |known: &[(&str, &str)], name: &str| known.iter().any(|(known, _)| *known == name);
-    let (family, member) = name.split_once('/').unwrap_or((name, "0"));
-    is_one_of(RUN_MEASURES, name)
-        || is_one_of(PARTY_MEASURES, name.strip_prefix(BESIDE).unwrap_or(name))
-        || (PROFILES.contains(&family) && member.parse::<u64>().is_ok())
+/// Which connections are replayed, and how.
+#[derive(Args, Clone, Debug)]
+pub struct ConnectionVectorParams {
+    /// Connection vectors of a trace, in either format of Tmix, instead of drawn ones
+    #[arg(long, value_name = "FILE")]
+    vectors: Option<VectorFile>,
+    /// Drawn vectors have no larger answer
+    #[arg(long, default_value = "4 MB", value_name = "SIZE")]
+    largest_answer: Bytes,
+    /// Replayed connections stay open for so long after their last data
+    #[arg(long, default_value = "0 s", value_name = "TIME")]
+    linger: Span,
+    /// What the load of replayed connections is counted in
+    #[arg(long, default_value = "payload", value_name = "WHAT")]
+    load_counts: LoadCounts,
 }
 
-/// Runs it.
-#[must_use]
-pub fn play(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
+/// Connection vectors over a dumbbell of nine round-trip times.
+pub struct ConnectionVectors(ConnectionVectorParams);
+
+impl Study for ConnectionVectors {
+    const NAME: &'static str = "conversations";
+    const ABOUT: &'static str =
+        "connection vectors over a dumbbell of nine round-trip times (fast-startup slides)";
+    const NEEDS: Detail = Detail::Topology;
+    const DECLARED: &'static [Declared] = &[
+        Declared { prefixes: &["", BESIDE], measures: PARTY_MEASURES, profiles: &[] },
+        Declared {
+            prefixes: &[""],
+            measures: RUN_MEASURES,
+            profiles: &[
+                Profile::new("by-size", "ms", "mean duration of an epoch, by its bytes"),
+                Profile::new(
+                    "by-rtt",
+                    "ms",
+                    "mean duration of an epoch, by the path's round-trip time in ms",
+                ),
+            ],
+        },
+    ];
+    type Params = ConnectionVectorParams;
+
+    fn new(params: ConnectionVectorParams) -> Self {
+        Self(params)
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        Ok(play(&self.0, case).into_iter().collect())
+    }
+}
+
+fn play(params: &ConnectionVectorParams, case: &Case<'_>) -> Vec<(String, f64)> {
+    let Case { setup, cast, seed } = *case;
     let seed = Seed(seed);
     let until = Time::ZERO + setup.run.duration;
     let rate = setup.path.rate;
@@ -115,11 +157,11 @@ pub fn play(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
     let groups: Vec<Group> =
         parties.iter().flat_map(|entry| (0..classes).map(|_| group(setup, entry))).collect();
     let spec = ConversationSpec {
-        vectors: drawn(setup, seed).into(),
+        vectors: drawn(params, setup, seed).into(),
         until,
         pairs: PAIRS,
         parties: parties.len() as u16,
-        linger: setup.workload.conversations.linger,
+        linger: params.linger,
         size_known: true,
     };
     let scenario = Scenario {
@@ -174,8 +216,7 @@ fn dumbbell(setup: &Setup, rate: Rate) -> ChainSpec {
 }
 
 /// The vectors that make the load.
-fn drawn(setup: &Setup, seed: Seed) -> Vec<Vector> {
-    let options = &setup.workload.conversations;
+fn drawn(options: &ConnectionVectorParams, setup: &Setup, seed: Seed) -> Vec<Vector> {
     let (duration, config) = (setup.run.duration, chain::tcp(setup));
     let amount: Bytes = setup.path.rate * setup.workload.load * duration * 2;
     let weight = |vector: &Vector| match options.load_counts {
@@ -335,49 +376,48 @@ mod tests {
     use crate::schemes;
 
     use super::*;
-    use crate::carrier::Carriers;
-    use crate::settings::{Settings, Tables};
+    use crate::catalogue as studies;
+    use crate::settings::prepared;
+    use crate::setup::Cast;
+    use crate::study::{Numbers, PreparedStudy};
 
-    fn setup(load: &str) -> Setup {
+    fn study(load: &str) -> PreparedStudy {
         counting(load, "payload")
     }
 
-    fn counting(load: &str, counts: &str) -> Setup {
+    fn counting(load: &str, counts: &str) -> PreparedStudy {
         let text = format!(
             "path = {{ rate = \"10 Mbit/s\", buffer = \"50 packets\" }}\nworkload = {{ load = \"{load}\", load-counts = \"{counts}\" }}\n\
              run = {{ duration = \"20 s\", drain = \"20 s\" }}"
         );
-        let tables: Tables = toml::from_str(&text).expect("tables");
-        Settings::read(&tables).and_then(|settings| settings.setup(Carriers::MODEL)).expect("a setup")
+        prepared("conversations", &text)
     }
 
-    fn played(name: &str, beside: Option<&str>, load: &str) -> BTreeMap<String, f64> {
+    fn played(name: &str, beside: Option<&str>, load: &str) -> Numbers {
         let find = |name| schemes::find(name).expect("a scheme");
         let cast = Cast { tested: find(name), beside: beside.map(find) };
-        play(&setup(load), cast, 3).into_iter().collect()
+        study(load).run(cast, 3).expect("it runs")
     }
 
     #[test]
     fn the_nine_round_trip_times_are_the_suites_in_both_directions() {
-        let spec = dumbbell(&setup("10 %"), Rate::from_mbit_per_sec(10));
+        let spec = dumbbell(&study("10 %").setup, Rate::from_mbit_per_sec(10));
         let rtts: Vec<u64> = (0..18).map(|class| spec.rtt(class).as_nanos() / 1_000_000).collect();
         assert_eq!(rtts[..9], [4, 28, 54, 74, 98, 124, 150, 174, 200]);
         assert_eq!(rtts[9..], rtts[..9]);
     }
 
     #[test]
-    fn every_number_has_a_name_that_a_plan_may_use() {
+    fn numbers_are_those_that_are_declared() {
         for (name, beside) in
             [("iw3", None), ("quick-start(initial-window=3,header=40B)", Some("iw3")), ("rcp", None)]
         {
             let numbers = played(name, beside, "20 %");
             assert!(numbers.len() > 40, "{name}: {}", numbers.len());
-            for number in numbers.keys() {
-                assert!(measures(number), "{name}: {number}");
-            }
         }
+        let study = studies::find("conversations").expect("a study");
         for name in ["", "mean", "beside.loss", "by-size/large", "beside.by-size/1448"] {
-            assert!(!measures(name), "{name}");
+            assert!(!study.measures(name), "{name}");
         }
     }
 
@@ -392,7 +432,7 @@ mod tests {
     #[test]
     fn the_load_of_the_link_is_all_that_it_carries_but_what_is_sent_again() {
         let cast = Cast { tested: schemes::find("iw3").expect("a scheme"), beside: None };
-        let numbers: BTreeMap<String, f64> = play(&counting("40 %", "link"), cast, 3).into_iter().collect();
+        let numbers = counting("40 %", "link").run(cast, 3).expect("it runs");
         // Eight seeds gave 38.8 to 39.8: what a large answer has left when the run ends is not carried.
         assert!((37.0..41.5).contains(&numbers["utilisation"]), "{}", numbers["utilisation"]);
     }
@@ -400,7 +440,7 @@ mod tests {
     /// A request of one segment and an answer of 18: 19 headers, one ack and 17 acks, two packets of the handshake and the ack of it.
     #[test]
     fn a_connection_is_carried_with_its_headers_acks_and_handshake() {
-        let setup = counting("10 %", "link");
+        let setup = counting("10 %", "link").setup;
         let config = chain::tcp(&setup);
         let text = format!("SEQ 0 1\n> 300\nt 10\n< {}\n", 18 * config.mss.get());
         let vector = vectors::read::from_bytes(text.as_bytes()).expect("fine").remove(0);
@@ -420,7 +460,7 @@ mod tests {
 
     #[test]
     fn who_needs_routers_gets_its_own() {
-        let setup = setup("10 %");
+        let setup = study("10 %").setup;
         let of = |name| routers(&setup, schemes::find(name).expect("a scheme"));
         assert_eq!(of("quick-start(initial-window=3,header=40B)"), RouterName::Target);
         assert_eq!(of("rcp"), RouterName::Rcp);

@@ -5,7 +5,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`options`] | what these experiments can vary |
+//! | [`trace_folder`] | a folder of packet-delivery traces |
 //! | [`drift`] | how far a record is from the path it is used on: WS Figure 2 as a model |
 //! | [`application`] | what an application asks for, and when: WS Figures 1 and 4 as a model |
 //! | [`networks`] | networks of three kinds with the parameters of WS Table 1 |
@@ -22,12 +22,32 @@ pub mod drift;
 pub mod hit_rate;
 pub mod network_sequence;
 pub mod networks;
-pub mod options;
 pub mod pair;
+pub mod trace_folder;
 
+use clap::{Args, ValueEnum};
 use headstart_sim::peer_address;
 use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Record, Store};
 use headstart_units::Time;
+
+/// Where records come from.
+#[derive(Args, Clone, Debug)]
+pub struct RecordParams {
+    /// Where records come from
+    #[arg(long, default_value = "previous", value_name = "WHERE")]
+    pub records: Records,
+}
+
+/// Where the record comes from that a start may draw on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Records {
+    /// From the connection before; where networks follow one another, from another network (WS §4.3).
+    Previous,
+    /// From an earlier connection over the same path, as far from it as two connections of one peer are (WS Figure 2).
+    Drawn,
+    /// From an earlier connection over the same path that measured it exactly.
+    Exact,
+}
 
 /// Peers that such a history has room for.
 const ROOM: usize = 16;

@@ -12,7 +12,8 @@
 //! | [`schemes`] | schemes by name, with parameters |
 //! | [`flow_trace`] | one flow in detail |
 //! | [`workload`] | pages as browsers save them, and as statistics describe them |
-//! | [`study`] | one run of a study and the numbers it gives |
+//! | [`study`], [`catalogue`] | what a study is, and the list of them |
+//! | [`dumbbell`] | flows that arrive at one bottleneck |
 //! | [`newcomers`] | short flows that enter a path on which others are established |
 //! | [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`quick_start`] | the set-up of the Quick-Start paper: three routers in a chain |
@@ -20,7 +21,9 @@
 //! | [`history`] | starts that draw on what earlier connections measured |
 
 pub mod carrier;
+pub mod catalogue;
 pub mod connection_vectors;
+pub mod dumbbell;
 pub mod feasible;
 pub mod flow_trace;
 pub mod history;

@@ -7,3 +7,13 @@
 
 pub mod requests;
 pub mod throughput;
+
+use clap::Args;
+
+/// How many enter.
+#[derive(Args, Clone, Debug)]
+pub struct NewcomerParams {
+    /// Flows that enter a path on which another is established
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub newcomers: u8,
+}

@@ -2,11 +2,9 @@
 
 pub mod address;
 pub mod carrier;
-pub mod conversations;
 pub mod home;
 pub mod path;
 pub mod routers;
-pub mod web;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -22,18 +20,14 @@ use headstart_startup::parameters::split_list;
 use headstart_units::hash::{FNV128, fnv128};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
-use crate::history::options::ReuseOptions;
 use crate::schemes;
-use crate::wide_area::population::Population;
 use crate::workload::web::front_pages::PageStatistics;
 
 pub use address::address;
 pub use carrier::{CryptoName, TransportName};
-pub use conversations::ConversationOptions;
 pub use home::Home;
 pub use path::UpOptions;
 pub use routers::RouterOptions;
-pub use web::WebOptions;
 
 /// The path between the hosts.
 #[derive(Args, Clone, Debug)]
@@ -66,9 +60,6 @@ pub struct PathOptions {
     /// Share of packets that arrive twice
     #[arg(long, default_value = "0 %", value_name = "SHARE")]
     pub duplicate: Ratio,
-    /// Draw the path of each seed from this population, whatever else is said of it (for `reproduce`)
-    #[arg(long, value_name = "NAME", hide = true)]
-    pub population: Option<Population>,
     /// Packet-delivery trace (mahimahi format) that drives the bottleneck instead of a rate
     #[arg(long, alias = "down-trace", value_name = "FILE")]
     pub trace: Option<TraceFile>,
@@ -180,27 +171,6 @@ pub struct WorkloadOptions {
     /// Long flows in the background, from the beginning to the end
     #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub background: u32,
-    /// Flows that come at once and share the bytes of one, beside a flow that is there (for `reproduce`)
-    #[arg(long, default_value_t = 1, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=16))]
-    pub newcomers: u8,
-    /// Time between one such flow and the next (for `reproduce`)
-    #[arg(long, default_value = "0 ms", value_name = "TIME", hide = true)]
-    pub newcomer_gap: Span,
-    /// How finely clients tell their bandwidth: the factor from one rate that can be announced to the next (for `reproduce`)
-    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
-    pub hint_step: Ratio,
-    /// Runs from which one is picked to be shown, and at which quantile of completion time (for `reproduce`)
-    #[arg(long, default_value_t = 1, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=100))]
-    pub candidates: u8,
-    /// How long long flows have been there before, and within how much more newcomers come, at random (for `reproduce`)
-    #[arg(long, default_value = "30 s", value_name = "TIME", hide = true)]
-    pub settled: Span,
-    /// See `--settled`
-    #[arg(long, default_value = "20 s", value_name = "TIME", hide = true)]
-    pub phases: Span,
-    /// See `--candidates`
-    #[arg(long, default_value = "50 %", value_name = "SHARE", hide = true)]
-    pub pick: Ratio,
     /// Share of the load that long flows bring, which arrive as the short ones do
     #[arg(long, default_value = "0 %", value_name = "SHARE")]
     pub long_share: Ratio,
@@ -234,15 +204,6 @@ pub struct WorkloadOptions {
     /// Who opens connections [default: the sender; in the emulator always the receiver, who asks]
     #[arg(long, value_name = "END")]
     pub opener: Option<OpenerName>,
-    /// Web sessions over a chain of routers.
-    #[command(flatten)]
-    pub web: WebOptions,
-    /// Connection vectors over a dumbbell.
-    #[command(flatten)]
-    pub conversations: ConversationOptions,
-    /// What experiments with records vary.
-    #[command(flatten)]
-    pub reuse: ReuseOptions,
 }
 
 /// How a comparison is run.

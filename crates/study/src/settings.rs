@@ -1,16 +1,17 @@
 //! Tables of options, read as the command line reads them: each parameter is declared once, in [`crate::options`].
 
 use std::collections::BTreeMap;
-use std::error::Error as _;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, Command, FromArgMatches, Parser};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Parser};
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::carrier::Carriers;
+use crate::catalogue;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::setup::Setup;
+use crate::study::{PreparedStudy, StudyEntry, plain};
 
 /// Options of a run that a plan does not set: schemes have their own key, threads are the machine's.
 const NOT_IN_PLANS: [&str; 2] = ["schemes", "threads"];
@@ -50,39 +51,69 @@ struct Everything {
 }
 
 impl Settings {
-    /// Reads the tables; every key and every value is checked.
+    /// Reads the tables; every key and every value is checked. The parameters of studies are keys of `workload`: those of this study, or of
+    /// any where none is named yet.
     ///
     /// # Errors
     /// With the key, what was found and what was expected.
-    pub fn read(tables: &Tables) -> Result<Self> {
+    pub fn read(tables: &Tables, study: Option<&StudyEntry>) -> Result<Self> {
         let mut settings = Self::default();
-        settings.read_table::<PathOptions>("path", &tables.path)?;
-        settings.read_table::<TransportOptions>("transport", &tables.transport)?;
-        settings.read_table::<WorkloadOptions>("workload", &tables.workload)?;
-        settings.read_table::<RunOptions>("run", &tables.run)?;
+        let parameters = match study {
+            Some(study) => study.parameters(),
+            None => catalogue::ALL.iter().flat_map(StudyEntry::parameters).collect(),
+        };
+        settings.read_table("path", &tables.path, options::<PathOptions>(), study)?;
+        settings.read_table("transport", &tables.transport, options::<TransportOptions>(), study)?;
+        let workload = [options::<WorkloadOptions>(), parameters].concat();
+        settings.read_table("workload", &tables.workload, workload, study)?;
+        settings.read_table("run", &tables.run, options::<RunOptions>(), study)?;
         Ok(settings)
     }
 
-    fn read_table<Options: Args>(&mut self, name: &str, table: &Table) -> Result<()> {
-        let known: Vec<String> = Options::augment_args(Command::new(""))
-            .get_arguments()
-            .filter_map(|argument| argument.get_long().map(str::to_owned))
-            .filter(|long| !NOT_IN_PLANS.contains(&long.as_str()))
-            .collect();
+    fn read_table(
+        &mut self,
+        name: &str,
+        table: &Table,
+        known: Vec<String>,
+        study: Option<&StudyEntry>,
+    ) -> Result<()> {
         for (key, value) in table {
             if !known.contains(key) {
-                bail!("{name}.{key}: found an unknown key, expected one of {}", known.join(", "));
+                let found = other_studies(key).map_or("an unknown key".to_owned(), |owners| {
+                    let own = study.map_or("none", |study| study.name);
+                    format!("a parameter of {owners} in a plan of the study {own}")
+                });
+                bail!("{name}.{key}: found {found}, expected one of {}", known.join(", "));
             }
-            self.set(key, value).with_context(|| format!("{name}.{key}"))?;
+            self.set(key, value, study).with_context(|| format!("{name}.{key}"))?;
         }
         Ok(())
     }
 
-    /// Sets one option of any of the tables.
+    /// That every option is one of a run or a parameter of this study.
+    ///
+    /// # Errors
+    /// With the option, what was found and what was expected.
+    pub fn check(&self, study: &StudyEntry) -> Result<()> {
+        let parameters = study.parameters();
+        for option in self.0.keys().filter(|option| !parameters.contains(option)) {
+            if let Some(owners) = other_studies(option) {
+                let own = if parameters.is_empty() { "none".to_owned() } else { parameters.join(", ") };
+                bail!(
+                    "{option}: found a parameter of {owners} in a plan of the study {}, whose parameters are: {own}; expected one of these or \
+                     an option of `race`",
+                    study.name
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets one option of any of the tables, or a parameter of the study (of any where none is named yet).
     ///
     /// # Errors
     /// If there is no such option, or not with such a value.
-    pub fn set(&mut self, option: &str, value: &Value) -> Result<()> {
+    pub fn set(&mut self, option: &str, value: &Value, study: Option<&StudyEntry>) -> Result<()> {
         let texts = match value {
             Value::String(text) => vec![format!("--{option}={text}")],
             Value::Integer(number) => vec![format!("--{option}={number}")],
@@ -97,7 +128,8 @@ impl Settings {
                 .collect::<Result<_>>()?,
             other => bail!("found `{other}`, expected a text with a unit, a whole number, true or false"),
         };
-        parse(texts.iter())?;
+        let owner = study.or_else(|| catalogue::with_parameter(option).first().copied());
+        matches(texts.iter(), owner)?;
         self.0.insert(option.to_owned(), texts);
         Ok(())
     }
@@ -122,35 +154,61 @@ impl Settings {
     /// If one of them is no option, or they contradict each other.
     pub fn parse<'a>(carriers: Carriers, words: impl Iterator<Item = &'a str>) -> Result<Setup> {
         let words: Vec<String> = words.map(str::to_owned).collect();
-        let Everything { path, transport, workload, run } = parse(words.iter())?;
-        Setup::new(carriers, path, transport, workload, run)
+        setup(&matches(words.iter(), None)?, carriers)
     }
 
-    /// The setup that they describe.
+    /// The study with the setup and the parameters that they describe.
     ///
     /// # Errors
-    /// If they contradict each other.
-    pub fn setup(&self, carriers: Carriers) -> Result<Setup> {
-        let Everything { path, transport, workload, run } = parse(self.0.values().flatten())?;
-        Setup::new(carriers, path, transport, workload, run)
+    /// If they contradict each other, or the study is not for the carrier that they choose.
+    pub fn prepare(&self, study: &'static StudyEntry, carriers: Carriers) -> Result<PreparedStudy> {
+        let matches = matches(self.0.values().flatten(), Some(study))?;
+        study.prepare(&matches, setup(&matches, carriers)?)
     }
 }
 
-fn parse<'a>(arguments: impl Iterator<Item = &'a String>) -> Result<Everything> {
+/// Names of the options that a plan's table may set.
+fn options<Options: Args>() -> Vec<String> {
+    let command = Options::augment_args(Command::new(""));
+    let names = command.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned));
+    names.filter(|long| !NOT_IN_PLANS.contains(&long.as_str())).collect()
+}
+
+/// The studies that have a parameter of that name, in words.
+fn other_studies(parameter: &str) -> Option<String> {
+    let names: Vec<&str> = catalogue::with_parameter(parameter).iter().map(|study| study.name).collect();
+    match names[..] {
+        [] => None,
+        [one] => Some(format!("the study {one}")),
+        _ => Some(format!("the studies {}", names.join(", "))),
+    }
+}
+
+fn matches<'a>(
+    arguments: impl Iterator<Item = &'a String>,
+    study: Option<&StudyEntry>,
+) -> Result<ArgMatches> {
     let line = std::iter::once("").chain(arguments.map(String::as_str));
-    let command = Everything::augment_args(Command::new("").no_binary_name(false));
-    let matches = command.try_get_matches_from(line).map_err(|error| plain(&error))?;
-    Everything::from_arg_matches(&matches).map_err(|error| plain(&error))
+    let mut command = Everything::augment_args(Command::new("").no_binary_name(false));
+    if let Some(study) = study {
+        command = study.augment(command);
+    }
+    command.try_get_matches_from(line).map_err(|error| plain(&error))
 }
 
-/// What was wrong, without the command line's advice.
-fn plain(error: &clap::Error) -> anyhow::Error {
-    if let Some(source) = error.source() {
-        return anyhow::anyhow!("{source}");
-    }
-    let text = error.to_string();
-    let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
-    anyhow::anyhow!("{}", lines.join(" ").trim_start_matches("error: "))
+fn setup(matches: &ArgMatches, carriers: Carriers) -> Result<Setup> {
+    let Everything { path, transport, workload, run } =
+        Everything::from_arg_matches(matches).map_err(|error| plain(&error))?;
+    Setup::new(carriers, path, transport, workload, run)
+}
+
+/// The study of that name with these tables.
+#[cfg(test)]
+pub(crate) fn prepared(study: &str, text: &str) -> PreparedStudy {
+    let study = catalogue::find(study).expect("a study");
+    let tables: Tables = toml::from_str(text).expect("tables");
+    let settings = Settings::read(&tables, Some(study)).expect("options");
+    settings.prepare(study, Carriers::MODEL).expect("a setup")
 }
 
 #[cfg(test)]
@@ -158,7 +216,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Settings> {
-        Settings::read(&toml::from_str(text)?)
+        Settings::read(&toml::from_str(text)?, None)
     }
 
     #[test]
@@ -166,7 +224,8 @@ mod tests {
         let settings = read("path = { rate = \"10 Mbit/s\", reorder = true, hop = [\"10mbit/5ms/50kB\"] }")
             .expect("fine");
         assert_eq!(settings.arguments(), ["--hop=10mbit/5ms/50kB", "--rate=10 Mbit/s", "--reorder"]);
-        let setup = settings.setup(Carriers::MODEL).expect("fine");
+        let study = &catalogue::ALL[0];
+        let setup = settings.prepare(study, Carriers::MODEL).expect("fine").setup;
         assert_eq!((setup.path.rate, setup.path.hops.len()), ("10mbit".parse().expect("a rate"), 1));
     }
 

@@ -1,368 +1,335 @@
-//! One run of a study, and the numbers that come of it.
+//! A study: how a setup becomes a run, its own parameters, and the numbers that a run of it gives.
 //!
-//! A number's name says whose it is: `mean` is that of the scheme under test, `beside.mean` of the other half in a mixture,
-//! `long.mean` of long flows. A name with a slash is one of a profile: `by-size/12589` is the mean completion time of
-//! flows of about 12 589 bytes.
+//! A study declares its numbers ([`Declared`]): a claim or a figure on one that it does not declare is refused when plans are read, and a
+//! run that gave one would be an error. A name with a slash is one of a profile: `by-size/12589` is the mean completion time of flows of
+//! about 12 589 bytes. Its parameters are options that only plans of this study may set.
+//!
+//! # To add a study
+//!
+//! Write a type that is a [`Study`] and add a line to the list in [`crate::catalogue`]. Seeds, threads, kept runs, claims, tables and drawings then work as they are.
 
 use std::collections::BTreeMap;
+use std::error::Error as _;
+use std::fmt;
 
-use anyhow::{Result, ensure};
-use headstart_sim::{Collector, FlowReport, Seed, Totals};
-use headstart_units::{Span, Time};
-use serde::Deserialize;
+use anyhow::{Result, bail, ensure};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 
-use crate::carrier::{Carrier, Detail, Observer, attempts};
-use crate::connection_vectors as conversations;
-use crate::history::{changed_path as changed, hit_rate as visits, network_sequence as scenarios, pair};
-use crate::newcomers::{requests as contest, throughput as newcomer};
-use crate::options::SizeName;
-use crate::quick_start as chain;
-use crate::setup::{self, BESIDE, Cast, LONG, Setup, TESTED};
-use crate::wide_area;
+use crate::carrier::{Carrier, Detail};
+use crate::setup::{Cast, Setup};
 
 /// What a run gives; what was not measured is not there.
 pub type Numbers = BTreeMap<String, f64>;
 
-/// How a plan's setup becomes a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Study {
-    /// Flows arrive at one bottleneck.
-    #[default]
-    Dumbbell,
-    /// One flow over each path of a population; the seed is the path's number.
-    WideArea,
-    /// A newcomer beside a flow that is there.
-    Newcomer,
-    /// Web sessions over three routers in a chain (Quick-Start §5).
-    Web,
-    /// One transfer over that chain.
-    Transfer,
-    /// Connection vectors over a dumbbell of nine round-trip times (fast-startup slides).
-    Conversations,
-    /// Requests without connections, beside honest transfers (Quick-Start §8).
-    Attack,
-    /// A connection over a path that has changed since it was recorded.
-    Changed,
-    /// The same, with every step of its start.
-    Anatomy,
-    /// An application on one network after the other; the seed is the network's number.
-    Scenarios,
-    /// Two long flows on one link.
-    Pair,
-    /// Visits to a history, without a network.
-    Visits,
-    /// Newcomers beside established flows, from request to last byte.
-    Contest,
-    /// One of several such runs, with throughput over time.
-    ContestTrace,
-}
+/// Of a run that the machine was too busy for: 1. Nothing else of it counts.
+pub const INVALID: &str = "invalid";
 
-/// Numbers of each group, with what they mean.
-pub const GROUP_MEASURES: &[(&str, &str)] = &[
-    ("mean", "mean completion time, ms"),
-    ("p50", "median completion time, ms"),
-    ("p90", "90th percentile of completion times, ms"),
-    ("p99", "99th percentile of completion times, ms"),
-    ("acknowledged", "mean time from the first SYN to the sender's last ack, ms"),
-    ("transfer", "mean completion time without the handshake, ms"),
-    ("rounds", "mean completion time in round trips of the flow's own path"),
-    ("lost", "segments declared lost, for each flow"),
-    ("retransmissions", "normal retransmissions, probes included, copies not, for each flow"),
-    ("copies", "proactive copies for each flow"),
-    ("timeouts", "retransmission timeouts for each flow"),
-    ("probes", "probes for each flow"),
-    ("overhead", "payload bytes sent over payload bytes delivered"),
-    ("flows", "flows that began after the warm-up"),
-    ("unfinished", "those of them that the run's end cut off"),
-    ("delivered", "payload bytes delivered"),
-    ("page.mean", "mean page response time, ms"),
-    ("page.p50", "median page response time, ms"),
-];
+/// How a setup becomes a run. A value is a study with its parameters, and what its runs share.
+pub trait Study: Sized + Send + Sync + 'static {
+    /// As plans name it.
+    const NAME: &'static str;
+    /// In a few words.
+    const ABOUT: &'static str;
+    /// How much a carrier has to show it.
+    const NEEDS: Detail;
+    /// The numbers that its runs give.
+    const DECLARED: &'static [Declared];
+    /// What only plans of this study may set.
+    type Params: Args + Clone + fmt::Debug;
 
-/// Numbers of the run.
-pub const RUN_MEASURES: &[(&str, &str)] = &[
-    ("link-loss", "packets dropped by the bottleneck, percent of those offered"),
-    (
-        "utilisation",
-        "bytes that came out of the bottleneck, percent of what its rate could carry while flows arrived",
-    ),
-];
+    /// The parameters of a run in which nobody asks for a hint: runs that differ in nothing else are one.
+    fn unhinted(params: Self::Params) -> Self::Params {
+        params
+    }
 
-/// Names before a group's numbers.
-pub const GROUPS: [(&str, u16); 3] = [("", TESTED), ("beside.", BESIDE), ("long.", LONG)];
+    /// The study with these parameters.
+    fn new(params: Self::Params) -> Self;
 
-impl Study {
     /// Does one run.
     ///
     /// # Errors
-    /// If it is not for the setup's carrier, or cannot be done.
-    pub fn run(self, setup: &Setup, cast: Cast, seed: u64) -> Result<Numbers> {
-        self.check(setup.carrier())?;
-        let measured: Measured = match self {
-            Self::Dumbbell => dumbbell(setup, cast, seed)?,
-            Self::WideArea => wide_area::survey(setup, cast, seed)?.into(),
-            Self::Newcomer => newcomer::watch(setup, cast, seed)?.into(),
-            Self::Web => chain::web::browse(setup, cast, seed).into(),
-            Self::Transfer => chain::transfer::send(setup, cast, seed).into(),
-            Self::Conversations => conversations::play(setup, cast, seed).into(),
-            Self::Attack => chain::attack::mount(setup, cast, seed).into(),
-            Self::Changed => changed::run(setup, cast, seed, false)?,
-            Self::Anatomy => changed::run(setup, cast, seed, true)?,
-            Self::Scenarios => scenarios::visit(setup, cast, seed)?.into(),
-            Self::Pair => pair::watch(setup, cast, seed)?.into(),
-            Self::Visits => visits::run(setup, seed).into(),
-            Self::Contest => contest::run(setup, cast, seed)?,
-            Self::ContestTrace => contest::trace(setup, cast, seed)?,
-        };
-        if measured.invalid.is_some() {
-            return Ok(Numbers::from([(INVALID.to_owned(), 1.0)]));
-        }
-        Ok(measured.numbers.into_iter().filter(|(_, value)| value.is_finite()).collect())
-    }
+    /// If it cannot be done.
+    fn run(&self, case: &Case<'_>) -> Result<Measured>;
+}
 
-    /// That a carrier shows what the study needs.
-    ///
-    /// # Errors
-    /// If not, with what was found and expected.
-    pub fn check(self, carrier: &dyn Carrier) -> Result<()> {
-        ensure!(
-            carrier.detail() >= self.needs(),
-            "study: found {self:?} over {}, expected a carrier that shows {}",
-            carrier.name(),
-            self.needs().words()
-        );
-        Ok(())
-    }
+/// A study that has no parameters.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct NoParams {}
 
-    /// How much it has to be shown.
-    const fn needs(self) -> Detail {
-        match self {
-            Self::Dumbbell | Self::Changed | Self::Contest => Detail::Flows,
-            Self::Newcomer | Self::Anatomy | Self::Scenarios | Self::Pair | Self::ContestTrace => {
-                Detail::Events
-            }
-            Self::WideArea
-            | Self::Web
-            | Self::Transfer
-            | Self::Conversations
-            | Self::Attack
-            | Self::Visits => Detail::Topology,
-        }
-    }
+/// Which run.
+#[derive(Clone, Copy, Debug)]
+pub struct Case<'a> {
+    /// Path, transport and workload, and what carries the run.
+    pub setup: &'a Setup,
+    /// Which schemes take part.
+    pub cast: Cast,
+    /// Decides all chance.
+    pub seed: u64,
+}
 
-    /// Whether the study gives numbers of that name, or a profile of it.
+/// A number that runs give.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// Its name.
+    pub name: &'static str,
+    /// Its unit; nothing where it is a count or a ratio.
+    pub unit: &'static str,
+    /// What it is.
+    pub definition: &'static str,
+    /// How much a carrier has to show for it.
+    pub needs: Detail,
+}
+
+impl Measure {
+    /// A number that every carrier shows.
     #[must_use]
-    pub fn measures(self, name: &str) -> bool {
-        let (family, member) = name.split_once('/').unwrap_or((name, "0"));
-        let is_one_of = |known: &[(&str, &str)]| known.iter().any(|(known, _)| *known == name);
-        let is_profile_of = |known: &[&str]| known.contains(&family) && member.parse::<f64>().is_ok();
-        match self {
-            Self::Web => is_one_of(chain::web::MEASURES) || is_profile_of(chain::web::PROFILES),
-            Self::Transfer => {
-                is_one_of(chain::transfer::MEASURES) || is_profile_of(chain::transfer::PROFILES)
-            }
-            Self::Conversations => conversations::measures(name),
-            Self::Attack => is_one_of(chain::attack::MEASURES),
-            Self::Changed => is_one_of(changed::MEASURES),
-            Self::Anatomy => is_one_of(changed::MEASURES) || is_profile_of(changed::PROFILES),
-            Self::Scenarios => is_one_of(scenarios::MEASURES) || is_profile_of(scenarios::PROFILES),
-            // The same of the two the other way round.
-            Self::Pair => match name.strip_prefix("first.") {
-                Some(rest) if !rest.starts_with("first.") => self.measures(rest),
-                _ => is_one_of(pair::MEASURES) || is_profile_of(pair::PROFILES),
-            },
-            Self::Visits => is_one_of(visits::MEASURES) || is_profile_of(visits::PROFILES),
-            Self::WideArea => is_one_of(wide_area::MEASURES),
-            Self::Contest => is_one_of(contest::MEASURES),
-            Self::ContestTrace => {
-                is_one_of(contest::MEASURES)
-                    || is_one_of(contest::TRACE_MEASURES)
-                    || (contest::PROFILES.contains(&family) && member.parse::<u64>().is_ok())
-            }
-            Self::Newcomer => {
-                is_one_of(newcomer::MEASURES)
-                    || (newcomer::PROFILES.contains(&family) && member.parse::<u64>().is_ok())
-            }
-            Self::Dumbbell => {
-                let of_a_group = GROUPS.iter().any(|(prefix, _)| {
-                    name.strip_prefix(prefix)
-                        .is_some_and(|rest| GROUP_MEASURES.iter().any(|(known, _)| *known == rest))
-                });
-                of_a_group
-                    || RUN_MEASURES.iter().any(|(known, _)| *known == name)
-                    || (family == BY_SIZE && member.parse::<u64>().is_ok())
-            }
-        }
+    pub const fn new(name: &'static str, unit: &'static str, definition: &'static str) -> Self {
+        Self { name, unit, definition, needs: Detail::Flows }
+    }
+
+    /// One that needs more; where a carrier does not show it, it is left out.
+    #[must_use]
+    pub const fn needing(self, needs: Detail) -> Self {
+        Self { needs, ..self }
+    }
+}
+
+/// A family of numbers, each named by its place along x: `name/x`.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// Its name.
+    pub name: &'static str,
+    /// The numbers' unit.
+    pub unit: &'static str,
+    /// What they are, and what x counts.
+    pub definition: &'static str,
+}
+
+impl Profile {
+    /// A profile.
+    #[must_use]
+    pub const fn new(name: &'static str, unit: &'static str, definition: &'static str) -> Self {
+        Self { name, unit, definition }
+    }
+}
+
+/// Numbers that a study declares, each under every one of these prefixes.
+#[derive(Clone, Copy, Debug)]
+pub struct Declared {
+    /// What names begin with; the empty one is the scheme under test.
+    pub prefixes: &'static [&'static str],
+    /// Single numbers.
+    pub measures: &'static [Measure],
+    /// Families of numbers.
+    pub profiles: &'static [Profile],
+}
+
+impl Declared {
+    /// How much has to be shown for the number of that name, if it is one of these.
+    fn needs(&self, name: &str) -> Option<Detail> {
+        self.prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix)).find_map(|rest| {
+            // A profile's name stands for all of it.
+            let (family, member) = rest.split_once('/').unwrap_or((rest, "0"));
+            let measure = self.measures.iter().find(|measure| measure.name == rest);
+            let profile = || self.profiles.iter().find(|profile| profile.name == family);
+            let is_member = || member.parse::<f64>().is_ok() && profile().is_some();
+            measure.map(|measure| measure.needs).or_else(|| is_member().then_some(Detail::Flows))
+        })
     }
 }
 
 /// What a run of a study gives.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Names and values; what is not finite was not measured.
+    /// Names and values.
     pub numbers: Vec<(String, f64)>,
     /// Why they are worth nothing, if they are: the machine was too busy for real time.
     pub invalid: Option<String>,
 }
 
-impl<N: Into<String>> From<Vec<(N, f64)>> for Measured {
-    fn from(numbers: Vec<(N, f64)>) -> Self {
+impl Measured {
+    /// Adds a number; one that is not finite was not measured.
+    pub fn add(&mut self, name: impl Into<String>, value: f64) {
+        self.numbers.push((name.into(), value));
+    }
+}
+
+impl<N: Into<String>> FromIterator<(N, f64)> for Measured {
+    fn from_iter<I: IntoIterator<Item = (N, f64)>>(numbers: I) -> Self {
         let numbers = numbers.into_iter().map(|(name, value)| (name.into(), value)).collect();
         Self { numbers, invalid: None }
     }
 }
 
-/// Of a run that the machine was too busy for: 1. Nothing else of it counts.
-pub const INVALID: &str = "invalid";
-
-/// Numbers of a group that need what senders count, and those of which only a simulator knows.
-const OF_COUNTS: [&str; 4] = ["lost", "copies", "timeouts", "overhead"];
-const OF_EVENTS: [&str; 3] = ["acknowledged", "retransmissions", "probes"];
-
-fn dumbbell(setup: &Setup, cast: Cast, seed: u64) -> Result<Measured> {
-    let warm_up = Time::ZERO + setup.run.warm_up;
-    let result = attempts(setup, cast, |hosts| {
-        let sizes = BySize { warm_up, bins: BTreeMap::new() };
-        let observer = (Collector::new(setup::GROUPS, warm_up), sizes);
-        setup.arrivals(cast, setup.workload.load, Seed(seed)).observe_on(hosts, observer)
-    })?;
-    let (collector, sizes) = &result.observer;
-    let mut numbers = Numbers::new();
-    let detail = setup.carrier().detail();
-    for (prefix, group) in GROUPS {
-        add_group(&mut numbers, prefix, &collector.groups[usize::from(group)]);
-        let counted = OF_COUNTS.iter().filter(|_| detail < Detail::Counts);
-        for name in counted.chain(OF_EVENTS.iter().filter(|_| detail < Detail::Events)) {
-            numbers.remove(&format!("{prefix}{name}"));
-        }
-    }
-    let bottleneck = &result.bottleneck;
-    let could = (setup.bottleneck() * setup.run.duration).get() as f64;
-    let lost = 100.0 * bottleneck.dropped as f64 / (bottleneck.offered as f64).max(1.0);
-    add(&mut numbers, "link-loss", lost);
-    add(&mut numbers, "utilisation", 100.0 * bottleneck.delivered_bytes as f64 / could.max(1.0));
-    if let SizeName::Named(_) = setup.workload.size {
-        for (bin, (count, total)) in &sizes.bins {
-            add(
-                &mut numbers,
-                &format!("{BY_SIZE}/{}", middle_of(*bin)),
-                total.as_millis_f64() / *count as f64,
-            );
-        }
-    }
-    Ok(Measured { numbers: numbers.into_iter().collect(), invalid: result.invalid })
-}
-
-/// Adds a number, if it is one.
-pub fn add(numbers: &mut Numbers, name: &str, value: f64) {
-    if value.is_finite() {
-        numbers.insert(name.to_owned(), value);
+impl<N: Into<String>> Extend<(N, f64)> for Measured {
+    fn extend<I: IntoIterator<Item = (N, f64)>>(&mut self, numbers: I) {
+        self.numbers.extend(numbers.into_iter().map(|(name, value)| (name.into(), value)));
     }
 }
 
-/// Adds what one group's flows add up to.
-pub fn add_group(numbers: &mut Numbers, prefix: &str, totals: &Totals) {
-    if totals.flows == 0 && totals.pages.count() == 0 {
-        return;
-    }
-    let flows = totals.flows as f64;
-    let counts = &totals.counts;
-    let millis = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
-    for (name, value) in [
-        ("mean", millis(totals.completion.mean())),
-        ("p50", millis(totals.completion.quantile(500))),
-        ("p90", millis(totals.completion.quantile(900))),
-        ("p99", millis(totals.completion.quantile(990))),
-        ("acknowledged", millis(totals.acknowledged.mean())),
-        ("transfer", millis(totals.transfer.mean())),
-        ("rounds", totals.mean_rounds()),
-        ("lost", counts.lost as f64 / flows),
-        ("retransmissions", counts.retransmissions as f64 / flows),
-        ("copies", counts.copies as f64 / flows),
-        ("timeouts", counts.timeouts as f64 / flows),
-        ("probes", counts.probes as f64 / flows),
-        ("overhead", totals.overhead()),
-        ("flows", flows),
-        ("unfinished", totals.unfinished as f64),
-        ("delivered", totals.delivered.get() as f64),
-        ("page.mean", millis(totals.pages.mean())),
-        ("page.p50", millis(totals.pages.quantile(500))),
-    ] {
-        add(numbers, &format!("{prefix}{name}"), value);
-    }
+/// Something that is or is not, so that its mean over runs is a percentage.
+#[must_use]
+pub const fn percent(is: bool) -> f64 {
+    if is { 100.0 } else { 0.0 }
 }
 
-/// The profile of completion times by flow size.
-pub const BY_SIZE: &str = "by-size";
-
-/// Upper ends of the bins, ten for each factor of ten, in thousandths of it.
-const BIN_ENDS: [u64; 10] = [1259, 1585, 1995, 2512, 3162, 3981, 5012, 6310, 7943, 10_000];
-
-/// Which bin a size falls into: ten for each power of ten.
-fn bin_of(bytes: u64) -> u32 {
-    let power = bytes.max(1).ilog10();
-    let thousandths = u128::from(bytes.max(1)) * 1000 / 10_u128.pow(power);
-    let step = BIN_ENDS.iter().position(|end| thousandths < u128::from(*end)).unwrap_or(9);
-    power * 10 + step as u32
+/// A study of the list.
+pub struct StudyEntry {
+    /// As plans name it.
+    pub name: &'static str,
+    /// In a few words.
+    pub about: &'static str,
+    /// How much a carrier has to show it.
+    pub needs: Detail,
+    /// The numbers that its runs give.
+    pub declared: &'static [Declared],
+    augment: fn(Command) -> Command,
+    prepare: fn(&ArgMatches) -> Result<WithParams, clap::Error>,
 }
 
-/// The geometric middle of a bin, in whole bytes.
-fn middle_of(bin: u32) -> u64 {
-    let begin = |bin: u32| {
-        let thousandths = if bin.is_multiple_of(10) { 1000 } else { BIN_ENDS[bin as usize % 10 - 1] };
-        u128::from(thousandths) * 10_u128.pow(bin / 10)
-    };
-    ((begin(bin) * begin(bin + 1)).isqrt() / 1000) as u64
+/// A study with its parameters, and these as text: of a run without a hint, and of one with hints.
+type WithParams = (Box<dyn Prepared>, [String; 2]);
+
+/// A study with its parameters, whichever it is.
+trait Prepared: Send + Sync {
+    fn run(&self, case: &Case<'_>) -> Result<Measured>;
 }
 
-/// Keeps the completion times of the tested group apart by size.
-#[derive(Debug)]
-struct BySize {
-    warm_up: Time,
-    bins: BTreeMap<u32, (u64, Span)>,
-}
-
-impl Observer for BySize {
-    fn flow(&mut self, report: &FlowReport) {
-        if report.group == TESTED && report.opened_at >= self.warm_up {
-            let age = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
-            let bin = self.bins.entry(bin_of(report.written.get())).or_default();
-            *bin = (bin.0 + 1, bin.1 + age);
-        }
+impl<S: Study> Prepared for S {
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        Study::run(self, case)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl fmt::Debug for StudyEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
 
-    #[test]
-    fn sizes_fall_into_ten_bins_for_each_factor_of_ten() {
-        for (bytes, bin) in
-            [(0, 0), (1, 0), (9, 9), (10, 10), (99_999, 49), (100_000, 50), (126_000, 51), (1_000_000, 60)]
-        {
-            assert_eq!(bin_of(bytes), bin, "{bytes}");
+impl StudyEntry {
+    /// As the list has it.
+    #[must_use]
+    pub const fn of<S: Study>() -> Self {
+        Self {
+            name: S::NAME,
+            about: S::ABOUT,
+            needs: S::NEEDS,
+            declared: S::DECLARED,
+            augment: S::Params::augment_args,
+            prepare: |matches| {
+                let params = S::Params::from_arg_matches(matches)?;
+                let texts = [format!("{:?}", S::unhinted(params.clone())), format!("{params:?}")];
+                Ok((Box::new(S::new(params)), texts))
+            },
         }
-        for bin in 20..70 {
-            assert_eq!(bin_of(middle_of(bin)), bin);
-        }
-        assert_eq!(middle_of(50), 112_205);
     }
 
-    #[test]
-    fn names_of_numbers_are_checked() {
-        for name in ["mean", "beside.mean", "long.overhead", "link-loss", "by-size/112205", "by-size"] {
-            assert!(Study::Dumbbell.measures(name), "{name}");
-        }
-        for name in ["", "median", "besides.mean", "by-size/large", "long.link-loss"] {
-            assert!(!Study::Dumbbell.measures(name), "{name}");
-        }
-        for name in ["fair", "first.share.late", "flow-1/12.5", "first.flow-2/0"] {
-            assert!(Study::Pair.measures(name), "{name}");
-        }
-        for name in ["first", "first.first.fair", "flow-3/0", "first.flow-1/x"] {
-            assert!(!Study::Pair.measures(name), "{name}");
-        }
+    /// Whether runs give numbers of that name, or a profile of it.
+    #[must_use]
+    pub fn measures(&self, name: &str) -> bool {
+        self.declared.iter().any(|declared| declared.needs(name).is_some())
     }
+
+    /// That a carrier shows what the study needs.
+    ///
+    /// # Errors
+    /// If not, with what was found and expected.
+    pub fn check(&self, carrier: &dyn Carrier) -> Result<()> {
+        ensure!(
+            carrier.detail() >= self.needs,
+            "study: found `{}` over {}, expected a carrier that shows {}",
+            self.name,
+            carrier.name(),
+            self.needs.words()
+        );
+        Ok(())
+    }
+
+    /// Adds its parameters to a command.
+    #[must_use]
+    pub fn augment(&self, command: Command) -> Command {
+        (self.augment)(command)
+    }
+
+    /// Its parameters, as options are named.
+    #[must_use]
+    pub fn parameters(&self) -> Vec<String> {
+        let command = self.augment(Command::new(""));
+        command.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
+    }
+
+    /// Its parameters with their defaults and what they mean, for documentation.
+    #[must_use]
+    pub fn described(&self) -> Vec<(String, String, String)> {
+        let command = self.augment(Command::new(""));
+        let one = |argument: &clap::Arg| {
+            let defaults: Vec<_> =
+                argument.get_default_values().iter().map(|text| text.to_string_lossy()).collect();
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            Some((argument.get_long()?.to_owned(), defaults.join(", "), help))
+        };
+        command.get_arguments().filter_map(one).collect()
+    }
+
+    /// The study with what was set, for this setup.
+    ///
+    /// # Errors
+    /// If a parameter cannot be so, or the setup's carrier does not show what the study needs.
+    pub fn prepare(&'static self, matches: &ArgMatches, setup: Setup) -> Result<PreparedStudy> {
+        self.check(setup.carrier())?;
+        let (study, parameters) = (self.prepare)(matches).map_err(|error| plain(&error))?;
+        Ok(PreparedStudy { setup, entry: self, study, parameters })
+    }
+}
+
+/// A study with its parameters and its setup.
+pub struct PreparedStudy {
+    /// Path, transport and workload, and what carries the runs.
+    pub setup: Setup,
+    entry: &'static StudyEntry,
+    study: Box<dyn Prepared>,
+    /// Everything of the parameters that decides a run without a hint, and of one with hints.
+    parameters: [String; 2],
+}
+
+impl PreparedStudy {
+    /// The study and everything of its parameters that decides the result of a run, in which hints are asked for or not.
+    #[must_use]
+    pub fn kind(&self, is_hinted: bool) -> String {
+        format!("{} {}", self.entry.name, self.parameters[usize::from(is_hinted)])
+    }
+
+    /// Does one run.
+    ///
+    /// # Errors
+    /// If it cannot be done, or gives a number that the study does not declare.
+    pub fn run(&self, cast: Cast, seed: u64) -> Result<Numbers> {
+        let setup = &self.setup;
+        let measured = self.study.run(&Case { setup, cast, seed })?;
+        if measured.invalid.is_some() {
+            return Ok(Numbers::from([(INVALID.to_owned(), 1.0)]));
+        }
+        let shown = setup.carrier().detail();
+        let mut numbers = Numbers::new();
+        for (name, value) in measured.numbers.into_iter().filter(|(_, value)| value.is_finite()) {
+            let Some(needs) = self.entry.declared.iter().find_map(|declared| declared.needs(&name)) else {
+                bail!("the study {} gives `{name}`, which it does not declare", self.entry.name);
+            };
+            if shown >= needs {
+                numbers.insert(name, value);
+            }
+        }
+        Ok(numbers)
+    }
+}
+
+/// What was wrong with options, without the command line's advice.
+pub(crate) fn plain(error: &clap::Error) -> anyhow::Error {
+    if let Some(source) = error.source() {
+        return anyhow::anyhow!("{source}");
+    }
+    let text = error.to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    anyhow::anyhow!("{}", lines.join(" ").trim_start_matches("error: "))
 }

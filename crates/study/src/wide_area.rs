@@ -7,6 +7,7 @@
 pub mod population;
 
 use anyhow::{Context, Result};
+use clap::Args;
 use headstart_sim::sizes::Sizes;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
@@ -14,10 +15,11 @@ use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::{FlowReport, Random, Seed};
 use headstart_units::{Bytes, Ratio, Span, Time};
 
-use crate::carrier::{Observer, Run};
+use crate::carrier::{Detail, Observer, Run};
 use crate::schemes;
 use crate::setup::{BESIDE, Cast, Setup, TESTED};
-use population::PathSpec;
+use crate::study::{Case, Declared, Measure, Measured, Study, percent};
+use population::{PathSpec, Population};
 
 /// When the flow that counts begins.
 const START: Time = Time::from_millis(10_000);
@@ -31,27 +33,55 @@ const CROSS: Bytes = Bytes::new(30_000);
 /// Whose losses make a case one "where packet loss happened" (Halfback Figure 8), for all schemes alike.
 const JUDGE: &str = "jump-start";
 
-/// Names of the numbers, with what they mean.
-pub const MEASURES: &[(&str, &str)] = &[
-    ("completion", "from the first SYN to the last byte at the receiver, ms"),
-    ("acknowledged", "from the first SYN to the sender's last ack, ms"),
-    ("rounds", "from establishment to the sender's last ack, in round trips of the flow's own path"),
-    ("is-two-rounds", "100 if that is at most 2.5, else 0"),
-    ("retransmissions", "normal retransmissions, copies not"),
-    ("copies", "proactive copies"),
-    ("timeouts", "retransmission timeouts"),
-    ("is-lossy", "100 if a segment of this flow was declared lost, else 0"),
-    ("lossy.completion", "completion, on paths where jump-start lost a segment"),
-    ("lossy.acknowledged", "acknowledged, on those paths"),
+/// The numbers of a run.
+const MEASURES: &[Measure] = &[
+    Measure::new("completion", "ms", "from the first SYN to the last byte at the receiver"),
+    Measure::new("acknowledged", "ms", "from the first SYN to the sender's last ack"),
+    Measure::new(
+        "rounds",
+        "",
+        "from establishment to the sender's last ack, in round trips of the flow's own path",
+    ),
+    Measure::new("is-two-rounds", "%", "100 if that is at most 2.5, else 0"),
+    Measure::new("retransmissions", "", "normal retransmissions, copies not"),
+    Measure::new("copies", "", "proactive copies"),
+    Measure::new("timeouts", "", "retransmission timeouts"),
+    Measure::new("is-lossy", "%", "100 if a segment of this flow was declared lost, else 0"),
+    Measure::new("lossy.completion", "ms", "`completion`, on paths where jump-start lost a segment"),
+    Measure::new("lossy.acknowledged", "ms", "`acknowledged`, on those paths"),
 ];
 
-/// Runs one flow of `cast` over path number `seed` of the setup's population.
-///
-/// # Errors
-/// If the setup names no population.
-pub fn survey(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(&'static str, f64)>> {
-    let population =
-        setup.path.population.context("path.population: found none, expected a population's name")?;
+/// What a wide-area study varies.
+#[derive(Args, Clone, Debug)]
+pub struct WideAreaParams {
+    /// Draw the path of each seed from this population, whatever the path's options say
+    #[arg(long, value_name = "NAME")]
+    population: Option<Population>,
+}
+
+/// One flow over each path of a population; the seed is the path's number.
+pub struct WideArea(WideAreaParams);
+
+impl Study for WideArea {
+    const NAME: &'static str = "wide-area";
+    const ABOUT: &'static str = "one flow over each path of a population";
+    const NEEDS: Detail = Detail::Topology;
+    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES, profiles: &[] }];
+    type Params = WideAreaParams;
+
+    fn new(params: WideAreaParams) -> Self {
+        Self(params)
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        let population = self.0.population.context("population: found none, expected a population's name")?;
+        survey(population, case)
+    }
+}
+
+/// Runs one flow over path number `seed` of a population.
+fn survey(population: Population, case: &Case<'_>) -> Result<Measured> {
+    let Case { setup, cast, seed } = *case;
     let path = population.path(seed);
     let on_path = setup.over(path.options())?;
     let report = one(&on_path, &path, cast, seed)?.context("the flow was not reported")?;
@@ -60,7 +90,6 @@ pub fn survey(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(&'static str,
     let established = report.established_at.unwrap_or(report.ended_at);
     let rounds =
         report.ended_at.since(established).as_millis_f64() / report.min_rtt.as_millis_f64().max(1e-6);
-    let percent = |is: bool| if is { 100.0 } else { 0.0 };
     let mut numbers = vec![
         ("completion", completion),
         ("acknowledged", acknowledged.as_millis_f64()),
@@ -79,7 +108,7 @@ pub fn survey(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(&'static str,
         numbers.push(("lossy.completion", completion));
         numbers.push(("lossy.acknowledged", acknowledged.as_millis_f64()));
     }
-    Ok(numbers)
+    Ok(numbers.into_iter().collect())
 }
 
 fn one(setup: &Setup, path: &PathSpec, cast: Cast, seed: u64) -> Result<Option<FlowReport>> {

@@ -11,13 +11,14 @@ use headstart_units::{Bytes, Span};
 use super::player::{Heard, Piece, Transport, play};
 use super::*;
 use headstart_study::carrier::{Carrier as _, Run};
+use headstart_study::catalogue;
 use headstart_study::settings::{Settings, Tables};
 use headstart_study::setup::Cast;
-use headstart_study::study::Study;
 
 fn setup(text: &str) -> Result<Setup> {
     let tables: Tables = toml::from_str(text)?;
-    Settings::read(&tables)?.setup(crate::ALL)
+    let study = catalogue::find("dumbbell")?;
+    Ok(Settings::read(&tables, Some(study))?.prepare(study, crate::ALL)?.setup)
 }
 
 const QUIC: &str = "run = { in = \"emulator\", duration = \"1 s\", drain = \"10 s\", repeats = 1 }\n\
@@ -38,7 +39,6 @@ fn what_a_real_transport_cannot_carry_is_refused_by_name() {
             "run = { in = \"emulator\" }\npath = { rtt = \"20ms+60ms\" }",
             ["--rtt", "found 2 times", "expected one"],
         ),
-        ("run = { in = \"emulator\" }\npath = { population = \"planetlab\" }", ["population", "", ""]),
         (
             "run = { in = \"emulator\" }\nworkload = { opener = \"sender\" }",
             ["--opener", "found sender", "receiver"],
@@ -69,10 +69,13 @@ fn a_scheme_or_a_study_that_is_not_carried_is_refused_by_name() {
         assert!(error.contains(name), "{error}");
     }
     EmulatedQuic.carries(entry("halfback"), &quic.transport).expect("QUIC carries it");
-    let cast = Cast { tested: entry("iw10"), beside: None };
-    for study in [Study::Web, Study::Pair, Study::Scenarios, Study::WideArea, Study::Attack] {
-        let error = study.run(&quic, cast, 1).expect_err("refused").to_string();
-        assert!(error.contains(&format!("found {study:?}")), "{error}");
+    for name in ["web", "pair", "scenarios", "wide-area", "attack"] {
+        let study = catalogue::find(name).expect("a study");
+        let error = study.check(&EmulatedQuic).expect_err("refused").to_string();
+        assert!(
+            error.contains(&format!("study: found `{name}` over QUIC over the emulator, expected")),
+            "{error}"
+        );
     }
 }
 

@@ -14,7 +14,6 @@ use crate::experiment::plan::Paper;
 use crate::output::Folder;
 use crate::show::reproduce::{self, Judged};
 use crate::table::{self, Cell, Column, Table};
-use headstart_study::study::Study;
 
 /// Options of `reproduce`.
 #[derive(Args, Debug)]
@@ -124,11 +123,12 @@ fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
         |figure: &str| args.figure.is_empty() || args.figure.iter().any(|asked| is_asked(asked, figure));
     let (paper, mut experiments) = library::read(&files, args.quick, is_wanted)?;
     if let Some(folder) = &args.traces {
-        if !experiments.iter().any(|one| one.plan.study == Study::Scenarios) {
+        let has_traces = |one: &Experiment| one.plan.study.parameters().iter().any(|name| name == "traces");
+        if !experiments.iter().any(has_traces) {
             bail!("--traces: found it with figures that have no networks of traces, expected one that has");
         }
         let value = toml::Value::String(folder.display().to_string());
-        for one in experiments.iter_mut().filter(|one| one.plan.study == Study::Scenarios) {
+        for one in experiments.iter_mut().filter(|one| has_traces(one)) {
             one.plan.set("traces", &value).context("--traces")?;
         }
     }

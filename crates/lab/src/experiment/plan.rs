@@ -24,7 +24,8 @@
 //! schemes = ["TCP", "TCP-10"]
 //! [run]                    # over the paper's
 //! duration = "600 s"
-//! [sweep]                  # any option over a list; several make all combinations
+//! [workload]               # and the parameters of the plan's study
+//! [sweep]                  # any option or parameter over a list; several make all combinations
 //! load = ["5 %", "25 %"]
 //! [demonstrations]         # variants that only show why claims differ: for some schemes, at some points
 //! udt-each = { schemes = ["TCP-10"], at = { load = ["25 %"] } }
@@ -52,10 +53,10 @@ use toml::Table;
 
 use super::draw::{Drawing, FigureText};
 use super::settings::{Settings, Tables};
-use super::study::Study;
+use super::study::{PreparedStudy, StudyEntry};
 use crate::carrier::Carriers;
-use crate::setup::Setup;
 use demonstration::DemonstrationText;
+use headstart_study::catalogue;
 use sweep::{axes, points, typed};
 
 /// Reads a TOML text strictly; the error names the key.
@@ -90,7 +91,7 @@ pub struct Plan {
     /// What must be seen.
     pub shows: String,
     /// How a setup becomes a run.
-    pub study: Study,
+    pub study: &'static StudyEntry,
     /// Who is compared.
     pub schemes: Vec<Scheme>,
     /// Its claims are ours, not the paper's.
@@ -116,6 +117,11 @@ pub struct Plan {
     settings: Settings,
 }
 
+/// The study of a plan that names none.
+fn dumbbell() -> String {
+    "dumbbell".to_owned()
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlanText {
@@ -124,8 +130,8 @@ struct PlanText {
     shows: String,
     #[serde(default)]
     ours: bool,
-    #[serde(default)]
-    study: Study,
+    #[serde(default = "dumbbell")]
+    study: String,
     schemes: Vec<String>,
     #[serde(default)]
     variants: Vec<String>,
@@ -174,16 +180,16 @@ struct Cut {
 
 impl Cut {
     /// What the quick run takes instead.
-    fn down(mut self, quick: QuickText, paper: &Paper) -> Result<Self> {
+    fn down(mut self, quick: QuickText, paper: &Paper, study: &StudyEntry) -> Result<Self> {
         let tables = Tables { run: quick.run, workload: quick.workload, ..Tables::default() };
-        self.settings = self.settings.with(&Settings::read(&tables).context("quick")?);
+        self.settings = self.settings.with(&Settings::read(&tables, Some(study)).context("quick")?);
         if let Some(names) = &quick.schemes {
             self.schemes = paper.schemes("quick.schemes", names)?;
         }
         if let Some(names) = &quick.variants {
             self.variants = paper.variants("quick.variants", names)?;
         }
-        for (axis, values) in axes(&quick.sweep).context("quick.sweep")? {
+        for (axis, values) in axes(&quick.sweep, study).context("quick.sweep")? {
             let full = self.axes.iter_mut().find(|(name, _)| *name == axis);
             let (_, full) =
                 full.with_context(|| format!("quick.sweep.{axis}: found an option that is not swept"))?;
@@ -209,9 +215,10 @@ impl Plan {
         let text: PlanText = from_toml(text)?;
         let tables =
             Tables { path: text.path, transport: text.transport, workload: text.workload, run: text.run };
-        let axes = axes(&text.sweep).context("sweep")?;
+        let study = catalogue::find(&text.study)?;
+        let axes = axes(&text.sweep, study).context("sweep")?;
         let mut cut = Cut {
-            settings: paper.settings.with(&Settings::read(&tables)?),
+            settings: paper.settings.with(&Settings::read(&tables, Some(study))?),
             schemes: paper.schemes("schemes", &text.schemes)?,
             variants: if text.variants.is_empty() {
                 paper.variants[..1].to_vec()
@@ -223,7 +230,7 @@ impl Plan {
         let known_schemes: Vec<String> = cut.schemes.iter().map(|scheme| scheme.name.clone()).collect();
         let mut known_variants: Vec<String> = cut.variants.iter().map(|one| one.name.clone()).collect();
         known_variants.extend(text.demonstrations.keys().cloned());
-        let quick = cut.clone().down(text.quick, paper)?;
+        let quick = cut.clone().down(text.quick, paper, study)?;
         if is_quick {
             cut = quick;
         }
@@ -236,6 +243,10 @@ impl Plan {
                 cut.variants.push(one);
             }
         }
+        cut.settings.check(study).context("paper")?;
+        for variant in &cut.variants {
+            variant.settings.check(study).with_context(|| format!("variants.{}", variant.name))?;
+        }
         let casts = if text.casts.is_empty() { vec![CastName::Alone] } else { text.casts };
         let beside = text.beside.map(|name| paper.scheme(&name)).transpose().context("beside")?;
         ensure!(
@@ -247,7 +258,7 @@ impl Plan {
             title: text.title,
             source: text.source,
             shows: text.shows,
-            study: text.study,
+            study,
             schemes: cut.schemes,
             is_ours: text.ours,
             variants: cut.variants,
@@ -279,7 +290,7 @@ impl Plan {
     /// # Errors
     /// If there is no such option, or not with such a value.
     pub fn set(&mut self, option: &str, value: &toml::Value) -> Result<()> {
-        self.settings.set(option, value)
+        self.settings.set(option, value, Some(self.study))
     }
 
     /// The settings of a point under a variant.
@@ -289,23 +300,24 @@ impl Plan {
     pub fn settings(&self, variant: &Variant, point: &Point) -> Result<Settings> {
         let mut settings = self.settings.with(&variant.settings);
         for (option, value) in &point.0 {
-            settings.set(option, &typed(value)).with_context(|| format!("sweep.{option}"))?;
+            settings
+                .set(option, &typed(value), Some(self.study))
+                .with_context(|| format!("sweep.{option}"))?;
         }
         Ok(settings)
     }
 
-    /// The setup of every point under every variant: variants outside, points inside.
+    /// The study at every point under every variant, with its setup: variants outside, points inside.
     ///
     /// # Errors
     /// As [`Self::settings`]; if settings contradict each other, or the study is not for the carrier that they choose.
-    pub fn setups(&self, carriers: Carriers) -> Result<Vec<(Settings, Setup)>> {
+    pub fn setups(&self, carriers: Carriers) -> Result<Vec<(Settings, PreparedStudy)>> {
         let mut setups = vec![];
         for variant in &self.variants {
             for point in &self.points {
                 let settings = self.settings(variant, point)?;
-                let setup = settings.setup(carriers)?;
-                self.study.check(setup.carrier())?;
-                setups.push((settings, setup));
+                let prepared = settings.prepare(self.study, carriers)?;
+                setups.push((settings, prepared));
             }
         }
         Ok(setups)

@@ -9,7 +9,7 @@ use headstart_units::Ratio;
 
 use super::library::Experiment;
 use super::plan::{CastName, Plan, Scheme};
-use super::study::{INVALID, Numbers, Study};
+use super::study::{INVALID, Numbers, PreparedStudy};
 use crate::carrier::Carriers;
 use crate::jobs::{self, Keyed};
 use crate::setup::{Cast, Setup};
@@ -54,8 +54,7 @@ impl Results {
 }
 
 struct Job<'a> {
-    study: Study,
-    setup: &'a Setup,
+    study: &'a PreparedStudy,
     cast: Cast,
     seed: u64,
 }
@@ -79,7 +78,8 @@ pub fn run(
     for (experiment, setups) in experiments.iter().zip(&setups) {
         let plan = &experiment.plan;
         let mut keys = vec![];
-        for (number, (_, setup)) in setups.iter().enumerate() {
+        for (number, (_, study)) in setups.iter().enumerate() {
+            let setup = &study.setup;
             let (variant, point) =
                 (&plan.variants[number / plan.points.len()], &plan.points[number % plan.points.len()]);
             let settings = [jobs::settings(setup), jobs::settings(&unhinted(setup))];
@@ -97,9 +97,9 @@ pub fn run(
                     .flatten()
                     .any(|entry| entry.needs == Needs::Hint);
                 let settings = &settings[usize::from(!is_hinted)];
-                let key = jobs::key_of(&format!("{:?}", plan.study), settings, cast, seed);
+                let key = jobs::key_of(&study.kind(is_hinted), settings, cast, seed);
                 keys.push(Some(key.clone()));
-                jobs.entry(key.clone()).or_insert(Job { study: plan.study, setup, cast, seed });
+                jobs.entry(key.clone()).or_insert(Job { study, cast, seed });
             }
         }
         wanted.push(keys);
@@ -107,11 +107,11 @@ pub fn run(
 
     // Real time first: nothing else is to disturb it. It is one run after the other.
     let (real, simulated): (Vec<_>, Vec<_>) =
-        jobs.into_iter().partition(|(_, job)| job.setup.carrier().is_real_time());
+        jobs.into_iter().partition(|(_, job)| job.study.setup.carrier().is_real_time());
     let mut done: BTreeMap<String, Numbers> = BTreeMap::new();
     for (jobs, threads) in [(real, Some(1)), (simulated, threads)] {
         let jobs: Vec<Keyed<Job>> = jobs.into_iter().map(|(key, job)| (Some(key), job)).collect();
-        let run = |job: &Job| job.study.run(job.setup, job.cast, job.seed);
+        let run = |job: &Job| job.study.run(job.cast, job.seed);
         // A run for which the machine was too busy is run again next time.
         let is_valid = |numbers: &Numbers| !numbers.contains_key(INVALID);
         let results = jobs::run_all(store, &jobs, threads, "reproducing", run, is_valid)?;
@@ -122,7 +122,7 @@ pub fn run(
         .zip(&setups)
         .zip(wanted)
         .map(|((experiment, setups), keys)| {
-            let repeats = setups.first().map_or(0, |(_, setup)| setup.run.repeats as usize);
+            let repeats = setups.first().map_or(0, |(_, study)| study.setup.run.repeats as usize);
             let runs = keys
                 .iter()
                 .map(|key| key.as_ref().and_then(|key| done.get(key)).cloned().unwrap_or_default())
@@ -146,7 +146,6 @@ fn runs_of<'a>(plan: &'a Plan, setup: &Setup) -> impl Iterator<Item = (&'a Schem
 fn unhinted(setup: &Setup) -> Setup {
     let mut setup = setup.clone();
     setup.workload.hint = Ratio::ONE;
-    setup.workload.hint_step = Ratio::ONE;
     setup
 }
 

@@ -7,6 +7,7 @@
 //! (WS §4.4.1); before a buffer of the old BDP it would not.
 
 use anyhow::{Context, Result, ensure};
+use clap::Args;
 use headstart_sim::Seed;
 use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Workload;
@@ -14,65 +15,135 @@ use headstart_sim::workload::long::{Listed, Start as Begin};
 use headstart_sim::workload::replay::{From, Message, Replay};
 use headstart_startup::history::{Ended, Record};
 use headstart_startup::{Startup as _, Transmission};
-use headstart_units::{Bytes, Rate, Span, Time};
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::algorithm_1::{Decision, Start, Watch};
 use super::drift::{Drift, drift};
-use super::options::Records;
-use super::{history_of, record_left};
+use super::{RecordParams, Records, history_of, record_left};
 use crate::carrier::{Detail, Run, RunResult, attempts};
-use crate::setup::{Cast, Setup, TESTED};
-use crate::study::Measured;
+use crate::setup::{Setup, TESTED};
+use crate::study::{Case, Declared, Measure, Measured, Profile, Study, percent};
 
-/// Names of the numbers, with what they mean.
-pub const MEASURES: &[(&str, &str)] = &[
-    ("completion", "from the first SYN to the last byte at the receiver, ms"),
-    ("dropped", "bytes of data packets that the bottleneck dropped, kB"),
-    ("is-lossy", "100 if it dropped any, else 0"),
-    ("timeouts", "retransmission timeouts"),
-    ("drift", "the path's rate over the record's"),
-    ("drift.rtt", "the path's RTT over the record's"),
-    ("drift.within", "100 if the rate is within 20 % of the record's, else 0"),
-    ("drift.rtt-within", "100 if the RTT is within 20 % of the record's, else 0"),
-    ("drift.beyond", "100 if the rate changed more than five times, else 0"),
-    ("window", "window at establishment over the recorded BDP (line 6)"),
-    ("pace", "pace at establishment over the recorded rate (line 7)"),
-    ("rate.below-kappa", "sending rate of the first 20 segments over the recorded rate"),
-    ("rate.from-kappa", "that of the next 10 (line 12)"),
-    ("rate.beyond", "that of the rest of the window (line 15)"),
-    ("first-ack.window", "window after the first ack over what was in flight when it arrived (line 20)"),
-    ("first-ack.window-kilobytes", "window after the first ack, kB"),
-    ("first-ack.is-paced", "100 if packets are still paced after it, else 0 (line 21, §3.4)"),
-    ("gamma", "which ack decided (line 23)"),
-    ("estimate", "Eq. (1), worked out again from the acks, over the path's payload rate"),
-    ("estimate.rtt", "smallest RTT of these acks over the path's"),
-    (
+/// The numbers of a run.
+const MEASURES: &[Measure] = &[
+    Measure::new("completion", "ms", "from the first SYN to the last byte at the receiver"),
+    Measure::new("dropped", "kB", "bytes of data packets that the bottleneck dropped"),
+    Measure::new("is-lossy", "%", "100 if it dropped any, else 0"),
+    Measure::new("timeouts", "", "retransmission timeouts").needing(Detail::Counts),
+    Measure::new("drift", "", "the path's rate over the record's"),
+    Measure::new("drift.rtt", "", "the path's RTT over the record's"),
+    Measure::new("drift.within", "%", "100 if the rate is within 20 % of the record's, else 0"),
+    Measure::new("drift.rtt-within", "%", "100 if the RTT is within 20 % of the record's, else 0"),
+    Measure::new("drift.beyond", "%", "100 if the rate changed more than five times, else 0"),
+    Measure::new("window", "", "window at establishment over the recorded BDP (line 6)"),
+    Measure::new("pace", "", "pace at establishment over the recorded rate (line 7)"),
+    Measure::new("rate.below-kappa", "", "sending rate of the first 20 segments over the recorded rate"),
+    Measure::new("rate.from-kappa", "", "that of the next 10 (line 12)"),
+    Measure::new("rate.beyond", "", "that of the rest of the window (line 15)"),
+    Measure::new(
+        "first-ack.window",
+        "",
+        "window after the first ack over what was in flight when it arrived (line 20)",
+    ),
+    Measure::new("first-ack.window-kilobytes", "kB", "window after the first ack"),
+    Measure::new(
+        "first-ack.is-paced",
+        "%",
+        "100 if packets are still paced after it, else 0 (line 21, §3.4)",
+    ),
+    Measure::new("gamma", "", "which ack decided (line 23)"),
+    Measure::new("estimate", "", "Eq. (1), worked out again from the acks, over the path's payload rate"),
+    Measure::new("estimate.rtt", "", "smallest RTT of these acks over the path's"),
+    Measure::new(
         "agrees",
+        "%",
         "100 if Probe or Drain is what Eq. (1) and line 26 say, else 0; of starts that were not limited",
     ),
-    ("is-probe", "100 if the start went on to Probe, else 0"),
-    ("is-drain", "100 if it went on to Drain, else 0"),
-    ("is-lost", "100 if a loss came before the decision, else 0"),
+    Measure::new("is-probe", "%", "100 if the start went on to Probe, else 0"),
+    Measure::new("is-drain", "%", "100 if it went on to Drain, else 0"),
+    Measure::new("is-lost", "%", "100 if a loss came before the decision, else 0"),
 ];
-
-/// Families of numbers for time-sequence plots: kB, by milliseconds since the SYN.
-pub const PROFILES: &[&str] = &["sent", "acked", "lost", "again", "window", "in-flight"];
 
 /// Time-sequence plots end this many round trips after the SYN.
 const SHOWN: u64 = 6;
+
+/// How the path has changed, and what is sent over it.
+#[derive(Args, Clone, Debug)]
+pub struct ChangedPathParams {
+    /// Rate of the path by the time its record is used, as a share of --rate
+    #[arg(long, default_value = "100 %", value_name = "SHARE")]
+    changed: Ratio,
+    /// What the application has ready at first; the rest of the flow follows after --pause
+    #[arg(long, value_name = "SIZE")]
+    first_part: Option<Bytes>,
+    /// How long after the opening the rest follows
+    #[arg(long, default_value = "0 ms", value_name = "TIME")]
+    pause: Span,
+    #[command(flatten)]
+    records: RecordParams,
+}
+
+/// A connection over a path that has changed since it was recorded.
+pub struct ChangedPath(ChangedPathParams);
+
+impl Study for ChangedPath {
+    const NAME: &'static str = "changed";
+    const ABOUT: &'static str = "a connection over a path that has changed since it was recorded";
+    const NEEDS: Detail = Detail::Flows;
+    const DECLARED: &'static [Declared] = &[Declared { prefixes: &[""], measures: MEASURES, profiles: &[] }];
+    type Params = ChangedPathParams;
+
+    fn new(params: ChangedPathParams) -> Self {
+        Self(params)
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        run(&self.0, case, false)
+    }
+}
+
+/// The same, with every step of its start.
+pub struct Anatomy(ChangedPathParams);
+
+impl Study for Anatomy {
+    const NAME: &'static str = "anatomy";
+    const ABOUT: &'static str = "the same, with every step of its start";
+    const NEEDS: Detail = Detail::Events;
+    const DECLARED: &'static [Declared] = &[Declared {
+        prefixes: &[""],
+        measures: MEASURES,
+        profiles: &[
+            Profile::new("sent", "kB", "offset of each segment sent first, by milliseconds since the SYN"),
+            Profile::new("again", "kB", "offset of each segment sent again, likewise"),
+            Profile::new("acked", "kB", "what was acknowledged, likewise"),
+            Profile::new("lost", "kB", "offset of each segment declared lost, likewise"),
+            Profile::new("window", "kB", "the window, likewise"),
+            Profile::new("in-flight", "kB", "bytes in flight, likewise"),
+        ],
+    }];
+    type Params = ChangedPathParams;
+
+    fn new(params: ChangedPathParams) -> Self {
+        Self(params)
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        run(&self.0, case, true)
+    }
+}
 
 /// Runs it. `is_shown`: with the families for plots.
 ///
 /// # Errors
 /// If the path cannot be built; if the carrier gives and takes no histories, and records are to be others than connections leave.
-pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Measured> {
-    let options = &setup.workload.reuse;
+fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<Measured> {
+    let Case { setup, cast, seed } = *case;
     let seed = Seed(seed).child("changed path");
     let mut path = setup.path.clone();
     path.rate = setup.bottleneck() * options.changed;
     let now = setup.over(path)?;
     // The record of Ideal says what the path is, whatever those of the others say (WS §4.4.1).
-    let records = if cast.tested.scheme().holds_record() { Records::Exact } else { options.records };
+    let records = if cast.tested.scheme().holds_record() { Records::Exact } else { options.records.records };
     let carrier = setup.carrier();
     let has_histories = carrier.detail() >= Detail::Events;
     ensure!(
@@ -115,7 +186,7 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Measu
             }
         }
         let workload: Box<dyn Workload> = if has_histories {
-            Box::new(Replay::new(messages(&now), From::Opening, TESTED, setup.opener(), Time::ZERO))
+            Box::new(Replay::new(messages(&now, options), From::Opening, TESTED, setup.opener(), Time::ZERO))
         } else {
             single(&now)
         };
@@ -131,9 +202,6 @@ pub fn run(setup: &Setup, cast: Cast, seed: u64, is_shown: bool) -> Result<Measu
     let (watch, record) = &result.observer;
     let dropped = result.bottleneck.dropped_bytes.unwrap_or(watch.dropped_bytes);
     let mut numbers = numbers(&now, watch, dropped, drift, record.as_ref())?;
-    if carrier.detail() < Detail::Counts {
-        numbers.retain(|(name, _)| name != "timeouts");
-    }
     if is_shown {
         numbers.extend(families(&now, watch));
     }
@@ -171,8 +239,8 @@ fn record_of(setup: &Setup, drift: Drift) -> Record {
     }
 }
 
-fn messages(setup: &Setup) -> Vec<Message> {
-    let (bytes, options) = (Bytes::new(setup.mean_bytes() as u64), &setup.workload.reuse);
+fn messages(setup: &Setup, options: &ChangedPathParams) -> Vec<Message> {
+    let bytes = Bytes::new(setup.mean_bytes() as u64);
     match options.first_part {
         Some(first) if first < bytes => vec![
             Message { at: Span::ZERO, bytes: first },
@@ -180,10 +248,6 @@ fn messages(setup: &Setup) -> Vec<Message> {
         ],
         _ => vec![Message { at: Span::ZERO, bytes }],
     }
-}
-
-fn percent(is: bool) -> f64 {
-    if is { 100.0 } else { 0.0 }
 }
 
 fn numbers(

@@ -23,28 +23,27 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{IpAddr, Ipv6Addr};
 
-use headstart_sim::Seed;
+use anyhow::Result;
+use headstart_sim::{Random, Seed};
 use headstart_startup::history::{Ended, FixedHash, Lease, MemoryStore, Outcome, Record, Store};
 use headstart_units::{Bytes, Rate, Span, Time};
 
+use crate::carrier::Detail;
 use crate::setup::Setup;
-use headstart_sim::Random;
+use crate::study::{Case, Declared, Measure, Measured, NoParams, Profile, Study};
 
-/// Names of the numbers, with what they mean.
-pub const MEASURES: &[(&str, &str)] = &[
-    ("hits.first-hour", "connections of the first hour that met a record, percent"),
-    ("hits.late", "those from hour 60 on, percent"),
-    ("hits.middle", "those of hours 24 to 36, percent"),
-    ("connections", "connections for each user and day"),
-    ("memory", "of the store at the end, MB"),
-    ("memory.growth", "growth of the memory in the last ten hours, percent"),
-    ("entries", "peers remembered at the end, thousands"),
-    ("bytes-per-entry", "memory over peers remembered, bytes"),
-    ("fits", "peers that 19 MB remember at this weight, thousands"),
+/// The numbers of a run.
+const MEASURES: &[Measure] = &[
+    Measure::new("hits.first-hour", "%", "connections of the first hour that met a record"),
+    Measure::new("hits.late", "%", "those from hour 60 on"),
+    Measure::new("hits.middle", "%", "those of hours 24 to 36"),
+    Measure::new("connections", "", "connections for each user and day"),
+    Measure::new("memory", "MB", "of the store at the end"),
+    Measure::new("memory.growth", "%", "growth of the memory in the last ten hours"),
+    Measure::new("entries", "thousands", "peers remembered at the end"),
+    Measure::new("bytes-per-entry", "B", "memory over peers remembered"),
+    Measure::new("fits", "thousands", "peers that 19 MB remember at this weight"),
 ];
-
-/// Families, by hour since the deployment: percent, and MB.
-pub const PROFILES: &[&str] = &["hits", "memory"];
 
 /// WS §2.1.
 const CONNECTIONS_A_DAY: f64 = 5.72;
@@ -66,9 +65,33 @@ enum Happening {
     End { number: usize },
 }
 
-/// Runs the setup's `peers` users against a store with room for its `history` records.
-#[must_use]
-pub fn run(setup: &Setup, seed: u64) -> Vec<(String, f64)> {
+/// Visits to a history, without a network: the setup's `peers` users against a store with room for its `history` records.
+pub struct HitRate;
+
+impl Study for HitRate {
+    const NAME: &'static str = "visits";
+    const ABOUT: &'static str = "how often a history knows the peer, without a network";
+    const NEEDS: Detail = Detail::Topology;
+    const DECLARED: &'static [Declared] = &[Declared {
+        prefixes: &[""],
+        measures: MEASURES,
+        profiles: &[
+            Profile::new("hits", "%", "connections that met a record, by hour since the deployment"),
+            Profile::new("memory", "MB", "memory of the store, likewise"),
+        ],
+    }];
+    type Params = NoParams;
+
+    fn new(_: NoParams) -> Self {
+        Self
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        Ok(run(case.setup, case.seed).into_iter().collect())
+    }
+}
+
+fn run(setup: &Setup, seed: u64) -> Vec<(String, f64)> {
     let users = u64::from(setup.workload.peers);
     let mut world = World::new(users, setup.workload.history, Seed(seed).child("visits"));
     let mut hours = vec![];

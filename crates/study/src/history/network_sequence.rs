@@ -4,7 +4,7 @@
 //! a client opens a connection and replays a session of [`application`](super::application); the server answers. A scheme goes through
 //! its row in sequence and without anything recorded at first: what it knows is what the scene before has left. Each row begins anew.
 //!
-//! The same row is needed for each of its scenes, so it is run once and remembered while the program runs.
+//! The same row is needed for each of its scenes, so it is run once and kept with the study.
 //!
 //! With `records = "drawn"` every scene is a peer of its own, whose last connection lies as far back as WS Figure 2 says.
 
@@ -12,61 +12,97 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use anyhow::{Context, Result, anyhow};
-use headstart_sim::Seed;
+use clap::Args;
 use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::replay::{From, Replay};
+use headstart_sim::{Random, Seed};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::{Ended, Record};
-use headstart_units::{Bytes, Rate, Span, Time};
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::algorithm_1::{Decision, Start, Watch};
 use super::application::{FIRST_SCREEN, SESSION, first_screen, session};
 use super::drift::drift;
 use super::networks::{Rates, SCENES, Scene};
-use super::options::Records;
-use super::{history_of, record_left};
-use crate::carrier::Run;
+use super::trace_folder::TraceFolder;
+use super::{RecordParams, Records, history_of, record_left};
+use crate::carrier::{Detail, Run};
 use crate::setup::{Cast, Setup, TESTED, reference};
-use headstart_sim::Random;
+use crate::study::{Case, Declared, Measure, Measured, Profile, Study, percent};
 
-/// Names of the numbers, with what they mean.
-pub const MEASURES: &[(&str, &str)] = &[
-    ("aft", "first screen: from the SYN until everything asked for in the first second was read, ms"),
-    ("rct", "mean time from a request of the first second to its last byte, ms"),
-    ("rct.one", "time from one request of the first second, drawn by lot, to its last byte, ms"),
-    ("rct.all", "mean time from any request to its last byte, ms"),
-    ("reduction", "by how much `aft` is below that of the reference on the same scene, percent"),
-    ("is-improved", "100 if it is below, else 0"),
-    (
-        "foreign.aft",
-        "`aft` of the first visit to the network, whose record is that of the network before, ms",
+/// The numbers of a run.
+const MEASURES: &[Measure] = &[
+    Measure::new(
+        "aft",
+        "ms",
+        "first screen: from the SYN until everything asked for in the first second was read",
     ),
-    ("foreign.reduction", "its reduction, percent"),
-    ("foreign.is-improved", "100 if it is below that of the reference, else 0"),
-    ("own.aft", "`aft` of the other visits, whose record is that of the visit before, ms"),
-    ("own.reduction", "its reduction, percent"),
-    ("own.is-improved", "100 if it is below that of the reference, else 0"),
-    ("rct.reduction", "by how much `rct` is below that of the reference, percent"),
-    ("dropped", "bytes of data packets that the bottleneck dropped until the first screen was there, kB"),
-    ("loss", "packets that the bottleneck dropped in the session, percent of those offered"),
-    ("nothing-to-send", "data packets after which nothing was left to send, percent"),
-    ("requests.first", "requests of the first second, percent of all"),
-    ("bytes.first", "their bytes, percent of all"),
-    ("scene.rate", "mean rate of the network, Mbit/s"),
-    ("scene.rtt", "its RTT, ms"),
-    ("scene.loss", "its random loss, percent"),
-    ("record", "the recorded BDP over the network's"),
-    ("begins-hot", "100 if the start drew on a record, else 0"),
-    ("first-ack.window", "window after the first ack of a start from a record, kB"),
-    ("est-bdp", "Eq. (1) times the smallest RTT of the same acks, kB"),
-    ("is-drain", "100 if such a start went into Drain, else 0"),
-    ("is-wrong-drain", "100 if it did although the window was below the path's BDP, else 0"),
-    ("is-limited", "100 if the application was found to limit it at the first ack, else 0"),
+    Measure::new("rct", "ms", "mean time from a request of the first second to its last byte"),
+    Measure::new(
+        "rct.one",
+        "ms",
+        "time from one request of the first second, drawn at random, to its last byte",
+    ),
+    Measure::new("rct.all", "ms", "mean time from any request to its last byte"),
+    Measure::new("reduction", "%", "by how much `aft` is below that of the reference on the same scene"),
+    Measure::new("is-improved", "%", "100 if it is below, else 0"),
+    Measure::new(
+        "foreign.aft",
+        "ms",
+        "`aft` of the first visit to the network, whose record is that of the network before",
+    ),
+    Measure::new("foreign.reduction", "%", "its reduction"),
+    Measure::new("foreign.is-improved", "%", "100 if it is below that of the reference, else 0"),
+    Measure::new("own.aft", "ms", "`aft` of the other visits, whose record is that of the visit before"),
+    Measure::new("own.reduction", "%", "its reduction"),
+    Measure::new("own.is-improved", "%", "100 if it is below that of the reference, else 0"),
+    Measure::new("rct.reduction", "%", "by how much `rct` is below that of the reference"),
+    Measure::new(
+        "dropped",
+        "kB",
+        "bytes of data packets that the bottleneck dropped until the first screen was there",
+    ),
+    Measure::new("loss", "%", "packets that the bottleneck dropped in the session, of those offered"),
+    Measure::new("nothing-to-send", "%", "data packets after which nothing was left to send"),
+    Measure::new("requests.first", "%", "requests of the first second, of all"),
+    Measure::new("bytes.first", "%", "their bytes, of all"),
+    Measure::new("scene.rate", "Mbit/s", "mean rate of the network"),
+    Measure::new("scene.rtt", "ms", "its RTT"),
+    Measure::new("scene.loss", "%", "its random loss"),
+    Measure::new("record", "", "the recorded BDP over the network's"),
+    Measure::new("begins-hot", "%", "100 if the start drew on a record, else 0"),
+    Measure::new("first-ack.window", "kB", "window after the first ack of a start from a record"),
+    Measure::new("est-bdp", "kB", "Eq. (1) times the smallest RTT of the same acks"),
+    Measure::new("is-drain", "%", "100 if such a start went into Drain, else 0"),
+    Measure::new("is-wrong-drain", "%", "100 if it did although the window was below the path's BDP, else 0"),
+    Measure::new("is-limited", "%", "100 if the application was found to limit it at the first ack, else 0"),
 ];
 
-/// Families: share of the requests and of the bytes in each second, percent.
-pub const PROFILES: &[&str] = &["requests", "bytes", "unsent"];
+/// How networks and the application differ from the models.
+#[derive(Args, Clone, Debug)]
+pub struct NetworkSequenceParams {
+    #[command(flatten)]
+    records: RecordParams,
+    /// Rates of the networks that an application meets, over those of the model
+    #[arg(long, default_value = "100 %", value_name = "SHARE")]
+    scale: Ratio,
+    /// How far apart the rates of these networks are: the ratio of two of them is raised to this power
+    #[arg(long, default_value = "100 %", value_name = "SHARE")]
+    spread: Ratio,
+    /// Random loss of these networks, over that of the model
+    #[arg(long, default_value = "100 %", value_name = "SHARE")]
+    random_loss: Ratio,
+    /// Connections that a client opens on each network, one after the other
+    #[arg(long, default_value_t = 6, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=100))]
+    visits: u8,
+    /// Responses of an application, over those of the model
+    #[arg(long, default_value = "100 %", value_name = "SHARE")]
+    responses: Ratio,
+    /// Folder of packet-delivery traces (mahimahi format) in place of generated ones
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<TraceFolder>,
+}
 
 /// The numbers of one visit, or of one scene.
 type Visit = Vec<(String, f64)>;
@@ -74,75 +110,96 @@ type Visit = Vec<(String, f64)>;
 /// All scenes of a row, or why not.
 type Row = Arc<OnceLock<Result<Vec<Visit>, String>>>;
 
-/// Rows that were run.
-static ROWS: Mutex<BTreeMap<String, Row>> = Mutex::new(BTreeMap::new());
+/// An application on one network after the other; the seed is the network's number.
+pub struct NetworkSequence {
+    params: NetworkSequenceParams,
+    /// Rows that were run, by scheme and number.
+    rows: Mutex<BTreeMap<(String, u64), Row>>,
+}
 
-/// The numbers of the scene that is seed `seed`.
-///
-/// # Errors
-/// If a path cannot be built.
-pub fn visit(setup: &Setup, cast: Cast, seed: u64) -> Result<Visit> {
-    let number = seed.saturating_sub(1);
-    let (row, at) = (number / SCENES, (number % SCENES) as usize);
-    let own = scene_of(setup, cast.tested, row, at)?;
-    let other = scene_of(setup, reference(), row, at)?;
-    let below = |name: &str| 100.0 * (1.0 - of(&own, name) / of(&other, name));
-    let mut numbers = own.clone();
-    for part in ["", "foreign.", "own."] {
-        let aft = format!("{part}aft");
-        numbers.push((format!("{part}reduction"), below(&aft)));
-        numbers.push((format!("{part}is-improved"), percent(of(&own, &aft) < of(&other, &aft))));
+impl Study for NetworkSequence {
+    const NAME: &'static str = "scenarios";
+    const ABOUT: &'static str = "an application on one network after the other";
+    const NEEDS: Detail = Detail::Events;
+    const DECLARED: &'static [Declared] = &[Declared {
+        prefixes: &[""],
+        measures: MEASURES,
+        profiles: &[
+            Profile::new("requests", "%", "share of the requests in each second, by its number"),
+            Profile::new("bytes", "%", "share of the bytes in each second, by its number"),
+            Profile::new("unsent", "%", "data packets after which no more than so many kB waited"),
+        ],
+    }];
+    type Params = NetworkSequenceParams;
+
+    fn new(params: NetworkSequenceParams) -> Self {
+        Self { params, rows: Mutex::default() }
     }
-    numbers.push(("rct.reduction".into(), below("rct")));
-    Ok(numbers)
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        let Case { setup, cast, seed } = *case;
+        let number = seed.saturating_sub(1);
+        let (row, at) = (number / SCENES, (number % SCENES) as usize);
+        let own = self.scene_of(setup, cast.tested, row, at)?;
+        let other = self.scene_of(setup, reference(), row, at)?;
+        let below = |name: &str| 100.0 * (1.0 - of(&own, name) / of(&other, name));
+        let mut numbers = own.clone();
+        for part in ["", "foreign.", "own."] {
+            let aft = format!("{part}aft");
+            numbers.push((format!("{part}reduction"), below(&aft)));
+            numbers.push((format!("{part}is-improved"), percent(of(&own, &aft) < of(&other, &aft))));
+        }
+        numbers.push(("rct.reduction".into(), below("rct")));
+        Ok(numbers.into_iter().collect())
+    }
 }
 
-fn scene_of(setup: &Setup, tested: &'static Entry, row: u64, at: usize) -> Result<Visit> {
-    let key = format!(
-        "{} {row} {:?} {:?} {:?} {}",
-        tested.name, setup.path, setup.transport, setup.workload.reuse, setup.run.seed
-    );
-    let cell = {
-        let mut rows = headstart_host::locked(&ROWS);
-        Arc::clone(rows.entry(key).or_default())
-    };
-    // Whoever comes second waits for the first: the row is not run twice.
-    let visits = cell.get_or_init(|| run_row(setup, tested, row).map_err(|error| format!("{error:#}")));
-    let visits = visits.as_ref().map_err(|error| anyhow!("{error}"))?;
-    visits.get(at).cloned().context("a row has a visit for each scene")
-}
+impl NetworkSequence {
+    fn scene_of(&self, setup: &Setup, tested: &'static Entry, row: u64, at: usize) -> Result<Visit> {
+        let row_of = {
+            let mut rows = headstart_host::locked(&self.rows);
+            Arc::clone(rows.entry((tested.name.to_string(), row)).or_default())
+        };
+        // Whoever comes second waits for the first: the row is not run twice.
+        let visits =
+            row_of.get_or_init(|| self.run_row(setup, tested, row).map_err(|error| format!("{error:#}")));
+        let visits = visits.as_ref().map_err(|error| anyhow!("{error}"))?;
+        visits.get(at).cloned().context("a row has a visit for each scene")
+    }
 
-/// Goes through a row with what the scene before has left.
-fn run_row(setup: &Setup, tested: &'static Entry, row: u64) -> Result<Vec<Visit>> {
-    let options = &setup.workload.reuse;
-    let seed = Seed(row).child("row of scenes");
-    let mut left = None;
-    (0..SCENES)
-        .map(|number| {
-            let mut scene = Scene::new(seed, number, &Rates::of(options), options.traces.as_ref())?;
-            scene.loss_ppm = options.random_loss.of(u64::from(scene.loss_ppm)) as u32;
-            let seed = seed.child(&format!("visits {number}"));
-            let path = scene.options(&setup.path);
-            let here = setup.over(path)?;
-            let visits = (0..options.visits)
-                .map(|visit| {
-                    let seed = seed.child(&format!("visit {visit}"));
-                    let record = match options.records {
-                        Records::Previous => left,
-                        Records::Drawn => {
-                            let drift = drift(seed);
-                            Some(record_of(&here, drift.rate, drift.rtt))
-                        }
-                        Records::Exact => Some(record_of(&here, 1.0, 1.0)),
-                    };
-                    let (visit, after) = one(&here, tested, record, seed)?;
-                    left = after.or(left);
-                    Ok(visit)
-                })
-                .collect::<Result<Vec<Visit>>>()?;
-            Ok(together(&visits))
-        })
-        .collect()
+    /// Goes through a row with what the scene before has left.
+    fn run_row(&self, setup: &Setup, tested: &'static Entry, row: u64) -> Result<Vec<Visit>> {
+        let options = &self.params;
+        let rates = Rates { scale: options.scale, spread: options.spread };
+        let seed = Seed(row).child("row of scenes");
+        let mut left = None;
+        (0..SCENES)
+            .map(|number| {
+                let mut scene = Scene::new(seed, number, &rates, options.traces.as_ref())?;
+                scene.loss_ppm = options.random_loss.of(u64::from(scene.loss_ppm)) as u32;
+                let seed = seed.child(&format!("visits {number}"));
+                let path = scene.options(&setup.path);
+                let here = setup.over(path)?;
+                let visits = (0..options.visits)
+                    .map(|visit| {
+                        let seed = seed.child(&format!("visit {visit}"));
+                        let record = match options.records.records {
+                            Records::Previous => left,
+                            Records::Drawn => {
+                                let drift = drift(seed);
+                                Some(record_of(&here, drift.rate, drift.rtt))
+                            }
+                            Records::Exact => Some(record_of(&here, 1.0, 1.0)),
+                        };
+                        let (visit, after) = one(&here, tested, record, options.responses, seed)?;
+                        left = after.or(left);
+                        Ok(visit)
+                    })
+                    .collect::<Result<Vec<Visit>>>()?;
+                Ok(together(&visits))
+            })
+            .collect()
+    }
 }
 
 /// The means over the visits to a scene of what they measured; of the first screen also those of the first visit and of the others.
@@ -185,17 +242,14 @@ fn record_of(setup: &Setup, rate: f64, rtt: f64) -> Record {
     }
 }
 
-fn percent(is: bool) -> f64 {
-    if is { 100.0 } else { 0.0 }
-}
-
 fn one(
     setup: &Setup,
     tested: &'static Entry,
     record: Option<Record>,
+    responses: Ratio,
     seed: Seed,
 ) -> Result<(Visit, Option<Record>)> {
-    let messages = session(seed, setup.workload.reuse.responses);
+    let messages = session(seed, responses);
     let screen = first_screen(&messages);
     let workload = Replay::new(messages.clone(), From::FirstRead, TESTED, Opener::Receiver, Time::ZERO);
     let until = Time::ZERO + SESSION + setup.run.drain;

@@ -29,7 +29,7 @@ use headstart_net::trace::mobile::{Kind, Mobile};
 use headstart_sim::Seed;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
-use super::options::{ReuseOptions, TraceFolder};
+use super::trace_folder::TraceFolder;
 use crate::options::{Buffer, PathOptions, Rtts, TraceFile};
 use headstart_sim::Random;
 
@@ -48,12 +48,6 @@ pub struct Rates {
 impl Rates {
     /// Those of the table.
     pub const AS_THEY_ARE: Self = Self { scale: Ratio::ONE, spread: Ratio::ONE };
-
-    /// Those that a plan asks for.
-    #[must_use]
-    pub fn of(options: &ReuseOptions) -> Self {
-        Self { scale: options.scale, spread: options.spread }
-    }
 
     /// A range about the same geometric middle.
     fn widened(&self, least: f64, most: f64) -> (f64, f64) {

@@ -9,6 +9,7 @@
 //! smaller of the two rates is at least three quarters of the larger (Jain's index of 0.98).
 
 use anyhow::{Context, Result};
+use clap::Args;
 use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
@@ -16,22 +17,24 @@ use headstart_sim::{Random, Seed};
 use headstart_units::{Bytes, Span, Time};
 
 use super::{history_of, record_left};
-use crate::carrier::{Observer, Run};
-use crate::setup::{BESIDE, Cast, Setup, TESTED};
+use crate::carrier::{Detail, Observer, Run};
+use crate::setup::{BESIDE, Setup, TESTED};
+use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
-/// Names of the numbers, with what they mean.
-pub const MEASURES: &[(&str, &str)] = &[
-    ("fair", "until both have about the same rate, s; as long as they were watched if never"),
-    ("is-fair", "100 if they ever do, else 0"),
-    ("share", "the second flow's share of what both got in its first five seconds, percent"),
-    ("share.late", "its share from ten seconds on, percent"),
-    ("lost", "segments of the second flow declared lost in its first five seconds"),
-    ("lost.first", "those of the first flow in the same time"),
-    ("utilisation", "what both got from the second's opening on, percent of what the link could carry"),
+/// The numbers of a run.
+const MEASURES: &[Measure] = &[
+    Measure::new("fair", "s", "until both have about the same rate; as long as they were watched if never"),
+    Measure::new("is-fair", "%", "100 if they ever do, else 0"),
+    Measure::new("share", "%", "the second flow's share of what both got in its first five seconds"),
+    Measure::new("share.late", "%", "its share from ten seconds on"),
+    Measure::new("lost", "", "segments of the second flow declared lost in its first five seconds"),
+    Measure::new("lost.first", "", "those of the first flow in the same time"),
+    Measure::new(
+        "utilisation",
+        "%",
+        "what both got from the second's opening on, of what the link could carry",
+    ),
 ];
-
-/// Families: Mbit/s, by milliseconds since the opening of the first flow.
-pub const PROFILES: &[&str] = &["flow-1", "flow-2"];
 
 const BIN: Span = Span::from_millis(100);
 const WATCHED: Span = Span::from_secs(40);
@@ -40,22 +43,48 @@ const SHOWN_BINS: usize = 5;
 const HOLDS_FOR: usize = 50;
 const LEAST_QUOTIENT: f64 = 0.75;
 
-/// Runs it.
-///
-/// # Errors
-/// If a flow that ran alone left no record.
-pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(String, f64)>> {
-    let mut numbers = one(setup, cast, seed, false)?;
-    if cast.beside.is_some() {
-        let swapped = one(setup, cast, seed, true)?;
-        numbers.extend(swapped.into_iter().map(|(name, value)| (format!("first.{name}"), value)));
-    }
-    Ok(numbers)
+/// When the second flow opens.
+#[derive(Args, Clone, Debug)]
+pub struct PairParams {
+    /// How long after the first of two flows the second opens
+    #[arg(long, default_value = "0 s", value_name = "TIME")]
+    apart: Span,
 }
 
-fn one(setup: &Setup, cast: Cast, seed: u64, is_tested_first: bool) -> Result<Vec<(String, f64)>> {
+/// Two long flows on one link.
+pub struct Pair(PairParams);
+
+impl Study for Pair {
+    const NAME: &'static str = "pair";
+    const ABOUT: &'static str = "two long flows on one link";
+    const NEEDS: Detail = Detail::Events;
+    const DECLARED: &'static [Declared] = &[Declared {
+        prefixes: &["", "first."],
+        measures: MEASURES,
+        profiles: &[
+            Profile::new("flow-1", "Mbit/s", "rate of the first flow, by milliseconds since its opening"),
+            Profile::new("flow-2", "Mbit/s", "rate of the second flow, likewise"),
+        ],
+    }];
+    type Params = PairParams;
+
+    fn new(params: PairParams) -> Self {
+        Self(params)
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        let mut measured: Measured = one(case, self.0.apart, false)?.into_iter().collect();
+        if case.cast.beside.is_some() {
+            let swapped = one(case, self.0.apart, true)?;
+            measured.extend(swapped.into_iter().map(|(name, value)| (format!("first.{name}"), value)));
+        }
+        Ok(measured)
+    }
+}
+
+fn one(case: &Case<'_>, apart: Span, is_tested_first: bool) -> Result<Vec<(String, f64)>> {
+    let Case { setup, cast, seed } = *case;
     let seed = Seed(seed).child("pair");
-    let apart = setup.workload.reuse.apart;
     let within = if apart.is_zero() { Span::from_millis(10) } else { Span::from_secs(1) };
     let second_at = Time::ZERO + apart + Span::from_nanos(Random::new(seed).below(within.as_nanos()));
     let until = second_at + WATCHED;

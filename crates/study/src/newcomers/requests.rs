@@ -19,13 +19,15 @@ mod delivery_log;
 mod flows;
 
 use anyhow::Result;
+use clap::Args;
 use headstart_sim::{FlowReport, Random, Seed};
 use headstart_startup::catalogue::Needs;
-use headstart_units::{Bytes, Rate, Span, Time};
+use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Detail, Run, attempts};
+use crate::newcomers::NewcomerParams;
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
-use crate::study::Measured;
+use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 use delivery_log::Tape;
 use flows::{Arrival, Flows, Role};
 
@@ -40,50 +42,91 @@ const AFTER: Span = Span::from_secs(1);
 /// Smallest member of the grid of hints; the first step is drawn by seed, so that a bandwidth falls anywhere between two members.
 const GRID_FROM: Rate = Rate::from_bytes_per_sec(12_500);
 
-/// Names of the numbers, with what they mean.
-pub const MEASURES: &[(&str, &str)] = &[
-    ("request", "from request to last byte, mean over the tested newcomers, ms"),
-    ("response", "from the first newcomer's first packet to its last byte, both as the client sees them, ms"),
-    ("slowest", "the same of the slowest of all newcomers, ms"),
-    ("lost", "segments of a tested newcomer declared lost, mean"),
-    ("inflation", "payload sent by tested newcomers, percent more than they delivered"),
-    (
-        "fairness",
-        "bytes of all newcomers over bytes of the long flows, from the first request to the last byte",
-    ),
-    ("beside.request", "request, of the newcomers of the other scheme"),
-    ("beside.lost", "lost, of the newcomers of the other scheme"),
-    (
-        "long.lost",
-        "packets of the long flows dropped from the first request until a second after the last byte",
-    ),
-    (
-        "long.share",
-        "rate of the long flows while newcomers are there, percent of their rate in the 5 s before",
-    ),
-    (
-        "utilisation",
-        "bytes that came out of the bottleneck while newcomers were there, percent of what it could carry",
-    ),
-    ("hint", "what the tested newcomers announced, over the bottleneck's rate"),
-];
+/// The numbers of a run.
+const REQUESTS: Declared = Declared {
+    prefixes: &[""],
+    profiles: &[],
+    measures: &[
+        Measure::new("request", "ms", "from request to last byte, mean over the tested newcomers"),
+        Measure::new(
+            "response",
+            "ms",
+            "from the first newcomer's first packet to its last byte, both as the client sees them",
+        ),
+        Measure::new("slowest", "ms", "`request` of the slowest of all newcomers"),
+        Measure::new("lost", "", "segments of a tested newcomer declared lost, mean").needing(Detail::Counts),
+        Measure::new("inflation", "%", "payload that tested newcomers sent beyond what they delivered")
+            .needing(Detail::Counts),
+        Measure::new(
+            "fairness",
+            "",
+            "bytes of all newcomers over bytes of the long flows, from the first request to the last byte",
+        ),
+        Measure::new("beside.request", "ms", "`request`, of the newcomers of the other scheme"),
+        Measure::new("beside.lost", "", "`lost`, of the newcomers of the other scheme")
+            .needing(Detail::Counts),
+        Measure::new(
+            "long.lost",
+            "",
+            "packets of the long flows dropped from the first request until a second after the last byte",
+        )
+        .needing(Detail::Events),
+        Measure::new(
+            "long.share",
+            "%",
+            "rate of the long flows while newcomers are there, of their rate in the 5 s before",
+        ),
+        Measure::new(
+            "utilisation",
+            "%",
+            "bytes that came out of the bottleneck while newcomers were there, of what it could carry",
+        )
+        .needing(Detail::Events),
+        Measure::new("hint", "", "what the tested newcomers announced, over the bottleneck's rate"),
+    ],
+};
 
 /// Numbers that only a trace gives.
-pub const TRACE_MEASURES: &[(&str, &str)] = &[
-    ("left-slow-start", "from the request's arrival until the first newcomer left slow start, ms"),
-    ("left-with", "window with which it did, percent of rate x RTT"),
-    ("filled", "from the request's arrival until newcomers used 90 % of the link over a round trip, ms"),
-    ("level", "from the request until newcomers had 80 % of the long flows' rate over a round trip, ms"),
-    ("fair", "from the request until newcomers had 80 % of the long flows' rate over five seconds, s"),
-];
-
-/// Families of numbers: Mbit/s over the last round trip, by milliseconds from the first newcomer's request plus 200; over the last
-/// second, by seconds.
-pub const PROFILES: &[&str] = &["newcomer", "long", "newcomer-seconds", "long-seconds"];
-
-/// Numbers that need packets, and those that need what senders count.
-const OF_PACKETS: [&str; 2] = ["long.lost", "utilisation"];
-const OF_COUNTS: [&str; 3] = ["lost", "inflation", "beside.lost"];
+const TRACE: Declared = Declared {
+    prefixes: &[""],
+    measures: &[
+        Measure::new(
+            "left-slow-start",
+            "ms",
+            "from the request's arrival until the first newcomer left slow start",
+        ),
+        Measure::new("left-with", "%", "window with which it did, of rate x RTT"),
+        Measure::new(
+            "filled",
+            "ms",
+            "from the request's arrival until newcomers used 90 % of the link over a round trip",
+        ),
+        Measure::new(
+            "level",
+            "ms",
+            "from the request until newcomers had 80 % of the long flows' rate over a round trip",
+        ),
+        Measure::new(
+            "fair",
+            "s",
+            "from the request until newcomers had 80 % of the long flows' rate over five seconds",
+        ),
+    ],
+    profiles: &[
+        Profile::new(
+            "newcomer",
+            "Mbit/s",
+            "rate of the newcomers over the last round trip, by milliseconds from the first request plus 200",
+        ),
+        Profile::new("long", "Mbit/s", "that of the long flows"),
+        Profile::new(
+            "newcomer-seconds",
+            "Mbit/s",
+            "rate of the newcomers over the last second, by seconds from the first request",
+        ),
+        Profile::new("long-seconds", "Mbit/s", "that of the long flows"),
+    ],
+};
 
 /// On the wire, packets of newcomers up to this size carry no data.
 const NO_DATA: u32 = 100;
@@ -91,35 +134,100 @@ const NO_DATA: u32 = 100;
 /// A name and a value.
 type Named = Vec<(String, f64)>;
 
-/// Runs one contest and gives its numbers.
-///
-/// # Errors
-/// The transport does not carry a scheme.
-pub fn run(setup: &Setup, cast: Cast, seed: u64) -> Result<Measured> {
-    let contest = Contest::run(setup, cast, seed)?;
-    Ok(Measured { numbers: numbers(setup, &contest), invalid: contest.invalid })
+/// What varies about newcomers and the flows that are there.
+#[derive(Args, Clone, Debug)]
+pub struct RequestParams {
+    #[command(flatten)]
+    flows: NewcomerParams,
+    /// Time between one newcomer and the next
+    #[arg(long, default_value = "0 ms", value_name = "TIME")]
+    newcomer_gap: Span,
+    /// How finely clients tell their bandwidth: the factor from one rate that can be announced to the next
+    #[arg(long, default_value = "100 %", value_name = "SHARE")]
+    hint_step: Ratio,
+    /// How long long flows have been there before, and with `--phases` within how much more newcomers come, at random
+    #[arg(long, default_value = "30 s", value_name = "TIME")]
+    settled: Span,
+    /// See `--settled`
+    #[arg(long, default_value = "20 s", value_name = "TIME")]
+    phases: Span,
 }
 
-/// Runs as many contests as the setup has candidates, picks the one at the quantile that it names, by the time of its newcomers, and
-/// gives its throughput over time beside its numbers: BS's Figure 3 shows "one of the fastest" runs, and one from the median.
-///
-/// # Errors
-/// The transport does not carry a scheme.
-pub fn trace(setup: &Setup, cast: Cast, seed: u64) -> Result<Measured> {
-    let candidates = u64::from(setup.workload.candidates);
-    let mut times: Vec<(f64, u64)> = (0..candidates)
-        .map(|number| seed.wrapping_add(number))
-        .map(|seed| Ok((Contest::run(setup, cast, seed)?.mean_request(TESTED), seed)))
-        .collect::<Result<_>>()?;
-    times.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let last = times.len().saturating_sub(1);
-    let place = setup.workload.pick.of(last as u64) as usize;
-    let Some((_, seed)) = times.get(place.min(last)) else { return Ok(Measured::default()) };
-    let contest = Contest::run(setup, cast, *seed)?;
-    let mut named = numbers(setup, &contest);
-    named.extend(landmarks(setup, &contest));
-    named.extend(curves(setup, &contest));
-    Ok(named.into())
+/// Newcomers beside established flows, from request to last byte.
+pub struct Requests(RequestParams);
+
+impl Study for Requests {
+    const NAME: &'static str = "contest";
+    const ABOUT: &'static str = "newcomers beside established flows, from request to last byte";
+    const NEEDS: Detail = Detail::Flows;
+    const DECLARED: &'static [Declared] = &[REQUESTS];
+    type Params = RequestParams;
+
+    fn unhinted(mut params: RequestParams) -> RequestParams {
+        params.hint_step = Ratio::ONE;
+        params
+    }
+
+    fn new(params: RequestParams) -> Self {
+        Self(params)
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        let contest = Contest::run(&self.0, case)?;
+        let numbers = numbers(case.setup, &contest);
+        Ok(Measured { numbers, invalid: contest.invalid })
+    }
+}
+
+/// Which of several runs is shown.
+#[derive(Args, Clone, Debug)]
+pub struct RequestTraceParams {
+    #[command(flatten)]
+    requests: RequestParams,
+    /// Runs from which one is picked to be shown
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=100))]
+    candidates: u8,
+    /// At which quantile of completion time it is picked
+    #[arg(long, default_value = "50 %", value_name = "SHARE")]
+    pick: Ratio,
+}
+
+/// Does as many runs as there are candidates, picks the one at the quantile that is asked for, by the time of its newcomers, and gives its
+/// throughput over time beside its numbers: BS's Figure 3 shows "one of the fastest" runs, and one from the median.
+pub struct RequestTrace(RequestTraceParams);
+
+impl Study for RequestTrace {
+    const NAME: &'static str = "contest-trace";
+    const ABOUT: &'static str = "one of several such runs, with throughput over time";
+    const NEEDS: Detail = Detail::Events;
+    const DECLARED: &'static [Declared] = &[REQUESTS, TRACE];
+    type Params = RequestTraceParams;
+
+    fn unhinted(mut params: RequestTraceParams) -> RequestTraceParams {
+        params.requests.hint_step = Ratio::ONE;
+        params
+    }
+
+    fn new(params: RequestTraceParams) -> Self {
+        Self(params)
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        let params = &self.0;
+        let mut times: Vec<(f64, Case<'_>)> = (0..u64::from(params.candidates))
+            .map(|number| Case { seed: case.seed.wrapping_add(number), ..*case })
+            .map(|case| Ok((Contest::run(&params.requests, &case)?.mean_request(TESTED), case)))
+            .collect::<Result<_>>()?;
+        times.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let last = times.len().saturating_sub(1);
+        let place = params.pick.of(last as u64) as usize;
+        let Some((_, case)) = times.get(place.min(last)) else { return Ok(Measured::default()) };
+        let contest = Contest::run(&params.requests, case)?;
+        let mut named = numbers(case.setup, &contest);
+        named.extend(landmarks(case.setup, &contest));
+        named.extend(curves(&contest));
+        Ok(named.into_iter().collect())
+    }
 }
 
 /// A contest that is over.
@@ -135,12 +243,13 @@ struct Contest {
 }
 
 impl Contest {
-    fn run(setup: &Setup, cast: Cast, seed: u64) -> Result<Self> {
+    fn run(params: &RequestParams, case: &Case<'_>) -> Result<Self> {
+        let Case { setup, cast, seed } = *case;
         let seed = Seed(seed);
-        let began_at = began_at(setup, seed);
+        let began_at = params.began_at(seed);
         let until = began_at + setup.run.duration;
-        let hint = hinted(setup, seed);
-        let arrivals = arrivals(setup, cast, began_at);
+        let hint = params.hinted(setup, seed);
+        let arrivals = params.arrivals(setup, cast, began_at);
         let first = arrivals.iter().filter(|arrival| arrival.role != Role::Newcomer).count() as u64;
         let result = attempts(setup, cast, |hosts| {
             let workload = Box::new(Flows::new(arrivals.clone()));
@@ -201,65 +310,67 @@ impl Contest {
     }
 }
 
-/// When the first newcomer comes.
-fn began_at(setup: &Setup, seed: Seed) -> Time {
-    let phase = Random::new(seed.child("newcomer")).below((setup.workload.phases.as_nanos() / 1000).max(1));
-    LONG_FROM + setup.workload.settled + Span::from_micros(phase)
-}
+impl RequestParams {
+    /// When the first newcomer comes.
+    fn began_at(&self, seed: Seed) -> Time {
+        let phase = Random::new(seed.child("newcomer")).below((self.phases.as_nanos() / 1000).max(1));
+        LONG_FROM + self.settled + Span::from_micros(phase)
+    }
 
-/// What the clients announce: the bottleneck's rate times the setup's hint, as finely as they tell it. They round down, as
-/// [`Steps`](headstart_startup::hint::Steps) do, to the powers of a factor: R10 is one of 126 %, R5 one of 158 %.
-fn hinted(setup: &Setup, seed: Seed) -> Rate {
-    let bandwidth = setup.bottleneck() * setup.workload.hint;
-    let step = setup.workload.hint_step;
-    if step.of(1_000_000) <= 1_000_000 {
-        return bandwidth;
-    }
-    // The grid begins anywhere between GRID_FROM and a step above it. The power of `step` is worked out with square roots alone,
-    // which are exact to the last bit on every machine.
-    let mut draw = Random::new(seed.child("grid")).draw();
-    let (mut origin, mut root) = (GRID_FROM.as_bytes_per_sec() as f64, step.as_f64());
-    for _ in 0..32 {
-        root = root.sqrt();
-        if draw & 1 == 1 {
-            origin *= root;
+    /// What the clients announce: the bottleneck's rate times the setup's hint, as finely as they tell it. They round down, as
+    /// [`Steps`](headstart_startup::hint::Steps) do, to the powers of a factor: R10 is one of 126 %, R5 one of 158 %.
+    fn hinted(&self, setup: &Setup, seed: Seed) -> Rate {
+        let bandwidth = setup.bottleneck() * setup.workload.hint;
+        let step = self.hint_step;
+        if step.of(1_000_000) <= 1_000_000 {
+            return bandwidth;
         }
-        draw >>= 1;
+        // The grid begins anywhere between GRID_FROM and a step above it. The power of `step` is worked out with square roots alone,
+        // which are exact to the last bit on every machine.
+        let mut draw = Random::new(seed.child("grid")).draw();
+        let (mut origin, mut root) = (GRID_FROM.as_bytes_per_sec() as f64, step.as_f64());
+        for _ in 0..32 {
+            root = root.sqrt();
+            if draw & 1 == 1 {
+                origin *= root;
+            }
+            draw >>= 1;
+        }
+        let mut told = Rate::from_bytes_per_sec(origin as u64);
+        while told * step <= bandwidth && told * step > told {
+            told = told * step;
+        }
+        told.min(bandwidth)
     }
-    let mut told = Rate::from_bytes_per_sec(origin as u64);
-    while told * step <= bandwidth && told * step > told {
-        told = told * step;
-    }
-    told.min(bandwidth)
-}
 
-fn arrivals(setup: &Setup, cast: Cast, began_at: Time) -> Vec<Arrival> {
-    let options = &setup.workload;
-    let mut arrivals = vec![];
-    let needs_record =
-        |entry: &headstart_startup::catalogue::Entry| matches!(entry.needs, Needs::Hint | Needs::History);
-    let groups = [(TESTED, Some(cast.tested)), (BESIDE, cast.beside)];
-    for (number, (group, entry)) in (0..).zip(groups) {
-        if entry.is_some_and(needs_record) {
-            let at = Time::ZERO + Span::from_secs(5) * number;
-            arrivals.push(Arrival { at, group, bytes: FETCHED, role: Role::Acquaintance });
+    fn arrivals(&self, setup: &Setup, cast: Cast, began_at: Time) -> Vec<Arrival> {
+        let options = &setup.workload;
+        let mut arrivals = vec![];
+        let needs_record =
+            |entry: &headstart_startup::catalogue::Entry| matches!(entry.needs, Needs::Hint | Needs::History);
+        let groups = [(TESTED, Some(cast.tested)), (BESIDE, cast.beside)];
+        for (number, (group, entry)) in (0..).zip(groups) {
+            if entry.is_some_and(needs_record) {
+                let at = Time::ZERO + Span::from_secs(5) * number;
+                arrivals.push(Arrival { at, group, bytes: FETCHED, role: Role::Acquaintance });
+            }
         }
+        let part = setup.bottleneck() * Span::from_secs(4);
+        arrivals.extend((0..u64::from(options.background)).map(|number| Arrival {
+            at: LONG_FROM + LONG_APART * number,
+            group: LONG,
+            bytes: part,
+            role: Role::Long,
+        }));
+        let bytes = Bytes::new(setup.mean_bytes() as u64);
+        arrivals.extend((0..u64::from(self.flows.newcomers)).map(|number| Arrival {
+            at: began_at + self.newcomer_gap * number,
+            group: if cast.beside.is_some() && number % 2 == 1 { BESIDE } else { TESTED },
+            bytes,
+            role: Role::Newcomer,
+        }));
+        arrivals
     }
-    let part = setup.bottleneck() * Span::from_secs(4);
-    arrivals.extend((0..u64::from(options.background)).map(|number| Arrival {
-        at: LONG_FROM + LONG_APART * number,
-        group: LONG,
-        bytes: part,
-        role: Role::Long,
-    }));
-    let bytes = Bytes::new(setup.mean_bytes() as u64);
-    arrivals.extend((0..u64::from(options.newcomers)).map(|number| Arrival {
-        at: began_at + options.newcomer_gap * number,
-        group: if cast.beside.is_some() && number % 2 == 1 { BESIDE } else { TESTED },
-        bytes,
-        role: Role::Newcomer,
-    }));
-    arrivals
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
@@ -296,17 +407,8 @@ fn numbers(setup: &Setup, contest: &Contest) -> Named {
         ("hint", contest.hint.as_bits_per_sec() as f64 / bottleneck),
     ]
     .into_iter()
-    .filter(|(name, _)| setup.carrier().detail() >= needed(name))
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
-}
-
-fn needed(name: &str) -> Detail {
-    match name {
-        _ if OF_PACKETS.contains(&name) => Detail::Events,
-        _ if OF_COUNTS.contains(&name) => Detail::Counts,
-        _ => Detail::Flows,
-    }
 }
 
 /// How far before the first request curves begin.
@@ -356,7 +458,7 @@ fn landmarks(setup: &Setup, contest: &Contest) -> Named {
     named
 }
 
-fn curves(_: &Setup, contest: &Contest) -> Named {
+fn curves(contest: &Contest) -> Named {
     let tape = &contest.tape;
     let (from, _) = contest.stretch();
     let second = Span::from_secs(1);

@@ -14,8 +14,10 @@ use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::{FlowReport, Random, Seed};
 use headstart_units::{Bytes, Span, Time};
 
-use crate::carrier::{Observer, Run};
-use crate::setup::{Cast, LONG, Setup, TESTED};
+use crate::carrier::{Detail, Observer, Run};
+use crate::newcomers::NewcomerParams;
+use crate::setup::{LONG, TESTED};
+use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
 /// Width of a bin (Halfback §4.3.4).
 const BIN: Span = Span::from_millis(60);
@@ -34,25 +36,52 @@ const FULL: f64 = 0.9;
 /// Bins after it that must not fall below that again: a second.
 const HELD: usize = 16;
 
-/// Names of the numbers, with what they mean.
-pub const MEASURES: &[(&str, &str)] = &[
-    ("newcomer", "completion time of the newcomer, of the last one if there are several, ms"),
-    ("dip", "smallest bin of the flow that was there, percent of its rate before"),
-    ("half", "from the newcomer's SYN until the flow that was there has half of its rate again, ms"),
-    ("full", "until it has 90 % of it again, ms"),
-    ("missing", "what it fell short of its rate in the eight seconds, kB"),
+/// The numbers of a run.
+const MEASURES: &[Measure] = &[
+    Measure::new("newcomer", "ms", "completion time of the newcomer, of the last one if there are several"),
+    Measure::new("dip", "%", "smallest bin of the flow that was there, of its rate before"),
+    Measure::new(
+        "half",
+        "ms",
+        "from the newcomer's SYN until the flow that was there has half of its rate again",
+    ),
+    Measure::new("full", "ms", "until it has 90 % of it again"),
+    Measure::new("missing", "kB", "what it fell short of its rate in the eight seconds"),
 ];
 
-/// Families of numbers, one for each bin: Mbit/s, by milliseconds from the newcomer's SYN plus 600.
-pub const PROFILES: &[&str] = &["ongoing", "arriving"];
+/// A flow that is there, and newcomers that carry the bytes of one flow between them.
+pub struct Throughput(NewcomerParams);
 
-/// Runs it with as many newcomers as the setup says.
-///
-/// # Errors
-/// The transport does not carry a scheme.
-pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(String, f64)>> {
+impl Study for Throughput {
+    const NAME: &'static str = "newcomer";
+    const ABOUT: &'static str = "what newcomers take from a flow that is there";
+    const NEEDS: Detail = Detail::Events;
+    const DECLARED: &'static [Declared] = &[Declared {
+        prefixes: &[""],
+        measures: MEASURES,
+        profiles: &[
+            Profile::new(
+                "ongoing",
+                "Mbit/s",
+                "rate of the flow that is there, by milliseconds from the newcomer's SYN plus 600",
+            ),
+            Profile::new("arriving", "Mbit/s", "rate of the newcomers, likewise"),
+        ],
+    }];
+    type Params = NewcomerParams;
+
+    fn new(params: NewcomerParams) -> Self {
+        Self(params)
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        Ok(watch(case, u64::from(self.0.newcomers))?.into_iter().collect())
+    }
+}
+
+fn watch(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
+    let Case { setup, cast, seed } = *case;
     let seed = Seed(seed);
-    let newcomers = u64::from(setup.workload.newcomers);
     let began_at =
         START + Span::from_micros(Random::new(seed.child("newcomer")).below(PHASES.as_nanos() / 1_000));
     let until = began_at + WATCHED;
@@ -68,8 +97,8 @@ pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(String, f64)>>
         size_known: true,
     }));
     let run = Run::new(setup, cast, Box::new(Listed::new(starts, Opener::Sender)), until, seed);
-    let throughput = Throughput::new(began_at - BIN * (OWN_BINS as u64));
-    let Throughput { bins, newcomer, .. } = run.observe(throughput)?.observer;
+    let throughput = Bins::new(began_at - BIN * (OWN_BINS as u64));
+    let Bins { bins, newcomer, .. } = run.observe(throughput)?.observer;
     let rate = |number: usize, is_ongoing: bool| -> f64 {
         let pair = bins.get(number).copied().unwrap_or_default();
         (if is_ongoing { pair.0 } else { pair.1 }) as f64 * 8.0 / 1e6 / BIN.as_secs_f64()
@@ -111,20 +140,20 @@ pub fn watch(setup: &Setup, cast: Cast, seed: u64) -> Result<Vec<(String, f64)>>
 
 /// Bytes newly acknowledged in each bin: those of the flow that was there (the run's first), and of all others.
 #[derive(Debug)]
-struct Throughput {
+struct Bins {
     from: Time,
     is_ongoing: bool,
     bins: Vec<(u64, u64)>,
     newcomer: Option<Span>,
 }
 
-impl Throughput {
+impl Bins {
     fn new(from: Time) -> Self {
         Self { from, is_ongoing: true, bins: vec![], newcomer: None }
     }
 }
 
-impl Observer for Throughput {
+impl Observer for Bins {
     fn watches(&self) -> bool {
         true
     }

@@ -63,7 +63,6 @@ impl PathOptions {
     pub fn plan_for_packets(&self, up: &UpOptions) -> Result<PathPlan> {
         let classes = self.rtt.0.len();
         ensure!(classes == 1, "--rtt: found {classes} times, expected one: a link has one class of hosts");
-        ensure!(self.population.is_none(), "--population is for the simulator");
         ensure!(
             !matches!(self.routers, RouterName::Rcp | RouterName::NonCapable),
             "--routers: found {:?}, expected none, share, target or extreme: no real packet carries RCP's rate",

@@ -13,6 +13,8 @@
 //! What honest flows were granted is told as a share of what they asked for, zero for those that were denied: a router that grants
 //! everybody a little has lost as much as one that denies most.
 
+use anyhow::Result;
+use clap::{Args, ValueEnum};
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
 use headstart_sim::workload::spoof::{Source, Spoof, SpoofSpec};
 use headstart_sim::workload::{Mixed, Opener, Workload};
@@ -20,9 +22,8 @@ use headstart_sim::{Access, Chain, FlowReport, Grant, Scenario, Seed};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::{HEADER, MSS, build, group, router, spec};
-use crate::carrier::{Observer, model};
-use crate::options::web::AttackName;
-use crate::setup::{Cast, Setup};
+use crate::carrier::{Detail, Observer, model};
+use crate::study::{Case, Declared, Measure, Measured, Study};
 
 /// What a request of each kind asks for.
 const SMALL: Rate = Rate::from_bits_per_sec(80_000);
@@ -33,31 +34,77 @@ const ATTACKER: u32 = 1 << 30;
 /// Honest flows that begin so soon after the attack does, or after it has ended, are not counted for "during" and "after".
 const SETTLING: Span = Span::from_secs(2);
 
-/// Names of the numbers, with what they mean; those of the three thirds follow the pattern `<third>.<what>`.
-pub const MEASURES: &[(&str, &str)] = &[
-    ("before.approved", "honest requests approved, percent"),
-    ("during.approved", "the same during the attack"),
-    ("after.approved", "the same after it"),
-    ("before.granted", "what honest flows were granted, percent of what they asked for"),
-    ("during.granted", "the same during the attack"),
-    ("after.granted", "the same after it"),
-    ("before.mean", "mean completion time of honest flows, ms"),
-    ("during.mean", "the same during the attack"),
-    ("after.mean", "the same after it"),
-    (
-        "victim.granted",
-        "what the victim of framing was granted during the attack, percent of what it asked for",
-    ),
-    ("recovery", "from the end of the attack to the first honest request that is approved, ms"),
-    ("looked-at", "requests a second that the first router looked at during the attack"),
-    ("most-flows", "most flows that the first router remembered at the same time"),
-    ("most-hosts", "most hosts that it remembered"),
-    ("state", "bytes of its state at the end"),
+/// Numbers of each third of the run: before the attack, during it and after it.
+const THIRD_MEASURES: &[Measure] = &[
+    Measure::new("approved", "%", "honest requests approved"),
+    Measure::new("granted", "%", "what honest flows were granted, of what they asked for"),
+    Measure::new("mean", "ms", "mean completion time of honest flows"),
 ];
 
-/// Runs it.
-#[must_use]
-pub fn mount(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
+/// Numbers of the run.
+const MEASURES: &[Measure] = &[
+    Measure::new(
+        "victim.granted",
+        "%",
+        "what the victim of framing was granted during the attack, of what it asked for",
+    ),
+    Measure::new("recovery", "ms", "from the end of the attack to the first honest request that is approved"),
+    Measure::new("looked-at", "1/s", "requests that the first router looked at during the attack"),
+    Measure::new("most-flows", "", "most flows that the first router remembered at the same time"),
+    Measure::new("most-hosts", "", "most hosts that it remembered"),
+    Measure::new("state", "B", "its state at the end"),
+];
+
+/// The attack.
+#[derive(Args, Clone, Debug)]
+pub struct AttackParams {
+    /// Requests without connections
+    #[arg(long, default_value = "none", value_name = "KIND")]
+    attack: AttackName,
+    /// Such requests a second
+    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    attack_requests: u32,
+}
+
+/// Attacks by requests alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AttackName {
+    /// None.
+    None,
+    /// Small requests from made-up addresses: work for the router.
+    Storm,
+    /// Large requests from the attacker's own address.
+    OneHost,
+    /// Large requests from made-up addresses.
+    MadeUp,
+    /// Large requests that bear an honest host's address.
+    Framing,
+}
+
+/// Requests without connections, beside honest transfers.
+pub struct Attack(AttackParams);
+
+impl Study for Attack {
+    const NAME: &'static str = "attack";
+    const ABOUT: &'static str = "requests without connections, beside honest transfers (Quick-Start §8)";
+    const NEEDS: Detail = Detail::Topology;
+    const DECLARED: &'static [Declared] = &[
+        Declared { prefixes: &["before.", "during.", "after."], measures: THIRD_MEASURES, profiles: &[] },
+        Declared { prefixes: &[""], measures: MEASURES, profiles: &[] },
+    ];
+    type Params = AttackParams;
+
+    fn new(params: AttackParams) -> Self {
+        Self(params)
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        Ok(mount(&self.0, case).into_iter().collect())
+    }
+}
+
+fn mount(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
+    let Case { setup, cast, seed } = *case;
     let seed = Seed(seed);
     let options = &setup.workload;
     let chain = spec(setup, vec![Access::default()], vec![]);
@@ -79,7 +126,7 @@ pub fn mount(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
         seed.child("honest"),
     );
     let mut parts: Vec<Box<dyn Workload>> = vec![Box::new(honest)];
-    let source = match options.web.attack {
+    let source = match params.attack {
         AttackName::None => None,
         AttackName::Storm => Some((Source::MadeUp, SMALL)),
         AttackName::OneHost => Some((Source::One(ATTACKER), LARGE)),
@@ -87,7 +134,7 @@ pub fn mount(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
         AttackName::Framing => Some((Source::One(VICTIM), LARGE)),
     };
     if let Some((source, rate)) = source {
-        let gap = Span::from_nanos(1_000_000_000 / u64::from(options.web.attack_requests));
+        let gap = Span::from_nanos(1_000_000_000 / u64::from(params.attack_requests));
         let attack = SpoofSpec { from, until: to, gap, rate, source, class: 0, size: HEADER };
         parts.push(Box::new(Spoof::new(attack, seed.child("attack"))));
     }

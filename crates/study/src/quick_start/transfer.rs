@@ -7,6 +7,8 @@
 //! It is sent at once, from hosts beside the sender, when the transfer's first data reaches the first router, and its own losses
 //! are repaired as any sender's.
 
+use anyhow::Result;
+use clap::Args;
 use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::long::{Listed, Start};
@@ -14,34 +16,64 @@ use headstart_sim::{Access, Chain, FlowReport, Random, Scenario, Seed};
 use headstart_units::{Bytes, Span, Time};
 
 use super::{MSS, build, group, is_told_size, spec};
-use crate::carrier::{Observer, model};
+use crate::carrier::{Detail, Observer, model};
 use crate::schemes;
-use crate::setup::{Cast, Setup};
+use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
 /// What sends the burst: a window of so many packets, all at once.
 const BURST: &str = "iw64";
 const AT_ONCE: u32 = 64;
 
-/// Names of the numbers, with what they mean.
-pub const MEASURES: &[(&str, &str)] = &[
-    ("completion", "from the SYN to the last byte at the receiver, ms"),
-    ("rounds", "that in round trips of the path"),
-    ("rounds-to-ack", "from the SYN to the sender's last ack, in round trips of the path"),
-    ("lost", "packets declared lost"),
-    ("first-flight", "packets of the first flight"),
-    ("first-flight-lost", "packets of the first flight that were declared lost"),
-    ("timeouts", "retransmission timeouts"),
+/// The numbers of a run.
+const MEASURES: &[Measure] = &[
+    Measure::new("completion", "ms", "from the SYN to the last byte at the receiver"),
+    Measure::new("rounds", "", "that in round trips of the path"),
+    Measure::new("rounds-to-ack", "", "from the SYN to the sender's last ack, in round trips of the path"),
+    Measure::new("lost", "", "packets declared lost"),
+    Measure::new("first-flight", "", "packets of the first flight"),
+    Measure::new("first-flight-lost", "", "packets of the first flight that were declared lost"),
+    Measure::new("timeouts", "", "retransmission timeouts"),
 ];
 
-/// Families of numbers: packets sent by time in seconds, and what is acknowledged.
-pub const PROFILES: &[&str] = &["sent", "acked"];
+/// What meets the transfer.
+#[derive(Args, Clone, Debug)]
+pub struct TransferParams {
+    /// A burst of so many packets from elsewhere meets the flight of the transfer
+    #[arg(long, default_value_t = 0, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(0..=10_000))]
+    cross_burst: u32,
+}
 
-/// Runs it.
-#[must_use]
-pub fn send(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
+/// One transfer over the chain.
+pub struct Transfer(TransferParams);
+
+impl Study for Transfer {
+    const NAME: &'static str = "transfer";
+    const ABOUT: &'static str = "one transfer over that chain";
+    const NEEDS: Detail = Detail::Topology;
+    const DECLARED: &'static [Declared] = &[Declared {
+        prefixes: &[""],
+        measures: MEASURES,
+        profiles: &[
+            Profile::new("sent", "packets", "what was sent, by seconds"),
+            Profile::new("acked", "packets", "what was acknowledged, by seconds"),
+        ],
+    }];
+    type Params = TransferParams;
+
+    fn new(params: TransferParams) -> Self {
+        Self(params)
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        Ok(send(&self.0, case).into_iter().collect())
+    }
+}
+
+fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
+    let Case { setup, cast, seed } = *case;
     let seed = Seed(seed);
     let bytes = Bytes::new(setup.mean_bytes() as u64);
-    let burst = setup.workload.web.cross_burst;
+    let burst = params.cross_burst;
     let chain = spec(setup, vec![Access::default()], vec![]);
     let rtt = chain.rtt(0);
     // Both have a handshake of one round trip; seeds differ in when in the flight's first tenth of a round trip the burst comes.

@@ -10,15 +10,16 @@
 //!   a uniform number is what the script does that Floyd published with ns-2's web traffic.
 //! - Figure 11's round trips of 80 to 120 ms are uniform.
 
+use anyhow::Result;
+use clap::{Args, ValueEnum};
 use headstart_sim::workload::web::{ParetoTwo, WebSessions, WebSpec};
 use headstart_sim::workload::{Mixed, Workload};
 use headstart_sim::{Access, Chain, FlowReport, Grant, Random, Scenario, Seed};
 use headstart_units::{Span, Time};
 
 use super::{HEADER, MSS, build, group, is_told_size, spec};
-use crate::carrier::{Observer, model};
-use crate::options::web::HostsName;
-use crate::setup::{Cast, Setup};
+use crate::carrier::{Detail, Observer, model};
+use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
 /// Pages of a session, objects of a page, their gaps, and the shape of their sizes (Quick-Start §5).
 const PAGES: u32 = 30;
@@ -37,49 +38,105 @@ const LARGE: u64 = 300;
 /// Packets that everybody may send at once (Quick-Start §5).
 const INITIAL_WINDOW: u64 = 3;
 
-/// Names of the numbers, with what they mean.
-pub const MEASURES: &[(&str, &str)] = &[
-    ("utilisation", "bytes that the first link carried, percent of what it could"),
-    (
+/// The numbers of a run.
+const MEASURES: &[Measure] = &[
+    Measure::new("utilisation", "%", "bytes that the first link carried, of what it could"),
+    Measure::new(
         "drops",
-        "packets that the chain's links dropped on the way there, percent of those offered to the first",
+        "%",
+        "packets that the chain's links dropped on the way there, of those offered to the first",
     ),
-    (
+    Measure::new(
         "quick-bandwidth",
-        "bytes of Quick-Start packets (sent in a Quick-Start phase), percent of what the first link could carry",
+        "%",
+        "bytes of Quick-Start packets (sent in a Quick-Start phase), of what the first link could carry",
     ),
-    ("quick-share", "bytes of Quick-Start packets, percent of all data bytes sent"),
-    (
+    Measure::new("quick-share", "%", "bytes of Quick-Start packets, of all data bytes sent"),
+    Measure::new(
         "approved-share",
-        "bytes of the first flights of all approved requests, used or not, percent of all data bytes sent",
+        "%",
+        "bytes of the first flights of all approved requests, used or not, of all data bytes sent",
     ),
-    ("requests", "Quick-Start requests"),
-    ("approved", "requests that all routers approved, percent of those made"),
-    ("used", "requests whose grant was worth more than the initial window, percent of those made"),
-    ("failed", "approved requests of which a Quick-Start packet was lost, percent of those approved"),
-    ("failures", "approved requests of which a Quick-Start packet was lost"),
-    ("granted", "mean rate of an approved request, kB/s"),
-    ("connections", "connections that finished"),
-    ("small", "geometric mean of the durations of connections below 10 packets, ms"),
-    ("medium", "geometric mean of the durations of connections of 30 to 299 packets, ms"),
-    ("large", "geometric mean of the durations of connections of 300 packets or more, ms"),
-    ("sizeable", "geometric mean of the durations of connections of 30 packets or more, ms"),
+    Measure::new("requests", "", "Quick-Start requests"),
+    Measure::new("approved", "%", "requests that all routers approved, of those made"),
+    Measure::new("used", "%", "requests whose grant was worth more than the initial window, of those made"),
+    Measure::new(
+        "failed",
+        "%",
+        "approved requests of which a Quick-Start packet was lost, of those approved",
+    ),
+    Measure::new("failures", "", "approved requests of which a Quick-Start packet was lost"),
+    Measure::new("granted", "kB/s", "mean rate of an approved request"),
+    Measure::new("connections", "", "connections that finished"),
+    Measure::new("small", "ms", "geometric mean of the durations of connections below 10 packets"),
+    Measure::new("medium", "ms", "geometric mean of the durations of connections of 30 to 299 packets"),
+    Measure::new("large", "ms", "geometric mean of the durations of connections of 300 packets or more"),
+    Measure::new("sizeable", "ms", "geometric mean of the durations of connections of 30 packets or more"),
 ];
 
-/// Families of numbers of single connections, of the run with the setup's first seed: by packets or by the start in seconds, each with
-/// a count behind the decimal point that keeps equal ones apart.
-pub const PROFILES: &[&str] = &["duration", "length", "quick"];
+/// The sessions.
+#[derive(Args, Clone, Debug)]
+pub struct WebParams {
+    /// Web sessions, and as many servers; half as many of both the other way
+    #[arg(long, default_value_t = 10, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    web_sessions: u32,
+    /// Mean size of an object in packets
+    #[arg(long, default_value_t = 400, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    web_object: u32,
+    /// How far away hosts are
+    #[arg(long, default_value = "wide", value_name = "RANGE")]
+    web_hosts: HostsName,
+}
 
-/// Runs it.
-#[must_use]
-pub fn browse(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
+/// How far away hosts are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HostsName {
+    /// Access delays of 12 ms in the mean and 110 ms at most, one way.
+    Wide,
+    /// Round trips of 80 to 120 ms.
+    Narrow,
+}
+
+/// Web sessions over three routers in a chain.
+pub struct Web(WebParams);
+
+impl Study for Web {
+    const NAME: &'static str = "web";
+    const ABOUT: &'static str = "web sessions over three routers in a chain (Quick-Start §5)";
+    const NEEDS: Detail = Detail::Topology;
+    const DECLARED: &'static [Declared] = &[Declared {
+        prefixes: &[""],
+        measures: MEASURES,
+        profiles: &[
+            // Of single connections, of the run with the setup's first seed; a count behind the decimal point keeps equal ones apart.
+            Profile::new("duration", "s", "duration of each connection, by its packets"),
+            Profile::new("length", "packets", "packets of each connection, by its start in seconds"),
+            Profile::new(
+                "quick",
+                "packets",
+                "packets of its first flight, of each whose grant was used, by its start in seconds",
+            ),
+        ],
+    }];
+    type Params = WebParams;
+
+    fn new(params: WebParams) -> Self {
+        Self(params)
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        Ok(browse(&self.0, case).into_iter().collect())
+    }
+}
+
+fn browse(params: &WebParams, case: &Case<'_>) -> Vec<(String, f64)> {
+    let Case { setup, cast, seed } = *case;
     let is_first = seed == setup.run.seed;
     let seed = Seed(seed);
-    let options = &setup.workload.web;
-    let (forward, backward) = (options.web_sessions, options.web_sessions / 2);
+    let (forward, backward) = (params.web_sessions, params.web_sessions / 2);
     let mut random = Random::new(seed.child("access"));
     let mut hosts =
-        |count: u32| -> Vec<Access> { (0..count).map(|_| access(options.web_hosts, &mut random)).collect() };
+        |count: u32| -> Vec<Access> { (0..count).map(|_| access(params.web_hosts, &mut random)).collect() };
     let chain = spec(setup, hosts(forward), hosts(backward));
     let classes = (forward + backward) as usize;
     let groups = (0..classes).map(|class| group(setup, cast.tested, chain.rtt(class))).collect();
@@ -92,7 +149,7 @@ pub fn browse(setup: &Setup, cast: Cast, seed: u64) -> Vec<(String, f64)> {
             objects: OBJECTS,
             object_gap: OBJECT_GAP,
             page_gap: PAGE_GAP,
-            sizes: ParetoTwo::with_mean(f64::from(options.web_object), SHAPE),
+            sizes: ParetoTwo::with_mean(f64::from(params.web_object), SHAPE),
             mss: MSS,
             servers: sessions as u16,
             first: first as u16,

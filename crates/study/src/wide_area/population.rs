@@ -76,7 +76,6 @@ impl PathSpec {
             jitter: self.jitter,
             reorder: false,
             duplicate: Ratio::new(0, 1),
-            population: None,
             routers: crate::options::RouterName::None,
             trace: None,
             up_rate: Some(self.up_rate),

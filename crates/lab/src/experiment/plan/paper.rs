@@ -80,7 +80,7 @@ fn variant(name: String, value: Value, above: &[Variant]) -> Result<Variant> {
         Some(other) => bail!("like: found `{other}`, expected the name of a variant"),
     };
     let tables: Tables = Value::Table(table).try_into()?;
-    Ok(Variant { name, about, only: Only::default(), settings: like.with(&Settings::read(&tables)?) })
+    Ok(Variant { name, about, only: Only::default(), settings: like.with(&Settings::read(&tables, None)?) })
 }
 
 impl Paper {
@@ -113,7 +113,7 @@ impl Paper {
             title: text.title,
             citation: text.citation,
             about: text.about,
-            settings: Settings::read(&tables)?,
+            settings: Settings::read(&tables, None)?,
             schemes,
             variants,
         })

@@ -7,6 +7,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span};
 use toml::{Table, Value};
 
 use crate::experiment::settings::Settings;
+use crate::experiment::study::StudyEntry;
 
 /// A swept option and its values.
 pub type Axis = (String, Vec<String>);
@@ -29,7 +30,7 @@ pub(super) fn typed(value: &str) -> Value {
 }
 
 /// Every swept option with its values, each checked.
-pub(super) fn axes(table: &Table) -> Result<Vec<Axis>> {
+pub(super) fn axes(table: &Table, study: &StudyEntry) -> Result<Vec<Axis>> {
     table
         .iter()
         .map(|(option, value)| {
@@ -44,7 +45,7 @@ pub(super) fn axes(table: &Table) -> Result<Vec<Axis>> {
                 };
                 ensure!(!texts.contains(&text), "{option}: found `{text}` twice");
                 let mut settings = Settings::default();
-                settings.set(option, &typed(&text)).with_context(|| option.clone())?;
+                settings.set(option, &typed(&text), Some(study)).with_context(|| option.clone())?;
                 texts.push(text);
             }
             Ok((option.clone(), texts))

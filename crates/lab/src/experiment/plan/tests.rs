@@ -49,12 +49,12 @@ fn a_plan_is_the_product_of_its_lists_and_quick_cuts_it_down() {
     assert_eq!(full.points[1].value("buffer"), Some("115 kB"));
     let setups = full.setups(Carriers::MODEL).expect("fine");
     assert_eq!(setups.len(), 8);
-    assert_eq!(setups[4].1.transport.detection, crate::options::DetectionName::Rfc6675);
-    assert_eq!(setups[0].1.run.repeats, 3);
+    assert_eq!(setups[4].1.setup.transport.detection, crate::options::DetectionName::Rfc6675);
+    assert_eq!(setups[0].1.setup.run.repeats, 3);
 
     let quick = plan(PLAN, true).expect("fine");
     assert_eq!((quick.points.len(), quick.schemes.len(), quick.shown), (2, 2, 1));
-    assert_eq!(quick.setups(Carriers::MODEL).expect("fine")[0].1.run.repeats, 2);
+    assert_eq!(quick.setups(Carriers::MODEL).expect("fine")[0].1.setup.run.repeats, 2);
     assert_eq!(quick.axes, full.axes, "claims may name what only the full plan runs");
 }
 
@@ -72,6 +72,21 @@ fn mistakes_are_told_with_key_found_and_expected() {
         ("old = {}", "old = { at = { rtt = [\"1 ms\"] } }", ["demonstrations", "old.at.rtt", "not swept"]),
         ("old = {}", "old = { at = { load = [\"1 %\"] } }", ["demonstrations", "old.at.load", "`1 %`"]),
         ("[\"modern\"]", "[\"new\"]", ["quick.variants", "`new`", "modern, old"]),
+        (
+            "shows =",
+            "study = \"contests\"\n    shows =",
+            ["study", "found `contests`", "expected one of dumbbell"],
+        ),
+        (
+            "shows =",
+            "workload = { newcomers = 4 }\n    shows =",
+            [
+                "workload.newcomers",
+                "a parameter of the studies newcomer, contest, contest-trace in a plan of the study dumbbell",
+                "expected one of size",
+            ],
+        ),
+        ("load =", "changed =", ["sweep", "changed", "unexpected argument"]),
     ] {
         let text = PLAN.replace(from, to);
         assert_ne!(text, PLAN, "{from}");
@@ -79,6 +94,18 @@ fn mistakes_are_told_with_key_found_and_expected() {
         for part in parts {
             assert!(error.contains(part), "{to}: {error}");
         }
+    }
+    let paper = PAPER.replace("run = {", "workload = { newcomers = 4 }\n    run = {");
+    let plan_of = |study: &str| {
+        let text = PLAN.replace("shows =", &format!("study = \"{study}\"\n    shows ="));
+        Plan::read(&text, &Paper::read(&paper).expect("fine"), false)
+    };
+    plan_of("newcomer").expect("its own parameter, set for all figures");
+    let error = format!("{:#}", plan_of("pair").expect_err("another study's"));
+    for part in
+        ["paper", "newcomers: found a parameter of the studies newcomer, contest", "the study pair", "apart"]
+    {
+        assert!(error.contains(part), "{error}");
     }
     let paper = PAPER.replace("\"iw2\"", "\"tahoe\"");
     let error = format!("{:#}", Paper::read(&paper).expect_err("no such scheme"));

@@ -1,17 +1,31 @@
 use super::*;
-use crate::carrier::Carriers;
 use crate::schemes;
-use crate::settings::Settings;
+use crate::settings::prepared;
+use clap::{Command, FromArgMatches};
 
 fn setup(text: &str) -> Setup {
     let common = "path = { rate = \"8 Mbit/s\", rtt = \"50 ms\", buffer = \"50 ms\" }\n\
         transport = { receive-window = \"4 MB\", probe = \"quic\" }\n";
     let workload = format!("workload = {{ size = \"70 kB\", long-scheme = \"google-quic\", {text} }}\n");
-    let text = format!("{common}{workload}run = {{ duration = \"60 s\" }}");
-    Settings::read(&toml::from_str(&text).expect("a table"))
-        .expect("options")
-        .setup(Carriers::MODEL)
-        .expect("fine")
+    prepared("contest", &format!("{common}{workload}run = {{ duration = \"60 s\" }}")).setup
+}
+
+fn trace(words: &str) -> RequestTrace {
+    let command = RequestTraceParams::augment_args(Command::new(""));
+    let matches = command.try_get_matches_from(format!("_ {words}").split_whitespace()).expect("parameters");
+    RequestTrace::new(RequestTraceParams::from_arg_matches(&matches).expect("parameters"))
+}
+
+fn params(words: &str) -> RequestParams {
+    trace(words).0.requests
+}
+
+fn contest(setup: &Setup, words: &str, cast: Cast, seed: u64) -> Contest {
+    Contest::run(&params(words), &Case { setup, cast, seed }).expect("runs")
+}
+
+fn run(setup: &Setup, words: &str, cast: Cast, seed: u64) -> Measured {
+    Requests(params(words)).run(&Case { setup, cast, seed }).expect("runs")
 }
 
 fn cast(name: &str) -> Cast {
@@ -24,7 +38,7 @@ fn number(measured: &Measured, name: &str) -> f64 {
 
 #[test]
 fn a_newcomer_on_an_empty_path_takes_its_round_trip_and_its_bytes() {
-    let found = run(&setup("background = 0"), cast("blitzstart"), 1).expect("runs");
+    let found = run(&setup("background = 0"), "", cast("blitzstart"), 1);
     // 70 kB with headers at 8 Mbit/s are 73 ms, and the window of one BDP leaves over 75 % of a round trip.
     let request = number(&found, "request");
     assert!((100.0..200.0).contains(&request), "{request} ms");
@@ -34,8 +48,7 @@ fn a_newcomer_on_an_empty_path_takes_its_round_trip_and_its_bytes() {
 
 #[test]
 fn every_byte_is_accounted_to_its_group() {
-    let contest =
-        Contest::run(&setup("background = 2, newcomers = 3"), cast("google-quic"), 1).expect("runs");
+    let contest = contest(&setup("background = 2"), "--newcomers 3", cast("google-quic"), 1);
     assert_eq!(contest.newcomers(TESTED).count(), 3);
     let (from, to) = contest.stretch();
     let wire = contest.tape.bytes(TESTED, from - Span::from_secs(1), to);
@@ -47,7 +60,7 @@ fn every_byte_is_accounted_to_its_group() {
 
 #[test]
 fn a_run_ends_soon_after_its_newcomers() {
-    let contest = Contest::run(&setup("background = 1"), cast("google-quic"), 1).expect("runs");
+    let contest = contest(&setup("background = 1"), "", cast("google-quic"), 1);
     let (_, to) = contest.stretch();
     let last = contest.tape.delivered.last().expect("packets").0;
     assert!(last < to + Span::from_secs(12), "{last:?} is long after {to:?}");
@@ -57,39 +70,28 @@ fn a_run_ends_soon_after_its_newcomers() {
 #[test]
 fn the_same_seed_is_the_same_contest_and_another_enters_at_another_moment() {
     let setup = setup("background = 1");
-    let (one, again, other) = (1, 1, 2).into_contests(&setup);
-    assert_eq!(one, again);
-    assert_ne!(one, other);
-}
-
-trait IntoContests {
-    fn into_contests(self, setup: &Setup) -> (Named, Named, Named);
-}
-
-impl IntoContests for (u64, u64, u64) {
-    fn into_contests(self, setup: &Setup) -> (Named, Named, Named) {
-        let run = |seed| super::run(setup, cast("blitzstart"), seed).expect("runs");
-        let without_nan =
-            |found: Measured| found.numbers.into_iter().filter(|(_, value)| value.is_finite()).collect();
-        (without_nan(run(self.0)), without_nan(run(self.1)), without_nan(run(self.2)))
-    }
+    let numbers = |seed| {
+        let found = run(&setup, "", cast("blitzstart"), seed);
+        found.numbers.into_iter().filter(|(_, value)| value.is_finite()).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(1), numbers(1));
+    assert_ne!(numbers(1), numbers(2));
 }
 
 #[test]
 fn a_mixture_has_newcomers_of_both_schemes() {
     let both = Cast { beside: schemes::find("google-quic").ok(), ..cast("blitzstart") };
-    let found =
-        run(&setup("background = 1, newcomers = 4, newcomer-gap = \"100 ms\""), both, 3).expect("runs");
+    let found = run(&setup("background = 1"), "--newcomers 4 --newcomer-gap 100ms", both, 3);
     assert!(number(&found, "request") > 0.0 && number(&found, "beside.request") > 0.0);
     assert!(number(&found, "slowest") >= number(&found, "request"));
 }
 
 #[test]
 fn hints_fall_evenly_within_a_step_and_never_above() {
-    let setup = setup("background = 0, hint-step = \"400 %\"");
+    let setup = setup("background = 0");
     let logs: Vec<f64> = (0..400)
         .map(|seed| {
-            let rate = hinted(&setup, Seed(seed)).as_bits_per_sec() as f64;
+            let rate = params("--hint-step 400%").hinted(&setup, Seed(seed)).as_bits_per_sec() as f64;
             (rate / 8e6).log2()
         })
         .collect();
@@ -103,15 +105,15 @@ fn hints_fall_evenly_within_a_step_and_never_above() {
 #[test]
 fn without_a_step_the_hint_is_what_was_asked_for() {
     let setup = setup("background = 0, hint = \"300 %\"");
-    assert_eq!(hinted(&setup, Seed(1)), Rate::from_mbit_per_sec(24));
+    assert_eq!(params("").hinted(&setup, Seed(1)), Rate::from_mbit_per_sec(24));
 }
 
 #[test]
 fn a_trace_picks_by_quantile_and_shows_both_flows() {
-    let fastest = trace(&setup("background = 1, candidates = 5, pick = \"0 %\""), cast("google-quic"), 1)
-        .expect("runs");
-    let slowest = trace(&setup("background = 1, candidates = 5, pick = \"100 %\""), cast("google-quic"), 1)
-        .expect("runs");
+    let setup = setup("background = 1");
+    let case = Case { setup: &setup, cast: cast("google-quic"), seed: 1 };
+    let shown = |pick: &str| trace(&format!("--candidates 5 --pick {pick}")).run(&case).expect("runs");
+    let (fastest, slowest) = (shown("0%"), shown("100%"));
     assert!(number(&fastest, "request") < number(&slowest, "request"));
     assert!(number(&fastest, "long/100") > 7.0, "before the request the long flow has the link");
     let peak = (0..STEPS).map(|n| number(&fastest, &format!("newcomer/{}", n * 10))).fold(0.0, f64::max);
@@ -120,8 +122,8 @@ fn a_trace_picks_by_quantile_and_shows_both_flows() {
 
 #[test]
 fn a_response_is_shorter_than_its_request_by_a_round_trip() {
-    let contest = Contest::run(&setup("background = 0"), cast("blitzstart"), 1).expect("it runs");
-    let named = numbers(&setup("background = 0"), &contest).into();
+    let contest = contest(&setup("background = 0"), "", cast("blitzstart"), 1);
+    let named = numbers(&setup("background = 0"), &contest).into_iter().collect();
     let gap = number(&named, "request") - number(&named, "response");
     // 50 ms and the first packet's own 1.5 ms.
     assert!((51.0..52.5).contains(&gap), "{gap} ms");

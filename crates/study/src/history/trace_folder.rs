@@ -1,63 +1,12 @@
-//! What the experiments with records can vary. Nothing of it is for the command line: plans set it.
+//! A folder of packet-delivery traces.
 
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
 use headstart_net::Trace;
-use headstart_units::{Bytes, Ratio, Span};
 
 use crate::options::TraceFile;
-
-/// Options of experiments with records.
-#[derive(Args, Clone, Debug)]
-pub struct ReuseOptions {
-    /// Rate of the path by the time its record is used, as a share of --rate (for `reproduce`)
-    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
-    pub changed: Ratio,
-    /// What the application has ready at first; the rest of the flow follows after --pause (for `reproduce`)
-    #[arg(long, value_name = "SIZE", hide = true)]
-    pub first_part: Option<Bytes>,
-    /// How long after the opening the rest follows (for `reproduce`)
-    #[arg(long, default_value = "0 ms", value_name = "TIME", hide = true)]
-    pub pause: Span,
-    /// How long after the first of two flows the second opens (for `reproduce`)
-    #[arg(long, default_value = "0 s", value_name = "TIME", hide = true)]
-    pub apart: Span,
-    /// Where records come from (for `reproduce`)
-    #[arg(long, default_value = "previous", value_name = "WHERE", hide = true)]
-    pub records: Records,
-    /// Rates of the networks that an application meets, over those of the model (for `reproduce`)
-    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
-    pub scale: Ratio,
-    /// How far apart the rates of these networks are: the ratio of two of them is raised to this power (for `reproduce`)
-    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
-    pub spread: Ratio,
-    /// Random loss of these networks, over that of the model (for `reproduce`)
-    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
-    pub random_loss: Ratio,
-    /// Connections that a client opens on each network, one after the other (for `reproduce`)
-    #[arg(long, default_value_t = 6, value_name = "COUNT", hide = true, value_parser = clap::value_parser!(u8).range(1..=100))]
-    pub visits: u8,
-    /// Responses of an application, over those of the model (for `reproduce`)
-    #[arg(long, default_value = "100 %", value_name = "SHARE", hide = true)]
-    pub responses: Ratio,
-    /// Folder of packet-delivery traces (mahimahi format) in place of generated ones (for `reproduce`)
-    #[arg(long, value_name = "FOLDER", hide = true)]
-    pub traces: Option<TraceFolder>,
-}
-
-/// Where the record comes from that a start may draw on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Records {
-    /// From the scenario before: of another network (WS §4.3).
-    Previous,
-    /// From an earlier connection over the same path, as far from it as two connections of one peer are (WS Figure 2).
-    Drawn,
-    /// From an earlier connection over the same path that measured it exactly.
-    Exact,
-}
 
 /// All traces of a folder, in the order of their names.
 #[derive(Clone, Debug)]

@@ -1,28 +1,10 @@
-//! What the experiments of the fast-startup slides are told beyond what a race is (for `reproduce`).
+//! Connection vectors of a file, and what their load is counted in.
 
 use std::str::FromStr;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
 use headstart_sim::vectors::{Vector, read};
-use headstart_units::{Bytes, Span};
-
-/// Connection vectors over a dumbbell.
-#[derive(Args, Clone, Debug)]
-pub struct ConversationOptions {
-    /// Connection vectors of a trace, in either format of Tmix, instead of drawn ones (for `reproduce`)
-    #[arg(long, value_name = "FILE", hide = true)]
-    pub vectors: Option<VectorFile>,
-    /// Drawn vectors have no larger answer (for `reproduce`)
-    #[arg(long, default_value = "4 MB", value_name = "SIZE", hide = true)]
-    pub largest_answer: Bytes,
-    /// Replayed connections stay open for so long after their last data (for `reproduce`)
-    #[arg(long, default_value = "0 s", value_name = "TIME", hide = true)]
-    pub linger: Span,
-    /// What the load of replayed connections is counted in (for `reproduce`)
-    #[arg(long, default_value = "payload", value_name = "WHAT", hide = true)]
-    pub load_counts: LoadCounts,
-}
 
 /// What the load of connection vectors is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

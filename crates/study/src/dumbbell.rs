@@ -1,0 +1,195 @@
+//! Flows arrive at one bottleneck: what each group of them measured.
+//!
+//! A number's name says whose it is: `mean` is that of the scheme under test, `beside.mean` of the other half in a mixture,
+//! `long.mean` of long flows.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use headstart_sim::{Collector, FlowReport, Seed, Totals};
+use headstart_units::{Span, Time};
+
+use crate::carrier::{Detail, Observer, attempts};
+use crate::options::SizeName;
+use crate::setup::{self, BESIDE, LONG, TESTED};
+use crate::study::{Case, Declared, Measure, Measured, NoParams, Profile, Study};
+
+/// Numbers of each group.
+const GROUP_MEASURES: &[Measure] = &[
+    Measure::new("mean", "ms", "mean completion time"),
+    Measure::new("p50", "ms", "median completion time"),
+    Measure::new("p90", "ms", "90th percentile of completion times"),
+    Measure::new("p99", "ms", "99th percentile of completion times"),
+    Measure::new("acknowledged", "ms", "mean time from the first SYN to the sender's last ack")
+        .needing(Detail::Events),
+    Measure::new("transfer", "ms", "mean completion time without the handshake"),
+    Measure::new("rounds", "", "mean completion time in round trips of the flow's own path"),
+    Measure::new("lost", "per flow", "segments declared lost").needing(Detail::Counts),
+    Measure::new("retransmissions", "per flow", "normal retransmissions, probes included, copies not")
+        .needing(Detail::Events),
+    Measure::new("copies", "per flow", "proactive copies").needing(Detail::Counts),
+    Measure::new("timeouts", "per flow", "retransmission timeouts").needing(Detail::Counts),
+    Measure::new("probes", "per flow", "probes").needing(Detail::Events),
+    Measure::new("overhead", "", "payload bytes sent over payload bytes delivered").needing(Detail::Counts),
+    Measure::new("flows", "", "flows that began after the warm-up"),
+    Measure::new("unfinished", "", "those of them that the run's end cut off"),
+    Measure::new("delivered", "", "payload bytes delivered"),
+    Measure::new("page.mean", "ms", "mean page response time"),
+    Measure::new("page.p50", "ms", "median page response time"),
+];
+
+/// Numbers of the run.
+const RUN_MEASURES: &[Measure] = &[
+    Measure::new("link-loss", "%", "packets dropped by the bottleneck, of those offered"),
+    Measure::new(
+        "utilisation",
+        "%",
+        "bytes that came out of the bottleneck, of what its rate could carry while flows arrived",
+    ),
+];
+
+/// Names before a group's numbers.
+const GROUPS: [(&str, u16); 3] = [("", TESTED), ("beside.", BESIDE), ("long.", LONG)];
+
+/// Flows arrive at one bottleneck.
+pub struct Dumbbell;
+
+impl Study for Dumbbell {
+    const NAME: &'static str = "dumbbell";
+    const ABOUT: &'static str = "flows arrive at one bottleneck";
+    const NEEDS: Detail = Detail::Flows;
+    const DECLARED: &'static [Declared] = &[
+        Declared { prefixes: &["", "beside.", "long."], measures: GROUP_MEASURES, profiles: &[] },
+        Declared {
+            prefixes: &[""],
+            measures: RUN_MEASURES,
+            profiles: &[Profile::new(
+                BY_SIZE,
+                "ms",
+                "mean completion time by flow size in bytes, of a distribution of sizes",
+            )],
+        },
+    ];
+    type Params = NoParams;
+
+    fn new(_: NoParams) -> Self {
+        Self
+    }
+
+    fn run(&self, case: &Case<'_>) -> Result<Measured> {
+        let Case { setup, cast, seed } = *case;
+        let warm_up = Time::ZERO + setup.run.warm_up;
+        let result = attempts(setup, cast, |hosts| {
+            let sizes = BySize { warm_up, bins: BTreeMap::new() };
+            let observer = (Collector::new(setup::GROUPS, warm_up), sizes);
+            setup.arrivals(cast, setup.workload.load, Seed(seed)).observe_on(hosts, observer)
+        })?;
+        let (collector, sizes) = &result.observer;
+        let mut measured = Measured { invalid: result.invalid, ..Measured::default() };
+        for (prefix, group) in GROUPS {
+            add_group(&mut measured, prefix, &collector.groups[usize::from(group)]);
+        }
+        let bottleneck = &result.bottleneck;
+        let could = (setup.bottleneck() * setup.run.duration).get() as f64;
+        let lost = 100.0 * bottleneck.dropped as f64 / (bottleneck.offered as f64).max(1.0);
+        measured.add("link-loss", lost);
+        measured.add("utilisation", 100.0 * bottleneck.delivered_bytes as f64 / could.max(1.0));
+        if let SizeName::Named(_) = setup.workload.size {
+            for (bin, (count, total)) in &sizes.bins {
+                let name = format!("{BY_SIZE}/{}", middle_of(*bin));
+                measured.add(name, total.as_millis_f64() / *count as f64);
+            }
+        }
+        Ok(measured)
+    }
+}
+
+/// Adds what one group's flows add up to.
+fn add_group(measured: &mut Measured, prefix: &str, totals: &Totals) {
+    if totals.flows == 0 && totals.pages.count() == 0 {
+        return;
+    }
+    let flows = totals.flows as f64;
+    let counts = &totals.counts;
+    let millis = |span: Option<Span>| span.map_or(f64::NAN, Span::as_millis_f64);
+    for (name, value) in [
+        ("mean", millis(totals.completion.mean())),
+        ("p50", millis(totals.completion.quantile(500))),
+        ("p90", millis(totals.completion.quantile(900))),
+        ("p99", millis(totals.completion.quantile(990))),
+        ("acknowledged", millis(totals.acknowledged.mean())),
+        ("transfer", millis(totals.transfer.mean())),
+        ("rounds", totals.mean_rounds()),
+        ("lost", counts.lost as f64 / flows),
+        ("retransmissions", counts.retransmissions as f64 / flows),
+        ("copies", counts.copies as f64 / flows),
+        ("timeouts", counts.timeouts as f64 / flows),
+        ("probes", counts.probes as f64 / flows),
+        ("overhead", totals.overhead()),
+        ("flows", flows),
+        ("unfinished", totals.unfinished as f64),
+        ("delivered", totals.delivered.get() as f64),
+        ("page.mean", millis(totals.pages.mean())),
+        ("page.p50", millis(totals.pages.quantile(500))),
+    ] {
+        measured.add(format!("{prefix}{name}"), value);
+    }
+}
+
+/// The profile of completion times by flow size.
+const BY_SIZE: &str = "by-size";
+
+/// Upper ends of the bins, ten for each factor of ten, in thousandths of it.
+const BIN_ENDS: [u64; 10] = [1259, 1585, 1995, 2512, 3162, 3981, 5012, 6310, 7943, 10_000];
+
+/// Which bin a size falls into: ten for each power of ten.
+fn bin_of(bytes: u64) -> u32 {
+    let power = bytes.max(1).ilog10();
+    let thousandths = u128::from(bytes.max(1)) * 1000 / 10_u128.pow(power);
+    let step = BIN_ENDS.iter().position(|end| thousandths < u128::from(*end)).unwrap_or(9);
+    power * 10 + step as u32
+}
+
+/// The geometric middle of a bin, in whole bytes.
+fn middle_of(bin: u32) -> u64 {
+    let begin = |bin: u32| {
+        let thousandths = if bin.is_multiple_of(10) { 1000 } else { BIN_ENDS[bin as usize % 10 - 1] };
+        u128::from(thousandths) * 10_u128.pow(bin / 10)
+    };
+    ((begin(bin) * begin(bin + 1)).isqrt() / 1000) as u64
+}
+
+/// Keeps the completion times of the tested group apart by size.
+#[derive(Debug)]
+struct BySize {
+    warm_up: Time,
+    bins: BTreeMap<u32, (u64, Span)>,
+}
+
+impl Observer for BySize {
+    fn flow(&mut self, report: &FlowReport) {
+        if report.group == TESTED && report.opened_at >= self.warm_up {
+            let age = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
+            let bin = self.bins.entry(bin_of(report.written.get())).or_default();
+            *bin = (bin.0 + 1, bin.1 + age);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_fall_into_ten_bins_for_each_factor_of_ten() {
+        for (bytes, bin) in
+            [(0, 0), (1, 0), (9, 9), (10, 10), (99_999, 49), (100_000, 50), (126_000, 51), (1_000_000, 60)]
+        {
+            assert_eq!(bin_of(bytes), bin, "{bytes}");
+        }
+        for bin in 20..70 {
+            assert_eq!(bin_of(middle_of(bin)), bin);
+        }
+        assert_eq!(middle_of(50), 112_205);
+    }
+}
