@@ -1,8 +1,9 @@
 //! How late the machine wakes a thread: for tests of real time, which share the machine with everything else that runs.
 //!
-//! Beside each of their runs, threads that only sleep measure how late they are woken. Where they are late, the run says
-//! nothing of the code under test, and is made again; a test without enough runs that say something reports
-//! [`not_run`].
+//! Beside each of their runs, threads that only sleep measure how late they are woken, and on Linux the time that other processes had
+//! of the processors is measured: a scheduler wakes sleepers at once and keeps those waiting that compute. Where either is too
+//! much, the run says nothing of the code under test, and is made again; a test without enough runs that say something
+//! reports [`not_run`].
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -19,13 +20,18 @@ pub struct Lateness {
     share: f64,
     /// The latest of all.
     worst: Duration,
+    /// Share of the processors' time that other processes had; zero where the system does not say.
+    others: f64,
 }
 
+/// Other processes may have this share of the processors' time: half of one, where there are two.
+const OTHERS: f64 = 0.25;
+
 impl Lateness {
-    /// Fewer than one nap in a hundred was too long, and none was later than `tolerated`.
+    /// Fewer than one nap in a hundred was too long, none was later than `tolerated`, and the processors were free.
     #[must_use]
     pub fn is_in_time(&self, tolerated: Duration) -> bool {
-        self.share < 0.01 && self.worst <= tolerated
+        self.share < 0.01 && self.worst <= tolerated && self.others <= OTHERS
     }
 }
 
@@ -34,6 +40,7 @@ impl Lateness {
 pub struct Sleepers {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Vec<Duration>>>,
+    before: Option<Ticks>,
 }
 
 impl Sleepers {
@@ -46,7 +53,7 @@ impl Sleepers {
             let is_over = Arc::clone(&is_over);
             thread::spawn(move || sleep_until(&is_over))
         };
-        Self { threads: (0..cores).map(sleeper).collect(), is_over }
+        Self { threads: (0..cores).map(sleeper).collect(), is_over, before: Ticks::now() }
     }
 
     /// Ends them; how late they were woken.
@@ -55,11 +62,48 @@ impl Sleepers {
         self.is_over.store(true, Ordering::Relaxed);
         let late: Vec<Duration> =
             self.threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect();
+        let others = self.before.zip(Ticks::now()).map_or(0.0, |(before, after)| after.others_since(&before));
         let many = late.iter().filter(|late| **late > NAP / 2).count();
         Lateness {
             share: many as f64 / late.len().max(1) as f64,
             worst: late.into_iter().max().unwrap_or_default(),
+            others,
         }
+    }
+}
+
+/// Time of all processors since the machine started, in the kernel's ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ticks {
+    total: u64,
+    /// Nobody had them.
+    idle: u64,
+    /// This process had them.
+    own: u64,
+}
+
+impl Ticks {
+    /// As `/proc` has them; `None` where there is none.
+    fn now() -> Option<Self> {
+        let read = |path| std::fs::read_to_string(path).ok();
+        Self::parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
+    }
+
+    /// proc(5): `cpu user nice system idle iowait irq softirq steal`, and user and system time in the process's fields 14 and 15,
+    /// of which the second is a name in parentheses that may hold anything.
+    fn parse(machine: &str, process: &str) -> Option<Self> {
+        let numbers = |text: &str| -> Vec<u64> { text.split(' ').filter_map(|it| it.parse().ok()).collect() };
+        let all = numbers(machine.lines().next()?.strip_prefix("cpu ")?);
+        let fields: Vec<&str> = process.rsplit_once(") ")?.1.split(' ').collect();
+        let own = fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+        Some(Self { total: all.iter().take(8).sum(), idle: all.get(3)? + all.get(4)?, own })
+    }
+
+    fn others_since(&self, before: &Self) -> f64 {
+        let since = |now: u64, then: u64| now.saturating_sub(then);
+        let total = since(self.total, before.total).max(1);
+        let ours = since(self.idle, before.idle) + since(self.own, before.own);
+        total.saturating_sub(ours) as f64 / total as f64
     }
 }
 
@@ -82,4 +126,20 @@ pub fn not_run(reason: &str) {
     let line = format!("NOT RUN: {test}: {reason}\n");
     // A closed standard error leaves nobody to report to.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_had_of_the_processors_is_what_is_neither_idle_nor_ours() {
+        let machine = |idle| format!("cpu  100 0 50 {idle} 10 0 0 40 7 7\ncpu0 1 2 3\n");
+        let process = |user| format!("12 (a name) with) S 1 1 1 0 -1 4194304 9 0 0 0 {user} 5 0 0 20 0\n");
+        let ticks = |idle, user| Ticks::parse(&machine(idle), &process(user)).expect("both are there");
+        assert_eq!(ticks(800, 20), Ticks { total: 1_000, idle: 810, own: 25 });
+        let before = Ticks { total: 0, idle: 410, own: 0 };
+        assert_eq!(ticks(800, 195).others_since(&before), 0.4);
+        assert_eq!(Ticks::parse("", ""), None);
+    }
 }
