@@ -341,6 +341,8 @@ INLINE void admit(struct flow *f, const struct hs_settings *set, struct hs_prior
 	rate = record->btl_bw * hs_clamp(record->trust, 1, 100) / 100;
 	p->btl_bw = hs_min(rate, set->max_rate);
 	p->rt_prop = record->rt_prop;
+	/* Its age has been judged here, by the clock that runs while the machine sleeps. */
+	p->saved_at = p->now;
 	p->window = record->window;
 	p->ssthresh = record->ssthresh;
 }
