@@ -506,10 +506,14 @@ SEC("struct_ops")
 __u32 BPF_PROG(hs_min_tso_segs, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct flow *f = flow_of(sk);
 	struct hs_settings *set;
+	struct flow *f;
 	__u64 now;
 
+	/* What fits into any connection's window needs no decision: most answers of most servers, and the end of the others. */
+	if (tp->data_segs_out && tp->write_seq - tp->snd_una <= INITIAL_WINDOW * tp->mss_cache)
+		return 2;
+	f = flow_of(sk);
 	if (!f || (!f->is_live && f->is_busy))
 		return 2;
 	set = the_settings();

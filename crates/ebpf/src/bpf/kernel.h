@@ -75,6 +75,7 @@ struct tcp_sock {
 	__u32 delivered;
 	__u32 delivered_ce;
 	__u32 total_retrans;
+	__u32 write_seq;
 	__u32 snd_nxt;
 	__u32 snd_una;
 	__u32 srtt_us;
