@@ -8,7 +8,6 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum};
-use headstart_downlink::clock::unix_now;
 use headstart_downlink::{Past, Survey};
 use headstart_ebpf::history::Clocks;
 use headstart_ebpf::layout::Settings;
@@ -16,6 +15,7 @@ use headstart_ebpf::load::{Attached, CONTROL, Maps, Options, Running, State, att
 use headstart_ebpf::needs::{Level, Machine};
 use headstart_ebpf::scheme::Scheme;
 use headstart_ebpf::stats;
+use headstart_host::unix_now;
 use headstart_startup::hint::Steps;
 use headstart_startup::prior::{Access, Hint};
 use headstart_store::file::RecordFile;
