@@ -54,7 +54,7 @@ use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
 use crate::growth::{Growth, Verdict};
-use crate::history::{Ended, Record, Refusal, Revision};
+use crate::history::{Record, Refusal, Revision};
 use crate::path::LARGEST_WINDOW;
 use crate::prior::Prior;
 
@@ -76,19 +76,13 @@ crate::parameters! {
         /// Segments that a first contact may send while no other has said how it fared.
         cold: u64 = 50, in 1..=100_000, from "HS";
         /// What the credit rises by for each byte that came through.
-        earn: Ratio = Ratio::new(1, 8), in Ratio::percent(0)..=Ratio::ONE, from "HS";
+        earn: Ratio = Ratio::new(1, 16), in Ratio::percent(0)..=Ratio::ONE, from "HS";
         /// What a lost byte costs, in bytes that came through.
         price: u64 = 32, in 0..=1_000_000, from "HS";
         /// How many times over a queue that the handshake met counts, as a share of the smallest RTT.
         caution: u64 = 4, in 0..=1000, from "HS";
-        /// A handshake that is longer than the smallest RTT by less than this share of it, or than 1 ms, met no queue: it is
-        /// the noise of handshakes.
-        noise: Ratio = Ratio::new(1, 16), in Ratio::percent(0)..=Ratio::ONE, from "HS";
-        /// The share of what the last connection carried in a round trip (BtlBw x RTprop) that its successor may send if its
-        /// own start was clean.
-        share: Ratio = Ratio::ONE, in Ratio::percent(0)..=Ratio::percent(400), from "HS";
         /// On a path shorter than this a round trip costs less than pacing does: slow start.
-        short: Span = Span::from_millis(5), in Span::ZERO..=Span::from_secs(60), from "HS";
+        short: Span = Span::from_millis(10), in Span::ZERO..=Span::from_secs(60), from "HS";
         /// The time in which half of what a record says is forgotten.
         fades: Span = Span::from_secs(3600), in Span::from_millis(1)..=Span::from_secs(100_000_000), from "HS";
         /// The share of what got through that is the window after a loss.
@@ -128,8 +122,8 @@ const MARK: Ratio = Ratio::new(1, 8);
 const RISES: u64 = 8;
 /// More halvings leave nothing.
 const FORGOTTEN: u64 = 40;
-/// A handshake's noise is this at least.
-const LEAST_NOISE: Span = Span::from_millis(1);
+/// A handshake that is longer than the smallest RTT by no more than this met no queue: it is the noise of handshakes.
+const NOISE: Span = Span::from_millis(1);
 
 impl Headstart {
     /// Nothing is known until [`Startup::establish`].
@@ -175,8 +169,7 @@ impl Headstart {
             None => self.cold(),
         };
         let least_rtt = self.known.map_or(prior.handshake_rtt, |record| record.rt_prop);
-        let noise = (least_rtt * self.params.noise).max(LEAST_NOISE);
-        let queue = prior.handshake_rtt.saturating_sub(least_rtt).saturating_sub(noise);
+        let queue = prior.handshake_rtt.saturating_sub(least_rtt).saturating_sub(NOISE);
         let weighed = least_rtt + queue * self.params.caution;
         let beside_queue = if queue.is_zero() { credit } else { (credit / weighed) * least_rtt };
         beside_queue.min(credit.saturating_sub(self.beside)).clamp(self.floor(), LARGEST_WINDOW)
@@ -314,9 +307,6 @@ impl Startup for Headstart {
         let mut record = measured;
         if let Some(before) = self.known.filter(|before| before.rt_prop < measured.rt_prop) {
             record.rt_prop = before.rt_prop + (measured.rt_prop - before.rt_prop) / RISES;
-        }
-        if measured.ended == Ended::Clean {
-            record.credit = measured.bdp().map_or(Bytes::ZERO, |bdp| bdp * self.params.share);
         }
         record
     }

@@ -1,0 +1,139 @@
+//! Headstart where somebody or something means it ill: what it costs its own flows, and everybody else's, against the same with IW 10.
+
+use headstart_net::changing::LinkChange;
+use headstart_net::{ElementPlan, Limit, PathPlan};
+use headstart_sim::engine::peer_address;
+use headstart_sim::sizes::Sizes;
+use headstart_sim::tcp::config::Probe;
+use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
+use headstart_sim::workload::{Mixed, Opener};
+use headstart_sim::{Collector, Group, Path, Scenario, Seed, Simulation, TcpConfig};
+use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Record, Revision, Store};
+use headstart_startup::{base, catalogue};
+use headstart_units::{Bytes, Rate, Span, Time};
+
+const UNTIL: Time = Time::from_millis(120_000);
+
+/// A hundred seconds at 30 % load and what follows: 15 Mbit/s, 60 ms, 115 kB, flows of 100 kB.
+struct Play {
+    change: Option<(Time, LinkChange)>,
+    peers: u32,
+    /// So many flows to one peer at once, after 20 s.
+    storm: usize,
+    /// What the history says at the beginning.
+    history: fn(&mut MemoryStore),
+}
+
+impl Default for Play {
+    fn default() -> Self {
+        Self { change: None, peers: 20, storm: 0, history: |_| () }
+    }
+}
+
+impl Play {
+    /// Mean completion times: of the scheme's flows, and of IW 10's beside them.
+    fn run(&self, scheme: &str) -> (f64, f64) {
+        let rate = Rate::from_mbit_per_sec(15);
+        let mut path = PathPlan::dumbbell(rate, Span::from_millis(60), Limit::bytes(Bytes::new(115_000)));
+        if let (Some(change), ElementPlan::Link(link)) = (self.change, &mut path.down[0]) {
+            link.changes.push(change);
+        }
+        let group = |name| Group {
+            scheme: catalogue::find(name).expect("a scheme").scheme(),
+            base: base::Kind::Cubic,
+            tcp: TcpConfig { probe: Probe::Quic, ..TcpConfig::default() },
+            hint: None,
+            history_capacity: 1000,
+        };
+        let arrivals = |gaps, groups, peers, name: &str| {
+            let spec = ArrivalSpec {
+                gaps,
+                sizes: Sizes::Fixed(Bytes::new(100_000)),
+                until: UNTIL,
+                groups,
+                classes: 1,
+                peers,
+                opener: Opener::Sender,
+            };
+            Box::new(Arrivals::new(spec, Seed(1).child(name)))
+        };
+        let gap = Sizes::Fixed(Bytes::new(100_000)).gap_at(rate * headstart_units::Ratio::percent(30));
+        let usual = arrivals(GapSpec::Poisson(gap), vec![(0, 1), (1, 1)], self.peers, "usual");
+        let storm = GapSpec::Given(vec![Time::from_millis(20_000); self.storm]);
+        let storm = arrivals(storm, vec![(0, 1)], 1, "storm");
+        let scenario = Scenario {
+            path: Path::new(&path, Seed(1)),
+            groups: vec![group(scheme), group("iw10")],
+            workload: Box::new(Mixed::new(vec![usual, storm])),
+            until: UNTIL + Span::from_secs(60),
+        };
+        let mut history = MemoryStore::new(1000, FixedHash::default());
+        (self.history)(&mut history);
+        let simulation = Simulation::new(scenario, Collector::new(2, Time::ZERO)).with_history(0, history);
+        let groups = simulation.run().recorder.groups;
+        let mean = |group: usize| groups[group].completion.mean().expect("flows").as_nanos() as f64;
+        (mean(0), mean(1))
+    }
+
+    fn holds(&self, own: f64, others: f64, why: &str) {
+        let (before, beside_before) = self.run("iw10");
+        let (after, beside_after) = self.run("headstart");
+        let ratios = (after / before, beside_after / beside_before);
+        assert!(ratios.0 <= own && ratios.1 <= others, "{why}: {ratios:?}, at most {own} and {others}");
+    }
+}
+
+#[test]
+fn a_thousand_starts_to_one_peer_at_once_are_one_start() {
+    Play { storm: 1000, ..Play::default() }.holds(1.05, 1.10, "a storm");
+}
+
+#[test]
+fn a_path_that_changed_is_learnt_anew_at_a_bounded_cost() {
+    let middle = Time::from_millis(60_000);
+    for (change, why) in [
+        (LinkChange::Rate(Rate::from_bits_per_sec(6_000_000)), "0.4 of the rate: now 75 % load"),
+        (LinkChange::Rate(Rate::from_mbit_per_sec(150)), "ten times the rate"),
+        (LinkChange::Delay(Span::from_millis(150)), "three times the RTT"),
+        (LinkChange::Delay(Span::from_millis(3)), "half of the RTT"),
+    ] {
+        Play { change: Some((middle, change)), ..Play::default() }.holds(1.05, 1.10, why);
+    }
+}
+
+/// Everybody's record promises a hundred times what the path has room for, and an RTT that explains any queue.
+fn poison(history: &mut MemoryStore, rt_prop: Span) {
+    for peer in 0..20 {
+        let (_, mut lease) = history.open(peer_address(peer));
+        let huge = Bytes::new(20_000_000);
+        let fate = Revision { start: huge, earned: huge, most: huge, spent: Bytes::ZERO, least: huge };
+        history.reserve(&mut lease, &mut |_| Bytes::new(1));
+        history.release(&mut lease, &fate);
+        let record = Record {
+            saved_at: Time::ZERO,
+            btl_bw: Rate::from_mbit_per_sec(1500),
+            rt_prop,
+            window: Bytes::ZERO,
+            ssthresh: Bytes::MAX,
+            ended: headstart_startup::history::Ended::Clean,
+            credit: Bytes::ZERO,
+        };
+        history.close(lease, Outcome::Measured(record));
+        assert_eq!(history.peek(peer_address(peer)).map(|record| record.credit), Some(huge));
+    }
+}
+
+#[test]
+fn a_poisoned_credit_does_no_lasting_harm() {
+    Play { history: |it| poison(it, Span::from_millis(60)), ..Play::default() }.holds(1.0, 1.10, "its rate");
+    Play { history: |it| poison(it, Span::from_millis(110)), ..Play::default() }.holds(
+        1.0,
+        1.10,
+        "its RTT too",
+    );
+}
+
+#[test]
+fn a_thousand_peers_that_come_once_learn_of_each_other() {
+    Play { peers: 100_000, ..Play::default() }.holds(1.0, 1.10, "strangers");
+}
