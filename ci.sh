@@ -82,7 +82,7 @@ headstart=target/ci/headstart
 (ulimit -t 60 && exec timeout 1800 "$headstart" race --out "$out/race") >"$out/table"
 head -n 12 "$out/table"
 test -s "$out/race/report.html"
-for paper in halfback quick-start fast-startup wisestart blitzstart; do
+for paper in halfback quick-start fast-startup wisestart blitzstart headstart; do
     step "$paper, figure by figure, cut down: every claim's outcome is the one on record"
     timeout 1800 "$headstart" reproduce "$paper" --quick --check --out "$out/reproduce" >"$out/claims"
     tail -n 3 "$out/claims"

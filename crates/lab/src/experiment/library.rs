@@ -130,6 +130,13 @@ pub const ALL: &[PaperFiles] = &[
         "quic-lte",
         "real-time",
     },
+    paper! {
+        "headstart":
+        "plane",
+        "harm",
+        "ablations",
+        "paths",
+    },
 ];
 
 /// A paper's folder by name.
