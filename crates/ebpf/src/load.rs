@@ -428,6 +428,11 @@ fn remove_pins(pins: &Path) -> Result<(), Error> {
     fs::remove_dir(pins).map_err(refused(&doing))
 }
 
+/// A link that is pinned there, if one is; libbpf would print that it is not.
+fn pinned_link(path: &Path) -> Option<Link> {
+    path.exists().then(|| Link::open(path).ok()).flatten()
+}
+
 fn restore_default(native: &str) -> Result<(), Error> {
     if native.is_empty() {
         return Ok(());
@@ -551,15 +556,12 @@ impl Attached {
         let cgroup = pins.join(CGROUP);
         if cgroup.exists() {
             // Whoever else holds the link: it is out of the cgroup.
-            if let Ok(link) = Link::open(&cgroup) {
+            if let Some(link) = pinned_link(&cgroup) {
                 let _ = link.detach();
             }
             fs::remove_file(&cgroup).map_err(refused("remove the link at the cgroup"))?;
         }
-        let moved = match Link::open(pins.join(MIGRATE)) {
-            Ok(link) => migrate(&link),
-            Err(_) => Ok(()),
-        };
+        let moved = pinned_link(&pins.join(MIGRATE)).map_or(Ok(()), |link| migrate(&link));
         remove_pins(pins)?;
         moved
     }
@@ -591,13 +593,11 @@ pub fn attach_hint(cgroup: &Path, hint: Hint) -> Result<(), Error> {
 /// # Errors
 /// If none is attached.
 pub fn detach_hint() -> Result<(), Error> {
-    let link = Path::new(HINT_PINS).join(CGROUP);
-    match Link::open(&link) {
-        Ok(link) => {
-            let _ = link.detach();
-        }
-        Err(_) if Path::new(HINT_PINS).exists() => {}
-        Err(_) => return Err(Error::new("found no hint attached, expected that of `headstart tcp hint`")),
+    if !Path::new(HINT_PINS).exists() {
+        return Err(Error::new("found no hint attached, expected that of `headstart tcp hint`"));
+    }
+    if let Some(link) = pinned_link(&Path::new(HINT_PINS).join(CGROUP)) {
+        let _ = link.detach();
     }
     remove_pins(Path::new(HINT_PINS))
 }

@@ -5,7 +5,6 @@
 //! the same minute on the same path. This program is also the client where curl cannot be (one connection with pauses, several at
 //! once, one that is read slowly).
 
-use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -39,6 +38,8 @@ fn main() -> ExitCode {
 fn run_all() -> ExitCode {
     let tests: [(&str, Test); 12] = [
         ("what cannot be is refused with the reason", refusals),
+        // Before those whose connections are cut off by the end of their network, and linger.
+        ("detached, live connections go on and nothing is left", detach_leaves_nothing),
         ("a known peer is served at the rate of the path", known_peer),
         ("a connection that was idle starts fast again", after_idle),
         ("a stale record costs less than a third", stale),
@@ -47,7 +48,6 @@ fn run_all() -> ExitCode {
         ("a history goes out and comes in, and a hostile one does not", history),
         ("a hint is read before the first data", hint),
         ("a run is undone when its command ends", run_is_undone),
-        ("detached, live connections go on and nothing is left", detach_leaves_nothing),
         ("killed at any moment, it leaves connections that work", killed),
         ("the checked-in object is what its source makes", object_is_rebuilt),
     ];
@@ -502,31 +502,33 @@ fn run_is_undone(place: &Place) -> Outcome {
     ensure(left.is_empty(), || format!("{left:?}"))
 }
 
-/// Programs, maps and links in the kernel.
-fn objects() -> Result<String, String> {
+/// How many programs, maps and links the kernel has.
+fn objects() -> Result<[usize; 3], String> {
     if !has("bpftool") {
         return Err("NOT RUN: bpftool is not installed".to_owned());
     }
-    let mut counts = String::new();
-    for kind in ["prog", "map", "link"] {
+    Ok(["prog", "map", "link"].map(|kind| {
         let list = say(Command::new("bpftool").args([kind, "list"])).out;
-        let count = list.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).count();
-        let _ = write!(counts, "{kind} {count} ");
-    }
-    Ok(counts)
+        list.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).count()
+    }))
 }
 
-/// Kernel objects go when the last grace period has passed.
-fn settles(what: &str, expected: &str, found: impl Fn() -> Result<String, String>) -> Outcome {
-    let mut last = String::new();
+/// Waits for something: kernel objects go when the last grace period has passed.
+fn settles(what: &str, mut is_so: impl FnMut() -> Result<bool, String>) -> Outcome {
     for _ in 0..100 {
-        last = found()?;
-        if last == expected {
+        if is_so()? {
             return Ok(());
         }
         let _ = Command::new("sleep").arg("0.1").status();
     }
-    Err(format!("{what}: found {last}, expected {expected}"))
+    Err(format!("{what}: not so after ten seconds"))
+}
+
+/// There are no more programs, maps and links than before. There may be fewer: what went before goes meanwhile.
+fn nothing_is_left(before: [usize; 3]) -> Outcome {
+    settles(&format!("programs, maps and links as before ({before:?})"), || {
+        Ok(objects()?.iter().zip(before).all(|(now, before)| *now <= before))
+    })
 }
 
 fn detach_leaves_nothing(place: &Place) -> Outcome {
@@ -543,9 +545,7 @@ fn detach_leaves_nothing(place: &Place) -> Outcome {
     );
     let mut server = Command::new("sh").args(["-c", &command]).spawn().map_err(|error| error.to_string())?;
     let result = (|| {
-        settles("the server", "up", || {
-            Ok(if port.metadata().is_ok_and(|it| it.len() > 0) { "up" } else { "" }.to_owned())
-        })?;
+        settles("the server is up", || Ok(port.metadata().is_ok_and(|it| it.len() > 0)))?;
         let number = std::fs::read_to_string(&port).map_err(|error| error.to_string())?;
         let mut stream = TcpStream::connect(("127.0.0.1", number.parse().expect("a port")))
             .map_err(|error| error.to_string())?;
@@ -561,7 +561,7 @@ fn detach_leaves_nothing(place: &Place) -> Outcome {
         ensure(said.good, || said.error)?;
         ensure(!is_registered(), || "the control is still registered".to_owned())?;
         echo("after the detaching")?;
-        settles("programs, maps and links", &before, objects)
+        nothing_is_left(before)
     })();
     end(&mut server);
     result?;
@@ -570,13 +570,37 @@ fn detach_leaves_nothing(place: &Place) -> Outcome {
         let said = place.tcp(&["detach"]);
         ensure(said.good, || said.error)?;
     }
-    settles("after twenty more", &before, objects)?;
+    nothing_is_left(before)?;
     ensure(!Path::new(headstart_ebpf::load::PINS).exists(), || "pins are left".to_owned())
 }
 
 fn end(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
+}
+
+/// Whether a server in the cgroup answers a new connection.
+fn connects_in(place: &Place) -> bool {
+    let (folder, this) = (place.folder.path().display(), std::env::current_exe().expect("this program"));
+    let port = place.folder.path().join("port");
+    let _ = std::fs::remove_file(&port);
+    let script = format!(
+        "echo $$ > {}/cgroup.procs && exec {} serve-slowly {folder}/port",
+        place.cgroup.display(),
+        this.display()
+    );
+    let mut server = Command::new("sh").args(["-c", &script]).spawn().expect("the server starts");
+    let up = settles("the server is up", || Ok(port.metadata().is_ok_and(|it| it.len() > 0)));
+    let number = std::fs::read_to_string(&port).ok().and_then(|text| text.parse().ok());
+    let answers = number.is_some_and(|number: u16| {
+        let mut byte = [b'?'];
+        let stream = TcpStream::connect(("127.0.0.1", number));
+        stream.is_ok_and(|mut it| {
+            it.write_all(b"x").is_ok() && it.read_exact(&mut byte).is_ok() && byte == *b"x"
+        })
+    });
+    end(&mut server);
+    up.is_ok() && answers
 }
 
 fn killed(place: &Place) -> Outcome {
@@ -611,7 +635,7 @@ fn killed(place: &Place) -> Outcome {
     ensure(times[1] < 150.0, || format!("{times:?}"))?;
     let said = place.tcp(&["detach"]);
     ensure(said.good, || said.error)?;
-    settles("programs, maps and links", &before, objects)
+    nothing_is_left(before)
 }
 
 fn object_is_rebuilt(place: &Place) -> Outcome {
