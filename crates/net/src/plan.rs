@@ -71,6 +71,16 @@ impl PathPlan {
         }
     }
 
+    /// One link down and a delay up: requests and acks do not wait.
+    #[must_use]
+    pub fn link_and_delay(down: LinkPlan, up: Span) -> Self {
+        Self {
+            down: vec![ElementPlan::Link(down)],
+            up: vec![ElementPlan::Delay(up)],
+            access: vec![Span::ZERO],
+        }
+    }
+
     /// The elements of a direction.
     #[must_use]
     pub fn direction(&self, direction: Direction) -> &[ElementPlan] {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use headstart_net::{AnyElement, Delay, Limit, Link};
+use headstart_net::{Limit, LinkPlan, PathPlan};
 use headstart_quic::server::SetupError;
 use headstart_quic::store::caller;
 use headstart_quic::{Choice, ClientSetup, CopyPolicy, Gates, Hint, Policy, Refused, ServerSetup, Store};
@@ -150,10 +150,9 @@ impl Scenario {
     /// # Errors
     /// An endpoint cannot be set up.
     pub fn visits(&self, choice: Choice) -> Result<Visits, ScenarioError> {
-        let link = Link::new(self.rate, self.rtt / 2, Limit::packets(self.buffer));
-        // Requests and acks do not wait.
-        let back = Delay::new(self.rtt - self.rtt / 2);
-        let visits = Visits::new(vec![AnyElement::Link(link)], vec![AnyElement::Delay(back)], self.seed);
+        let link = LinkPlan::new(self.rate, self.rtt / 2, Limit::packets(self.buffer));
+        let plan = PathPlan::link_and_delay(link, self.rtt - self.rtt / 2);
+        let visits = Visits::new(plan, self.seed);
         let mut visits = visits.losing(self.forced_losses.iter().copied());
         let store: Arc<dyn Store> = self.store();
         let client = self.client()?;

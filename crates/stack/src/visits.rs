@@ -7,12 +7,11 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use headstart_net::AnyElement;
+use headstart_net::PathPlan;
 use headstart_quic::{ClientSetup, ServerSetup, Why};
-use headstart_sim::packet::Packet;
 use headstart_sim::record::MessageReport;
 use headstart_sim::workload::{FlowSpec, Opener, Order, Workload};
-use headstart_sim::{PathBuilder, Recorder, Seed};
+use headstart_sim::{Path, Recorder, Seed};
 use headstart_units::hash::by_words;
 use headstart_units::{Bytes, Span, Time};
 
@@ -119,8 +118,7 @@ const FULL: Bytes = Bytes::new(1_100);
 
 /// Clients, their servers, and one path for all of them.
 pub struct Visits {
-    forward: Vec<AnyElement<Packet>>,
-    reverse: Vec<AnyElement<Packet>>,
+    plan: PathPlan,
     cast: Cast,
     visits: Vec<Visit>,
     forced_losses: Vec<u64>,
@@ -135,11 +133,11 @@ struct Visit {
 }
 
 impl Visits {
-    /// Nobody yet, on the path of these elements: from servers to clients, and back.
+    /// Nobody yet, on this path: down from servers to clients.
     #[must_use]
-    pub fn new(forward: Vec<AnyElement<Packet>>, reverse: Vec<AnyElement<Packet>>, seed: u64) -> Self {
+    pub fn new(plan: PathPlan, seed: u64) -> Self {
         let cast = Cast { choices: vec![], crypto: Crypto::Null, seed: Seed(seed) };
-        Self { forward, reverse, cast, visits: vec![], forced_losses: vec![], is_blind: false }
+        Self { plan, cast, visits: vec![], forced_losses: vec![], is_blind: false }
     }
 
     /// Loses these of the senders' data packets ([`Losing`]).
@@ -201,12 +199,7 @@ impl Visits {
             Outcome { dialled: fetch.at, is_over: !fetch.is_awaited, ..Outcome::default() }
         };
         let outcomes: Notes = Rc::new(RefCell::new(order.iter().map(dialled).collect()));
-        let mut path = PathBuilder::default();
-        let mut add = |elements: Vec<AnyElement<Packet>>| -> Vec<u16> {
-            elements.into_iter().map(|element| path.element("", element)).collect()
-        };
-        let (forward, reverse) = (add(self.forward), add(self.reverse));
-        path.class(forward, reverse);
+        let path = Path::new(&self.plan, self.cast.seed);
         let mut observer: Box<dyn Observer> = Box::new(Watching(Rc::clone(&outcomes)));
         let mut moves = vec![];
         for (number, visit) in self.visits.iter().enumerate() {
@@ -217,7 +210,7 @@ impl Visits {
         }
         let ends = self.visits.iter().map(|visit| visit.ends.clone()).collect();
         let simulation =
-            Simulation::between(path.build(), ends, workload, deadline, &self.cast, Completions::default());
+            Simulation::between(path, ends, workload, deadline, &self.cast, Completions::default());
         let simulation = match self.is_blind {
             true => simulation,
             false => simulation.observed(Box::new(Losing::new(observer, self.forced_losses))),

@@ -1,11 +1,11 @@
 //! Several answers on one connection, as a page's are: what the first one leaves to the next.
 
-use headstart_net::{AnyElement, Limit, Link};
+use headstart_net::{Limit, PathPlan};
 use headstart_quic::{Access, Choice, Hint};
 use headstart_sim::packet::FlowId;
 use headstart_sim::record::MessageReport;
 use headstart_sim::workload::{FlowSpec, Opener, Order, Workload};
-use headstart_sim::{Group, PathBuilder, Recorder, Scenario, Seed, TcpConfig, peer_address};
+use headstart_sim::{Group, Path, Recorder, Scenario, Seed, TcpConfig, peer_address};
 use headstart_stack::simulation::Cast;
 use headstart_stack::{Crypto, Simulation};
 use headstart_startup::base;
@@ -98,12 +98,8 @@ impl Recorder for Messages {
 /// What the first answer took, and from the first of the others being asked for to the last byte of them, in milliseconds.
 fn play(scheme: &str, script: &Answers) -> (f64, f64) {
     let needs = catalogue::find(scheme).map_or(Needs::Nothing, |entry| entry.needs);
-    let mut path = PathBuilder::default();
     // Two round trips' worth: a jump of the largest script fits.
-    let limit = Limit::packets(Packets::new(208));
-    let there = path.element("bottleneck", AnyElement::Link(Link::new(RATE, RTT / 2, limit)));
-    let back = path.element("way back", AnyElement::Link(Link::new(RATE, RTT / 2, limit)));
-    path.class(vec![there], vec![back]);
+    let plan = PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(208)));
     let bandwidth = Rate::from_mbit_per_sec(24);
     let group = Group {
         scheme: catalogue::find("iw10").expect("a scheme").scheme(),
@@ -114,7 +110,8 @@ fn play(scheme: &str, script: &Answers) -> (f64, f64) {
     };
     let asking = Asking { script: script.clone(), flow: None, next_at: Time::ZERO, asked: 0, read: 0 };
     let until = Time::from_millis(60_000);
-    let scenario = Scenario { path: path.build(), groups: vec![group], workload: Box::new(asking), until };
+    let scenario =
+        Scenario { path: Path::new(&plan, Seed(1)), groups: vec![group], workload: Box::new(asking), until };
     let cast =
         Cast { choices: vec![Choice::find(scheme).expect("carried")], crypto: Crypto::Null, seed: Seed(1) };
     let mut history = MemoryStore::new(16, FixedHash::default());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headstart_net::{AnyElement, Limit, Link};
+use headstart_net::{Limit, PathPlan};
 use headstart_quic::why::Left;
 use headstart_quic::{Choice, ClientSetup, Policy, ServerSetup, Sharded};
 use headstart_stack::null::{NoSecret, NullSessions};
@@ -73,8 +73,7 @@ fn who_acknowledges_early_starts_next_time_no_faster_than_the_cap() {
         .history(Arc::new(Sharded::new(100)))
         .limits(Policy { per_connection: cap, ..Policy::default() })
         .seed(1);
-    let link = || AnyElement::Link(Link::new(RATE, RTT / 2, Limit::packets(Packets::new(104))));
-    let mut world = Visits::new(vec![link()], vec![link()], 3);
+    let mut world = Visits::new(PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(104))), 3);
     let client = || ClientSetup::with_sessions(Arc::new(NullSessions)).seed(1);
     let fetch = |at| Fetch::download(Time::from_millis(at), Bytes::new(4_000_000));
     let liar = world.add(0, fetch(0), client(), &setup);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headstart_net::{AnyElement, Delay, Limit, ManagedLink, Queue};
+use headstart_net::{Limit, LinkPlan, PathPlan, QueueDiscipline};
 use headstart_quic::{Choice, ClientSetup, ServerSetup};
 use headstart_stack::null::{NoSecret, NullSessions};
 use headstart_stack::{Fetch, Outcome, Visits};
@@ -10,11 +10,10 @@ use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 /// A download over 10 Mbit/s and 40 ms, where CoDel marks.
 fn play(scheme: &str, size: u64) -> Outcome {
-    let queue = Queue::codel(Limit::packets(Packets::new(500)));
-    let link = ManagedLink::new(Rate::from_mbit_per_sec(10), Span::from_millis(20), queue);
-    let back = Delay::new(Span::from_millis(20));
-    let forward = vec![AnyElement::ManagedLink(Box::new(link))];
-    let mut visits = Visits::new(forward, vec![AnyElement::Delay(back)], 5);
+    let (rate, delay) = (Rate::from_mbit_per_sec(10), Span::from_millis(20));
+    let link = LinkPlan::new(rate, delay, Limit::packets(Packets::new(500)));
+    let link = LinkPlan { discipline: QueueDiscipline::CoDel, ..link };
+    let mut visits = Visits::new(PathPlan::link_and_delay(link, delay), 5);
     let base = noq_proto::ServerConfig::new(Arc::new(NullSessions), Arc::new(NoSecret));
     let choice = Choice::find(scheme).expect("carried");
     let server = ServerSetup::with_sessions(base, Arc::new(NullSessions), choice);

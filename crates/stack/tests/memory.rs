@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
-use headstart_net::{AnyElement, Delay, Limit, Link};
+use headstart_net::{Limit, LinkPlan, PathPlan};
 use headstart_quic::gates::Arm;
 use headstart_quic::store::Sharded;
 use headstart_quic::why::{Left, Source};
@@ -36,9 +36,8 @@ fn client() -> ClientSetup {
 }
 
 fn path(rtt: Span) -> Visits {
-    let link = Link::new(RATE, rtt / 2, Limit::packets(Packets::new(104)));
-    let back = Delay::new(rtt / 2);
-    Visits::new(vec![AnyElement::Link(link)], vec![AnyElement::Delay(back)], 3)
+    let link = LinkPlan::new(RATE, rtt / 2, Limit::packets(Packets::new(104)));
+    Visits::new(PathPlan::link_and_delay(link, rtt / 2), 3)
 }
 
 /// The number of the peer that comes again.
@@ -159,8 +158,8 @@ fn the_coin_is_drawn_after_eligibility_and_both_arms_are_counted() {
 fn a_client_that_dials_again_starts_its_upload_from_its_own_record() {
     let store = shared_store();
     let upload = |at| Fetch::upload(Time::from_millis(at), Bytes::new(1_000_000));
-    let link = || AnyElement::Link(Link::new(RATE, RTT / 2, Limit::packets(Packets::new(104))));
-    let mut visits = Visits::new(vec![link()], vec![link()], 3);
+    let plan = PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(104)));
+    let mut visits = Visits::new(plan, 3);
     for at in [0, 3_000] {
         let setup = client().scheme(Choice::find("s-cubic").expect("carried")).history(Arc::clone(&store));
         visits.add(HOME, upload(at), setup, &server("iw10"));
@@ -177,9 +176,9 @@ fn a_client_that_dials_again_starts_its_upload_from_its_own_record() {
 fn a_client_drops_its_record_at_the_first_loss() {
     let store = shared_store();
     let upload = |at| Fetch::upload(Time::from_millis(at), Bytes::new(1_000_000));
-    let link = || AnyElement::Link(Link::new(RATE, RTT / 2, Limit::packets(Packets::new(104))));
+    let plan = PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(104)));
     let play = |at, forced_losses: Vec<u64>| {
-        let mut visits = Visits::new(vec![link()], vec![link()], 3).losing(forced_losses);
+        let mut visits = Visits::new(plan.clone(), 3).losing(forced_losses);
         let setup = client().scheme(Choice::find("s-cubic").expect("carried")).history(Arc::clone(&store));
         visits.add(HOME, upload(at), setup, &server("iw10"));
         visits.play(Time::from_millis(100_000)).remove(0).why

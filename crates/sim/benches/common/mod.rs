@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use headstart_net::{AnyElement, Limit, Link};
+use headstart_net::{AnyElement, Limit, Link, PathPlan, Seed};
 use headstart_sim::tcp::{DelayedAck, Detection, Probe};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::{FlowSpec, Opener, Order, Workload};
@@ -50,11 +50,8 @@ impl Bottleneck {
 
     /// The bottleneck alone. Element 0 is its data direction.
     pub fn path(&self) -> Path {
-        let mut path = PathBuilder::default();
-        let forward = path.element("forward", AnyElement::Link(self.link()));
-        let back = path.element("back", AnyElement::Link(self.link()));
-        path.class(vec![forward], vec![back]);
-        path.build()
+        let plan = PathPlan::dumbbell(self.rate, self.one_way * 2, Limit::bytes(self.buffer));
+        Path::new(&plan, Seed(1))
     }
 
     /// The peer's dumbbell: each pair has access links of 1 Gbit/s without delay on both sides. A class is a pair.
