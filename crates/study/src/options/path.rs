@@ -145,3 +145,66 @@ pub fn refusal(error: &PlanError) -> anyhow::Error {
     };
     anyhow!("{}: found {found}, expected {expected}", if is_up { up } else { down })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use headstart_net::Direction;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        path: PathOptions,
+        #[command(flatten)]
+        up: UpOptions,
+    }
+
+    fn plan(options: &str) -> Result<PathPlan> {
+        let line = Line::try_parse_from(["path"].into_iter().chain(options.split_whitespace()));
+        let Line { path, up } = line.expect("options that can be read");
+        path.plan(&up)
+    }
+
+    #[test]
+    fn a_value_that_no_path_can_have_is_refused_by_the_name_of_its_option() {
+        for (options, expected) in [
+            ("--rate 0mbit", "--rate: found 0, expected more"),
+            ("--up-rate 0mbit", "--up-rate: found 0, expected more"),
+            ("--hop 0mbit/5ms/50kB", "--hop: found a rate of 0, expected more"),
+            ("--hop 1mbit/61s/50kB", "--hop: found a delay of 61 s, expected a minute at most"),
+            ("--rtt 61s", "--rtt: found 61 s, expected a minute at most"),
+            ("--rtt 20ms+61s", "--rtt: found 61 s, expected a minute at most"),
+            ("--jitter 61s", "--jitter: found 61 s, expected a minute at most"),
+            ("--up-jitter 61s", "--up-jitter: found 61 s, expected a minute at most"),
+            ("--loss 101%", "--loss: found 101 %, expected 100 % at most"),
+            ("--up-loss 101%", "--up-loss: found 101 %, expected 100 % at most"),
+            ("--burst-loss 101%,5", "--burst-loss: found 101 %, expected 100 % at most"),
+            ("--duplicate 101%", "--duplicate: found 101 %, expected 100 % at most"),
+            ("--router-interval 0ms", "--router-interval: found 0 ns, expected a millisecond at least"),
+            ("--router-believes 0mbit", "--router-believes: found 0, expected more"),
+        ] {
+            let error = plan(options).expect_err(options);
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn the_options_of_both_directions_become_their_elements_in_order() {
+        let plan = plan(
+            "--rate 10mbit --rtt 40ms+60ms --buffer 9kB --queue codel --hop 5mbit/1ms/9kB --loss 1% --jitter 2ms \
+             --reorder --up-loss 2%",
+        );
+        let plan = plan.expect("a path");
+        assert_eq!(
+            plan.describe(Direction::Down),
+            "10 Mbit/s, delay 20 ms, buffer 9 kB codel, then 5 Mbit/s, delay 1 ms, buffer 9 kB drop-tail, then loss 1 %, \
+             then jitter 2 ms that reorders"
+        );
+        assert_eq!(
+            plan.describe(Direction::Up),
+            "10 Mbit/s, delay 20 ms, buffer 9 kB drop-tail, then 5 Mbit/s, delay 1 ms, buffer 9 kB drop-tail, then loss 2 %"
+        );
+        assert_eq!(plan.access, [Span::ZERO, Span::from_millis(10)]);
+    }
+}
