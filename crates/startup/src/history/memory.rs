@@ -20,28 +20,61 @@ use core::net::IpAddr;
 
 use alloc::vec::Vec;
 use hashbrown::HashTable;
-use headstart_units::Bytes;
 use headstart_units::hash::{FNV64, fnv64};
+use headstart_units::{Bytes, Rate, Span, Time};
 
-use super::{Known, Lease, Outcome, Record, Revision, Room, Store};
+use super::{Ended, Known, Lease, Outcome, Record, Revision, Room, Store};
 
 /// No entry: the end of a list.
 const NONE: u32 = u32::MAX;
-/// Entries that the slab grows by at least.
-const LEAST_GROWTH: usize = 16;
 
+/// A record lies in it field by field, so that the small ones share a word.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     peer: IpAddr,
-    record: Record,
+    ended: Ended,
     live: u32,
-    /// Counts writes to the store: when this entry was made, and when its record was written.
-    born: u64,
-    written: u64,
     /// The next more recently used entry.
     newer: u32,
     /// The next less recently used entry; in the list of free places, the next free one.
     older: u32,
+    saved_at: Time,
+    btl_bw: Rate,
+    rt_prop: Span,
+    window: Bytes,
+    ssthresh: Bytes,
+    credit: Bytes,
+    /// Counts writes to the store: when this entry was made, and when its record was written.
+    born: u64,
+    written: u64,
+}
+
+impl Entry {
+    /// The first record of a peer, with the store's count of writes.
+    fn new(peer: IpAddr, record: Record, writes: u64) -> Self {
+        let Record { saved_at, btl_bw, rt_prop, window, ssthresh, ended, credit } = record;
+        let (live, newer, older, born, written) = (0, NONE, NONE, writes, writes);
+        Self {
+            peer,
+            ended,
+            live,
+            newer,
+            older,
+            saved_at,
+            btl_bw,
+            rt_prop,
+            window,
+            ssthresh,
+            credit,
+            born,
+            written,
+        }
+    }
+
+    fn record(&self) -> Record {
+        let Self { saved_at, btl_bw, rt_prop, window, ssthresh, ended, credit, .. } = *self;
+        Record { saved_at, btl_bw, rt_prop, window, ssthresh, ended, credit }
+    }
 }
 
 /// How the store has fared.
@@ -189,7 +222,7 @@ impl<S: BuildHasher> MemoryStore<S> {
     /// What is known of a peer, without using it.
     #[must_use]
     pub fn peek(&self, peer: IpAddr) -> Option<Record> {
-        self.find(peer.to_canonical()).map(|at| self.entries[at as usize].record)
+        self.find(peer.to_canonical()).map(|at| self.entries[at as usize].record())
     }
 
     /// Everything that is known, the most recently used first.
@@ -198,7 +231,7 @@ impl<S: BuildHasher> MemoryStore<S> {
         core::iter::from_fn(move || {
             let entry = self.entries.get(at as usize).filter(|_| at != NONE)?;
             at = entry.older;
-            Some((entry.peer, entry.record))
+            Some((entry.peer, entry.record()))
         })
     }
 
@@ -234,7 +267,7 @@ impl<S: BuildHasher> MemoryStore<S> {
             self.strangers = Some(lease.credit);
         }
         let Some(at) = self.find(lease.peer) else { return Changed::default() };
-        let credit = &mut self.entries[at as usize].record.credit;
+        let credit = &mut self.entries[at as usize].credit;
         *credit = fate.of(Some(*credit).filter(|credit| !credit.is_zero()));
         Changed { written: Some(lease.peer), removed: None }
     }
@@ -262,11 +295,13 @@ impl<S: BuildHasher> MemoryStore<S> {
         self.unlink(at);
         self.link_as_newest(at);
         let entry = &mut self.entries[at as usize];
-        if record.saved_at < entry.record.saved_at {
+        if record.saved_at < entry.saved_at {
             return Changed::default();
         }
-        let credit = entry.record.credit.max(record.credit);
-        (entry.record, entry.written) = (Record { credit, ..record }, self.writes);
+        let credit = entry.credit.max(record.credit);
+        let Entry { live, newer, older, born, .. } = *entry;
+        *entry =
+            Entry { live, newer, older, born, ..Entry::new(peer, Record { credit, ..record }, self.writes) };
         Changed { written: Some(peer), removed: None }
     }
 
@@ -281,15 +316,9 @@ impl<S: BuildHasher> MemoryStore<S> {
             self.counters.evictions += 1;
         }
         changed.written = Some(peer);
-        let (born, written) = (self.writes, self.writes);
-        let entry = Entry { peer, record, live: 0, born, written, newer: NONE, older: NONE };
+        let entry = Entry::new(peer, record, self.writes);
         let at = match self.free {
             NONE => {
-                let count = self.entries.len();
-                if count == self.entries.capacity() {
-                    // Doubling would take room that is never used.
-                    self.entries.reserve_exact((count / 2).max(LEAST_GROWTH).min(self.capacity - count));
-                }
                 self.entries.push(entry);
                 (self.entries.len() - 1) as u32
             }
@@ -318,7 +347,7 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         self.unlink(at);
         self.link_as_newest(at);
         let entry = &mut self.entries[at as usize];
-        let known = Known { record: entry.record, live: entry.live };
+        let known = Known { record: entry.record(), live: entry.live };
         entry.live += 1;
         let reserved = Some((entry.born, entry.written));
         (Some(known), Lease { peer, reserved, flight: Bytes::ZERO, credit: Bytes::ZERO })
@@ -327,7 +356,7 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
     fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
         let peer = lease.peer;
         let credit = match lease.reserved.and_then(|_| self.find(peer)) {
-            Some(at) => Some(self.entries[at as usize].record.credit).filter(|credit| !credit.is_zero()),
+            Some(at) => Some(self.entries[at as usize].credit).filter(|credit| !credit.is_zero()),
             None => self.strangers,
         };
         let hash = self.hasher.hash_one(peer);

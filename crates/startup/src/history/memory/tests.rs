@@ -1,7 +1,7 @@
 use super::*;
 use crate::history::testing::prior_with;
 use alloc::vec::Vec;
-use headstart_units::{Rate, Time};
+use headstart_units::Rate;
 use proptest::prelude::*;
 
 fn peer(number: u8) -> IpAddr {
@@ -217,6 +217,7 @@ fn an_entry_costs_some_hundred_bytes() {
     }
     let bytes = store.bytes_per_entry();
     assert!((size_of::<Entry>()..160).contains(&bytes), "{bytes} bytes");
+    assert_eq!(size_of::<Entry>(), 96, "a credit costs nothing");
 }
 
 /// The plainest store there is: a list, most recently used first. Live connections are counted by their leases.
