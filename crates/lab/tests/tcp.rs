@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 const PATH: &[&str] = &["--rate", "25mbit", "--rtt", "50ms", "--buffer", "104p"];
 /// A client whose window is open from the beginning, as the model's is.
 const OPEN_WINDOW: &str = "sysctl -qw net.ipv4.tcp_rmem='4096 1048576 6291456' && ";
-/// Runs that the machine did not keep real time in are tried again.
+/// A test in which the machine did not keep real time is begun anew, with a history of its own.
 const ATTEMPTS: usize = 6;
+const LATE: &str = "NOT RUN: the machine did not keep real time";
 
 type Outcome = Result<(), String>;
 type Test = fn(&Place) -> Outcome;
@@ -64,8 +65,17 @@ fn run_all() -> ExitCode {
         if filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
             continue;
         }
-        place.clean();
-        match test(&place) {
+        let attempt = || {
+            place.clean();
+            test(&place)
+        };
+        let mut outcome = attempt();
+        for _ in 1..ATTEMPTS {
+            if outcome.as_ref().is_err_and(|reason| reason == LATE) {
+                outcome = attempt();
+            }
+        }
+        match outcome {
             Ok(()) => println!("tcp: {name} ... ok"),
             Err(reason) if reason.starts_with("NOT RUN") => {
                 headstart_host::not_run(&format!("tcp: {name}: {}", reason.trim_start_matches("NOT RUN: ")));
@@ -175,22 +185,19 @@ impl Place {
     /// Runs a client behind a path and returns what it printed, and the packets that the path dropped on the way to it.
     fn link(&self, path: &[&str], server: &str, client: &str) -> Result<(String, u64), String> {
         let client = format!("{OPEN_WINDOW}{client}");
-        for _ in 0..ATTEMPTS {
-            let mut command = Command::new(HEADSTART);
-            command.arg("link").args(path).args(["--strict", "--serve", server, "--", "sh", "-c", &client]);
-            let said = say(&mut command);
-            if said.error.contains("INVALID") || said.out.contains("INVALID") {
-                continue;
-            }
-            if !said.good {
-                return Err(format!("link: {} {}", said.out, said.error));
-            }
-            let table = format!("{}\n{}", said.out, said.error);
-            let down = table.lines().find(|line| line.starts_with("down ")).unwrap_or_default();
-            let drops = down.split_whitespace().nth(3).and_then(|word| word.parse().ok());
-            return Ok((said.out, drops.ok_or_else(|| format!("link: no drops in {table}"))?));
+        let mut command = Command::new(HEADSTART);
+        command.arg("link").args(path).args(["--strict", "--serve", server, "--", "sh", "-c", &client]);
+        let said = say(&mut command);
+        if said.error.contains("INVALID") || said.out.contains("INVALID") {
+            return Err(LATE.to_owned());
         }
-        Err("NOT RUN: the machine did not keep real time".to_owned())
+        if !said.good {
+            return Err(format!("link: {} {}", said.out, said.error));
+        }
+        let table = format!("{}\n{}", said.out, said.error);
+        let down = table.lines().find(|line| line.starts_with("down ")).unwrap_or_default();
+        let drops = down.split_whitespace().nth(3).and_then(|word| word.parse().ok());
+        Ok((said.out, drops.ok_or_else(|| format!("link: no drops in {table}"))?))
     }
 
     /// Times in milliseconds of fetches by curl, one connection each.
@@ -618,14 +625,8 @@ fn killed(place: &Place) -> Outcome {
         let pause = Duration::from_micros(500 * number as u64 * 7 % 60_000);
         let _ = Command::new("sleep").arg(format!("{:.6}", pause.as_secs_f64())).status();
         end(&mut child);
-        let listener = Command::new("sh")
-            .args([
-                "-c",
-                &format!("echo $$ > {cgroup}/cgroup.procs && exec curl -s --max-time 5 file:///dev/null"),
-            ])
-            .status();
-        ensure(listener.is_ok_and(|status| status.success()), || {
-            format!("after {words:?} was killed at {pause:?}")
+        ensure(connects_in(place), || {
+            format!("after {words:?} was killed at {pause:?} no connection works")
         })?;
     }
     // However it was left, one command puts it right.
