@@ -6,7 +6,7 @@
 //!
 //! # To add a study
 //!
-//! Write a type that is a [`Study`] and add a line to the list in [`crate::catalogue`]. Seeds, threads, kept runs, claims, tables and drawings then work as they are.
+//! Write a type that is a [`Study`] and add a line to the list in `catalogue.rs`. Seeds, threads, kept runs, claims, tables and drawings then work as they are.
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
