@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use headstart::experiment::claim;
-use headstart::experiment::plan::{MOST_POINTS, Paper, Plan};
+use headstart_paper::claim;
+use headstart_paper::plan::{MOST_POINTS, Paper, Plan};
 use libfuzzer_sys::fuzz_target;
 
 const PAPER: &str = r#"
@@ -47,7 +47,7 @@ fuzz_target!(|text: &str| {
             let _ = (claim.recorded(is_quick), claim.compares());
         }
         if plan.points.len() <= 16 {
-            let _ = plan.setups(headstart::CARRIERS);
+            let _ = plan.setups(headstart_carriers::ALL);
         }
     }
 });

@@ -6,7 +6,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
-//! | [`experiment`] | papers as plans and claims, run and checked |
+//! | [`headstart_paper`] | papers as plans and claims, run and checked |
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`link`] | the same path on real packets |
 //! | [`command`] | the commands, one file each |
@@ -15,7 +15,6 @@
 pub mod capacity;
 pub mod command;
 pub mod errors;
-pub mod experiment;
 #[cfg(feature = "network")]
 pub mod link;
 pub mod race;

@@ -1,7 +1,7 @@
 //! Every scheme by name: what a command line, a plan or a server's configuration can ask for.
 //!
 //! The rows come from the list in [`crate::scheme`] and from each scheme's own file, which declares its name, its
-//! [parameters](crate::parameters) and what it takes to run it ([`About`]). A scheme is asked for by its name, with parameters
+//! [parameters](mod@crate::parameters) and what it takes to run it ([`About`]). A scheme is asked for by its name, with parameters
 //! that are not to be as by default in parentheses: [`find`] reads `halfback`, `Jump-Start`, `halfback(additional=25%)`.
 //!
 //! Settings that are compared often have names of their own ([`Preset`]): `iw32` is `slow-start(initial-window=32)`.

@@ -1,7 +1,7 @@
 //! A scheme's parameters, declared once: name, type, default, range and source.
 //!
 //! From the declaration come the `Params` of a scheme, what `headstart schemes NAME` lists, the parser of
-//! `halfback(additional=25%)` and its canonical spelling. A scheme's file holds it ([`parameters!`]):
+//! `halfback(additional=25%)` and its canonical spelling. A scheme's file holds it (the macro `parameters!`):
 //!
 //! ```
 //! headstart_startup::parameters! {
@@ -53,7 +53,7 @@ pub struct Field<P> {
     pub ends: fn() -> Vec<String>,
 }
 
-/// Parameters that were declared by [`parameters!`].
+/// Parameters that were declared by the macro `parameters!`.
 pub trait Parameters: Copy + Default + PartialEq + 'static {
     /// In the order of declaration.
     const FIELDS: &'static [Field<Self>];
@@ -127,7 +127,7 @@ pub(crate) fn print<P: Parameters>(params: &P, out: &mut dyn Write) -> fmt::Resu
     if separator == ',' { out.write_char(')') } else { Ok(()) }
 }
 
-/// Declares a scheme's parameters ([`crate::parameters`]): for each its documentation, name, type, default, the range of a
+/// Declares a scheme's parameters ([`mod@crate::parameters`]): for each its documentation, name, type, default, the range of a
 /// number, and the source of the default.
 #[macro_export]
 macro_rules! parameters {

@@ -8,9 +8,8 @@ use headstart_report::jobs::JobStore;
 
 use super::terminal::{self, print, print_table};
 use crate::errors::Refuse as _;
-use crate::experiment;
-use crate::experiment::library::{self, Experiment, PaperFiles};
-use crate::experiment::plan::Paper;
+use headstart_paper::library::{self, Experiment, PaperFiles};
+use headstart_paper::plan::Paper;
 use crate::output::Folder;
 use crate::show::reproduce::{self, Judged};
 use crate::table::{self, Cell, Column, Table};
@@ -53,7 +52,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     let folder = Folder::open(&args.out).or_refuse()?.folder(&files.name)?;
     let store = JobStore::open(folder)?;
     terminal::announce(&store);
-    let results = experiment::run::run(&experiments, crate::CARRIERS, &store, args.threads)?;
+    let results = headstart_paper::run::run(&experiments, crate::CARRIERS, &store, args.threads)?;
     let folder = terminal::closed(store)?;
 
     let judged: Vec<Judged> =

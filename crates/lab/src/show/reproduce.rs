@@ -4,12 +4,12 @@ mod score;
 
 pub use score::{Score, counts_table, score, summary, surprises};
 
-use crate::experiment::claim::demonstration::Outcome;
-use crate::experiment::claim::{Claim, Finding, Verdict};
-use crate::experiment::draw::Datum;
-use crate::experiment::library::Experiment;
-use crate::experiment::plan::{Paper, Variant};
-use crate::experiment::run::Results;
+use headstart_paper::claim::demonstration::Outcome;
+use headstart_paper::claim::{Claim, Finding, Verdict};
+use headstart_paper::draw::Datum;
+use headstart_paper::library::Experiment;
+use headstart_paper::plan::{Paper, Variant};
+use headstart_paper::run::Results;
 use crate::figure::Svg;
 use crate::report::{Provenance, Report, Section};
 use crate::table::{Cell, Column, Table};

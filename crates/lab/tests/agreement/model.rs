@@ -1,7 +1,7 @@
 //! The model's side: our TCP in the simulator.
 
 use headstart::carrier::Carriers;
-use headstart::experiment::settings::Settings;
+use headstart_study::settings::Settings;
 use headstart::options::SchemeName;
 use headstart::runner;
 use headstart::show::flow::phases;

@@ -1,8 +1,8 @@
 //! How many claims came out how, and which of them otherwise than is on record.
 
 use super::{Judged, JudgedClaim, verdict};
-use crate::experiment::claim::Verdict;
-use crate::experiment::claim::demonstration::Outcome;
+use headstart_paper::claim::Verdict;
+use headstart_paper::claim::demonstration::Outcome;
 use crate::table::{Cell, Column, Table};
 
 /// How many claims came out how.

@@ -19,8 +19,8 @@ use anyhow::{Result, ensure};
 use serde::Deserialize;
 
 use super::{Finding, Verdict, digits};
-use crate::experiment::quantity::{Quantity, Scope, UNKNOWN};
-use crate::statistics::{differ, mean};
+use crate::quantity::{Quantity, Scope, UNKNOWN};
+use headstart_report::statistics::{differ, mean};
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -124,7 +124,7 @@ fn show(factor: f64, difference: f64, unit: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{plan, quantity};
+    use crate::{plan, quantity};
 
     fn judge(table: &str) -> Finding {
         let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::{Only, from_toml};
-use crate::experiment::settings::{Settings, Tables};
-use crate::schemes;
+use headstart_study::settings::{Settings, Tables};
+use headstart_study::schemes;
 
 /// What all figures of a paper share.
 #[derive(Clone, Debug)]

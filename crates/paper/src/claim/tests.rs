@@ -1,9 +1,9 @@
 //! Claims are judged, demonstrated and refused.
 
 use super::*;
-use crate::experiment::run::Results;
-use crate::experiment::study::Numbers;
-use crate::experiment::{plan, quantity};
+use crate::run::Results;
+use headstart_study::study::Numbers;
+use crate::{plan, quantity};
 
 fn judge(text: &str) -> Finding {
     let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");

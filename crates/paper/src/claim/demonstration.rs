@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use super::{Claim, Finding, Kind, Test, Verdict};
-use crate::experiment::plan::Plan;
-use crate::experiment::quantity::{check_scheme, fixed};
-use crate::experiment::run::Results;
+use crate::plan::Plan;
+use crate::quantity::{check_scheme, fixed};
+use crate::run::Results;
 
 /// As it is written.
 #[derive(Deserialize)]

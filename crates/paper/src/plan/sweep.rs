@@ -6,8 +6,8 @@ use anyhow::{Context, Result, bail, ensure};
 use headstart_units::{Bytes, Rate, Ratio, Span};
 use toml::{Table, Value};
 
-use crate::experiment::settings::Settings;
-use crate::experiment::study::StudyEntry;
+use headstart_study::settings::Settings;
+use headstart_study::study::StudyEntry;
 
 /// A swept option and its values.
 pub type Axis = (String, Vec<String>);

@@ -6,7 +6,7 @@
 //!
 //! | key | meaning |
 //! |---|---|
-//! | `measure` | a number of a run ([`super::study`]), or `capacity.own`, `capacity.absolute`, `capacity.reference` (`docs/definitions.md`) |
+//! | `measure` | a number of a run ([`headstart_study::study`]), or `capacity.own`, `capacity.absolute`, `capacity.reference` (`docs/definitions.md`) |
 //! | `scheme`, `cast`, `at` | whose, in which mixture, at which values of the swept options |
 //! | `across` | `mean`, `min` or `max` over the points that `at` leaves open |
 //! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p95`, `p99` |
@@ -26,9 +26,9 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use toml::Table;
 
-use super::plan::{CastName, Fixed, Plan};
-use super::run::Results;
-use crate::statistics::Interval;
+use crate::plan::{CastName, Fixed, Plan};
+use crate::run::Results;
+use headstart_report::statistics::Interval;
 use capacity::rule;
 
 /// What is left of a quantity when nothing can be said.

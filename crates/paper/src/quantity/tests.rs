@@ -1,8 +1,8 @@
 //! Quantities against numbers that can be reckoned with in the head.
 
 use super::*;
-use crate::experiment::plan;
-use crate::experiment::study::Numbers;
+use crate::plan;
+use headstart_study::study::Numbers;
 
 /// Two schemes on three loads with two seeds: completion times that can be reckoned with in the head.
 pub(crate) const PLAN: &str = r#"

@@ -32,12 +32,12 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use super::plan::{Plan, number_of};
+use crate::plan::{Plan, number_of};
 use super::quantity::{Quantity, QuantityText, Scope, check_scheme};
-use super::run::Results;
+use crate::run::Results;
 use super::sequence;
-use crate::figure::{Axis, Figure, Mark, Point, Range, Series, Style};
-use crate::statistics::Interval;
+use headstart_report::figure::{Axis, Figure, Mark, Point, Range, Series, Style};
+use headstart_report::statistics::Interval;
 
 /// A figure as it is written.
 #[derive(Clone, Debug, Deserialize)]

@@ -1,4 +1,4 @@
-//! All runs of all figures. A run's numbers are kept ([`crate::jobs`]), and two figures that need the same run share it.
+//! All runs of all figures. A run's numbers are kept ([`headstart_study::jobs`]), and two figures that need the same run share it.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use headstart_startup::catalogue::Needs;
 use headstart_units::Ratio;
 
 use super::library::Experiment;
-use super::plan::{CastName, Plan, Scheme};
-use super::study::{INVALID, Numbers, PreparedStudy};
-use crate::carrier::Carriers;
-use crate::jobs::{self, Keyed};
-use crate::setup::{Cast, Setup};
+use crate::plan::{CastName, Plan, Scheme};
+use headstart_study::study::{INVALID, Numbers, PreparedStudy};
+use headstart_study::carrier::Carriers;
+use headstart_study::jobs::{self, Keyed};
+use headstart_study::setup::{Cast, Setup};
 
 /// Everything that a figure's runs gave.
 #[derive(Clone, Debug)]
@@ -152,11 +152,11 @@ fn unhinted(setup: &Setup) -> Setup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::Folder;
+    use headstart_report::output::Folder;
 
     /// Runs a tiny plan in a folder of its own and gives back all that a reproduction would write.
     fn reproduced(name: &str, threads: usize, is_cut_off: bool) -> (String, String) {
-        use crate::experiment::{draw, plan, quantity};
+        use crate::{draw, plan, quantity};
         let path = std::env::temp_dir().join(format!("headstart-run-{}-{name}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         let store = || JobStore::open(Folder::open(&path).expect("a temporary folder")).expect("readable");

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use super::claim::{self, Claim};
-use super::plan::{Paper, Plan};
+use crate::plan::{Paper, Plan};
 
 /// The files of one figure, as they are in the repository.
 #[derive(Clone, Debug)]
@@ -36,12 +36,12 @@ macro_rules! paper {
     ($paper:literal: $($figure:literal),+ $(,)?) => {
         PaperFiles {
             name: Cow::Borrowed($paper),
-            paper: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/paper.toml"))),
+            paper: Cow::Borrowed(include_str!(concat!("../../../experiments/", $paper, "/paper.toml"))),
             figures: Cow::Borrowed(&[$(FigureFiles {
                 name: Cow::Borrowed($figure),
-                plan: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/plan.toml"))),
-                claims: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/claims.toml"))),
-                notes: Cow::Borrowed(include_str!(concat!("../../../../experiments/", $paper, "/", $figure, "/notes.md"))),
+                plan: Cow::Borrowed(include_str!(concat!("../../../experiments/", $paper, "/", $figure, "/plan.toml"))),
+                claims: Cow::Borrowed(include_str!(concat!("../../../experiments/", $paper, "/", $figure, "/claims.toml"))),
+                notes: Cow::Borrowed(include_str!(concat!("../../../experiments/", $paper, "/", $figure, "/notes.md"))),
             }),+]),
         }
     };
@@ -247,7 +247,7 @@ mod tests {
                 assert_eq!(experiments.len(), files.figures.len());
                 for experiment in &experiments {
                     assert!(!experiment.notes.trim().is_empty(), "{} has no notes", experiment.name);
-                    experiment.plan.setups(crate::CARRIERS).expect(&experiment.name);
+                    experiment.plan.setups(headstart_carriers::ALL).expect(&experiment.name);
                 }
             }
         }

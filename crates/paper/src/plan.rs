@@ -31,7 +31,7 @@
 //! udt-each = { schemes = ["TCP-10"], at = { load = ["25 %"] } }
 //! [quick]                  # schemes, variants, run, sweep in place of those above
 //! run = { duration = "60 s" }
-//! [[figure]]               # see `crate::experiment::draw`
+//! [[figure]]               # see `crate::draw`
 //! ```
 
 mod demonstration;
@@ -52,9 +52,9 @@ use serde::de::DeserializeOwned;
 use toml::Table;
 
 use super::draw::{Drawing, FigureText};
-use super::settings::{Settings, Tables};
-use super::study::{PreparedStudy, StudyEntry};
-use crate::carrier::Carriers;
+use headstart_study::settings::{Settings, Tables};
+use headstart_study::study::{PreparedStudy, StudyEntry};
+use headstart_study::carrier::Carriers;
 use demonstration::DemonstrationText;
 use headstart_study::catalogue;
 use sweep::{axes, points, typed};

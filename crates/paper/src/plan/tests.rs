@@ -1,7 +1,7 @@
 //! Plans are read, cut down and refused.
 
 use super::*;
-use crate::carrier::Carriers;
+use headstart_study::carrier::Carriers;
 
 pub(crate) const PAPER: &str = r#"
     title = "A paper"
@@ -49,7 +49,7 @@ fn a_plan_is_the_product_of_its_lists_and_quick_cuts_it_down() {
     assert_eq!(full.points[1].value("buffer"), Some("115 kB"));
     let setups = full.setups(Carriers::MODEL).expect("fine");
     assert_eq!(setups.len(), 8);
-    assert_eq!(setups[4].1.setup.transport.detection, crate::options::DetectionName::Rfc6675);
+    assert_eq!(setups[4].1.setup.transport.detection, headstart_study::options::DetectionName::Rfc6675);
     assert_eq!(setups[0].1.setup.run.repeats, 3);
 
     let quick = plan(PLAN, true).expect("fine");

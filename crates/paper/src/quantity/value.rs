@@ -2,9 +2,9 @@
 
 use super::capacity::rule;
 use super::{Across, Place, Quantity, Scope, ShownAs, Statistic, UNKNOWN};
-use crate::experiment::plan::{CastName, Point};
-use crate::experiment::study::{INVALID, Numbers};
-use crate::statistics::{Interval, mean, mean_interval, quantile, ratio_interval};
+use crate::plan::{CastName, Point};
+use headstart_study::study::{INVALID, Numbers};
+use headstart_report::statistics::{Interval, mean, mean_interval, quantile, ratio_interval};
 
 /// One value for each seed, and the value of all seeds together.
 #[derive(Clone, Debug)]

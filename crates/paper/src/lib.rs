@@ -1,4 +1,4 @@
-//! Experiments as data: what a paper ran, what it says came out, and whether the same comes out here.
+//! Papers as data: what a paper ran, what it says came out, and whether the same comes out here.
 //!
 //! A paper is a folder of `experiments/`, each of its figures a folder in that:
 //!
@@ -15,18 +15,16 @@
 //! and `[run]` of a plan take the command line's options under the command line's names, so that each is declared once.
 //! A figure needs code only if
 //!
-//! - a run is not a dumbbell with arriving flows: add a [`study::Study`], whose one job is to turn a setup, a cast and a seed
-//!   into [`study::Numbers`] (names and values). Seeds, threads, resuming, claims, tables and drawings then
+//! - a run is not a dumbbell with arriving flows: add a [`Study`](headstart_study::study::Study), whose one job is to turn a setup, a cast and a seed
+//!   into [`Numbers`](headstart_study::study::Numbers) (names and values). Seeds, threads, resuming, claims, tables and drawings then
 //!   work as they are. A population of paths draws one path for each seed and runs all schemes on it; quantities are then
 //!   paired by path, and `draw = "distribution"` shows the distribution over paths;
-//! - a number is not measured yet: add it in [`study`].
+//! - a number is not measured yet: declare it there.
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`library`] | the experiments that are built in |
-//! | [`settings`] | tables of options, read as the command line reads them |
 //! | [`plan`] | a paper's common part and a figure's plan |
-//! | [`study`] | one run and the numbers it gives |
 //! | [`run`] | all runs of all figures, on all cores; what was run before is kept |
 //! | [`quantity`] | a number of a claim or a figure: a measure, a ratio, a capacity, with its interval |
 //! | [`claim`] | the paper's numbers, and the verdict |
@@ -39,5 +37,3 @@ pub mod plan;
 pub mod quantity;
 pub mod run;
 pub mod sequence;
-
-pub use headstart_study::{settings, study};

@@ -43,10 +43,10 @@ mod comparison;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Plan, from_toml};
+use crate::plan::{Plan, from_toml};
 use super::quantity::{Quantity, QuantityText, Scope, UNKNOWN, check_scheme};
-use super::run::Results;
-use crate::statistics::Interval;
+use crate::run::Results;
+use headstart_report::statistics::Interval;
 use demonstration::{ComesOut, ComesOutText, Outcome};
 
 #[derive(Deserialize)]
