@@ -5,6 +5,7 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -42,7 +43,7 @@ type Outcome = Result<(), String>;
 type Test = fn(&Place) -> Outcome;
 
 /// What a test needs of the machine.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Root,
     UserNamespaces,
@@ -90,6 +91,11 @@ fn lacks(needs: Needs) -> Option<String> {
     if !Path::new("/dev/net/tun").exists() {
         return Some("there is no /dev/net/tun".to_owned());
     }
+    // Programs in these tests run as nobody. By default udev lets everybody open the device.
+    let mode = std::fs::metadata("/dev/net/tun").map_or(0, |data| data.permissions().mode() & 0o777);
+    if needs == Needs::UserNamespaces && mode & 0o006 != 0o006 {
+        return Some(format!("/dev/net/tun has the mode {mode:03o}, and only 666 lets nobody open it"));
+    }
     if namespace::is_privileged() {
         return None;
     }
@@ -112,7 +118,6 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        use std::os::unix::fs::PermissionsExt;
         let folder = std::env::temp_dir().join(format!("headstart-link-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a temporary folder");
         let everybody = std::fs::Permissions::from_mode(0o777);

@@ -43,11 +43,11 @@ mod comparison;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{Plan, from_toml};
 use super::quantity::{Quantity, QuantityText, Scope, UNKNOWN, check_scheme};
+use crate::plan::{Plan, from_toml};
 use crate::run::Results;
-use headstart_report::statistics::Interval;
 use demonstration::{ComesOut, ComesOutText, Outcome};
+use headstart_report::statistics::Interval;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

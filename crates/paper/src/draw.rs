@@ -32,10 +32,10 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::plan::{Plan, number_of};
 use super::quantity::{Quantity, QuantityText, Scope, check_scheme};
-use crate::run::Results;
 use super::sequence;
+use crate::plan::{Plan, number_of};
+use crate::run::Results;
 use headstart_report::figure::{Axis, Figure, Mark, Point, Range, Series, Style};
 use headstart_report::statistics::Interval;
 

@@ -52,11 +52,11 @@ use serde::de::DeserializeOwned;
 use toml::Table;
 
 use super::draw::{Drawing, FigureText};
+use demonstration::DemonstrationText;
+use headstart_study::carrier::Carriers;
+use headstart_study::catalogue;
 use headstart_study::settings::{Settings, Tables};
 use headstart_study::study::{PreparedStudy, StudyEntry};
-use headstart_study::carrier::Carriers;
-use demonstration::DemonstrationText;
-use headstart_study::catalogue;
 use sweep::{axes, points, typed};
 
 /// Reads a TOML text strictly; the error names the key.

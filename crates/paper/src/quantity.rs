@@ -28,8 +28,8 @@ use toml::Table;
 
 use crate::plan::{CastName, Fixed, Plan};
 use crate::run::Results;
-use headstart_report::statistics::Interval;
 use capacity::rule;
+use headstart_report::statistics::Interval;
 
 /// What is left of a quantity when nothing can be said.
 pub const UNKNOWN: Interval = Interval { value: f64::NAN, low: f64::NAN, high: f64::NAN };

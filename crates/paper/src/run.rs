@@ -9,10 +9,10 @@ use headstart_units::Ratio;
 
 use super::library::Experiment;
 use crate::plan::{CastName, Plan, Scheme};
-use headstart_study::study::{INVALID, Numbers, PreparedStudy};
 use headstart_study::carrier::Carriers;
 use headstart_study::jobs::{self, Keyed};
 use headstart_study::setup::{Cast, Setup};
+use headstart_study::study::{INVALID, Numbers, PreparedStudy};
 
 /// Everything that a figure's runs gave.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@
 //! lines. The run is the first seed's.
 
 use super::draw::Datum;
-use headstart_study::study::Numbers;
 use headstart_report::figure::{PacketKind, Series, Style};
 use headstart_report::statistics::Interval;
+use headstart_study::study::Numbers;
 
 /// The families' values in the first of these runs, each in the order of x.
 #[must_use]

@@ -1,4 +1,4 @@
-//! Schemes of the [catalogue](headstart_startup::catalogue) as values that live as long as the program.
+//! Schemes of the [`catalogue`] as values that live as long as the program.
 //!
 //! A run names its schemes many times, and copies of an entry are large: each entry that an option or a plan asks for is kept
 //! once.

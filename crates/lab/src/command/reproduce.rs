@@ -8,11 +8,11 @@ use headstart_report::jobs::JobStore;
 
 use super::terminal::{self, print, print_table};
 use crate::errors::Refuse as _;
-use headstart_paper::library::{self, Experiment, PaperFiles};
-use headstart_paper::plan::Paper;
 use crate::output::Folder;
 use crate::show::reproduce::{self, Judged};
 use crate::table::{self, Cell, Column, Table};
+use headstart_paper::library::{self, Experiment, PaperFiles};
+use headstart_paper::plan::Paper;
 
 /// Options of `reproduce`.
 #[derive(Args, Debug)]

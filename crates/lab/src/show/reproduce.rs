@@ -4,15 +4,15 @@ mod score;
 
 pub use score::{Score, counts_table, score, summary, surprises};
 
+use crate::figure::Svg;
+use crate::report::{Provenance, Report, Section};
+use crate::table::{Cell, Column, Table};
 use headstart_paper::claim::demonstration::Outcome;
 use headstart_paper::claim::{Claim, Finding, Verdict};
 use headstart_paper::draw::Datum;
 use headstart_paper::library::Experiment;
 use headstart_paper::plan::{Paper, Variant};
 use headstart_paper::run::Results;
-use crate::figure::Svg;
-use crate::report::{Provenance, Report, Section};
-use crate::table::{Cell, Column, Table};
 
 /// A figure's claims, judged.
 #[derive(Clone, Debug)]

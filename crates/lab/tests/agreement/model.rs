@@ -1,10 +1,10 @@
 //! The model's side: our TCP in the simulator.
 
 use headstart::carrier::Carriers;
-use headstart_study::settings::Settings;
 use headstart::options::SchemeName;
 use headstart::runner;
 use headstart::show::flow::phases;
+use headstart_study::settings::Settings;
 
 use crate::compare::{Case, Found};
 

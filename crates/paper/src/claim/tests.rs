@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::run::Results;
-use headstart_study::study::Numbers;
 use crate::{plan, quantity};
+use headstart_study::study::Numbers;
 
 fn judge(text: &str) -> Finding {
     let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");

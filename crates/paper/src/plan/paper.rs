@@ -6,8 +6,8 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::{Only, from_toml};
-use headstart_study::settings::{Settings, Tables};
 use headstart_study::schemes;
+use headstart_study::settings::{Settings, Tables};
 
 /// What all figures of a paper share.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use super::value::Sample;
 use super::{Quantity, Scope, UNKNOWN};
 use crate::plan::{CastName, number_of};
+use headstart_report::statistics::{Interval, mean};
 use headstart_study::feasible::{self, Point, Rule};
 use headstart_study::setup::REFERENCE;
-use headstart_report::statistics::{Interval, mean};
 
 /// The rule that a measure names.
 pub(super) fn rule(measure: &str) -> Option<Rule> {

@@ -3,8 +3,8 @@
 use super::capacity::rule;
 use super::{Across, Place, Quantity, Scope, ShownAs, Statistic, UNKNOWN};
 use crate::plan::{CastName, Point};
-use headstart_study::study::{INVALID, Numbers};
 use headstart_report::statistics::{Interval, mean, mean_interval, quantile, ratio_interval};
+use headstart_study::study::{INVALID, Numbers};
 
 /// One value for each seed, and the value of all seeds together.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! How many claims came out how, and which of them otherwise than is on record.
 
 use super::{Judged, JudgedClaim, verdict};
+use crate::table::{Cell, Column, Table};
 use headstart_paper::claim::Verdict;
 use headstart_paper::claim::demonstration::Outcome;
-use crate::table::{Cell, Column, Table};
 
 /// How many claims came out how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
