@@ -19,8 +19,8 @@ use headstart_startup::history::{Ended, Known, Record};
 use headstart_startup::path::{RateSample, Rtt};
 use headstart_startup::prior::{Access, Hint, Prior};
 use headstart_startup::scheme::{
-    Blitzstart, CarefulResume, JumpStart, SCubic, Scheme, SlowStart, Startup, TcpCache, WiseStart,
-    blitzstart, careful_resume, jump_start, s_cubic, slow_start, tcp_cache, wise_start,
+    Blitzstart, CarefulResume, JumpStart, LaterFlights, SCubic, Scheme, SlowStart, Startup, TcpCache,
+    WiseStart, blitzstart, careful_resume, jump_start, s_cubic, slow_start, tcp_cache, wise_start,
 };
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -157,7 +157,9 @@ fn twin(kernel: Kernel) -> Scheme {
             initial_window: initial_window.into(),
             ..Default::default()
         })),
-        Kernel::JumpStart => Scheme::JumpStart(JumpStart::new(jump_start::Params::default())),
+        Kernel::JumpStart => {
+            Scheme::JumpStart(LaterFlights::new(JumpStart::new(jump_start::Params::default())))
+        }
         Kernel::SCubic => Scheme::SCubic(SCubic::new(s_cubic::Params::default())),
         Kernel::TcpCache => Scheme::TcpCache(TcpCache::new(tcp_cache::Params { initial_window: 10 })),
         Kernel::WiseStart => Scheme::WiseStart(WiseStart::new(wise_start::Params::default())),

@@ -4,6 +4,7 @@
 mod list;
 
 mod flights;
+mod later_flights;
 #[cfg(test)]
 mod steps;
 #[cfg(test)]
@@ -20,15 +21,18 @@ use crate::prior::Prior;
 use crate::quick_start::Question;
 use crate::repair::Repair;
 
-// One line for each scheme: its file and its type. The order is that of tables and figures, baselines first.
+pub use later_flights::LaterFlights;
+
+// One line for each scheme: its file and its type, and the decorator that holds it, if one does. The
+// order is that of tables and figures, baselines first.
 schemes! {
     slow_start::SlowStart,
     google_quic::GoogleQuic,
     linux::Linux,
     reactive::Reactive,
     proactive::Proactive,
-    jump_start::JumpStart,
-    halfback::Halfback,
+    jump_start::JumpStart in LaterFlights,
+    halfback::Halfback in LaterFlights,
     pcp::Pcp,
     rapid_start::RapidStart,
     bbr::Bbr,

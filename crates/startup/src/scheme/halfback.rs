@@ -33,16 +33,7 @@
 //!   rate here ([`Params::threshold_by_history`]); without a record the fixed one holds.
 //! - The share of additional bandwidth is a parameter because HB §5 compares 0, 50 and 100 %. At 100 % every
 //!   packet is sent twice, as HB says of Proactive TCP.
-//! - HB has one flow for each connection. Where a transport names its initial window ([`Prior::initial_window`]; the models of the
-//!   papers' set-ups do not), connections carry several answers, and four things hold that HB does not know:
-//!   - A flight that fits into the initial window leaves at once, as it would on any connection.
-//!   - "Transmit aggressively for the first k bytes" (§3.3) is meant of the connection: as long as less than the threshold has left and
-//!     nothing was lost, what there is to send later is a flight too ([`Startup::on_more`]), with its own pacing and its own copies. The initial window
-//!     leaves at once, the rest over one RTT.
-//!   - A flight that ended because there was no more to send has measured the application, not the path: s is not used, and slow start
-//!     goes on: from the initial window, or if the flight was larger, from twice the flight.
-//!   - A later flight that the threshold cuts short is not begun if the window W is more than a quarter of it: in the two round trips
-//!     until it is delivered slow start sends W and 2 W, and has 4 W for the third, where Halfback has about the flight again.
+//! - HB has one flow for each connection; what later answers of one are is [`LaterFlights`](super::LaterFlights)'s.
 //!
 //! # Limits
 //!
@@ -54,7 +45,8 @@
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
-use super::flights::{first_flight, is_out, later_flight};
+use super::flights::{is_out, over_one_round_trip};
+use super::later_flights::Flights;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
 use crate::catalogue::{About, Needs, Preset};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
@@ -104,9 +96,6 @@ crate::parameters! {
 /// HB §3.1: more than 95 % of web transfers are smaller.
 pub const PACING_THRESHOLD: Bytes = Bytes::new(141_000);
 
-/// So many windows must a later flight be worth that does not carry all there is.
-const WORTH: u64 = 4;
-
 /// Where the scheme stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -124,19 +113,12 @@ pub struct Halfback {
     params: Params,
     mss: Bytes,
     phase: Phase,
-    /// Where the flight begins and ends, in bytes since the connection began, and with which segment.
+    /// Where the flight begins and ends, in bytes since the connection began.
     begin: Bytes,
     flight: Bytes,
-    first: u64,
     /// The same in whole segments: where the window ends.
     end: Bytes,
     pace: Option<Rate>,
-    /// What all flights together may hold.
-    limit: Bytes,
-    initial_window: Bytes,
-    /// The window that slow start had reached before a later flight.
-    before: Bytes,
-    has_lost: bool,
     delivered: Bytes,
     recovery: FirstRecovery,
 }
@@ -151,13 +133,8 @@ impl Halfback {
             phase: Phase::Pacing,
             begin: Bytes::ZERO,
             flight: Bytes::ZERO,
-            first: 0,
             end: Bytes::ZERO,
             pace: None,
-            limit: Bytes::ZERO,
-            initial_window: Bytes::ZERO,
-            before: Bytes::ZERO,
-            has_lost: false,
             delivered: Bytes::ZERO,
             recovery: FirstRecovery::new(Bytes::ZERO, first_recovery::KEPT),
         }
@@ -175,50 +152,29 @@ impl Halfback {
         (self.begin + self.flight) / 2
     }
 
-    /// The flight was all there was to send, and the application may have more.
-    fn is_open(&self) -> bool {
-        !self.initial_window.is_zero() && self.flight + self.mss <= self.limit
+    /// HB §3.1's Pacing Threshold.
+    fn threshold(&self, prior: &Prior) -> Bytes {
+        let recorded = prior.history.filter(|_| self.params.threshold_by_history);
+        recorded.map_or(self.params.threshold, |known| known.record.btl_bw * prior.handshake_rtt)
     }
 
     /// HB §3.3: "a congestion window of s x RTT".
     fn hand_over(&self, rtt: Span) -> Next {
-        let flight = self.flight - self.begin;
-        let is_clean = !self.has_lost && self.recovery.through() >= flight;
-        if self.is_open() && is_clean {
-            // As any flight of slow start it lets twice as much go next, unless the window was not the limit.
-            let grown = if flight > self.initial_window { flight * 2 } else { self.initial_window };
-            return Next::HandOver(HandOver::growing(grown.max(self.before)));
-        }
         let window = match self.phase {
             Phase::Ended { delivered, within } if !within.is_zero() => delivered / within * rtt,
             _ => self.delivered.saturating_sub(self.begin),
         };
-        // What any connection has left when it began with its initial window and lost some of it.
-        let least = if self.is_open() { self.initial_window * first_recovery::KEPT } else { Bytes::ZERO };
-        Next::HandOver(HandOver::avoiding(window.max(self.recovery.least()).max(least)))
-    }
-
-    /// What of the flight has not arrived; never less than a segment, for messages do not end where it does, nor than the
-    /// initial window where the next message is awaited, nor than slow start had before a later flight.
-    fn missing(&self) -> Bytes {
-        let least = if self.is_open() { self.initial_window.max(self.mss) } else { self.mss };
-        let least = least.max(self.before);
-        self.end.saturating_sub(self.delivered).max(least)
+        Next::HandOver(HandOver::avoiding(window.max(self.recovery.least())))
     }
 }
 
 impl Startup for Halfback {
     fn establish(&mut self, prior: &Prior) -> Plan {
-        let recorded = prior.history.filter(|_| self.params.threshold_by_history);
-        let threshold =
-            recorded.map_or(self.params.threshold, |known| known.record.btl_bw * prior.handshake_rtt);
-        let plan = first_flight(prior, threshold, self.params.burst);
+        let plan = over_one_round_trip(prior, self.limit(prior), self.params.burst);
         self.mss = prior.mss;
         self.flight = plan.flight;
         self.end = plan.allowance.window;
         self.pace = plan.allowance.pace;
-        self.limit = threshold.min(prior.receive_window);
-        self.initial_window = prior.initial_window;
         self.recovery = FirstRecovery::new(prior.mss, first_recovery::KEPT);
         plan
     }
@@ -245,7 +201,6 @@ impl Startup for Halfback {
 
     fn on_congestion(&mut self, signal: &Congestion) -> Next {
         if signal.signal == Signal::Loss {
-            self.has_lost = true;
             self.recovery.on_loss(signal);
             return Next::Stay;
         }
@@ -257,37 +212,10 @@ impl Startup for Halfback {
         Next::HandOver(HandOver::to_be_cut(self.recovery.through()))
     }
 
-    fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
-        if !self.is_open() || self.has_lost {
-            return None;
-        }
-        let is_over = self.delivered >= self.flight;
-        let plan = later_flight(prior, so_far, self.limit, if is_over { None } else { self.pace })?;
-        let is_cut_short = prior.flow_size.is_none_or(|size| size > plan.flight);
-        if is_over && is_cut_short && plan.flight <= so_far.window * WORTH {
-            return None;
-        }
-        if is_over {
-            // Else this one continues the one before.
-            self.before = so_far.window;
-            self.begin = so_far.sent;
-            self.first = so_far.segments;
-            self.recovery = FirstRecovery::new(self.mss, first_recovery::KEPT);
-        }
-        self.phase = Phase::Pacing;
-        self.flight = so_far.sent + plan.flight;
-        self.end = so_far.delivered + plan.allowance.window;
-        self.pace = plan.allowance.pace;
-        self.delivered = so_far.delivered;
-        Some(plan)
-    }
-
+    /// Never less than a segment: messages do not end where it does.
     #[inline]
     fn allowance(&self) -> Allowance {
-        let missing = self.missing();
-        let window = if self.recovery.is_under_way() { missing.min(self.recovery.window()) } else { missing };
-        let pace = if self.phase == Phase::Pacing { self.pace } else { None };
-        Allowance { window, pace }
+        self.allowance_of_at_least(self.mss)
     }
 
     fn is_slow_start(&self) -> bool {
@@ -313,8 +241,47 @@ impl Startup for Halfback {
             let params = ropr::Params { order, clock, budget: additional, stops_at_congestion };
             // Asked too early, it covers what has been sent by the time it begins, rather than nothing.
             let flight = if self.flight.is_zero() { Bytes::MAX } else { self.flight };
-            Repair::Ropr(Ropr::new(params, flight).from(self.first))
+            Repair::Ropr(Ropr::new(params, flight))
         }
+    }
+}
+
+impl Flights for Halfback {
+    const ENDS_WITH_FLIGHT: bool = true;
+
+    fn limit(&self, prior: &Prior) -> Bytes {
+        self.threshold(prior).min(prior.receive_window)
+    }
+
+    fn flight_end(&self) -> Bytes {
+        self.flight
+    }
+
+    fn clean(&self) -> Option<Bytes> {
+        let flight = self.flight - self.begin;
+        (self.recovery.through() >= flight).then_some(flight)
+    }
+
+    fn begin(&mut self, plan: &Plan, so_far: &Progress) {
+        self.begin = so_far.sent;
+        self.recovery = FirstRecovery::new(self.mss, first_recovery::KEPT);
+        self.extend(plan, so_far);
+    }
+
+    fn extend(&mut self, plan: &Plan, so_far: &Progress) {
+        self.phase = Phase::Pacing;
+        self.flight = so_far.sent + plan.flight;
+        self.end = so_far.delivered + plan.allowance.window;
+        self.pace = plan.allowance.pace;
+        self.delivered = so_far.delivered;
+    }
+
+    #[inline]
+    fn allowance_of_at_least(&self, least: Bytes) -> Allowance {
+        let missing = self.end.saturating_sub(self.delivered).max(least);
+        let window = if self.recovery.is_under_way() { missing.min(self.recovery.window()) } else { missing };
+        let pace = if self.phase == Phase::Pacing { self.pace } else { None };
+        Allowance { window, pace }
     }
 }
 

@@ -48,7 +48,8 @@
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::Startup;
-use super::flights::{is_out, later_flight};
+use super::flights::is_out;
+use super::later_flights::later_flight;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};

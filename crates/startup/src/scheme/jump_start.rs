@@ -32,20 +32,17 @@
 //! - A timeout before the flight is through hands over what got through, not the size of the flight.
 //! - [`Params::burst`], [`Params::cap`] and [`Params::least`] are not in JS: Halfback §4.2.4 suggests the first for very small
 //!   flows, every deployment has the second, and connections with several requests need the third.
-//! - JS has one flow for each connection. Where a transport names its initial window ([`Prior::initial_window`]; the models of the
-//!   papers' set-ups do not), connections carry several answers, and three things hold that JS does not know. A flight that fits into
-//!   the initial window leaves at once, as it would on any connection. After a flight that ended because there was no more to send, the
-//!   window is the initial one at least. And what there is to send later is a flight too ([`Startup::on_more`]): the initial window at
-//!   once, the rest paced over one RTT, until the connection's flights together have reached min(receive window, cap), or something was lost.
+//! - JS has one flow for each connection; what later answers of one are is [`LaterFlights`](super::LaterFlights)'s.
 //!
 //! # Limits
 //!
 //! A flow of unknown size that ends before its first flight is full stays in the first phase, paced.
 
-use headstart_units::{Bytes, Rate, Ratio};
+use headstart_units::{Bytes, Ratio};
 
 use super::Startup;
-use super::flights::{first_flight, is_out, later_flight};
+use super::flights::{is_out, over_one_round_trip};
+use super::later_flights::Flights;
 use crate::allowance::{Allowance, HandOver, Next, Plan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
@@ -78,12 +75,8 @@ crate::parameters! {
 pub struct JumpStart {
     params: Params,
     mss: Bytes,
-    /// Where the last flight ends, in bytes since the connection began.
+    /// Where the flight ends, in bytes since the connection began.
     flight: Bytes,
-    /// What all flights together may hold.
-    limit: Bytes,
-    /// At which its last flight was planned to leave.
-    pace: Option<Rate>,
     allowance: Allowance,
     growth: Growth,
     recovery: FirstRecovery,
@@ -97,8 +90,6 @@ impl JumpStart {
             params,
             mss: Bytes::ZERO,
             flight: Bytes::ZERO,
-            limit: Bytes::ZERO,
-            pace: None,
             allowance: Allowance::window(Bytes::ZERO),
             growth: Growth::new(params.hystart),
             recovery: FirstRecovery::new(Bytes::ZERO, params.kept),
@@ -114,12 +105,9 @@ impl JumpStart {
 
 impl Startup for JumpStart {
     fn establish(&mut self, prior: &Prior) -> Plan {
-        let cap = self.params.cap.unwrap_or(Bytes::MAX);
-        let plan = first_flight(prior, cap, self.params.burst);
-        self.limit = cap.min(prior.receive_window);
+        let plan = over_one_round_trip(prior, self.limit(prior), self.params.burst);
         self.mss = prior.mss;
         self.flight = plan.flight;
-        self.pace = plan.allowance.pace;
         self.allowance = plan.allowance;
         self.recovery = FirstRecovery::new(prior.mss, self.params.kept);
         plan
@@ -160,18 +148,6 @@ impl Startup for JumpStart {
         Next::HandOver(HandOver::to_be_cut(window))
     }
 
-    fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
-        if self.recovery.is_under_way() {
-            return None;
-        }
-        let under_way = if so_far.delivered < self.flight { self.pace } else { None };
-        let plan = later_flight(prior, so_far, self.limit, under_way)?;
-        self.flight = so_far.sent + plan.flight;
-        self.pace = plan.allowance.pace;
-        self.allowance = plan.allowance;
-        Some(plan)
-    }
-
     #[inline]
     fn allowance(&self) -> Allowance {
         if self.recovery.is_under_way() { Allowance::window(self.recovery.window()) } else { self.allowance }
@@ -189,6 +165,21 @@ impl Startup for JumpStart {
         } else {
             self.growth.phase()
         }
+    }
+}
+
+impl Flights for JumpStart {
+    fn limit(&self, prior: &Prior) -> Bytes {
+        self.params.cap.unwrap_or(Bytes::MAX).min(prior.receive_window)
+    }
+
+    fn flight_end(&self) -> Bytes {
+        self.flight
+    }
+
+    fn extend(&mut self, plan: &Plan, so_far: &Progress) {
+        self.flight = so_far.sent + plan.flight;
+        self.allowance = plan.allowance;
     }
 }
 

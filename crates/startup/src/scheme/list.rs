@@ -1,9 +1,92 @@
 //! What is generated from the one list of schemes ([`super`]): the modules, the enum, its dispatch and the catalogue's rows.
 
-/// `module::Type,` for each scheme. The module holds the type, with `new(Params)` and `params()`, its
-/// [`Params`](crate::parameters) and `ABOUT`, its row of the [catalogue](crate::catalogue).
+/// What [`Startup`](super::Startup) asks without changing anything, answered by the scheme that
+/// `$each!(self, scheme => call)` reaches.
+macro_rules! forward_answers {
+    ($each:ident) => {
+        fn is_slow_start(&self) -> bool {
+            $each!(self, scheme => scheme.is_slow_start())
+        }
+
+        fn discards_history(&self) -> bool {
+            $each!(self, scheme => scheme.discards_history())
+        }
+
+        fn phase(&self) -> &'static str {
+            $each!(self, scheme => scheme.phase())
+        }
+
+        fn reserves(&self) -> bool {
+            $each!(self, scheme => scheme.reserves())
+        }
+
+        fn fate(&self) -> Option<Revision> {
+            $each!(self, scheme => scheme.fate())
+        }
+
+        fn remember(&self, measured: Record) -> Record {
+            $each!(self, scheme => scheme.remember(measured))
+        }
+
+        #[inline]
+        fn watches_sending(&self) -> bool {
+            $each!(self, scheme => scheme.watches_sending())
+        }
+
+        fn wants_tail_probe(&self) -> bool {
+            $each!(self, scheme => scheme.wants_tail_probe())
+        }
+
+        fn wants_every_ack(&self) -> bool {
+            $each!(self, scheme => scheme.wants_every_ack())
+        }
+
+        fn wants_stamps(&self) -> bool {
+            $each!(self, scheme => scheme.wants_stamps())
+        }
+
+        fn request(&self, known: &Question) -> Option<Rate> {
+            $each!(self, scheme => scheme.request(known))
+        }
+
+        fn asks_again(&self) -> bool {
+            $each!(self, scheme => scheme.asks_again())
+        }
+
+        fn asks_by_size(&self) -> bool {
+            $each!(self, scheme => scheme.asks_by_size())
+        }
+
+        fn caches_window(&self) -> bool {
+            $each!(self, scheme => scheme.caches_window())
+        }
+
+        fn holds_record(&self) -> bool {
+            $each!(self, scheme => scheme.holds_record())
+        }
+
+        fn initial_segments(&self) -> Option<u64> {
+            $each!(self, scheme => scheme.initial_segments())
+        }
+    };
+}
+
+/// A scheme's variant holds the scheme itself, or a decorator that holds it: the type of that, its
+/// value, and from the value the scheme.
+macro_rules! held {
+    (type $scheme:ident) => { $scheme };
+    (type $scheme:ident in $decorator:ident) => { $decorator<$scheme> };
+    (new $scheme:expr) => { $scheme };
+    (new $scheme:expr, in $decorator:ident) => { $decorator::new($scheme) };
+    (scheme $held:expr) => { $held };
+    (scheme $held:expr, in $decorator:ident) => { $held.scheme() };
+}
+
+/// `module::Type,` for each scheme, or `module::Type in Decorator,`. The module holds the type, with
+/// `new(Params)` and `params()`, its [`Params`](crate::parameters) and `ABOUT`, its row of the
+/// [catalogue](crate::catalogue). The decorator has `new(scheme)` and `scheme()`.
 macro_rules! schemes {
-    ($($module:ident :: $scheme:ident,)+) => {
+    ($($module:ident :: $scheme:ident $(in $decorator:ident)?,)+) => {
         $(pub mod $module;)+
         $(pub use $module::$scheme;)+
 
@@ -12,7 +95,7 @@ macro_rules! schemes {
         pub enum Scheme {
             $(
                 #[doc = concat!("[`", stringify!($module), "`].")]
-                $scheme($scheme),
+                $scheme(held!(type $scheme $(in $decorator)?)),
             )+
         }
 
@@ -30,7 +113,7 @@ macro_rules! schemes {
             describe: crate::parameters::describe::<$module::Params>,
             make: |settings| {
                 let params = crate::parameters::read::<$module::Params>($module::ABOUT.name, settings)?;
-                Ok(Scheme::$scheme($scheme::new(params)))
+                Ok(Scheme::$scheme(held!(new $scheme::new(params) $(, in $decorator)?)))
             },
         }),+];
 
@@ -48,7 +131,11 @@ macro_rules! schemes {
             /// # Errors
             /// If nothing more can be written.
             pub fn print_parameters(&self, out: &mut dyn fmt::Write) -> fmt::Result {
-                each!(self, scheme => crate::parameters::print(scheme.params(), out))
+                match self {
+                    $(Self::$scheme(held) => {
+                        crate::parameters::print(held!(scheme held $(, in $decorator)?).params(), out)
+                    })+
+                }
             }
         }
 
@@ -84,78 +171,16 @@ macro_rules! schemes {
                 each!(self, scheme => scheme.allowance())
             }
 
-            fn is_slow_start(&self) -> bool {
-                each!(self, scheme => scheme.is_slow_start())
-            }
-
-            fn discards_history(&self) -> bool {
-                each!(self, scheme => scheme.discards_history())
-            }
-
-            fn phase(&self) -> &'static str {
-                each!(self, scheme => scheme.phase())
-            }
-
-            fn reserves(&self) -> bool {
-                each!(self, scheme => scheme.reserves())
-            }
-
-            fn fate(&self) -> Option<Revision> {
-                each!(self, scheme => scheme.fate())
-            }
-
-            fn remember(&self, measured: Record) -> Record {
-                each!(self, scheme => scheme.remember(measured))
-            }
+            forward_answers!(each);
 
             fn repair(&self) -> Repair {
                 each!(self, scheme => scheme.repair())
-            }
-
-            #[inline]
-            fn watches_sending(&self) -> bool {
-                each!(self, scheme => scheme.watches_sending())
-            }
-
-            fn wants_tail_probe(&self) -> bool {
-                each!(self, scheme => scheme.wants_tail_probe())
-            }
-
-            fn wants_every_ack(&self) -> bool {
-                each!(self, scheme => scheme.wants_every_ack())
-            }
-
-            fn wants_stamps(&self) -> bool {
-                each!(self, scheme => scheme.wants_stamps())
-            }
-
-            fn request(&self, known: &Question) -> Option<Rate> {
-                each!(self, scheme => scheme.request(known))
-            }
-
-            fn asks_again(&self) -> bool {
-                each!(self, scheme => scheme.asks_again())
-            }
-
-            fn asks_by_size(&self) -> bool {
-                each!(self, scheme => scheme.asks_by_size())
             }
 
             fn assume_rtt(&mut self, rtt: Span) {
                 each!(self, scheme => scheme.assume_rtt(rtt));
             }
 
-            fn caches_window(&self) -> bool {
-                each!(self, scheme => scheme.caches_window())
-            }
-
-            fn holds_record(&self) -> bool {
-                each!(self, scheme => scheme.holds_record())
-            }
-
-            fn initial_segments(&self) -> Option<u64> {
-                each!(self, scheme => scheme.initial_segments())
-            }
         }
     };
 }

@@ -1,0 +1,436 @@
+//! Take what a connection has to send later as flights too, over a scheme that knows one flow.
+//!
+//! Source: this project's own (docs/decisions/0013-several-answers-on-one-connection.md has the
+//! measurements). Halfback §3.3, "transmit aggressively for the first k bytes", and JumpStart's
+//! min(flow, receive window) are taken to be meant of the connection.
+//!
+//! ```text
+//!                  +---- more to send, below the limit, nothing lost ----+
+//!                  v                                                     |
+//!  establish --> flight, as the scheme has it --> slow start, the scheme's or the base controller's
+//!                  |                                                     |
+//!                  +------ loss, CE, or the limit: no more flights ------+
+//! ```
+//!
+//! Connections carry several answers where a transport names its initial window
+//! ([`Prior::initial_window`]; the models of the papers' set-ups do not, and then nothing here
+//! happens). Four things hold then that the papers do not have:
+//!
+//! - A flight that fits into the initial window leaves at once, as it would on any connection.
+//! - What there is to send later is a flight too ([`Startup::on_more`]), until the connection's
+//!   flights together have reached what the first one might have held at most, or something was
+//!   lost. The initial window leaves at once, the rest over one RTT.
+//! - Of a scheme that ends with its flight (Halfback), one that ended because there was no more to
+//!   send has measured the application, not the path: slow start goes on from the initial window,
+//!   or if the flight was larger, from twice the flight.
+//! - A later flight of such a scheme that the limit cuts short is not begun if the window W is more
+//!   than a quarter of it: in the two round trips until it is delivered slow start sends W and 2 W,
+//!   and has 4 W for the third, where the scheme has about the flight again.
+
+use headstart_units::{Bytes, Rate, Span};
+
+use super::Startup;
+use super::flights::over_one_round_trip;
+use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::event::{Ack, Congestion, Progress, Sent, Signal, Timeout};
+use crate::first_recovery;
+use crate::history::{Record, Revision};
+use crate::prior::Prior;
+use crate::quick_start::Question;
+use crate::repair::Repair;
+
+/// So many windows must a later flight be worth that does not carry all there is.
+const WORTH: u64 = 4;
+
+/// A scheme that can begin another flight.
+pub trait Flights: Startup {
+    /// The scheme hands over when its flight is delivered, and sends nothing beyond it before.
+    const ENDS_WITH_FLIGHT: bool = false;
+
+    /// The most that the first flight may hold, however much there is to send.
+    fn limit(&self, prior: &Prior) -> Bytes;
+
+    /// Where the flight ends, in bytes since the connection began.
+    fn flight_end(&self) -> Bytes;
+
+    /// The size in bytes of a flight of which all came through as originals; `None` if some of it
+    /// did not. Asked, when its flight is over, of a scheme that ends with it.
+    fn clean(&self) -> Option<Bytes> {
+        None
+    }
+
+    /// Another flight begins, after all that was sent so far.
+    fn begin(&mut self, plan: &Plan, so_far: &Progress) {
+        self.extend(plan, so_far);
+    }
+
+    /// What of the flight is still to leave is now as in `plan`.
+    fn extend(&mut self, plan: &Plan, so_far: &Progress);
+
+    /// What may be sent now, if a scheme that ends with its flight leaves room for `least` in flight
+    /// unless it repairs losses.
+    #[inline]
+    fn allowance_of_at_least(&self, least: Bytes) -> Allowance {
+        let _ = least;
+        self.allowance()
+    }
+}
+
+/// A scheme whose connection carries several answers.
+#[derive(Clone, Copy, Debug)]
+pub struct LaterFlights<S> {
+    scheme: S,
+    mss: Bytes,
+    initial_window: Bytes,
+    /// What all flights together may hold.
+    limit: Bytes,
+    /// At which the last flight was planned to leave.
+    pace: Option<Rate>,
+    /// The window before a later flight began, and that flight's first segment.
+    before: Bytes,
+    first: u64,
+    has_lost: bool,
+}
+
+impl<S: Copy> LaterFlights<S> {
+    /// Around a scheme that is not established yet.
+    #[must_use]
+    pub const fn new(scheme: S) -> Self {
+        Self {
+            scheme,
+            mss: Bytes::ZERO,
+            initial_window: Bytes::ZERO,
+            limit: Bytes::ZERO,
+            pace: None,
+            before: Bytes::ZERO,
+            first: 0,
+            has_lost: false,
+        }
+    }
+
+    /// The scheme, as its paper has it.
+    #[must_use]
+    pub const fn scheme(&self) -> &S {
+        &self.scheme
+    }
+}
+
+impl<S: Flights> LaterFlights<S> {
+    /// The flight is all there was to send, and the application may have more.
+    #[inline]
+    fn is_open(&self) -> bool {
+        !self.initial_window.is_zero() && self.scheme.flight_end() + self.mss <= self.limit
+    }
+
+    /// What follows a flight that was all there was, instead of what the scheme `measured`.
+    fn go_on(&self, measured: &HandOver) -> HandOver {
+        match self.scheme.clean() {
+            Some(flight) if !self.has_lost => {
+                // As any flight of slow start it lets twice as much go next, unless the window was
+                // not the limit.
+                let grown = if flight > self.initial_window { flight * 2 } else { self.initial_window };
+                HandOver::growing(grown.max(self.before))
+            }
+            // As much as any connection keeps that lost some of its initial window.
+            _ => HandOver::avoiding(measured.window.max(self.initial_window * first_recovery::KEPT)),
+        }
+    }
+}
+
+/// Reaches the scheme that is decorated.
+macro_rules! decorated {
+    ($self:expr, $scheme:ident => $call:expr) => {{
+        let $scheme = &$self.scheme;
+        $call
+    }};
+}
+
+impl<S: Flights + Copy> Startup for LaterFlights<S> {
+    fn establish(&mut self, prior: &Prior) -> Plan {
+        let plan = self.scheme.establish(prior);
+        *self = Self {
+            mss: prior.mss,
+            initial_window: prior.initial_window,
+            limit: self.scheme.limit(prior),
+            pace: plan.allowance.pace,
+            ..Self::new(self.scheme)
+        };
+        if self.initial_window.is_zero() || plan.flight > self.initial_window {
+            return plan;
+        }
+        // Any connection may send as much at once.
+        let window = self.initial_window.min(self.limit).max(plan.allowance.window);
+        let plan = Plan { flight: plan.flight, ..Plan::burst(window) };
+        self.pace = None;
+        self.scheme.extend(&plan, &Progress::default());
+        plan
+    }
+
+    #[inline]
+    fn on_sent(&mut self, sent: &Sent) {
+        self.scheme.on_sent(sent);
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) -> Next {
+        match self.scheme.on_ack(ack) {
+            Next::HandOver(how) if S::ENDS_WITH_FLIGHT && self.is_open() => Next::HandOver(self.go_on(&how)),
+            next => next,
+        }
+    }
+
+    fn on_congestion(&mut self, signal: &Congestion) -> Next {
+        self.has_lost |= signal.signal == Signal::Loss;
+        self.scheme.on_congestion(signal)
+    }
+
+    fn on_timeout(&mut self, timeout: &Timeout) -> Next {
+        self.scheme.on_timeout(timeout)
+    }
+
+    fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
+        if self.has_lost || S::ENDS_WITH_FLIGHT && !self.is_open() {
+            return None;
+        }
+        let is_over = so_far.delivered >= self.scheme.flight_end();
+        let plan = later_flight(prior, so_far, self.limit, if is_over { None } else { self.pace })?;
+        if !is_over {
+            self.scheme.extend(&plan, so_far);
+        } else if S::ENDS_WITH_FLIGHT
+            && prior.flow_size.is_none_or(|size| size > plan.flight)
+            && plan.flight <= so_far.window * WORTH
+        {
+            return None;
+        } else {
+            self.before = so_far.window;
+            self.first = so_far.segments;
+            self.scheme.begin(&plan, so_far);
+        }
+        self.pace = plan.allowance.pace;
+        Some(plan)
+    }
+
+    #[inline]
+    fn allowance(&self) -> Allowance {
+        // Room for the initial window while an answer is awaited, and for what slow start had reached.
+        let awaited = if S::ENDS_WITH_FLIGHT && self.is_open() { self.initial_window } else { self.mss };
+        self.scheme.allowance_of_at_least(awaited.max(self.mss).max(self.before))
+    }
+
+    fn repair(&self) -> Repair {
+        match self.scheme.repair() {
+            Repair::Ropr(ropr) => Repair::Ropr(ropr.from(self.first)),
+            other => other,
+        }
+    }
+
+    fn assume_rtt(&mut self, rtt: Span) {
+        self.scheme.assume_rtt(rtt);
+    }
+
+    forward_answers!(decorated);
+}
+
+/// A flight of what there is to send now, as far as all flights together stay below `limit`. `None`
+/// if the window lets as much leave as it is, or if this is a connection with one flow.
+///
+/// Of the initial window what is not in flight leaves at once, for so it would on any connection; the
+/// rest over one round trip, but no more slowly than a flight that is still under way.
+pub(super) fn later_flight(
+    prior: &Prior,
+    so_far: &Progress,
+    limit: Bytes,
+    under_way: Option<Rate>,
+) -> Option<Plan> {
+    let room = limit.saturating_sub(so_far.sent);
+    if prior.initial_window.is_zero() || room < prior.mss {
+        return None;
+    }
+    let at_once = prior.initial_window.saturating_sub(so_far.in_flight).get() / prior.mss.get();
+    let plan = over_one_round_trip(prior, room, at_once);
+    if so_far.in_flight + plan.flight <= so_far.window {
+        return None;
+    }
+    let pace = plan.allowance.pace.max(under_way);
+    let allowance = Allowance { window: so_far.in_flight + plan.allowance.window, pace };
+    Some(Plan { burst: prior.mss * at_once, allowance, ..plan })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::steps::{Event, Says, play};
+    use super::super::{Halfback, JumpStart, Scheme, halfback, jump_start};
+    use super::*;
+    use crate::base;
+    use crate::base::testing::{acked, lost};
+    use crate::controller::Controller;
+    use headstart_units::Time;
+
+    const MSS: Bytes = Bytes::new(1000);
+    const RTT: Span = Span::from_millis(100);
+
+    /// A connection that may begin with ten segments, has `segments` to send now, and may send 141
+    /// in flights.
+    fn prior(segments: u64) -> Prior {
+        let bare = Prior::bare(Time::ZERO, MSS, RTT, MSS * 141);
+        Prior { flow_size: Some(MSS * segments), initial_window: MSS * 10, ..bare }
+    }
+
+    fn so_far(sent: u64, in_flight: u64, window: u64) -> Progress {
+        Progress {
+            sent: MSS * sent,
+            segments: sent,
+            delivered: MSS * (sent - in_flight),
+            in_flight: MSS * in_flight,
+            window: MSS * window,
+        }
+    }
+
+    /// An ack of so many originals.
+    fn ack(originals: u64, delivered: u64, in_flight: u64) -> Event {
+        Event::Ack(Ack {
+            first_flight_acked: MSS * originals,
+            delivered: MSS * delivered,
+            in_flight: MSS * in_flight,
+            ..acked(Time::ZERO, MSS)
+        })
+    }
+
+    fn jump_start() -> LaterFlights<JumpStart> {
+        LaterFlights::new(JumpStart::new(jump_start::Params::default()))
+    }
+
+    fn halfback() -> LaterFlights<Halfback> {
+        LaterFlights::new(Halfback::new(halfback::Params::default()))
+    }
+
+    /// RFC 9002 §7.2: ten packets may leave at once on any connection.
+    #[test]
+    fn what_any_connection_may_send_at_once_is_not_paced() {
+        for (segments, at_once, window, pace) in [
+            (1, 10, 10, None),
+            (10, 10, 10, None),
+            (11, 1, 11, Some(Rate::from_bytes_per_sec(110_000))),
+            (100, 1, 100, Some(Rate::from_bytes_per_sec(1_000_000))),
+        ] {
+            for mut start in [Scheme::JumpStart(jump_start()), Scheme::Halfback(halfback())] {
+                let alone = Prior { initial_window: Bytes::ZERO, ..prior(segments) };
+                let paced = Some(MSS * segments / RTT);
+                assert_eq!(start.clone().establish(&alone).allowance.pace, paced, "one flow: as its paper");
+                let plan = start.establish(&prior(segments));
+                assert_eq!((plan.burst, plan.flight), (MSS * at_once, MSS * segments), "{segments}");
+                assert_eq!(plan.allowance, Allowance { window: MSS * window, pace }, "{segments}");
+                assert_eq!(start.allowance(), plan.allowance, "{segments}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_later_flight_is_what_is_new_within_what_is_left_of_the_limit() {
+        #[rustfmt::skip]
+        let rows = [
+            // sent, in flight, window, new    burst, flight, window, pace
+            ((1,     0,         10,     60), Some((10, 60,  60,  500_000)), "after a first answer of one segment"),
+            ((1,     0,         10,     10), None,                          "the window lets all of it go"),
+            ((17,    17,        17,     60), Some((0,  60,  77,  600_000)), "the answer before is under way: nothing at once"),
+            ((5,     5,         10,     20), Some((5,  20,  25,  150_000)), "of the initial window five are left"),
+            ((41,    0,         10,     200), Some((10, 100, 100, 900_000)), "as far as the limit"),
+            ((131,   0,         30,     60), None,                          "what is left of the limit is less than the window"),
+            ((141,   0,         10,     60), None,                          "nothing is left of it"),
+        ];
+        for ((sent, in_flight, window, new), expected, why) in rows {
+            let plan = later_flight(&prior(new), &so_far(sent, in_flight, window), MSS * 141, None);
+            let expected = expected.map(|(burst, flight, window, pace)| Plan {
+                burst: MSS * burst,
+                flight: MSS * flight,
+                allowance: Allowance { window: MSS * window, pace: Some(Rate::from_bytes_per_sec(pace)) },
+            });
+            assert_eq!(plan, expected, "{why}");
+            let alone = Prior { initial_window: Bytes::ZERO, ..prior(new) };
+            assert_eq!(
+                later_flight(&alone, &so_far(sent, in_flight, window), MSS * 141, None),
+                None,
+                "one flow"
+            );
+        }
+    }
+
+    #[test]
+    fn a_flight_that_grows_does_not_slow_down() {
+        let under_way = Some(Rate::from_bytes_per_sec(1_000_000));
+        let grown = |new| later_flight(&prior(new), &so_far(98, 98, 100), MSS * 1000, under_way);
+        assert_eq!(
+            grown(7).and_then(|plan| plan.allowance.pace),
+            under_way,
+            "7 over one RTT would be 70 kB/s"
+        );
+        let faster = Some(Rate::from_bytes_per_sec(1_200_000));
+        assert_eq!(grown(120).and_then(|plan| plan.allowance.pace), faster);
+    }
+
+    #[test]
+    fn jump_start_jumps_again_and_goes_on_in_slow_start() {
+        let mut start = jump_start();
+        let _ = start.establish(&prior(1));
+        play(&mut start, &[(100, ack(1, 1, 0), Says::Window(11_000), "the initial window, and slow start")]);
+        let plan = start.on_more(&prior(60), &so_far(1, 0, 11)).expect("more than the window");
+        assert_eq!(start.allowance(), plan.allowance);
+        #[rustfmt::skip]
+        let steps = [
+            (250, ack(1, 2, 40),   Says::Paced(61_000, 500_000), "twenty are still to leave"),
+            (300, ack(19, 21, 40), Says::Window(62_000),         "all are out"),
+        ];
+        play(&mut start, &steps);
+        let loss = Congestion { first_flight_lost: MSS, in_flight: MSS * 30, ..lost(Time::ZERO, MSS) };
+        let _ = start.on_congestion(&loss);
+        assert_eq!(start.on_more(&prior(200), &so_far(61, 30, 31)), None, "never after a loss");
+    }
+
+    #[test]
+    fn halfback_hands_a_small_answer_over_to_slow_start_and_takes_the_next_one_as_a_flight() {
+        for (originals, says, why) in [
+            (29, Says::Grows(120_000), "all of it came through, and that was all there was"),
+            (20, Says::HandsOver(22_000), "some came through as copies: s is 11 segments in 50 ms"),
+        ] {
+            let mut start = halfback();
+            let _ = start.establish(&prior(1));
+            play(
+                &mut start,
+                &[(100, ack(1, 1, 0), Says::Grows(10_000), "it has measured nothing but itself")],
+            );
+            let _ = start.on_more(&prior(60), &so_far(1, 0, 12)).expect("more than the window");
+            #[rustfmt::skip]
+            let steps = [
+                (250, ack(1, 2, 40),          Says::Paced(59_000, 500_000), "what is missing of the flight"),
+                (300, ack(19, 21, 40),        Says::Window(40_000),         "all are out: copies"),
+                (350, ack(11, 32, 29),        Says::Window(29_000),         "past the middle of this flight"),
+                (400, ack(originals, 61, 0),  says,                         why),
+            ];
+            play(&mut start, &steps);
+        }
+    }
+
+    #[test]
+    fn a_flight_of_halfbacks_that_the_threshold_cuts_short_must_be_worth_two_round_trips() {
+        for (window, expected) in [(27, true), (28, false)] {
+            let mut start = halfback();
+            let _ = start.establish(&prior(31));
+            play(&mut start, &[(200, ack(31, 31, 0), Says::Grows(62_000), "all of it is delivered")]);
+            let plan = start.on_more(&prior(500), &so_far(31, 0, window));
+            assert_eq!(plan.is_some(), expected, "110 segments against a window of {window}");
+        }
+    }
+
+    #[test]
+    fn after_a_loss_or_a_mark_no_other_flight_begins() {
+        for scheme in [Scheme::JumpStart(jump_start()), Scheme::Halfback(halfback())] {
+            for signal in [Signal::Loss, Signal::CongestionExperienced] {
+                let mut start = Controller::new(scheme, base::Kind::default(), MSS);
+                let _ = start.establish(&prior(20));
+                assert!(start.clone().on_more(&prior(60), &so_far(20, 5, 20)).is_some());
+                start.on_congestion(&Congestion { signal, first_flight_lost: MSS, ..lost(Time::ZERO, MSS) });
+                assert_eq!(start.on_more(&prior(60), &so_far(20, 5, 20)), None, "{signal:?}");
+            }
+        }
+    }
+}
