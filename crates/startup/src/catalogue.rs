@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use crate::parameters::{Description, Error, Setting, is_same_name, settings, split};
-use crate::scheme::{FAMILIES, Scheme};
+use crate::scheme::{FAMILIES, Scheme, Startup as _};
 
 pub use crate::name::Name;
 
@@ -37,7 +37,7 @@ pub struct About {
     pub also: &'static [&'static str],
     /// What it is, in a few words.
     pub summary: &'static str,
-    /// What it must be told to be itself.
+    /// What it must be told to be itself, unless its parameters say otherwise ([`Startup::needs`](crate::scheme::Startup::needs)).
     pub needs: Needs,
     /// Whether it is compared, as it is by default, where nobody says which schemes to compare.
     pub is_compared: bool,
@@ -150,7 +150,8 @@ impl Entry {
         let summary = preset.map_or(about.summary, |preset| preset.summary);
         let name = preset.and_then(|preset| Name::new(preset.name)).unwrap_or(name);
         let native = about.native.filter(|_| is_default);
-        Ok(Self { name, summary, needs: about.needs, native, scheme })
+        let needs = scheme.needs().unwrap_or(about.needs);
+        Ok(Self { name, summary, needs, native, scheme })
     }
 
     /// The scheme, as it is before a connection is established.
@@ -229,6 +230,18 @@ mod tests {
 
     fn name(text: &str) -> String {
         find(text).unwrap_or_else(|error| panic!("{text}: {error}")).name.to_string()
+    }
+
+    #[test]
+    fn a_scheme_needs_what_its_parameters_ask_for() {
+        for (text, needs) in [
+            ("bbr", Needs::Nothing),
+            ("bbr(begins-from-hint=on)", Needs::Hint),
+            ("blitzstart(dsl=200%)", Needs::Hint),
+            ("halfback(additional=25%)", Needs::FlowSize),
+        ] {
+            assert_eq!(find(text).expect(text).needs, needs, "{text}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use core::fmt::{self, Debug};
 use headstart_units::{Rate, Span};
 
 use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::catalogue::Needs;
 use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
 use crate::history::{Record, Revision};
 use crate::prior::Prior;
@@ -163,6 +164,11 @@ pub trait Startup: Debug {
     /// An RTT that nobody has measured is taken for `rtt` in requests.
     fn assume_rtt(&mut self, rtt: Span) {
         let _ = rtt;
+    }
+
+    /// What it must be told to be itself with these parameters; `None`: what its row of the catalogue says.
+    fn needs(&self) -> Option<Needs> {
+        None
     }
 
     /// Whether window and threshold at the end of a connection are to be remembered for the next one, beside rate

@@ -447,6 +447,10 @@ impl Startup for Bbr {
         matches!(self.phase, Phase::Startup)
     }
 
+    fn needs(&self) -> Option<Needs> {
+        self.params.begins_from_hint.then_some(Needs::Hint)
+    }
+
     fn phase(&self) -> &'static str {
         match self.phase {
             Phase::Startup => "Startup",

@@ -57,6 +57,10 @@ macro_rules! forward_answers {
             $each!(self, scheme => scheme.asks_by_size())
         }
 
+        fn needs(&self) -> Option<$crate::catalogue::Needs> {
+            $each!(self, scheme => scheme.needs())
+        }
+
         fn caches_window(&self) -> bool {
             $each!(self, scheme => scheme.caches_window())
         }
