@@ -14,7 +14,7 @@ use headstart_startup::catalogue;
 /// The name's length of the scheme at `index`, or zero: something that needs the whole crate.
 #[unsafe(no_mangle)]
 pub extern "C" fn headstart_scheme_name_length(index: usize) -> usize {
-    catalogue::ALL.get(index).map_or(0, |entry| entry.name.len())
+    catalogue::all().get(index).map_or(0, |entry| entry.name.len())
 }
 
 struct NoMemory;
