@@ -7,6 +7,7 @@ mod downlink;
 mod examples;
 #[cfg(feature = "network")]
 mod get;
+mod layout;
 mod not_built;
 mod race;
 mod reproduce;
@@ -18,9 +19,11 @@ mod sweep;
 mod tcp;
 mod terminal;
 mod trace;
+mod words;
 
 use std::process::ExitCode;
 
+use clap::builder::ValueParser;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::errors::{exit_code, one_line};
@@ -42,6 +45,7 @@ use race::RaceArgs;
 use reproduce::ReproduceArgs;
 #[cfg(feature = "network")]
 use serve::ServeArgs;
+use sweep::SweepArgs;
 use trace::TraceArgs;
 
 /// Which fast start is best on my path, and what does it cost everybody else?
@@ -63,12 +67,8 @@ enum Command {
     /// As `race`, where any option takes a list: every combination is run once, and an interrupted sweep goes on
     ///
     /// For example: headstart sweep --load 5%,25%,50% --rtt 20ms,60ms --schemes iw10,jump-start
-    #[command(disable_help_flag = true)]
-    Sweep {
-        /// Options of `race`; `--out` names the folder
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
-        arguments: Vec<String>,
-    },
+    #[command(allow_negative_numbers = true, after_long_help = examples::SWEEP)]
+    Sweep(SweepArgs),
     /// One flow in detail: every send, ack, loss, window, pace and phase
     #[command(allow_negative_numbers = true, after_long_help = examples::TRACE)]
     Trace(TraceArgs),
@@ -137,13 +137,36 @@ enum Command {
     },
 }
 
+/// The parser of the command line.
+fn parser() -> clap::Command {
+    layout::laid_out(not_built::marked(Cli::command()))
+}
+
+/// The same where values of `sweep` are any text: each may be a list.
+fn relaxed(parser: clap::Command) -> clap::Command {
+    let text = |arg: clap::Arg| {
+        if arg.get_action().takes_values() { arg.value_parser(ValueParser::string()) } else { arg }
+    };
+    parser.mut_subcommand("sweep", |sweep| sweep.mut_args(text))
+}
+
 /// Runs what the command line asks for.
 #[must_use]
 pub fn main() -> ExitCode {
-    let parsed = Cli::from_arg_matches(&not_built::marked(Cli::command()).get_matches());
-    let result = match parsed.unwrap_or_else(|error| error.exit()).command {
+    let mut parser = relaxed(parser());
+    let matches = parser.get_matches_mut();
+    if let Some((name, given)) = matches.subcommand()
+        && let (Some(layout), Some(command)) = (layout::of(name), parser.find_subcommand_mut(name))
+    {
+        layout.check(command, given).unwrap_or_else(|error| error.exit());
+        if name == "sweep" {
+            return ended(sweep::run(&words::given(command, given)));
+        }
+    }
+    let parsed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    ended(match parsed.command {
         Command::Race(args) => race::run(args),
-        Command::Sweep { arguments } => sweep::run(&arguments),
+        Command::Sweep(_) => Ok(()),
         Command::Trace(args) => trace::run(args),
         Command::Reproduce(args) => reproduce::run(&args),
         #[cfg(feature = "network")]
@@ -179,7 +202,10 @@ pub fn main() -> ExitCode {
         Command::Downlink(args) | Command::ShowLink(args) | Command::Demo(args) => args.refuse(),
         #[cfg(not(feature = "network"))]
         Command::Link(args) | Command::Serve(args) | Command::Get(args) => args.refuse(),
-    };
+    })
+}
+
+fn ended(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -225,16 +251,15 @@ mod tests {
         for (command, line) in lines {
             assert!(line.starts_with(&command), "{line} stands in the help of {command}");
             let words = std::iter::once("headstart").chain(line.split(' '));
-            match Cli::try_parse_from(words) {
-                Ok(Cli { command: Command::Sweep { arguments } }) => {
-                    for point in crate::sweep::expand(&arguments).expect(&line) {
-                        let words =
-                            ["headstart", "race"].into_iter().map(str::to_owned).chain(point.arguments);
-                        Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{line}: {error}"));
-                    }
-                }
-                Ok(_) => {}
-                Err(error) => panic!("{line}: {error}"),
+            let mut parser = relaxed(parser());
+            let matches =
+                parser.try_get_matches_from_mut(words).unwrap_or_else(|error| panic!("{line}: {error}"));
+            let (name, given) = matches.subcommand().expect(&line);
+            if name == "sweep" {
+                let sweep = parser.find_subcommand(name).expect(&line);
+                sweep::parse_points(&words::given(sweep, given)).expect(&line);
+            } else {
+                Cli::from_arg_matches(&matches).unwrap_or_else(|error| panic!("{line}: {error}"));
             }
         }
     }
@@ -242,9 +267,7 @@ mod tests {
     #[test]
     fn every_command_ends_its_help_with_something_to_type_or_to_know() {
         for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
-            // The sweep's own help is that of its points.
-            let is_told = command.get_after_long_help().is_some() || command.get_name() == "sweep";
-            assert!(is_told, "{}", command.get_name());
+            assert!(command.get_after_long_help().is_some(), "{}", command.get_name());
         }
     }
 }

@@ -101,7 +101,10 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["trace", "tahoe"],                        &["tahoe", "halfback"]),
     (&["trace", "iw10", "--flow", "many"],       &["--flow", "many"]),
     (&["sweep", "--load", "10%,none"],           &["--load", "none", "%"]),
-    (&["sweep", "--json"],                       &["--json", "race"]),
+    (&["sweep", "--capacity"],                   &["--capacity"]),
+    (&["sweep", "--load", "5%,25%", "--colour", "red"], &["--colour"]),
+    (&["trace", "iw10", "--repeats", "3"],       &["--repeats", "trace", "no use"]),
+    (&["trace", "iw10", "--schemes", "iw10"],    &["--schemes"]),
 ];
 
 /// The same of what only the program with everything has.

@@ -19,11 +19,11 @@ use crate::show;
 #[derive(Args, Debug)]
 pub struct RaceArgs {
     #[command(flatten)]
-    pub run: RunOptions,
-    #[command(flatten)]
     pub path: PathOptions,
     #[command(flatten)]
     pub workload: WorkloadOptions,
+    #[command(flatten)]
+    pub run: RunOptions,
     #[command(flatten)]
     pub transport: TransportOptions,
     /// Search the feasible capacity of every scheme too (minutes, not seconds; use --duration 600s)

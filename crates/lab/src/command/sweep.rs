@@ -1,57 +1,60 @@
 //! `headstart sweep`: a race at every combination of lists.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
-use clap::Parser;
+use anyhow::Result;
+use clap::{Args, FromArgMatches as _};
 use headstart_report::jobs::JobStore;
 
-use super::examples;
-use super::race::RaceArgs;
 use super::terminal::{self, print, print_table};
 use crate::errors::Refuse as _;
+use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::output::Folder;
 use crate::race::race;
 use crate::setup::Setup;
-use crate::sweep;
+use crate::sweep::{self, Point};
 use crate::table::{Cell, Column, Table};
 
-/// Races every point and writes one table of all.
-pub fn run(arguments: &[String]) -> Result<()> {
-    // The sweep's own parser is the race's: each point is parsed, so that a mistake is found before anything runs.
-    #[derive(Parser, Debug)]
-    #[command(
-        name = "headstart sweep",
-        max_term_width = 100,
-        about = "As `race`, where any option takes a list",
-        after_long_help = examples::SWEEP
-    )]
-    struct PointArgs {
-        #[command(flatten)]
-        args: RaceArgs,
-    }
-    let parse = |arguments: &[String]| {
-        let line = std::iter::once("headstart sweep".to_owned()).chain(arguments.iter().cloned());
-        PointArgs::try_parse_from(line).unwrap_or_else(|error| error.exit()).args
+/// Options of `sweep`, which are those of its points.
+#[derive(Args, Debug)]
+pub struct SweepArgs {
+    #[command(flatten)]
+    pub path: PathOptions,
+    #[command(flatten)]
+    pub workload: WorkloadOptions,
+    #[command(flatten)]
+    pub run: RunOptions,
+    #[command(flatten)]
+    pub transport: TransportOptions,
+    /// Folder for sweep.csv
+    #[arg(long, default_value = "headstart-sweep", value_name = "FOLDER", help_heading = "Output")]
+    pub out: PathBuf,
+}
+
+/// The points of a sweep with these options, each parsed, so that a mistake is found before anything runs.
+///
+/// # Errors
+/// If there are too many.
+pub fn parse_points(words: &[String]) -> Result<Vec<(Point, SweepArgs)>> {
+    let command = SweepArgs::augment_args(clap::Command::new("headstart sweep").max_term_width(100));
+    let parse = |point: Point| {
+        let line = std::iter::once("headstart sweep").chain(point.arguments.iter().map(String::as_str));
+        let matches = command.clone().try_get_matches_from(line);
+        let args = matches.and_then(|matches| SweepArgs::from_arg_matches(&matches));
+        (point, args.unwrap_or_else(|error| error.exit()))
     };
-    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
-        parse(&["--help".to_owned()]);
-    }
-    let points = sweep::expand(arguments).or_refuse()?;
-    let mut setups = vec![];
-    let mut out = PathBuf::from("headstart-sweep");
-    for point in &points {
-        let args = parse(&point.arguments);
-        if args.capacity || args.json {
-            return Err(anyhow!("--capacity and --json are the race's: a sweep writes sweep.csv"))
-                .or_refuse();
-        }
-        if args.out != Path::new("headstart-race") {
-            out = args.out;
-        }
-        setups.push(
-            Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?,
-        );
+    Ok(sweep::expand(words)?.into_iter().map(parse).collect())
+}
+
+/// Races every point and writes one table of all.
+pub fn run(words: &[String]) -> Result<()> {
+    let mut points = vec![];
+    let mut out = PathBuf::new();
+    for (point, args) in parse_points(words).or_refuse()? {
+        out = args.out;
+        let setup =
+            Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
+        points.push((point, setup));
     }
     let store = JobStore::open(Folder::open(&out).or_refuse()?)?;
     terminal::announce(&store);
@@ -59,7 +62,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut columns = vec![];
     let mut rows = vec![];
     let total = points.len();
-    for (number, (point, setup)) in points.iter().zip(&setups).enumerate() {
+    for (number, (point, setup)) in points.iter().enumerate() {
         let names: Vec<String> = point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         eprintln!("headstart: point {} of {total}{which}", number + 1);
@@ -72,7 +75,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let folder = terminal::closed(store)?;
     let varied: Vec<&str> = points
         .first()
-        .map(|point| point.varied.iter().map(|(name, _)| name.as_str()).collect())
+        .map(|(point, _)| point.varied.iter().map(|(name, _)| name.as_str()).collect())
         .unwrap_or_default();
     let header: Vec<&str> = varied.iter().copied().chain(columns).collect();
     let file = folder.write_csv("sweep.csv", &header, &rows)?;

@@ -25,11 +25,11 @@ pub struct TraceArgs {
     #[arg(long, value_name = "NUMBER")]
     pub flow: Option<u64>,
     #[command(flatten)]
-    pub run: RunOptions,
-    #[command(flatten)]
     pub path: PathOptions,
     #[command(flatten)]
     pub workload: WorkloadOptions,
+    #[command(flatten)]
+    pub run: RunOptions,
     #[command(flatten)]
     pub transport: TransportOptions,
     /// Folder for events.csv, time-sequence.svg and queue.svg

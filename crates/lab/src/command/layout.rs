@@ -1,0 +1,289 @@
+//! How help is laid out: `-h` has what most runs need and fits a screen, `--help` has everything, the rarely needed last.
+//!
+//! Options are declared once, in groups that several commands share. A [`Layout`] says which of them a command shows first and
+//! which it has no use for.
+
+use clap::error::ErrorKind;
+use clap::{Arg, ArgMatches, Command};
+
+use super::words::is_given;
+
+/// The layout of one command's help.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// The command.
+    pub name: &'static str,
+    /// Options that `-h` shows, by their long names, with what it says of them if that is less than `--help` does.
+    common: &'static [Common],
+    /// Options of shared groups that mean nothing to it: it does not show them, and refuses them.
+    unused: &'static [&'static str],
+}
+
+/// An option by its long name, and what `-h` says of it; nothing for what `--help` begins with.
+type Common = (&'static str, &'static str);
+
+const RATE: Common = ("rate", "Rate of the bottleneck");
+const RTT: Common = ("rtt", "Round-trip time without queues");
+const BUFFER: Common = ("buffer", "Its buffer, as `115 kB`, `104p`, `50 ms`, `1 BDP`");
+const QUEUE: Common = ("queue", "");
+const LOSS: Common = ("loss", "Random loss behind the bottleneck");
+const JITTER: Common = ("jitter", "Random extra delay up to this");
+const TRACE: Common = ("trace", "Packet-delivery trace instead of a rate");
+const SIZE: Common = ("size", "Of a flow, or `internet`, `data-center`, `enterprise`");
+const LOAD: Common = ("load", "Offered load, of the bottleneck's rate");
+const BACKGROUND: Common = ("background", "Long flows beside them");
+const HAR: Common = ("har", "A page that a browser saved, instead of flows");
+const SCHEMES: Common = ("schemes", "Schemes to compare, as `iw10,halfback` [default: all]");
+const DURATION: Common = ("duration", "Simulated time");
+const REPEATS: Common = ("repeats", "");
+const SEED: Common = ("seed", "");
+const IN: Common = ("in", "");
+const TRANSPORT: Common = ("transport", "What carries the data");
+const OUT: Common = ("out", "");
+
+/// The commands whose help is longer than a screen.
+const LAYOUTS: &[Layout] = &[
+    Layout {
+        name: "race",
+        common: &[
+            RATE,
+            RTT,
+            BUFFER,
+            QUEUE,
+            LOSS,
+            JITTER,
+            TRACE,
+            SIZE,
+            LOAD,
+            BACKGROUND,
+            HAR,
+            SCHEMES,
+            DURATION,
+            REPEATS,
+            SEED,
+            IN,
+            TRANSPORT,
+            OUT,
+            ("json", ""),
+        ],
+        unused: &[],
+    },
+    Layout {
+        name: "sweep",
+        common: &[
+            RATE, RTT, BUFFER, QUEUE, LOSS, JITTER, TRACE, SIZE, LOAD, BACKGROUND, HAR, SCHEMES, DURATION,
+            REPEATS, SEED, IN, TRANSPORT, OUT,
+        ],
+        unused: &[],
+    },
+    Layout {
+        name: "trace",
+        common: &[
+            ("flow", "Which flow of a run [default: one alone on the path]"),
+            RATE,
+            RTT,
+            BUFFER,
+            QUEUE,
+            LOSS,
+            JITTER,
+            TRACE,
+            SIZE,
+            LOAD,
+            BACKGROUND,
+            SEED,
+            TRANSPORT,
+            OUT,
+        ],
+        unused: &["in", "schemes", "repeats", "threads", "warm-up"],
+    },
+    Layout {
+        name: "link",
+        common: &[
+            RATE,
+            RTT,
+            BUFFER,
+            QUEUE,
+            LOSS,
+            JITTER,
+            TRACE,
+            ("up-rate", ""),
+            ("udp", ""),
+            ("serve", ""),
+            ("change", ""),
+            ("log", ""),
+            ("duration", ""),
+            ("strict", ""),
+        ],
+        unused: &[],
+    },
+    Layout {
+        name: "serve",
+        common: &[
+            ("generate", ""),
+            ("listen", ""),
+            ("scheme", ""),
+            ("history", ""),
+            ("certificate", ""),
+            ("key", ""),
+            ("name", ""),
+            ("rollout", ""),
+            ("kill-switch", ""),
+            ("metrics", ""),
+            ("qlog", ""),
+        ],
+        unused: &[],
+    },
+];
+
+/// The layout of a command, if it has one.
+#[must_use]
+pub fn of(name: &str) -> Option<&'static Layout> {
+    LAYOUTS.iter().find(|layout| layout.name == name)
+}
+
+/// A parser with the help of all its commands laid out.
+#[must_use]
+pub fn laid_out(parser: Command) -> Command {
+    let names: Vec<String> = parser.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    names.iter().filter_map(|name| of(name)).fold(parser, |parser, layout| {
+        parser.mut_subcommand(layout.name, |command| {
+            // One that was not built has no options.
+            if has_options(&command) { layout.of(&command) } else { command }
+        })
+    })
+}
+
+fn has_options(command: &Command) -> bool {
+    command.get_arguments().any(|arg| arg.get_long().is_some())
+}
+
+impl Layout {
+    /// The command again, with its options in order: headings stand where their first option does.
+    #[must_use]
+    pub fn of(&self, command: &Command) -> Command {
+        let mut args: Vec<Arg> = command.get_arguments().map(|arg| self.placed(arg)).collect();
+        args.sort_by_key(|arg| arg.is_hide_short_help_set());
+        let mut laid = Command::new(self.name)
+            .allow_negative_numbers(command.is_allow_negative_numbers_set())
+            .disable_help_flag(command.is_disable_help_flag_set())
+            .args(args)
+            .groups(command.get_groups().cloned());
+        if let Some(about) = command.get_about() {
+            laid = laid.about(about.clone());
+        }
+        if let Some(about) = command.get_long_about() {
+            laid = laid.long_about(about.clone());
+        }
+        match command.get_after_long_help() {
+            Some(text) => laid.after_long_help(text.clone()),
+            None => laid,
+        }
+    }
+
+    fn placed(&self, arg: &Arg) -> Arg {
+        let arg = arg.clone();
+        let Some(long) = arg.get_long().map(str::to_owned) else { return arg };
+        if self.unused.contains(&long.as_str()) {
+            return arg.hide(true).hide_short_help(true);
+        }
+        if let Some((_, brief)) = self.common.iter().find(|(common, _)| *common == long) {
+            let full = arg.get_long_help().or(arg.get_help()).cloned().unwrap_or_default();
+            return if brief.is_empty() { arg } else { arg.help(*brief).long_help(full) };
+        }
+        let heading = arg.get_help_heading().map(|heading| format!("{heading}, rarely needed"));
+        arg.hide_short_help(true).help_heading(heading.unwrap_or_else(|| "Rarely needed".to_owned()))
+    }
+
+    /// Refuses what the command has no use for.
+    ///
+    /// # Errors
+    /// As for an option that does not exist.
+    pub fn check(&self, command: &mut Command, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let unused = command.get_arguments().find(|arg| {
+            let is_unused = arg.get_long().is_some_and(|long| self.unused.contains(&long));
+            is_unused && is_given(arg, matches)
+        });
+        let Some(long) = unused.and_then(Arg::get_long).map(str::to_owned) else { return Ok(()) };
+        let name = self.name;
+        Err(command.error(
+            ErrorKind::UnknownArgument,
+            format!("unexpected argument '--{long}' found: `{name}` has no use for it"),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::parser;
+
+    /// The width of a terminal that is not told otherwise, and what fits on it beside the prompt.
+    const WIDTH: usize = 80;
+    const SCREEN: usize = 50;
+
+    fn commands() -> impl Iterator<Item = Command> {
+        let parser = parser().term_width(WIDTH);
+        let of = |command: &Command| command.clone().term_width(WIDTH);
+        parser
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(of)
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    #[test]
+    fn the_short_help_of_every_command_fits_a_screen() {
+        for mut command in commands().chain([parser().term_width(WIDTH)]) {
+            let help = command.render_help().to_string();
+            let name = command.get_name();
+            assert!(help.lines().count() <= SCREEN, "{name} -h has {} lines:\n{help}", help.lines().count());
+            let longest = help.lines().map(|line| line.chars().count()).max().unwrap_or_default();
+            assert!(longest <= WIDTH, "{name} -h has a line of {longest} columns:\n{help}");
+        }
+    }
+
+    #[test]
+    fn the_long_help_has_every_option_and_the_rarely_needed_last() {
+        for mut command in commands() {
+            let Some(layout) = of(command.get_name()).filter(|_| has_options(&command)) else { continue };
+            let help = command.render_long_help().to_string();
+            let at = |long: &str| {
+                let ends = [format!("--{long} "), format!("--{long}\n")];
+                ends.iter().find_map(|end| {
+                    help.find(&format!("      {end}")).or_else(|| help.find(&format!(", {end}")))
+                })
+            };
+            let mut last_common = 0;
+            for (long, _) in layout.common {
+                let place = at(long).unwrap_or_else(|| panic!("{} has no --{long}", layout.name));
+                last_common = last_common.max(place);
+            }
+            for long in command.get_arguments().filter_map(Arg::get_long) {
+                if layout.unused.contains(&long) {
+                    assert_eq!(at(long), None, "{} shows --{long}", layout.name);
+                } else if layout.common.iter().all(|(common, _)| *common != long) && long != "help" {
+                    assert!(at(long) > Some(last_common), "{} shows --{long} too early", layout.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_option_that_a_command_has_no_use_for_is_refused() {
+        for layout in LAYOUTS {
+            for long in layout.unused {
+                let mut parser = parser();
+                let command = parser.find_subcommand_mut(layout.name).expect("it is there");
+                let any = |arg: &Arg| {
+                    arg.clone().required(false).value_parser(clap::builder::ValueParser::string())
+                };
+                let takes_values = command.get_arguments().filter(|arg| arg.get_action().takes_values());
+                let relaxed = Command::new("").args(takes_values.map(any));
+                let matches = relaxed.try_get_matches_from(["", &format!("--{long}=1")]).expect(long);
+                let error = layout.check(command, &matches).expect_err(long).to_string();
+                assert!(error.contains(&format!("unexpected argument '--{long}'")), "{error}");
+            }
+        }
+    }
+}
