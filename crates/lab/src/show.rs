@@ -8,6 +8,7 @@ pub mod flow;
 pub mod link;
 pub mod race;
 pub mod reproduce;
+pub mod trace;
 
 /// How a number with its interval goes into a table.
 fn cell(interval: &crate::statistics::Interval, decimals: u8) -> crate::table::Cell {

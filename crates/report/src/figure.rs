@@ -1,9 +1,11 @@
 //! Draw figures as SVG: line charts, distributions, labelled scatters, time-sequence plots, steps.
 //!
-//! A [`Figure`] is plain data; [`Figure::svg`] draws it 720 pixels wide. Text and axes take the colour of
-//! the surrounding page (`currentColor`), so one drawing serves light and dark; opened by itself, a drawing
-//! brings its own background. There is no script, no outside reference and no identifier, so that any number
-//! of figures can stand in one page. The same figure gives the same bytes, on any machine.
+//! A [`Figure`] is plain data; [`Figure::svg`] draws it 840 pixels wide. Text and axes take the colour of
+//! the surrounding page (`currentColor`) and series that of a class, so one drawing serves light and dark; opened by
+//! itself, a drawing brings its own colours. There is no script, no outside reference and no identifier, so that any
+//! number of figures can stand in one page. Attributes say what a page's script needs to read values: ends of the
+//! axes (`data-x`, `data-y`), names of series (`data-name`) and, where points are few, their values (`data-points`).
+//! The same figure gives the same bytes, on any machine.
 //!
 //! ```
 //! use headstart_report::figure::{Axis, Figure, Series, Style};
@@ -15,6 +17,7 @@
 
 mod axis;
 mod canvas;
+mod describe;
 mod draw;
 mod label;
 mod legend;
@@ -26,13 +29,18 @@ use std::fmt;
 pub use axis::{Axis, Range, Scale, Tick};
 pub use legend::Legend;
 pub use palette::Mark;
+pub(crate) use palette::sheet;
 pub use series::{Join, PacketKind, Point, Series, Style, Uncertainty};
 
 /// Everything a drawing shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Above the drawing, and its name for those who hear it; may be empty if the page has a caption.
+    /// Above the drawing; may be empty if the page has a caption.
     pub title: String,
+    /// The drawing in a sentence, for those who do not see it; made from the data where it is empty.
+    pub says: String,
+    /// How a page may combine it with others.
+    pub role: Role,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
@@ -53,6 +61,8 @@ impl Figure {
     pub fn new(title: &str, x: Axis, y: Axis) -> Self {
         Self {
             title: title.into(),
+            says: String::new(),
+            role: Role::Plain,
             x,
             y,
             series: Vec::new(),
@@ -65,8 +75,75 @@ impl Figure {
     /// The drawing.
     #[must_use]
     pub fn svg(&self) -> Svg {
-        Svg(draw::draw(self))
+        let kept = self.series.iter().filter(|series| !series.style.on_demand).count();
+        Svg { text: draw::draw(self), series: (kept, self.series.len()) }
     }
+
+    /// The drawing in a sentence: what was said of it, or what its data say.
+    #[must_use]
+    pub fn description(&self) -> String {
+        if self.says.is_empty() { describe::sentence(self) } else { self.says.clone() }
+    }
+
+    /// Names of series whose lines lie exactly on one another, in groups of two and more.
+    #[must_use]
+    pub fn coinciding(&self) -> Vec<Vec<&str>> {
+        let places = |series: &Series| -> Vec<(u64, u64)> {
+            series.points.iter().map(|point| (point.x.to_bits(), point.y.to_bits())).collect()
+        };
+        let mut groups: std::collections::BTreeMap<Vec<(u64, u64)>, Vec<&str>> = Default::default();
+        for series in self.series.iter().filter(|series| !series.points.is_empty()) {
+            groups.entry(places(series)).or_default().push(&series.name);
+        }
+        let mut groups: Vec<Vec<&str>> = groups.into_values().filter(|names| names.len() > 1).collect();
+        let position = |names: &Vec<&str>| self.series.iter().position(|series| series.name == names[0]);
+        groups.sort_by_key(position);
+        groups
+    }
+
+    /// Two drawings of the same view over one another: the first in the first colour, the second in the second. Axes,
+    /// height and guides' positions are the first's where the two differ.
+    #[must_use]
+    pub fn overlay(first: &Self, second: &Self) -> Self {
+        let layer = |figure: &Self, slot: usize| -> Vec<Series> {
+            let style =
+                |series: &Series| Style { dash: Some(series.style.dash.unwrap_or(0)), ..series.style };
+            figure
+                .series
+                .iter()
+                .map(|series| Series { style: style(series).with_slot(slot), ..series.clone() })
+                .collect()
+        };
+        let view = match &first.role {
+            Role::Of { view, .. } | Role::Overlay { view } => view.clone(),
+            Role::Plain => String::new(),
+        };
+        let mut series = layer(first, 0);
+        series.extend(layer(second, 1));
+        Self { role: Role::Overlay { view }, series, guides: vec![], ..first.clone() }
+    }
+}
+
+/// How a page may combine a drawing with others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Not at all.
+    #[default]
+    Plain,
+    /// It shows one subject, e.g. a scheme; drawings of the same view can be laid over one another.
+    Of {
+        /// Whose it is.
+        subject: String,
+        /// What of it is shown, e.g. `sequence`: a word.
+        view: String,
+        /// Said beside its name where it is one of an overlay, e.g. `complete after 433 ms`.
+        note: String,
+    },
+    /// Two subjects' drawings of this view, over one another. The legend has each kind of series once, without colour.
+    Overlay {
+        /// The view: a word.
+        view: String,
+    },
 }
 
 /// A labelled line at one value of an axis.
@@ -82,19 +159,34 @@ pub enum Guide {
 ///
 /// Only [`Figure::svg`] makes one, so whoever holds it may put it into a page as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Svg(String);
+pub struct Svg {
+    text: String,
+    /// How many series a page shows at first, and how many there are.
+    series: (usize, usize),
+}
 
 impl Svg {
     /// The drawing as text, a complete SVG file.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// How many series a page shows at first, and how many there are.
+    pub(crate) fn series(&self) -> (usize, usize) {
+        self.series
+    }
+
+    /// The drawing without the colours that it brings when it is opened by itself: a page has its own.
+    #[must_use]
+    pub fn inline(&self) -> String {
+        self.text.replacen(&draw::standalone_sheet(), "", 1)
     }
 }
 
 impl fmt::Display for Svg {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
+        formatter.write_str(&self.text)
     }
 }
 

@@ -1,12 +1,14 @@
-//! Write a report as one HTML file that needs nothing else: no network, no font, no script.
+//! Write a report as one HTML file that needs nothing else: no network, no font.
 //!
 //! It reads on a phone, prints, and follows the reader's choice of light or dark. All text is escaped; the
 //! only markup taken as it is comes from [`crate::figure`] and [`crate::table`], whose types vouch for it. A
-//! content security policy in the file forbids loading anything, should one of these ever be wrong.
+//! content security policy in the file forbids loading anything, should one of these ever be wrong, and every script
+//! but `page/script.js`, which it names by its hash. That script sorts tables, greys what is not picked, reads values
+//! from figures and lays two flows over one another; without it all can be read, and only that is missing.
 
 use std::fmt::Write as _;
 
-use crate::figure::Svg;
+use crate::figure::{Svg, sheet};
 use crate::markup::escape;
 use crate::table::Table;
 
@@ -41,6 +43,17 @@ pub enum Section {
         /// What it shows, and what the reader should notice.
         caption: String,
     },
+    /// Names that the reader can pick: the rest then goes grey in every figure and table, where a series or a row's first
+    /// cell has the name. Nothing is seen of it without the script.
+    Picks(Vec<String>),
+    /// Drawings of two subjects over one another ([`Figure::overlay`](crate::figure::Figure::overlay)), each view in a
+    /// drawing of its own; the reader can choose any two of those whose own drawings are in the page.
+    Overlay {
+        /// Names and notes of the two that are laid over one another at first, e.g. when each was complete.
+        subjects: [(String, String); 2],
+        /// The views, each with its caption.
+        views: Vec<(Svg, String)>,
+    },
     /// A part that is closed until asked for, e.g. one for each scheme.
     Details {
         /// What can be read while it is closed.
@@ -71,9 +84,11 @@ impl Report {
         let _ = write!(
             out,
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+             script-src 'sha256-{SCRIPT_HASH}'\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n"
+             <title>{title}</title>\n<style>\n{STYLE}{}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n",
+            sheet()
         );
         paragraphs(&mut out, &self.lead, " class=\"lead\"");
         self.contents(&mut out);
@@ -89,7 +104,7 @@ impl Report {
         }
         out.push_str("</main>\n");
         self.provenance.write(&mut out);
-        out.push_str("</body>\n</html>\n");
+        let _ = write!(out, "<script>{SCRIPT}</script>\n</body>\n</html>\n");
         out
     }
 
@@ -129,8 +144,14 @@ impl Provenance {
     }
 }
 
-/// The one style sheet.
+/// The one style sheet; colours of series follow it.
 const STYLE: &str = include_str!("page/style.css");
+
+/// The one script.
+const SCRIPT: &str = include_str!("page/script.js");
+
+/// The script's SHA-256 in base64: the page runs no other. A test says what it should be.
+const SCRIPT_HASH: &str = "80JTpYa8/ZDE8tPrbR9LlFX5lsPkyMJfeLOE19qrg5I=";
 
 fn write_section(out: &mut String, section: &Section, level: usize) {
     match section {
@@ -141,11 +162,27 @@ fn write_section(out: &mut String, section: &Section, level: usize) {
         Section::Definitions(pairs) => definitions(out, pairs),
         Section::Table(table) => out.push_str(&table.html()),
         Section::Figure { svg, caption } => {
-            let _ = write!(out, "<figure>\n{svg}");
-            if !caption.is_empty() {
-                let _ = writeln!(out, "<figcaption>{}</figcaption>", escape(caption));
+            write_figure(out, svg, caption);
+        }
+        Section::Picks(names) => {
+            let names = serde_json::to_string(names).unwrap_or_default();
+            let _ = writeln!(out, "<div class=\"picks\" data-picks=\"{}\" hidden></div>", escape(&names));
+        }
+        Section::Overlay { subjects, views } => {
+            out.push_str("<div class=\"overlay\">\n<p>");
+            for (side, (name, note)) in subjects.iter().enumerate() {
+                let _ = write!(
+                    out,
+                    "<span class=\"side\" data-side=\"{side}\"><i class=\"k{side}\"></i><b>{}</b> <output>{}</output></span> ",
+                    escape(name),
+                    escape(note)
+                );
             }
-            out.push_str("</figure>\n");
+            out.push_str("</p>\n");
+            for (svg, caption) in views {
+                write_figure(out, svg, caption);
+            }
+            out.push_str("</div>\n");
         }
         Section::Details { summary, sections } => {
             let _ = writeln!(out, "<details><summary>{}</summary>", escape(summary));
@@ -159,6 +196,22 @@ fn write_section(out: &mut String, section: &Section, level: usize) {
             let _ = writeln!(out, "<pre>\n{}</pre>", escape(text));
         }
     }
+}
+
+fn write_figure(out: &mut String, svg: &Svg, caption: &str) {
+    out.push_str("<figure>\n");
+    let (shown, all) = svg.series();
+    if shown < all {
+        let _ = writeln!(
+            out,
+            "<label class=\"all\"><input type=\"checkbox\"> show all {all}, not only these {shown}</label>"
+        );
+    }
+    out.push_str(&svg.inline());
+    if !caption.is_empty() {
+        let _ = writeln!(out, "<figcaption>{}</figcaption>", escape(caption));
+    }
+    out.push_str("</figure>\n");
 }
 
 fn paragraphs(out: &mut String, text: &str, attributes: &str) {
@@ -180,6 +233,9 @@ fn definitions(out: &mut String, pairs: &[(String, String)]) {
 
 #[cfg(test)]
 mod tests {
+    use base64::prelude::{BASE64_STANDARD, Engine as _};
+    use sha2::{Digest as _, Sha256};
+
     use super::*;
     use crate::figure::{Axis, Figure, Series, Style};
     use crate::table::{Cell, Column};
@@ -207,8 +263,8 @@ mod tests {
     #[test]
     fn no_text_is_taken_for_markup() {
         let html = report_of("</pre></title><script>alert(1)</script>\"'&").html();
-        assert!(!html.contains("<script"), "{html}");
-        assert!(!html.contains("\"'&\""));
+        assert_eq!(html.matches("<script").count(), 1, "{html}");
+        assert!(!html.contains("alert(1)</script>") && !html.contains("\"'&\""));
         assert_eq!(html.matches("</title>").count(), report_of("x").html().matches("</title>").count());
     }
 
@@ -216,10 +272,52 @@ mod tests {
     fn the_file_asks_for_nothing_outside_itself() {
         let html = report_of("plain").html();
         let without_namespace = html.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
-        for reference in ["http:", "https:", "src=", "url(", "@import", "<link", "<script"] {
+        // The script names the namespace of SVG once, to make an element.
+        let without_namespace = without_namespace.replace("'http://www.w3.org/2000/svg'", "");
+        for reference in ["http:", "https:", "src=", "url(", "@import", "<link", "fetch(", "import("] {
             assert!(!without_namespace.contains(reference), "{reference}");
         }
         assert!(html.contains("default-src 'none'"));
+    }
+
+    #[test]
+    fn the_policy_allows_the_script_of_the_page_and_no_other() {
+        let html = report_of("plain").html();
+        let (_, rest) = html.split_once("<script>").expect("a script");
+        let (script, _) = rest.split_once("</script>").expect("its end");
+        let hash = BASE64_STANDARD.encode(Sha256::digest(script));
+        assert!(html.contains(&format!("script-src 'sha256-{hash}'\">")), "SCRIPT_HASH should be {hash}");
+    }
+
+    #[test]
+    fn an_overlay_names_its_two_and_picks_are_hidden_without_the_script() {
+        let figure = Figure::new("", Axis::linear("x", ""), Axis::linear("y", ""));
+        let mut out = String::new();
+        let subjects = [("a<", "after 1 ms"), ("b", "")].map(|(name, note)| (name.into(), note.into()));
+        write_section(&mut out, &Section::Overlay { subjects, views: vec![(figure.svg(), "c".into())] }, 3);
+        let side = "<span class=\"side\" data-side=\"0\"><i class=\"k0\"></i><b>a&lt;</b> <output>after 1 ms</output></span>";
+        assert!(out.contains(side) && out.contains("<figcaption>c</figcaption>"), "{out}");
+        out.clear();
+        write_section(&mut out, &Section::Picks(vec!["a\"".into()]), 3);
+        assert_eq!(out, "<div class=\"picks\" data-picks=\"[&quot;a\\&quot;&quot;]\" hidden></div>\n");
+    }
+
+    #[test]
+    fn a_figure_with_series_on_demand_offers_all() {
+        let mut figure = Figure::new("", Axis::linear("x", ""), Axis::linear("y", ""));
+        figure.series.push(Series::new("a", Style::line(), [(0.0, 1.0), (1.0, 2.0)]));
+        let written = |figure: &Figure| {
+            let mut out = String::new();
+            write_figure(&mut out, &figure.svg(), "");
+            out
+        };
+        assert!(!written(&figure).contains("checkbox"));
+        figure.series.push(Series::new("b", Style::line().on_demand(), [(0.0, 1.0), (1.0, 2.0)]));
+        let both = written(&figure);
+        assert!(
+            both.contains("show all 2, not only these 1") && both.contains("class=\"k1 more\""),
+            "{both}"
+        );
     }
 
     #[test]

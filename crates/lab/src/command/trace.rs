@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
-use headstart_startup::catalogue;
+use headstart_startup::catalogue::{self, Entry};
 
-use super::terminal::{print, print_table};
+use super::terminal::{command_line, print, print_table};
 use crate::carrier::Detail;
 use crate::errors::Refuse as _;
-use crate::options::{PathOptions, RunOptions, SchemeName, TransportOptions, WorkloadOptions};
+use crate::flow_trace::FlowTrace;
+use crate::options::{PathOptions, RunOptions, SchemeName, SchemeNames, TransportOptions, WorkloadOptions};
 use crate::output::Folder;
 use crate::runner::{self, Job};
 use crate::setup::{Cast, Setup};
 use crate::show;
-use crate::table::{Cell, Column, Table};
 
 /// Options of `trace`.
 #[derive(Args, Debug)]
@@ -32,7 +32,10 @@ pub struct TraceArgs {
     pub run: RunOptions,
     #[command(flatten)]
     pub transport: TransportOptions,
-    /// Folder for events.csv, time-sequence.svg and queue.svg
+    /// Schemes whose flow is shown beside this one in the report
+    #[arg(long, default_value = crate::setup::REFERENCE, value_name = "NAMES", help_heading = "Output")]
+    pub beside: SchemeNames,
+    /// Folder for report.html, events.csv, time-sequence.svg and queue.svg
     #[arg(long, default_value = "headstart-trace", value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
 }
@@ -48,42 +51,34 @@ pub fn run(args: TraceArgs) -> Result<()> {
         .or_refuse();
     }
     let entry = args.scheme.0;
-    setup.carrier().carries(entry, &setup.transport).or_refuse()?;
-    let view = match args.flow {
-        None => runner::run_alone(&setup, entry)?,
-        Some(number) => {
-            let cast = Cast { tested: entry, beside: None };
-            let job = Job { cast, load: setup.workload.load, seed: setup.run.seed, look_at: Some(number) };
-            runner::run(&setup, &job)?.view.unwrap_or_default()
+    let mut entries = vec![entry];
+    for SchemeName(other) in &args.beside.0 {
+        if entries.iter().all(|known| known.name != other.name) {
+            entries.push(other);
         }
-    };
+    }
+    let mut flows = vec![];
+    for entry in entries {
+        setup.carrier().carries(entry, &setup.transport).or_refuse()?;
+        flows.push((entry, flow(&setup, entry, args.flow)?));
+    }
+    let view = &flows[0].1;
     let Some(report) = view.report else {
         let number = args.flow.unwrap_or_default();
         return Err(anyhow!("--flow: found {number}, expected a flow of the run, which has not so many"))
             .or_refuse();
     };
     let folder = Folder::open(&args.out).or_refuse()?;
-    folder.write_csv("events.csv", &show::flow::COLUMNS, show::flow::rows(&view))?;
-    folder.write("time-sequence.svg", show::flow::time_sequence(&view, &entry.name).as_str().as_bytes())?;
-    folder.write("queue.svg", show::flow::queue(&view, &entry.name).as_str().as_bytes())?;
-
-    let mut table = Table::new(
-        &format!("{}: {}", entry.name, entry.summary),
-        [
-            Column::number("at", "ms"),
-            Column::text("phase"),
-            Column::number("window", "kB"),
-            Column::number("pace", "Mbit/s"),
-        ],
-    );
-    for (at, phase, window, pace) in show::flow::phases(&view) {
-        table.row([
-            Cell::number(at, 1),
-            Cell::text(phase),
-            Cell::number(window as f64 / 1000.0, 1),
-            pace.map_or(Cell::Missing, |bits| Cell::number(bits as f64 / 1e6, 2)),
-        ]);
+    folder.write_csv("events.csv", &show::flow::COLUMNS, show::flow::rows(view))?;
+    let alone = show::flow::FlowFigures::of([(&*entry.name, view)].into_iter());
+    let files = alone.iter().flat_map(show::flow::FlowFigures::files);
+    for (name, svg) in files {
+        folder.write(&format!("{name}.svg"), svg.as_str().as_bytes())?;
     }
+    let page = show::trace::report(&setup, &flows, args.flow, &command_line());
+    folder.write("report.html", page.html().as_bytes())?;
+
+    let mut table = show::trace::phases(entry, view);
     if args.flow.is_none() && entry.needs == catalogue::Needs::History {
         table.note("Alone on the path it is the first to its peer, of which no history tells: with --flow it is one of a run.");
     }
@@ -92,7 +87,7 @@ pub fn run(args: TraceArgs) -> Result<()> {
     let completed = report.completion_time().map_or("never".to_owned(), |time| time.to_string());
     print(&format!(
         "\nComplete after {completed}; {} packets, {} lost, {} retransmitted, {} copies, {} timeouts.\n\
-         Events and figures: {}\n",
+         Report, events and figures: {}\n",
         counts.packets_sent,
         counts.lost,
         counts.retransmissions,
@@ -100,4 +95,12 @@ pub fn run(args: TraceArgs) -> Result<()> {
         counts.timeouts,
         folder.path().display()
     ))
+}
+
+/// The flow of a scheme: alone on the path, or one of a run.
+fn flow(setup: &Setup, entry: &'static Entry, number: Option<u64>) -> Result<FlowTrace> {
+    let Some(number) = number else { return runner::run_alone(setup, entry) };
+    let cast = Cast { tested: entry, beside: None };
+    let job = Job { cast, load: setup.workload.load, seed: setup.run.seed, look_at: Some(number) };
+    Ok(runner::run(setup, &job)?.view.unwrap_or_default())
 }

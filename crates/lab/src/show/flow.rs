@@ -4,11 +4,15 @@ use headstart_sim::record::SenderEvent;
 use headstart_startup::Transmission;
 use headstart_units::Time;
 
-use crate::figure::{Axis, Figure, Guide, PacketKind, Series, Style, Svg};
+use crate::figure::{Axis, Figure, Guide, PacketKind, Range, Role, Series, Style, Svg};
 use crate::flow_trace::{FlowTrace, name};
+use crate::report::Section;
 
 /// A plot holds no more marks of a kind than this: more cannot be told apart.
 const MOST_MARKS: usize = 3000;
+
+/// The series of the sender's window.
+const WINDOW: &str = "window";
 
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let step = points.len().div_ceil(MOST_MARKS).max(1);
@@ -21,9 +25,143 @@ fn since_opening(view: &FlowTrace, at: Time) -> f64 {
     at.since(opened).as_millis_f64()
 }
 
-/// Stream offsets over time: what was sent, acknowledged, lost, sent again.
+/// One flow's drawings.
+#[derive(Clone, Debug)]
+pub struct FlowFigures {
+    /// The scheme.
+    pub scheme: String,
+    /// Stream offsets over time.
+    pub sequence: Figure,
+    /// Queue, flight and window over time; only where the queue was seen.
+    pub queue: Option<Figure>,
+    /// Milliseconds from the first SYN to the last byte at the receiver.
+    pub completed_ms: Option<f64>,
+    /// The flow goes on behind the end of the time axis.
+    is_cut: bool,
+}
+
+impl FlowFigures {
+    /// Drawings of each flow, all on the same axes.
+    ///
+    /// A flow that takes far longer than most is cut off, for the others' sake.
+    pub fn of<'a>(flows: impl Iterator<Item = (&'a str, &'a FlowTrace)>) -> Vec<Self> {
+        /// Medians.
+        const LONGEST: f64 = 3.0;
+        let mut all: Vec<Self> = flows.map(|(scheme, view)| Self::alone(scheme, view)).collect();
+        let mut ends: Vec<f64> = all.iter().filter_map(Self::last).collect();
+        ends.sort_by(f64::total_cmp);
+        let (Some(longest), Some(median)) = (ends.last(), ends.get(ends.len() / 2)) else { return all };
+        // A share more, so that what is last does not lie on the frame.
+        let end = longest.min(median * LONGEST) * 1.03;
+        for one in &mut all {
+            one.is_cut = one.last().is_some_and(|last| last > end);
+        }
+        share_axes(all.iter_mut().map(|one| &mut one.sequence).collect(), end);
+        share_axes(all.iter_mut().filter_map(|one| one.queue.as_mut()).collect(), end);
+        all
+    }
+
+    fn alone(scheme: &str, view: &FlowTrace) -> Self {
+        let completed_ms = view.report.and_then(|report| Some(since_opening(view, report.completed_at?)));
+        let note =
+            completed_ms.map_or_else(|| "not complete".to_owned(), |ms| format!("complete after {ms:.0} ms"));
+        Self {
+            scheme: scheme.to_owned(),
+            sequence: time_sequence(view, scheme, &note),
+            queue: (!view.queue.is_empty()).then(|| queue(view, scheme, &note)),
+            completed_ms,
+            is_cut: false,
+        }
+    }
+
+    /// Whether the sender's events are known.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.sequence.series.is_empty()
+    }
+
+    /// When its last event was, or it was complete.
+    fn last(&self) -> Option<f64> {
+        let points = self.sequence.series.iter().flat_map(|series| &series.points);
+        points.map(|point| point.x).chain(self.completed_ms).max_by(f64::total_cmp)
+    }
+
+    fn note(&self) -> String {
+        match &self.sequence.role {
+            Role::Of { note, .. } => note.clone(),
+            _ => String::new(),
+        }
+    }
+
+    /// The drawings as files, each with its name.
+    pub fn files(&self) -> impl Iterator<Item = (&'static str, Svg)> {
+        let titled = |figure: &Figure| Figure { title: self.scheme.clone(), ..figure.clone() }.svg();
+        let queue = self.queue.as_ref().map(|queue| ("queue", titled(queue)));
+        [("time-sequence", titled(&self.sequence))].into_iter().chain(queue)
+    }
+
+    /// The drawings with their captions.
+    #[must_use]
+    pub fn sections(&self) -> Vec<Section> {
+        if !self.has_events() {
+            return vec![];
+        }
+        let cut = if self.is_cut { " It goes on behind the end of the axis." } else { "" };
+        let mut sections = vec![Section::Figure {
+            svg: self.sequence.svg(),
+            caption: format!("{}: place in the stream over time; {}.{cut}", self.scheme, self.note()),
+        }];
+        if let Some(queue) = &self.queue {
+            sections.push(Section::Figure {
+                svg: queue.svg(),
+                caption: "Queue before the bottleneck while this flow was alive, its flight and its window."
+                    .into(),
+            });
+        }
+        sections
+    }
+}
+
+/// Two flows over one another.
 #[must_use]
-pub fn time_sequence(view: &FlowTrace, title: &str) -> Svg {
+pub fn overlay(first: &FlowFigures, second: &FlowFigures) -> Section {
+    let over = |one: &Figure, other: &Figure| {
+        let mut figure = Figure::overlay(one, other);
+        figure.says = format!("Over one another: {} {}", one.description(), other.description());
+        figure.plot_height = one.plot_height * 1.3;
+        figure.svg()
+    };
+    let mut views =
+        vec![(over(&first.sequence, &second.sequence), "Place in the stream over time.".to_owned())];
+    if let (Some(one), Some(other)) = (&first.queue, &second.queue) {
+        let caption = "Queue before the bottleneck, flight and window of the two, each in its run.";
+        views.push((over(one, other), caption.to_owned()));
+    }
+    let subjects = [first, second].map(|one| (one.scheme.clone(), one.note()));
+    Section::Overlay { subjects, views }
+}
+
+/// Gives drawings of one view the same ends: from zero to `end` along x, to the largest value along y.
+fn share_axes(figures: Vec<&mut Figure>, end: f64) {
+    let highest_of = |is_meant: &dyn Fn(&Series) -> bool| {
+        let series = figures.iter().flat_map(|figure| &figure.series).filter(|series| is_meant(series));
+        let points = series.flat_map(|series| &series.points).filter(|point| point.x <= end);
+        points.map(|point| point.y).fold(0.0, f64::max)
+    };
+    // A window that nothing can fill would press all the others together.
+    let highest = highest_of(&|_| true).min(2.0 * highest_of(&|series| series.name != WINDOW));
+    for figure in figures {
+        figure.x.range = Range::Fixed(0.0, end);
+        figure.y.range = Range::Fixed(0.0, if highest > 0.0 { highest * 1.05 } else { 1.0 });
+    }
+}
+
+fn role(scheme: &str, view: &str, note: &str) -> Role {
+    Role::Of { subject: scheme.to_owned(), view: view.to_owned(), note: note.to_owned() }
+}
+
+/// Stream offsets over time: what was sent, acknowledged, lost, sent again.
+fn time_sequence(view: &FlowTrace, scheme: &str, note: &str) -> Figure {
     let mut sent = vec![];
     let mut again = vec![];
     let mut copied = vec![];
@@ -45,11 +183,20 @@ pub fn time_sequence(view: &FlowTrace, title: &str) -> Svg {
             SenderEvent::Established | SenderEvent::Timeout => {}
         }
     }
-    let mut figure = Figure::new(
-        title,
-        Axis::linear("time since the SYN", "ms"),
-        Axis::linear("place in the stream", "kB"),
+    let mut figure =
+        Figure::new("", Axis::linear("time since the SYN", "ms"), Axis::linear("place in the stream", "kB"));
+    let count = |points: &[(f64, f64)], what: &str| match points.len() {
+        0 => String::new(),
+        count => format!(", {count} {what}"),
+    };
+    figure.says = format!(
+        "{scheme}, place in the stream over time: {} packets sent{}{}{}, {note}.",
+        sent.len(),
+        count(&lost, "lost"),
+        count(&again, "retransmitted"),
+        count(&copied, "proactive copies"),
     );
+    figure.role = role(scheme, "sequence", note);
     for (kind, points) in [
         (PacketKind::Acked, acked),
         (PacketKind::Sent, sent),
@@ -67,14 +214,13 @@ pub fn time_sequence(view: &FlowTrace, title: &str) -> Svg {
         figure.guides.push(Guide::X(since_opening(view, completed), "complete".into()));
     }
     figure.plot_height = 260.0;
-    figure.svg()
+    figure
 }
 
 /// Bytes that waited before the bottleneck while the flow was alive, and its window and flight.
 ///
-/// The queue is known when a packet arrives or comes out; between two such moments it is drawn as a straight line.
-#[must_use]
-pub fn queue(view: &FlowTrace, title: &str) -> Svg {
+/// The queue is known whenever a packet arrives or comes out: between two such moments it does not change.
+fn queue(view: &FlowTrace, scheme: &str, note: &str) -> Figure {
     let waiting: Vec<(f64, f64)> = view
         .queue
         .iter()
@@ -85,17 +231,28 @@ pub fn queue(view: &FlowTrace, title: &str) -> Svg {
             view.events.iter().map(|(at, trace)| (since_opening(view, *at), figure(trace) as f64 / 1000.0));
         thinned(points.collect())
     };
-    let mut figure =
-        Figure::new(title, Axis::linear("time since the SYN", "ms"), Axis::linear("bytes", "kB"));
-    figure.series.push(Series::new("queue at the bottleneck", Style::line(), thinned(waiting)));
-    figure.series.push(Series::new("in flight", Style::steps(), of(&|trace| trace.in_flight.get())));
-    figure.series.push(Series::new(
-        "window",
-        Style::steps(),
-        of(&|trace| trace.window.get().min(10_000_000)),
-    ));
+    let mut figure = Figure::new("", Axis::linear("time since the SYN", "ms"), Axis::linear("bytes", "kB"));
+    let flight = of(&|trace| trace.in_flight.get());
+    let window = of(&|trace| trace.window.get().min(10_000_000));
+    let most = |points: &[(f64, f64)]| points.iter().map(|point| point.1).fold(0.0, f64::max);
+    figure.says = format!(
+        "{scheme}, bytes over time: at most {:.0} kB waited at the bottleneck and {:.0} kB were in flight; the window was {:.0} kB at \
+         most.",
+        most(&waiting),
+        most(&flight),
+        most(&window)
+    );
+    figure.role = role(scheme, "queue", note);
+    // Each has a dash of its own: two flows over one another are told apart by colour.
+    for (number, (name, points)) in
+        [("in flight", flight), (WINDOW, window), ("queue at the bottleneck", thinned(waiting))]
+            .into_iter()
+            .enumerate()
+    {
+        figure.series.push(Series::new(name, Style::steps().with_slot(number).with_dash(number), points));
+    }
     figure.plot_height = 220.0;
-    figure.svg()
+    figure
 }
 
 /// The names of [`rows`]' fields.

@@ -1,5 +1,7 @@
 //! The race's table and report.
 
+mod figures;
+
 use std::fmt::Write as _;
 
 use headstart_startup::Startup as _;
@@ -7,12 +9,11 @@ use headstart_startup::catalogue::Needs;
 use headstart_startup::quick_start::Denied;
 
 use crate::capacity::Capacity;
-use crate::figure::{Axis, Figure, Guide, Join, Legend, Mark, Point, Series, Style, Svg};
 use crate::options::{RouterName, TransportName};
 use crate::race::{Race, Standing};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::{REFERENCE, Setup};
-use crate::show::{cell, flow};
+use crate::show::cell;
 use crate::table::{Better, Cell, Column, Table};
 
 /// The race in one table.
@@ -194,11 +195,12 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
 #[must_use]
 pub fn report(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>, command: &str) -> Report {
     let mut sections = vec![
+        Section::Picks(figures::names(race)),
         Section::Heading("Standings".into()),
         Section::Table(table(setup, race)),
         Section::Heading("What it costs everybody else".into()),
         Section::Figure {
-            svg: plane(race),
+            svg: figures::plane(race),
             caption: format!(
                 "The latency-safety plane: fast is low, considerate is left. Harm is what {REFERENCE} flows suffer beside the scheme. Bars are 95 % confidence intervals."
             ),
@@ -208,27 +210,19 @@ pub fn report(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>, comma
         sections.push(Section::Heading("Feasible capacity".into()));
         sections.push(Section::Table(capacity_table(capacities)));
         sections.push(Section::Figure {
-            svg: capacity_plane(race, capacities),
+            svg: figures::capacity_plane(race, capacities),
             caption: "Completion time at the race's load against feasible capacity (mean at most four times the scheme's own at 5 % load): the lower right corner is the one to hold.".into(),
         });
         sections.push(Section::Figure {
-            svg: curves(capacities),
+            svg: figures::curves(capacities),
             caption: "Mean completion time against load. A line ends where all three rules are broken."
                 .into(),
         });
     }
-    sections.extend([
-        Section::Heading("Distribution of completion times".into()),
-        Section::Figure {
-            svg: distribution(race),
-            caption: "The share of flows (pages) that are complete after a time; logarithmic, so that tails can be told apart.".into(),
-        },
-        Section::Heading("One flow of each scheme".into()),
-        Section::Text(format!("Flow number {} of the first seed, the same arrival for every scheme.", race.lens_serial)),
-    ]);
-    for standing in &race.standings {
-        sections.push(details(standing));
-    }
+    sections.push(Section::Heading("Distribution of completion times".into()));
+    sections.push(figures::distribution(race));
+    sections.push(Section::Heading("One flow of each scheme".into()));
+    sections.extend(figures::flows(race));
     sections.push(Section::Heading("What the numbers mean".into()));
     sections.push(Section::Definitions(definitions(setup)));
     Report {
@@ -284,96 +278,6 @@ fn provenance(setup: &Setup, race: &Race, command: &str) -> Provenance {
     }
 }
 
-fn details(standing: &Standing) -> Section {
-    let totals = &standing.totals;
-    let counts = &totals.counts;
-    let per_flow = |count: u64| format!("{:.2}", count as f64 / (totals.flows as f64).max(1.0));
-    let mut sections = vec![Section::Figure {
-        svg: flow::time_sequence(&standing.view, ""),
-        caption: format!("{}: place in the stream over time.", standing.entry.name),
-    }];
-    if !standing.view.queue.is_empty() {
-        sections.push(Section::Figure {
-            svg: flow::queue(&standing.view, ""),
-            caption: "Queue before the bottleneck while this flow was alive, its flight and its window."
-                .into(),
-        });
-    }
-    let phases: Vec<String> = flow::phases(&standing.view)
-        .iter()
-        .map(|(at, phase, window, pace)| {
-            let pace = pace.map(|bits| format!(", {:.2} Mbit/s", bits as f64 / 1e6)).unwrap_or_default();
-            format!("{at:.1} ms {phase} (window {:.1} kB{pace})", *window as f64 / 1000.0)
-        })
-        .collect();
-    sections.push(Section::Definitions(vec![
-        ("flows".into(), format!("{} in all runs, {} unfinished", totals.flows, totals.unfinished)),
-        ("retransmissions a flow".into(), per_flow(counts.retransmissions)),
-        ("proactive copies a flow".into(), per_flow(counts.copies)),
-        ("timeouts a flow".into(), per_flow(counts.timeouts)),
-        ("probes a flow".into(), per_flow(counts.probes)),
-        ("duplicates delivered a flow".into(), per_flow(totals.duplicates)),
-        (
-            "history".into(),
-            format!(
-                "{:.1} % of starts met a record; {} bytes for each peer remembered",
-                100.0 * standing.history_hits,
-                standing.history_bytes_per_peer
-            ),
-        ),
-        ("phases of the flow shown".into(), phases.join("; ")),
-    ]));
-    Section::Details {
-        summary: format!(
-            "{}: {} ({:.0} ms)",
-            standing.entry.name, standing.entry.summary, standing.mean_ms.value
-        ),
-        sections,
-    }
-}
-
-fn plane(race: &Race) -> Svg {
-    let mut figure = Figure::new("", Axis::linear("harm", ""), Axis::linear("mean completion time", "ms"));
-    for (slot, standing) in race.standings.iter().enumerate() {
-        let mut point =
-            Point::new(standing.harm.value, standing.mean_ms.value).labelled(&standing.entry.name);
-        if standing.harm.low.is_finite() {
-            point = point.with_x_range(standing.harm.low, standing.harm.high);
-        }
-        if standing.mean_ms.low.is_finite() {
-            point = point.with_y_range(standing.mean_ms.low, standing.mean_ms.high);
-        }
-        figure.series.push(Series::new(
-            &standing.entry.name,
-            Style::marks(Mark::BySlot).with_slot(slot),
-            [point],
-        ));
-    }
-    figure.guides.push(Guide::X(1.0, "no harm".into()));
-    figure.plot_height = 420.0;
-    figure.svg()
-}
-
-fn distribution(race: &Race) -> Svg {
-    let mut figure =
-        Figure::new("", Axis::logarithmic("completion time", "ms"), Axis::linear("share complete", ""));
-    for (slot, standing) in race.standings.iter().enumerate() {
-        let mut last = -1.0;
-        // Steps finer than a pixel only make the file larger.
-        let first = standing.times.distribution().next().map(|(span, _)| (span.as_millis_f64(), 0.0));
-        let rest = standing.times.distribution().filter_map(|(span, share)| {
-            let is_visible = share - last > 0.002 || share >= 1.0;
-            last = if is_visible { share } else { last };
-            is_visible.then(|| (span.as_millis_f64(), share))
-        });
-        let points = first.into_iter().chain(rest);
-        let style = Style { join: Join::Steps, ..Style::line() }.with_slot(slot);
-        figure.series.push(Series::new(&standing.entry.name, style, points));
-    }
-    figure.plot_height = 420.0;
-    figure.svg()
-}
-
 /// Capacities in one table.
 #[must_use]
 pub fn capacity_table(capacities: &[Capacity]) -> Table {
@@ -399,39 +303,4 @@ pub fn capacity_table(capacities: &[Capacity]) -> Table {
     }
     table.note("A dash: the rule is broken at 5 % already. 95 is the highest load tried.");
     table
-}
-
-fn capacity_plane(race: &Race, capacities: &[Capacity]) -> Svg {
-    let mut figure = Figure::new(
-        "",
-        Axis::linear("feasible capacity", "% load"),
-        Axis::linear("mean completion time", "ms"),
-    );
-    for (slot, standing) in race.standings.iter().enumerate() {
-        if let Some(found) = capacities.iter().find(|found| *standing.entry.name == *found.scheme) {
-            let point =
-                Point::new(f64::from(found.own_percent), standing.mean_ms.value).labelled(&found.scheme);
-            figure.series.push(Series::new(
-                &found.scheme,
-                Style::marks(Mark::BySlot).with_slot(slot),
-                [point],
-            ));
-        }
-    }
-    figure.plot_height = 420.0;
-    figure.svg()
-}
-
-fn curves(capacities: &[Capacity]) -> Svg {
-    let mut figure =
-        Figure::new("", Axis::linear("load", "%"), Axis::logarithmic("mean completion time", "ms"));
-    for (slot, found) in capacities.iter().enumerate() {
-        let points: Vec<(f64, f64)> =
-            found.curve.iter().map(|(percent, mean)| (f64::from(*percent), *mean)).collect();
-        figure.series.push(Series::new(&found.scheme, Style::line_and_marks().with_slot(slot), points));
-    }
-    figure.guides.push(Guide::Y(1000.0, "1 s".into()));
-    figure.legend = Legend::Auto;
-    figure.plot_height = 420.0;
-    figure.svg()
 }

@@ -210,6 +210,11 @@ impl Ruler {
         ruler
     }
 
+    /// The values at its beginning and its end.
+    pub fn ends(&self) -> (f64, f64) {
+        (self.low, self.high)
+    }
+
     /// The share of the axis' length at which `value` lies; outside 0 to 1 beyond the ends.
     pub fn share(&self, value: f64) -> f64 {
         match self.scale {

@@ -60,9 +60,9 @@ impl Canvas {
         let _ = writeln!(self.out, ">{}</{tag}>", escape(text));
     }
 
-    /// A style sheet of ours: the one text that is not escaped.
-    pub fn style(&mut self, sheet: &'static str) {
-        let _ = writeln!(self.out, "<style>{sheet}</style>");
+    /// An element of ours, written already: the one text that is not escaped.
+    pub fn raw(&mut self, element: &str) {
+        self.out.push_str(element);
     }
 
     pub fn line(&mut self, from: Place, to: Place, attributes: &Attributes<'_>) {

@@ -5,21 +5,28 @@ use std::collections::BTreeSet;
 use super::axis::{Axis, Range, Ruler, Scale};
 use super::canvas::{Canvas, PathData, Place, shorten, text_width, wrap};
 use super::label::{self, Area, Obstacle, Wanted};
-use super::legend::Layout;
-use super::palette::{Mark, colour, dash};
+use super::legend::{self, Layout};
+use super::palette::{self, Mark, class, dash};
 use super::series::{Join, Point, Series, Uncertainty};
-use super::{Figure, Guide};
+use super::{Figure, Guide, Role};
 
-const WIDTH: f64 = 720.0;
+const WIDTH: f64 = 840.0;
 const MARGIN: f64 = 12.0;
 const FONT: f64 = 12.0;
 const TITLE_FONT: f64 = 15.0;
 const LABEL_FONT: f64 = 11.0;
 
-/// A drawing opened by itself has no page around it and brings its colours. `:root` matches only then: in a
-/// page these rules touch nothing.
-const STANDALONE: &str = "svg:root{color:#222;background:#fff}\
-@media (prefers-color-scheme:dark){svg:root{color:#ddd;background:#161616}}";
+/// Series of at most so many points have their values written beside their marks.
+const MOST_EXACT: usize = 40;
+
+/// A drawing opened by itself has no page around it and brings its colours.
+pub(super) fn standalone_sheet() -> String {
+    format!(
+        "<style>svg:root{{color:#222;background:#fff}}\
+         @media screen and (prefers-color-scheme:dark){{svg:root{{color:#ddd;background:#161616}}}}{}</style>\n",
+        palette::sheet()
+    )
+}
 
 /// The area between the axes, and what places values in it.
 struct Plot {
@@ -45,8 +52,9 @@ impl Plot {
 pub(super) fn draw(figure: &Figure) -> String {
     let title = wrap(&figure.title, TITLE_FONT, WIDTH - 2.0 * MARGIN);
     let y_title = wrap(&figure.y.caption(), FONT, WIDTH - 2.0 * MARGIN);
-    let layout = Layout::choose(figure.legend, &figure.series, WIDTH - 2.0 * MARGIN);
-    let plot_height = figure.plot_height.max(layout.height_beside(figure.series.len())).max(80.0);
+    let entries = legend::entries(figure);
+    let layout = Layout::choose(figure.legend, &entries, WIDTH - 2.0 * MARGIN);
+    let plot_height = figure.plot_height.max(layout.height_beside(entries.len())).max(80.0);
 
     let top = MARGIN + title.len() as f64 * 20.0 + y_title.len() as f64 * 16.0 + 8.0;
     let bottom = top + plot_height;
@@ -64,20 +72,34 @@ pub(super) fn draw(figure: &Figure) -> String {
     let plot = Plot { area, x, y };
 
     let mut canvas = Canvas::default();
-    canvas.open(
-        "svg",
-        &[
-            ("xmlns", "http://www.w3.org/2000/svg".into()),
-            ("viewBox", format!("0 0 {WIDTH:.0} {height:.0}").as_str().into()),
-            ("width", WIDTH.into()),
-            ("height", height.round().into()),
-            ("role", "img".into()),
-            ("aria-label", figure.title.as_str().into()),
-            ("font-family", "system-ui, sans-serif".into()),
-            ("fill", "none".into()),
-        ],
-    );
-    canvas.style(STANDALONE);
+    let view_box = format!("0 0 {WIDTH:.0} {height:.0}");
+    let description = figure.description();
+    let axes_said = [data_axis(&figure.x, &plot.x), data_axis(&figure.y, &plot.y)];
+    let box_said = [area.left, area.top, area.right, area.bottom].map(super::canvas::pixels).join(" ");
+    let mut attributes = vec![
+        ("xmlns", "http://www.w3.org/2000/svg".into()),
+        ("viewBox", view_box.as_str().into()),
+        ("width", WIDTH.into()),
+        ("height", height.round().into()),
+        ("role", "img".into()),
+        ("aria-label", description.as_str().into()),
+        ("font-family", "system-ui, sans-serif".into()),
+        ("fill", "none".into()),
+        ("data-box", box_said.as_str().into()),
+        ("data-x", axes_said[0].as_str().into()),
+        ("data-y", axes_said[1].as_str().into()),
+    ];
+    match &figure.role {
+        Role::Plain => {}
+        Role::Of { subject, view, note } => attributes.extend([
+            ("data-of", subject.as_str().into()),
+            ("data-view", view.as_str().into()),
+            ("data-note", note.as_str().into()),
+        ]),
+        Role::Overlay { view } => attributes.push(("data-over", view.as_str().into())),
+    }
+    canvas.open("svg", &attributes);
+    canvas.raw(&standalone_sheet());
     lines_of_text(&mut canvas, &title, (MARGIN, MARGIN + 14.0), 20.0, TITLE_FONT, "600");
     lines_of_text(
         &mut canvas,
@@ -112,8 +134,41 @@ pub(super) fn draw(figure: &Figure) -> String {
         Layout::Right { .. } => (area.right + MARGIN + 6.0, top),
         _ => (MARGIN, bottom + 32.0 + x_title.len() as f64 * 16.0),
     };
-    layout.draw(&mut canvas, &figure.series, corner);
+    layout.draw(&mut canvas, &entries, corner);
     canvas.finish()
+}
+
+/// An axis for a page's script: ends, how values are spread, title and unit, parted by bars.
+fn data_axis(axis: &Axis, ruler: &Ruler) -> String {
+    let scale = match axis.scale {
+        Scale::Linear => "linear",
+        Scale::Logarithmic => "log",
+    };
+    let (low, high) = ruler.ends();
+    let plain = |text: &str| text.replace('|', "/");
+    format!("{low}|{high}|{scale}|{}|{}", plain(&axis.title), plain(&axis.unit))
+}
+
+/// Values of a series for a page's script, where they are few: x and y of each point, with the ends of its intervals.
+fn data_points(figure: &Figure, series: &Series) -> Option<String> {
+    let value = |value: f64, range: Option<(f64, f64)>| match range.filter(|range| is_interval(*range)) {
+        None => significant(value),
+        Some((low, high)) => format!("{}:{}:{}", significant(value), significant(low), significant(high)),
+    };
+    let written = || {
+        let points = series.points.iter().filter(|point| can_show(figure, point));
+        let point =
+            |point: &Point| format!("{} {}", value(point.x, point.x_range), value(point.y, point.y_range));
+        points.map(point).collect::<Vec<_>>().join(";")
+    };
+    (series.points.len() <= MOST_EXACT).then(written).filter(|points| !points.is_empty())
+}
+
+/// Four significant digits: more than a drawing shows.
+pub(super) fn significant(value: f64) -> String {
+    let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
+    // Minus zero is nothing.
+    (rounded + 0.0).to_string()
 }
 
 fn can_show(figure: &Figure, point: &Point) -> bool {
@@ -137,12 +192,18 @@ fn points(figure: &Figure) -> impl Iterator<Item = &Point> + Clone {
 fn stretched(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     /// On a logarithmic axis.
     const MOST: f64 = 2.0;
+    /// Of the values' span, on either side of an axis that is tight around them.
+    const MOST_SHARE: f64 = 0.3;
     let (low, high) = values
         .filter(|&value| axis.can_show(value))
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
     match (axis.scale, axis.range) {
         (Scale::Logarithmic, _) => (low / MOST, high * MOST),
         (Scale::Linear, Range::FromZero) if low >= 0.0 => (0.0, f64::INFINITY),
+        (Scale::Linear, Range::Tight) if low < high => {
+            let most = (high - low) * MOST_SHARE;
+            (low - most, high + most)
+        }
         (Scale::Linear, _) => (f64::NEG_INFINITY, f64::INFINITY),
     }
 }
@@ -256,6 +317,8 @@ fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
         ("stroke-dasharray", "4 3".into()),
     ];
     let mut taken: Vec<Area> = figure.series.iter().flat_map(|one| footprint(figure, plot, one)).collect();
+    let all = figure.series.iter().flat_map(|one| &one.points).filter(|point| is_inside(figure, plot, point));
+    taken.extend(all.flat_map(|point| bar_areas(plot, point)));
     for guide in &figure.guides {
         let (text, from, to) = match guide {
             Guide::X(at, text) if figure.x.can_show(*at) && plot.x.contains(*at) => {
@@ -299,7 +362,16 @@ fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
 fn series(canvas: &mut Canvas, figure: &Figure, plot: &Plot, index: usize) {
     let series = &figure.series[index];
     let slot = series.style.slot.unwrap_or(index);
-    canvas.open("g", &[]);
+    let classes = series_class(series, index);
+    let points = data_points(figure, series);
+    let mut attributes = vec![("class", classes.as_str().into())];
+    if !series.name.is_empty() {
+        attributes.push(("data-name", series.name.as_str().into()));
+    }
+    if let Some(points) = &points {
+        attributes.push(("data-points", points.as_str().into()));
+    }
+    canvas.open("g", &attributes);
     if !series.name.is_empty() {
         canvas.text("title", &[], &series.name);
     }
@@ -320,18 +392,29 @@ fn series(canvas: &mut Canvas, figure: &Figure, plot: &Plot, index: usize) {
             ],
         );
         if series.style.uncertainty == Uncertainty::Band {
-            band(canvas, figure, plot, &runs, series.style.join, slot);
+            band(canvas, figure, plot, &runs, series.style.join);
         }
-        line(canvas, plot, &runs, series, slot);
+        line(canvas, plot, &runs, series, index);
         canvas.close();
     }
     if series.style.uncertainty == Uncertainty::Bars {
-        bars(canvas, figure, plot, series, slot);
+        bars(canvas, figure, plot, series);
     }
     if let Some(mark) = series.style.mark {
-        marks(canvas, figure, plot, series, mark.resolve(slot), slot);
+        marks(canvas, figure, plot, series, mark.resolve(slot));
     }
     canvas.close();
+}
+
+/// Its colour, and whether a page shows it only when asked for all.
+pub(super) fn series_class(series: &Series, index: usize) -> String {
+    let colour = class(series.style.slot.unwrap_or(index));
+    if series.style.on_demand { format!("{colour} more") } else { colour.to_owned() }
+}
+
+/// Its dash.
+pub(super) fn series_dash(series: &Series, index: usize) -> &'static str {
+    series.style.dash.map_or_else(|| dash(series.style.slot.unwrap_or(index)), palette::nth_dash)
 }
 
 /// The points of a series, parted wherever one cannot be shown.
@@ -344,7 +427,7 @@ fn runs<'a>(figure: &Figure, series: &'a Series) -> Vec<Vec<&'a Point>> {
         .collect()
 }
 
-fn line(canvas: &mut Canvas, plot: &Plot, runs: &[Vec<&Point>], series: &Series, slot: usize) {
+fn line(canvas: &mut Canvas, plot: &Plot, runs: &[Vec<&Point>], series: &Series, index: usize) {
     let mut data = PathData::default();
     for run in runs {
         let places = run.iter().map(|point| plot.place(point.x, point.y)).collect();
@@ -357,16 +440,17 @@ fn line(canvas: &mut Canvas, plot: &Plot, runs: &[Vec<&Point>], series: &Series,
     canvas.empty(
         "path",
         &[
+            ("class", "line".into()),
             ("d", data.as_str().into()),
-            ("stroke", colour(slot).into()),
+            ("stroke", "currentColor".into()),
             ("stroke-width", width.into()),
-            ("stroke-dasharray", dash(slot).into()),
+            ("stroke-dasharray", series_dash(series, index).into()),
             ("stroke-linejoin", "round".into()),
         ],
     );
 }
 
-fn band(canvas: &mut Canvas, figure: &Figure, plot: &Plot, runs: &[Vec<&Point>], join: Join, slot: usize) {
+fn band(canvas: &mut Canvas, figure: &Figure, plot: &Plot, runs: &[Vec<&Point>], join: Join) {
     let mut data = PathData::default();
     let shown = |point: &Point| point.y_range.filter(|r| figure.y.can_show(r.0) && figure.y.can_show(r.1));
     for part in runs.iter().flat_map(|run| run.split(|point| shown(point).is_none())) {
@@ -386,12 +470,12 @@ fn band(canvas: &mut Canvas, figure: &Figure, plot: &Plot, runs: &[Vec<&Point>],
     }
     if !data.is_empty() {
         let look =
-            [("d", data.as_str().into()), ("fill", colour(slot).into()), ("fill-opacity", "0.18".into())];
+            [("d", data.as_str().into()), ("fill", "currentColor".into()), ("fill-opacity", "0.18".into())];
         canvas.empty("path", &look);
     }
 }
 
-fn bars(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series, slot: usize) {
+fn bars(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series) {
     let mut data = PathData::default();
     let Area { left, top, right, bottom } = plot.area;
     for point in series.points.iter().filter(|point| is_inside(figure, plot, point)) {
@@ -417,8 +501,11 @@ fn bars(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series, slot
         }
     }
     if !data.is_empty() {
-        let look =
-            [("d", data.as_str().into()), ("stroke", colour(slot).into()), ("stroke-opacity", "0.7".into())];
+        let look = [
+            ("d", data.as_str().into()),
+            ("stroke", "currentColor".into()),
+            ("stroke-opacity", "0.7".into()),
+        ];
         canvas.empty("path", &look);
     }
 }
@@ -432,7 +519,7 @@ fn is_inside(figure: &Figure, plot: &Plot, point: &Point) -> bool {
     can_show(figure, point) && plot.x.contains(point.x) && plot.y.contains(point.y)
 }
 
-fn marks(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series, mark: Mark, slot: usize) {
+fn marks(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series, mark: Mark) {
     let mut data = PathData::default();
     let mut drawn = BTreeSet::new();
     for point in series.points.iter().filter(|point| is_inside(figure, plot, point)) {
@@ -444,20 +531,20 @@ fn marks(canvas: &mut Canvas, figure: &Figure, plot: &Plot, series: &Series, mar
         }
     }
     if !data.is_empty() {
-        mark_path(canvas, &data, mark, slot);
+        mark_path(canvas, &data, mark);
     }
 }
 
-/// Marks of one kind, in the colour of `slot`.
-pub(super) fn mark_path(canvas: &mut Canvas, data: &PathData, mark: Mark, slot: usize) {
+/// Marks of one kind.
+pub(super) fn mark_path(canvas: &mut Canvas, data: &PathData, mark: Mark) {
     let look = if mark.is_filled() {
-        [("fill", colour(slot).into()), ("stroke", "none".into())]
+        [("fill", "currentColor".into()), ("stroke", "none".into())]
     } else {
         // Said outright: in the legend it would inherit the colour of the text.
-        [("fill", "none".into()), ("stroke", colour(slot).into())]
+        [("fill", "none".into()), ("stroke", "currentColor".into())]
     };
-    let width = [("stroke-width", 1.7.into())];
-    canvas.empty("path", &[&[("d", data.as_str().into())], &look[..], &width].concat());
+    let kind = [("class", "marks".into()), ("d", data.as_str().into())];
+    canvas.empty("path", &[&kind[..], &look[..], &[("stroke-width", 1.7.into())]].concat());
 }
 
 fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
@@ -473,14 +560,10 @@ fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
                 let factor = if series.style.emphasis { 1.08 } else { 1.0 };
                 let width = text_width(&text, LABEL_FONT) * factor;
                 wanted.push(Wanted { point: place, width, height: LABEL_FONT + 3.0 });
-                texts.push((text, series.style.emphasis));
-                let y_bar = ends(point.y_range).map(|y| plot.y_of(y));
-                let x_bar = ends(point.x_range).map(|x| plot.x_of(x));
-                let upright =
-                    Area { left: place.0 - 3.0, top: y_bar[1], right: place.0 + 3.0, bottom: y_bar[0] };
-                let flat =
-                    Area { left: x_bar[0], top: place.1 - 3.0, right: x_bar[1], bottom: place.1 + 3.0 };
-                obstacles.extend([upright, flat].map(|area| Obstacle { area, weight: 45.0 }));
+                texts.push((text, series));
+                obstacles.extend(
+                    bar_areas(plot, point).map(|area| Obstacle { area, weight: label::STRIKES_THROUGH }),
+                );
             }
         }
     }
@@ -496,7 +579,8 @@ fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
     }
     let areas = label::place(&wanted, bounds, &obstacles);
     canvas.open("g", &[("fill", "currentColor".into()), ("font-size", LABEL_FONT.into())]);
-    for ((area, label), (text, emphasis)) in areas.iter().zip(&wanted).zip(&texts) {
+    for ((area, label), (text, series)) in areas.iter().zip(&wanted).zip(&texts) {
+        canvas.open("g", &[("data-name", series.name.as_str().into())]);
         if let Some((from, to)) = label::leader(label.point, *area) {
             canvas.line(from, to, &[("stroke", "currentColor".into()), ("stroke-opacity", "0.4".into())]);
         }
@@ -508,7 +592,7 @@ fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
         } else {
             (f64::midpoint(area.left, area.right), "middle")
         };
-        let weight = if *emphasis { "bold" } else { "normal" };
+        let weight = if series.style.emphasis { "bold" } else { "normal" };
         canvas.text(
             "text",
             &[
@@ -519,8 +603,20 @@ fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
             ],
             text,
         );
+        canvas.close();
     }
     canvas.close();
+}
+
+/// The areas of a point's bars, upright and flat.
+fn bar_areas(plot: &Plot, point: &Point) -> [Area; 2] {
+    let place = plot.place(point.x, point.y);
+    let y_bar = ends(point.y_range).map(|y| plot.y_of(y));
+    let x_bar = ends(point.x_range).map(|x| plot.x_of(x));
+    [
+        Area { left: place.0 - 3.0, top: y_bar[1], right: place.0 + 3.0, bottom: y_bar[0] },
+        Area { left: x_bar[0], top: place.1 - 3.0, right: x_bar[1], bottom: place.1 + 3.0 },
+    ]
 }
 
 /// Small areas that cover a series' marks and line, for texts that had rather not lie on them.

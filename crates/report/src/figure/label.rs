@@ -70,6 +70,9 @@ pub(super) struct Wanted {
     pub height: f64,
 }
 
+/// Through a label it could not be read: as bad as a line through it.
+pub(super) const STRIKES_THROUGH: f64 = 2.5e3;
+
 /// Something a label had better not cover, and how much it matters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Obstacle {
@@ -126,7 +129,7 @@ fn beside(label: Wanted, dx: f64, dy: f64, gap: f64) -> Area {
 /// Places around a point with what each costs by itself: distance, a poor direction.
 fn candidates(label: Wanted, bounds: Area) -> Vec<(Area, f64)> {
     // Right first, as text is read; then above and below; the left last.
-    const DIRECTIONS: [(f64, f64); 12] = [
+    const DIRECTIONS: [(f64, f64); 20] = [
         (1.0, 0.0),
         (1.0, -0.7),
         (1.0, 0.7),
@@ -139,8 +142,17 @@ fn candidates(label: Wanted, bounds: Area) -> Vec<(Area, f64)> {
         (0.5, 1.0),
         (-0.5, -1.0),
         (-0.5, 1.0),
+        (1.0, -0.3),
+        (1.0, 0.3),
+        (1.0, -1.6),
+        (1.0, 1.6),
+        (-1.0, -0.3),
+        (-1.0, 0.3),
+        (-1.0, -1.6),
+        (-1.0, 1.6),
     ];
-    const GAPS: [f64; 10] = [6.0, 11.0, 17.0, 24.0, 32.0, 42.0, 56.0, 74.0, 98.0, 130.0];
+    const GAPS: [f64; 14] =
+        [6.0, 9.0, 13.0, 18.0, 24.0, 32.0, 42.0, 56.0, 74.0, 98.0, 130.0, 170.0, 215.0, 270.0];
     let mut out = Vec::new();
     for gap in GAPS {
         for (rank, (dx, dy)) in DIRECTIONS.into_iter().enumerate() {
@@ -173,14 +185,14 @@ fn cost(index: usize, area: Area, wanted: &[Wanted], placed: &[Option<Area>], ob
         }
         let theirs = leader(point, *label);
         if theirs.is_some_and(|(from, to)| area.is_crossed(from, to)) {
-            cost += 1e3;
+            cost += STRIKES_THROUGH;
         }
         if let Some((from, to)) = mine {
             if label.is_crossed(from, to) {
-                cost += 1e3;
+                cost += STRIKES_THROUGH;
             }
             if theirs.is_some_and(|(start, end)| cross(from, to, start, end)) {
-                cost += 300.0;
+                cost += 5e3;
             }
             if Area::around(point, 4.0, 4.0).is_crossed(from, to) {
                 cost += 200.0;

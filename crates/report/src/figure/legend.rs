@@ -1,8 +1,9 @@
 //! Decide where the names of the series stand, and draw them there.
 
 use super::canvas::{Canvas, PathData, Place, shorten, text_width};
-use super::palette::{colour, dash};
+use super::draw::{mark_path, series_class, series_dash};
 use super::series::{Join, Series};
+use super::{Figure, Role};
 
 /// Where the names of the series stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,28 @@ const GAP: f64 = 14.0;
 /// The widest legend that may stand beside the plot: more would squeeze the plot.
 const WIDEST_RIGHT: f64 = 170.0;
 
+/// A line of the legend.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'a> {
+    series: &'a Series,
+    index: usize,
+    /// It stands for series of several colours.
+    is_plain: bool,
+}
+
+/// The lines of a figure's legend. Series that a page shows only on demand come last: it then has no gaps.
+pub(super) fn entries(figure: &Figure) -> Vec<Entry<'_>> {
+    let is_plain = matches!(figure.role, Role::Overlay { .. });
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for (index, series) in figure.series.iter().enumerate() {
+        if !is_plain || entries.iter().all(|entry| entry.series.name != series.name) {
+            entries.push(Entry { series, index, is_plain });
+        }
+    }
+    entries.sort_by_key(|entry| entry.series.style.on_demand);
+    entries
+}
+
 /// The legend's place in the drawing, decided before the plot's size is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Layout {
@@ -45,10 +68,13 @@ pub(super) enum Layout {
 
 impl Layout {
     /// Chooses for `names` in a drawing that is `width` wide.
-    pub fn choose(legend: Legend, series: &[Series], width: f64) -> Self {
-        let names: Vec<&str> = series.iter().map(|one| one.name.as_str()).collect();
-        let labelled = |one: &Series| !one.points.is_empty() && one.points.iter().all(|p| p.label.is_some());
-        let needless = series.iter().all(labelled) || names.iter().all(|name| name.is_empty());
+    pub fn choose(legend: Legend, entries: &[Entry<'_>], width: f64) -> Self {
+        let names: Vec<&str> = entries.iter().map(|one| one.series.name.as_str()).collect();
+        let labelled = |one: &Entry<'_>| {
+            let points = &one.series.points;
+            !points.is_empty() && points.iter().all(|p| p.label.is_some())
+        };
+        let needless = entries.iter().all(labelled) || names.iter().all(|name| name.is_empty());
         if legend == Legend::None || names.is_empty() || (legend == Legend::Auto && needless) {
             return Self::None;
         }
@@ -87,16 +113,17 @@ impl Layout {
     }
 
     /// Draws it with its upper left corner at `corner`.
-    pub fn draw(self, canvas: &mut Canvas, series: &[Series], corner: Place) {
+    pub fn draw(self, canvas: &mut Canvas, entries: &[Entry<'_>], corner: Place) {
         let (columns, column_width, width) = match self {
             Self::None => return,
-            Self::Row => (series.len(), 0.0, f64::INFINITY),
+            Self::Row => (entries.len(), 0.0, f64::INFINITY),
             Self::Right { width } => (1, width, width),
             Self::Below { columns, column_width, .. } => (columns, column_width, column_width - GAP),
         };
         let mut along_row = corner.0;
         canvas.open("g", &[("fill", "currentColor".into()), ("font-size", FONT.into())]);
-        for (index, one) in series.iter().enumerate() {
+        for (index, entry) in entries.iter().enumerate() {
+            let one = entry.series;
             let x = if self == Self::Row {
                 along_row
             } else {
@@ -104,9 +131,13 @@ impl Layout {
             };
             along_row += entry_width(&one.name) + GAP;
             let y = corner.1 + (index / columns) as f64 * LINE + LINE / 2.0;
-            canvas.open("g", &[]);
+            let kept = if one.style.on_demand { "more" } else { "" };
+            canvas.open("g", &[("class", kept.into()), ("data-name", one.name.as_str().into())]);
             canvas.text("title", &[], &one.name);
-            sample(canvas, one, index, (x, y));
+            let colour = if entry.is_plain { String::new() } else { series_class(one, entry.index) };
+            canvas.open("g", &[("class", colour.as_str().into())]);
+            sample(canvas, one, entry.index, (x, y));
+            canvas.close();
             let name = shorten(&one.name, FONT, width - SAMPLE - 6.0);
             let weight = if one.style.emphasis { "bold" } else { "normal" };
             canvas.text(
@@ -128,20 +159,20 @@ fn entry_width(name: &str) -> f64 {
 
 /// A piece of the line with its mark.
 fn sample(canvas: &mut Canvas, series: &Series, index: usize, (x, y): Place) {
-    let slot = series.style.slot.unwrap_or(index);
     if series.style.join != Join::None {
         let width = if series.style.emphasis { 3.0 } else { 1.8 };
         let look = [
-            ("stroke", colour(slot).into()),
+            ("stroke", "currentColor".into()),
             ("stroke-width", width.into()),
-            ("stroke-dasharray", dash(slot).into()),
+            ("stroke-dasharray", series_dash(series, index).into()),
         ];
         canvas.line((x, y), (x + SAMPLE, y), &look);
     }
     if let Some(mark) = series.style.mark {
         let mut data = PathData::default();
+        let mark = mark.resolve(series.style.slot.unwrap_or(index));
         data.move_to((x + SAMPLE / 2.0, y));
-        data.raw(mark.resolve(slot).commands());
-        super::draw::mark_path(canvas, &data, mark.resolve(slot), slot);
+        data.raw(mark.commands());
+        mark_path(canvas, &data, mark);
     }
 }

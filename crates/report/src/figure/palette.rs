@@ -1,12 +1,22 @@
 //! Tell two dozen series apart: colour, dash and mark, each pair at least in two ways.
 //!
-//! Eight hues chosen to differ for the common kinds of colour blindness (after M. Okabe and K. Ito, "Color
-//! Universal Design"), shifted to a middle lightness so that each stands out on white and on near-black.
-//! The dash changes every eight series and the mark with each, so 24 series have 24 looks.
+//! Eight colours, once for white and once for near-black, chosen so that each stands out on its background and any two
+//! stay apart for readers with protanopia, deuteranopia or tritanopia; the tests compute both. The dash changes every
+//! eight series and the mark with each, so 24 series have 24 looks. A drawing names its colours by class (`k0` to `k7`);
+//! [`sheet`] gives the classes their values.
 
-/// Colours of series; also names of the roles below.
-const COLOURS: [&str; 8] =
-    ["#1a7fc4", "#d95f02", "#009e73", "#c45a9c", "#b8860b", "#4ba3dc", "#8a8a8a", "#8f8f00"];
+use std::fmt::Write as _;
+
+/// Colours of series on white.
+const ON_WHITE: [&str; 8] =
+    ["#2083ff", "#e47317", "#1c8365", "#b01c7f", "#715e00", "#5f0bfa", "#551919", "#07273c"];
+
+/// Colours of series on near-black, of about the same hues in the same order.
+const ON_DARK: [&str; 8] =
+    ["#a0b0f8", "#ffab53", "#3daf8a", "#bf6099", "#958600", "#7b72f7", "#ffdcd0", "#aef2ff"];
+
+/// Classes of series' colours.
+const CLASSES: [&str; 8] = ["k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"];
 
 /// Dashes of lines: solid, dashed, dotted.
 const DASHES: [&str; 3] = ["none", "7 3", "2 2.5"];
@@ -70,41 +80,154 @@ impl Mark {
     }
 }
 
-pub(super) fn colour(slot: usize) -> &'static str {
-    COLOURS[slot % COLOURS.len()]
+pub(super) fn class(slot: usize) -> &'static str {
+    CLASSES[slot % CLASSES.len()]
 }
 
+/// The dash of `slot`; its own change comes with every eighth.
 pub(super) fn dash(slot: usize) -> &'static str {
-    DASHES[slot / COLOURS.len() % DASHES.len()]
+    DASHES[slot / CLASSES.len() % DASHES.len()]
+}
+
+/// The dash by its number.
+pub(super) fn nth_dash(number: usize) -> &'static str {
+    DASHES[number % DASHES.len()]
+}
+
+/// Rules that give the classes their colours, light and dark.
+pub(crate) fn sheet() -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail, here and below.
+    for (class, colour) in CLASSES.iter().zip(ON_WHITE) {
+        let _ = write!(out, ".{class}{{color:{colour}}}");
+    }
+    out.push_str("@media screen and (prefers-color-scheme:dark){");
+    for (class, colour) in CLASSES.iter().zip(ON_DARK) {
+        let _ = write!(out, ".{class}{{color:{colour}}}");
+    }
+    out.push('}');
+    out
 }
 
 #[cfg(test)]
 mod tests {
+    use palette::color_difference::Ciede2000 as _;
+    use palette::white_point::D65;
+    use palette::{FromColor as _, Lab, LinSrgb};
+
     use super::*;
 
-    /// Relative luminance as WCAG 2 defines it.
-    fn luminance(colour: &str) -> f64 {
-        let channel = |at: usize| {
+    /// Red, green and blue in linear light.
+    type Light = [f64; 3];
+
+    /// The background of a page in the dark.
+    const NEAR_BLACK: &str = "#161616";
+
+    fn light(colour: &str) -> Light {
+        [1, 3, 5].map(|at| {
             let share = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).expect("hex digits")) / 255.0;
-            if share <= 0.03928 { share / 12.92 } else { libm::pow((share + 0.055) / 1.055, 2.4) }
+            if share <= 0.04045 { share / 12.92 } else { libm::pow((share + 0.055) / 1.055, 2.4) }
+        })
+    }
+
+    /// Contrast as WCAG 2.2 defines it.
+    fn contrast(one: &str, other: &str) -> f64 {
+        let luminance = |colour| {
+            let [red, green, blue] = light(colour);
+            0.2126 * red + 0.7152 * green + 0.0722 * blue
         };
-        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+        let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
+        one.max(other) / one.min(other)
+    }
+
+    /// What a dichromat sees of a colour: G. Machado, M. Oliveira, L. Fernandes, "A Physiologically-based Model for Simulation
+    /// of Color Vision Deficiency", 2009, severity 1.0.
+    const VISIONS: [(&str, [Light; 3]); 4] = [
+        ("usual vision", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
+        (
+            "protanopia",
+            [
+                [0.152_286, 1.052_583, -0.204_868],
+                [0.114_503, 0.786_281, 0.099_216],
+                [-0.003_882, -0.048_116, 1.051_998],
+            ],
+        ),
+        (
+            "deuteranopia",
+            [
+                [0.367_322, 0.860_646, -0.227_968],
+                [0.280_085, 0.672_501, 0.047_413],
+                [-0.011_820, 0.042_940, 0.968_881],
+            ],
+        ),
+        (
+            "tritanopia",
+            [
+                [1.255_528, -0.076_749, -0.178_779],
+                [-0.078_411, 0.930_809, 0.147_602],
+                [0.004_733, 0.691_367, 0.303_900],
+            ],
+        ),
+    ];
+
+    fn seen(colour: &str, vision: &[Light; 3]) -> Lab<D65, f64> {
+        let light = light(colour);
+        let [red, green, blue] = vision.map(|row| {
+            row.iter().zip(light).map(|(weight, share)| weight * share).sum::<f64>().clamp(0.0, 1.0)
+        });
+        Lab::from_color(LinSrgb::new(red, green, blue))
+    }
+
+    /// The least difference (CIEDE2000) between two of `colours`, and between which, for whom.
+    fn least_difference(colours: &[&str]) -> (f64, String) {
+        let mut least = (f64::INFINITY, String::new());
+        for (name, vision) in &VISIONS {
+            for (index, one) in colours.iter().enumerate() {
+                for other in &colours[..index] {
+                    let difference = seen(one, vision).difference(seen(other, vision));
+                    if difference < least.0 {
+                        least = (difference, format!("{one} and {other} with {name}"));
+                    }
+                }
+            }
+        }
+        least
     }
 
     #[test]
-    fn every_colour_stands_out_on_white_and_on_near_black() {
-        for colour in COLOURS {
-            let on_white = 1.05 / (luminance(colour) + 0.05);
-            let on_dark = (luminance(colour) + 0.05) / (luminance("#161616") + 0.05);
-            assert!(on_white > 2.7 && on_dark > 2.7, "{colour}: {on_white:.2}, {on_dark:.2}");
+    fn every_colour_has_a_contrast_of_three_to_one_on_its_background() {
+        for (colours, background) in [(ON_WHITE, "#ffffff"), (ON_DARK, NEAR_BLACK)] {
+            for colour in colours {
+                let contrast = contrast(colour, background);
+                assert!(contrast >= 3.0, "{colour} on {background}: {contrast:.2}");
+            }
+        }
+    }
+
+    /// A difference of 1 can just be told when two fields touch; thin lines and small marks need more than ten of them.
+    #[test]
+    fn any_two_colours_are_told_apart_with_each_kind_of_colour_blindness() {
+        for colours in [ON_WHITE, ON_DARK] {
+            let (least, which) = least_difference(&colours);
+            assert!(least > 14.0, "{which}: {least:.1}");
+            // The first two lie over one another in one plot.
+            let (least, which) = least_difference(&colours[..2]);
+            assert!(least > 30.0, "{which}: {least:.1}");
         }
     }
 
     #[test]
+    fn colours_that_a_deuteranope_confuses_are_found() {
+        let (least, which) = least_difference(&["#a65d00", "#6d7a00", "#0000ff"]);
+        assert!(least < 14.0 && which.ends_with("anopia"), "{which}: {least:.1}");
+        assert!(contrast("#ffff00", "#ffffff") < 3.0);
+    }
+
+    #[test]
     fn twenty_four_series_have_twenty_four_lines_and_marks() {
-        let lines: std::collections::BTreeSet<_> = (0..24).map(|slot| (colour(slot), dash(slot))).collect();
+        let lines: std::collections::BTreeSet<_> = (0..24).map(|slot| (class(slot), dash(slot))).collect();
         let marks: std::collections::BTreeSet<_> =
-            (0..24).map(|slot| (colour(slot), Mark::BySlot.resolve(slot).commands())).collect();
+            (0..24).map(|slot| (class(slot), Mark::BySlot.resolve(slot).commands())).collect();
         assert_eq!((lines.len(), marks.len()), (24, 24));
     }
 }

@@ -82,8 +82,12 @@ pub struct Style {
     pub uncertainty: Uncertainty,
     /// Which of the 24 looks; the series' position if not said. Give a scheme the same one in each figure.
     pub slot: Option<usize>,
+    /// The dash of the line: 0 solid, 1 dashed, 2 dotted; that of the slot if not said.
+    pub dash: Option<usize>,
     /// Drawn heavier than the others, and above them.
     pub emphasis: bool,
+    /// Left out of a page until the reader asks for all series; a drawing opened by itself has it.
+    pub on_demand: bool,
 }
 
 impl Style {
@@ -121,6 +125,18 @@ impl Style {
     #[must_use]
     pub fn with_slot(self, slot: usize) -> Self {
         Self { slot: Some(slot), ..self }
+    }
+
+    /// The same with this dash, whatever the slot: 0 solid, 1 dashed, 2 dotted.
+    #[must_use]
+    pub fn with_dash(self, dash: usize) -> Self {
+        Self { dash: Some(dash), ..self }
+    }
+
+    /// The same, left out of a page until the reader asks for all series.
+    #[must_use]
+    pub fn on_demand(self) -> Self {
+        Self { on_demand: true, ..self }
     }
 
     /// The same, drawn heavier and above the others.

@@ -45,8 +45,12 @@ fn a_small_figure_is_drawn_to_the_byte() {
     let mut figure = Figure::new("T", Axis::linear("x", "s"), Axis::linear("y", ""));
     figure.series.push(Series::new("a", Style::steps(), [(0.0, 0.0), (1.0, 2.0), (2.0, 1.0)]));
     let svg = figure.svg();
-    // The plot lies from 39.2 to 700 across and 56 to 396 down: the corners of the steps.
-    assert!(svg.as_str().contains("d=\"M39.2 396L369.6 396L369.6 56L700 56L700 226\""), "{svg}");
+    // The plot lies from 39.2 to 820 across and 56 to 396 down: the corners of the steps.
+    assert!(svg.as_str().contains("d=\"M39.2 396L429.6 396L429.6 56L820 56L820 226\""), "{svg}");
+    // What a page's script reads.
+    let said = "data-box=\"39.2 56 820 396\" data-x=\"0|2|linear|x|s\" data-y=\"0|2|linear|y|\"";
+    assert!(svg.as_str().contains(said), "{svg}");
+    assert!(svg.as_str().contains("data-name=\"a\" data-points=\"0 0;1 2;2 1\""), "{svg}");
 }
 
 #[test]
@@ -97,7 +101,7 @@ fn a_gap_interrupts_the_line() {
         [(0.0, 1.0), (1.0, f64::NAN), (2.0, 1.0), (3.0, 2.0)],
     ));
     let svg = figure.svg();
-    let line = svg.as_str().split("<path d=\"").nth(1).expect("a line");
+    let line = svg.as_str().split("<path class=\"line\" d=\"").nth(1).expect("a line");
     assert_eq!(line.split('"').next().map(|data| data.matches('M').count()), Some(2));
 }
 
@@ -117,13 +121,16 @@ fn a_legend_of_many_stands_beside_and_of_few_below() {
     assert!((0..24).all(|index| drawn.as_str().contains(&format!(">scheme-{index}</text>"))));
     let width = 696.0;
     assert!(matches!(
-        legend::Layout::choose(Legend::Auto, &figure.series, width),
+        legend::Layout::choose(Legend::Auto, &legend::entries(&figure), width),
         legend::Layout::Right { .. }
     ));
-    assert_eq!(legend::Layout::choose(Legend::Auto, &figure.series[..3], width), legend::Layout::Row);
-    let below = legend::Layout::choose(Legend::Below, &figure.series, width);
+    assert_eq!(
+        legend::Layout::choose(Legend::Auto, &legend::entries(&figure)[..3], width),
+        legend::Layout::Row
+    );
+    let below = legend::Layout::choose(Legend::Below, &legend::entries(&figure), width);
     assert!(matches!(below, legend::Layout::Below { rows: 5, columns: 5, .. }), "{below:?}");
-    assert_eq!(legend::Layout::choose(Legend::None, &figure.series, width), legend::Layout::None);
+    assert_eq!(legend::Layout::choose(Legend::None, &legend::entries(&figure), width), legend::Layout::None);
 }
 
 /// The last number is drawn to the left of its tick, so that it stays in the picture.

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::{Align, Cell, Table};
+use super::{Align, Better, Cell, Table};
 use crate::markup::escape;
 
 impl Table {
     /// A `table` element in a box that scrolls by itself where the page is too narrow.
     ///
-    /// The best cells of a column have the class `best`, numbers the class `number`; the report's style
-    /// sheet knows both.
+    /// The best cells of a column have the class `best`, numbers the class `number`; the report's style sheet knows
+    /// both. `data-v` and `data-better` are what its script sorts by.
     #[must_use]
     pub fn html(&self) -> String {
         let class = |column: usize| match self.columns[column].align {
@@ -23,7 +23,12 @@ impl Table {
         }
         out.push_str("<thead><tr>");
         for (index, column) in self.columns.iter().enumerate() {
-            let _ = write!(out, "<th scope=\"col\"{}>{}", class(index), escape(&column.title));
+            let better = match column.better {
+                None => "",
+                Some(Better::Lower) => " data-better=\"lower\"",
+                Some(Better::Higher) => " data-better=\"higher\"",
+            };
+            let _ = write!(out, "<th scope=\"col\"{}{better}>{}", class(index), escape(&column.title));
             if !column.unit.is_empty() {
                 let _ = write!(out, " <span class=\"unit\">{}</span>", escape(&column.unit));
             }
@@ -50,7 +55,15 @@ impl Table {
                     _ => class(column),
                 };
                 let (tag, scope) = if column == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
-                let _ = write!(out, "<{tag}{scope}{class}>{content}</{tag}>");
+                // What the page's script sorts by.
+                let key = match cell {
+                    Cell::Number { value, .. } if value.is_infinite() => {
+                        format!(" data-v=\"{}Infinity\"", if *value < 0.0 { "-" } else { "" })
+                    }
+                    Cell::Number { value, .. } if !value.is_nan() => format!(" data-v=\"{value}\""),
+                    _ => String::new(),
+                };
+                let _ = write!(out, "<{tag}{scope}{class}{key}>{content}</{tag}>");
             }
             out.push_str("</tr>\n");
         }
@@ -103,10 +116,10 @@ mod tests {
         table.note("n");
         let expected = "<div class=\"wide\"><table>\n<caption>T</caption>\n\
             <thead><tr><th scope=\"col\">scheme</th>\
-            <th scope=\"col\" class=\"number\">mean <span class=\"unit\">ms</span></th></tr></thead>\n\
+            <th scope=\"col\" class=\"number\" data-better=\"lower\">mean <span class=\"unit\">ms</span></th></tr></thead>\n\
             <tbody>\n<tr><th scope=\"row\">a</th>\
-            <td class=\"number\">2.0<span class=\"interval\">[1.0, 3.0]</span></td></tr>\n\
-            <tr><th scope=\"row\">b</th><td class=\"number\">\
+            <td class=\"number\" data-v=\"2\">2.0<span class=\"interval\">[1.0, 3.0]</span></td></tr>\n\
+            <tr><th scope=\"row\">b</th><td class=\"number\" data-v=\"1\">\
             <strong class=\"best\" title=\"best of its column\">1.0</strong></td></tr>\n\
             </tbody></table></div>\n<p class=\"note\">n</p>\n";
         assert_eq!(table.html(), expected);

@@ -1,0 +1,215 @@
+//! The figures of a race's report.
+
+use std::collections::BTreeSet;
+
+use crate::capacity::Capacity;
+use crate::figure::{Axis, Figure, Guide, Legend, Mark, Point, Range, Series, Style, Svg};
+use crate::race::{Race, Standing};
+use crate::report::Section;
+use crate::setup::REFERENCE;
+use crate::show::flow::{self, FlowFigures};
+
+/// The schemes, which a reader can pick, in their order.
+pub fn names(race: &Race) -> Vec<String> {
+    race.standings.iter().map(|standing| standing.entry.name.to_string()).collect()
+}
+
+/// Completion time over harm.
+pub fn plane(race: &Race) -> Svg {
+    let mut figure = Figure::new(
+        "",
+        Axis::linear("harm", "").with_range(Range::Tight),
+        Axis::linear("mean completion time", "ms").with_range(Range::Tight),
+    );
+    for (slot, standing) in race.standings.iter().enumerate() {
+        let mut point =
+            Point::new(standing.harm.value, standing.mean_ms.value).labelled(&standing.entry.name);
+        if standing.harm.low.is_finite() {
+            point = point.with_x_range(standing.harm.low, standing.harm.high);
+        }
+        if standing.mean_ms.low.is_finite() {
+            point = point.with_y_range(standing.mean_ms.low, standing.mean_ms.high);
+        }
+        figure.series.push(Series::new(
+            &standing.entry.name,
+            Style::marks(Mark::BySlot).with_slot(slot),
+            [point],
+        ));
+    }
+    figure.guides.push(Guide::X(1.0, "no harm".into()));
+    figure.plot_height = 420.0;
+    figure.svg()
+}
+
+/// The distributions of completion times: at first those of the reference and of the extremes.
+pub fn distribution(race: &Race) -> Section {
+    let mut figure =
+        Figure::new("", Axis::logarithmic("completion time", "ms"), Axis::linear("share complete", ""));
+    let shown = notable(race);
+    for (slot, standing) in race.standings.iter().enumerate() {
+        let mut last = -1.0;
+        // Steps finer than a pixel only make the file larger.
+        let first = standing.times.distribution().next().map(|(span, _)| (span.as_millis_f64(), 0.0));
+        let rest = standing.times.distribution().filter_map(|(span, share)| {
+            let is_visible = share - last > 0.002 || share >= 1.0;
+            last = if is_visible { share } else { last };
+            is_visible.then(|| (span.as_millis_f64(), share))
+        });
+        let points = first.into_iter().chain(rest);
+        let style = Style::steps().with_slot(slot);
+        let style = if shown.contains(&slot) { style } else { style.on_demand() };
+        figure.series.push(Series::new(&standing.entry.name, style, points));
+    }
+    figure.plot_height = 420.0;
+    let medians = |standing: &Standing| (standing.p50_ms.value, standing.entry.name.to_string());
+    let mut order: Vec<(f64, String)> = race.standings.iter().map(medians).collect();
+    order.retain(|(median, _)| median.is_finite());
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if let (Some((least, first)), Some((most, last))) = (order.first(), order.last()) {
+        figure.says = format!(
+            "Share of flows complete over completion time, of {} schemes. Half of the flows are complete after {least:.0} ms \
+             with {first}, the fastest, and after {most:.0} ms with {last}, the slowest.",
+            order.len()
+        );
+    }
+    let together: Vec<String> = figure.coinciding().iter().map(|names| names.join(" and ")).collect();
+    let mut caption = "The share of flows (pages) that are complete after a time; logarithmic, so that tails can be told apart."
+        .to_owned();
+    if shown.len() < race.standings.len() {
+        caption += &format!(
+            " At first {REFERENCE} and those with the lowest and highest mean and 99th percentile are shown."
+        );
+    }
+    if !together.is_empty() {
+        caption += &format!(" Lines that lie on one another: {}.", together.join("; "));
+    }
+    Section::Figure { svg: figure.svg(), caption }
+}
+
+/// The reference and the extremes of mean and tail; all where they are few.
+fn notable(race: &Race) -> BTreeSet<usize> {
+    /// Lines that one figure shows well.
+    const FEW: usize = 6;
+    let count = race.standings.len();
+    if count <= FEW {
+        return (0..count).collect();
+    }
+    let mean = |slot: &usize| race.standings[*slot].mean_ms.value;
+    let tail = |slot: &usize| race.standings[*slot].p99_ms.value;
+    let known = |value: fn(&Standing) -> f64| {
+        (0..count).filter(move |slot| value(&race.standings[*slot]).is_finite())
+    };
+    let (means, tails) = (known(|one| one.mean_ms.value), known(|one| one.p99_ms.value));
+    let reference = race.standings.iter().position(|standing| standing.entry.name == REFERENCE);
+    [
+        reference,
+        means.clone().min_by(|a, b| mean(a).total_cmp(&mean(b))),
+        means.max_by(|a, b| mean(a).total_cmp(&mean(b))),
+        tails.clone().min_by(|a, b| tail(a).total_cmp(&tail(b))),
+        tails.max_by(|a, b| tail(a).total_cmp(&tail(b))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// One flow of each scheme: two over one another, and each by itself, all on the same axes.
+pub fn flows(race: &Race) -> Vec<Section> {
+    let views = race.standings.iter().map(|standing| (&*standing.entry.name, &standing.view));
+    let figures = FlowFigures::of(views);
+    let mut sections = vec![Section::Text(format!(
+        "Flow number {} of the first seed, the same arrival for every scheme, on the same axes. A scheme's mean is over all its \
+         flows; the time of the flow shown stands beside it.",
+        race.lens_serial
+    ))];
+    sections.extend(overlay(race, &figures));
+    sections
+        .extend(race.standings.iter().zip(&figures).map(|(standing, figures)| details(standing, figures)));
+    sections
+}
+
+/// The reference and the fastest over one another.
+fn overlay(race: &Race, figures: &[FlowFigures]) -> Option<Section> {
+    let mut order: Vec<usize> = (0..figures.len()).filter(|slot| figures[*slot].has_events()).collect();
+    order.sort_by(|a, b| race.standings[*a].mean_ms.value.total_cmp(&race.standings[*b].mean_ms.value));
+    let is_reference = |slot: &usize| race.standings[*slot].entry.name == REFERENCE;
+    let first = order.iter().copied().find(is_reference).or(order.last().copied())?;
+    let second = order.into_iter().find(|slot| *slot != first)?;
+    Some(flow::overlay(&figures[first], &figures[second]))
+}
+
+fn details(standing: &Standing, figures: &FlowFigures) -> Section {
+    let totals = &standing.totals;
+    let counts = &totals.counts;
+    let per_flow = |count: u64| format!("{:.2}", count as f64 / (totals.flows as f64).max(1.0));
+    let mut sections = figures.sections();
+    let phases: Vec<String> = flow::phases(&standing.view)
+        .iter()
+        .map(|(at, phase, window, pace)| {
+            let pace = pace.map(|bits| format!(", {:.2} Mbit/s", bits as f64 / 1e6)).unwrap_or_default();
+            format!("{at:.1} ms {phase} (window {:.1} kB{pace})", *window as f64 / 1000.0)
+        })
+        .collect();
+    sections.push(Section::Definitions(vec![
+        ("flows".into(), format!("{} in all runs, {} unfinished", totals.flows, totals.unfinished)),
+        ("retransmissions a flow".into(), per_flow(counts.retransmissions)),
+        ("proactive copies a flow".into(), per_flow(counts.copies)),
+        ("timeouts a flow".into(), per_flow(counts.timeouts)),
+        ("probes a flow".into(), per_flow(counts.probes)),
+        ("duplicates delivered a flow".into(), per_flow(totals.duplicates)),
+        (
+            "history".into(),
+            format!(
+                "{:.1} % of starts met a record; {} bytes for each peer remembered",
+                100.0 * standing.history_hits,
+                standing.history_bytes_per_peer
+            ),
+        ),
+        ("phases of the flow shown".into(), phases.join("; ")),
+    ]));
+    let this = figures.completed_ms.map_or_else(|| "not complete".to_owned(), |ms| format!("{ms:.0} ms"));
+    Section::Details {
+        summary: format!(
+            "{}: {} (mean {:.0} ms; the flow shown {this})",
+            standing.entry.name, standing.entry.summary, standing.mean_ms.value
+        ),
+        sections,
+    }
+}
+
+/// Completion time over feasible capacity.
+pub fn capacity_plane(race: &Race, capacities: &[Capacity]) -> Svg {
+    let mut figure = Figure::new(
+        "",
+        Axis::linear("feasible capacity", "% load"),
+        Axis::linear("mean completion time", "ms"),
+    );
+    for (slot, standing) in race.standings.iter().enumerate() {
+        if let Some(found) = capacities.iter().find(|found| *standing.entry.name == *found.scheme) {
+            let point =
+                Point::new(f64::from(found.own_percent), standing.mean_ms.value).labelled(&found.scheme);
+            figure.series.push(Series::new(
+                &found.scheme,
+                Style::marks(Mark::BySlot).with_slot(slot),
+                [point],
+            ));
+        }
+    }
+    figure.plot_height = 420.0;
+    figure.svg()
+}
+
+/// Mean completion time over load.
+pub fn curves(capacities: &[Capacity]) -> Svg {
+    let mut figure =
+        Figure::new("", Axis::linear("load", "%"), Axis::logarithmic("mean completion time", "ms"));
+    for (slot, found) in capacities.iter().enumerate() {
+        let points: Vec<(f64, f64)> =
+            found.curve.iter().map(|(percent, mean)| (f64::from(*percent), *mean)).collect();
+        figure.series.push(Series::new(&found.scheme, Style::line_and_marks().with_slot(slot), points));
+    }
+    figure.guides.push(Guide::Y(1000.0, "1 s".into()));
+    figure.legend = Legend::Auto;
+    figure.plot_height = 420.0;
+    figure.svg()
+}
