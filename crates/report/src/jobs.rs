@@ -123,6 +123,11 @@ impl JobStore {
         Ok(())
     }
 
+    /// Forgets a job's result: something that belongs to it is lost, and it has to be run again.
+    pub fn forget(&self, key: &str) {
+        self.state().results.remove(key);
+    }
+
     /// How many results of an earlier run were given back.
     #[must_use]
     pub fn reused(&self) -> usize {

@@ -9,11 +9,13 @@
 //! | [`jobs`] | results of finished jobs, so that an interrupted run goes on |
 //! | [`markup`] | the escaping that figures and pages share |
 //! | [`output`] | result files, each whole or not there |
+//! | [`rows`] | files of many rows, written as they come: CSV or Parquet |
 
 pub mod figure;
 pub mod jobs;
 pub mod markup;
 pub mod output;
 pub mod page;
+pub mod rows;
 pub mod statistics;
 pub mod table;

@@ -1,0 +1,391 @@
+//! Files of many rows, written as they come: CSV, or Parquet in a build with the feature `parquet`.
+//!
+//! Runs on several threads each write a *part*: lines of CSV without a header, in a file of their own. When all are done the
+//! parts are appended in a given order to one [`RowWriter`], each behind the constants of its run. So memory does not grow with
+//! the rows, and the file is the same bytes whatever the number of threads.
+//!
+//! A row file is written beside its place under a name that begins with a dot, and renamed when it is complete; if that does
+//! not happen it is removed.
+//!
+//! # Limits
+//!
+//! Parquet's numbers are 64-bit integers and doubles; a field that was not measured is null. Row groups have 65 536 rows.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::output::{OutputError, csv_writer};
+
+#[cfg(feature = "parquet")]
+mod columnar;
+
+/// How a row file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Csv,
+    Parquet,
+}
+
+/// Where rows go; its name says how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowFile {
+    path: PathBuf,
+    format: Format,
+}
+
+impl FromStr for RowFile {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let path = PathBuf::from(text);
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        let format = match extension.as_deref() {
+            Some("csv") => Format::Csv,
+            Some("parquet") if cfg!(feature = "parquet") => Format::Parquet,
+            Some("parquet") => {
+                return Err(format!(
+                    "found `{text}`, and this program was built without Parquet: expected a name that ends in .csv, or a \
+                     program of `cargo install --path crates/lab --features parquet` (`full` has it too)"
+                ));
+            }
+            _ => return Err(format!("found `{text}`, expected a name that ends in .csv or .parquet")),
+        };
+        Ok(Self { path, format })
+    }
+}
+
+impl fmt::Display for RowFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.display().fmt(f)
+    }
+}
+
+impl RowFile {
+    /// Begins the file, under its temporary name.
+    ///
+    /// # Errors
+    /// If it cannot be created: the folder is not there, or not ours to write to.
+    pub fn create(&self, columns: Vec<Column>) -> Result<RowWriter, OutputError> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let partial = self.path.with_file_name(format!(".{name}.partial"));
+        if self.path.is_dir() {
+            return Err(failed("write", &self.path, io::ErrorKind::IsADirectory.into()));
+        }
+        let file = File::create(&partial).map_err(|error| failed("create", &self.path, error))?;
+        let guard = Partial { path: partial, is_kept: false };
+        let mut to: Box<dyn Sink> = match self.format {
+            Format::Csv => Box::new(BufWriter::new(file)),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => Box::new(
+                columnar::Columnar::new(file, &columns)
+                    .map_err(|error| failed("write", &self.path, error))?,
+            ),
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet => {
+                return Err(failed("write", &self.path, io::ErrorKind::Unsupported.into()));
+            }
+        };
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        to.header(&names).map_err(|error| failed("write", &self.path, error))?;
+        Ok(RowWriter { place: self.path.clone(), columns: columns.len(), to, guard, rows: 0 })
+    }
+}
+
+/// A column of a row file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name, with its unit.
+    pub name: String,
+    /// What its fields are.
+    pub kind: Kind,
+}
+
+impl Column {
+    /// A column.
+    pub fn new(name: impl Into<String>, kind: Kind) -> Self {
+        Self { name: name.into(), kind }
+    }
+}
+
+/// What the fields of a column are. An empty field was not measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Words.
+    Text,
+    /// Whole numbers.
+    Count,
+    /// Numbers.
+    Number,
+}
+
+/// A row file that is being written.
+pub struct RowWriter {
+    place: PathBuf,
+    columns: usize,
+    to: Box<dyn Sink>,
+    guard: Partial,
+    rows: u64,
+}
+
+impl fmt::Debug for RowWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RowWriter({})", self.place.display())
+    }
+}
+
+impl RowWriter {
+    /// Appends the rows of a part, each behind `constants`.
+    ///
+    /// # Errors
+    /// If the part cannot be read, a row has another number of fields than there are columns, or the disk is full.
+    pub fn append(&mut self, constants: &[String], part: &Path) -> Result<(), OutputError> {
+        let file = File::open(part).map_err(|error| failed("read", part, error))?;
+        let rows = self.to.append(constants, self.columns, Box::new(BufReader::new(file)));
+        self.rows += rows.map_err(|error| failed("write", &self.place, error))?;
+        Ok(())
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Completes the file and puts it in its place.
+    ///
+    /// # Errors
+    /// If the disk is full, or the place cannot be replaced.
+    pub fn finish(self) -> Result<PathBuf, OutputError> {
+        let Self { place, to, mut guard, .. } = self;
+        // A rename must never overtake the content.
+        let file = to.finish().map_err(|error| failed("write", &place, error))?;
+        file.sync_all().map_err(|error| failed("write", &place, error))?;
+        fs::rename(&guard.path, &place).map_err(|error| failed("replace", &place, error))?;
+        guard.is_kept = true;
+        Ok(place)
+    }
+}
+
+/// The file under its temporary name; removed unless it was put in its place.
+struct Partial {
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Takes rows in one format.
+trait Sink {
+    fn header(&mut self, names: &[&str]) -> io::Result<()>;
+    fn append(&mut self, constants: &[String], columns: usize, part: Box<dyn Read>) -> io::Result<u64>;
+    fn finish(self: Box<Self>) -> io::Result<File>;
+}
+
+impl Sink for BufWriter<File> {
+    fn header(&mut self, names: &[&str]) -> io::Result<()> {
+        let mut writer = csv_writer(self);
+        writer.write_record(names)?;
+        writer.flush()
+    }
+
+    fn append(&mut self, constants: &[String], columns: usize, part: Box<dyn Read>) -> io::Result<u64> {
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(part);
+        let mut writer = csv_writer(self);
+        let (mut record, mut rows) = (csv::ByteRecord::new(), 0);
+        while reader.read_byte_record(&mut record)? {
+            check(constants.len() + record.len(), columns)?;
+            writer.write_record(constants.iter().map(String::as_bytes).chain(&record))?;
+            rows += 1;
+        }
+        writer.flush()?;
+        Ok(rows)
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<File> {
+        (*self).into_inner().map_err(io::IntoInnerError::into_error)
+    }
+}
+
+fn check(found: usize, expected: usize) -> io::Result<()> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("found a row of {found} fields, expected the {expected} of the header")))
+}
+
+fn failed(doing: &'static str, path: &Path, error: io::Error) -> OutputError {
+    OutputError::Io { doing, path: path.to_path_buf(), error }
+}
+
+/// A part that is being written: lines of CSV. It is there under its name only when it is complete.
+#[derive(Debug)]
+pub struct PartWriter {
+    place: PathBuf,
+    partial: PathBuf,
+    writer: csv::Writer<BufWriter<File>>,
+    /// The first failure: what follows is not written.
+    failure: Option<io::Error>,
+}
+
+impl PartWriter {
+    /// Begins the part.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn create(place: &Path) -> Result<Self, OutputError> {
+        let partial = place.with_extension("partial");
+        let file = File::create(&partial).map_err(|error| failed("create", &partial, error))?;
+        let writer = csv_writer(BufWriter::new(file));
+        Ok(Self { place: place.to_path_buf(), partial, writer, failure: None })
+    }
+
+    /// Adds a row. What goes wrong is told by [`PartWriter::finish`].
+    pub fn row<Field: AsRef<[u8]>>(&mut self, fields: impl IntoIterator<Item = Field>) {
+        if self.failure.is_none() {
+            self.failure = self.writer.write_record(fields).err().map(Into::into);
+        }
+    }
+
+    /// Completes the part.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn finish(self) -> Result<(), OutputError> {
+        let Self { place, partial, writer, failure } = self;
+        let written = match failure {
+            Some(error) => Err(error),
+            None => writer.into_inner().map_err(|error| error.into_error()).and_then(|mut file| file.flush()),
+        };
+        written.and_then(|()| fs::rename(&partial, &place)).map_err(|error| failed("write", &place, error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("headstart-rows-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a temporary folder");
+        path
+    }
+
+    fn columns() -> Vec<Column> {
+        [("scheme", Kind::Text), ("seed", Kind::Count), ("phase", Kind::Text), ("size_bytes", Kind::Count)]
+            .into_iter()
+            .chain([("completion_ms", Kind::Number)])
+            .map(|(name, kind)| Column::new(name, kind))
+            .collect()
+    }
+
+    /// Two parts: a comma in a constant, a field that was not measured.
+    fn write(folder: &Path, name: &str) -> PathBuf {
+        let parts = ["one", "two"].map(|part| folder.join(part));
+        for (number, part) in parts.iter().enumerate() {
+            let mut writer = PartWriter::create(part).expect("a new file");
+            writer.row(["slow start".to_owned(), (100 + number).to_string(), "12.5".to_owned()]);
+            writer.row(["jump", "7", ""]);
+            writer.finish().expect("a disk with room");
+        }
+        let file: RowFile = folder.join(name).to_string_lossy().parse().expect("a known ending");
+        let mut writer = file.create(columns()).expect("a folder");
+        for (seed, part) in parts.iter().enumerate() {
+            writer.append(&["halfback(a=1,b=2)".to_owned(), seed.to_string()], part).expect("five fields");
+        }
+        assert_eq!(writer.rows(), 4);
+        writer.finish().expect("a disk with room")
+    }
+
+    #[test]
+    fn parts_follow_one_another_behind_their_constants() {
+        let folder = scratch("csv");
+        let text = fs::read_to_string(write(&folder, "flows.csv")).expect("written");
+        assert_eq!(
+            text,
+            "scheme,seed,phase,size_bytes,completion_ms\n\
+             \"halfback(a=1,b=2)\",0,slow start,100,12.5\n\"halfback(a=1,b=2)\",0,jump,7,\n\
+             \"halfback(a=1,b=2)\",1,slow start,101,12.5\n\"halfback(a=1,b=2)\",1,jump,7,\n"
+        );
+        fs::remove_dir_all(folder).expect("ours");
+    }
+
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn parquet_says_the_same_with_types_and_nulls() {
+        use parquet::file::reader::{FileReader, SerializedFileReader};
+        use parquet::record::Field;
+        let folder = scratch("parquet");
+        let path = write(&folder, "flows.parquet");
+        let reader = SerializedFileReader::new(File::open(&path).expect("written")).expect("Parquet");
+        let rows: Vec<_> = reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row")).collect();
+        let values = |row: &parquet::record::Row| -> Vec<Field> {
+            row.get_column_iter().map(|(_, field)| field.clone()).collect()
+        };
+        assert_eq!(rows.len(), 4);
+        let text = |text: &str| Field::Str(text.into());
+        let first = [
+            text("halfback(a=1,b=2)"),
+            Field::Long(0),
+            text("slow start"),
+            Field::Long(100),
+            Field::Double(12.5),
+        ];
+        assert_eq!(values(&rows[0]), first);
+        let last = [text("halfback(a=1,b=2)"), Field::Long(1), text("jump"), Field::Long(7), Field::Null];
+        assert_eq!(values(&rows[3]), last);
+        let bytes = fs::read(&path).expect("written");
+        assert!(
+            bytes == fs::read(write(&folder, "again.parquet")).expect("written"),
+            "the same bytes each time"
+        );
+        fs::remove_dir_all(folder).expect("ours");
+    }
+
+    #[test]
+    fn a_file_that_is_not_finished_leaves_nothing_and_the_old_one_stays() {
+        let folder = scratch("dropped");
+        let path = write(&folder, "flows.csv");
+        let before = fs::read(&path).expect("written");
+        let file: RowFile = path.to_string_lossy().parse().expect("a known ending");
+        let mut writer = file.create(columns()).expect("a folder");
+        let error =
+            writer.append(&["too few".to_owned()], &folder.join("one")).expect_err("four fields of five");
+        assert!(error.to_string().contains("found a row of 4 fields, expected the 5"), "{error}");
+        drop(writer);
+        assert_eq!(fs::read(&path).expect("it is there"), before);
+        assert!(!folder.join(".flows.csv.partial").exists());
+        fs::remove_dir_all(folder).expect("ours");
+    }
+
+    #[test]
+    fn a_name_says_how_rows_are_written_and_another_is_refused() {
+        assert!("a/flows.CSV".parse::<RowFile>().is_ok());
+        assert!(
+            "flows.txt"
+                .parse::<RowFile>()
+                .is_err_and(|error| error.contains("expected a name that ends in .csv"))
+        );
+        assert!("flows".parse::<RowFile>().is_err());
+        let parquet = "flows.parquet".parse::<RowFile>();
+        if cfg!(feature = "parquet") {
+            assert!(parquet.is_ok());
+        } else {
+            assert!(parquet.is_err_and(|error| error.contains("--features parquet")));
+        }
+        let nowhere: RowFile = "/nowhere/at/all/flows.csv".parse().expect("a known ending");
+        assert!(
+            nowhere
+                .create(columns())
+                .is_err_and(|error| error.to_string().contains("/nowhere/at/all/flows.csv"))
+        );
+    }
+}
