@@ -99,7 +99,7 @@ fn means(setup: &Setup, entries: &[&'static Entry], percent: u32, store: &JobSto
             })
         })
         .collect();
-    let results = run_all(setup, &jobs, &format!("load {percent} %"), store)?;
+    let results = run_all(setup, &jobs, &format!("load {percent} %"), store, None)?;
     let mean = |seeds: &[JobResult]| {
         let mut all = headstart_sim::Histogram::default();
         for result in seeds {

@@ -6,6 +6,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
+//! | [`conditions`], [`flows`] | the conditions as columns, and every flow as a row |
 //! | [`headstart_paper`] | papers as plans and claims, run and checked |
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`link`] | the same path on real packets |
@@ -14,7 +15,9 @@
 
 pub mod capacity;
 pub mod command;
+pub mod conditions;
 pub mod errors;
+pub mod flows;
 #[cfg(feature = "network")]
 pub mod link;
 pub mod race;
@@ -23,7 +26,7 @@ pub mod sweep;
 
 pub use headstart_report::page as report;
 pub use headstart_report::{figure, markup, output, statistics, table};
-pub use headstart_study::{carrier, feasible, flow_trace, jobs, options, runner, schemes, setup};
+pub use headstart_study::{carrier, feasible, flow_rows, flow_trace, jobs, options, runner, schemes, setup};
 
 /// Everything that can carry a run.
 pub const CARRIERS: carrier::Carriers = headstart_carriers::ALL;

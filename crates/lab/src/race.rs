@@ -14,6 +14,7 @@ use headstart_units::Span;
 use serde::Serialize;
 
 use crate::flow_trace::FlowTrace;
+use crate::flows::Flows;
 use crate::options::{RouterName, SchemeName};
 use crate::runner::{Job, JobResult, run_all};
 use crate::schemes;
@@ -55,6 +56,8 @@ pub struct Standing {
     pub fingerprint: u64,
     /// Data packets sent in all runs.
     pub data_packets: u64,
+    /// Its numbers for each seed.
+    pub seeds: Vec<Row>,
     /// The flow under the lens, of the first seed.
     pub view: FlowTrace,
     /// Senders told what they sent and lost.
@@ -75,11 +78,11 @@ pub struct Race {
     pub lens_serial: u64,
 }
 
-/// Runs the race.
+/// Runs the race; all flows of all runs are added to `flows`.
 ///
 /// # Errors
-/// If a run's packets do not add up.
-pub fn race(setup: &Setup, store: &JobStore) -> Result<Race> {
+/// If a run's packets do not add up, or flows cannot be written.
+pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Result<Race> {
     let entries = entries(setup);
     let seeds: Vec<u64> = (0..u64::from(setup.run.repeats)).map(|n| setup.run.seed.wrapping_add(n)).collect();
     // A flow well into the run, when histories are filled; of a short run its last.
@@ -109,13 +112,16 @@ pub fn race(setup: &Setup, store: &JobStore) -> Result<Race> {
         let least = setup.run.duration * jobs.len() as u64;
         eprintln!("headstart: {} runs in real time, {least} at least", jobs.len());
     }
-    let results = run_all(setup, &jobs, "racing", store)?;
+    let results = run_all(setup, &jobs, "racing", store, flows.as_ref().map(|flows| flows.parts()))?;
+    if let Some(flows) = flows {
+        flows.append(setup, &jobs, &results, seeds.len())?;
+    }
     let (baseline, rest) = results.split_at(seeds.len());
     let is_pages = !setup.pages.is_empty();
     let standings = entries
         .iter()
         .zip(rest.chunks(2 * seeds.len()))
-        .map(|(entry, results)| standing(entry, results, baseline, is_pages))
+        .map(|(entry, results)| standing(entry, results, baseline, &seeds, is_pages))
         .collect();
     Ok(Race { standings, is_pages, lens_serial })
 }
@@ -159,6 +165,7 @@ fn standing(
     entry: &'static Entry,
     results: &[JobResult],
     baseline: &[JobResult],
+    seeds: &[u64],
     is_pages: bool,
 ) -> Standing {
     let alone: Vec<&JobResult> = results.iter().step_by(2).collect();
@@ -181,10 +188,7 @@ fn standing(
         let there: Vec<f64> = baseline.iter().map(long).collect();
         ratio(&here, &there)
     });
-    let losses: Vec<f64> = alone
-        .iter()
-        .map(|result| 100.0 * result.bottleneck.1 as f64 / (result.bottleneck.0 as f64).max(1.0))
-        .collect();
+    let losses: Vec<f64> = alone.iter().map(|result| loss_percent(result)).collect();
     Standing {
         entry,
         times: times(&totals, is_pages).clone(),
@@ -204,8 +208,48 @@ fn standing(
         has_counts: alone.iter().all(|result| result.has_counts),
         invalid: invalid(results.iter().chain(baseline)),
         view: alone.first().and_then(|result| result.view.clone()).unwrap_or_default(),
+        seeds: (0..alone.len())
+            .map(|at| seed_row(entry, seeds[at], [alone[at], mixed[at], &baseline[at]], is_pages))
+            .collect(),
         totals,
     }
+}
+
+/// The numbers of one seed: of the run alone, the mixed one, and the one in which everybody is the reference.
+fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool) -> Row {
+    let [alone, mixed, reference] = runs;
+    let totals = &alone.groups[usize::from(TESTED)];
+    let time = |per_mille| number(millis(times(totals, is_pages).quantile(per_mille)));
+    let beside = |run: &JobResult| millis(times(&run.groups[usize::from(BESIDE)], is_pages).mean());
+    let long = |run: &JobResult| run.groups[usize::from(LONG)].delivered.get();
+    let counted = |value: u64| if alone.has_counts { Value::Count(value) } else { Value::Number(None) };
+    vec![
+        ("scheme", Value::Text(entry.name.to_string())),
+        ("seed", Value::Count(seed)),
+        ("mean_ms", number(millis(times(totals, is_pages).mean()))),
+        ("p50_ms", time(500)),
+        ("p99_ms", time(990)),
+        ("mean_without_handshake_ms", number(millis(totals.transfer.mean()))),
+        ("mean_round_trips", number(totals.mean_rounds())),
+        ("loss_percent", number(loss_percent(alone))),
+        ("bytes_sent_over_useful", number(if alone.has_counts { totals.overhead() } else { f64::NAN })),
+        ("beside_mean_ms", number(beside(mixed))),
+        ("reference_mean_ms", number(beside(reference))),
+        ("harm", number(beside(mixed) / beside(reference))),
+        ("long_delivered_bytes", Value::Count(long(alone))),
+        ("reference_long_delivered_bytes", Value::Count(long(reference))),
+        ("flows", Value::Count(totals.flows)),
+        ("unfinished", Value::Count(totals.unfinished)),
+        ("retransmissions", counted(totals.counts.retransmissions)),
+        ("copies", counted(totals.counts.copies)),
+        ("timeouts", counted(totals.counts.timeouts)),
+        ("invalid_runs", Value::Count(invalid(runs.into_iter()).0 as u64)),
+    ]
+}
+
+/// Packets that the bottleneck dropped, of those offered to it.
+fn loss_percent(result: &JobResult) -> f64 {
+    100.0 * result.bottleneck.1 as f64 / (result.bottleneck.0 as f64).max(1.0)
 }
 
 /// Runs for which the machine was too busy, and all.
@@ -306,6 +350,15 @@ impl Race {
             .first()
             .map(|first| first.row().iter().map(|(name, _)| *name).collect())
             .unwrap_or_default()
+    }
+
+    /// The numbers of each scheme and seed, as text, behind their names.
+    #[must_use]
+    pub fn seeds(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
+        let rows = || self.standings.iter().flat_map(|standing| &standing.seeds);
+        let names = rows().next().map(|row| row.iter().map(|(name, _)| *name).collect());
+        let fields = |row: &Row| row.iter().map(|(_, value)| value.to_string()).collect();
+        (names.unwrap_or_default(), rows().map(fields).collect())
     }
 
     /// The rows as text.

@@ -7,7 +7,7 @@
 use anyhow::{Result, ensure};
 
 /// Options whose own values contain commas, or that are lists by themselves.
-const NOT_LISTS: [&str; 4] = ["--schemes", "--burst-loss", "--rcp-gains", "--out"];
+const NOT_LISTS: [&str; 5] = ["--schemes", "--burst-loss", "--rcp-gains", "--out", "--flows"];
 /// More points than this are a mistake.
 const MOST_POINTS: usize = 100_000;
 

@@ -522,6 +522,7 @@ impl<R: Recorder> Simulation<R> {
             again: flow.again,
             first_flight: flow.sender.first_flight_sent(),
             counts: *flow.sender.counts(),
+            phase: flow.sender.controller().phase(),
         });
         if flow.reserves {
             self.release(id);

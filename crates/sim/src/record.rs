@@ -200,6 +200,8 @@ pub struct FlowReport {
     pub first_flight: Bytes,
     /// What the sender counted.
     pub counts: Counts,
+    /// The phase at its end, in the scheme's words; empty where the transport does not tell.
+    pub phase: &'static str,
 }
 
 impl FlowReport {

@@ -11,6 +11,7 @@
 //! | [`runner`] | runs on all cores, the same results whatever their number |
 //! | [`schemes`] | schemes by name, with parameters |
 //! | [`flow_trace`] | one flow in detail |
+//! | [`flow_rows`] | every flow as a row of a file |
 //! | [`workload`] | pages as browsers save them, and as statistics describe them |
 //! | [`study`], [`catalogue`] | what a study is, and the list of them |
 //! | [`dumbbell`] | flows that arrive at one bottleneck |
@@ -25,6 +26,7 @@ pub mod catalogue;
 pub mod connection_vectors;
 pub mod dumbbell;
 pub mod feasible;
+pub mod flow_rows;
 pub mod flow_trace;
 pub mod history;
 pub mod jobs;

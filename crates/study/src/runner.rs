@@ -1,13 +1,17 @@
 //! Runs: each one alone, all cores busy, the same results whatever the number of threads.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use headstart_report::jobs::JobStore;
+use headstart_report::rows::PartWriter;
 use headstart_sim::{Collector, Seed, Totals};
 use headstart_startup::catalogue::Entry;
 use headstart_units::{Bytes, Ratio, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::carrier::{self, Detail};
+use crate::flow_rows::{FlowRows, Parts};
 use crate::flow_trace::{FlowTrace, FlowTracer};
 use crate::jobs;
 use crate::setup::{Cast, GROUPS, Setup, TESTED};
@@ -47,17 +51,19 @@ pub struct JobResult {
     pub invalid: Option<String>,
 }
 
-/// Does one run.
+/// Does one run; its flows go to `part`, a row each, if that is given.
 ///
 /// # Errors
-/// If it cannot be done; or the checker found a fault: then the simulator is wrong and no figure can be trusted.
-pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
+/// If it cannot be done or its flows not be written; or the checker found a fault: then the simulator is wrong and no figure can be
+/// trusted.
+pub fn run(setup: &Setup, job: &Job, part: Option<&Path>) -> Result<JobResult> {
     let detail = setup.carrier().detail();
     let warm_up = Time::ZERO + setup.run.warm_up;
     let look_at = job.look_at.filter(|_| detail >= Detail::Events);
     let result = carrier::attempts(setup, job.cast, |hosts| {
         let run = setup.arrivals(job.cast, job.load, Seed(job.seed));
-        let totals = Collector::new(GROUPS, warm_up);
+        let rows = part.map(|part| rows(setup, job.cast, part)).transpose()?;
+        let totals = (Collector::new(GROUPS, warm_up), rows);
         Ok(match look_at {
             None => run.observe_on(hosts, totals)?.map(|totals| (totals, None)),
             Some(serial) => {
@@ -66,7 +72,8 @@ pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
             }
         })
     })?;
-    let (totals, view) = result.observer;
+    let ((totals, rows), view) = result.observer;
+    rows.map_or(Ok(()), FlowRows::finish)?;
     let history = result.histories.get(usize::from(TESTED));
     Ok(JobResult {
         groups: totals.groups,
@@ -80,11 +87,48 @@ pub fn run(setup: &Setup, job: &Job) -> Result<JobResult> {
     })
 }
 
-/// Does all runs and returns them in the order of the jobs; those that the store has are taken from there.
+/// What writes the flows of a run of `cast` to `part`.
+fn rows(setup: &Setup, cast: Cast, part: &Path) -> Result<FlowRows> {
+    let schemes = [cast.tested, cast.beside.unwrap_or(setup.reference()), setup.workload.long_scheme.0];
+    let has_counts = setup.carrier().detail() >= Detail::Counts;
+    let warm_up = Time::ZERO + setup.run.warm_up;
+    let names = schemes.map(|entry| entry.name.to_string());
+    Ok(FlowRows::new(PartWriter::create(part)?, names, warm_up, has_counts))
+}
+
+/// Does all runs and returns them in the order of the jobs; those that the store has are taken from there, unless their flows are
+/// wanted as well and are not among the parts.
 ///
 /// # Errors
 /// The first error of any run.
-pub fn run_all(setup: &Setup, jobs: &[Job], title: &str, store: &JobStore) -> Result<Vec<JobResult>> {
+pub fn run_all(
+    setup: &Setup,
+    jobs: &[Job],
+    title: &str,
+    store: &JobStore,
+    parts: Option<&Parts>,
+) -> Result<Vec<JobResult>> {
+    let keys = keys(setup, jobs);
+    let place = |key: &String| parts.map(|parts| parts.place(key));
+    // What is looked at in every detail is not kept.
+    let keyed = |(job, key): (&Job, &String)| {
+        let place = place(key);
+        if place.as_ref().is_some_and(|place| !place.exists()) {
+            store.forget(key);
+        }
+        (job.look_at.is_none().then(|| key.clone()), (*job, place))
+    };
+    let jobs: Vec<jobs::Keyed<(Job, Option<PathBuf>)>> = jobs.iter().zip(&keys).map(keyed).collect();
+    // In real time they would disturb each other.
+    let threads = if setup.carrier().is_real_time() { Some(1) } else { setup.run.threads };
+    let is_valid = |result: &JobResult| result.invalid.is_none();
+    let one = |(job, place): &(Job, Option<PathBuf>)| run(setup, job, place.as_deref());
+    jobs::run_all(store, &jobs, threads, title, one, is_valid)
+}
+
+/// The key of each job: of all that decides its result.
+#[must_use]
+pub fn keys(setup: &Setup, jobs: &[Job]) -> Vec<String> {
     let at = |load| {
         let mut setup = setup.clone();
         setup.workload.load = load;
@@ -96,17 +140,12 @@ pub fn run_all(setup: &Setup, jobs: &[Job], title: &str, store: &JobStore) -> Re
             settings.push((job.load, at(job.load)));
         }
     }
-    // What is looked at in every detail is not kept.
     let key = |job: &Job| {
-        let (_, settings) =
-            settings.iter().find(|(load, _)| *load == job.load).filter(|_| job.look_at.is_none())?;
-        Some(jobs::key_of("race", settings, job.cast, job.seed))
+        let found = settings.iter().find(|(load, _)| *load == job.load);
+        let settings = found.map_or("", |(_, settings)| settings);
+        jobs::key_of("race", settings, job.cast, job.seed)
     };
-    let jobs: Vec<jobs::Keyed<Job>> = jobs.iter().map(|job| (key(job), *job)).collect();
-    // In real time they would disturb each other.
-    let threads = if setup.carrier().is_real_time() { Some(1) } else { setup.run.threads };
-    let is_valid = |result: &JobResult| result.invalid.is_none();
-    jobs::run_all(store, &jobs, threads, title, |job| run(setup, job), is_valid)
+    jobs.iter().map(key).collect()
 }
 
 /// One flow alone on the path, of the workload's size.

@@ -77,6 +77,8 @@ pub struct Account {
     pub delivered: Bytes,
     /// What it counted.
     pub counts: Counts,
+    /// Its last phase.
+    pub phase: &'static str,
 }
 
 #[derive(Debug)]
@@ -118,6 +120,7 @@ impl Flow {
             again: (0, 0),
             first_flight: account.first_flight,
             counts: account.counts,
+            phase: account.phase,
         }
     }
 }

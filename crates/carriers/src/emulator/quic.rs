@@ -189,6 +189,7 @@ fn account(why: &Why, established_at: Time) -> Account {
             first_flight_lost: tally.first_flight_lost.get(),
             ..Counts::default()
         },
+        phase: why.decision(),
     }
 }
 

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use headstart_report::jobs::JobStore;
+use headstart_report::rows::RowFile;
 
 use super::terminal::{self, command_line, print, print_table};
 use crate::capacity::{Capacity, capacity};
+use crate::conditions::{self, conditions};
 use crate::errors::Refuse as _;
+use crate::flows::Flows;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::output::Folder;
 use crate::race::{Race, Value, race};
@@ -29,9 +32,12 @@ pub struct RaceArgs {
     /// Search the feasible capacity of every scheme too (minutes, not seconds; use --duration 600s)
     #[arg(long, help_heading = "Output")]
     pub capacity: bool,
-    /// Folder for report.html, race.csv and race.json
+    /// Folder for report.html, race.csv, seeds.csv and race.json
     #[arg(long, default_value = "headstart-race", value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
+    /// Write every flow as a row, as .csv or .parquet: docs/data.md has the columns
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub flows: Option<RowFile>,
     /// Print JSON instead of the table
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -49,20 +55,27 @@ pub fn run(args: RaceArgs) -> Result<()> {
     }
     // A folder that is not ours is refused before anything is run.
     let store = JobStore::open(Folder::open(&args.out).or_refuse()?)?;
+    let mut flows = Flows::open(args.flows.as_ref(), &setup, &store).or_refuse()?;
     terminal::announce(&store);
-    let result = race(&setup, &store)?;
+    let result = race(&setup, &store, flows.as_mut())?;
+    let flows = flows.map(Flows::finish).transpose()?;
     let capacities = if args.capacity { Some(capacity(&setup, &store)?) } else { None };
     let folder = terminal::closed(store)?;
     let json = json(&setup, &result, capacities.as_deref())?;
     folder.write("race.json", json.as_bytes())?;
-    folder.write_csv("race.csv", &result.columns(), result.rows())?;
+    let around = conditions::Around::new(&setup, &[]);
+    let rows = |rows: Vec<Vec<String>>| rows.into_iter().map(|row| around.row(row));
+    folder.write_csv("race.csv", &around.header(&result.columns()), rows(result.rows()))?;
+    let (columns, seeds) = result.seeds();
+    folder.write_csv("seeds.csv", &around.header(&columns), rows(seeds))?;
     let report = show::race::report(&setup, &result, capacities.as_deref(), &command_line());
     let page = folder.write("report.html", report.html().as_bytes())?;
     if args.json {
         return print(&json);
     }
     print_race(&setup, &result, capacities.as_deref())?;
-    print(&format!("\nReport: {}\n", page.display()))
+    print(&format!("\nReport: {}\n", page.display()))?;
+    terminal::flows_written(flows)
 }
 
 fn print_race(setup: &Setup, result: &Race, capacities: Option<&[Capacity]>) -> Result<()> {
@@ -87,10 +100,13 @@ fn json(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>) -> Result<S
             standing.row().into_iter().map(named).collect()
         })
         .collect::<Result<_>>()?;
+    let named = |one: conditions::Condition| Ok((one.name.to_owned(), serde_json::to_value(one.value)?));
+    let conditions = conditions(setup).into_iter().map(named).collect::<Result<serde_json::Map<_, _>>>()?;
     let document = serde_json::json!({
         "headstart": env!("CARGO_PKG_VERSION"),
         "command": command_line(),
         "seeds": { "first": setup.run.seed, "count": setup.run.repeats },
+        "conditions": conditions,
         "definitions": definitions,
         "schemes": rows,
         "capacity": capacities,

@@ -60,11 +60,8 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     let drawings: Vec<_> = judged.iter().map(|one| reproduce::drawn(one.experiment, one.results)).collect();
     for drawn in drawings.iter().flatten() {
         folder.write(&format!("{}.svg", drawn.name), drawn.svg.as_str().as_bytes())?;
-        folder.write_csv(
-            &format!("{}.csv", drawn.name),
-            &reproduce::DATA_COLUMNS,
-            reproduce::data_rows(&drawn.data),
-        )?;
+        let columns: Vec<&str> = drawn.columns.iter().map(String::as_str).collect();
+        folder.write_csv(&format!("{}.csv", drawn.name), &columns, reproduce::data_rows(&drawn.data))?;
     }
     folder.write_csv("claims.csv", &reproduce::CLAIM_COLUMNS, reproduce::claim_rows(&judged))?;
     let facts = vec![

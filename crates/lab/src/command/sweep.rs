@@ -5,9 +5,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, FromArgMatches as _};
 use headstart_report::jobs::JobStore;
+use headstart_report::rows::RowFile;
 
 use super::terminal::{self, print, print_table};
+use crate::conditions::Around;
 use crate::errors::Refuse as _;
+use crate::flows::Flows;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::output::Folder;
 use crate::race::race;
@@ -26,7 +29,10 @@ pub struct SweepArgs {
     pub run: RunOptions,
     #[command(flatten)]
     pub transport: TransportOptions,
-    /// Folder for sweep.csv
+    /// Write every flow as a row, as .csv or .parquet: docs/data.md has the columns
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub flows: Option<RowFile>,
+    /// Folder for sweep.csv and seeds.csv
     #[arg(long, default_value = "headstart-sweep", value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
 }
@@ -50,35 +56,50 @@ pub fn parse_points(words: &[String]) -> Result<Vec<(Point, SweepArgs)>> {
 pub fn run(words: &[String]) -> Result<()> {
     let mut points = vec![];
     let mut out = PathBuf::new();
+    let mut flows = None;
     for (point, args) in parse_points(words).or_refuse()? {
         out = args.out;
+        flows = args.flows;
         let setup =
             Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
         points.push((point, setup));
     }
     let store = JobStore::open(Folder::open(&out).or_refuse()?)?;
+    let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
     terminal::announce(&store);
 
-    let mut columns = vec![];
-    let mut rows = vec![];
+    let mut headers = [vec![], vec![]];
+    let (mut rows, mut seed_rows, mut shown_values) = (vec![], vec![], vec![]);
     let total = points.len();
     for (number, (point, setup)) in points.iter().enumerate() {
         let names: Vec<String> = point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         eprintln!("headstart: point {} of {total}{which}", number + 1);
-        let result = race(setup, &store)?;
-        columns = result.columns();
-        rows.extend(result.rows().into_iter().map(|fields| {
-            point.varied.iter().map(|(_, value)| value.clone()).chain(fields).collect::<Vec<String>>()
-        }));
+        let result = race(setup, &store, flows.as_mut())?;
+        let around = Around::new(setup, &point.varied);
+        let (seed_columns, seeds) = result.seeds();
+        headers = [around.header(&result.columns()), around.header(&seed_columns)]
+            .map(|header| header.into_iter().map(str::to_owned).collect());
+        rows.extend(result.rows().into_iter().map(|row| around.row(row)));
+        seed_rows.extend(seeds.into_iter().map(|row| around.row(row)));
+        shown_values.extend(
+            result
+                .standings
+                .iter()
+                .map(|_| point.varied.iter().map(|(_, value)| value.clone()).collect::<Vec<String>>()),
+        );
     }
+    let flows = flows.map(Flows::finish).transpose()?;
     let folder = terminal::closed(store)?;
     let varied: Vec<&str> = points
         .first()
         .map(|(point, _)| point.varied.iter().map(|(name, _)| name.as_str()).collect())
         .unwrap_or_default();
-    let header: Vec<&str> = varied.iter().copied().chain(columns).collect();
+    let [header, seed_header] = headers
+        .each_ref()
+        .map(|names: &Vec<String>| -> Vec<&str> { names.iter().map(String::as_str).collect() });
     let file = folder.write_csv("sweep.csv", &header, &rows)?;
+    folder.write_csv("seeds.csv", &seed_header, &seed_rows)?;
 
     let mut shown: Vec<Column> = varied.iter().map(|name| Column::text(name)).collect();
     shown.extend([
@@ -90,14 +111,14 @@ pub fn run(words: &[String]) -> Result<()> {
     ]);
     let mut table = Table::new("", shown);
     let place = |name: &str| header.iter().position(|other| *other == name);
-    for row in &rows {
+    for (row, typed) in rows.iter().zip(&shown_values) {
         let number = |name: &str, decimals| {
             let value = place(name).and_then(|at| row[at].parse().ok());
             value.map_or(Cell::Missing, |value| Cell::number(value, decimals))
         };
-        let mut cells: Vec<Cell> = row[..varied.len()].iter().map(|text| Cell::text(text)).collect();
+        let mut cells: Vec<Cell> = typed.iter().map(|text| Cell::text(text)).collect();
         cells.extend([
-            Cell::text(&row[varied.len()]),
+            place("scheme").map_or(Cell::Missing, |at| Cell::text(&row[at])),
             number("mean_ms", 0),
             number("p99_ms", 0),
             number("loss_percent", 2),
@@ -106,5 +127,6 @@ pub fn run(words: &[String]) -> Result<()> {
         table.row(cells);
     }
     print_table(&table)?;
-    print(&format!("\n{total} points. Table: {}\n", file.display()))
+    print(&format!("\n{total} points. Table: {}\n", file.display()))?;
+    terminal::flows_written(flows)
 }

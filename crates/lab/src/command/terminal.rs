@@ -1,6 +1,7 @@
 //! What commands print, and how they were called.
 
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use headstart_report::jobs::JobStore;
@@ -29,6 +30,17 @@ pub fn command_line() -> String {
         let plain = argument.chars().all(|c| c.is_ascii_alphanumeric() || "-_=,.%+/:".contains(c));
         if plain { format!("{line} {argument}") } else { format!("{line} '{argument}'") }
     })
+}
+
+/// Where the flows are, if they were asked for.
+///
+/// # Errors
+/// If nothing can be printed.
+pub fn flows_written(flows: Option<(PathBuf, u64)>) -> Result<()> {
+    match flows {
+        None => Ok(()),
+        Some((path, rows)) => print(&format!("Flows: {} ({rows} rows)\n", path.display())),
+    }
 }
 
 /// How results are kept: said before the first run.

@@ -102,5 +102,5 @@ fn flow(setup: &Setup, entry: &'static Entry, number: Option<u64>) -> Result<Flo
     let Some(number) = number else { return runner::run_alone(setup, entry) };
     let cast = Cast { tested: entry, beside: None };
     let job = Job { cast, load: setup.workload.load, seed: setup.run.seed, look_at: Some(number) };
-    Ok(runner::run(setup, &job)?.view.unwrap_or_default())
+    Ok(runner::run(setup, &job, None)?.view.unwrap_or_default())
 }

@@ -4,7 +4,7 @@ mod score;
 
 pub use score::{Score, counts_table, score, summary, surprises};
 
-use crate::figure::Svg;
+use crate::figure::{Axis, Svg};
 use crate::report::{Provenance, Report, Section};
 use crate::table::{Cell, Column, Table};
 use headstart_paper::claim::demonstration::Outcome;
@@ -182,8 +182,20 @@ pub fn claim_rows(judged: &[Judged<'_>]) -> Vec<Vec<String>> {
     rows
 }
 
-/// Columns of a figure's data.
-pub const DATA_COLUMNS: [&str; 8] = ["scheme", "at", "x", "x_low", "x_high", "y", "y_low", "y_high"];
+/// Columns of a figure's data, by the titles and units of its axes.
+#[must_use]
+pub fn data_columns(x: &Axis, y: &Axis) -> Vec<String> {
+    let named = |letter: &str, axis: &Axis| {
+        let unit = axis.unit.replace('%', "percent").replace('/', " per ");
+        let words = format!("{letter} {} {unit}", axis.title).to_lowercase();
+        let words = words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let name = words.collect::<Vec<_>>().join("_");
+        ["", "_low", "_high"].map(|end| format!("{name}{end}"))
+    };
+    let mut columns = vec!["scheme".to_owned(), "at".to_owned()];
+    columns.extend(named("x", x).into_iter().chain(named("y", y)));
+    columns
+}
 
 /// A figure's data as rows.
 #[must_use]
@@ -215,6 +227,8 @@ pub struct Drawn {
     pub caption: String,
     /// The values.
     pub data: Vec<Datum>,
+    /// Their columns.
+    pub columns: Vec<String>,
     /// The picture.
     pub svg: Svg,
 }
@@ -235,11 +249,13 @@ pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<Drawn> {
             } else {
                 plan.title.clone()
             };
-            let svg = drawing.figure(plan, &data, &title).svg();
+            let figure = drawing.figure(plan, &data, &title);
+            let (columns, svg) = (data_columns(&figure.x, &figure.y), figure.svg());
             all.push(Drawn {
                 name: format!("{}-{}-{}", experiment.name, drawing.name, variant.name),
                 caption: drawing.caption.clone(),
                 data,
+                columns,
                 svg,
             });
         }

@@ -179,6 +179,7 @@ impl Flow {
                 probes: 0,
                 first_flight_lost: why.tally.first_flight_lost.get(),
             },
+            phase: why.decision(),
         }
     }
 }

@@ -1,0 +1,257 @@
+//! The files of numbers: what is in them, and that `docs/data.md` describes all of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder for one test, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("data").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the folder for tests can be made");
+    folder
+}
+
+fn run(folder: &Path, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .expect("headstart starts")
+}
+
+/// Runs `headstart` in `folder`, and gives back what it printed.
+fn headstart(folder: &Path, arguments: &str) -> String {
+    let output = run(folder, arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {said}");
+    String::from_utf8(output.stdout).expect("tables are UTF-8")
+}
+
+/// A file's rows, each by the names of its columns.
+fn rows(path: &Path) -> Vec<BTreeMap<String, String>> {
+    let mut reader =
+        csv::Reader::from_path(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    reader.deserialize().map(|row| row.expect("a row")).collect()
+}
+
+fn columns(path: &Path) -> Vec<String> {
+    let mut reader = csv::Reader::from_path(path).expect("it is there");
+    reader.headers().expect("a header").iter().map(str::to_owned).collect()
+}
+
+fn number(row: &BTreeMap<String, String>, name: &str) -> f64 {
+    row[name].parse().unwrap_or_else(|_| panic!("{name}: {:?}", row[name]))
+}
+
+/// The columns that a section of the dictionary describes.
+fn described(section: &str) -> Vec<String> {
+    let text =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data.md")).expect("it is there");
+    let (_, rest) =
+        text.split_once(&format!("\n## {section}\n")).unwrap_or_else(|| panic!("no section {section}"));
+    let own = rest.split("\n## ").next().unwrap_or_default();
+    let cells = own.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    cells
+        .flat_map(|cell| cell.split("`, `").map(|name| name.trim_matches('`').to_owned()).collect::<Vec<_>>())
+        .collect()
+}
+
+const RACE: &str =
+    "race --schemes iw10,halfback --duration 4s --drain 2s --repeats 2 --warm-up 1s --load 40% --out out";
+
+#[test]
+fn every_column_is_described_and_every_description_is_of_a_column() {
+    let folder = folder("dictionary");
+    headstart(&folder, &format!("{RACE} --flows flows.csv"));
+    headstart(
+        &folder,
+        "sweep --schemes iw10 --duration 2s --repeats 2 --load 10%,20% --out sweep --flows all.csv",
+    );
+    headstart(&folder, "trace iw10 --out trace");
+    let race = [described("Conditions"), described("race.csv and sweep.csv")].concat();
+    let seeds = [race.clone(), described("seeds.csv")].concat();
+    let flows = [described("Conditions"), described("The file of --flows")].concat();
+    for (file, known, is_all) in [
+        ("out/race.csv", &race, true),
+        ("sweep/sweep.csv", &race, true),
+        ("out/seeds.csv", &seeds, false),
+        ("sweep/seeds.csv", &seeds, false),
+        ("flows.csv", &flows, true),
+        ("all.csv", &flows, true),
+        ("trace/events.csv", &described("events.csv"), true),
+    ] {
+        let found = columns(&folder.join(file));
+        for name in &found {
+            assert!(known.contains(name), "{file}: docs/data.md does not describe {name}");
+        }
+        for name in known.iter().filter(|_| is_all) {
+            assert!(found.contains(name), "{file} has no column {name}, which docs/data.md describes");
+        }
+    }
+    for name in described("seeds.csv") {
+        assert!(columns(&folder.join("out/seeds.csv")).contains(&name), "seeds.csv has no column {name}");
+    }
+}
+
+#[test]
+fn a_figure_names_its_axes_and_their_units() {
+    let folder = folder("figure");
+    headstart(&folder, "reproduce wisestart --quick --figure figure-2 --out out");
+    let out = folder.join("out/wisestart");
+    let claims = columns(&out.join("claims.csv"));
+    assert_eq!(claims, described("claims.csv"));
+    let [x, y] = ["x_completion_time_ms", "y_share_of_the_records"];
+    let names = |name: &str| ["", "_low", "_high"].map(|end| format!("{name}{end}"));
+    let expected = [vec!["scheme".to_owned(), "at".to_owned()], names(x).into(), names(y).into()].concat();
+    assert_eq!(columns(&out.join("figure-2-completion-quic.csv")), expected);
+}
+
+#[test]
+fn conditions_are_numbers_in_the_unit_of_their_column() {
+    let folder = folder("conditions");
+    headstart(&folder, &format!("{RACE} --rate 12.5mbit --rtt 20ms --buffer 104p"));
+    let json: serde_json::Value =
+        serde_json::from_slice(&fs::read(folder.join("out/race.json")).expect("written")).expect("JSON");
+    for row in rows(&folder.join("out/race.csv")) {
+        for (name, value) in [("rate_bits_per_s", 12.5e6), ("rtt_s", 0.02), ("load_share", 0.4)] {
+            assert_eq!(number(&row, name), value, "{name}");
+            assert_eq!(json["conditions"][name].as_f64(), Some(value), "{name}");
+        }
+        assert_eq!((row["buffer_bytes"].as_str(), row["buffer_packets"].as_str()), ("", "104"));
+    }
+    headstart(
+        &folder,
+        "sweep --schemes iw10 --duration 2s --repeats 1 --load 10%,20% --quantum 1,2 --out sweep",
+    );
+    let points: Vec<_> = rows(&folder.join("sweep/sweep.csv"))
+        .iter()
+        .map(|row| (number(row, "load_share"), row["quantum"].clone()))
+        .collect();
+    let expected =
+        [(0.1, "1"), (0.1, "2"), (0.2, "1"), (0.2, "2")].map(|(load, text)| (load, text.to_owned()));
+    assert_eq!(points, expected);
+    assert_eq!(columns(&folder.join("sweep/sweep.csv"))[..3], ["load_share", "quantum", "scheme"]);
+}
+
+/// The mean over rows of a scheme and seed, unfinished flows with their age, is what the table says; so are the counts.
+#[test]
+fn the_rows_of_flows_add_up_to_the_table() {
+    let folder = folder("flows");
+    headstart(&folder, &format!("{RACE} --flows flows.csv"));
+    let flows = rows(&folder.join("flows.csv"));
+    let seeds = rows(&folder.join("out/seeds.csv"));
+    assert_eq!(seeds.len(), 4);
+    for of_seed in &seeds {
+        let is = |row: &BTreeMap<String, String>, run: &str, role: &str| {
+            row["run"] == run
+                && row["role"] == role
+                && row["seed"] == of_seed["seed"]
+                && row["after_warm_up"] == "1"
+                && (run == "reference" || row["run_scheme"] == of_seed["scheme"])
+        };
+        let time = |row: &BTreeMap<String, String>| {
+            let age = || (number(row, "end_s") - number(row, "start_s")) * 1000.0;
+            row["completion_ms"].parse().unwrap_or_else(|_| age())
+        };
+        for (run, role, column) in [
+            ("alone", "tested", "mean_ms"),
+            ("mixed", "beside", "beside_mean_ms"),
+            ("reference", "beside", "reference_mean_ms"),
+        ] {
+            let own: Vec<_> = flows.iter().filter(|row| is(row, run, role)).collect();
+            let mean = own.iter().map(|row| time(row)).sum::<f64>() / own.len() as f64;
+            assert!((mean - number(of_seed, column)).abs() < 1e-4, "{run}: {mean}, not {}", of_seed[column]);
+            if run == "alone" {
+                assert_eq!(own.len() as f64, number(of_seed, "flows"));
+                let copies: f64 = own.iter().map(|row| number(row, "copies")).sum();
+                assert_eq!(copies, number(of_seed, "copies"));
+                assert!(own.iter().all(|row| row["scheme"] == of_seed["scheme"] && !row["phase"].is_empty()));
+            }
+        }
+    }
+    let means: Vec<f64> = seeds[2..].iter().map(|row| number(row, "mean_ms")).collect();
+    let table = rows(&folder.join("out/race.csv"));
+    assert!((number(&table[1], "mean_ms") - (means[0] + means[1]) / 2.0).abs() < 1e-5);
+}
+
+#[test]
+fn flows_are_the_same_bytes_whatever_the_threads_and_after_an_interruption() {
+    let folder = folder("threads");
+    let line = |threads: u32, out: &str| {
+        format!(
+            "sweep --schemes iw10,halfback --load 10%,40% --duration 3s --drain 2s --repeats 2 --threads {threads} --out {out} --flows {out}.csv"
+        )
+    };
+    headstart(&folder, &line(1, "one"));
+    headstart(&folder, &line(2, "two"));
+    let bytes = |name: &str| fs::read(folder.join(name)).expect("written");
+    assert!(bytes("one.csv") == bytes("two.csv"), "another number of threads, other bytes");
+    assert!(!folder.join("one/flows.parts").exists(), "parts are removed when they are together");
+
+    // As if it had been interrupted: of the runs that are kept, some have their part and some have not.
+    fs::create_dir_all(folder.join("two/flows.parts")).expect("a folder");
+    let kept = fs::read_to_string(folder.join("two/runs.jsonl")).expect("written");
+    let key = kept
+        .lines()
+        .next()
+        .and_then(|line| line.split("\"key\":\"").nth(1)?.split('"').next())
+        .expect("a key");
+    fs::write(folder.join(format!("two/flows.parts/{key}.partial")), "half a li").expect("a file");
+    fs::remove_file(folder.join("two.csv")).expect("it was there");
+    headstart(&folder, &line(2, "two"));
+    assert!(bytes("one.csv") == bytes("two.csv"), "what is missing is run again");
+}
+
+#[test]
+fn a_page_is_a_row_and_its_connections_are_others() {
+    let folder = folder("pages");
+    headstart(
+        &folder,
+        "race --pages archive2014 --schemes iw10 --duration 20s --repeats 1 --load 30% --out out --flows flows.csv",
+    );
+    let flows = rows(&folder.join("flows.csv"));
+    let pages: Vec<f64> = flows
+        .iter()
+        .filter(|row| row["what"] == "page" && row["run"] == "alone")
+        .map(|row| number(row, "completion_ms"))
+        .collect();
+    assert!(flows.iter().filter(|row| row["what"] == "flow").count() > pages.len());
+    let mean = pages.iter().sum::<f64>() / pages.len() as f64;
+    let table = rows(&folder.join("out/race.csv"));
+    assert!((mean - number(&table[0], "mean_ms")).abs() < 1e-4, "{mean}");
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_is_begun_and_ended_as_parquet_is() {
+    let folder = folder("parquet");
+    headstart(&folder, &format!("{RACE} --flows flows.parquet"));
+    let bytes = fs::read(folder.join("flows.parquet")).expect("written");
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{} bytes", bytes.len());
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn without_parquet_it_is_said_how_to_get_it() {
+    let folder = folder("no parquet");
+    let output = run(&folder, &format!("{RACE} --flows flows.parquet"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("cargo install --path crates/lab --features parquet"), "{said}");
+}
+
+#[test]
+fn a_file_of_flows_that_cannot_be_written_is_refused_before_anything_runs() {
+    let folder = folder("refused");
+    for (name, word) in
+        [("nowhere/flows.csv", "nowhere/flows.csv"), ("flows.txt", "expected a name that ends in .csv")]
+    {
+        let output = run(&folder, &format!("{RACE} --flows {name}"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(word) && said.contains("flows"), "{said}");
+        assert!(!folder.join("out/race.csv").exists());
+    }
+}
