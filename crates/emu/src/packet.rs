@@ -93,6 +93,10 @@ impl headstart_net::Packet for Packet {
         self.ecn() != 0
     }
 
+    fn is_l4s(&self) -> bool {
+        self.ecn() & 1 == 1
+    }
+
     fn mark_congestion_experienced(&mut self) {
         match &mut self.content {
             Content::Ip(bytes) => mark(bytes),

@@ -11,6 +11,7 @@ use crate::jitter::Jitter;
 use crate::link::Link;
 use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
+use crate::policer::Policer;
 use crate::routed_link::RoutedLink;
 use crate::trace_link::TraceLink;
 
@@ -37,6 +38,8 @@ pub enum AnyElement<P> {
     Loss(Loss),
     /// Random loss in bursts.
     BurstLoss(BurstLoss),
+    /// A token bucket that drops.
+    Policer(Policer),
     /// Random copies.
     Duplicate(Duplicate<P>),
 }
@@ -54,6 +57,7 @@ macro_rules! each {
             AnyElement::Jitter($element) => $call,
             AnyElement::Loss($element) => $call,
             AnyElement::BurstLoss($element) => $call,
+            AnyElement::Policer($element) => $call,
             AnyElement::Duplicate($element) => $call,
         }
     };

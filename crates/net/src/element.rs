@@ -14,7 +14,13 @@ pub trait Packet: Debug {
     /// Sets the congestion-experienced mark.
     fn mark_congestion_experienced(&mut self);
 
-    /// Tells its flow from others, for routers that remember flows.
+    /// Whether its sender answers every mark (RFC 9331 §4.1): its ECN field is ECT(1) or CE.
+    #[inline]
+    fn is_l4s(&self) -> bool {
+        false
+    }
+
+    /// Tells its flow from others, for routers that remember flows and queues that tell them apart.
     #[inline]
     fn flow_key(&self) -> u64 {
         0
@@ -118,6 +124,12 @@ pub enum DropReason {
     CoDel,
     /// RED found the average queue too long.
     Red,
+    /// PIE (RFC 8033) drew it.
+    Pie,
+    /// DualPI2 (RFC 9332) picked it.
+    DualPi2,
+    /// A policer's bucket was empty.
+    Policer,
     /// Random loss, each packet for itself.
     RandomLoss,
     /// A burst of losses.
@@ -126,7 +138,16 @@ pub enum DropReason {
 
 impl DropReason {
     /// All causes, in the order of the table of counts.
-    pub const ALL: [Self; 5] = [Self::QueueFull, Self::CoDel, Self::Red, Self::RandomLoss, Self::BurstLoss];
+    pub const ALL: [Self; 8] = [
+        Self::QueueFull,
+        Self::CoDel,
+        Self::Red,
+        Self::Pie,
+        Self::DualPi2,
+        Self::Policer,
+        Self::RandomLoss,
+        Self::BurstLoss,
+    ];
 
     /// The cause in words, for tables.
     #[must_use]
@@ -135,6 +156,9 @@ impl DropReason {
             Self::QueueFull => "queue full",
             Self::CoDel => "CoDel",
             Self::Red => "RED",
+            Self::Pie => "PIE",
+            Self::DualPi2 => "DualPI2",
+            Self::Policer => "policer",
             Self::RandomLoss => "random loss",
             Self::BurstLoss => "burst loss",
         }
@@ -163,12 +187,15 @@ pub(crate) mod testing {
         pub number: u64,
         pub size: Bytes,
         pub ecn_capable: bool,
+        pub is_l4s: bool,
         pub marked: bool,
+        pub flow: u64,
     }
 
     /// Packet `number` of 1500 bytes.
     pub fn packet(number: u64) -> Numbered {
-        Numbered { number, size: Bytes::new(1500), ecn_capable: false, marked: false }
+        let size = Bytes::new(1500);
+        Numbered { number, size, ecn_capable: false, is_l4s: false, marked: false, flow: 0 }
     }
 
     impl Packet for Numbered {
@@ -180,6 +207,12 @@ pub(crate) mod testing {
         }
         fn mark_congestion_experienced(&mut self) {
             self.marked = true;
+        }
+        fn is_l4s(&self) -> bool {
+            self.is_l4s
+        }
+        fn flow_key(&self) -> u64 {
+            self.flow
         }
     }
 

@@ -18,7 +18,8 @@
 //! | [`jitter`] | a random delay for each, in order or not |
 //! | [`loss`], [`burst_loss`] | random loss, alone or in bursts |
 //! | [`duplicate`] | some packets come out twice |
-//! | [`queue`] | drop-tail, CoDel and RED |
+//! | [`policer`] | a token bucket that drops what comes too fast |
+//! | [`queue`] | drop-tail, CoDel, RED, PIE, FQ-CoDel and DualPI2 |
 //! | [`trace`] | packet-delivery traces: read, write, generate |
 //! | [`limit`] | what a buffer counts and how much it holds |
 //! | [`account`] | what became of the packets that met an element |
@@ -39,6 +40,7 @@ pub mod link;
 pub mod loss;
 pub mod managed_link;
 pub mod plan;
+pub mod policer;
 pub mod queue;
 mod ring;
 pub mod routed_link;
@@ -60,6 +62,7 @@ pub use link::Link;
 pub use loss::Loss;
 pub use managed_link::ManagedLink;
 pub use plan::{ElementPlan, LinkPlan, LinkRate, PathPlan, PlanError};
+pub use policer::Policer;
 pub use queue::{Queue, QueueDiscipline};
 pub use routed_link::{RoutedLink, RouterPlan};
 pub use seed::Seed;

@@ -1,7 +1,7 @@
-//! A link of constant rate whose queue follows a law: CoDel, RED, or none.
+//! A link of constant rate whose queue follows a law, or none.
 //!
 //! Before a plain buffer [`Link`](crate::Link) does the same for less; the two agree packet by packet. Here the
-//! transmitter asks its queue for a packet each time it becomes free, because only then does CoDel decide. For
+//! transmitter asks its queue for a packet each time it becomes free, because only then does CoDel, for one, decide. For
 //! a queue that decides on arrival the link is asked late, about an instant gone by: that saves the event.
 
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -92,7 +92,7 @@ impl<P: Packet> Element<P> for ManagedLink<P> {
         self.advance(now);
         if !self.is_idle || self.rate.is_zero() {
             self.is_idle = false;
-            return self.queue.enqueue(now, packet);
+            return self.queue.enqueue(now, packet, &mut self.dropped);
         }
         match self.queue.pass(now, packet) {
             Fate::Passed(packet) => {

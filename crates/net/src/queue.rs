@@ -7,12 +7,19 @@
 //! | [`drop_tail`] | what finds the buffer full |
 //! | [`codel`] | at the head, when packets have waited too long (RFC 8289) |
 //! | [`red`] | at the tail, at random, when the average queue is long (Floyd and Jacobson 1993) |
+//! | [`pie`] | at the tail, at random, as often as holds the waiting time (RFC 8033) |
+//! | [`fq_codel`] | as CoDel, each flow in a queue of its own (RFC 8290) |
+//! | [`dual_pi2`] | at the head, Classic and L4S traffic in coupled queues (RFC 9332) |
 //!
-//! CoDel and RED mark a packet instead of dropping it where the packet allows it (RFC 3168).
+//! All but the first mark a packet instead of dropping it where the packet allows it (RFC 3168).
 
 pub mod codel;
 pub mod drop_tail;
+pub mod dual_pi2;
+pub mod fq_codel;
+pub mod pie;
 pub mod red;
+mod updates;
 
 use core::fmt;
 use core::str::FromStr;
@@ -25,6 +32,9 @@ use crate::ring::Ring;
 
 pub use codel::CoDel;
 pub use drop_tail::DropTail;
+pub use dual_pi2::DualPi2;
+pub use fq_codel::FqCoDel;
+pub use pie::Pie;
 pub use red::Red;
 
 /// The discipline of a queue, with its usual parameters.
@@ -37,11 +47,18 @@ pub enum QueueDiscipline {
     CoDel,
     /// Floyd and Jacobson 1993, gentle.
     Red,
+    /// RFC 8033.
+    Pie,
+    /// RFC 8290.
+    FqCoDel,
+    /// RFC 9332.
+    DualPi2,
 }
 
 impl QueueDiscipline {
     /// Every discipline.
-    pub const ALL: [Self; 3] = [Self::DropTail, Self::CoDel, Self::Red];
+    pub const ALL: [Self; 6] =
+        [Self::DropTail, Self::CoDel, Self::Red, Self::Pie, Self::FqCoDel, Self::DualPi2];
 
     /// Its name in options and plans.
     #[must_use]
@@ -50,16 +67,22 @@ impl QueueDiscipline {
             Self::DropTail => "drop-tail",
             Self::CoDel => "codel",
             Self::Red => "red",
+            Self::Pie => "pie",
+            Self::FqCoDel => "fq-codel",
+            Self::DualPi2 => "dualpi2",
         }
     }
 
-    /// A queue of `limit` before a link of `rate`; RED draws from `seed`.
+    /// A queue of `limit` before a link of `rate`; RED and PIE draw from `seed`, and FQ-CoDel hashes flows by it.
     #[must_use]
     pub fn queue<P: Packet>(self, rate: Rate, limit: Limit, seed: u64) -> Queue<P> {
         match self {
             Self::DropTail => Queue::drop_tail(limit),
             Self::CoDel => Queue::codel(limit),
             Self::Red => Queue::red(rate, limit, seed),
+            Self::Pie => Queue::Pie(Pie::new(pie::Params::default(), limit, seed)),
+            Self::FqCoDel => Queue::FqCoDel(FqCoDel::new(fq_codel::Params::default(), limit, seed)),
+            Self::DualPi2 => Queue::DualPi2(DualPi2::new(dual_pi2::Params::default(), limit)),
         }
     }
 }
@@ -91,6 +114,12 @@ pub enum Queue<P> {
     CoDel(CoDel<P>),
     /// Drops at the tail by average length.
     Red(Red<P>),
+    /// Drops at the tail by waiting time.
+    Pie(Pie<P>),
+    /// Drops at the head by waiting time, flow by flow.
+    FqCoDel(FqCoDel<P>),
+    /// Drops at the head by waiting time, in two queues.
+    DualPi2(DualPi2<P>),
 }
 
 macro_rules! each {
@@ -99,6 +128,9 @@ macro_rules! each {
             Queue::DropTail($queue) => $call,
             Queue::CoDel($queue) => $call,
             Queue::Red($queue) => $call,
+            Queue::Pie($queue) => $call,
+            Queue::FqCoDel($queue) => $call,
+            Queue::DualPi2($queue) => $call,
         }
     };
 }
@@ -122,9 +154,16 @@ impl<P: Packet> Queue<P> {
         Self::Red(Red::new(red::Params::for_rate(rate), limit, seed))
     }
 
-    /// A packet arrives that has to wait: taken or dropped.
-    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> Fate<P> {
-        each!(self, queue => queue.enqueue(now, packet))
+    /// A packet arrives that has to wait: taken or dropped. Others that make room for it go to `dropped`.
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Dropped<P>) -> Fate<P> {
+        match self {
+            Self::DropTail(queue) => queue.enqueue(now, packet),
+            Self::CoDel(queue) => queue.enqueue(now, packet),
+            Self::Red(queue) => queue.enqueue(now, packet),
+            Self::Pie(queue) => queue.enqueue(now, packet),
+            Self::FqCoDel(queue) => queue.enqueue(now, packet, dropped),
+            Self::DualPi2(queue) => queue.enqueue(now, packet),
+        }
     }
 
     /// A packet arrives at an idle link and would not wait: passed or dropped. The limit does not apply, as the
@@ -134,6 +173,9 @@ impl<P: Packet> Queue<P> {
             Self::DropTail(_) => Fate::Passed(packet),
             Self::CoDel(queue) => queue.pass(packet),
             Self::Red(queue) => queue.pass(now, packet),
+            Self::Pie(queue) => queue.pass(now, packet),
+            Self::FqCoDel(queue) => queue.pass(now, packet),
+            Self::DualPi2(queue) => queue.pass(now, packet),
         }
     }
 
@@ -143,6 +185,9 @@ impl<P: Packet> Queue<P> {
             Self::DropTail(queue) => queue.dequeue().map(|(_, packet)| packet),
             Self::CoDel(queue) => queue.dequeue(now, dropped),
             Self::Red(queue) => queue.dequeue(now),
+            Self::Pie(queue) => queue.dequeue(now),
+            Self::FqCoDel(queue) => queue.dequeue(now, dropped),
+            Self::DualPi2(queue) => queue.dequeue(now, dropped),
         }
     }
 
@@ -158,6 +203,6 @@ impl<P: Packet> Queue<P> {
     /// Whether packets may be dropped when they are asked for. If not, a link need not ask on time: asking
     /// later for an earlier instant gives the same packets.
     pub(crate) const fn drops_at_head(&self) -> bool {
-        matches!(self, Self::CoDel(_))
+        matches!(self, Self::CoDel(_) | Self::FqCoDel(_) | Self::DualPi2(_))
     }
 }

@@ -60,6 +60,12 @@ impl<P: Packet> Packet for Framed<P> {
     fn mark_congestion_experienced(&mut self) {
         self.0.mark_congestion_experienced();
     }
+    fn is_l4s(&self) -> bool {
+        self.0.is_l4s()
+    }
+    fn flow_key(&self) -> u64 {
+        self.0.flow_key()
+    }
 }
 
 /// A trace-driven link and its propagation delay behind any queue.
@@ -133,7 +139,7 @@ impl<P: Packet> TraceLink<P> {
 impl<P: Packet> Element<P> for TraceLink<P> {
     fn push(&mut self, now: Time, packet: P) -> Fate<P> {
         self.advance(now);
-        match self.queue.enqueue(now, Framed(packet)) {
+        match self.queue.enqueue(now, Framed(packet), &mut self.dropped) {
             Fate::Taken => Fate::Taken,
             Fate::Passed(Framed(packet)) => Fate::Passed(packet),
             Fate::Dropped(Framed(packet), reason) => Fate::Dropped(packet, reason),

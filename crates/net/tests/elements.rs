@@ -7,7 +7,7 @@ use headstart_net::jitter::Order;
 use headstart_net::trace_link::AtEnd;
 use headstart_net::{
     AnyElement, BurstLoss, Delay, DropReason, Duplicate, Element, Fate, Jitter, Limit, Link, Loss,
-    ManagedLink, Output, Packet, Queue, Trace, TraceLink,
+    ManagedLink, Output, Packet, Policer, Queue, QueueDiscipline, Trace, TraceLink, policer,
 };
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use proptest::prelude::*;
@@ -17,7 +17,9 @@ struct Numbered {
     number: u64,
     size: Bytes,
     ecn_capable: bool,
+    is_l4s: bool,
     marked: bool,
+    flow: u64,
 }
 
 impl Packet for Numbered {
@@ -30,6 +32,12 @@ impl Packet for Numbered {
     fn mark_congestion_experienced(&mut self) {
         self.marked = true;
     }
+    fn is_l4s(&self) -> bool {
+        self.is_l4s
+    }
+    fn flow_key(&self) -> u64 {
+        self.flow
+    }
 }
 
 /// A queue to build, as often as needed.
@@ -38,6 +46,9 @@ enum QueueKind {
     DropTail,
     CoDel,
     Red(u64),
+    Pie(u64),
+    FqCoDel(u64),
+    DualPi2,
 }
 
 impl QueueKind {
@@ -46,6 +57,9 @@ impl QueueKind {
             Self::DropTail => Queue::drop_tail(limit),
             Self::CoDel => Queue::codel(limit),
             Self::Red(seed) => Queue::red(rate, limit, seed),
+            Self::Pie(seed) => QueueDiscipline::Pie.queue(rate, limit, seed),
+            Self::FqCoDel(seed) => QueueDiscipline::FqCoDel.queue(rate, limit, seed),
+            Self::DualPi2 => QueueDiscipline::DualPi2.queue(rate, limit, 0),
         }
     }
 }
@@ -59,6 +73,7 @@ enum Recipe {
     Delay(Span),
     Jitter(Span, Order, u64),
     Loss(Ratio, u64),
+    Policer(policer::Params),
     BurstLoss([Ratio; 4], u64),
     Duplicate(Ratio, u64),
 }
@@ -82,6 +97,7 @@ impl Recipe {
                 AnyElement::BurstLoss(BurstLoss::new(params, seed))
             }
             Self::Duplicate(probability, seed) => AnyElement::Duplicate(Duplicate::new(probability, seed)),
+            Self::Policer(params) => AnyElement::Policer(Policer::new(params)),
         }
     }
 
@@ -100,13 +116,31 @@ impl Recipe {
             Self::Link(..) => QueueKind::DropTail,
             Self::ManagedLink(.., kind) | Self::TraceLink(.., kind) => *kind,
             Self::Loss(..) => return reason == DropReason::RandomLoss,
+            Self::Policer(_) => return reason == DropReason::Policer,
             Self::BurstLoss(..) => return reason == DropReason::BurstLoss,
             Self::Delay(_) | Self::Jitter(..) | Self::Duplicate(..) => return false,
         };
         match kind {
             QueueKind::DropTail => reason == DropReason::QueueFull,
-            QueueKind::CoDel => reason == DropReason::QueueFull || reason == DropReason::CoDel,
+            QueueKind::CoDel | QueueKind::FqCoDel(_) => {
+                reason == DropReason::QueueFull || reason == DropReason::CoDel
+            }
             QueueKind::Red(_) => reason == DropReason::QueueFull || reason == DropReason::Red,
+            QueueKind::Pie(_) => reason == DropReason::QueueFull || reason == DropReason::Pie,
+            QueueKind::DualPi2 => reason == DropReason::QueueFull || reason == DropReason::DualPi2,
+        }
+    }
+
+    /// Packets of the same lane keep their order, those of different lanes need not; `None`: none does.
+    fn lane(&self, packet: &Numbered) -> Option<u64> {
+        match self {
+            Self::Jitter(_, Order::Free, _) => None,
+            Self::ManagedLink(.., kind) | Self::TraceLink(.., kind) => match kind {
+                QueueKind::FqCoDel(_) => Some(packet.flow),
+                QueueKind::DualPi2 => Some(u64::from(packet.is_l4s)),
+                _ => Some(0),
+            },
+            _ => Some(0),
         }
     }
 }
@@ -131,7 +165,19 @@ fn limits() -> impl Strategy<Value = Limit> {
 }
 
 fn queues() -> impl Strategy<Value = QueueKind> {
-    prop_oneof![Just(QueueKind::DropTail), Just(QueueKind::CoDel), any::<u64>().prop_map(QueueKind::Red)]
+    prop_oneof![
+        Just(QueueKind::DropTail),
+        Just(QueueKind::CoDel),
+        any::<u64>().prop_map(QueueKind::Red),
+        any::<u64>().prop_map(QueueKind::Pie),
+        any::<u64>().prop_map(QueueKind::FqCoDel),
+        Just(QueueKind::DualPi2),
+    ]
+}
+
+fn policers() -> impl Strategy<Value = policer::Params> {
+    let burst = prop_oneof![0..100_000_u64, Just(u64::MAX)].prop_map(Bytes::new);
+    (prop_oneof![rates(), Just(Rate::ZERO)], burst).prop_map(|(rate, burst)| policer::Params { rate, burst })
 }
 
 fn ratios() -> impl Strategy<Value = Ratio> {
@@ -159,6 +205,7 @@ fn recipes() -> impl Strategy<Value = Recipe> {
         spans().prop_map(Recipe::Delay),
         (spans(), order, any::<u64>()).prop_map(|(bound, order, seed)| Recipe::Jitter(bound, order, seed)),
         (ratios(), any::<u64>()).prop_map(|(probability, seed)| Recipe::Loss(probability, seed)),
+        policers().prop_map(Recipe::Policer),
         ([ratios(), ratios(), ratios(), ratios()], any::<u64>())
             .prop_map(|(ratios, seed)| Recipe::BurstLoss(ratios, seed)),
         (ratios(), any::<u64>()).prop_map(|(probability, seed)| Recipe::Duplicate(probability, seed)),
@@ -169,11 +216,13 @@ fn recipes() -> impl Strategy<Value = Recipe> {
 fn arrivals() -> impl Strategy<Value = Vec<(Time, Numbered)>> {
     let gap = prop_oneof![4 => Just(0), 8 => 0..2_000_000_u64, 1 => 0..500_000_000_u64];
     let size = prop_oneof![4 => Just(1500), 1 => Just(40), 1 => 1..1500_u64];
-    prop::collection::vec((gap, size, any::<bool>()), 1..200).prop_map(|arrivals| {
+    let flow = prop_oneof![Just(1), 0..5_u64];
+    prop::collection::vec((gap, size, any::<bool>(), any::<bool>(), flow), 1..200).prop_map(|arrivals| {
         let mut now = Time::ZERO;
-        let arrive = |((gap, size, ecn_capable), number)| {
+        let arrive = |((gap, size, ecn_capable, is_l4s, flow), number)| {
             now += Span::from_nanos(gap);
-            (now, Numbered { number, size: Bytes::new(size), ecn_capable, marked: false })
+            let (size, is_l4s) = (Bytes::new(size), is_l4s && ecn_capable);
+            (now, Numbered { number, size, ecn_capable, is_l4s, marked: false, flow })
         };
         arrivals.into_iter().zip(0..).map(arrive).collect()
     })
@@ -264,8 +313,9 @@ proptest! {
     ) {
         let delivered = drive(&mut recipe.build(), &arrivals, |_, _| {}).delivered;
         prop_assert!(delivered.is_sorted_by_key(|(at, _)| *at), "time does not go back");
-        if !matches!(recipe, Recipe::Jitter(_, Order::Free, _)) {
-            prop_assert!(delivered.is_sorted_by_key(|(_, packet)| packet.number));
+        for lane in 0..5 {
+            let lane = delivered.iter().filter(|(_, packet)| recipe.lane(packet) == Some(lane));
+            prop_assert!(lane.is_sorted_by_key(|(_, packet)| packet.number));
         }
     }
 
@@ -311,6 +361,41 @@ proptest! {
                 }
             }
         }
+    }
+
+    /// RFC 2697 §3: whatever the interval, no more than the burst and what the rate fills in it. A packet counts whole.
+    #[test]
+    fn no_policer_lets_more_through_than_its_burst_and_its_rate(
+        params in policers(),
+        arrivals in arrivals(),
+    ) {
+        let delivered = drive(&mut Recipe::Policer(params).build(), &arrivals, |_, _| {}).delivered;
+        prop_assert!(!params.rate.is_zero() || delivered.is_empty());
+        for (index, (begin, _)) in delivered.iter().enumerate() {
+            let mut bytes = Bytes::ZERO;
+            for (end, packet) in &delivered[index..] {
+                bytes += packet.size;
+                // Both quotients of the bucket are rounded to nanoseconds.
+                let filled = params.rate * (end.since(*begin) + Span::from_nanos(1));
+                prop_assert!(bytes <= params.burst + filled, "{bytes} in {}", end.since(*begin));
+            }
+        }
+    }
+
+    /// The other way round: where every packet is small beside the burst, a steady excess gets the whole rate.
+    #[test]
+    fn a_policer_lets_its_rate_through(rate in 100_000..10_000_000_u64, burst in 3_000..50_000_u64) {
+        let params = policer::Params { rate: Rate::from_bytes_per_sec(rate), burst: Bytes::new(burst) };
+        // Twice the rate for ten seconds.
+        let count = 10 * 2 * rate / 1500;
+        let packet = |number| Numbered {
+            number, size: Bytes::new(1500), ecn_capable: false, is_l4s: false, marked: false, flow: 0,
+        };
+        let arrivals: Vec<_> =
+            (0..count).map(|n| (Time::from_nanos(n * 10_000_000_000 / count), packet(n))).collect();
+        let delivered = drive(&mut Recipe::Policer(params).build(), &arrivals, |_, _| {}).delivered.len() as u64;
+        let expected = (10 * rate + burst) / 1500;
+        prop_assert!(delivered.abs_diff(expected) <= 3, "{delivered} of {expected}");
     }
 
     #[test]
@@ -371,7 +456,9 @@ proptest! {
             match call {
                 0 | 1 => {
                     let size = Bytes::new(1500);
-                    let packet = Numbered { number: pushed, size, ecn_capable: call == 0, marked: false };
+                    let (ecn_capable, is_l4s) = (call == 0, pushed % 2 == 0 && call == 0);
+                    let packet =
+                        Numbered { number: pushed, size, ecn_capable, is_l4s, marked: false, flow: pushed % 3 };
                     pushed += 1;
                     out += u64::from(element.push(now, packet) != Fate::Taken);
                 }

@@ -18,8 +18,10 @@ pub enum Ecn {
     /// Not capable.
     #[default]
     NotCapable,
-    /// Capable (ECT).
+    /// Capable, ECT(0).
     Capable,
+    /// Capable, ECT(1): its sender answers every mark (RFC 9331 §4.1).
+    L4s,
     /// Congestion experienced.
     Marked,
 }
@@ -301,6 +303,10 @@ impl headstart_net::Packet for Packet {
 
     fn is_ecn_capable(&self) -> bool {
         self.ecn != Ecn::NotCapable
+    }
+
+    fn is_l4s(&self) -> bool {
+        matches!(self.ecn, Ecn::L4s | Ecn::Marked)
     }
 
     fn mark_congestion_experienced(&mut self) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use headstart_net::{Limit, QueueDiscipline, Trace};
+use headstart_net::{Limit, QueueDiscipline, Trace, policer};
 use headstart_startup::base;
 use headstart_startup::catalogue::Entry;
 use headstart_startup::parameters::split_list;
@@ -45,6 +45,9 @@ pub struct PathOptions {
     /// How that buffer is kept short
     #[arg(long, alias = "down-queue", default_value = "drop-tail", value_name = "DISCIPLINE", value_parser = discipline())]
     pub queue: QueueDiscipline,
+    /// Policer before the bottleneck: rate and burst, as `5mbit,50kB` [default burst: 100 ms of the rate]
+    #[arg(long, value_name = "RATE,BURST")]
+    pub policer: Option<policer::Params>,
     /// Random loss after the bottleneck, each packet for itself
     #[arg(long, alias = "down-loss", default_value = "0 %", value_name = "SHARE")]
     pub loss: Ratio,
@@ -503,6 +506,9 @@ pub fn discipline() -> impl TypedValueParser<Value = QueueDiscipline> {
         QueueDiscipline::DropTail => "Drops what finds the buffer full",
         QueueDiscipline::CoDel => "RFC 8289",
         QueueDiscipline::Red => "Floyd and Jacobson 1993, gentle",
+        QueueDiscipline::Pie => "RFC 8033",
+        QueueDiscipline::FqCoDel => "RFC 8290: a queue for each flow",
+        QueueDiscipline::DualPi2 => "RFC 9332: coupled queues for Classic and L4S traffic",
     };
     let names = QueueDiscipline::ALL.map(|it| PossibleValue::new(it.name()).help(help(it)));
     PossibleValuesParser::new(names).try_map(|name| name.parse::<QueueDiscipline>())

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use headstart_units::{Ratio, Span};
+use headstart_units::{Bytes, Ratio, Span};
 
 use super::{ElementPlan, LinkPlan, LinkRate, PathPlan};
 use crate::changing::LinkChange;
@@ -11,6 +11,8 @@ use crate::seed::Seed;
 
 /// The longest round-trip time, and the longest jitter.
 const LONGEST: Span = Span::from_secs(60);
+/// No larger packet crosses a path unless it says so itself.
+const FULL_PACKET: Bytes = Bytes::new(1500);
 const A_MINUTE: &str = "a minute at most";
 const ALL: &str = "100 % at most";
 
@@ -19,7 +21,7 @@ const ALL: &str = "100 % at most";
 pub struct PlanError {
     /// The element's name as [`PathPlan::elements`] gives it, or `path`.
     pub element: String,
-    /// The quantity: `rate`, `rtt`, `delay`, `share`, `bound`, `changes`, `direction` or `access`.
+    /// The quantity: `rate`, `rtt`, `delay`, `share`, `bound`, `burst`, `changes`, `direction` or `access`.
     pub quantity: &'static str,
     /// The value.
     pub found: String,
@@ -84,6 +86,11 @@ impl ElementPlan {
             }
             Self::Jitter { bound, .. } => time("bound", *bound),
             Self::Duplicate(of_all) => share(*of_all),
+            Self::Policer(policer) if policer.rate.is_zero() => Err(("rate", "0".to_owned(), "more")),
+            Self::Policer(policer) if policer.burst < FULL_PACKET => {
+                Err(("burst", policer.burst.to_string(), "1500 B at least: a full packet must pass"))
+            }
+            Self::Policer(_) => Ok(()),
         }
     }
 }

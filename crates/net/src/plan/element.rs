@@ -15,6 +15,7 @@ use crate::limit::Limit;
 use crate::link::Link;
 use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
+use crate::policer::{self, Policer};
 use crate::queue::QueueDiscipline;
 use crate::routed_link::{RoutedLink, RouterPlan};
 use crate::seed::Seed;
@@ -84,7 +85,7 @@ impl LinkPlan {
         }
     }
 
-    /// The link; `seed` is for RED's draws, and its child for the router's.
+    /// The link; `seed` is for its queue's draws, and its child for the router's.
     #[must_use]
     pub fn build<P: Packet + Clone>(&self, seed: Seed) -> AnyElement<P> {
         let link = self.build_without_router(seed);
@@ -148,11 +149,13 @@ pub enum ElementPlan {
     },
     /// The share of packets that are delivered twice.
     Duplicate(Ratio),
+    /// A policer: what comes faster than its rate for longer than its burst is dropped.
+    Policer(policer::Params),
 }
 
 impl ElementPlan {
     /// Kinds of elements that are named by their kind.
-    pub(super) const KINDS: usize = 6;
+    pub(super) const KINDS: usize = 7;
 
     /// For an element that is no link: its name, the number of its kind, and the name of its seed.
     pub(super) const fn kind(&self) -> Option<(&'static str, usize, &'static str)> {
@@ -164,6 +167,7 @@ impl ElementPlan {
             Self::BurstLoss(_) => ("burst loss", 3, "burst loss"),
             Self::Jitter { .. } => ("jitter", 4, "jitter"),
             Self::Duplicate(_) => ("duplicates", 5, "duplicate"),
+            Self::Policer(_) => ("policer", 6, "policer"),
         })
     }
 
@@ -186,6 +190,7 @@ impl ElementPlan {
             Self::BurstLoss(params) => AnyElement::BurstLoss(BurstLoss::new(*params, seed.0)),
             Self::Jitter { bound, order } => AnyElement::Jitter(Jitter::new(*bound, *order, seed.0)),
             Self::Duplicate(share) => AnyElement::Duplicate(Duplicate::new(*share, seed.0)),
+            Self::Policer(params) => AnyElement::Policer(Policer::new(*params)),
         }
     }
 

@@ -72,6 +72,7 @@ impl fmt::Display for ElementPlan {
             Self::Jitter { bound, order: Order::Kept } => write!(f, "jitter {bound}"),
             Self::Jitter { bound, order: Order::Free } => write!(f, "jitter {bound} that reorders"),
             Self::Duplicate(share) => write!(f, "duplicates {share}"),
+            Self::Policer(policer) => write!(f, "a policer of {} and {}", policer.rate, policer.burst),
         }
     }
 }

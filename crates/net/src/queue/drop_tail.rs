@@ -26,6 +26,11 @@ impl<P> DropTail<P> {
     pub(crate) fn waiting(&self) -> (u64, Bytes) {
         (self.waiting.len() as u64, self.bytes)
     }
+
+    /// Since when the packet that has waited longest waits.
+    pub(crate) fn oldest(&self) -> Option<Time> {
+        self.waiting.front().map(|(since, _)| *since)
+    }
 }
 
 impl<P: Packet> DropTail<P> {

@@ -6,7 +6,7 @@ use super::*;
 use crate::element::DropReason;
 use crate::element::testing::{Numbered, packet};
 use crate::limit::Limit;
-use crate::queue::{CoDel, codel, red};
+use crate::queue::{CoDel, Dropped, codel, red};
 use headstart_units::{Packets, Rate};
 
 /// What happened to a packet: when, its number, whether it was marked, and why it was dropped if it was.
@@ -65,7 +65,9 @@ impl Replay {
 
     fn push(&mut self, now: Time, packet: Numbered) {
         self.rationalize(now);
-        if let Fate::Dropped(Framed(packet), reason) = self.queue.enqueue(now, Framed(packet)) {
+        if let Fate::Dropped(Framed(packet), reason) =
+            self.queue.enqueue(now, Framed(packet), &mut Dropped::new())
+        {
             self.events.push((now, packet.number, packet.marked, Some(reason)));
         }
     }

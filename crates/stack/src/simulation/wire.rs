@@ -57,6 +57,7 @@ impl Wires {
         let size = (datagram.payload() + HEADERS).get().min(u64::from(u16::MAX)) as u16;
         let ecn = match datagram.ecn {
             Some(EcnCodepoint::Ce) if is_ecn_on => Ecn::Marked,
+            Some(EcnCodepoint::Ect1) if is_ecn_on => Ecn::L4s,
             Some(_) if is_ecn_on => Ecn::Capable,
             _ => Ecn::NotCapable,
         };
@@ -82,6 +83,7 @@ impl Wires {
         let ecn = match packet.ecn {
             Ecn::NotCapable => None,
             Ecn::Capable => Some(EcnCodepoint::Ect0),
+            Ecn::L4s => Some(EcnCodepoint::Ect1),
             Ecn::Marked => Some(EcnCodepoint::Ce),
         };
         Some((wire.take(number)?, ecn))

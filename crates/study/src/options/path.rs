@@ -82,6 +82,7 @@ impl PathOptions {
             ElementPlan::Link(LinkPlan { rate, delay, limit, discipline, router, changes: vec![] })
         };
         let mut there = vec![link(self.trace.as_ref(), self.rate, rtt / 2, self.buffer, self.queue)];
+        there.splice(0..0, self.policer.map(ElementPlan::Policer));
         let (up_rate, up_buffer) = (self.up_rate.unwrap_or(self.rate), self.up_buffer.unwrap_or(self.buffer));
         let mut back = vec![link(self.up_trace.as_ref(), up_rate, rtt / 2, up_buffer, up.up_queue)];
         for hop in &self.hops {
@@ -139,6 +140,7 @@ pub fn refusal(error: &PlanError) -> anyhow::Error {
         ("burst loss", _) => ("--burst-loss", "--up-burst-loss"),
         ("jitter", _) => ("--jitter", "--up-jitter"),
         ("duplicates", _) => ("--duplicate", "--duplicate"),
+        ("policer", _) => ("--policer", "--policer"),
         (_, quantity) => {
             return anyhow!("--hop: found a {quantity} of {found}, expected {expected}");
         }
@@ -181,12 +183,26 @@ mod tests {
             ("--up-loss 101%", "--up-loss: found 101 %, expected 100 % at most"),
             ("--burst-loss 101%,5", "--burst-loss: found 101 %, expected 100 % at most"),
             ("--duplicate 101%", "--duplicate: found 101 %, expected 100 % at most"),
+            ("--policer 0mbit", "--policer: found 0, expected more"),
+            (
+                "--policer 5mbit,1kB",
+                "--policer: found 1 kB, expected 1500 B at least: a full packet must pass",
+            ),
             ("--router-interval 0ms", "--router-interval: found 0 ns, expected a millisecond at least"),
             ("--router-believes 0mbit", "--router-believes: found 0, expected more"),
         ] {
             let error = plan(options).expect_err(options);
             assert_eq!(error.to_string(), expected);
         }
+    }
+
+    #[test]
+    fn a_policer_stands_before_the_bottleneck() {
+        let plan = plan("--rate 10mbit --buffer 9kB --queue pie --policer 5mbit,50kB").expect("a path");
+        assert_eq!(
+            plan.describe(Direction::Down),
+            "a policer of 5 Mbit/s and 50 kB, then 10 Mbit/s, delay 30 ms, buffer 9 kB pie"
+        );
     }
 
     #[test]

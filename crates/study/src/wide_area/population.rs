@@ -68,6 +68,7 @@ impl PathSpec {
             rtt: Rtts(vec![self.rtt]),
             buffer: Buffer::Bytes(self.buffer),
             queue: QueueDiscipline::DropTail,
+            policer: None,
             loss: if is_bursty { Ratio::new(0, 1) } else { loss },
             burst_loss: is_bursty.then(|| crate::options::Burst {
                 enter: Ratio::new(self.loss_ppm / self.burst, 1_000_000),

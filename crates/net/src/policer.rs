@@ -1,0 +1,163 @@
+//! A policer: what comes faster than a rate for longer than a burst is dropped, and nothing ever waits.
+//!
+//! Source: J. Heinanen, R. Guerin, "A Single Rate Three Color Marker", RFC 2697, September 1999, colour-blind and with an excess burst of
+//! zero: green goes on, red is dropped, as the police action of Linux's traffic control does with a rate and a burst.
+//!
+//! The bucket is kept as the time at which it will be full again: a packet takes as long as its bytes last at the rate, and is
+//! green if the bucket is then no further from full than the burst lasts. That is the same as counting tokens (RFC 2697 §3), without
+//! rounding them.
+//!
+//! # Deviations
+//!
+//! - The bucket fills continuously; RFC 2697 adds whole tokens.
+//! - Sizes are those on the link, headers included. RFC 2697 counts IP packets, Linux frames.
+
+use core::str::FromStr;
+
+use headstart_units::{Bytes, Rate, Span, Time};
+
+use crate::element::{DropReason, Element, Fate, Output, Packet};
+
+/// A policer's rate and burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// The committed information rate (CIR); at zero nothing passes.
+    pub rate: Rate,
+    /// The committed burst size (CBS): what passes at once after a silence.
+    pub burst: Bytes,
+}
+
+impl Params {
+    /// What `rate` sends in 100 ms, ten full packets at least: a burst that lasts about a round trip. RFC 2697 gives no default.
+    #[must_use]
+    pub fn of_rate(rate: Rate) -> Self {
+        Self { rate, burst: (rate * Span::from_millis(100)).max(Bytes::new(15_000)) }
+    }
+}
+
+impl FromStr for Params {
+    type Err = String;
+
+    /// `5mbit,50kB`, or `5mbit` for the burst of [`Self::of_rate`].
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || format!("found `{text}`, expected a rate, or rate and burst, such as `5mbit,50kB`");
+        let (rate, burst) = text.split_once(',').map_or((text, None), |(rate, burst)| (rate, Some(burst)));
+        let usual = Self::of_rate(rate.parse().map_err(|_| expected())?);
+        match burst {
+            None => Ok(usual),
+            Some(burst) => Ok(Self { burst: burst.trim().parse().map_err(|_| expected())?, ..usual }),
+        }
+    }
+}
+
+/// A token bucket that drops.
+#[derive(Debug)]
+pub struct Policer {
+    params: Params,
+    /// How long a full bucket lasts at the rate.
+    depth: Span,
+    /// When the bucket will be full.
+    full_at: Time,
+}
+
+impl Policer {
+    /// The bucket is full.
+    #[must_use]
+    pub fn new(params: Params) -> Self {
+        let depth = if params.rate.is_zero() { Span::ZERO } else { params.burst / params.rate };
+        Self { params, depth, full_at: Time::ZERO }
+    }
+
+    /// Whether a packet of `size` is green at `now`; then it has taken its tokens.
+    fn admits(&mut self, now: Time, size: Bytes) -> bool {
+        if self.params.rate.is_zero() {
+            return false;
+        }
+        let full_at = self.full_at.max(now) + size / self.params.rate;
+        let is_green = full_at.since(now) <= self.depth;
+        if is_green {
+            self.full_at = full_at;
+        }
+        is_green
+    }
+}
+
+impl<P: Packet> Element<P> for Policer {
+    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+        if self.admits(now, packet.size()) {
+            Fate::Passed(packet)
+        } else {
+            Fate::Dropped(packet, DropReason::Policer)
+        }
+    }
+
+    fn pop(&mut self, _now: Time) -> Option<Output<P>> {
+        None
+    }
+
+    fn next_at(&self) -> Time {
+        Time::NEVER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::testing::packet;
+
+    /// 12 Mbit/s fill 1500 bytes in a millisecond; the bucket holds two packets.
+    #[test]
+    fn a_burst_passes_and_then_what_the_rate_allows() {
+        let rate = Rate::from_mbit_per_sec(12);
+        let mut policer = Policer::new(Params { rate, burst: Bytes::new(3000) });
+        #[rustfmt::skip]
+        let steps = [
+            // us     passes  why
+            (10_000,  true,   "the bucket was full: 3000"),
+            (10_000,  true,   "1500 left"),
+            (10_000,  false,  "empty"),
+            (10_999,  false,  "1498.5"),
+            (11_000,  true,   "1500 came back"),
+            (11_500,  false,  "750"),
+            (12_000,  true,   "what was dropped took nothing"),
+            (90_000,  true,   "full again, and no fuller than full"),
+            (90_000,  true,   ""),
+            (90_000,  false,  ""),
+        ];
+        for (row, (micros, passes, why)) in steps.into_iter().enumerate() {
+            let fate = policer.push(Time::from_nanos(micros * 1000), packet(0));
+            assert_eq!(matches!(fate, Fate::Passed(_)), passes, "row {row}: {why}");
+        }
+    }
+
+    #[test]
+    fn nothing_passes_a_rate_of_nothing_or_a_bucket_that_is_too_small() {
+        let rate = Rate::from_mbit_per_sec(12);
+        for params in
+            [Params { rate: Rate::ZERO, burst: Bytes::MAX }, Params { rate, burst: Bytes::new(1499) }]
+        {
+            let mut policer = Policer::new(params);
+            let late = Time::from_millis(100_000);
+            assert_eq!(policer.push(late, packet(0)), Fate::Dropped(packet(0), DropReason::Policer));
+        }
+    }
+
+    #[test]
+    fn a_policer_is_read_with_and_without_its_burst() {
+        let rate = Rate::from_mbit_per_sec(5);
+        assert_eq!("5mbit,50kB".parse(), Ok(Params { rate, burst: Bytes::new(50_000) }));
+        assert_eq!("5mbit".parse(), Ok(Params { rate, burst: Bytes::new(62_500) }));
+        for text in ["", "5", "5mbit,", "5mbit,2", "50kB", "5mbit,50kB,1"] {
+            let error = text.parse::<Params>().expect_err(text);
+            assert!(error.contains(&format!("found `{text}`, expected")), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_usual_burst_is_a_tenth_of_a_second_and_ten_packets_at_least() {
+        for (mbit, bytes) in [(80, 1_000_000), (1, 15_000)] {
+            let params = Params::of_rate(Rate::from_mbit_per_sec(mbit));
+            assert_eq!(params.burst, Bytes::new(bytes));
+        }
+    }
+}
