@@ -12,6 +12,12 @@
 //! Seeds must be independent of each other, and a mean over a run close to normally distributed; with thousands of
 //! flows in a run it is. A number that is not finite makes the result not finite: nothing is dropped silently.
 
+mod best;
+mod bounded;
+
+pub use best::may_be_smallest;
+pub use bounded::{positive_mean_interval, positive_ratio_interval, share_interval};
+
 /// A value with the 95 % confidence interval around it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {

@@ -16,6 +16,8 @@ mod csv;
 mod html;
 mod terminal;
 
+use std::collections::BTreeMap;
+
 pub use terminal::terminal_width;
 
 /// Rows under columns, with notes below.
@@ -29,6 +31,9 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// Below the table, one paragraph each. Not in CSV.
     pub notes: Vec<String>,
+    /// By column, the rows that are marked as best, where a test has said so; elsewhere it is what
+    /// reads best.
+    pub marked: BTreeMap<usize, Vec<bool>>,
 }
 
 /// On which side of a column its cells stand.
@@ -154,13 +159,25 @@ impl Cell {
         }
     }
 
-    /// Half of the uncertainty, for narrow places; empty if there is none.
+    /// Half of the uncertainty, for narrow places; empty if there is none. To be shown only where
+    /// [`Self::is_symmetric`].
     fn shown_half_width(&self) -> String {
         match self {
             Self::Number { decimals, interval: Some((low, high)), .. } => {
                 format!("\u{b1}{}", shown((high - low) / 2.0, *decimals))
             }
             _ => String::new(),
+        }
+    }
+
+    /// The value stands in the middle of its uncertainty, as far as the last digit shown tells.
+    fn is_symmetric(&self) -> bool {
+        match self {
+            Self::Number { value, decimals, interval: Some((low, high)) } => {
+                let last_digit = 0.1_f64.powi(i32::from(*decimals));
+                ((high - value) - (value - low)).abs() <= last_digit
+            }
+            _ => true,
         }
     }
 
@@ -205,6 +222,12 @@ impl Table {
         self.notes.push(text.into());
     }
 
+    /// Marks these rows of a column as best, and no others. Where all are, none is.
+    pub fn mark(&mut self, column: usize, rows: Vec<bool>) {
+        let is_told_apart = rows.contains(&false);
+        self.marked.insert(column, if is_told_apart { rows } else { vec![] });
+    }
+
     fn cell(&self, row: usize, column: usize) -> &Cell {
         const MISSING: &Cell = &Cell::Missing;
         self.rows.get(row).and_then(|cells| cells.get(column)).unwrap_or(MISSING)
@@ -215,6 +238,9 @@ impl Table {
     /// Compared as shown: two numbers that read the same are equally good. Where all are equal, or there is
     /// only one, none is best.
     fn best_of(&self, column: usize) -> Vec<bool> {
+        if let Some(marked) = self.marked.get(&column) {
+            return (0..self.rows.len()).map(|row| marked.get(row) == Some(&true)).collect();
+        }
         let better = self.columns.get(column).and_then(|column| column.better);
         let values: Vec<Option<f64>> = (0..self.rows.len())
             .map(|row| match self.cell(row, column) {
@@ -256,6 +282,15 @@ mod tests {
         ] {
             assert_eq!(column_of(better, values).best_of(0), expected, "{values:?}");
         }
+    }
+
+    #[test]
+    fn what_a_test_cannot_tell_apart_is_best_together() {
+        let mut table = column_of(Some(Better::Lower), &[3.0, 1.04, 1.0, 2.0]);
+        table.mark(0, vec![false, true, true, true]);
+        assert_eq!(table.best_of(0), [false, true, true, true]);
+        table.mark(0, vec![true; 4]);
+        assert_eq!(table.best_of(0), [false; 4], "nothing was told apart");
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //!
 //! Columns of long texts are folded. Columns that do not fit are left out, least important first, and a last note names them: a table that is
 //! wrapped by the terminal cannot be read, and one that is silently cut cannot be trusted. An interval is
-//! shown as half of its width; its ends are in the report and in the CSV.
+//! shown as half of its width where it is symmetric in the whole column, as far as the digits shown tell, and else by its ends.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{Align, Table};
+use super::{Align, Cell, Table};
 
 const GAP: usize = 2;
 /// Columns of text are not folded to less than this.
@@ -102,10 +102,12 @@ impl Table {
     }
 
     fn block(&self, column: usize) -> Block {
-        let cells: Vec<(String, String)> = (0..self.rows.len())
-            .map(|row| self.cell(row, column))
-            .map(|cell| (clean(&cell.shown()), cell.shown_half_width()))
-            .collect();
+        let column_cells = || (0..self.rows.len()).map(|row| self.cell(row, column));
+        let is_symmetric = column_cells().all(Cell::is_symmetric);
+        let interval =
+            |cell: &Cell| if is_symmetric { cell.shown_half_width() } else { cell.shown_interval() };
+        let cells: Vec<(String, String)> =
+            column_cells().map(|cell| (clean(&cell.shown()), interval(cell))).collect();
         let value_width = cells.iter().map(|(value, _)| value.width()).max().unwrap_or(0);
         let interval_width = cells.iter().map(|(_, interval)| interval.width()).max().unwrap_or(0);
         let content = if interval_width == 0 { value_width } else { value_width + 1 + interval_width };
@@ -250,7 +252,7 @@ mod tests {
         );
         table.row([
             Cell::text("halfback"),
-            Cell::number(98.25, 1).with_interval(9.0, 101.0),
+            Cell::number(98.25, 1).with_interval(52.25, 144.25),
             Cell::number(400.0, 0),
             Cell::number(0.5, 2),
         ]);
@@ -272,6 +274,15 @@ mod tests {
             "Made up.",
         ];
         assert_eq!(sample().terminal(80, false).lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_is_not_symmetric_is_shown_by_its_ends() {
+        let mut table = Table::new("", [Column::text("scheme"), Column::number("harm", "")]);
+        table.row([Cell::text("wise-start"), Cell::number(0.981, 3).with_interval(0.764, 1.293)]);
+        table.row([Cell::text("iw10"), Cell::number(1.0, 3).with_interval(0.999, 1.001)]);
+        let shown = table.terminal(80, false);
+        assert!(shown.contains("0.981 [0.764, 1.293]") && shown.contains("1.000 [0.999, 1.001]"), "{shown}");
     }
 
     #[test]
