@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
 //! | [`conditions`], [`flows`] | the conditions as columns, and every flow as a row |
+//! | [`verdict`] | who wins a race |
 //! | [`headstart_paper`] | papers as plans and claims, run and checked |
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`link`] | the same path on real packets |
@@ -23,6 +24,7 @@ pub mod link;
 pub mod race;
 pub mod show;
 pub mod sweep;
+pub mod verdict;
 
 pub use headstart_report::page as report;
 pub use headstart_report::{figure, markup, output, statistics, table};

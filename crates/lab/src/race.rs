@@ -19,7 +19,60 @@ use crate::options::{RouterName, SchemeName};
 use crate::runner::{Job, JobResult, run_all};
 use crate::schemes;
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
-use crate::statistics::{Interval, mean, mean_interval, ratio_interval};
+use crate::statistics::{Interval, mean, positive_mean_interval, positive_ratio_interval, share_interval};
+
+/// A number of a scheme over all seeds.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The mean, or the quotient of two means.
+    pub value: f64,
+    /// Lower end of its 95 % interval; NaN of a single seed.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// What each seed gave, in the order of the seeds in which anything arrived.
+    pub by_seed: Vec<f64>,
+}
+
+impl Measured {
+    /// Value and ends.
+    #[must_use]
+    pub const fn interval(&self) -> Interval {
+        Interval { value: self.value, low: self.low, high: self.high }
+    }
+
+    /// A single seed says nothing of what other seeds would have said.
+    fn new(interval: Option<Interval>, bare: Option<f64>, by_seed: Vec<f64>) -> Self {
+        let value = bare.unwrap_or(f64::NAN);
+        let Interval { value, low, high } =
+            interval.unwrap_or(Interval { value, low: f64::NAN, high: f64::NAN });
+        Self { value, low, high, by_seed }
+    }
+
+    /// Of times and other numbers above zero.
+    pub(crate) fn positive(by_seed: Vec<f64>) -> Self {
+        Self::new(positive_mean_interval(&by_seed), mean(&by_seed), by_seed)
+    }
+
+    /// Of shares between 0 and 1, in percent.
+    pub(crate) fn percent(shares: &[f64]) -> Self {
+        let percent = |share: f64| 100.0 * share;
+        let interval = share_interval(shares).map(|found| Interval {
+            value: percent(found.value),
+            low: percent(found.low),
+            high: percent(found.high),
+        });
+        let by_seed: Vec<f64> = shares.iter().copied().map(percent).collect();
+        Self::new(interval, mean(&by_seed), by_seed)
+    }
+
+    /// Of a quotient, paired by seed.
+    fn ratio(sample: &[f64], baseline: &[f64]) -> Self {
+        let bare = mean(sample).zip(mean(baseline)).map(|(one, other)| one / other);
+        let by_seed = sample.iter().zip(baseline).map(|(one, other)| one / other).collect();
+        Self::new(positive_ratio_interval(sample, baseline), bare, by_seed)
+    }
+}
 
 /// What the race found out about one scheme.
 #[derive(Clone, Debug)]
@@ -31,29 +84,33 @@ pub struct Standing {
     /// The run's primary times (pages if pages are fetched, flows otherwise), all seeds together.
     pub times: Histogram,
     /// Mean of those times in milliseconds.
-    pub mean_ms: Interval,
+    pub mean_ms: Measured,
     /// Their median.
-    pub p50_ms: Interval,
+    pub p50_ms: Measured,
     /// Their 99th percentile.
-    pub p99_ms: Interval,
+    pub p99_ms: Measured,
     /// Mean without the handshake.
-    pub transfer_ms: Interval,
+    pub transfer_ms: Measured,
     /// Mean completion time of flows in round trips of their own path.
-    pub rounds: Interval,
+    pub rounds: Measured,
     /// Packets dropped by the bottleneck, as a share of those offered to it, in percent.
-    pub loss_percent: Interval,
+    pub loss_percent: Measured,
     /// Payload bytes sent over bytes delivered.
-    pub overhead: Interval,
+    pub overhead: Measured,
     /// Time of flows of the reference scheme beside this one, over their time among themselves.
-    pub harm: Interval,
+    pub harm: Measured,
     /// Rate of long flows beside this scheme, over their rate beside the reference.
-    pub long_share: Option<Interval>,
+    pub long_share: Option<Measured>,
     /// Starts that met a record, as a share of all.
     pub history_hits: f64,
     /// Memory of the history for each peer it remembers.
     pub history_bytes_per_peer: usize,
+    /// Its place in the list of schemes that was asked for; in the catalogue, where none was.
+    pub asked_at: usize,
     /// Fingerprints of all runs, folded together.
     pub fingerprint: u64,
+    /// The runs have fingerprints: in real time no two runs are the same.
+    pub has_fingerprint: bool,
     /// Data packets sent in all runs.
     pub data_packets: u64,
     /// Its numbers for each seed.
@@ -76,6 +133,10 @@ pub struct Race {
     pub is_pages: bool,
     /// Which flow is under the lens.
     pub lens_serial: u64,
+    /// How many seeds were run.
+    pub seeds: usize,
+    /// In how many of them nothing arrived: they count for nothing.
+    pub empty_seeds: usize,
 }
 
 /// Runs the race; all flows of all runs are added to `flows`.
@@ -118,12 +179,25 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
     }
     let (baseline, rest) = results.split_at(seeds.len());
     let is_pages = !setup.pages.is_empty();
+    let of_schemes: Vec<&[JobResult]> = rest.chunks(2 * seeds.len()).collect();
+    // All schemes meet the same arrivals: what no scheme measured in a seed did not arrive in it.
+    let has_arrivals: Vec<bool> = (0..seeds.len())
+        .map(|number| {
+            of_schemes.iter().any(|results| tested_times(&results[2 * number], is_pages).count() > 0)
+        })
+        .collect();
+    let wanted = setup.run.schemes();
     let standings = entries
         .iter()
-        .zip(rest.chunks(2 * seeds.len()))
-        .map(|(entry, results)| standing(entry, results, baseline, &seeds, is_pages))
+        .enumerate()
+        .zip(of_schemes)
+        .map(|((place, entry), results)| Standing {
+            asked_at: wanted.iter().position(|name| name.0.name == entry.name).unwrap_or(place),
+            ..standing(entry, results, baseline, &seeds, &has_arrivals, is_pages)
+        })
         .collect();
-    Ok(Race { standings, is_pages, lens_serial })
+    let empty_seeds = has_arrivals.iter().filter(|has| !**has).count();
+    Ok(Race { standings, is_pages, lens_serial, seeds: seeds.len(), empty_seeds })
 }
 
 /// The schemes that were asked for, each once: those that are compared by default in the order of the catalogue, then the
@@ -157,38 +231,51 @@ fn times(totals: &Totals, is_pages: bool) -> &Histogram {
     if is_pages { &totals.pages } else { &totals.completion }
 }
 
+fn tested_times(result: &JobResult, is_pages: bool) -> &Histogram {
+    times(&result.groups[usize::from(TESTED)], is_pages)
+}
+
 fn millis(span: Option<Span>) -> f64 {
     span.map_or(f64::NAN, Span::as_millis_f64)
 }
 
-fn standing(
+fn standing<'a>(
     entry: &'static Entry,
-    results: &[JobResult],
-    baseline: &[JobResult],
+    results: &'a [JobResult],
+    baseline: &'a [JobResult],
     seeds: &[u64],
+    has_arrivals: &[bool],
     is_pages: bool,
 ) -> Standing {
-    let alone: Vec<&JobResult> = results.iter().step_by(2).collect();
-    let mixed: Vec<&JobResult> = results.iter().skip(1).step_by(2).collect();
+    let counting = |results: &mut dyn Iterator<Item = &'a JobResult>| -> Vec<&'a JobResult> {
+        results.zip(has_arrivals).filter(|(_, has)| **has).map(|(result, _)| result).collect()
+    };
+    let alone = counting(&mut results.iter().step_by(2));
+    let mixed = counting(&mut results.iter().skip(1).step_by(2));
+    let all_baseline = baseline;
+    let baseline = counting(&mut baseline.iter());
     let tested = |result: &&JobResult| result.groups[usize::from(TESTED)].clone();
-    let each = |figure: &dyn Fn(&Totals) -> f64| -> Interval {
-        let sample: Vec<f64> =
-            alone.iter().map(|result| figure(&result.groups[usize::from(TESTED)])).collect();
-        interval(&sample)
+    let each = |figure: &dyn Fn(&Totals) -> f64| -> Measured {
+        Measured::positive(alone.iter().map(|result| figure(&result.groups[usize::from(TESTED)])).collect())
     };
     let mut totals = Totals::default();
     alone.iter().map(tested).for_each(|part| totals.merge(&part));
 
+    // Of few flows in a seed none may be beside the scheme; then there is nobody to be harmed.
     let beside = |result: &JobResult| millis(times(&result.groups[usize::from(BESIDE)], is_pages).mean());
-    let suffered: Vec<f64> = mixed.iter().map(|result| beside(result)).collect();
-    let otherwise: Vec<f64> = baseline.iter().map(beside).collect();
-    let long = |result: &JobResult| result.groups[usize::from(LONG)].delivered.get() as f64;
+    let (suffered, otherwise): (Vec<f64>, Vec<f64>) = mixed
+        .iter()
+        .zip(&baseline)
+        .map(|(mixed, baseline)| (beside(mixed), beside(baseline)))
+        .filter(|(_, otherwise)| otherwise.is_finite())
+        .unzip();
+    let long = |result: &&JobResult| result.groups[usize::from(LONG)].delivered.get() as f64;
     let long_share = (baseline.iter().map(long).sum::<f64>() > 0.0).then(|| {
-        let here: Vec<f64> = alone.iter().map(|result| long(result)).collect();
+        let here: Vec<f64> = alone.iter().map(long).collect();
         let there: Vec<f64> = baseline.iter().map(long).collect();
-        ratio(&here, &there)
+        Measured::ratio(&here, &there)
     });
-    let losses: Vec<f64> = alone.iter().map(|result| loss_percent(result)).collect();
+    let losses: Vec<f64> = alone.iter().map(|result| loss_percent(result) / 100.0).collect();
     Standing {
         entry,
         times: times(&totals, is_pages).clone(),
@@ -197,19 +284,24 @@ fn standing(
         p99_ms: each(&|totals| millis(times(totals, is_pages).quantile(990))),
         transfer_ms: each(&|totals| millis(totals.transfer.mean())),
         rounds: each(&Totals::mean_rounds),
-        loss_percent: interval(&losses),
+        loss_percent: Measured::percent(&losses),
         overhead: each(&Totals::overhead),
-        harm: ratio(&suffered, &otherwise),
+        harm: Measured::ratio(&suffered, &otherwise),
         long_share,
         history_hits: totals.history_hits as f64 / (totals.flows as f64).max(1.0),
         history_bytes_per_peer: alone.first().map_or(0, |result| result.history_bytes_per_peer),
         fingerprint: results.iter().fold(0, |folded: u64, result| folded.rotate_left(7) ^ result.fingerprint),
+        has_fingerprint: results.iter().all(|result| result.fingerprint != 0),
+        asked_at: 0,
         data_packets: results.iter().map(|result| result.data_packets).sum(),
         has_counts: alone.iter().all(|result| result.has_counts),
-        invalid: invalid(results.iter().chain(baseline)),
+        invalid: invalid(results.iter().chain(all_baseline)),
         view: alone.first().and_then(|result| result.view.clone()).unwrap_or_default(),
-        seeds: (0..alone.len())
-            .map(|at| seed_row(entry, seeds[at], [alone[at], mixed[at], &baseline[at]], is_pages))
+        seeds: results
+            .chunks(2)
+            .zip(all_baseline)
+            .zip(seeds)
+            .map(|((runs, baseline), seed)| seed_row(entry, *seed, [&runs[0], &runs[1], baseline], is_pages))
             .collect(),
         totals,
     }
@@ -255,21 +347,6 @@ fn loss_percent(result: &JobResult) -> f64 {
 /// Runs for which the machine was too busy, and all.
 fn invalid<'a>(results: impl Iterator<Item = &'a JobResult>) -> (usize, usize) {
     results.fold((0, 0), |(bad, all), result| (bad + usize::from(result.invalid.is_some()), all + 1))
-}
-
-/// The interval of a sample; where there is nothing to measure, nothing.
-fn interval(sample: &[f64]) -> Interval {
-    mean_interval(sample).unwrap_or_else(|| bare(mean(sample).unwrap_or(f64::NAN)))
-}
-
-fn ratio(sample: &[f64], baseline: &[f64]) -> Interval {
-    let bare_ratio = || mean(sample).unwrap_or(f64::NAN) / mean(baseline).unwrap_or(f64::NAN);
-    ratio_interval(sample, baseline).unwrap_or_else(|| bare(bare_ratio()))
-}
-
-/// A single seed says nothing of what other seeds would have said.
-fn bare(value: f64) -> Interval {
-    Interval { value, low: f64::NAN, high: f64::NAN }
 }
 
 /// A standing as machines read it: its numbers by name, in order.
@@ -323,7 +400,7 @@ impl Standing {
             ("harm", number(self.harm.value)),
             ("harm_low", number(self.harm.low)),
             ("harm_high", number(self.harm.high)),
-            ("long_flow_share", number(self.long_share.map_or(f64::NAN, |share| share.value))),
+            ("long_flow_share", number(self.long_share.as_ref().map_or(f64::NAN, |share| share.value))),
             ("flows", Value::Count(totals.flows)),
             ("unfinished", Value::Count(totals.unfinished)),
             ("retransmissions", Value::Count(totals.counts.retransmissions)),

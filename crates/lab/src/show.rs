@@ -11,11 +11,19 @@ pub mod reproduce;
 pub mod trace;
 
 /// How a number with its interval goes into a table.
-fn cell(interval: &crate::statistics::Interval, decimals: u8) -> crate::table::Cell {
+fn cell(interval: &crate::race::Measured, decimals: u8) -> crate::table::Cell {
     let cell = crate::table::Cell::number(interval.value, decimals);
     if interval.low.is_finite() && interval.high.is_finite() {
         cell.with_interval(interval.low, interval.high)
     } else {
         cell
+    }
+}
+
+/// `1 flow`, `2 flows`.
+fn counted(count: impl Into<u64>, what: &str) -> String {
+    match count.into() {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
     }
 }

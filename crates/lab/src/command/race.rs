@@ -17,6 +17,7 @@ use crate::output::Folder;
 use crate::race::{Race, Value, race};
 use crate::setup::Setup;
 use crate::show;
+use crate::verdict::SortKey;
 
 /// Options of `race`.
 #[derive(Args, Debug)]
@@ -38,6 +39,9 @@ pub struct RaceArgs {
     /// Write every flow as a row, as .csv or .parquet: docs/data.md has the columns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub flows: Option<RowFile>,
+    /// Order of the table's rows
+    #[arg(long, default_value = "time", value_name = "KEY", help_heading = "Output")]
+    pub sort: SortKey,
     /// Print JSON instead of the table
     #[arg(long, help_heading = "Output")]
     pub json: bool,
@@ -68,18 +72,18 @@ pub fn run(args: RaceArgs) -> Result<()> {
     folder.write_csv("race.csv", &around.header(&result.columns()), rows(result.rows()))?;
     let (columns, seeds) = result.seeds();
     folder.write_csv("seeds.csv", &around.header(&columns), rows(seeds))?;
-    let report = show::race::report(&setup, &result, capacities.as_deref(), &command_line());
+    let report = show::race::report(&setup, &result, args.sort, capacities.as_deref(), &command_line());
     let page = folder.write("report.html", report.html().as_bytes())?;
     if args.json {
         return print(&json);
     }
-    print_race(&setup, &result, capacities.as_deref())?;
+    print_race(&setup, &result, args.sort, capacities.as_deref())?;
     print(&format!("\nReport: {}\n", page.display()))?;
     terminal::flows_written(flows)
 }
 
-fn print_race(setup: &Setup, result: &Race, capacities: Option<&[Capacity]>) -> Result<()> {
-    print_table(&show::race::table(setup, result))?;
+fn print_race(setup: &Setup, result: &Race, sort: SortKey, capacities: Option<&[Capacity]>) -> Result<()> {
+    print_table(&show::race::table_with_verdict(setup, result, sort))?;
     if let Some(capacities) = capacities {
         print("\n")?;
         print_table(&show::race::capacity_table(capacities))?;

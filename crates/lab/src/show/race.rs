@@ -1,6 +1,7 @@
 //! The race's table and report.
 
 mod figures;
+mod words;
 
 use std::fmt::Write as _;
 
@@ -10,15 +11,25 @@ use headstart_startup::quick_start::Denied;
 
 use crate::capacity::Capacity;
 use crate::options::{RouterName, TransportName};
-use crate::race::{Race, Standing};
+use crate::race::{Measured, Race, Standing};
 use crate::report::{Provenance, Report, Section};
 use crate::setup::{REFERENCE, Setup};
-use crate::show::cell;
+use crate::show::{cell, counted};
+use crate::statistics::may_be_smallest;
 use crate::table::{Better, Cell, Column, Table};
+use crate::verdict::SortKey;
+
+/// The race in one table, its verdict first among the notes.
+#[must_use]
+pub fn table_with_verdict(setup: &Setup, race: &Race, sort: SortKey) -> Table {
+    let mut table = table(setup, race, sort);
+    table.notes.insert(0, format!("Verdict: {}", words::verdict(race)));
+    table
+}
 
 /// The race in one table.
 #[must_use]
-pub fn table(setup: &Setup, race: &Race) -> Table {
+pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
     let time = if race.is_pages { "page" } else { "mean" };
     // In a narrow terminal columns of low priority are left out first.
     let lower = |title: &str, unit: &str, priority: u8| {
@@ -35,31 +46,39 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
         lower("sent/ useful", "", 5),
         lower("harm", "", 9),
     ];
+    let decimals = [0, 0, 0, 1, 0, 2, 2, 3, 2];
     let has_long = race.standings.iter().any(|standing| standing.long_share.is_some());
     if has_long {
         columns.push(Column::number("long flows", "").better(Better::Higher).priority(8));
     }
-    let mut table = Table::new(&headline(setup), columns);
-    for standing in &race.standings {
+    let mut table = Table::new(&format!("{}: {}", headline(setup), words::sample(race)), columns);
+    let mut order: Vec<usize> = (0..race.standings.len()).collect();
+    race.sort(&mut order, SortKey::Given);
+    race.sort(&mut order, sort);
+    let harmless = race.verdict().harmless.first().copied();
+    for &place in &order {
+        let standing = &race.standings[place];
         let (invalid, _) = standing.invalid;
         let name = standing.entry.name;
-        let mut cells = vec![
-            Cell::text(&if invalid > 0 { format!("{name} INVALID") } else { name.to_string() }),
-            cell(&standing.mean_ms, 0),
-            cell(&standing.p50_ms, 0),
-            cell(&standing.p99_ms, 0),
-            cell(&standing.rounds, 1),
-            cell(&standing.transfer_ms, 0),
-            cell(&standing.loss_percent, 2),
-            if standing.has_counts { cell(&standing.overhead, 2) } else { Cell::Missing },
-            cell(&standing.harm, 3),
-        ];
-        if has_long {
-            cells.push(standing.long_share.as_ref().map_or(Cell::Missing, |share| cell(share, 2)));
-        }
+        let mark = match harmless {
+            _ if invalid > 0 => " INVALID",
+            Some(best) if best == place => words::MARK,
+            _ => "",
+        };
+        let mut cells = vec![Cell::text(&format!("{name}{mark}"))];
+        let numbers = measured_of(standing).into_iter().zip(decimals);
+        cells.extend(
+            numbers.map(|(measured, decimals)| {
+                measured.map_or(Cell::Missing, |measured| cell(measured, decimals))
+            }),
+        );
         table.row(cells);
     }
-    for note in &setup.notes {
+    mark_best(&mut table, race, &order);
+    if harmless.is_some() {
+        table.note("* fastest of those whose harm does not show");
+    }
+    for note in words::limits(race).iter().chain(&words::twins(race)).chain(&setup.notes) {
         table.note(note);
     }
     if setup.carrier().is_real_time() {
@@ -70,11 +89,45 @@ pub fn table(setup: &Setup, race: &Race) -> Table {
     }
     let unfinished: u64 = race.standings.iter().map(|standing| standing.totals.unfinished).sum();
     if unfinished > 0 {
+        let were = if unfinished == 1 { "was" } else { "were" };
         table.note(&format!(
-            "{unfinished} flows were not finished at the end of their run and count with their age"
+            "{} {were} not finished at the end of their run and count with their age",
+            counted(unfinished, "flow")
         ));
     }
     table
+}
+
+/// Marks in each column those that no other scheme is better than by a test over seeds.
+fn mark_best(table: &mut Table, race: &Race, order: &[usize]) {
+    for column in 0..table.columns.len() {
+        let Some(better) = table.columns[column].better else { continue };
+        let sign = if better == Better::Lower { 1.0 } else { -1.0 };
+        let samples: Vec<Vec<f64>> = order
+            .iter()
+            .map(|place| {
+                let measured = measured_of(&race.standings[*place]).into_iter().nth(column - 1).flatten();
+                measured.map_or_else(Vec::new, |it| it.by_seed.iter().map(|value| sign * value).collect())
+            })
+            .collect();
+        let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
+        table.mark(column, may_be_smallest(&samples));
+    }
+}
+
+/// What stands in the columns behind the name.
+fn measured_of(standing: &Standing) -> [Option<&Measured>; 9] {
+    [
+        Some(&standing.mean_ms),
+        Some(&standing.p50_ms),
+        Some(&standing.p99_ms),
+        Some(&standing.rounds),
+        Some(&standing.transfer_ms),
+        Some(&standing.loss_percent),
+        Some(&standing.overhead).filter(|_| standing.has_counts),
+        Some(&standing.harm),
+        standing.long_share.as_ref(),
+    ]
 }
 
 /// Whose transport it was, and whether the machine kept up.
@@ -193,16 +246,22 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
 
 /// The whole report.
 #[must_use]
-pub fn report(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>, command: &str) -> Report {
+pub fn report(
+    setup: &Setup,
+    race: &Race,
+    sort: SortKey,
+    capacities: Option<&[Capacity]>,
+    command: &str,
+) -> Report {
     let mut sections = vec![
         Section::Picks(figures::names(race)),
         Section::Heading("Standings".into()),
-        Section::Table(table(setup, race)),
+        Section::Table(table(setup, race, sort)),
         Section::Heading("What it costs everybody else".into()),
         Section::Figure {
             svg: figures::plane(race),
             caption: format!(
-                "The latency-safety plane: fast is low, considerate is left. Harm is what {REFERENCE} flows suffer beside the scheme. Bars are 95 % confidence intervals."
+                "The latency-safety plane: fast is low, considerate is left. Harm is the worse of what {REFERENCE} flows suffer beside the scheme and of what long flows lose. Bars are 95 % confidence intervals."
             ),
         },
     ];
@@ -235,28 +294,7 @@ pub fn report(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>, comma
 
 /// The answer in one paragraph.
 fn lead(setup: &Setup, race: &Race) -> String {
-    let valid = || race.standings.iter().filter(|standing| standing.invalid.0 == 0);
-    let fastest = valid().min_by(|a, b| a.mean_ms.value.total_cmp(&b.mean_ms.value));
-    // Harm of which noise could be the reason is no harm.
-    let harmless = valid()
-        .filter(|standing| standing.harm.low.is_nan() || standing.harm.low <= 1.0)
-        .min_by(|a, b| a.mean_ms.value.total_cmp(&b.mean_ms.value));
-    let mut text = format!("On {}. ", headline(setup));
-    if let Some(fastest) = fastest {
-        let _ = write!(
-            text,
-            "Fastest is {} with a mean of {:.0} ms; beside it, {REFERENCE} flows take {:.3} times as long as among themselves. ",
-            fastest.entry.name, fastest.mean_ms.value, fastest.harm.value
-        );
-    }
-    if let Some(harmless) = harmless {
-        let _ = write!(
-            text,
-            "Fastest of those whose harm cannot be told from none is {} with {:.0} ms.",
-            harmless.entry.name, harmless.mean_ms.value
-        );
-    }
-    text
+    format!("On {} ({}). {}", headline(setup), words::sample(race), words::verdict(race))
 }
 
 fn provenance(setup: &Setup, race: &Race, command: &str) -> Provenance {

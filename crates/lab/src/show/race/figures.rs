@@ -8,6 +8,7 @@ use crate::race::{Race, Standing};
 use crate::report::Section;
 use crate::setup::REFERENCE;
 use crate::show::flow::{self, FlowFigures};
+use crate::verdict::Harm;
 
 /// The schemes, which a reader can pick, in their order.
 pub fn names(race: &Race) -> Vec<String> {
@@ -22,10 +23,10 @@ pub fn plane(race: &Race) -> Svg {
         Axis::linear("mean completion time", "ms").with_range(Range::Tight),
     );
     for (slot, standing) in race.standings.iter().enumerate() {
-        let mut point =
-            Point::new(standing.harm.value, standing.mean_ms.value).labelled(&standing.entry.name);
-        if standing.harm.low.is_finite() {
-            point = point.with_x_range(standing.harm.low, standing.harm.high);
+        let Some(Harm { interval: harm, .. }) = standing.worst_harm() else { continue };
+        let mut point = Point::new(harm.value, standing.mean_ms.value).labelled(&standing.entry.name);
+        if harm.low.is_finite() {
+            point = point.with_x_range(harm.low, harm.high);
         }
         if standing.mean_ms.low.is_finite() {
             point = point.with_y_range(standing.mean_ms.low, standing.mean_ms.high);

@@ -1,0 +1,276 @@
+//! The verdict of a race and what belongs to it, in words.
+
+use headstart_report::statistics::Interval;
+
+use crate::race::{Race, Standing};
+use crate::setup::REFERENCE;
+use crate::show::counted;
+use crate::verdict::{Harm, Twins, Victims};
+
+/// So many names are listed before the others are only counted.
+const MOST_NAMES: usize = 4;
+/// With as few seeds or fewer, Student's t makes intervals nearly twice as wide as with the default of eight.
+const FEW_SEEDS: usize = 3;
+
+/// Stands behind the name of the fastest scheme whose harm does not show.
+pub const MARK: &str = " *";
+
+/// Who wins, in a few sentences.
+#[must_use]
+pub fn verdict(race: &Race) -> String {
+    let found = race.verdict();
+    let standing = |place: usize| &race.standings[place];
+    let Some(&first) = found.fastest.first() else {
+        return format!("No scheme could be measured: {}.", why_not(race));
+    };
+    let fastest = standing(first);
+    let seeds = counted((race.seeds - race.empty_seeds) as u64, "seed");
+    let time = time(fastest);
+    let others = &found.fastest[1..];
+    let mut text = match others.len() {
+        0 if race.standings.len() == 1 => format!("{} takes {time}.", fastest.entry.name),
+        0 => format!("Fastest is {}: {time}.", fastest.entry.name),
+        _ => format!(
+            "Fastest is {} with {time}, but {} cannot be told apart from it over {seeds}.",
+            fastest.entry.name,
+            names(race, others)
+        ),
+    };
+    if let Some(harm) = fastest.worst_harm().filter(|_| fastest.entry.name.as_str() != REFERENCE) {
+        text += &format!(" {}", cost(fastest, &harm));
+    }
+    match found.harmless.split_first() {
+        Some((&best, _)) if best == first => {}
+        Some((&best, others)) => {
+            let winner = standing(best);
+            let harm = match winner.worst_harm() {
+                Some(harm) if winner.entry.name.as_str() != REFERENCE => {
+                    format!(", harm {}", of_harm(&harm))
+                }
+                _ => String::new(),
+            };
+            text += &format!(
+                " Fastest of those whose harm does not show: {}, {}{harm}",
+                winner.entry.name,
+                self::time(winner)
+            );
+            if !others.is_empty() {
+                text += &format!("; not to be told apart from {}", names(race, others));
+            }
+            text += ".";
+        }
+        None if race.standings.len() > 1 => text += " None is without harm that shows.",
+        None => {}
+    }
+    text
+}
+
+fn why_not(race: &Race) -> &'static str {
+    if race.standings.iter().any(|standing| standing.invalid.0 > 0) {
+        "the machine did not keep real time"
+    } else {
+        "nothing arrived"
+    }
+}
+
+/// What the first row costs others.
+fn cost(standing: &Standing, harm: &Harm) -> String {
+    if !harm.shows() {
+        return format!("Its harm to others does not show: {}.", of_harm(harm));
+    }
+    match harm.victims {
+        Victims::ShortFlows => format!(
+            "It harms others: beside it {REFERENCE} flows take {} times as long.",
+            with_interval(&harm.interval, 3)
+        ),
+        Victims::LongFlows => {
+            let share = standing.long_share.as_ref().map(crate::race::Measured::interval);
+            let share = share.map_or_else(String::new, |share| with_interval(&share, 2));
+            format!("It harms others: beside it long flows get {share} of their rate beside {REFERENCE}.")
+        }
+    }
+}
+
+fn of_harm(harm: &Harm) -> String {
+    let number = with_interval(&harm.interval, 3);
+    match harm.victims {
+        Victims::ShortFlows => number,
+        Victims::LongFlows => format!("{number} to long flows"),
+    }
+}
+
+fn time(standing: &Standing) -> String {
+    let Interval { value, low, high } = standing.mean_ms.interval();
+    if low.is_finite() && high.is_finite() {
+        format!("{value:.0} ms [{low:.0}, {high:.0}]")
+    } else {
+        format!("{value:.0} ms")
+    }
+}
+
+fn with_interval(interval: &Interval, decimals: usize) -> String {
+    let Interval { value, low, high } = interval;
+    if low.is_finite() && high.is_finite() {
+        format!("{value:.decimals$} [{low:.decimals$}, {high:.decimals$}]")
+    } else {
+        format!("{value:.decimals$}")
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`, or the first of them and how many there are more.
+fn names(race: &Race, places: &[usize]) -> String {
+    let mut parts: Vec<String> =
+        places.iter().take(MOST_NAMES).map(|place| race.standings[*place].entry.name.to_string()).collect();
+    if places.len() > MOST_NAMES {
+        parts.push(format!("{} more", places.len() - MOST_NAMES));
+    }
+    let last = parts.pop().unwrap_or_default();
+    if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) }
+}
+
+/// Why rows are the same to the last digit.
+#[must_use]
+pub fn twins(race: &Race) -> Vec<String> {
+    let of = |twins: &&Twins| -> String {
+        let names = twins.members.iter().map(|place| race.standings[*place].entry.name.to_string());
+        names.collect::<Vec<_>>().join(" = ")
+    };
+    let found = race.verdict().twins;
+    let (slow_start, other): (Vec<&Twins>, Vec<&Twins>) = found.iter().partition(|twins| twins.is_slow_start);
+    let listed = |twins: &[&Twins]| twins.iter().map(of).collect::<Vec<_>>().join(", ");
+    let mut notes = vec![];
+    if !slow_start.is_empty() {
+        notes.push(format!(
+            "{}: the same runs, packet for packet; they never left slow start here",
+            listed(&slow_start)
+        ));
+    }
+    if !other.is_empty() {
+        notes.push(format!(
+            "{}: the same runs, packet for packet; what tells them apart never happened here",
+            listed(&other)
+        ));
+    }
+    notes
+}
+
+/// How much the numbers rest on: flows or pages of a scheme, and seeds.
+#[must_use]
+pub fn sample(race: &Race) -> String {
+    let counts = || {
+        race.standings
+            .iter()
+            .map(|standing| if race.is_pages { standing.times.count() } else { standing.totals.flows })
+    };
+    let what = if race.is_pages { "page" } else { "flow" };
+    let (least, most) = (counts().min().unwrap_or(0), counts().max().unwrap_or(0));
+    let range = if least == most { counted(most, what) } else { format!("{least} to {most} {what}s") };
+    format!("{range} of each scheme, {}", counted(race.seeds as u64, "seed"))
+}
+
+/// What limits the numbers: few seeds, seeds in which nothing arrived, what is not there.
+#[must_use]
+pub fn limits(race: &Race) -> Vec<String> {
+    let mut notes = vec![];
+    match race.seeds - race.empty_seeds {
+        0 => {}
+        1 => notes.push(
+            "1 seed: nothing is known of chance, and nothing can be told apart; take --repeats 8".into(),
+        ),
+        seeds if seeds <= FEW_SEEDS => {
+            notes.push(format!("{seeds} seeds: intervals are wide; take --repeats 8"));
+        }
+        _ => {}
+    }
+    let what = if race.is_pages { "page was complete" } else { "flow arrived" };
+    if race.empty_seeds > 0 && race.empty_seeds < race.seeds {
+        notes.push(format!(
+            "no {what} in {} of {}: they count for nothing",
+            counted(race.empty_seeds as u64, "run"),
+            race.seeds
+        ));
+    }
+    let is_unknown = |standing: &&Standing| standing.worst_harm().is_none();
+    if race.empty_seeds < race.seeds && race.standings.iter().all(|standing| is_unknown(&standing)) {
+        notes.push(format!(
+            "harm is not known: beside the schemes no {REFERENCE} {what}; a longer --duration has some"
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::tests::{race, standing};
+
+    #[test]
+    fn harm_to_long_flows_is_harm() {
+        let halfback = standing("halfback", &[140.0, 141.0, 139.0, 140.0]).harm_of(&[1.0, 1.01, 0.99, 1.0]);
+        let halfback = halfback.long_share_of(&[0.86, 0.88, 0.87, 0.87]);
+        let iw10 = standing("iw10", &[240.0, 242.0, 239.0, 241.0]).long_share_of(&[1.0; 4]);
+        let text = verdict(&race(vec![halfback.0, iw10.0]));
+        assert_eq!(
+            text,
+            "Fastest is halfback: 140 ms [139, 141]. It harms others: beside it long flows get 0.87 [0.86, 0.88] of \
+             their rate beside iw10. Fastest of those whose harm does not show: iw10, 240 ms [238, 243]."
+        );
+    }
+
+    #[test]
+    fn a_tie_is_called_a_tie() {
+        let blitzstart = standing("blitzstart", &[500.0, 512.0, 510.0]);
+        let jump_start = standing("jump-start", &[508.0, 502.0, 509.0]);
+        let iw2 = standing("iw2", &[900.0, 905.0, 903.0]);
+        let text = verdict(&race(vec![blitzstart.0, jump_start.0, iw2.0]));
+        assert!(
+            text.contains("Fastest is jump-start with 506 ms")
+                && text.contains("blitzstart cannot be told apart from it over 3 seeds")
+                && text.contains("Its harm to others does not show: 1.000 [1.000, 1.000]."),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn of_one_seed_there_are_no_intervals_and_the_notes_say_so() {
+        let race = race(vec![standing("iw10", &[240.0]).0, standing("iw2", &[400.0]).0]);
+        assert_eq!(
+            verdict(&race),
+            "Fastest is iw10 with 240 ms, but iw2 cannot be told apart from it over 1 seed."
+        );
+        assert!(limits(&race)[0].starts_with("1 seed: nothing is known of chance"), "{:?}", limits(&race));
+    }
+
+    #[test]
+    fn counts_agree_with_their_nouns() {
+        let mut one = standing("iw10", &[240.0]).0;
+        one.totals.flows = 1;
+        assert_eq!(sample(&race(vec![one])), "1 flow of each scheme, 1 seed");
+        let (mut few, mut more) = (standing("iw10", &[1.0, 2.0]).0, standing("iw2", &[1.0, 2.0]).0);
+        (few.totals.flows, more.totals.flows) = (7, 8);
+        assert_eq!(sample(&race(vec![few, more])), "7 to 8 flows of each scheme, 2 seeds");
+    }
+
+    #[test]
+    fn twins_are_explained_by_what_they_did() {
+        let with = |name: &str, fingerprint: u64| {
+            let mut made = standing(name, &[1.0, 2.0]).0;
+            made.fingerprint = fingerprint;
+            made
+        };
+        let schemes = [
+            with("careful-resume", 1),
+            with("iw10", 1),
+            with("wise-start", 2),
+            with("wise-start-wa", 2),
+            with("halfback", 3),
+        ];
+        assert_eq!(
+            twins(&race(schemes.into())),
+            [
+                "iw10 = careful-resume: the same runs, packet for packet; they never left slow start here",
+                "wise-start = wise-start-wa: the same runs, packet for packet; what tells them apart never happened here",
+            ]
+        );
+    }
+}

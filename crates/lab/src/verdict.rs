@@ -1,0 +1,280 @@
+//! The verdict of a race: which scheme is fastest, which of those that harm nobody, and which cannot be told apart.
+//!
+//! Completion times are compared seed by seed ([`may_be_smallest`]). Harm is the worse of what short flows of the reference
+//! suffer and of what long flows lose; it shows if its interval lies above 1. docs/definitions.md has the rules.
+
+use clap::ValueEnum;
+use headstart_report::statistics::{Interval, may_be_smallest};
+use headstart_startup::scheme::Scheme;
+
+use crate::race::{Measured, Race, Standing};
+
+/// Whom a scheme harms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victims {
+    /// Short flows of the reference beside it: their completion time over that among themselves.
+    ShortFlows,
+    /// Long flows beside it: their rate beside the reference, over their rate beside it.
+    LongFlows,
+}
+
+/// What a scheme costs others: 1 is nothing, 2 is half of the speed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Harm {
+    /// How much, with the interval if there are several seeds.
+    pub interval: Interval,
+    /// Whom.
+    pub victims: Victims,
+}
+
+impl Harm {
+    /// Noise cannot be the reason. Of a single seed, which says nothing of noise, the number itself decides.
+    #[must_use]
+    pub fn shows(&self) -> bool {
+        let Interval { value, low, .. } = self.interval;
+        if low.is_nan() { value > 1.0 } else { low > 1.0 }
+    }
+}
+
+impl Standing {
+    /// The worse of what it costs short flows and long flows: one that shows before one that does not, then the larger.
+    /// `None` if there was nobody beside it.
+    #[must_use]
+    pub fn worst_harm(&self) -> Option<Harm> {
+        let short = Harm { interval: self.harm.interval(), victims: Victims::ShortFlows };
+        let long = self.long_share.as_ref().map(|share| Harm {
+            interval: Interval { value: 1.0 / share.value, low: 1.0 / share.high, high: 1.0 / share.low },
+            victims: Victims::LongFlows,
+        });
+        [Some(short), long].into_iter().flatten().filter(|harm| !harm.interval.value.is_nan()).max_by(
+            |a, b| {
+                let is_larger = a.interval.value.total_cmp(&b.interval.value);
+                a.shows().cmp(&b.shows()).then(is_larger)
+            },
+        )
+    }
+
+    /// It can be ranked: it was measured, and the machine kept up.
+    fn counts(&self) -> bool {
+        self.invalid.0 == 0 && self.mean_ms.value.is_finite()
+    }
+
+    fn is_slow_start(&self) -> bool {
+        matches!(self.entry.scheme(), Scheme::SlowStart(_))
+    }
+}
+
+/// Schemes by their place in [`Race::standings`], each list with the fastest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Those that may be the fastest; the first has the smallest mean.
+    pub fastest: Vec<usize>,
+    /// Of those whose harm does not show, those that may be the fastest.
+    pub harmless: Vec<usize>,
+    /// Schemes that gave the same runs, packet for packet.
+    pub twins: Vec<Twins>,
+}
+
+/// Schemes whose runs were the same, packet for packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Twins {
+    /// All of them, slow start first.
+    pub members: Vec<usize>,
+    /// The first is slow start: nobody here ever left it.
+    pub is_slow_start: bool,
+}
+
+impl Race {
+    /// Who wins.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let counting = || (0..self.standings.len()).filter(|place| self.standings[*place].counts());
+        let is_harmless =
+            |place: &usize| self.standings[*place].worst_harm().is_some_and(|harm| !harm.shows());
+        Verdict {
+            fastest: self.fastest_of(counting().collect()),
+            harmless: self.fastest_of(counting().filter(is_harmless).collect()),
+            twins: self.twins(),
+        }
+    }
+
+    /// Those of `places` that may be the fastest, the smallest mean first.
+    fn fastest_of(&self, places: Vec<usize>) -> Vec<usize> {
+        let samples: Vec<&[f64]> =
+            places.iter().map(|place| self.standings[*place].mean_ms.by_seed.as_slice()).collect();
+        let may_be = may_be_smallest(&samples);
+        let mut fastest: Vec<usize> =
+            places.into_iter().zip(may_be).filter(|(_, may_be)| *may_be).map(|(place, _)| place).collect();
+        self.sort(&mut fastest, SortKey::Time);
+        fastest
+    }
+
+    fn twins(&self) -> Vec<Twins> {
+        let mut groups: Vec<Vec<usize>> = vec![];
+        for (place, standing) in self.standings.iter().enumerate() {
+            let is_twin = |group: &&mut Vec<usize>| {
+                let other = &self.standings[group[0]];
+                standing.has_fingerprint && other.fingerprint == standing.fingerprint
+            };
+            match groups.iter_mut().find(is_twin) {
+                Some(group) => group.push(place),
+                None => groups.push(vec![place]),
+            }
+        }
+        groups.retain(|group| group.len() > 1);
+        let twins = |mut members: Vec<usize>| {
+            let is_slow_start = |place: &usize| self.standings[*place].is_slow_start();
+            members.sort_by_key(|place| !is_slow_start(place));
+            let has_others = members.iter().any(|place| !is_slow_start(place));
+            Twins { is_slow_start: has_others && is_slow_start(&members[0]), members }
+        };
+        groups.into_iter().map(twins).collect()
+    }
+
+    /// Puts places into the order of `key`, what was not measured last and what is equal as it was.
+    pub fn sort(&self, places: &mut [usize], key: SortKey) {
+        let value = |place: &usize| {
+            let standing = &self.standings[*place];
+            let number =
+                |measured: &Measured| if measured.value.is_nan() { f64::INFINITY } else { measured.value };
+            match key {
+                SortKey::Time => number(&standing.mean_ms),
+                SortKey::P50 => number(&standing.p50_ms),
+                SortKey::P99 => number(&standing.p99_ms),
+                SortKey::Rtts => number(&standing.rounds),
+                SortKey::Loss => number(&standing.loss_percent),
+                SortKey::Sent => number(&standing.overhead),
+                SortKey::Harm => standing.worst_harm().map_or(f64::INFINITY, |harm| harm.interval.value),
+                SortKey::Given => standing.asked_at as f64,
+            }
+        };
+        places.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    }
+}
+
+/// Orders of the rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SortKey {
+    /// Mean completion time of flows, or of pages.
+    #[default]
+    Time,
+    /// Their median.
+    P50,
+    /// Their 99th percentile.
+    P99,
+    /// Mean completion time in round trips.
+    Rtts,
+    /// Packets dropped by the queue.
+    Loss,
+    /// Bytes sent over bytes delivered.
+    Sent,
+    /// Harm to others, of short and of long flows the worse.
+    Harm,
+    /// As --schemes has them.
+    Given,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use headstart_sim::{Histogram, Totals};
+
+    use super::*;
+    use crate::flow_trace::FlowTrace;
+    use crate::schemes;
+
+    /// A standing that is about to be made up.
+    pub struct MadeUp(pub Standing);
+
+    impl MadeUp {
+        pub fn harm_of(mut self, by_seed: &[f64]) -> Self {
+            self.0.harm = Measured::positive(by_seed.to_vec());
+            self
+        }
+
+        pub fn long_share_of(mut self, by_seed: &[f64]) -> Self {
+            self.0.long_share = Some(Measured::positive(by_seed.to_vec()));
+            self
+        }
+    }
+
+    /// Of these means by seed, without harm.
+    pub fn standing(name: &str, by_seed: &[f64]) -> MadeUp {
+        let positive = || Measured::positive(by_seed.to_vec());
+        MadeUp(Standing {
+            entry: schemes::find(name).expect("in the catalogue"),
+            totals: Totals::default(),
+            times: Histogram::default(),
+            mean_ms: positive(),
+            p50_ms: positive(),
+            p99_ms: positive(),
+            transfer_ms: positive(),
+            rounds: positive(),
+            loss_percent: Measured::percent(&vec![0.0; by_seed.len()]),
+            overhead: positive(),
+            harm: Measured::positive(vec![1.0; by_seed.len()]),
+            long_share: None,
+            history_hits: 0.0,
+            history_bytes_per_peer: 0,
+            asked_at: 0,
+            fingerprint: 0,
+            has_fingerprint: true,
+            data_packets: 0,
+            seeds: vec![],
+            view: FlowTrace::default(),
+            has_counts: true,
+            invalid: (0, 0),
+        })
+    }
+
+    /// Of these, each with another fingerprint unless it has one, in the order in which they are asked for.
+    pub fn race(standings: Vec<Standing>) -> Race {
+        let seeds = standings[0].mean_ms.by_seed.len();
+        let numbered = standings.into_iter().enumerate().map(|(place, standing)| Standing {
+            asked_at: place,
+            fingerprint: if standing.fingerprint == 0 { 100 + place as u64 } else { standing.fingerprint },
+            ..standing
+        });
+        Race { standings: numbered.collect(), is_pages: false, lens_serial: 0, seeds, empty_seeds: 0 }
+    }
+
+    #[test]
+    fn the_worse_harm_is_that_which_shows_and_then_the_larger() {
+        let worst = |harm: &[f64], share: &[f64]| {
+            standing("iw2", &[1.0; 3])
+                .harm_of(harm)
+                .long_share_of(share)
+                .0
+                .worst_harm()
+                .expect("both")
+                .victims
+        };
+        assert_eq!(worst(&[1.2, 1.21, 1.19], &[0.99, 0.98, 0.99]), Victims::ShortFlows);
+        assert_eq!(worst(&[1.05, 1.04, 1.05], &[0.8, 0.81, 0.8]), Victims::LongFlows);
+        assert_eq!(worst(&[0.7, 1.9, 1.2], &[0.95, 0.95, 0.96]), Victims::LongFlows, "the other is noise");
+    }
+
+    #[test]
+    fn a_scheme_that_was_not_measured_is_no_winner_and_stands_last() {
+        let unknown = standing("iw2", &[f64::NAN, 1.0]).0;
+        let mut busy = standing("iw3", &[1.0, 1.0]).0;
+        busy.invalid = (1, 4);
+        let race = race(vec![unknown, busy, standing("iw10", &[9.0, 9.1]).0]);
+        let verdict = race.verdict();
+        assert_eq!((verdict.fastest, verdict.harmless), (vec![2], vec![2]));
+        let mut order = vec![0, 1, 2];
+        race.sort(&mut order, SortKey::Time);
+        assert_eq!(order, [1, 2, 0]);
+        race.sort(&mut order, SortKey::Given);
+        assert_eq!(order, [0, 1, 2]);
+    }
+
+    #[test]
+    fn in_real_time_nobody_is_a_twin() {
+        let real = |name| {
+            let mut made = standing(name, &[1.0, 2.0]).0;
+            (made.fingerprint, made.has_fingerprint) = (7, false);
+            made
+        };
+        assert!(race(vec![real("iw2"), real("iw10")]).verdict().twins.is_empty());
+    }
+}
