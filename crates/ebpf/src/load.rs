@@ -40,11 +40,12 @@ pub const CONTROL: &str = "headstart";
 
 const BPF_FILES: &str = "/sys/fs/bpf";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-const MAPS: [&str; 5] = ["settings", "counters", "history", "busy", "reports"];
+const MAPS: [&str; 6] = ["settings", "counters", "history", "busy", "credits", "reports"];
 const CGROUP: &str = "link-cgroup";
 const MIGRATE: &str = "link-migrate";
-/// The links of the congestion controls, that of the repair first: the other one switches to it.
-const CONTROLS: [(&str, &str); 2] = [("headstart_fr", "link-repair"), ("headstart", "link-control")];
+/// The links of the congestion controls, those that the last one switches to first.
+const CONTROLS: [(&str, &str); 3] =
+    [("headstart_fr", "link-repair"), ("headstart_lt", "link-light"), (CONTROL, "link-control")];
 const ZERO: [u8; 4] = [0; 4];
 const KEY_SIZE: u32 = 16;
 const RECORD_SIZE: u32 = 48;
@@ -273,7 +274,7 @@ fn open(level: Level, peers: u32, with: &[&str]) -> Result<Object, Error> {
     }
     for mut map in object.maps_mut() {
         let name = map.name().to_owned();
-        let is_control = matches!(name.to_str(), Some("headstart" | "headstart_fr"));
+        let is_control = CONTROLS.iter().any(|(control, _)| name == *control);
         let needed = match name.to_str() {
             Some("settings" | "counters") => true,
             Some("hinted") => with.contains(&"hs_hint"),
@@ -283,7 +284,7 @@ fn open(level: Level, peers: u32, with: &[&str]) -> Result<Object, Error> {
             _ => level == Level::Control && with.contains(&"hs_select"),
         };
         map.set_autocreate(needed).map_err(failed("prepare a map"))?;
-        if !is_control && needed && matches!(name.to_str(), Some("history" | "busy")) {
+        if !is_control && needed && matches!(name.to_str(), Some("history" | "busy" | "credits")) {
             map.set_max_entries(peers).map_err(failed("size the history"))?;
         }
     }
@@ -502,7 +503,7 @@ impl Attached {
             return State::Absent;
         }
         let settings = Maps::pinned().and_then(|maps| maps.settings());
-        let is_default = settings.is_ok_and(|it| !it.native.is_empty()) && pins.join(CONTROLS[1].1).exists();
+        let is_default = settings.is_ok_and(|it| !it.native.is_empty()) && pins.join(CONTROLS[2].1).exists();
         if pins.join(CGROUP).exists() || is_default { State::Whole } else { State::Partial }
     }
 
@@ -609,12 +610,12 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Loads nothing but the program that plays events.
+    /// Loads nothing but the programs that play events.
     ///
     /// # Errors
     /// If the kernel refuses it.
     pub fn load() -> Result<Self, Error> {
-        Ok(Self { object: open(Level::Window, 1, &["hs_replay"])? })
+        Ok(Self { object: open(Level::Window, 1, &["hs_replay", "hs_replay_hint"])? })
     }
 
     /// Plays the event in `context` (`struct hs_replay`), which then holds what the object answered.
@@ -622,9 +623,26 @@ impl Replay {
     /// # Errors
     /// If the kernel does not run it, or the object does not know the event.
     pub fn play(&self, context: &mut [u8]) -> Result<(), Error> {
-        let replay = program(&self.object, "hs_replay")?;
+        self.run("hs_replay", context)
+    }
+
+    /// The rate in bytes per second that the object reads from a TCP option of which the kernel says that it has `found` bytes;
+    /// `None` if it is malformed.
+    ///
+    /// # Errors
+    /// If the kernel does not run it.
+    pub fn hear(&self, option: [u8; 12], found: i32) -> Result<Option<u64>, Error> {
+        let mut context = option.to_vec();
+        context.extend(found.to_ne_bytes());
+        context.extend([0; 8]);
+        self.run("hs_replay_hint", &mut context)?;
+        let rate = context[16..].try_into().map_or(0, u64::from_ne_bytes);
+        Ok((rate > 0).then_some(rate))
+    }
+
+    fn run(&self, name: &str, context: &mut [u8]) -> Result<(), Error> {
         let input = ProgramInput { context_in: Some(context), ..ProgramInput::default() };
-        let output = replay.test_run(input).map_err(failed("play an event"))?;
+        let output = program(&self.object, name)?.test_run(input).map_err(failed("play an event"))?;
         match output.return_value {
             0 => Ok(()),
             other => Err(Error::new(format!("the object refused the event ({other})"))),

@@ -194,6 +194,9 @@ HS_INLINE __u64 hs_time(__u64 bytes, __u64 rate)
 	return whole + (whole * rate < product);
 }
 
+/* So many segments, as the settings have it, and no more than any window. */
+HS_INLINE __u64 hs_segments(__u64 mss, __u64 count) { return hs_min(hs_min(mss, 1 << 20) * count, HS_MAX_WINDOW); }
+
 /* history::Record::contradicted_by */
 HS_INLINE __u32 hs_contradicted(__u64 rt_prop, __u64 rtt)
 {
@@ -272,17 +275,20 @@ HS_INLINE void hs_first_flight(struct hs_start *s, const struct hs_params *param
 	s->flight = hs_min(p->flow_size, s->window);
 	s->pace = hs_rate(mss * paced, p->handshake_rtt);
 	if (p->initial_window && s->flight <= p->initial_window) {
-		limit = hs_min(params->cap, p->receive_window);
+		limit = hs_min(hs_min(params->cap, p->receive_window), HS_MAX_WINDOW);
 		s->window = hs_max(hs_min(p->initial_window, limit), s->window);
 		s->burst = s->window;
 		s->pace = 0;
 	}
 }
 
-/* The first flight. Afterwards `next` is HS_GROW where the scheme has nothing to add to slow start. */
-HS_CALL void hs_establish(struct hs_start *s, const struct hs_params *params, const struct hs_prior *p)
+/*
+ * The first flight. Afterwards `next`, which is returned (a function of eBPF must not leave the caller its stack's address),
+ * is HS_GROW where the scheme has nothing to add to slow start.
+ */
+HS_CALL __u32 hs_establish(struct hs_start *s, const struct hs_params *params, const struct hs_prior *p)
 {
-	__u64 mss = p->mss, initial = mss * params->initial_window, window = 0, rate = 0;
+	__u64 mss = p->mss, initial = hs_segments(mss, params->initial_window), window = 0, rate = 0;
 	int known = hs_window_and_rate(p, &window, &rate);
 
 	*s = (struct hs_start){
@@ -309,7 +315,7 @@ HS_CALL void hs_establish(struct hs_start *s, const struct hs_params *params, co
 	case HS_S_CUBIC:
 	case HS_WISE_START:
 		if (!known)
-			return;
+			return HS_GROW;
 		s->window = s->flight = window;
 		s->burst = mss;
 		s->btl_bw = rate;
@@ -319,8 +325,8 @@ HS_CALL void hs_establish(struct hs_start *s, const struct hs_params *params, co
 		break;
 	case HS_TCP_CACHE:
 		if (!p->btl_bw)
-			return;
-		s->window = hs_clamp(p->window, initial, hs_max(HS_MAX_WINDOW, initial));
+			return HS_GROW;
+		s->window = hs_clamp(p->window, initial, HS_MAX_WINDOW);
 		s->burst = s->flight = s->window;
 		s->ssthresh = p->ssthresh;
 		s->phase = HS_CACHED;
@@ -347,7 +353,7 @@ HS_CALL void hs_establish(struct hs_start *s, const struct hs_params *params, co
 
 			s->window = hs_max(hs_moved(p->hint, rtt), mss * 2);
 			s->flight = s->window;
-			s->burst = hs_min(mss * params->burst, s->window);
+			s->burst = hs_min(hs_segments(mss, params->burst), s->window);
 			s->pace = hs_rate(s->window, p->handshake_rtt * 3 / 4);
 			s->phase = HS_PACED;
 		} else {
@@ -357,9 +363,10 @@ HS_CALL void hs_establish(struct hs_start *s, const struct hs_params *params, co
 		}
 		break;
 	default:
-		return;
+		return HS_GROW;
 	}
 	s->next = HS_STAY;
+	return HS_STAY;
 }
 
 /* ---- Sending ---- */
@@ -379,7 +386,7 @@ HS_INLINE void hs_end_unvalidated(struct hs_start *s, __u64 initial, __u64 fligh
 
 HS_CALL void hs_on_sent(struct hs_start *s, const struct hs_params *params, const struct hs_sent *e)
 {
-	__u64 kappa = s->mss * params->kappa, initial = s->mss * params->initial_window;
+	__u64 kappa = hs_segments(s->mss, params->kappa), initial = hs_segments(s->mss, params->initial_window);
 
 	switch (s->phase) {
 	case HS_SENDING:
@@ -487,7 +494,7 @@ HS_INLINE void hs_grow(struct hs_start *s, const struct hs_ack *a)
 
 HS_CALL void hs_on_ack(struct hs_start *s, const struct hs_params *params, const struct hs_ack *a)
 {
-	__u64 initial = s->mss * params->initial_window;
+	__u64 initial = hs_segments(s->mss, params->initial_window);
 	int is_valid;
 
 	s->next = HS_STAY;

@@ -6,14 +6,18 @@
  *                 each callback calls the cubictcp_* one
  *   headstart_fr  the same while a first flight that lost packets is repaired: the window follows what got through
  *                 (DESIGN: not the kernel's PRR, which sends one packet for each that arrives)
+ *   headstart_lt  the same once a start is over and answers are short: CUBIC, and two questions (has it been idle, is more
+ *                 queued than a first window) whose answer may be the first one again. Each callback that is not there
+ *                 costs a server of small files nothing.
  *   select        sock_ops: gives connections of a cgroup that control, and reads the client's hint
  *   window        sock_ops without any of this: a larger, paced first window, for kernels without struct_ops
  *   hint          sock_ops of a client: writes the hint into its first segments
  *   migrate       iter/tcp: gives live connections back their control
  *   replay        syscall: plays one event of a test vector to the decisions above
  *
- * A start is decided when its first data leaves (min_tso_segs is called before each group of segments, and no other
- * callback is), judged at each ack (pkts_acked), and over when the kernel's CUBIC has the window.
+ * A start is decided when more than a first window is queued (min_tso_segs is called before each group of segments, and
+ * no other callback is), judged at each ack (pkts_acked), and over when the kernel's CUBIC has the window. A connection
+ * that never has so much to send has nothing to decide: it is CUBIC's, and nothing is kept of it.
  */
 #include "kernel.h"
 #include <bpf/bpf_core_read.h>
@@ -26,6 +30,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define MAIN "headstart"
 #define REPAIR "headstart_fr"
+#define LIGHT "headstart_lt"
+#define NATIVE "cubic"
 
 /* One connection. */
 struct flow {
@@ -48,6 +54,7 @@ struct flow {
 	__u64 planned_pace;
 	__u64 first_flights;	/* bytes, of all flights */
 	__u64 first_flight_lost;
+	__u64 flight_sent;	/* bytes of the last one */
 	__u32 delivered;	/* packets seen delivered */
 	__u32 flight_delivered;	/* tp->delivered when the flight began */
 	__u32 flight_lost;	/* tp->lost then */
@@ -70,6 +77,7 @@ struct flow {
 	__u32 phase[HS_PHASES];
 	__u32 phase_at[HS_PHASES];
 	__u8 ca_state;
+	__u8 is_known;		/* whose it is has been written down */
 	__u8 is_decided;	/* the first flight has been */
 	__u8 is_busy;		/* has data in flight */
 	__u8 is_live;		/* the scheme has the window */
@@ -80,6 +88,7 @@ struct flow {
 	__u8 is_idle_restart;
 	__u8 keeps_pace;
 	__u8 is_fresh;		/* the estimate is not in the history yet */
+	__u8 short_answers;	/* in a row, after the start */
 	char original[16];	/* the control it had */
 };
 
@@ -112,6 +121,14 @@ struct {
 	__type(value, __u32);
 } busy SEC(".maps");
 
+/* Percent of what its hints claim that an address is believed; none: all of it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct hs_key);
+	__type(value, __u32);
+} credits SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -128,6 +145,11 @@ static const __u32 zero = 0;
 
 #define INITIAL_WINDOW 10
 #define CROWDED_WINDOW 5
+/* So many answers in a row that fit the first window, and the connection is watched less. */
+#define SHORT_ANSWERS 2
+#define CREDIT_FULL 100
+#define CREDIT_REGAINED 10
+#define CREDIT_WORTHLESS 10
 
 #define INLINE static __always_inline
 #define CALL static __attribute__((noinline, unused))
@@ -136,10 +158,36 @@ INLINE struct hs_settings *the_settings(void) { return bpf_map_lookup_elem(&sett
 INLINE struct hs_counters *the_counters(void) { return bpf_map_lookup_elem(&counters, &zero); }
 INLINE struct flow *flow_of(struct sock *sk) { return bpf_sk_storage_get(&flows, sk, 0, 0); }
 
+INLINE int begins_with(const char *name, const char *beginning, __u32 length)
+{
+	__u32 i;
+
+	for (i = 0; i < length; i++)
+		if (name[i] != beginning[i])
+			return 0;
+	return 1;
+}
+
 INLINE __u32 in_flight(const struct tcp_sock *tp)
 {
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
+
+/* What is queued and under way fits any connection's first window. */
+INLINE int is_short(const struct tcp_sock *tp)
+{
+	return tp->write_seq - tp->snd_una <= INITIAL_WINDOW * tp->mss_cache;
+}
+
+/* Gives the connection another of our controls; what is known of it stays. */
+#define SWITCH(f, sk, control)                                                          \
+	do {                                                                            \
+		if (f)                                                                  \
+			(f)->is_switching = 1;                                          \
+		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, control, sizeof(control)); \
+		if (f)                                                                  \
+			(f)->is_switching = 0;                                          \
+	} while (0)
 
 INLINE __u32 packets(const struct flow *f, __u64 bytes)
 {
@@ -197,6 +245,49 @@ CALL void end_busy(struct flow *f)
 	/* An entry that was evicted meanwhile began anew at zero. */
 	if (count && *count && !__sync_fetch_and_sub(count, 1))
 		__sync_fetch_and_add(count, 1);
+}
+
+/* ---- Credit, as the QUIC server gives it (its limits.rs) ---- */
+
+/* How much of `claimed` is believed. */
+INLINE __u64 believed(const struct hs_key *peer, __u64 claimed)
+{
+	__u32 *credit = bpf_map_lookup_elem(&credits, peer);
+
+	if (!credit)
+		return claimed;
+	if (*credit < CREDIT_WORTHLESS) {
+		/* A way back: silence is not clean, but it is not forgotten either. */
+		*credit += 1;
+		return 0;
+	}
+	return hs_min(claimed, HS_MAX_RATE) * hs_min(*credit, CREDIT_FULL) / CREDIT_FULL;
+}
+
+/* A first flight that a hint was made into is over: more than a tenth lost was a lie. */
+CALL void settle(const struct flow *f)
+{
+	__u32 *credit = bpf_map_lookup_elem(&credits, &f->peer), now = credit ? *credit : CREDIT_FULL;
+
+	if (f->first_flight_lost * 10 > hs_min(f->planned, f->flight_sent))
+		now /= 2;
+	else
+		now = hs_min(now + CREDIT_REGAINED, CREDIT_FULL);
+	if (credit)
+		*credit = now;
+	else if (now != CREDIT_FULL)
+		bpf_map_update_elem(&credits, &f->peer, &now, BPF_ANY);
+}
+
+/* Nothing of the first flight is outstanding any more, or it is no longer governed. */
+INLINE void end_guard(struct flow *f, const struct tcp_sock *tp)
+{
+	if (!f->is_guarding)
+		return;
+	f->is_guarding = 0;
+	f->first_flight_lost += (__u64)(tp->lost - f->flight_lost) * tp->mss_cache;
+	if (f->source == HS_FROM_HINT)
+		settle(f);
 }
 
 /* ---- The history ---- */
@@ -372,7 +463,7 @@ CALL void plan(struct flow *f, const struct hs_settings *set, struct hs_prior *p
 	p->btl_bw /= share;
 	p->hint /= share;
 	p->window /= share;
-	hs_establish(s, &set->params, p);
+	s->next = hs_establish(s, &set->params, p);
 	s->share = share;
 	least = least_window(s, &set->params, share);
 	s->window = hs_max(hs_min(s->window, set->max_window), least);
@@ -393,7 +484,7 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 		.receive_window = tp->snd_wnd,
 		.mss = tp->mss_cache,
 	};
-	int is_eligible = 1, is_again = f->is_decided;
+	int is_eligible = 1, is_again = f->is_decided, as_kernel;
 	struct hs_start *s = &f->start;
 
 	f->live = busy_at(&f->peer);
@@ -403,7 +494,7 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 		p.handshake_rtt = (__u64)(tp->srtt_us >> 3) * 1000;
 	admit(f, set, &p);
 	if (f->hint) {
-		f->granted = hs_min(hs_min(f->hint, set->hint_rate), set->max_rate);
+		f->granted = believed(&f->peer, hs_min(hs_min(f->hint, set->hint_rate), set->max_rate));
 		p.hint = f->granted;
 	}
 	f->source = HS_FROM_NOTHING;
@@ -431,6 +522,7 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 		p.btl_bw = p.hint = 0;
 	f->is_decided = 1;
 	f->is_first_round = 1;
+	f->flight_sent = 0;
 	f->is_training = 1;
 	f->train_acks = 0;
 	f->began = now;
@@ -441,19 +533,24 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 	f->flight_rtx = tp->total_retrans;
 	f->through_seen = 0;
 	f->is_guarding = 0;
-	if (!is_again) {
-		f->bytes_sent = tp->bytes_sent;
+	/* What left before so much was queued is of the flight, too. */
+	f->bytes_sent = tp->bytes_sent - (tp->snd_nxt - tp->snd_una);
+	if (!is_again)
 		f->phases = 0;
-	}
 	f->flights++;
 	if (f->arm == HS_CONTROL || f->arm == HS_STOPPED || (is_again && f->arm == HS_INELIGIBLE)) {
 		f->source = HS_FROM_NOTHING;
 		return;
 	}
-	plan(f, set, &p);
 	if (f->arm == HS_INELIGIBLE)
 		f->source = HS_FROM_NOTHING;
-	if (s->next == HS_GROW && params->scheme != HS_SLOW_START && params->initial_window == 10) {
+	/* Without a record these schemes are slow start: most connections of a server that few return to. */
+	as_kernel = params->scheme != HS_SLOW_START && params->initial_window == INITIAL_WINDOW;
+	if (as_kernel && f->arm == HS_INELIGIBLE && params->scheme >= HS_S_CUBIC && params->scheme <= HS_WISE_START)
+		s->next = HS_GROW;
+	else
+		plan(f, set, &p);
+	if (as_kernel && s->next == HS_GROW) {
 		/* As the kernel would start, so it shall. */
 		note_phase(f, now);
 		return;
@@ -501,6 +598,27 @@ INLINE void flush_sent(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 		hs_on_sent(&f->start, &set->params, &sent);
 }
 
+/* The first window is less than the kernel's own, so that even a short answer has to be told. */
+INLINE int starts_small(const struct hs_settings *set)
+{
+	return set && set->params.scheme == HS_SLOW_START && set->params.initial_window < INITIAL_WINDOW;
+}
+
+CALL struct flow *begin_flow(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct flow *f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+
+	if (!f)
+		return 0;
+	key_of(&f->peer, &sk->__sk_common);
+	f->handshake_rtt = (__u64)(tp->srtt_us >> 3) * 1000;
+	f->delivered = tp->delivered;
+	f->start.mss = tp->mss_cache;
+	f->is_known = 1;
+	return f;
+}
+
 /* Segments are about to leave. */
 SEC("struct_ops")
 __u32 BPF_PROG(hs_min_tso_segs, struct sock *sk)
@@ -511,9 +629,11 @@ __u32 BPF_PROG(hs_min_tso_segs, struct sock *sk)
 	__u64 now;
 
 	/* What fits into any connection's window needs no decision: most answers of most servers, and the end of the others. */
-	if (tp->data_segs_out && tp->write_seq - tp->snd_una <= INITIAL_WINDOW * tp->mss_cache)
+	if (is_short(tp) && (tp->data_segs_out || !starts_small(the_settings())))
 		return 2;
 	f = flow_of(sk);
+	if (!f || !f->is_known)
+		f = begin_flow(sk);
 	if (!f || (!f->is_live && f->is_busy))
 		return 2;
 	set = the_settings();
@@ -598,12 +718,13 @@ CALL void on_ack(struct flow *f, struct tcp_sock *tp, __u32 acked, __s32 rtt_us)
 	if (f->is_first_round) {
 		f->is_first_round = 0;
 		f->flight_end = tp->snd_nxt;
-		f->first_flights += tp->snd_nxt - f->una;
+		f->flight_sent = tp->snd_nxt - f->una;
+		f->first_flights += f->flight_sent;
 		/* A flight that any connection may send is repaired as any connection's. */
-		if (tp->snd_nxt - f->una <= INITIAL_WINDOW * tp->mss_cache)
+		if (f->flight_sent <= INITIAL_WINDOW * tp->mss_cache)
 			f->is_guarding = 0;
 		if (f->flights == 1)
-			f->first_round = tp->snd_nxt - f->una;
+			f->first_round = f->flight_sent;
 	}
 	if (f->is_training)
 		train(f, tp, set, acked, now);
@@ -614,10 +735,8 @@ CALL void on_ack(struct flow *f, struct tcp_sock *tp, __u32 acked, __s32 rtt_us)
 		hs_on_ack(&f->start, &set->params, &a);
 		apply(f, tp, now);
 	}
-	if (f->is_guarding && (__s32)(tp->snd_una - f->flight_end) >= 0) {
-		f->is_guarding = 0;
-		f->first_flight_lost += (__u64)(tp->lost - f->flight_lost) * tp->mss_cache;
-	}
+	if ((__s32)(tp->snd_una - f->flight_end) >= 0)
+		end_guard(f, tp);
 }
 
 SEC("struct_ops")
@@ -629,8 +748,11 @@ void BPF_PROG(hs_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 
 	cubictcp_acked(sk, sample);
 	f = flow_of(sk);
-	if (!f)
+	if (!f || !f->is_known) {
+		if (!tp->packets_out && tp->data_segs_out > INITIAL_WINDOW)
+			SWITCH(f, sk, LIGHT);
 		return;
+	}
 	/* The repair is governed after the kernel has counted this ack's losses: see cong_control below. */
 	if (f->start.phase == HS_RECOVERY && f->is_live)
 		goto idle;
@@ -639,10 +761,15 @@ void BPF_PROG(hs_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	if (acked && (f->is_live || f->is_training || f->is_guarding))
 		on_ack(f, tp, acked, sample->rtt_us);
 idle:
-	if (!tp->packets_out) {
-		end_busy(f);
-		if (f->is_fresh)
-			remember(f, tp);
+	if (tp->packets_out)
+		return;
+	f->short_answers = f->is_busy ? 0 : f->short_answers + 1;
+	end_busy(f);
+	if (f->is_fresh)
+		remember(f, tp);
+	if (f->short_answers >= SHORT_ANSWERS && !f->is_live && !f->is_training && !f->is_guarding) {
+		f->short_answers = 0;
+		SWITCH(f, sk, LIGHT);
 	}
 }
 
@@ -654,6 +781,34 @@ void BPF_PROG(hs_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	if (f && f->is_live)
 		return;
 	cubictcp_cong_avoid(sk, ack, acked);
+}
+
+/* Only in headstart_lt, after a start. */
+SEC("struct_ops")
+void BPF_PROG(hs_light_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+{
+	struct flow *f;
+
+	if (is_short((struct tcp_sock *)sk)) {
+		cubictcp_cong_avoid(sk, ack, acked);
+		return;
+	}
+	f = flow_of(sk);
+	SWITCH(f, sk, MAIN);
+}
+
+SEC("struct_ops")
+void BPF_PROG(hs_light_cwnd_event, struct sock *sk, int event)
+{
+	struct flow *f;
+
+	cubictcp_cwnd_event(sk, event);
+	if (event != CA_EVENT_CWND_RESTART)
+		return;
+	f = flow_of(sk);
+	if (f)
+		f->is_idle_restart = 1;
+	SWITCH(f, sk, MAIN);
 }
 
 /* Only in headstart_fr: the kernel has counted this ack, and asks for the window of the repair. */
@@ -681,11 +836,8 @@ void BPF_PROG(hs_cong_control, struct sock *sk)
 			tp->snd_cwnd = in_flight(tp) + 1;
 	}
 	if (!f->is_live) {
-		f->is_guarding = 0;
-		f->first_flight_lost += (__u64)(tp->lost - f->flight_lost) * tp->mss_cache;
-		f->is_switching = 1;
-		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
-		f->is_switching = 0;
+		end_guard(f, tp);
+		SWITCH(f, sk, MAIN);
 	}
 }
 
@@ -750,20 +902,14 @@ void BPF_PROG(hs_set_state, struct sock *sk, __u8 state)
 	on_congestion(f, tp, state);
 	if (state == CA_RECOVERY && f->start.next == HS_STAY) {
 		f->is_live = 1;
-		f->is_switching = 1;
-		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, REPAIR, sizeof(REPAIR));
-		f->is_switching = 0;
+		SWITCH(f, sk, REPAIR);
 		f->ca_state = state;
 		return;
 	}
 	finish(f, tp);
-	if (f->is_guarding)
-		f->first_flight_lost += (__u64)(tp->lost - f->flight_lost) * tp->mss_cache;
-	f->is_guarding = 0;
+	end_guard(f, tp);
 	if (state == CA_LOSS && f->recoveries) {
-		f->is_switching = 1;
-		bpf_setsockopt(sk, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
-		f->is_switching = 0;
+		SWITCH(f, sk, MAIN);
 	}
 }
 
@@ -791,37 +937,44 @@ __u32 BPF_PROG(hs_undo_cwnd, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(hs_init, struct sock *sk)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	struct hs_settings *set;
-	struct hs_record *record;
-	struct flow *f;
-
 	cubictcp_init(sk);
-	f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!f || f->is_switching)
-		return;
-	set = the_settings();
-	if (!set)
-		return;
-	key_of(&f->peer, &sk->__sk_common);
-	f->handshake_rtt = (__u64)(tp->srtt_us >> 3) * 1000;
-	f->delivered = tp->delivered;
-	f->start.mss = tp->mss_cache;
-	/* The kernel makes the send buffer by the window it finds now; the flight itself is planned when data leaves. */
-	if (set->stopped || !set->hundredths)
-		return;
-	if (set->params.scheme == HS_JUMP_START) {
-		tp->snd_cwnd = packets(f, hs_min(hs_min(set->params.cap, set->max_window), tp->snd_wnd));
-	} else if (set->params.scheme != HS_SLOW_START) {
-		record = bpf_map_lookup_elem(&history, &f->peer);
+}
+
+/*
+ * The factor by which the kernel makes the send buffer of its window, when a connection begins and when it grows. The
+ * window is still the kernel's then, and a flight that is to be larger needs the room before it is planned.
+ */
+SEC("struct_ops")
+__u32 BPF_PROG(hs_sndbuf_expand, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct hs_settings *set = the_settings();
+	struct hs_record *record;
+	struct flow *f = flow_of(sk);
+	struct hs_key peer = {};
+	__u64 window = 0;
+
+	if (!set || set->stopped || !set->hundredths || (f && f->is_decided))
+		return 2;
+	switch (set->params.scheme) {
+	case HS_JUMP_START:
+		window = hs_min(set->params.cap, tp->snd_wnd);
+		break;
+	case HS_SLOW_START:
+		window = (__u64)set->params.initial_window * tp->mss_cache;
+		break;
+	default:
+		key_of(&peer, &sk->__sk_common);
+		record = bpf_map_lookup_elem(&history, &peer);
 		if (record)
-			tp->snd_cwnd = hs_max(packets(f, hs_min(hs_moved(record->btl_bw, record->rt_prop),
-								set->max_window)), tp->snd_cwnd);
-		else if (f->hint)
-			tp->snd_cwnd = hs_max(packets(f, hs_min(hs_moved(hs_min(f->hint, set->hint_rate),
-									 f->handshake_rtt), set->max_window)),
-					      tp->snd_cwnd);
+			window = hs_max(hs_moved(record->btl_bw, record->rt_prop), record->window);
+		if (f && f->hint)
+			window = hs_max(window, hs_moved(hs_min(f->hint, set->hint_rate),
+							 (__u64)(tp->srtt_us >> 3) * 1000));
+		break;
 	}
+	window = hs_min(window, set->max_window) / hs_max(tp->mss_cache, 1);
+	return 2 * hs_clamp(window / hs_max(tp->snd_cwnd, INITIAL_WINDOW) + 1, 1, 4096);
 }
 
 /* r(B) of the QUIC server's why records: rounds that slow start from ten packets needs for so many. */
@@ -837,6 +990,22 @@ INLINE __s64 slow_start_rounds(__u64 bytes, __u64 mss)
 		rounds++;
 	}
 	return rounds;
+}
+
+/* A connection that never had more than a first window to send. */
+CALL void account_short(const struct sock *sk)
+{
+	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
+	struct hs_counters *c = the_counters();
+
+	/* Otherwise it has been given another control and goes on. */
+	if (!c || sk->__sk_common.skc_state != CLOSED)
+		return;
+	c->arms[HS_UNDECIDED].connections++;
+	c->arms[HS_UNDECIDED].sources[HS_FROM_NOTHING]++;
+	c->arms[HS_UNDECIDED].sent += tp->bytes_sent;
+	c->arms[HS_UNDECIDED].lost += (__u64)tp->lost * tp->mss_cache;
+	c->arms[HS_UNDECIDED].retransmitted += tp->bytes_retrans;
 }
 
 CALL void account(struct flow *f, struct tcp_sock *tp, __s64 saved)
@@ -918,11 +1087,14 @@ void BPF_PROG(hs_release, struct sock *sk)
 	struct flow *f = flow_of(sk);
 	__s64 saved = 0;
 
-	if (!f || !set || f->is_switching)
+	if (!set || (f && f->is_switching))
 		return;
+	if (!f || !f->is_known) {
+		account_short(sk);
+		return;
+	}
 	end_busy(f);
-	if (f->is_guarding)
-		f->first_flight_lost += (__u64)(tp->lost - f->flight_lost) * tp->mss_cache;
+	end_guard(f, tp);
 	if (f->is_fresh)
 		remember(f, tp);
 	if (f->start.discards && f->left != HS_SAVED) {
@@ -949,8 +1121,21 @@ struct tcp_congestion_ops headstart = {
 	.pkts_acked = (void *)hs_pkts_acked,
 	.min_tso_segs = (void *)hs_min_tso_segs,
 	.undo_cwnd = (void *)hs_undo_cwnd,
+	.sndbuf_expand = (void *)hs_sndbuf_expand,
 	.flags = TCP_CONG_NON_RESTRICTED,
 	.name = MAIN,
+};
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops headstart_lt = {
+	.init = (void *)hs_init,
+	.release = (void *)hs_release,
+	.ssthresh = (void *)hs_ssthresh,
+	.cong_avoid = (void *)hs_light_cong_avoid,
+	.set_state = (void *)hs_set_state,
+	.cwnd_event = (void *)hs_light_cwnd_event,
+	.undo_cwnd = (void *)hs_undo_cwnd,
+	.name = LIGHT,
 };
 
 SEC(".struct_ops.link")
@@ -985,27 +1170,38 @@ struct hint_option {
 #define HINT_EXPERIMENT 0x4853	/* "HS" */
 #define HINT_VERSION 1
 #define HINT_ACCESS_KINDS 7
+#define HINT_MOST_KBIT 400000000	/* 400 Gbit/s */
 #define BYTES_PER_KBIT 125
+
+/* The rate that an option of so many bytes hints, in bytes per second; 0: it is malformed. */
+INLINE __u64 hint_rate(const struct hint_option *option, int found)
+{
+	const __u8 *k = option->kbit;
+	__u64 kbit = (__u64)k[0] << 24 | k[1] << 16 | k[2] << 8 | k[3];
+
+	if (found != HINT_LENGTH || option->version != HINT_VERSION || option->access >= HINT_ACCESS_KINDS ||
+	    kbit > HINT_MOST_KBIT)
+		return 0;
+	return kbit * BYTES_PER_KBIT;
+}
 
 /* What the handshake's last segment hints, in bytes per second; 0 for nothing. */
 INLINE __u64 hear(struct bpf_sock_ops *ops)
 {
 	struct hint_option option = { .kind = HINT_KIND, .length = 4, .experiment = bpf_htons(HINT_EXPERIMENT) };
 	struct hs_counters *c;
-	__u64 kbit;
+	__u64 rate;
 	int found = bpf_load_hdr_opt(ops, &option, HINT_LENGTH, 0);
 
 	if (found == -2 /* ENOENT: the common case */)
 		return 0;
-	kbit = (__u64)option.kbit[0] << 24 | option.kbit[1] << 16 | option.kbit[2] << 8 | option.kbit[3];
-	if (found != HINT_LENGTH || option.version != HINT_VERSION || option.access >= HINT_ACCESS_KINDS || !kbit ||
-	    kbit > 400000000) {
+	rate = hint_rate(&option, found);
+	if (!rate) {
 		c = the_counters();
 		if (c)
 			c->hints[2]++;
-		return 0;
 	}
-	return kbit * BYTES_PER_KBIT;
+	return rate;
 }
 
 SEC("sockops")
@@ -1014,19 +1210,29 @@ int hs_select(struct bpf_sock_ops *ops)
 	struct hs_settings *set;
 	struct hs_counters *c;
 	struct bpf_sock *sk = ops->sk;
+	struct tcp_sock *tp;
 	struct flow *f;
+	char original[16] = {};
+	__u64 hint = 0;
 
 	if (ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB && ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
 		return 1;
 	set = the_settings();
 	if (!set || !sk || (ops->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB && !set->outgoing))
 		return 1;
-	f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (!f)
-		return 1;
 	if (set->hears && ops->op == BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
-		f->hint = hear(ops);
-	bpf_getsockopt(ops, SOL_TCP, TCP_CONGESTION, f->original, sizeof(f->original));
+		hint = hear(ops);
+	tp = bpf_skc_to_tcp_sock(sk);
+	if (tp)
+		__builtin_memcpy(original, (const char *)tp->inet_conn.icsk_ca_ops->name, sizeof(original));
+	/* Kept is what is not as usual: a connection costs less without. */
+	if (hint || !begins_with(original, NATIVE, sizeof(NATIVE))) {
+		f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+		if (f) {
+			f->hint = hint;
+			__builtin_memcpy(f->original, original, sizeof(original));
+		}
+	}
 	bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
 	c = the_counters();
 	if (c)
@@ -1106,22 +1312,13 @@ int hs_hint(struct bpf_sock_ops *ops)
 
 /* ---- Detaching ---- */
 
-INLINE int is_ours(const char *name)
-{
-	const char ours[] = MAIN;
-	int i;
-
-	/* headstart and headstart_fr */
-	for (i = 0; i < sizeof(MAIN) - 1; i++)
-		if (name[i] != ours[i])
-			return 0;
-	return 1;
-}
+/* headstart, headstart_fr and headstart_lt */
+INLINE int is_ours(const char *name) { return begins_with(name, MAIN, sizeof(MAIN) - 1); }
 
 SEC("iter/tcp")
 int hs_migrate(struct bpf_iter__tcp *ctx)
 {
-	char native[16] = "cubic", name[16] = {};
+	char native[16] = NATIVE, name[16] = {};
 	struct sock_common *common = ctx->sk_common;
 	struct hs_settings *set;
 	struct tcp_sock *tp;
@@ -1160,6 +1357,17 @@ struct {
 	__type(value, struct hs_replay);
 } scratch SEC(".maps");
 
+/* The parser of the hint alone, for bytes that no honest client sends. */
+SEC("syscall")
+int hs_replay_hint(struct hs_heard *ctx)
+{
+	struct hint_option option = {};
+
+	__builtin_memcpy(&option, ctx->option, HINT_LENGTH);
+	ctx->rate = hint_rate(&option, ctx->found);
+	return 0;
+}
+
 SEC("syscall")
 int hs_replay(struct hs_replay *ctx)
 {
@@ -1170,7 +1378,7 @@ int hs_replay(struct hs_replay *ctx)
 	__builtin_memcpy(r, ctx, sizeof(*r));
 	switch (r->event) {
 	case HS_EVENT_ESTABLISH:
-		hs_establish(&r->start, &r->params, &r->prior);
+		r->start.next = hs_establish(&r->start, &r->params, &r->prior);
 		break;
 	case HS_EVENT_SENT:
 		hs_on_sent(&r->start, &r->params, &r->sent);

@@ -31,6 +31,7 @@ struct in6_addr {
 struct sock_common {
 	__be32 skc_daddr;
 	unsigned short skc_family;
+	unsigned char skc_state;
 	struct in6_addr skc_v6_daddr;
 };
 
@@ -105,6 +106,7 @@ struct tcp_congestion_ops {
 	__u32 (*min_tso_segs)(struct sock *sk);
 	void (*cong_control)(struct sock *sk, const void *unused);
 	__u32 (*undo_cwnd)(struct sock *sk);
+	__u32 (*sndbuf_expand)(struct sock *sk);
 	char name[16];
 	__u32 flags;
 	void (*init)(struct sock *sk);
@@ -122,9 +124,10 @@ struct bpf_iter__tcp {
 
 #pragma clang attribute pop
 
-/* enum tcp_ca_state and enum tcp_ca_event: their numbers have never changed. */
+/* enum tcp_ca_state, enum tcp_ca_event, and of the states of a connection the last: their numbers have never changed. */
 enum { CA_OPEN, CA_DISORDER, CA_CWR, CA_RECOVERY, CA_LOSS };
 enum tcp_ca_event { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART };
+enum { CLOSED = 7 };
 enum { PACING_NONE, PACING_NEEDED, PACING_FQ };
 
 #define TCP_CONG_NON_RESTRICTED 1

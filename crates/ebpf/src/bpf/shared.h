@@ -115,4 +115,11 @@ struct hs_replay {
 	__u64 event;
 };
 
+/* replay_hint(): the bytes of an option, and what is made of them. */
+struct hs_heard {
+	__u8 option[12];
+	__s32 found;		/* what bpf_load_hdr_opt() said: its length */
+	__u64 rate;		/* bytes per second; 0: malformed */
+};
+
 #endif
