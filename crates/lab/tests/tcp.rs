@@ -4,6 +4,8 @@
 //! run, never as passed. Traffic stays in namespaces. What is compared with CUBIC is compared with the control arm, measured in
 //! the same minute on the same path. This program is also the client where curl cannot be (one connection with pauses, several at
 //! once, one that is read slowly).
+//!
+//! `cargo test --features full,tcp --test tcp -- --full` attaches and detaches a thousand times, and not fifty.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -37,7 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Test); 12] = [
+    let tests: [(&str, Test); 14] = [
         ("what cannot be is refused with the reason", refusals),
         // Before those whose connections are cut off by the end of their network, and linger.
         ("detached, live connections go on and nothing is left", detach_leaves_nothing),
@@ -47,7 +49,9 @@ fn run_all() -> ExitCode {
         ("six connections to one peer share what is known of it", parallel),
         ("the kill switch and the percentage hold at once", kill_switch),
         ("a history goes out and comes in, and a hostile one does not", history),
+        ("a record that is refused starts as the kernel does", refused_record),
         ("a hint is read before the first data", hint),
+        ("a client whose hints are false is soon no longer believed", false_hints),
         ("a run is undone when its command ends", run_is_undone),
         ("killed at any moment, it leaves connections that work", killed),
         ("the checked-in object is what its source makes", object_is_rebuilt),
@@ -419,6 +423,16 @@ fn kill_switch(place: &Place) -> Outcome {
     ensure(times[0] > 180.0 && times[1] > 180.0 && times[2] < 150.0, || format!("{times:?}"))
 }
 
+/// Neither the window nor the pace of a record that is not used reaches the connection: the control arm would be none.
+fn refused_record(place: &Place) -> Outcome {
+    place.attach(&["--lifetime", "1 ms"])?;
+    let (times, _) = place.curl(PATH, "100k", 3)?;
+    let started = place.count("headstart_records_refused_total{reason=\"expired\"}");
+    ensure(times.iter().all(|time| *time > 1.4 * bound(100_000)) && started == 2, || {
+        format!("{times:?} ms, {started} records expired\n{}", place.stats())
+    })
+}
+
 fn history(place: &Place) -> Outcome {
     place.attach(&[])?;
     let _ = place.curl(PATH, "100k", 1)?;
@@ -448,25 +462,27 @@ fn history(place: &Place) -> Outcome {
     ensure(said.error.contains("1 damaged records were dropped"), || said.error)
 }
 
-fn hint(place: &Place) -> Outcome {
-    place.attach(&["--scheme", "blitzstart"])?;
+/// Runs `work` while the connections of a cgroup carry a hint; it is given the beginning of a command in that cgroup.
+fn with_hint(place: &Place, rate: &str, work: impl FnOnce(&str) -> Outcome) -> Outcome {
     let clients = place.cgroup.with_file_name("headstart-test-clients");
     let _ = std::fs::create_dir(&clients);
-    let said = place.tcp(&[
-        "hint",
-        "--cgroup",
-        clients.to_str().expect("text"),
-        "--rate",
-        "25 Mbit/s",
-        "--access",
-        "dsl",
-    ]);
-    let result = (|| {
-        ensure(said.good, || said.error.clone())?;
-        let fetch = format!(
-            "sh -c 'echo $$ > {}/cgroup.procs && exec curl -s -o /dev/null -w \"took %{{time_total}}\\n\" http://$HEADSTART_OUTSIDE/100k'; sleep 0.5",
-            clients.display()
-        );
+    let cgroup = clients.to_str().expect("text");
+    let said = place.tcp(&["hint", "--cgroup", cgroup, "--rate", rate, "--access", "dsl"]);
+    let result = ensure(said.good, || said.error.clone())
+        .and_then(|()| work(&format!("echo $$ > {cgroup}/cgroup.procs")));
+    let off = place.tcp(&["hint", "--off"]);
+    let _ = std::fs::remove_dir(&clients);
+    result?;
+    ensure(off.good, || off.error)
+}
+
+/// A fetch of 100 kB by curl.
+const FETCH: &str = "curl -s -o /dev/null -w \"took %{time_total}\\n\" http://$HEADSTART_OUTSIDE/100k";
+
+fn hint(place: &Place) -> Outcome {
+    place.attach(&["--scheme", "blitzstart"])?;
+    with_hint(place, "25 Mbit/s", |enter| {
+        let fetch = format!("sh -c '{enter} && exec {FETCH}'; sleep 0.5");
         let (out, _) = place.link(PATH, &place.server(), &fetch)?;
         let times = took(&out);
         println!(
@@ -476,11 +492,31 @@ fn hint(place: &Place) -> Outcome {
         let heard = place.count("headstart_hints_total{what=\"heard\"}");
         ensure(heard == 1, || format!("{heard} hints heard\n{}", place.stats()))?;
         ensure(times.first().is_some_and(|seconds| *seconds < 0.160), || format!("{times:?}"))
-    })();
-    let off = place.tcp(&["hint", "--off"]);
-    let _ = std::fs::remove_dir(&clients);
-    result?;
-    ensure(off.good, || off.error)
+    })
+}
+
+/// 1 Gbit/s is claimed, 25 Mbit/s and a buffer of 20 packets are there: after each flight that loses a tenth, half as much is believed.
+fn false_hints(place: &Place) -> Outcome {
+    const SMALL: &[&str] = &["--rate", "25mbit", "--rtt", "50ms", "--buffer", "20p"];
+    const CONNECTIONS: usize = 7;
+    place.attach(&["--scheme", "blitzstart"])?;
+    let mut dropped = Vec::new();
+    with_hint(place, "1 Gbit/s", |enter| {
+        for _ in 0..CONNECTIONS {
+            let fetch = format!("sh -c '{enter} && exec {FETCH}'; sleep 0.3");
+            dropped.push(place.link(SMALL, &place.server(), &fetch)?.1);
+        }
+        Ok(())
+    })?;
+    println!(
+        "tcp: packets dropped of a client that claims forty times its rate, connection by connection: {dropped:?}"
+    );
+    let hinted =
+        place.count("headstart_starts_total{scheme=\"blitzstart\",arm=\"treatment\",source=\"hint\"}");
+    // 100, 50, 25 and 12 percent, then nothing.
+    ensure(hinted <= 4, || format!("{hinted} starts from a false hint\n{}", place.stats()))?;
+    let (first, last) = (dropped[0], dropped[CONNECTIONS - 1]);
+    ensure(first > 10 && last * 4 < first, || format!("{dropped:?}"))
 }
 
 fn is_registered() -> bool {
@@ -572,12 +608,16 @@ fn detach_leaves_nothing(place: &Place) -> Outcome {
     })();
     end(&mut server);
     result?;
-    for _ in 0..20 {
+    let cycles = if std::env::args().any(|word| word == "--full") { 1000 } else { 50 };
+    for _ in 0..cycles {
         place.attach(&[])?;
         let said = place.tcp(&["detach"]);
         ensure(said.good, || said.error)?;
     }
     nothing_is_left(before)?;
+    println!(
+        "tcp: {cycles} times attached and detached, and the kernel has the {before:?} programs, maps and links of before"
+    );
     ensure(!Path::new(headstart_ebpf::load::PINS).exists(), || "pins are left".to_owned())
 }
 
@@ -613,9 +653,12 @@ fn connects_in(place: &Place) -> bool {
 fn killed(place: &Place) -> Outcome {
     let before = objects()?;
     let cgroup = place.cgroup.to_str().expect("text");
-    for (number, words) in
-        [&["tcp", "attach", "--cgroup", cgroup][..], &["tcp", "detach"]].iter().cycle().take(60).enumerate()
-    {
+    let steps = [
+        &["tcp", "attach", "--cgroup", cgroup][..],
+        &["tcp", "set", "--percent", "50", "--lifetime", "5 min"],
+        &["tcp", "detach"],
+    ];
+    for (number, words) in steps.iter().cycle().take(60).enumerate() {
         let mut child = Command::new(HEADSTART)
             .args(*words)
             .stderr(Stdio::null())
@@ -625,6 +668,10 @@ fn killed(place: &Place) -> Outcome {
         let pause = Duration::from_micros(500 * number as u64 * 7 % 60_000);
         let _ = Command::new("sleep").arg(format!("{:.6}", pause.as_secs_f64())).status();
         end(&mut child);
+        // Settings are changed in one step or not at all.
+        let status = place.tcp(&["status"]);
+        ensure(status.good, || format!("after {words:?} was killed at {pause:?}: {}", status.error))?;
+        // Its server is killed, too, with a connection open.
         ensure(connects_in(place), || {
             format!("after {words:?} was killed at {pause:?} no connection works")
         })?;
