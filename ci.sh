@@ -83,7 +83,10 @@ headstart=target/ci/headstart
 # Seconds of the processor, not of a clock on the wall, with room for slower ones; real time only ends what hangs.
 (ulimit -t 60 && exec timeout 1800 "$headstart" race --out "$out/race") >"$out/table"
 head -n 12 "$out/table"
-test -s "$out/race/report.html"
+step "its report and a trace's in a browser"
+"$headstart" trace halfback --beside iw10,proactive --out "$out/trace" >"$out/traced"
+have_packages chromium chromium-driver
+./tools/report-browser.py "$out/race/report.html" "$out/trace/report.html"
 for paper in halfback quick-start fast-startup wisestart blitzstart headstart; do
     step "$paper, figure by figure, cut down: every claim's outcome is the one on record"
     timeout 1800 "$headstart" reproduce "$paper" --quick --check --out "$out/reproduce" >"$out/claims"

@@ -46,7 +46,7 @@ impl FlowFigures {
     /// A flow that takes far longer than most is cut off, for the others' sake.
     pub fn of<'a>(flows: impl Iterator<Item = (&'a str, &'a FlowTrace)>) -> Vec<Self> {
         /// Medians.
-        const LONGEST: f64 = 3.0;
+        const LONGEST: f64 = 2.0;
         let mut all: Vec<Self> = flows.map(|(scheme, view)| Self::alone(scheme, view)).collect();
         let mut ends: Vec<f64> = all.iter().filter_map(Self::last).collect();
         ends.sort_by(f64::total_cmp);
@@ -129,13 +129,19 @@ pub fn overlay(first: &FlowFigures, second: &FlowFigures) -> Section {
         let mut figure = Figure::overlay(one, other);
         figure.says = format!("Over one another: {} {}", one.description(), other.description());
         figure.plot_height = one.plot_height * 1.3;
-        figure.svg()
+        figure
     };
-    let mut views =
-        vec![(over(&first.sequence, &second.sequence), "Place in the stream over time.".to_owned())];
+    let mut sequence = over(&first.sequence, &second.sequence);
+    // The legend has all kinds: the reader may choose a flow with others.
+    for kind in PacketKind::ALL {
+        if sequence.series.iter().all(|series| series.name != kind.name()) {
+            sequence.series.push(Series::packets(kind, [] as [(f64, f64); 0]));
+        }
+    }
+    let mut views = vec![(sequence.svg(), "Place in the stream over time.".to_owned())];
     if let (Some(one), Some(other)) = (&first.queue, &second.queue) {
         let caption = "Queue before the bottleneck, flight and window of the two, each in its run.";
-        views.push((over(one, other), caption.to_owned()));
+        views.push((over(one, other).svg(), caption.to_owned()));
     }
     let subjects = [first, second].map(|one| (one.scheme.clone(), one.note()));
     Section::Overlay { subjects, views }
@@ -309,4 +315,71 @@ pub fn phases(view: &FlowTrace) -> Vec<(f64, &'static str, u64, Option<u64>)> {
         }
     }
     phases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::Setup;
+
+    fn traced(size: &str, schemes: &[&str]) -> Vec<(String, FlowTrace)> {
+        let line = format!("--rate 15mbit --rtt 60ms --size {size}");
+        let setup =
+            headstart_study::settings::Settings::parse(crate::CARRIERS, line.split(' ')).expect("fine");
+        let setup: &Setup = &setup;
+        let flow = |name: &&str| {
+            let entry = crate::schemes::find(name).expect("it is in the catalogue");
+            ((*name).to_owned(), crate::runner::run_alone(setup, entry).expect("it runs"))
+        };
+        schemes.iter().map(flow).collect()
+    }
+
+    fn figures(flows: &[(String, FlowTrace)]) -> Vec<FlowFigures> {
+        FlowFigures::of(flows.iter().map(|(name, view)| (name.as_str(), view)))
+    }
+
+    #[test]
+    fn flows_are_drawn_on_the_same_axes_and_say_when_they_were_complete() {
+        let flows = traced("100kB", &["iw10", "halfback", "iw2"]);
+        let figures = figures(&flows);
+        let (x, y) = (&figures[0].sequence.x.range, &figures[0].sequence.y.range);
+        assert!(figures.iter().all(|one| one.sequence.x.range == *x && one.sequence.y.range == *y));
+        assert!(figures.iter().all(|one| one.queue.as_ref().expect("seen").x.range == *x));
+        let Range::Fixed(_, end) = *x else { panic!("{x:?}") };
+        assert!(end > figures[2].completed_ms.expect("complete"), "the slowest is within");
+        assert_eq!(figures[0].note(), "complete after 243 ms");
+        let said = figures[1].sequence.description();
+        assert!(said.starts_with("halfback, ") && said.contains("35 proactive copies"), "{said}");
+    }
+
+    #[test]
+    fn a_flow_that_takes_far_longer_than_the_others_is_cut_and_says_so() {
+        let mut flows = traced("100kB", &["iw10", "halfback", "jump-start"]);
+        flows.extend(traced("10MB", &["iw3"]));
+        let figures = figures(&flows);
+        let captions: Vec<bool> = figures
+            .iter()
+            .map(|one| match &one.sections()[0] {
+                Section::Figure { caption, .. } => caption.contains("behind the end of the axis"),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(captions, [false, false, false, true]);
+    }
+
+    #[test]
+    fn an_overlay_has_both_flows_and_a_legend_of_all_kinds() {
+        let flows = traced("100kB", &["iw10", "jump-start"]);
+        let figures = figures(&flows);
+        let Section::Overlay { subjects, views } = overlay(&figures[0], &figures[1]) else {
+            panic!("no overlay")
+        };
+        assert_eq!(subjects[1], ("jump-start".to_owned(), "complete after 149 ms".to_owned()));
+        let svg = views[0].0.as_str();
+        assert!(svg.contains("data-over=\"sequence\"") && svg.contains("class=\"k0\" data-name=\"sent\""));
+        assert!(svg.contains("class=\"k1\" data-name=\"sent\""), "{svg}");
+        for kind in PacketKind::ALL {
+            assert_eq!(svg.matches(&format!(">{}</text>", kind.name())).count(), 1, "{kind:?}");
+        }
+    }
 }

@@ -361,6 +361,9 @@ fn guides(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
 
 fn series(canvas: &mut Canvas, figure: &Figure, plot: &Plot, index: usize) {
     let series = &figure.series[index];
+    if series.points.is_empty() {
+        return;
+    }
     let slot = series.style.slot.unwrap_or(index);
     let classes = series_class(series, index);
     let points = data_points(figure, series);
@@ -569,6 +572,20 @@ fn labels(canvas: &mut Canvas, figure: &Figure, plot: &Plot) {
     }
     if wanted.is_empty() {
         return;
+    }
+    for guide in &figure.guides {
+        let area = match guide {
+            Guide::X(at, _) => Area { left: plot.x_of(*at), right: plot.x_of(*at), ..plot.area },
+            Guide::Y(at, _) => Area { top: plot.y_of(*at), bottom: plot.y_of(*at), ..plot.area },
+        };
+        // A line has no width of its own.
+        let area = Area {
+            left: area.left - 1.0,
+            top: area.top - 1.0,
+            right: area.right + 1.0,
+            bottom: area.bottom + 1.0,
+        };
+        obstacles.push(Obstacle { area, weight: label::STRIKES_THROUGH });
     }
     // Labels are few where points are few; a drawing of thousands needs no such care.
     for series in

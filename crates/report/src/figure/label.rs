@@ -57,7 +57,7 @@ impl Area {
 }
 
 /// Whether two straight lines cross.
-fn cross(a: Place, b: Place, c: Place, d: Place) -> bool {
+pub(super) fn cross(a: Place, b: Place, c: Place, d: Place) -> bool {
     let side = |p: Place, q: Place, r: Place| (q.0 - p.0) * (r.1 - p.1) - (q.1 - p.1) * (r.0 - p.0);
     side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
 }

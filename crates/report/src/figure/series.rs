@@ -216,6 +216,9 @@ pub enum PacketKind {
 }
 
 impl PacketKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Sent, Self::Acked, Self::Lost, Self::Retransmitted, Self::Copied];
+
     /// Its name in the legend.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -212,3 +212,156 @@ fn what_one_axis_cuts_off_needs_no_room_on_the_other() {
     figure.series.push(Series::new("a", Style::line(), [(90.0, 1e6), (1000.0, 5.0), (9000.0, 9.0)]));
     assert_eq!(y_labels(&figure).last().map(String::as_str), Some("9"));
 }
+
+#[test]
+fn lines_that_lie_on_one_another_are_named() {
+    let mut figure = Figure::new("", Axis::linear("x", ""), Axis::linear("y", ""));
+    for (name, end) in [("a", 1.0), ("b", 2.0), ("c", 1.0), ("d", 3.0), ("e", 2.0)] {
+        figure.series.push(Series::new(name, Style::line(), [(0.0, 0.0), (1.0, end)]));
+    }
+    figure.series.push(Series::new("empty", Style::line(), [] as [(f64, f64); 0]));
+    assert_eq!(figure.coinciding(), [["a", "c"], ["b", "e"]]);
+}
+
+#[test]
+fn an_overlay_tells_its_two_by_colour_and_what_they_are_by_shape() {
+    let of = |subject: &str, end: f64| {
+        let mut figure = Figure::new("", Axis::linear("x", ""), Axis::linear("y", ""));
+        figure.role = Role::Of { subject: subject.into(), view: "v".into(), note: "n".into() };
+        figure.series.push(Series::packets(PacketKind::Lost, [(0.0, 1.0), (1.0, end)]));
+        figure.series.push(Series::new(
+            "w",
+            Style::line().with_slot(5).with_dash(1),
+            [(0.0, 1.0), (1.0, end)],
+        ));
+        figure
+    };
+    let (one, other) = (of("p", 2.0), of("q", 3.0));
+    assert!(one.svg().as_str().contains("data-of=\"p\" data-view=\"v\" data-note=\"n\""));
+    let svg = Figure::overlay(&one, &other).svg();
+    for part in [
+        "data-over=\"v\"",
+        "<g class=\"k0\" data-name=\"lost\"",
+        "<g class=\"k1\" data-name=\"lost\"",
+        "<g class=\"k0\" data-name=\"w\"",
+        "stroke-dasharray=\"7 3\"",
+    ] {
+        assert!(svg.as_str().contains(part), "{part}: {svg}");
+    }
+    assert_eq!(svg.as_str().matches(">lost</text>").count(), 1, "the legend has each kind once");
+}
+
+#[test]
+fn a_page_takes_a_drawing_without_its_own_colours() {
+    let figure = crowded().svg();
+    assert!(figure.as_str().contains("<style>svg:root") && !figure.inline().contains("<style>"));
+}
+
+/// A race's completion times over harm, with their intervals: points that coincide, and bars across one another.
+const RACE: [(&str, [f64; 3], [f64; 3]); 22] = [
+    ("iw2", [0.9844, 0.9735, 0.9954], [416.5, 414.9, 418.1]),
+    ("iw3", [0.981, 0.9672, 0.995], [362.2, 360.6, 363.9]),
+    ("iw10", [1.0, 1.0, 1.0], [257.5, 254.6, 260.3]),
+    ("iw10-hystart", [0.9983, 0.9964, 1.0], [260.1, 258.5, 261.7]),
+    ("iw32", [0.9981, 0.9843, 1.012], [193.5, 190.9, 196.1]),
+    ("iw32-paced", [0.9936, 0.9757, 1.011], [194.2, 190.6, 197.9]),
+    ("iw64", [1.06, 1.042, 1.078], [221.9, 211.2, 232.6]),
+    ("reactive", [0.9844, 0.9735, 0.9954], [416.5, 414.9, 418.1]),
+    ("proactive", [1.074, 1.027, 1.121], [546.5, 524.1, 569.0]),
+    ("jump-start", [1.008, 0.9764, 1.039], [173.1, 164.6, 181.5]),
+    ("halfback", [1.043, 1.025, 1.061], [189.4, 180.9, 198.0]),
+    ("halfback-forward", [1.046, 1.03, 1.063], [198.4, 186.8, 210.0]),
+    ("halfback-burst", [1.051, 1.034, 1.069], [191.1, 182.4, 199.7]),
+    ("pcp", [0.9799, 0.9659, 0.994], [412.5, 403.4, 421.5]),
+    ("rapid-start", [0.9873, 0.9786, 0.996], [250.8, 247.3, 254.3]),
+    ("bbr", [0.983, 0.9738, 0.9922], [283.3, 281.3, 285.3]),
+    ("tcp-cache", [1.027, 1.011, 1.045], [219.9, 213.8, 226.1]),
+    ("s-cubic", [0.9784, 0.9667, 0.9904], [246.3, 238.3, 254.2]),
+    ("wise-start", [0.994, 0.9735, 1.015], [193.6, 187.7, 199.5]),
+    ("wise-start-wa", [0.994, 0.9735, 1.015], [193.6, 187.7, 199.5]),
+    ("careful-resume", [1.0, 1.0, 1.0], [257.5, 254.6, 260.3]),
+    ("blitzstart", [1.036, 1.008, 1.064], [176.4, 166.1, 186.7]),
+];
+
+/// The number in an attribute of a tag.
+fn attribute(tag: &str, name: &str) -> f64 {
+    let (_, rest) = tag.split_once(&format!(" {name}=\"")).expect("the attribute");
+    rest.split('"').next().and_then(|text| text.parse().ok()).expect("a number")
+}
+
+#[test]
+fn nothing_strikes_through_a_label_and_leaders_do_not_cross() {
+    let tight = |title: &str| Axis::linear(title, "").with_range(Range::Tight);
+    let mut figure = Figure::new("", tight("harm"), tight("time"));
+    for (name, x, y) in RACE {
+        let point = Point::new(x[0], y[0]).with_x_range(x[1], x[2]).with_y_range(y[1], y[2]).labelled(name);
+        figure.series.push(Series::new(name, Style::marks(Mark::BySlot), [point]));
+    }
+    figure.guides.push(Guide::X(1.0, "no harm".into()));
+    figure.plot_height = 480.0;
+    let svg = figure.svg();
+    let mut strikes: Vec<label::Area> = Vec::new();
+    let mut texts: Vec<(label::Area, &str)> = Vec::new();
+    let mut leaders: Vec<[(f64, f64); 2]> = Vec::new();
+    for tag in svg.as_str().split('<') {
+        // Bars: `M from L to` for each stroke.
+        if tag.starts_with("path d=") && tag.contains("stroke-opacity=\"0.7\"") {
+            let data = tag.split('"').nth(1).expect("path data");
+            for stroke in data.split('M').skip(1) {
+                let ends: Vec<f64> =
+                    stroke.split(['L', ' ']).map(|text| text.parse().expect("a place")).collect();
+                // An interval without width is a point.
+                let [_, _, _, _] = ends[..] else { continue };
+                strikes.push(label::Area {
+                    left: ends[0].min(ends[2]),
+                    top: ends[1].min(ends[3]),
+                    right: ends[0].max(ends[2]),
+                    bottom: ends[1].max(ends[3]),
+                });
+            }
+        }
+        if tag.starts_with("line") && tag.contains("stroke-dasharray=\"4 3\"") {
+            let x = attribute(tag, "x1");
+            strikes.push(label::Area {
+                left: x,
+                right: x,
+                top: attribute(tag, "y1"),
+                bottom: attribute(tag, "y2"),
+            });
+        }
+        if tag.starts_with("line") && tag.contains("stroke-opacity=\"0.4\"") {
+            leaders.push([("x1", "y1"), ("x2", "y2")].map(|(x, y)| (attribute(tag, x), attribute(tag, y))));
+        }
+        let is_name = |text: &str| RACE.iter().any(|(name, _, _)| *name == text);
+        if let Some((_, text)) = tag.split_once('>').filter(|(_, text)| is_name(text))
+            && tag.contains("font-weight=\"normal\"")
+        {
+            let width = canvas::text_width(text, 11.0);
+            let before = match () {
+                () if tag.contains("\"end\"") => width,
+                () if tag.contains("\"middle\"") => width / 2.0,
+                () => 0.0,
+            };
+            let left = attribute(tag, "x") - before;
+            let baseline = attribute(tag, "y");
+            let area = label::Area { left, right: left + width, top: baseline - 9.0, bottom: baseline + 2.0 };
+            texts.push((area, text));
+        }
+    }
+    assert_eq!(texts.len(), RACE.len());
+    assert!(strikes.len() > 2 * RACE.len(), "bars are found: {}", strikes.len());
+    for (area, text) in &texts {
+        for strike in &strikes {
+            let is_struck = strike.left < area.right
+                && strike.right > area.left
+                && strike.top < area.bottom
+                && strike.bottom > area.top;
+            assert!(!is_struck, "{text} at {area:?} is struck through by {strike:?}");
+        }
+    }
+    for (index, one) in leaders.iter().enumerate() {
+        for other in &leaders[..index] {
+            assert!(!label::cross(one[0], one[1], other[0], other[1]), "{one:?} crosses {other:?}");
+        }
+    }
+}

@@ -135,7 +135,7 @@ if (bar) {
         chips.set(name, chip);
         bar.append(chip);
     }
-    const none = make('button', { type: 'button', class: 'none' }, 'none');
+    const none = make('button', { type: 'button', class: 'none' }, 'clear');
     none.addEventListener('click', () => {
         picked.clear();
         changed();
@@ -236,7 +236,10 @@ const ring = document.createElementNS(SVG, 'circle');
 ring.setAttribute('class', 'ring');
 ring.setAttribute('r', '7');
 
+let shownIn = null;
+
 const hide = () => {
+    shownIn = null;
     tip.hidden = true;
     ring.remove();
 };
@@ -253,6 +256,7 @@ const show = (svg, plot, name, point) => {
     ring.setAttribute('cx', point.x);
     ring.setAttribute('cy', point.y);
     svg.append(ring);
+    shownIn = svg;
     tip.hidden = false;
     const at = new DOMPoint(point.x, point.y).matrixTransform(svg.getScreenCTM());
     const [width, height] = [tip.offsetWidth, tip.offsetHeight];
@@ -310,7 +314,10 @@ for (const svg of all('svg[data-box]')) {
     svg.addEventListener('focus', event => {
         if (svg.matches(':focus-visible')) walk(svg, event);
     });
-    svg.addEventListener('blur', hide);
+    // A touch reads in one figure before the other loses the focus.
+    svg.addEventListener('blur', () => {
+        if (shownIn === svg) hide();
+    });
 }
 
 // ---- Flows: any two over one another, each in its colour.
