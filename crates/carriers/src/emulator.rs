@@ -29,7 +29,7 @@ use headstart_sim::workload::PageReport;
 use headstart_sim::{FlowReport, Seed};
 use headstart_units::Time;
 
-use headstart_study::carrier::{Bottleneck, Observer};
+use headstart_study::carrier::{Bottleneck, Observer, RandomLoss};
 use headstart_study::options::{DetectionName, OpenerName, RouterName, TransportName, UpOptions};
 use headstart_study::setup::Setup;
 
@@ -70,6 +70,9 @@ impl Played {
             dropped: account.dropped.iter().sum(),
             dropped_bytes: Some(account.dropped_bytes),
             delivered_bytes: account.delivered_bytes,
+            at_random: RandomLoss::of(
+                self.path.down.elements.iter().map(|(name, account)| (name.as_str(), account)),
+            ),
         }
     }
 }

@@ -95,6 +95,8 @@ pub struct Standing {
     pub rounds: Measured,
     /// Packets dropped by the bottleneck, as a share of those offered to it, in percent.
     pub loss_percent: Measured,
+    /// Packets lost at random behind it, as a share of those that got there, in percent, where there is random loss.
+    pub random_loss_percent: Option<Measured>,
     /// Payload bytes sent over bytes delivered.
     pub overhead: Measured,
     /// Time of flows of the reference scheme beside this one, over their time among themselves.
@@ -135,8 +137,10 @@ pub struct Race {
     pub lens_serial: u64,
     /// How many seeds were run.
     pub seeds: usize,
-    /// In how many of them nothing arrived: they count for nothing.
+    /// In how many of them nothing arrived, or no page was complete: they count for nothing.
     pub empty_seeds: usize,
+    /// Flows that began in all runs of the schemes.
+    pub begun: u64,
 }
 
 /// Runs the race; all flows of all runs are added to `flows`.
@@ -186,6 +190,7 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
             of_schemes.iter().any(|results| tested_times(&results[2 * number], is_pages).count() > 0)
         })
         .collect();
+    let begun = rest.iter().step_by(2).map(|result| result.groups[usize::from(TESTED)].flows).sum();
     let wanted = setup.run.schemes();
     let standings = entries
         .iter()
@@ -197,7 +202,7 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
         })
         .collect();
     let empty_seeds = has_arrivals.iter().filter(|has| !**has).count();
-    Ok(Race { standings, is_pages, lens_serial, seeds: seeds.len(), empty_seeds })
+    Ok(Race { standings, is_pages, lens_serial, seeds: seeds.len(), empty_seeds, begun })
 }
 
 /// The schemes that were asked for, each once: those that are compared by default in the order of the catalogue, then the
@@ -285,7 +290,13 @@ fn standing<'a>(
         transfer_ms: each(&|totals| millis(totals.transfer.mean())),
         rounds: each(&Totals::mean_rounds),
         loss_percent: Measured::percent(&losses),
-        overhead: each(&Totals::overhead),
+        random_loss_percent: alone
+            .iter()
+            .map(|result| result.at_random.share())
+            .collect::<Option<Vec<f64>>>()
+            .filter(|shares| !shares.is_empty())
+            .map(|shares| Measured::percent(&shares)),
+        overhead: each(&overhead),
         harm: Measured::ratio(&suffered, &otherwise),
         long_share,
         history_hits: totals.history_hits as f64 / (totals.flows as f64).max(1.0),
@@ -324,7 +335,8 @@ fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool) -> 
         ("mean_without_handshake_ms", number(millis(totals.transfer.mean()))),
         ("mean_round_trips", number(totals.mean_rounds())),
         ("loss_percent", number(loss_percent(alone))),
-        ("bytes_sent_over_useful", number(if alone.has_counts { totals.overhead() } else { f64::NAN })),
+        ("random_loss_percent", number(alone.at_random.share().map_or(f64::NAN, |share| 100.0 * share))),
+        ("bytes_sent_over_useful", number(if alone.has_counts { overhead(totals) } else { f64::NAN })),
         ("beside_mean_ms", number(beside(mixed))),
         ("reference_mean_ms", number(beside(reference))),
         ("harm", number(beside(mixed) / beside(reference))),
@@ -337,6 +349,11 @@ fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool) -> 
         ("timeouts", counted(totals.counts.timeouts)),
         ("invalid_runs", Value::Count(invalid(runs.into_iter()).0 as u64)),
     ]
+}
+
+/// Payload bytes sent over payload bytes delivered; not a number if nothing was.
+fn overhead(totals: &Totals) -> f64 {
+    if totals.delivered.is_zero() { f64::NAN } else { totals.overhead() }
 }
 
 /// Packets that the bottleneck dropped, of those offered to it.
@@ -382,6 +399,12 @@ fn number(value: f64) -> Value {
 }
 
 impl Standing {
+    /// The runs' fingerprint as text, which no program takes for a number; nothing where there is none.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        if self.has_fingerprint { format!("fp:{:016x}", self.fingerprint) } else { String::new() }
+    }
+
     /// Its row.
     #[must_use]
     pub fn row(&self) -> Row {
@@ -396,6 +419,10 @@ impl Standing {
             ("mean_without_handshake_ms", number(self.transfer_ms.value)),
             ("mean_round_trips", number(self.rounds.value)),
             ("loss_percent", number(self.loss_percent.value)),
+            (
+                "random_loss_percent",
+                number(self.random_loss_percent.as_ref().map_or(f64::NAN, |loss| loss.value)),
+            ),
             ("bytes_sent_over_useful", number(self.overhead.value)),
             ("harm", number(self.harm.value)),
             ("harm_low", number(self.harm.low)),
@@ -413,7 +440,7 @@ impl Standing {
             ("rate_requests", Value::Count(totals.asked)),
             ("rate_grants", Value::Count(totals.granted)),
             ("granted_starts_with_loss", Value::Count(totals.granted_and_failed)),
-            ("fingerprint", Value::Text(format!("{:016x}", self.fingerprint))),
+            ("fingerprint", Value::Text(self.fingerprint())),
             ("invalid_runs", Value::Count(self.invalid.0 as u64)),
         ]
     }

@@ -54,9 +54,15 @@ impl Standing {
         )
     }
 
-    /// It can be ranked: it was measured, and the machine kept up.
+    /// It can be ranked: something was finished, and the machine kept up.
     fn counts(&self) -> bool {
-        self.invalid.0 == 0 && self.mean_ms.value.is_finite()
+        self.invalid.0 == 0 && self.mean_ms.value.is_finite() && !self.is_unfinished()
+    }
+
+    /// No flow of it was finished: its times are ages at the end of a run.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        self.totals.flows > 0 && self.totals.unfinished == self.totals.flows
     }
 
     fn is_slow_start(&self) -> bool {
@@ -210,6 +216,7 @@ pub(crate) mod tests {
             transfer_ms: positive(),
             rounds: positive(),
             loss_percent: Measured::percent(&vec![0.0; by_seed.len()]),
+            random_loss_percent: None,
             overhead: positive(),
             harm: Measured::positive(vec![1.0; by_seed.len()]),
             long_share: None,
@@ -234,7 +241,14 @@ pub(crate) mod tests {
             fingerprint: if standing.fingerprint == 0 { 100 + place as u64 } else { standing.fingerprint },
             ..standing
         });
-        Race { standings: numbered.collect(), is_pages: false, lens_serial: 0, seeds, empty_seeds: 0 }
+        Race {
+            standings: numbered.collect(),
+            is_pages: false,
+            lens_serial: 0,
+            seeds,
+            empty_seeds: 0,
+            begun: 0,
+        }
     }
 
     #[test]

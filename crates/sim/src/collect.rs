@@ -145,8 +145,10 @@ pub struct Totals {
     pub acknowledged: Histogram,
     /// From establishment at the sender to the last byte at the receiver; finished flows only.
     pub transfer: Histogram,
-    /// Sum of completion times in units of each flow's own minimum RTT, in thousandths.
+    /// Sum of completion times in units of each flow's own minimum RTT, in thousandths; of those that measured it.
     pub millirounds: u64,
+    /// Flows that never measured an RTT.
+    pub without_rtt: u64,
     /// Payload bytes that senders know delivered.
     #[serde(serialize_with = "as_number", deserialize_with = "from_number")]
     pub delivered: Bytes,
@@ -191,10 +193,11 @@ impl Totals {
         self.counts.bytes_sent as f64 / (self.delivered.get() as f64).max(1.0)
     }
 
-    /// Mean completion time in round trips of the flow's own path.
+    /// Mean completion time in round trips of the flow's own path; not a number if no flow measured one.
     #[must_use]
     pub fn mean_rounds(&self) -> f64 {
-        self.millirounds as f64 / 1000.0 / (self.flows as f64).max(1.0)
+        let measured = self.flows - self.without_rtt;
+        if measured == 0 { f64::NAN } else { self.millirounds as f64 / 1000.0 / measured as f64 }
     }
 
     /// Segments declared lost, as a share of those sent.
@@ -211,6 +214,7 @@ impl Totals {
         self.acknowledged.merge(&other.acknowledged);
         self.transfer.merge(&other.transfer);
         self.millirounds += other.millirounds;
+        self.without_rtt += other.without_rtt;
         self.delivered += other.delivered;
         self.add_counts(&other.counts);
         self.duplicates += other.duplicates;
@@ -272,7 +276,10 @@ impl Recorder for Collector {
         if let Some(transfer) = report.transfer_time() {
             totals.transfer.add(transfer);
         }
-        totals.millirounds += completion.as_nanos() * 1000 / report.min_rtt.as_nanos().max(1);
+        match (completion.as_nanos() * 1000).checked_div(report.min_rtt.as_nanos()) {
+            Some(millirounds) => totals.millirounds += millirounds,
+            None => totals.without_rtt += 1,
+        }
         totals.delivered += report.delivered;
         totals.add_counts(&report.counts);
         totals.duplicates += u64::from(report.duplicates);

@@ -17,11 +17,13 @@ mod observer;
 use std::fmt::Debug;
 
 use anyhow::{Context, Result, bail};
+use headstart_net::{Account, DropReason};
 use headstart_sim::workload::{Opener, Workload};
 use headstart_sim::{Checker, Finished, Group, Recorder, Scenario, Seed, Summary};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::MemoryStore;
 use headstart_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::options::{Home, TransportName, TransportOptions};
 use crate::setup::{Cast, GROUPS, Setup, reference};
@@ -273,6 +275,36 @@ pub struct Bottleneck {
     pub dropped_bytes: Option<u64>,
     /// Bytes that came out.
     pub delivered_bytes: u64,
+    /// What random loss behind it did, where there is any.
+    pub at_random: RandomLoss,
+}
+
+/// What became of the packets that met random loss, each for itself or in bursts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct RandomLoss {
+    /// Packets that met it; none if the path has none.
+    pub offered: u64,
+    /// Packets lost.
+    pub lost: u64,
+}
+
+impl RandomLoss {
+    /// Adds up the elements of one direction, by name; those of the other are not counted.
+    #[must_use]
+    pub fn of<'a>(accounts: impl Iterator<Item = (&'a str, &'a Account)>) -> Self {
+        let names = [DropReason::RandomLoss, DropReason::BurstLoss].map(DropReason::name);
+        accounts.filter(|(name, _)| names.contains(name)).fold(Self::default(), |sum, (_, account)| Self {
+            // They follow one another: the first meets all packets.
+            offered: sum.offered.max(account.offered),
+            lost: sum.lost + account.dropped_in_all(),
+        })
+    }
+
+    /// The share that was lost, if the path has random loss.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        (self.offered > 0).then(|| self.lost as f64 / self.offered as f64)
+    }
 }
 
 impl<O> RunResult<O> {
@@ -291,6 +323,7 @@ impl RunResult<()> {
             dropped: account.dropped_in_all(),
             dropped_bytes: None,
             delivered_bytes: account.delivered_bytes,
+            at_random: RandomLoss::of(path.accounts()),
         };
         Self { observer: (), summary, bottleneck, histories, invalid: None }
     }

@@ -10,7 +10,7 @@ use headstart_startup::catalogue::Entry;
 use headstart_units::{Bytes, Ratio, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::carrier::{self, Detail};
+use crate::carrier::{self, Detail, RandomLoss};
 use crate::flow_rows::{FlowRows, Parts};
 use crate::flow_trace::{FlowTrace, FlowTracer};
 use crate::jobs;
@@ -40,6 +40,8 @@ pub struct JobResult {
     pub data_packets: u64,
     /// Packets offered to and dropped at the bottleneck.
     pub bottleneck: (u64, u64),
+    /// Packets that met random loss behind it.
+    pub at_random: RandomLoss,
     /// Memory of the tested group's history for each peer it remembers.
     pub history_bytes_per_peer: usize,
     /// The flow that was looked at; it is not kept.
@@ -80,6 +82,7 @@ pub fn run(setup: &Setup, job: &Job, part: Option<&Path>) -> Result<JobResult> {
         fingerprint: result.summary.fingerprint,
         data_packets: result.summary.data_packets,
         bottleneck: (result.bottleneck.offered, result.bottleneck.dropped),
+        at_random: result.bottleneck.at_random,
         history_bytes_per_peer: history.map_or(0, |store| store.bytes_per_entry()),
         view,
         has_counts: detail >= Detail::Counts,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use headstart_report::jobs::JobStore;
 use headstart_report::rows::RowFile;
@@ -63,6 +63,9 @@ pub fn run(args: RaceArgs) -> Result<()> {
     terminal::announce(&store);
     let result = race(&setup, &store, flows.as_mut())?;
     let flows = flows.map(Flows::finish).transpose()?;
+    if let Some(nothing) = show::race::nothing(&setup, &result) {
+        bail!("{nothing}");
+    }
     let capacities = if args.capacity { Some(capacity(&setup, &store)?) } else { None };
     let folder = terminal::closed(store)?;
     let json = json(&setup, &result, capacities.as_deref())?;

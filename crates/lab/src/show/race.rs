@@ -1,6 +1,7 @@
 //! The race's table and report.
 
 mod figures;
+mod title;
 mod words;
 
 use std::fmt::Write as _;
@@ -8,6 +9,9 @@ use std::fmt::Write as _;
 use headstart_startup::Startup as _;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::quick_start::Denied;
+
+pub use title::headline;
+pub use words::nothing;
 
 use crate::capacity::Capacity;
 use crate::options::{RouterName, TransportName};
@@ -30,27 +34,8 @@ pub fn table_with_verdict(setup: &Setup, race: &Race, sort: SortKey) -> Table {
 /// The race in one table.
 #[must_use]
 pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
-    let time = if race.is_pages { "page" } else { "mean" };
-    // In a narrow terminal columns of low priority are left out first.
-    let lower = |title: &str, unit: &str, priority: u8| {
-        Column::number(title, unit).better(Better::Lower).priority(priority)
-    };
-    let mut columns = vec![
-        Column::text("scheme"),
-        lower(time, "ms", 9),
-        lower("p50", "ms", 5),
-        lower("p99", "ms", 7),
-        lower("in RTTs", "", 4),
-        lower("no handshake", "ms", 3),
-        lower("loss", "%", 6),
-        lower("sent/ useful", "", 5),
-        lower("harm", "", 9),
-    ];
-    let decimals = [0, 0, 0, 1, 0, 2, 2, 3, 2];
-    let has_long = race.standings.iter().any(|standing| standing.long_share.is_some());
-    if has_long {
-        columns.push(Column::number("long flows", "").better(Better::Higher).priority(8));
-    }
+    let shown = shown(race);
+    let columns = std::iter::once(Column::text("scheme")).chain(shown.iter().map(|it| it.column.clone()));
     let mut table = Table::new(&format!("{}: {}", headline(setup), words::sample(race)), columns);
     let mut order: Vec<usize> = (0..race.standings.len()).collect();
     race.sort(&mut order, SortKey::Given);
@@ -66,15 +51,12 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
             _ => "",
         };
         let mut cells = vec![Cell::text(&format!("{name}{mark}"))];
-        let numbers = measured_of(standing).into_iter().zip(decimals);
-        cells.extend(
-            numbers.map(|(measured, decimals)| {
-                measured.map_or(Cell::Missing, |measured| cell(measured, decimals))
-            }),
-        );
+        cells.extend(shown.iter().map(|Shown { decimals, of, .. }| {
+            of(standing).map_or(Cell::Missing, |measured| cell(measured, *decimals))
+        }));
         table.row(cells);
     }
-    mark_best(&mut table, race, &order);
+    mark_best(&mut table, race, &order, &shown);
     if harmless.is_some() {
         table.note("* fastest of those whose harm does not show");
     }
@@ -89,45 +71,70 @@ pub fn table(setup: &Setup, race: &Race, sort: SortKey) -> Table {
     }
     let unfinished: u64 = race.standings.iter().map(|standing| standing.totals.unfinished).sum();
     if unfinished > 0 {
-        let were = if unfinished == 1 { "was" } else { "were" };
+        let (what, were) =
+            (if race.is_pages { "connection" } else { "flow" }, if unfinished == 1 { "was" } else { "were" });
+        let consequence = if race.is_pages {
+            "pages that were not complete are left out"
+        } else if unfinished == 1 {
+            "it counts with its age"
+        } else {
+            "they count with their age"
+        };
         table.note(&format!(
-            "{} {were} not finished at the end of their run and count with their age",
-            counted(unfinished, "flow")
+            "{} {were} not finished at the end of their run: {consequence}",
+            counted(unfinished, what)
         ));
     }
     table
 }
 
 /// Marks in each column those that no other scheme is better than by a test over seeds.
-fn mark_best(table: &mut Table, race: &Race, order: &[usize]) {
-    for column in 0..table.columns.len() {
-        let Some(better) = table.columns[column].better else { continue };
-        let sign = if better == Better::Lower { 1.0 } else { -1.0 };
+fn mark_best(table: &mut Table, race: &Race, order: &[usize], shown: &[Shown]) {
+    for (number, Shown { column, of, .. }) in shown.iter().enumerate() {
+        let sign = if column.better == Some(Better::Higher) { -1.0 } else { 1.0 };
         let samples: Vec<Vec<f64>> = order
             .iter()
             .map(|place| {
-                let measured = measured_of(&race.standings[*place]).into_iter().nth(column - 1).flatten();
+                let measured = of(&race.standings[*place]);
                 measured.map_or_else(Vec::new, |it| it.by_seed.iter().map(|value| sign * value).collect())
             })
             .collect();
         let samples: Vec<&[f64]> = samples.iter().map(Vec::as_slice).collect();
-        table.mark(column, may_be_smallest(&samples));
+        table.mark(number + 1, may_be_smallest(&samples));
     }
 }
 
-/// What stands in the columns behind the name.
-fn measured_of(standing: &Standing) -> [Option<&Measured>; 9] {
-    [
-        Some(&standing.mean_ms),
-        Some(&standing.p50_ms),
-        Some(&standing.p99_ms),
-        Some(&standing.rounds),
-        Some(&standing.transfer_ms),
-        Some(&standing.loss_percent),
-        Some(&standing.overhead).filter(|_| standing.has_counts),
-        Some(&standing.harm),
-        standing.long_share.as_ref(),
-    ]
+/// A column of numbers behind the name.
+struct Shown {
+    column: Column,
+    decimals: u8,
+    of: fn(&Standing) -> Option<&Measured>,
+}
+
+/// The columns behind the name: those that anything is known for.
+fn shown(race: &Race) -> Vec<Shown> {
+    // In a narrow terminal columns of low priority are left out first.
+    let lower = |title: &str, unit: &str, decimals, priority: u8, of| Shown {
+        column: Column::number(title, unit).better(Better::Lower).priority(priority),
+        decimals,
+        of,
+    };
+    let time = if race.is_pages { "page" } else { "mean" };
+    let long_flows = Column::number("long flows", "").better(Better::Higher).priority(8);
+    let mut all = vec![
+        lower(time, "ms", 0, 9, |it| Some(&it.mean_ms)),
+        lower("p50", "ms", 0, 5, |it| Some(&it.p50_ms)),
+        lower("p99", "ms", 0, 7, |it| Some(&it.p99_ms)),
+        lower("in RTTs", "", 1, 4, |it| Some(&it.rounds)),
+        lower("no handshake", "ms", 0, 3, |it| Some(&it.transfer_ms)),
+        lower("dropped by queue", "%", 2, 6, |it| Some(&it.loss_percent)),
+        lower("lost at random", "%", 2, 6, |it| it.random_loss_percent.as_ref()),
+        lower("sent/ useful", "", 2, 5, |it| Some(&it.overhead).filter(|_| it.has_counts)),
+        lower("harm", "", 3, 9, |it| Some(&it.harm)),
+        Shown { column: long_flows, decimals: 2, of: |it| it.long_share.as_ref() },
+    ];
+    all.retain(|it| race.standings.iter().any(|standing| (it.of)(standing).is_some()));
+    all
 }
 
 /// Whose transport it was, and whether the machine kept up.
@@ -181,25 +188,10 @@ fn routers(setup: &Setup, standing: &Standing) -> Option<String> {
     Some(text)
 }
 
-/// Path and load in one line.
-#[must_use]
-pub fn headline(setup: &Setup) -> String {
-    let path = &setup.path;
-    let rate = match &path.trace {
-        Some(file) => format!("{} ({} on average)", file.name, setup.bottleneck()),
-        None => path.rate.to_string(),
-    };
-    let rtts: Vec<String> = path.rtt.0.iter().map(ToString::to_string).collect();
-    let what = if setup.pages.is_empty() {
-        match &setup.workload.size {
-            crate::options::SizeName::Fixed(bytes) => format!("{bytes} flows"),
-            crate::options::SizeName::Named(name) => format!("flow sizes: {name}"),
-        }
-    } else {
-        let count = setup.pages.len();
-        format!("{count} page{}", if count == 1 { "" } else { "s" })
-    };
-    format!("{rate}, RTT {}, {what}, load {}", rtts.join(" + "), setup.workload.load)
+/// The buffer's limit, as it is counted.
+fn buffer(setup: &Setup) -> String {
+    let limit = setup.path.buffer.limit(setup.bottleneck(), setup.rtt());
+    if limit.packets == u64::MAX { limit.bytes.to_string() } else { format!("{} packets", limit.packets) }
 }
 
 /// What every number means: nothing here is left to a reader's guess.
@@ -207,12 +199,7 @@ pub fn headline(setup: &Setup) -> String {
 pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
     let tcp = setup.tcp();
     let own = |term: &str, text: String| (term.to_owned(), text);
-    let limit = setup.path.buffer.limit(setup.bottleneck(), setup.rtt());
-    let buffer = if limit.packets == u64::MAX {
-        limit.bytes.to_string()
-    } else {
-        format!("{} packets", limit.packets)
-    };
+    let buffer = buffer(setup);
     let (acks, timers) = match setup.transport.transport {
         TransportName::Tcp => (
             format!("{:?} ({} segments, {}).", setup.transport.acks, tcp.delayed_ack.every, tcp.delayed_ack.timeout),
@@ -230,7 +217,8 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         own("[low, high]", format!("95 % confidence interval of the mean over {} runs with different seeds (Student's t); of a ratio, paired by seed (Fieller).", setup.run.repeats)),
         own("in RTTs", "Mean completion time divided by the smallest RTT that the flow itself measured.".into()),
         own("no handshake", "Mean time from establishment at the sender to the last byte; finished flows only.".into()),
-        own("loss", "Packets that the bottleneck dropped, as a share of those offered to it, in per cent.".into()),
+        own("dropped by queue", "Packets that the bottleneck's queue dropped, as a share of those offered to it, in per cent.".into()),
+        own("lost at random", "With --loss or --burst-loss: packets lost at random behind the bottleneck, as a share of those that got there, in per cent.".into()),
         own("sent/useful", "Payload bytes sent, all transmissions and copies, over payload bytes delivered once.".into()),
         own("harm", format!("In a run of its own every second flow is {REFERENCE}: their mean completion time, over that of the same flows when everybody is {REFERENCE}. Above 1 the scheme costs others time.")),
         own("long flows", format!("With --background: bytes delivered by long flows, over those delivered when the short ones are {REFERENCE}.")),
@@ -310,7 +298,7 @@ fn provenance(setup: &Setup, race: &Race, command: &str) -> Provenance {
                 format!("{} of arrivals a run, {packets} data packets in all", setup.run.duration),
             ),
             ("checked".into(), "the first seed of every scheme, packet by packet".into()),
-            ("fingerprint".into(), format!("{fingerprint:016x}")),
+            ("fingerprint".into(), format!("fp:{fingerprint:016x}")),
         ],
         plan: command.to_owned(),
     }

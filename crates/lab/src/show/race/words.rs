@@ -1,9 +1,10 @@
 //! The verdict of a race and what belongs to it, in words.
 
 use headstart_report::statistics::Interval;
+use headstart_units::Span;
 
 use crate::race::{Race, Standing};
-use crate::setup::REFERENCE;
+use crate::setup::{REFERENCE, Setup};
 use crate::show::counted;
 use crate::verdict::{Harm, Twins, Victims};
 
@@ -21,7 +22,7 @@ pub fn verdict(race: &Race) -> String {
     let found = race.verdict();
     let standing = |place: usize| &race.standings[place];
     let Some(&first) = found.fastest.first() else {
-        return format!("No scheme could be measured: {}.", why_not(race));
+        return format!("no scheme can be ranked: {}.", why_not(race));
     };
     let fastest = standing(first);
     let seeds = counted((race.seeds - race.empty_seeds) as u64, "seed");
@@ -68,8 +69,10 @@ pub fn verdict(race: &Race) -> String {
 fn why_not(race: &Race) -> &'static str {
     if race.standings.iter().any(|standing| standing.invalid.0 > 0) {
         "the machine did not keep real time"
+    } else if race.standings.iter().any(Standing::is_unfinished) {
+        "no flow was finished, and all times are ages at the end of a run"
     } else {
-        "nothing arrived"
+        "nothing was measured"
     }
 }
 
@@ -126,6 +129,35 @@ fn names(race: &Race, places: &[usize]) -> String {
     }
     let last = parts.pop().unwrap_or_default();
     if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) }
+}
+
+/// Why there is nothing to show, and what to do, if there is nothing.
+#[must_use]
+pub fn nothing(setup: &Setup, race: &Race) -> Option<String> {
+    if race.empty_seeds < race.seeds {
+        return None;
+    }
+    let runs = counted(race.seeds as u64, "run");
+    let (duration, drain) = (setup.run.duration, setup.run.drain);
+    let is_pages = race.is_pages;
+    Some(if is_pages && race.begun > 0 {
+        format!(
+            "no page was complete at the end of any of {runs}, {duration} and {drain} of --drain: expected a longer --drain, a higher --rate \
+             or a smaller page"
+        )
+    } else {
+        let share = 1.0 - setup.workload.long_share.as_f64();
+        let payload = (setup.bottleneck() * setup.workload.load).as_bytes_per_sec() as f64 * share;
+        let gap = setup.mean_bytes() / payload.max(1e-9);
+        // The units of --duration.
+        let gap = Span::from_secs((gap.ceil() as u64).max(1));
+        let (what, size) =
+            if is_pages { ("page", "--har or --pages with less") } else { ("flow", "a smaller --size") };
+        format!(
+            "no {what} arrived in {runs} of {duration}: at this load one arrives every {gap} on average: expected a --duration of {gap} \
+             at least, a higher --load or {size}"
+        )
+    })
 }
 
 /// Why rows are the same to the last digit.

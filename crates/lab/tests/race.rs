@@ -1,0 +1,164 @@
+//! What `race` says to the person who asked: verdict, title, what is missing and why.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder for one test, empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("race").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("the folder for tests can be made");
+    folder
+}
+
+/// Runs `headstart race` in a folder of this name.
+fn race(name: &str, arguments: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .arg("race")
+        .args(arguments.split_whitespace())
+        .args(["--out", "out"])
+        .env("COLUMNS", "200")
+        .current_dir(folder(name))
+        .output()
+        .expect("headstart starts")
+}
+
+/// What it printed.
+fn told(name: &str, arguments: &str) -> String {
+    let output = race(name, arguments);
+    assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn file(name: &str, file: &str) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("race").join(name).join("out").join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A column of race.csv.
+fn column(name: &str, column: &str) -> Vec<String> {
+    let text = file(name, "race.csv");
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let place = reader.headers().expect("a header").iter().position(|it| it == column).expect(column);
+    reader.records().map(|record| record.expect("a row")[place].to_owned()).collect()
+}
+
+#[test]
+fn the_verdict_follows_the_table_and_knows_what_long_flows_lose() {
+    let said = told(
+        "long",
+        "--background 2 --duration 30s --repeats 3 --schemes iw10,halfback,jump-start,blitzstart",
+    );
+    let lines: Vec<&str> = said.lines().collect();
+    let verdict = lines.iter().position(|line| line.starts_with("Verdict: ")).expect("a verdict");
+    assert!(
+        ["iw10", "halfback", "jump-start", "blitzstart"]
+            .iter()
+            .any(|name| lines[verdict - 1].starts_with(name)),
+        "it stands right below the rows: {said}"
+    );
+    // Halfback takes a tenth of what long flows would have.
+    assert!(said.contains("beside it long flows get"), "{said}");
+    assert!(!said.contains("does not show: halfback"), "{said}");
+    assert!(said.contains("iw10 *"), "{said}");
+    let report = file("long", "report.html");
+    assert!(report.contains("beside it long flows get"), "the report says the same");
+}
+
+#[test]
+fn the_title_has_the_conditions_and_the_sample() {
+    let said = told(
+        "title",
+        "--queue codel --ecn --loss 1% --jitter 5ms --acks quic --base reno --up-rate 1mbit --background 2 --schemes iw10,halfback \
+         --duration 5s --repeats 2",
+    );
+    let title = said.lines().next().expect("a title");
+    for part in [
+        "queue codel",
+        "ECN",
+        "random loss 1 %",
+        "jitter 5 ms",
+        "acks quic",
+        "base reno",
+        "up 1 Mbit/s",
+        "2 long flows",
+        "flows of each scheme, 2 seeds",
+    ] {
+        assert!(title.contains(part), "{part}: {title}");
+    }
+    assert!(said.contains("2 seeds: intervals are wide; take --repeats 8"), "{said}");
+    assert!(file("title", "report.html").contains("queue codel"), "the report says the same");
+}
+
+#[test]
+fn rows_are_in_the_order_that_is_asked_for() {
+    let names = |sort: &str| -> Vec<String> {
+        let line = format!("--schemes iw10,halfback,iw2 --duration 5s --repeats 2 {sort}");
+        let said = told(&format!("sort{sort}"), &line);
+        let rows = said.lines().skip_while(|line| !line.starts_with('\u{2500}')).skip(1);
+        rows.take(3).map(|line| line.split_whitespace().next().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(names(""), ["halfback", "iw10", "iw2"]);
+    assert_eq!(names("--sort=given"), ["iw10", "halfback", "iw2"]);
+    assert_eq!(names("--sort=sent")[2], "halfback", "it sends copies");
+}
+
+#[test]
+fn nothing_that_arrived_is_an_error_that_says_what_to_do() {
+    let output = race("nothing", "--size 10GB --duration 5s --schemes iw10,halfback --repeats 2");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("no flow arrived in 2 runs of 5 s") && said.contains("--duration of 21334 s"),
+        "{said}"
+    );
+    assert!(output.stdout.is_empty());
+    assert!(!folder("nothing").join("out/report.html").exists());
+}
+
+#[test]
+fn flows_of_which_none_was_finished_are_not_ranked_and_have_no_round_trips() {
+    let said = told("lost", "--loss 100% --duration 5s --schemes iw10,halfback --repeats 2");
+    assert!(said.contains("no scheme can be ranked: no flow was finished"), "{said}");
+    for name in ["mean_round_trips", "bytes_sent_over_useful", "mean_without_handshake_ms"] {
+        assert_eq!(column("lost", name), ["", ""], "{name}");
+    }
+    for text in [said, file("lost", "report.html"), file("lost", "race.csv"), file("lost", "race.json")] {
+        assert!(!text.contains("NaN") && !text.contains("000000000.0"), "{text:.2000}");
+    }
+}
+
+#[test]
+fn what_is_lost_at_random_is_told_beside_what_the_queue_dropped() {
+    let said = told("random", "--loss 5% --load 5% --schemes iw10 --duration 20s --repeats 2");
+    assert!(said.contains("dropped") && said.contains("lost at"), "{said}");
+    let random: f64 = column("random", "random_loss_percent")[0].parse().expect("a number");
+    assert!((4.0..6.0).contains(&random), "{random}");
+    let dropped: f64 = column("random", "loss_percent")[0].parse().expect("a number");
+    assert!(dropped < 1.0, "{dropped}");
+    let plain = told("not random", "--schemes iw10 --duration 5s --repeats 2");
+    assert!(!plain.contains("lost at") && column("not random", "random_loss_percent") == [""], "{plain}");
+}
+
+#[test]
+fn intervals_stay_where_their_quantity_can_be() {
+    told("bounds", "--schemes iw10,halfback,pcp --load 60% --duration 6s --repeats 2");
+    for (low, high, least, most) in
+        [("mean_ms_low", "mean_ms_high", 0.0, f64::MAX), ("harm_low", "harm_high", 0.0, f64::MAX)]
+    {
+        for (low, high) in column("bounds", low).iter().zip(column("bounds", high)) {
+            let (low, high): (f64, f64) = (low.parse().expect("a number"), high.parse().expect("a number"));
+            assert!(least < low && low <= high && high < most, "{low} {high}");
+        }
+    }
+    let report = file("bounds", "report.html");
+    assert!(!report.contains("[\u{2212}"), "no interval of the report begins below zero");
+}
+
+#[test]
+fn a_fingerprint_is_text() {
+    told("text", "--schemes iw10,halfback --duration 3s --repeats 2");
+    let found = column("text", "fingerprint");
+    assert!(found.iter().all(|it| it.len() == 19 && it.starts_with("fp:")), "{found:?}");
+    assert_ne!(found[0], found[1]);
+}
