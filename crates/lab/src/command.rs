@@ -155,19 +155,22 @@ fn relaxed(parser: clap::Command) -> clap::Command {
 pub fn main() -> ExitCode {
     let mut parser = relaxed(parser());
     let matches = parser.get_matches_mut();
+    let mut asked = vec![];
     if let Some((name, given)) = matches.subcommand()
         && let (Some(layout), Some(command)) = (layout::of(name), parser.find_subcommand_mut(name))
     {
         layout.check(command, given).unwrap_or_else(|error| error.exit());
+        let words = words::given(command, given);
         if name == "sweep" {
-            return ended(sweep::run(&words::given(command, given)));
+            return ended(sweep::run(&words));
         }
+        asked = words::names(&words);
     }
     let parsed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     ended(match parsed.command {
-        Command::Race(args) => race::run(args),
+        Command::Race(args) => race::run(args, &asked),
         Command::Sweep(_) => Ok(()),
-        Command::Trace(args) => trace::run(args),
+        Command::Trace(args) => trace::run(args, &asked),
         Command::Reproduce(args) => reproduce::run(&args),
         #[cfg(feature = "network")]
         Command::Downlink(args) => downlink::run(&args),

@@ -222,14 +222,14 @@ fn every_command_explains_itself() {
 }
 
 #[test]
-fn a_trace_writes_its_three_files() {
+fn a_trace_writes_its_files() {
     let folder = folder("trace");
     let output = headstart(&folder, &["trace", "halfback", "--out", "out"]);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && said.contains("Complete after"), "{said}");
     assert_eq!(
         files(&folder.join("out")),
-        [".headstart", ".lock", "events.csv", "queue.svg", "time-sequence.svg"]
+        [".headstart", ".lock", "events.csv", "queue.svg", "report.html", "time-sequence.svg"]
     );
     let text = |name: &str| fs::read_to_string(folder.join("out").join(name)).expect("UTF-8");
     assert!(text("events.csv").lines().count() > 100, "a flow of 70 segments has more events");
@@ -262,6 +262,30 @@ fn json_is_json_and_says_what_the_files_say() {
     let names: Vec<_> =
         printed["schemes"].as_array().expect("a list").iter().map(|row| &row["scheme"]).collect();
     assert_eq!(names, ["iw10", "blitzstart"]);
+}
+
+#[test]
+fn an_option_that_changes_nothing_is_said_before_the_run_and_under_its_table() {
+    let folder = folder("idle");
+    let short = ["--schemes", "iw10", "--duration", "2s", "--repeats", "1"];
+    let said = |arguments: &[&str]| {
+        let output = headstart(&folder, &[arguments, &short].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    };
+    let note = "--reorder changes nothing without --jitter";
+    let (before, table) = said(&["race", "--reorder"]);
+    assert!(before.contains(&format!("headstart: {note}\n")) && table.contains(note), "{before}{table}");
+    let (before, _) = said(&["race", "--reorder", "--jitter", "2ms"]);
+    assert!(!before.contains("changes nothing"), "{before}");
+    // At one of its points it counts.
+    let (before, _) = said(&["sweep", "--reorder", "--jitter", "0ms,2ms"]);
+    assert!(!before.contains("changes nothing"), "{before}");
+    let (before, _) = said(&["sweep", "--reorder", "--load", "10%,20%"]);
+    assert!(before.contains(&format!("headstart: {note}\n")), "{before}");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! | [`carrier`] | what carries a run: one trait, and the TCP model |
 //! | [`jobs`] | many runs, of which none is done twice |
 //! | [`feasible`] | up to which load a scheme still works |
+//! | [`dependencies`] | options that count only beside others |
 //! | [`runner`] | runs on all cores, the same results whatever their number |
 //! | [`schemes`] | schemes by name, with parameters |
 //! | [`flow_trace`] | one flow in detail |
@@ -24,6 +25,7 @@
 pub mod carrier;
 pub mod catalogue;
 pub mod connection_vectors;
+pub mod dependencies;
 pub mod dumbbell;
 pub mod feasible;
 pub mod flow_rows;

@@ -47,9 +47,9 @@ pub struct RaceArgs {
     pub json: bool,
 }
 
-/// Runs the comparison, prints its table and writes its files.
-pub fn run(args: RaceArgs) -> Result<()> {
-    let setup =
+/// Runs the comparison, prints its table and writes its files; `asked` are the options that were given.
+pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
+    let mut setup =
         Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
     if args.capacity && setup.carrier().is_real_time() {
         return Err(anyhow!(
@@ -57,6 +57,7 @@ pub fn run(args: RaceArgs) -> Result<()> {
         ))
         .or_refuse();
     }
+    terminal::say_idle(&mut setup, asked, false);
     // A folder that is not ours is refused before anything is run.
     let store = JobStore::open(Folder::open(&args.out).or_refuse()?)?;
     let mut flows = Flows::open(args.flows.as_ref(), &setup, &store).or_refuse()?;

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::{Args, FromArgMatches as _};
 use headstart_report::jobs::JobStore;
 use headstart_report::rows::RowFile;
+use headstart_study::dependencies::idle;
 
 use super::terminal::{self, print, print_table};
 use crate::conditions::Around;
@@ -63,6 +64,15 @@ pub fn run(words: &[String]) -> Result<()> {
         let setup =
             Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
         points.push((point, setup));
+    }
+    // What counts at one point may change nothing at another.
+    let asked = super::words::names(words);
+    let mut idle_at = points.iter().map(|(_, setup)| idle(setup, &asked, false));
+    let first = idle_at.next().unwrap_or_default();
+    let everywhere =
+        idle_at.fold(first, |notes, at| notes.into_iter().filter(|note| at.contains(note)).collect());
+    for note in everywhere {
+        eprintln!("headstart: {note}");
     }
     let store = JobStore::open(Folder::open(&out).or_refuse()?)?;
     let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;

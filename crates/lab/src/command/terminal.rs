@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use headstart_report::jobs::JobStore;
+use headstart_study::dependencies::idle;
 
 use crate::output::Folder;
+use crate::setup::Setup;
 use crate::table::{self, Table};
 
 /// Writes to standard output; a reader that went away early is no error.
@@ -40,6 +42,14 @@ pub fn flows_written(flows: Option<(PathBuf, u64)>) -> Result<()> {
     match flows {
         None => Ok(()),
         Some((path, rows)) => print(&format!("Flows: {} ({rows} rows)\n", path.display())),
+    }
+}
+
+/// Says which of the options that were given change nothing, before the first run; whoever reads the results is told too.
+pub fn say_idle(setup: &mut Setup, asked: &[String], is_alone: bool) {
+    for note in idle(setup, asked, is_alone) {
+        eprintln!("headstart: {note}");
+        setup.notes.push(note);
     }
 }
 

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use headstart_startup::catalogue::{self, Entry};
 
-use super::terminal::{command_line, print, print_table};
+use super::terminal::{self, command_line, print, print_table};
 use crate::carrier::Detail;
 use crate::errors::Refuse as _;
 use crate::flow_trace::FlowTrace;
@@ -40,9 +40,9 @@ pub struct TraceArgs {
     pub out: PathBuf,
 }
 
-/// Runs the flow, prints its phases and writes its events and figures.
-pub fn run(args: TraceArgs) -> Result<()> {
-    let setup =
+/// Runs the flow, prints its phases and writes its events and figures; `asked` are the options that were given.
+pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
+    let mut setup =
         Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
     if setup.carrier().detail() < Detail::Events {
         return Err(anyhow!(
@@ -51,6 +51,7 @@ pub fn run(args: TraceArgs) -> Result<()> {
         .or_refuse();
     }
     let entry = args.scheme.0;
+    terminal::say_idle(&mut setup, asked, args.flow.is_none());
     let mut entries = vec![entry];
     for SchemeName(other) in &args.beside.0 {
         if entries.iter().all(|known| known.name != other.name) {

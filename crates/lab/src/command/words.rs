@@ -28,3 +28,10 @@ pub fn is_given(arg: &Arg, matches: &ArgMatches) -> bool {
     matches.try_contains_id(arg.get_id().as_str()).is_ok()
         && matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
 }
+
+/// The long names of the options among such words.
+#[must_use]
+pub fn names(words: &[String]) -> Vec<String> {
+    let name = |word: &String| word.trim_start_matches('-').split('=').next().unwrap_or_default().to_owned();
+    words.iter().map(name).collect()
+}

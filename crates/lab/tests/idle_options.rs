@@ -1,0 +1,118 @@
+//! An option that changes nothing in a run is said to, and no other: each of the table's rows is run with and without it.
+
+use std::fs;
+use std::path::Path;
+
+use headstart::CARRIERS;
+use headstart::runner::{self, Job};
+use headstart::schemes;
+use headstart::setup::{Cast, Setup};
+use headstart_study::dependencies::{DEPENDENCIES, Dependency, NONE, idle};
+use headstart_study::settings::Settings;
+
+const BASE: &str = "--rate 9mbit --rtt 30ms --buffer 20kB --load 70% --loss 3% --duration 5s --drain 5s";
+
+fn setup(race: &str, example: &str, trace: &Path) -> Setup {
+    // What the race says of an option of the base stands in its place.
+    let is_set =
+        |option: &str| [race, example].iter().any(|words| words.split(' ').any(|word| word == option));
+    let base: Vec<&str> = BASE.split(' ').collect();
+    let base = base.chunks(2).filter(|pair| !is_set(pair[0])).flatten().copied();
+    let race: Vec<&str> = race.split(' ').collect();
+    let example: Vec<&str> = example.split(' ').collect();
+    let of_example = example.first().copied().filter(|name| name.starts_with("--"));
+    let race = race.iter().enumerate().filter(|(at, word)| {
+        let name = if word.starts_with("--") { word } else { race[at.saturating_sub(1)] };
+        of_example != Some(name)
+    });
+    let race: Vec<&str> = race.map(|(_, word)| *word).collect();
+    let trace = trace.to_str().expect("UTF-8");
+    let words = base.chain(race).chain(example).filter(|word| !word.is_empty());
+    let words = words.map(|word| if word == "TRACE" { trace } else { word });
+    let words: Vec<&str> = words.collect();
+    Settings::parse(CARRIERS, words.iter().copied()).unwrap_or_else(|error| panic!("{words:?}: {error:#}"))
+}
+
+/// All that comes of a run.
+fn result(setup: &Setup) -> String {
+    let tested = setup
+        .run
+        .schemes()
+        .first()
+        .map_or_else(|| schemes::find("halfback").expect("it is there"), |name| name.0);
+    let job = Job { cast: Cast { tested, beside: None }, load: setup.workload.load, seed: 1, look_at: None };
+    let result = runner::run(setup, &job, None).expect("it runs");
+    serde_json::to_string(&result).expect("it can be written")
+}
+
+fn trace() -> std::path::PathBuf {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("idle-options.trace");
+    // Two opportunities in three milliseconds: 8 Mbit/s.
+    let lines: String =
+        (1..=9000).filter(|millis| millis % 3 != 0).map(|millis| format!("{millis}\n")).collect();
+    fs::write(&file, lines).expect("a file can be written");
+    file
+}
+
+fn is_built(words: &str) -> bool {
+    cfg!(feature = "quic") || !words.contains("--transport quic")
+}
+
+#[test]
+fn an_option_is_said_to_change_nothing_if_and_only_if_it_does() {
+    let trace = trace();
+    let mut wrong = vec![];
+    for Dependency { option, idle: place, example, races, .. } in DEPENDENCIES {
+        for (race, is_idle) in
+            races.iter().zip([true, false]).filter(|(race, _)| **race != NONE && is_built(race))
+        {
+            let with = setup(race, example, &trace);
+            let said = idle(&with, &[(*option).to_owned()], false);
+            let expected = format!("--{option} changes nothing {place}");
+            if said.contains(&expected) != is_idle {
+                wrong.push(format!("{race} {example}: said {said:?}"));
+            }
+            if (result(&with) == result(&setup(race, "", &trace))) != is_idle {
+                wrong.push(format!(
+                    "{race}: {example} changes {}",
+                    if is_idle { "results" } else { "nothing" }
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_scheme_is_known_to_take_hints_to_draw_on_a_history_and_to_ask_routers_or_not() {
+    let trace = trace();
+    let mut wrong = vec![];
+    for family in headstart_startup::catalogue::families() {
+        let race = format!("--schemes {}", family.about().name);
+        for (option, example) in
+            [("hint", "--hint 30%"), ("record-limited", "--record-limited"), ("routers", "--routers target")]
+        {
+            let with = setup(&race, example, &trace);
+            let is_said = !idle(&with, &[option.to_owned()], false).is_empty();
+            if is_said && result(&with) != result(&setup(&race, "", &trace)) {
+                wrong.push(format!("{race}: {example} is said to change nothing"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn of_one_flow_alone_it_is_said_what_has_no_part_in_it() {
+    let (trace, scheme) = (trace(), schemes::find("wise-start").expect("it is there"));
+    let alone = |setup: &Setup| format!("{:?}", runner::run_alone(setup, scheme).expect("it runs"));
+    let plain = setup("", "", &trace);
+    for example in ["--load 10%", "--background 3", "--long-share 20%", "--peers 2", "--history 1"] {
+        let with = setup("", example, &trace);
+        let option = example.trim_start_matches('-').split(' ').next().unwrap_or_default().to_owned();
+        let said = idle(&with, std::slice::from_ref(&option), true);
+        assert_eq!(said, [format!("--{option} changes nothing without --flow: nothing else is on the path")]);
+        assert_eq!(alone(&plain), alone(&with), "{example}");
+    }
+    assert_ne!(alone(&plain), alone(&setup("", "--size 20kB", &trace)));
+}

@@ -1,0 +1,176 @@
+//! Options that count only beside others, as data: what is said of one that changes nothing in this run.
+
+use headstart_net::QueueDiscipline;
+use headstart_startup::catalogue::{Entry, Needs};
+
+use crate::options::{DetectionName, Home, RouterName, SizeName, TransportName};
+use crate::setup::Setup;
+
+/// An option, and where it counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Dependency {
+    /// The option's long name.
+    pub option: &'static str,
+    /// Where it changes nothing, after "changes nothing".
+    pub idle: &'static str,
+    /// Whether it counts in the races of this setup.
+    counts: fn(&Setup) -> bool,
+    /// For tests: words that ask for it.
+    pub example: &'static str,
+    /// Words of a race in which they change nothing, and of one in which they do; [`NONE`] if there is none.
+    pub races: [&'static str; 2],
+}
+
+const fn row(
+    option: &'static str,
+    idle: &'static str,
+    counts: fn(&Setup) -> bool,
+    example: &'static str,
+    races: [&'static str; 2],
+) -> Dependency {
+    Dependency { option, idle, counts, example, races }
+}
+
+/// All of them. A test runs each race with and without each example: the results are the same if and only if it is said.
+#[rustfmt::skip]
+pub static DEPENDENCIES: &[Dependency] = &[
+    row("rate", "with --trace and --up-rate", |setup| !is_traced(setup), "--rate 3mbit",
+        ["--trace TRACE --up-rate 9mbit", "--up-rate 9mbit"]),
+    row("up-rate", "with --up-trace", |setup| setup.path.up_trace.is_none(), "--up-rate 300kbit", ["--up-trace TRACE", ""]),
+    row("reorder", "without --jitter", |setup| !setup.path.jitter.is_zero(), "--reorder", ["", "--jitter 30ms"]),
+    row("routers", "without a scheme that asks routers for a rate", asks_routers, "--routers target",
+        ["--schemes halfback", "--schemes quick-start"]),
+    row("router-share", "without --routers share, target or extreme", has_quick_start, "--router-share 10%",
+        ["--routers rcp --schemes rcp", "--routers target --schemes quick-start"]),
+    row("router-measure", "without --routers share, target or extreme", has_quick_start, "--router-measure average:90%",
+        ["--routers rcp --schemes rcp", "--routers target --schemes quick-start"]),
+    row("router-interval", "without --routers share, target or extreme", has_quick_start, "--router-interval 10ms",
+        ["--routers rcp --schemes rcp", "--routers target --schemes quick-start"]),
+    row("router-memory", "without --routers share, target or extreme", has_quick_start, "--router-memory 5s",
+        ["--routers rcp --schemes rcp", "--routers target --schemes quick-start"]),
+    row("router-memory-bins", "without --routers share, target or extreme", has_quick_start, "--router-memory-bins 1",
+        ["--routers rcp --schemes rcp", "--routers target --schemes quick-start --router-memory 2s"]),
+    row("router-rates", "without --routers share, target or extreme", has_quick_start, "--router-rates exact",
+        ["--routers rcp --schemes rcp", "--routers target --schemes quick-start"]),
+    row("router-denial", "without --routers share, target or extreme", has_quick_start, "--router-denial ignore",
+        ["--routers rcp --schemes rcp", "--routers target --schemes quick-start --router-share 10%"]),
+    row("router-requests", "without --routers share, target or extreme", has_quick_start, "--router-requests 1",
+        ["--routers rcp --schemes rcp", "--routers target --schemes quick-start"]),
+    row("router-extras", "without --routers extreme", |setup| asks_routers(setup) && setup.path.routers == RouterName::Extreme,
+        "--router-extras none", ["--routers target --schemes quick-start", "--routers extreme --schemes quick-start --rate 90mbit --rtt 90ms --size internet"]),
+    row("router-believes", "without --routers", |setup| asks_routers(setup) && setup.path.routers != RouterName::None,
+        "--router-believes 1mbit", ["--schemes quick-start", "--routers target --schemes quick-start"]),
+    row("rcp-gains", "without --routers rcp", |setup| asks_routers(setup) && setup.path.routers == RouterName::Rcp,
+        "--rcp-gains 80%,10%", ["--routers target --schemes quick-start", "--routers rcp --schemes rcp"]),
+    row("crypto", "without --transport quic", |setup| setup.carrier().place() == (Home::Simulator, TransportName::Quic),
+        "--crypto null", ["", "--transport quic"]),
+    row("detection", MODEL, is_model, "--detection rfc6675", ["--transport quic", ""]),
+    row("loss-reports", "without --detection udt", |setup| is_model(setup) && setup.transport.detection == DetectionName::Udt,
+        "--loss-reports once", ["", "--detection udt"]),
+    row("handshakes", MODEL, is_model, "--handshakes 2", ["--transport quic", ""]),
+    row("probe", MODEL, is_model, "--probe none", ["--transport quic", "--schemes iw10"]),
+    row("acks", MODEL, is_model, "--acks linux", ["--transport quic", ""]),
+    row("min-rto", MODEL, is_model, "--min-rto 900ms", ["--transport quic", ""]),
+    row("initial-rto", MODEL, is_model, "--initial-rto 3s", ["--transport quic", "--loss 20%"]),
+    row("pacing", MODEL, is_model, "--pacing linux", ["--transport quic", "--schemes iw10"]),
+    row("quantum", MODEL, is_model, "--quantum 8", ["--transport quic", ""]),
+    row("no-prr", MODEL, is_model, "--no-prr", ["--transport quic", "--schemes iw10"]),
+    row("prr-slow-start", MODEL, is_model, "--prr-slow-start", ["--transport quic", "--schemes iw10"]),
+    row("no-idle-restart", "in a race: no request comes after an idle time", |_| false, "--no-idle-restart", ["--pages archive2014 --schemes iw10", NONE]),
+    row("no-window-validation", MODEL, is_model, "--no-window-validation",
+        ["--transport quic", "--pages archive2014 --schemes iw10"]),
+    row("as-linux", MODEL, is_model, "--as-linux", ["--transport quic", ""]),
+    row("record-limited", MODEL, is_model, "--record-limited", ["--transport quic", RECORDS]),
+    row("record-limited", "without a scheme that draws on a history", |setup| runs(setup, draws_on_history), "--record-limited",
+        ["--schemes halfback", RECORDS]),
+    row("ecn", "with --queue drop-tail", |setup| setup.path.queue != QueueDiscipline::DropTail, "--ecn", ["", "--queue codel"]),
+    row("size", "with --har or --pages", |setup| setup.pages.is_empty(), "--size 20kB", ["--pages archive2014", ""]),
+    row("cap", "without a distribution of sizes, such as --size internet", has_distribution, "--cap 30kB",
+        ["", "--size internet"]),
+    row("fetch", "without --har or --pages", |setup| !setup.pages.is_empty(), "--fetch multiplexed", ["", "--pages archive2014"]),
+    row("opener", "with --har or --pages", |setup| setup.pages.is_empty() || has_long_share(setup), "--opener receiver",
+        ["--pages archive2014", ""]),
+    row("opener", MODEL, is_model, "--opener receiver", ["--transport quic", ""]),
+    row("long-size", "without --long-share", has_long_share, "--long-size 300kB", ["--background 1", "--long-share 50%"]),
+    row("long-scheme", "without --background or --long-share", Setup::has_long_flows, "--long-scheme bbr", ["", "--background 1"]),
+    row("long-window", "without --background or --long-share", Setup::has_long_flows, "--long-window 142kB",
+        ["", "--background 1 --rtt 300ms --loss 0% --load 20% --schemes iw10"]),
+    row("hint", "without a scheme that takes hints", |setup| runs(setup, takes_hints), "--hint 30%",
+        ["--schemes halfback", "--schemes blitzstart"]),
+];
+
+/// No race in which it counts.
+pub const NONE: &str = "none";
+const RECORDS: &str = "--schemes s-cubic --rate 90mbit --rtt 60ms --load 20% --pages archive2014 --peers 2 --loss 0% --duration 10s";
+
+/// Where only the stack or the kernel decides.
+const MODEL: &str = "outside of the simulator's TCP model";
+
+/// What a trace of one flow alone on the path has no use for: nothing else runs.
+const ALONE: &[&str] = &[
+    "load",
+    "background",
+    "long-share",
+    "long-size",
+    "long-scheme",
+    "long-window",
+    "fetch",
+    "peers",
+    "history",
+];
+
+/// What to say of the options that were asked for and change nothing in a race of this setup, or in a trace of one flow that
+/// `is_alone`, in the order of the table.
+#[must_use]
+pub fn idle(setup: &Setup, asked: &[String], is_alone: bool) -> Vec<String> {
+    let is_asked = |option: &str| asked.iter().any(|asked| asked == option);
+    let alone = ALONE.iter().filter(|option| is_alone && is_asked(option));
+    let alone =
+        alone.map(|option| format!("--{option} changes nothing without --flow: nothing else is on the path"));
+    let is_told = |option: &str| is_alone && ALONE.contains(&option);
+    let rows = DEPENDENCIES
+        .iter()
+        .filter(|row| is_asked(row.option) && !is_told(row.option) && !(row.counts)(setup));
+    alone.chain(rows.map(|row| format!("--{} changes nothing {}", row.option, row.idle))).collect()
+}
+
+fn is_traced(setup: &Setup) -> bool {
+    let path = &setup.path;
+    path.trace.is_some() && (path.up_rate.is_some() || path.up_trace.is_some())
+}
+
+fn is_model(setup: &Setup) -> bool {
+    setup.carrier().place() == (Home::Simulator, TransportName::Tcp)
+}
+
+fn has_distribution(setup: &Setup) -> bool {
+    setup.pages.is_empty() && matches!(setup.workload.size, SizeName::Named(_))
+}
+
+fn has_long_share(setup: &Setup) -> bool {
+    setup.workload.long_share.of(1_000_000) > 0
+}
+
+fn asks_routers(setup: &Setup) -> bool {
+    runs(setup, |entry| entry.needs == Needs::Routers)
+}
+
+fn has_quick_start(setup: &Setup) -> bool {
+    asks_routers(setup) && !matches!(setup.path.routers, RouterName::None | RouterName::Rcp)
+}
+
+/// Whether some scheme of the setup is so; where nobody says which, all are compared.
+fn runs(setup: &Setup, is_so: fn(&Entry) -> bool) -> bool {
+    let schemes = setup.run.schemes();
+    let long = Some(setup.workload.long_scheme.0).filter(|_| setup.has_long_flows());
+    schemes.is_empty() || schemes.iter().map(|name| name.0).chain(long).any(is_so)
+}
+
+/// `headstart` takes whatever there is.
+fn takes_hints(entry: &Entry) -> bool {
+    entry.needs == Needs::Hint || entry.about().name == "headstart"
+}
+
+fn draws_on_history(entry: &Entry) -> bool {
+    entry.needs == Needs::History || entry.about().name == "headstart"
+}
