@@ -4,13 +4,16 @@
 //! | module | holds |
 //! |---|---|
 //! | [`clock`] | the wall clock, and deadlines |
+//! | [`file`] | files that are read up to a limit |
 //! | [`lock`] | mutexes whose contents outlive a panic |
 //! | [`load`] | for tests: how late the machine wakes a thread, and the report of a test that could not run |
 
 pub mod clock;
+pub mod file;
 pub mod load;
 pub mod lock;
 
 pub use clock::{Deadline, unix_now};
+pub use file::{read_at_most, read_text_at_most};
 pub use load::not_run;
 pub use lock::locked;

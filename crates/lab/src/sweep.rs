@@ -5,9 +5,10 @@
 //! cut up.
 
 use anyhow::{Result, ensure};
+use headstart_startup::parameters::split_list;
 
-/// Options whose own values contain commas, or that are lists by themselves.
-const NOT_LISTS: [&str; 5] = ["--schemes", "--burst-loss", "--rcp-gains", "--out", "--flows"];
+/// Options whose own values contain commas, or that are lists by themselves: semicolons separate theirs.
+const WITH_COMMAS: [&str; 5] = ["--schemes", "--burst-loss", "--rcp-gains", "--out", "--flows"];
 /// More points than this are a mistake.
 const MOST_POINTS: usize = 100_000;
 
@@ -32,10 +33,12 @@ pub fn expand(arguments: &[String]) -> Result<Vec<Point>> {
             _ => (argument.clone(), None),
         };
         let values: Vec<Option<String>> = match value {
-            Some(value) if value.contains(',') && !NOT_LISTS.contains(&name.as_str()) => {
-                value.split(',').map(|part| Some(part.trim().to_owned())).collect()
+            Some(value) if WITH_COMMAS.contains(&name.as_str()) => {
+                value.split(';').map(|part| Some(part.trim().to_owned())).collect()
             }
-            other => vec![other],
+            // Commas within parentheses are a scheme's.
+            Some(value) => split_list(&value).map(|part| Some(part.trim().to_owned())).collect(),
+            None => vec![None],
         };
         let is_varied = values.len() > 1;
         ensure!(
@@ -97,6 +100,23 @@ mod tests {
             ]
         );
         assert_eq!(points[1].varied, [("load".into(), "5%".into()), ("rtt".into(), "60ms".into())]);
+    }
+
+    #[test]
+    fn values_that_contain_commas_are_whole_and_listed_with_semicolons() {
+        let lists = |text: &str| -> Vec<String> {
+            let points = expand(&arguments(text)).expect("small");
+            points.iter().map(|point| point.arguments.join(" ")).collect()
+        };
+        assert_eq!(lists("--rcp-gains 40%,22%"), ["--rcp-gains=40%,22%"]);
+        assert_eq!(lists("--rcp-gains 40%,22%;30%,20%"), ["--rcp-gains=40%,22%", "--rcp-gains=30%,20%"]);
+        assert_eq!(lists("--burst-loss 1%,5;1%,9"), ["--burst-loss=1%,5", "--burst-loss=1%,9"]);
+        assert_eq!(lists("--schemes iw2,iw10;halfback"), ["--schemes=iw2,iw10", "--schemes=halfback"]);
+        assert_eq!(lists("--repeats 2,3"), ["--repeats=2", "--repeats=3"]);
+        assert_eq!(
+            lists("--long-scheme iw10,halfback(additional=25%,threshold=100kB)"),
+            ["--long-scheme=iw10", "--long-scheme=halfback(additional=25%,threshold=100kB)"]
+        );
     }
 
     #[test]

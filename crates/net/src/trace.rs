@@ -11,6 +11,7 @@
 //!
 //! - mahimahi reads numbers with `strtol`, so it lets pass a sign or blanks before the digits. Here only
 //!   digits are read.
+//! - Lines may end in CR LF, as a checkout on Windows has them, and an empty line may be the last.
 //! - Files longer than [`MAX_BYTES`], traces of more than [`MAX_LINES`] lines or longer than [`MAX_MILLIS`]
 //!   are refused: a trace is held in memory, four bytes for a line.
 
@@ -92,11 +93,12 @@ impl Trace {
         if text.len() > MAX_BYTES {
             return Err(TraceError::TooLong { bytes: text.len() });
         }
+        let text = without_line_end(without_line_end(text));
         if text.is_empty() {
             return Err(TraceError::NoLines);
         }
-        let text = text.strip_suffix(b"\n").unwrap_or(text);
-        Self::checked(text.split(|byte| *byte == b'\n').zip(1..).map(|(text, line)| read_line(line, text)))
+        let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        Self::checked(lines.zip(1..).map(|(text, line)| read_line(line, text)))
     }
 
     /// A trace of these milliseconds, which obey the rules of the format.
@@ -163,6 +165,11 @@ impl Trace {
     pub fn mean_rate(&self) -> Rate {
         PACKET * self.millis.len() as u64 / self.period()
     }
+}
+
+fn without_line_end(text: &[u8]) -> &[u8] {
+    let Some(text) = text.strip_suffix(b"\n") else { return text };
+    text.strip_suffix(b"\r").unwrap_or(text)
 }
 
 fn read_line(line: usize, text: &[u8]) -> Result<u32, TraceError> {
@@ -239,6 +246,9 @@ mod tests {
             ("1\n", &[1][..]),
             ("1", &[1]),
             ("0\n0\n5\n5\n", &[0, 0, 5, 5]),
+            ("0\r\n5\r\n", &[0, 5]),
+            ("0\n5\n\n", &[0, 5]),
+            ("0\r\n5\r\n\r\n", &[0, 5]),
             ("007\n4294967295\n", &[7, 4_294_967_295]),
         ] {
             assert_eq!(text.parse::<Trace>().expect(text).as_millis(), millis);
@@ -249,15 +259,15 @@ mod tests {
     fn what_it_does_not_allow_is_refused_with_line_and_reason() {
         for (text, message) in [
             (&b""[..], "found no line, expected at least one time in milliseconds"),
-            (b"\n", "line 1: found an empty line, expected a time in milliseconds"),
+            (b"\n", "found no line, expected at least one time in milliseconds"),
             (b"1\n\n2\n", "line 2: found an empty line, expected a time in milliseconds"),
-            (b"1\n\n", "line 2: found an empty line, expected a time in milliseconds"),
+            (b"1\n\n\n", "line 2: found an empty line, expected a time in milliseconds"),
             (b"0\n0\n", "line 2: found 0 as the last time, expected a trace that lasts some time"),
             (b"1\n5\n4\n", "line 3: found 4 after 5, expected times that never decrease"),
             (b"-1\n", "line 1: found `-1`, expected a time in milliseconds, digits only"),
             (b"+1\n", "line 1: found `+1`, expected a time in milliseconds, digits only"),
             (b" 1\n", "line 1: found ` 1`, expected a time in milliseconds, digits only"),
-            (b"1\r\n", "line 1: found `1\\r`, expected a time in milliseconds, digits only"),
+            (b"1\r5\n", "line 1: found `1\\r5`, expected a time in milliseconds, digits only"),
             (b"1.5\n", "line 1: found `1.5`, expected a time in milliseconds, digits only"),
             (b"# x\n", "line 1: found `# x`, expected a time in milliseconds, digits only"),
             (b"1\n\xff\0", "line 2: found `\\xff\\x00`, expected a time in milliseconds, digits only"),

@@ -74,7 +74,10 @@ where
     let work = || left.par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
     let found = match threads {
         None => work(),
-        Some(threads) => rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(work),
+        Some(threads) => {
+            let threads = useful(threads, left.len());
+            rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(work)
+        }
     };
     bar.finish_and_clear();
     for (number, result) in found? {
@@ -84,6 +87,11 @@ where
     Ok((0..jobs.len())
         .filter_map(|number| results[number].clone().or_else(|| results[first(number)?].clone()))
         .collect())
+}
+
+/// Of so many threads those that have something to do.
+fn useful(threads: usize, jobs: usize) -> usize {
+    threads.min(jobs).max(1)
 }
 
 /// A progress bar on standard error; silent where that is no terminal.
@@ -128,6 +136,11 @@ mod tests {
             assert_eq!(runs.load(Ordering::Relaxed), expected, "then only what has no key or is not valid");
         }
         std::fs::remove_dir_all(&path).expect("it is there");
+    }
+
+    #[test]
+    fn no_thread_is_started_that_has_nothing_to_do() {
+        assert_eq!((useful(100_000, 3), useful(2, 3), useful(0, 3), useful(8, 0)), (3, 2, 1, 1));
     }
 
     fn settings_of(line: &str) -> String {

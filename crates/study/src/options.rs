@@ -7,13 +7,14 @@ pub mod path;
 pub mod routers;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use headstart_net::{Limit, QueueDiscipline, Trace, policer};
+use headstart_host::read_at_most;
+use headstart_net::{Limit, QueueDiscipline, Trace, policer, trace};
 use headstart_startup::base;
 use headstart_startup::catalogue::Entry;
 use headstart_startup::parameters::split_list;
@@ -326,7 +327,8 @@ impl fmt::Debug for TraceFile {
 impl FromStr for TraceFile {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let bytes = std::fs::read(text).map_err(|error| format!("cannot read it: {error}"))?;
+        let bytes = read_at_most(Path::new(text), trace::MAX_BYTES);
+        let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
         let trace = Trace::from_bytes(&bytes).map_err(|error| error.to_string())?;
         Ok(Self { name: text.to_owned(), trace: Arc::new(trace) })
     }

@@ -81,6 +81,7 @@ impl Setup {
             "--long-share: found {}, expected less than 100 %",
             workload.long_share
         );
+        ensure!(!workload.cap.is_zero(), "--cap: found 0 B, expected more");
         ensure!(!workload.long_size.is_zero(), "--long-size: found 0, expected more");
         ensure!(workload.load.of(1_000_000) > 0, "--load: found 0 %, expected more");
         ensure!(workload.load.of(1000) <= 5000, "--load: found {}, expected 500 % at most", workload.load);

@@ -6,6 +6,7 @@
 //! is refused.
 
 use alloc::borrow::ToOwned;
+use alloc::format;
 use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
@@ -75,16 +76,16 @@ impl FromStr for Bytes {
             ("MiB", 1 << 20),
             ("GiB", 1 << 30),
         ];
-        scaled(text, UNITS)
-            .map(Bytes::new)
-            .ok_or_else(|| refuse(text, "a size with its unit, such as `100 kB` or `1500 B`"))
+        scaled(text, UNITS).map(Bytes::new).ok_or_else(|| {
+            refuse(text, "a size with its unit (B, kB, MB, GB, KiB, MiB or GiB), such as `100 kB`")
+        })
     }
 }
 
 impl FromStr for Rate {
     type Err = ParseError;
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        const EXPECTED: &str = "a rate with its unit, such as `15 Mbit/s` or `1.25 MB/s`";
+        const EXPECTED: &str = "a rate with its unit (bit/s, kbit/s, Mbit/s, Gbit/s, B/s, kB/s, MB/s or GB/s), such as `15 Mbit/s`";
         const BITS: &[(&str, u64)] = &[
             ("bit/s", 1),
             ("kbit/s", 1_000),
@@ -101,10 +102,15 @@ impl FromStr for Rate {
         ];
         const BYTES: &[(&str, u64)] =
             &[("B/s", 1), ("kB/s", 1_000), ("MB/s", 1_000_000), ("GB/s", 1_000_000_000)];
-        scaled(text, BITS)
+        let rate = scaled(text, BITS)
             .map(Rate::from_bits_per_sec)
             .or_else(|| scaled(text, BYTES).map(Rate::from_bytes_per_sec))
-            .ok_or_else(|| refuse(text, EXPECTED))
+            .ok_or_else(|| refuse(text, EXPECTED))?;
+        // What was rounded down to nothing was not nothing.
+        if rate.is_zero() && split(text).is_some_and(|(millionths, _)| millionths > 0) {
+            return Err(refuse(text, "8 bit/s at least: rates are whole bytes in a second"));
+        }
+        Ok(rate)
     }
 }
 
@@ -122,7 +128,7 @@ impl FromStr for Span {
         ];
         scaled(text, UNITS)
             .map(Span::from_nanos)
-            .ok_or_else(|| refuse(text, "a time with its unit, such as `60 ms` or `1.5 s`"))
+            .ok_or_else(|| refuse(text, "a time with its unit (ns, us, ms, s, min or h), such as `60 ms`"))
     }
 }
 
@@ -171,7 +177,7 @@ impl fmt::Display for Ratio {
         if millionths.is_multiple_of(10_000) {
             return write!(f, "{} %", millionths / 10_000);
         }
-        let fraction = alloc::format!("{:04}", millionths % 10_000);
+        let fraction = format!("{:04}", millionths % 10_000);
         write!(f, "{}.{} %", millionths / 10_000, fraction.trim_end_matches('0'))
     }
 }
@@ -226,6 +232,30 @@ mod tests {
             assert!(error.contains("expected a time with its unit"), "{error}");
         }
         assert!("9999999999999999 GB".parse::<Bytes>().is_err(), "too large to count");
+    }
+
+    #[test]
+    fn an_unknown_unit_is_told_the_known_ones() {
+        let refused = |error: ParseError| error.to_string();
+        let rate = "1tbit".parse::<Rate>().map_err(refused).expect_err("no such unit");
+        assert!(rate.starts_with("found `1tbit`, expected a rate") && rate.contains("Gbit/s, B/s"), "{rate}");
+        let size = "1 TB".parse::<Bytes>().map_err(refused).expect_err("no such unit");
+        assert!(size.contains("MB, GB, KiB"), "{size}");
+        let time = "1 d".parse::<Span>().map_err(refused).expect_err("no such unit");
+        assert!(time.contains("ms, s, min or h"), "{time}");
+    }
+
+    #[test]
+    fn a_rate_below_a_byte_in_a_second_is_refused_as_it_was_written() {
+        for text in ["1bit", "7 bit/s", "0.001 kbit/s", "0.5 B/s"] {
+            let error = text.parse::<Rate>().expect_err(text).to_string();
+            assert_eq!(
+                error,
+                format!("found `{text}`, expected 8 bit/s at least: rates are whole bytes in a second")
+            );
+        }
+        assert_eq!("8bit".parse(), Ok(Rate::from_bytes_per_sec(1)));
+        assert_eq!("0 bit".parse(), Ok(Rate::ZERO), "whoever wants more than that says so");
     }
 
     #[test]

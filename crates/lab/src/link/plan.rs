@@ -5,6 +5,7 @@
 //! draws are those of the simulator's path with the same seed.
 
 use anyhow::{Context, Result, ensure};
+use headstart_host::read_text_at_most;
 use headstart_net::changing::LinkChange;
 use headstart_net::{ElementPlan, PathPlan};
 use headstart_units::{Ratio, Time};
@@ -12,6 +13,9 @@ use headstart_units::{Ratio, Time};
 use crate::link::LinkArgs;
 use crate::link::change::{self, Change, Setting};
 use crate::options::{RouterName, path};
+
+/// Schedules larger than this are refused.
+const MOST_SCHEDULE_BYTES: usize = 16 << 20;
 
 /// The path of a link, with what changes about it.
 ///
@@ -32,7 +36,7 @@ fn apply_changes(plan: &mut PathPlan, args: &LinkArgs) -> Result<()> {
     let mut changes: Vec<Change> = args.how.changes.clone();
     if let Some(file) = &args.how.schedule {
         let name = || format!("--schedule {}", file.display());
-        let text = std::fs::read_to_string(file).with_context(name)?;
+        let text = read_text_at_most(file, MOST_SCHEDULE_BYTES).with_context(name)?;
         changes.extend(change::read(&text).map_err(anyhow::Error::msg).with_context(name)?);
     }
     changes.sort_by_key(|change| change.at);

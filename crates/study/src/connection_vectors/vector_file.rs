@@ -1,9 +1,11 @@
 //! Connection vectors of a file, and what their load is counted in.
 
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use headstart_host::read_at_most;
 use headstart_sim::vectors::{Vector, read};
 
 /// What the load of connection vectors is counted in.
@@ -27,7 +29,8 @@ pub struct VectorFile {
 impl FromStr for VectorFile {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let bytes = std::fs::read(text).map_err(|error| format!("cannot read it: {error}"))?;
+        let bytes = read_at_most(Path::new(text), read::MAX_BYTES);
+        let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
         let mut vectors = read::from_bytes(&bytes).map_err(|error| error.to_string())?;
         // A trace's connections are in the order of their ends or of their starts; a replay wants the latter.
         vectors.sort_by_key(|vector| vector.start);

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use headstart_net::Trace;
+use headstart_host::read_at_most;
+use headstart_net::{Trace, trace};
 
 use crate::options::TraceFile;
 
@@ -35,7 +36,8 @@ impl FromStr for TraceFolder {
             .iter()
             .map(|path| {
                 let name = path.display().to_string();
-                let bytes = std::fs::read(path).map_err(|error| format!("cannot read {name}: {error}"))?;
+                let bytes = read_at_most(path, trace::MAX_BYTES);
+                let bytes = bytes.map_err(|error| format!("cannot read {name}: {error}"))?;
                 let trace = Trace::from_bytes(&bytes).map_err(|error| format!("{name}: {error}"))?;
                 Ok(TraceFile { name, trace: Arc::new(trace) })
             })
