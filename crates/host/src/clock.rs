@@ -15,6 +15,28 @@ pub fn unix_now() -> Time {
     Time::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
+/// The time since something began.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// It begins now.
+    #[must_use]
+    pub fn start() -> Self {
+        #[expect(clippy::disallowed_methods, reason = "the outside's time comes in here")]
+        let now = Instant::now();
+        Self(now)
+    }
+
+    /// The time since then.
+    #[must_use]
+    pub fn elapsed(self) -> Duration {
+        #[expect(clippy::disallowed_methods, reason = "the outside's time comes in here")]
+        let now = Instant::now();
+        now.saturating_duration_since(self.0)
+    }
+}
+
 /// When to give up.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Instant);

@@ -13,7 +13,7 @@ pub mod file;
 pub mod load;
 pub mod lock;
 
-pub use clock::{Deadline, unix_now};
+pub use clock::{Deadline, Stopwatch, unix_now};
 pub use file::{read_at_most, read_text_at_most};
 pub use load::not_run;
 pub use lock::locked;

@@ -9,6 +9,7 @@ use headstart_startup::catalogue::Entry;
 use headstart_units::{Ratio, Span};
 use serde::Serialize;
 
+use crate::estimate::Estimate;
 use crate::feasible::{self, Point, Rule};
 use crate::race::entries;
 use crate::runner::{Job, JobResult, run_all};
@@ -50,6 +51,19 @@ impl Contender {
         let last = self.curve.last().map_or(0.0, |point| point.load) as u32;
         [Rule::Own, Rule::Absolute, Rule::Reference].iter().any(|rule| self.percent(*rule) == last)
     }
+}
+
+/// What the search costs at most: that nobody breaks a rule.
+#[must_use]
+pub fn estimate(setup: &Setup) -> Estimate {
+    let runs = u64::from(setup.run.repeats) * (1 + entries(setup).len() as u64);
+    let mut setup = setup.clone();
+    let loads = (STEP_PERCENT..=TOP_PERCENT).step_by(STEP_PERCENT as usize);
+    let costs = loads.map(|percent| {
+        setup.workload.load = Ratio::percent(percent);
+        Estimate::of(&setup, runs)
+    });
+    costs.fold(Estimate::default(), Estimate::and)
 }
 
 /// Searches for the capacity of every scheme that was asked for.

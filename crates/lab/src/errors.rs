@@ -6,6 +6,7 @@
 //! | 1 | something went wrong on the way: no answer, a port in use, a disk that is full |
 //! | 2 | the input is refused: an option, a file, a name; nothing was run |
 //! | 3 | `link --strict`: the machine did not keep real time |
+//! | 130 | Ctrl-C ended a comparison |
 
 use std::fmt;
 

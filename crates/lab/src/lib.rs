@@ -28,7 +28,9 @@ pub mod verdict;
 
 pub use headstart_report::page as report;
 pub use headstart_report::{figure, markup, output, statistics, table};
-pub use headstart_study::{carrier, feasible, flow_rows, flow_trace, jobs, options, runner, schemes, setup};
+pub use headstart_study::{
+    carrier, estimate, feasible, flow_rows, flow_trace, jobs, options, progress, runner, schemes, setup,
+};
 
 /// Everything that can carry a run.
 pub const CARRIERS: carrier::Carriers = headstart_carriers::ALL;

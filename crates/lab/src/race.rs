@@ -13,6 +13,7 @@ use headstart_startup::catalogue::{Entry, Needs};
 use headstart_units::Span;
 use serde::Serialize;
 
+use crate::estimate::Estimate;
 use crate::flow_trace::FlowTrace;
 use crate::flows::Flows;
 use crate::options::{RouterName, SchemeName};
@@ -143,6 +144,13 @@ pub struct Race {
     pub begun: u64,
 }
 
+/// What the race will cost.
+#[must_use]
+pub fn estimate(setup: &Setup) -> Estimate {
+    let runs = 1 + 2 * entries(setup).len() as u64;
+    Estimate::of(setup, u64::from(setup.run.repeats) * runs)
+}
+
 /// Runs the race; all flows of all runs are added to `flows`.
 ///
 /// # Errors
@@ -172,10 +180,6 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
                 look_at: None,
             });
         }
-    }
-    if setup.carrier().is_real_time() {
-        let least = setup.run.duration * jobs.len() as u64;
-        eprintln!("headstart: {} runs in real time, {least} at least", jobs.len());
     }
     let results = run_all(setup, &jobs, "racing", store, flows.as_ref().map(|flows| flows.parts()))?;
     if let Some(flows) = flows {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use headstart::CARRIERS;
+use headstart::progress::Progress;
 use headstart::runner::{self, Job};
 use headstart::schemes;
 use headstart::setup::{Cast, Setup};
@@ -41,7 +42,7 @@ fn result(setup: &Setup) -> String {
         .first()
         .map_or_else(|| schemes::find("halfback").expect("it is there"), |name| name.0);
     let job = Job { cast: Cast { tested, beside: None }, load: setup.workload.load, seed: 1, look_at: None };
-    let result = runner::run(setup, &job, None).expect("it runs");
+    let result = runner::run(setup, &job, None, &Progress::new("", 1).run()).expect("it runs");
     serde_json::to_string(&result).expect("it can be written")
 }
 

@@ -1,7 +1,7 @@
 //! Finished runs were there before, and only what would come out again is taken from them.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -134,4 +134,87 @@ fn a_second_run_in_one_folder_is_refused_while_the_first_goes_on() {
     first.kill().expect("it runs");
     first.wait().expect("it ends");
     headstart(&folder, COMMANDS[0].1);
+}
+
+/// A command that takes long, with a line on standard error as soon as it has told how far it is.
+#[cfg(unix)]
+fn interrupted(folder: &Path, line: &str) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .args(line.split_whitespace())
+        .current_dir(folder)
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("headstart starts");
+    let mut said = String::new();
+    let mut lines = BufReader::new(command.stderr.take().expect("a pipe"));
+    while !said.contains(" left\n") && !said.contains("not known yet\n") {
+        assert!(lines.read_line(&mut said).expect("a line") > 0, "{line} ended: {said}");
+    }
+    let kill = Command::new("kill").args(["-INT", &command.id().to_string()]).status();
+    assert!(kill.expect("kill is there").success());
+    lines.read_to_string(&mut said).expect("lines");
+    (command.wait().expect("it ends").code(), said)
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_says_what_is_kept_and_the_same_command_goes_on_from_there() {
+    for (line, shorter) in [
+        ("race --schemes iw10 --repeats 3000 --out out", Some("race --schemes iw10 --repeats 1 --out out")),
+        (
+            "sweep --schemes iw10 --load 20%,30% --repeats 3000 --out out",
+            Some("sweep --schemes iw10 --load 20%,30% --repeats 1 --out out"),
+        ),
+        ("trace iw10 --flow 1 --duration 1000000s --out out", None),
+    ] {
+        let folder = folder(&format!("interrupted {}", line.split(' ').next().unwrap_or_default()));
+        let (code, said) = interrupted(&folder, line);
+        assert_eq!(code, Some(130), "{said}");
+        assert!(
+            said.contains(" done, ") && said.contains(" % in all, "),
+            "a log tells how far it is: {said}"
+        );
+        let last = said.lines().last().unwrap_or_default();
+        let Some(shorter) = shorter else {
+            assert!(last.contains("headstart: stopped: what is in out is as it was before"), "{said}");
+            continue;
+        };
+        assert!(last.starts_with("headstart: stopped: "), "{said}");
+        assert!(
+            last.contains("finished runs are kept in out/runs.jsonl; the same command goes on"),
+            "{said}"
+        );
+        let kept = last.split(' ').nth(2).and_then(|count| count.parse::<usize>().ok()).expect("a count");
+        assert!(text(folder.join("out/runs.jsonl")).lines().count() >= kept && kept > 1, "{said}");
+        let again = headstart(&folder, shorter);
+        assert!(again.contains("there before"), "{again}");
+    }
+}
+
+/// No file may grow beyond a few kilobytes: to a program that is as a disk that is full.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_loses_no_finished_table() {
+    for (line, table) in [
+        (COMMANDS[0].1, "iw10"),
+        (COMMANDS[1].1, "30%"),
+        ("race --schemes iw10 --duration 3s --repeats 2 --json --out out", "\"mean_ms\""),
+        ("trace iw10 --out out", "Complete after"),
+    ] {
+        let folder = folder(&format!("full disk {line}"));
+        let script = format!("trap '' XFSZ; ulimit -f 2; exec \"$0\" {line}");
+        let output = Command::new("bash")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_headstart")])
+            .current_dir(&folder)
+            .output()
+            .expect("bash starts");
+        let (printed, said) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{line}: {said}");
+        assert!(printed.contains(table), "{line}: {printed}{said}");
+        assert!(!printed.contains("Report:"), "{printed}");
+        assert!(said.contains("cannot write out/"), "{said}");
+        assert_eq!(said.contains("from here on no run is kept"), !line.starts_with("trace"), "{said}");
+    }
 }

@@ -11,6 +11,7 @@ use super::library::Experiment;
 use crate::plan::{CastName, Plan, Scheme};
 use headstart_study::carrier::Carriers;
 use headstart_study::jobs::{self, Keyed};
+use headstart_study::progress::RunProgress;
 use headstart_study::setup::{Cast, Setup};
 use headstart_study::study::{INVALID, Numbers, PreparedStudy};
 
@@ -111,7 +112,7 @@ pub fn run(
     let mut done: BTreeMap<String, Numbers> = BTreeMap::new();
     for (jobs, threads) in [(real, Some(1)), (simulated, threads)] {
         let jobs: Vec<Keyed<Job>> = jobs.into_iter().map(|(key, job)| (Some(key), job)).collect();
-        let run = |job: &Job| job.study.run(job.cast, job.seed);
+        let run = |job: &Job, _: &RunProgress| job.study.run(job.cast, job.seed);
         // A run for which the machine was too busy is run again next time.
         let is_valid = |numbers: &Numbers| !numbers.contains_key(INVALID);
         let results = jobs::run_all(store, &jobs, threads, "reproducing", run, is_valid)?;

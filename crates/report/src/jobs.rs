@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use headstart_host::locked;
 use headstart_units::hash::{FNV128, by_words, fnv128};
@@ -30,6 +31,7 @@ pub struct JobStore {
     folder: Folder,
     program: String,
     state: Mutex<State>,
+    kept: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
@@ -41,6 +43,18 @@ struct State {
     added: BTreeSet<String>,
     /// Opened with the first result.
     file: Option<File>,
+    /// Nothing more is written to it.
+    cannot_write: bool,
+}
+
+impl State {
+    fn append(&mut self, path: &Path, line: &str) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(ended(OpenOptions::new().create(true).append(true).open(path)?, path)?),
+        };
+        file.write_all(line.as_bytes())
+    }
 }
 
 #[derive(Deserialize, Serialize)]
@@ -75,7 +89,9 @@ impl JobStore {
             .filter(|line| line.program == program)
             .map(|line| (line.key, line.result))
             .collect();
-        Ok(Self { folder, program, state: Mutex::new(State { results, ..State::default() }) })
+        let state = State { results, ..State::default() };
+        let kept = Arc::new(AtomicUsize::new(state.results.len()));
+        Ok(Self { folder, program, state: Mutex::new(state), kept })
     }
 
     /// The file, for messages.
@@ -101,26 +117,31 @@ impl JobStore {
         Some(result)
     }
 
-    /// Keeps a job's result. It is in the file when this returns.
+    /// Keeps a job's result. It is in the file when this returns, unless an earlier one could not be written: then only this
+    /// store has it.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it is the first that cannot be written.
     pub fn keep<R: Serialize>(&self, key: &str, result: &R) -> Result<(), OutputError> {
         let path = self.path();
         let cannot = |error| failed("write", &path, error);
         let result = serde_json::value::to_raw_value(result).map_err(|error| cannot(error.into()))?;
         let line = self.line(key, &result).map_err(cannot)?;
         let mut state = self.state();
-        if state.file.is_none() {
-            let file = OpenOptions::new().create(true).append(true).open(&path).map_err(cannot)?;
-            state.file = Some(ended(file, &path).map_err(cannot)?);
-        }
-        if let Some(file) = &mut state.file {
-            file.write_all(line.as_bytes()).map_err(cannot)?;
+        let written = if state.cannot_write { Ok(()) } else { state.append(&path, &line) };
+        state.cannot_write |= written.is_err();
+        if !state.cannot_write {
+            self.kept.fetch_add(1, Ordering::Relaxed);
         }
         state.results.insert(key.to_owned(), result);
         state.added.insert(key.to_owned());
-        Ok(())
+        written.map_err(cannot)
+    }
+
+    /// How many results are in the file, also while jobs go on.
+    #[must_use]
+    pub fn kept(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.kept)
     }
 
     /// Forgets a job's result: something that belongs to it is lost, and it has to be run again.

@@ -26,6 +26,7 @@ use headstart_units::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::options::{Home, TransportName, TransportOptions};
+use crate::progress::RunProgress;
 use crate::setup::{Cast, GROUPS, Setup, reference};
 
 pub use observer::{AsRecorder, Observer};
@@ -83,6 +84,14 @@ pub trait Carrier: Debug + Sync {
     /// # Errors
     /// With option, found and expected.
     fn check(&self, setup: &Setup) -> Result<()>;
+
+    /// That this machine lets it run, asked before the first run.
+    ///
+    /// # Errors
+    /// With what is missing.
+    fn ready(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// What readers of results must know of it.
     fn note(&self) -> Option<&'static str> {
@@ -167,6 +176,13 @@ impl<'a> Run<'a> {
     #[must_use]
     pub fn with_a_class_for_each_group(mut self) -> Self {
         self.has_class_for_each_group = true;
+        self
+    }
+
+    /// Its arrivals tell how far it is.
+    #[must_use]
+    pub fn told_to(mut self, progress: &RunProgress) -> Self {
+        self.workload = progress.watch(self.workload, Time::ZERO + self.setup.run.duration);
         self
     }
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use headstart_report::jobs::{JobStore, key};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::progress::{self, Progress, RunProgress};
 use crate::setup::{Cast, Setup};
 
 /// A job with its key; one without a key is not kept.
@@ -22,6 +22,7 @@ pub fn settings(setup: &Setup) -> String {
     // themselves are in the setup.
     setup.run.schemes = None;
     (setup.run.seed, setup.run.repeats, setup.run.threads) = (0, 0, None);
+    setup.run.large = false;
     setup.workload.har.clear();
     setup.notes.clear();
     format!("{setup:?}")
@@ -35,7 +36,8 @@ pub fn key_of(kind: &str, settings: &str, cast: Cast, seed: u64) -> String {
 }
 
 /// Does all jobs on as many threads as asked for, in any order, and returns their results in the order of the jobs. Jobs with one
-/// key are done once. A result that is not `is_valid` is returned but not kept.
+/// key are done once. A result that is not `is_valid` is returned but not kept. Where nothing more can be kept, as on a disk that is full,
+/// that is said, and the runs go on.
 ///
 /// # Errors
 /// The first error of any job; what was finished before is kept.
@@ -44,7 +46,7 @@ pub fn run_all<J, R>(
     jobs: &[Keyed<J>],
     threads: Option<usize>,
     title: &str,
-    run: impl Fn(&J) -> Result<R> + Sync,
+    run: impl Fn(&J, &RunProgress) -> Result<R> + Sync,
     is_valid: impl Fn(&R) -> bool + Sync,
 ) -> Result<Vec<R>>
 where
@@ -61,25 +63,29 @@ where
             left.push(number);
         }
     }
-    let bar = progress(left.len(), title);
+    let progress = Progress::new(title, left.len());
     let one = |number: &usize| -> Result<(usize, R)> {
         let (key, job) = &jobs[*number];
-        let result = run(job)?;
-        if let Some(key) = key.as_ref().filter(|_| is_valid(&result)) {
-            store.keep(key, &result)?;
+        let this = progress.run();
+        let result = run(job, &this)?;
+        if let Some(key) = key.as_ref().filter(|_| is_valid(&result))
+            && let Err(error) = store.keep(key, &result)
+        {
+            progress::clear();
+            eprintln!("headstart: {error}: from here on no run is kept");
         }
-        bar.inc(1);
+        this.finish();
         Ok((*number, result))
     };
     let work = || left.par_iter().with_max_len(1).map(one).collect::<Result<Vec<_>>>();
-    let found = match threads {
-        None => work(),
+    let pool = match threads {
+        None => None,
         Some(threads) => {
             let threads = useful(threads, left.len());
-            rayon::ThreadPoolBuilder::new().num_threads(threads).build()?.install(work)
+            Some(rayon::ThreadPoolBuilder::new().num_threads(threads).build()?)
         }
     };
-    bar.finish_and_clear();
+    let found = progress.during(|| pool.as_ref().map_or_else(work, |pool| pool.install(work)));
     for (number, result) in found? {
         results[number] = Some(result);
     }
@@ -92,17 +98,6 @@ where
 /// Of so many threads those that have something to do.
 fn useful(threads: usize, jobs: usize) -> usize {
     threads.min(jobs).max(1)
-}
-
-/// A progress bar on standard error; silent where that is no terminal.
-fn progress(length: usize, title: &str) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(length as u64), ProgressDrawTarget::stderr_with_hz(10));
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} runs, {eta} left");
-    if let Ok(style) = style {
-        bar.set_style(style);
-    }
-    bar.set_message(title.to_owned());
-    bar
 }
 
 #[cfg(test)]
@@ -124,7 +119,7 @@ mod tests {
             [(Some("a"), 1), (Some("b"), 2), (Some("a"), 1), (None, 3), (Some("odd"), 5)]
                 .map(|(key, job)| (key.map(str::to_owned), job))
                 .into();
-        let double = |job: &u32| {
+        let double = |job: &u32, _: &RunProgress| {
             runs.fetch_add(1, Ordering::Relaxed);
             Ok(2 * job)
         };
@@ -150,7 +145,9 @@ mod tests {
     #[test]
     fn every_setting_that_decides_a_run_is_in_its_key() {
         let plain = settings_of("");
-        for same in ["--seed 7", "--repeats 3", "--threads 1", "--schemes iw10,halfback", "--load 25%"] {
+        for same in
+            ["--seed 7", "--repeats 3", "--threads 1", "--large", "--schemes iw10,halfback", "--load 25%"]
+        {
             assert_eq!(settings_of(same), plain, "{same}");
         }
         for other in [

@@ -7,6 +7,8 @@
 //! | [`setup`] | from options to runs |
 //! | [`carrier`] | what carries a run: one trait, and the TCP model |
 //! | [`jobs`] | many runs, of which none is done twice |
+//! | [`estimate`] | what runs will cost, before they begin |
+//! | [`progress`] | how far they are |
 //! | [`feasible`] | up to which load a scheme still works |
 //! | [`dependencies`] | options that count only beside others |
 //! | [`runner`] | runs on all cores, the same results whatever their number |
@@ -27,6 +29,7 @@ pub mod catalogue;
 pub mod connection_vectors;
 pub mod dependencies;
 pub mod dumbbell;
+pub mod estimate;
 pub mod feasible;
 pub mod flow_rows;
 pub mod flow_trace;
@@ -34,6 +37,7 @@ pub mod history;
 pub mod jobs;
 pub mod newcomers;
 pub mod options;
+pub mod progress;
 pub mod quick_start;
 pub mod runner;
 pub mod schemes;

@@ -238,6 +238,9 @@ pub struct RunOptions {
     /// Threads [default: all cores]; the results do not depend on it
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
+    /// Run it although the estimate is beyond 4 h of processor time or 2 GB of memory
+    #[arg(long)]
+    pub large: bool,
 }
 
 /// Round-trip times of the classes of hosts.
@@ -549,6 +552,12 @@ pub enum BaseName {
 }
 
 impl BaseName {
+    /// As the option spells it.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
+
     /// The controller itself.
     #[must_use]
     pub const fn kind(self) -> base::Kind {

@@ -14,6 +14,7 @@ use crate::carrier::{self, Detail, RandomLoss};
 use crate::flow_rows::{FlowRows, Parts};
 use crate::flow_trace::{FlowTrace, FlowTracer};
 use crate::jobs;
+use crate::progress::RunProgress;
 use crate::setup::{Cast, GROUPS, Setup, TESTED};
 
 /// One run to do.
@@ -58,12 +59,12 @@ pub struct JobResult {
 /// # Errors
 /// If it cannot be done or its flows not be written; or the checker found a fault: then the simulator is wrong and no figure can be
 /// trusted.
-pub fn run(setup: &Setup, job: &Job, part: Option<&Path>) -> Result<JobResult> {
+pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress) -> Result<JobResult> {
     let detail = setup.carrier().detail();
     let warm_up = Time::ZERO + setup.run.warm_up;
     let look_at = job.look_at.filter(|_| detail >= Detail::Events);
     let result = carrier::attempts(setup, job.cast, |hosts| {
-        let run = setup.arrivals(job.cast, job.load, Seed(job.seed));
+        let run = setup.arrivals(job.cast, job.load, Seed(job.seed)).told_to(progress);
         let rows = part.map(|part| rows(setup, job.cast, part)).transpose()?;
         let totals = (Collector::new(GROUPS, warm_up), rows);
         Ok(match look_at {
@@ -125,7 +126,9 @@ pub fn run_all(
     // In real time they would disturb each other.
     let threads = if setup.carrier().is_real_time() { Some(1) } else { setup.run.threads };
     let is_valid = |result: &JobResult| result.invalid.is_none();
-    let one = |(job, place): &(Job, Option<PathBuf>)| run(setup, job, place.as_deref());
+    let one = |(job, place): &(Job, Option<PathBuf>), progress: &RunProgress| {
+        run(setup, job, place.as_deref(), progress)
+    };
     jobs::run_all(store, &jobs, threads, title, one, is_valid)
 }
 

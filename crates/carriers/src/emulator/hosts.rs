@@ -1,6 +1,6 @@
 //! The two carriers of the emulator.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use headstart_emu::clock::Clock;
 use headstart_sim::workload::Opener;
 use headstart_sim::{Group, Summary};
@@ -71,7 +71,16 @@ impl Carrier for KernelTcp {
     }
 
     fn check(&self, setup: &Setup) -> Result<()> {
+        self.carries(self.reference(&setup.transport), &setup.transport)?;
+        if setup.has_long_flows() {
+            let long = self.carries(setup.workload.long_scheme.0, &setup.transport);
+            long.map_err(|error| anyhow!("{}", error.to_string().replace("--schemes:", "--long-scheme:")))?;
+        }
         refuse(setup)
+    }
+
+    fn ready(&self) -> Result<()> {
+        kernel::ready()
     }
 
     fn opener(&self) -> Opener {
@@ -79,7 +88,8 @@ impl Carrier for KernelTcp {
     }
 
     fn reference(&self, options: &TransportOptions) -> &'static Entry {
-        let linux = schemes::native(Native::LinuxHyStart).filter(|_| options.base == BaseName::CubicLinux);
+        let is_cubic = matches!(options.base, BaseName::Cubic | BaseName::CubicLinux);
+        let linux = schemes::native(Native::LinuxHyStart).filter(|_| is_cubic);
         linux.unwrap_or_else(reference)
     }
 

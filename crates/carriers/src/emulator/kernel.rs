@@ -8,7 +8,7 @@
 //! # Limits
 //!
 //! - The kernel has three starts: that of its Reno (`iw10` with `--base reno`), of its CUBIC, which leaves slow start by HyStart
-//!   (`iw10-linux` with `--base cubic-linux`), and BBR's.
+//!   (`iw10-linux` with `--base cubic` or `cubic-linux`, which are one here), and BBR's.
 //! - What senders lost or sent twice is the kernel's knowledge: such numbers are left out.
 //! - `--receive-window` is what the kernel makes of a buffer of twice that size, one for all.
 
@@ -51,20 +51,40 @@ const CHUNK: usize = 64 * 1024;
 /// # Errors
 /// The kernel has no such start.
 pub fn controller(entry: &Entry, base: BaseName) -> Result<&'static str> {
+    let name = entry.name;
+    let base_name = base.name();
     Ok(match (entry.native, base) {
         (Some(Native::SlowStart), BaseName::Reno | BaseName::RenoLinux) => "reno",
-        (Some(Native::LinuxHyStart), BaseName::CubicLinux) => "cubic",
+        (Some(Native::LinuxHyStart), BaseName::Cubic | BaseName::CubicLinux) => "cubic",
         (Some(Native::Bbr), _) => "bbr",
-        (Some(_), base) => bail!(
-            "`{}` with --base {base:?} is not what a kernel has: expected `iw10` with --base reno or `iw10-linux` with --base cubic-linux",
-            entry.name
+        (Some(Native::SlowStart), BaseName::Cubic | BaseName::CubicLinux) => bail!(
+            "--schemes: found {name} with --base {base_name}, expected iw10-linux, for the kernel's CUBIC leaves slow start by HyStart, \
+             or {name} with --base reno"
         ),
+        (Some(Native::LinuxHyStart), BaseName::Reno | BaseName::RenoLinux) => {
+            bail!("--schemes: found {name} with --base {base_name}, expected it with --base cubic, or iw10")
+        }
+        (Some(_), _) => {
+            bail!("--base: found {base_name}, expected cubic or reno, which the kernel's TCP has")
+        }
         (None, _) => bail!(
-            "`{}` is not carried by the kernel's TCP, which has `iw10` (with --base reno), `iw10-linux` (with --base cubic-linux) \
-             and `bbr`: expected one of these, or --transport quic",
-            entry.name
+            "--schemes: found {name}, expected what the kernel's TCP has (iw10-linux with --base cubic, iw10 with --base reno, bbr), \
+             or --transport quic"
         ),
     })
+}
+
+/// That this process may do what the kernel's TCP needs here.
+///
+/// # Errors
+/// With what to do about it.
+pub fn ready() -> Result<()> {
+    ensure!(
+        namespace::is_privileged(),
+        "--in emulator: found no right to make network namespaces, which the kernel's TCP needs: expected root, or a shell of `unshare -rn`, \
+         which is root of its own network; --transport quic needs nothing"
+    );
+    Ok(())
 }
 
 /// What each group's servers are.
@@ -75,11 +95,7 @@ pub struct Stage {
 
 impl super::hosts::Stage for Stage {
     fn new(setup: &Setup, cast: Cast, groups: &[Group]) -> Result<Self> {
-        ensure!(
-            namespace::is_privileged(),
-            "the kernel's TCP in the emulator needs network namespaces, which need root: `unshare -rn` gives a shell that is root of its \
-             own network; --transport quic needs nothing"
-        );
+        ready()?;
         let base = setup.transport.base;
         let tested = controller(cast.tested, base)?;
         let beside = cast.beside.map(|entry| controller(entry, base)).transpose()?.unwrap_or(tested);
@@ -330,11 +346,19 @@ mod tests {
         let entry = |name| headstart_study::schemes::find(name).expect("it is in the catalogue");
         assert_eq!(controller(entry("iw10"), BaseName::Reno).expect("it has"), "reno");
         assert_eq!(controller(entry("iw10"), BaseName::RenoLinux).expect("it has"), "reno");
-        assert_eq!(controller(entry("iw10-linux"), BaseName::CubicLinux).expect("it has"), "cubic");
+        for base in [BaseName::Cubic, BaseName::CubicLinux] {
+            assert_eq!(controller(entry("iw10-linux"), base).expect("it has"), "cubic");
+        }
         assert_eq!(controller(entry("bbr"), BaseName::Cubic).expect("it has"), "bbr");
         for (name, base, part) in [
-            ("jump-start", BaseName::Reno, "`jump-start` is not carried by the kernel's TCP"),
-            ("iw10", BaseName::Cubic, "--base Cubic is not what a kernel has"),
+            ("jump-start", BaseName::Reno, "--schemes: found jump-start, expected what the kernel's TCP has"),
+            ("iw10", BaseName::Cubic, "--schemes: found iw10 with --base cubic, expected iw10-linux"),
+            (
+                "iw10-linux",
+                BaseName::Reno,
+                "--schemes: found iw10-linux with --base reno, expected it with --base cubic",
+            ),
+            ("iw10", BaseName::CubicPair, "--base: found cubic-pair, expected cubic or reno"),
             ("iw32", BaseName::Reno, "--transport quic"),
         ] {
             let error = controller(entry(name), base).expect_err("refused").to_string();

@@ -8,13 +8,13 @@ use headstart_report::jobs::JobStore;
 use headstart_report::rows::RowFile;
 
 use super::terminal::{self, command_line, print, print_table};
-use crate::capacity::{Capacity, capacity};
+use crate::capacity::{self, Capacity};
 use crate::conditions::{self, conditions};
 use crate::errors::Refuse as _;
 use crate::flows::Flows;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::output::Folder;
-use crate::race::{Race, Value, race};
+use crate::race::{self, Race, Value};
 use crate::setup::Setup;
 use crate::show;
 use crate::verdict::SortKey;
@@ -57,32 +57,50 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
         ))
         .or_refuse();
     }
+    setup.carrier().ready().or_refuse()?;
+    let mut estimate = race::estimate(&setup);
+    if args.capacity {
+        estimate = estimate.and(capacity::estimate(&setup));
+    }
+    estimate.check(setup.run.large).or_refuse()?;
     terminal::say_idle(&mut setup, asked, false);
     // A folder that is not ours is refused before anything is run.
     let store = JobStore::open(Folder::open(&args.out).or_refuse()?)?;
     let mut flows = Flows::open(args.flows.as_ref(), &setup, &store).or_refuse()?;
     terminal::announce(&store);
-    let result = race(&setup, &store, flows.as_mut())?;
-    let flows = flows.map(Flows::finish).transpose()?;
+    eprintln!("headstart: {estimate}");
+    let result = race::race(&setup, &store, flows.as_mut())?;
     if let Some(nothing) = show::race::nothing(&setup, &result) {
+        flows.map(Flows::finish).transpose()?;
         bail!("{nothing}");
     }
-    let capacities = if args.capacity { Some(capacity(&setup, &store)?) } else { None };
-    let folder = terminal::closed(store)?;
+    let capacities = if args.capacity { Some(capacity::capacity(&setup, &store)?) } else { None };
+    // What was worth the wait is printed before anything is written: a disk that is full takes none of it.
     let json = json(&setup, &result, capacities.as_deref())?;
-    folder.write("race.json", json.as_bytes())?;
+    if args.json {
+        print(&json)?;
+    } else {
+        print_race(&setup, &result, args.sort, capacities.as_deref())?;
+    }
+    let folder = store.folder().clone();
     let around = conditions::Around::new(&setup, &[]);
     let rows = |rows: Vec<Vec<String>>| rows.into_iter().map(|row| around.row(row));
-    folder.write_csv("race.csv", &around.header(&result.columns()), rows(result.rows()))?;
     let (columns, seeds) = result.seeds();
-    folder.write_csv("seeds.csv", &around.header(&columns), rows(seeds))?;
     let report = show::race::report(&setup, &result, args.sort, capacities.as_deref(), &command_line());
-    let page = folder.write("report.html", report.html().as_bytes())?;
+    let page = folder.write("report.html", report.html().as_bytes());
+    let place = page.as_ref().map(|page| page.display().to_string()).unwrap_or_default();
+    terminal::written([
+        folder.write_csv("race.csv", &around.header(&result.columns()), rows(result.rows())).map(drop),
+        folder.write_csv("seeds.csv", &around.header(&columns), rows(seeds)).map(drop),
+        folder.write("race.json", json.as_bytes()).map(drop),
+        page.map(drop),
+        terminal::closed(store).map(drop),
+    ])?;
+    let flows = flows.map(Flows::finish).transpose()?;
     if args.json {
-        return print(&json);
+        return Ok(());
     }
-    print_race(&setup, &result, args.sort, capacities.as_deref())?;
-    print(&format!("\nReport: {}\n", page.display()))?;
+    print(&format!("\nReport: {place}\n"))?;
     terminal::flows_written(flows)
 }
 

@@ -53,10 +53,19 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     let store = JobStore::open(folder)?;
     terminal::announce(&store);
     let results = headstart_paper::run::run(&experiments, crate::CARRIERS, &store, args.threads)?;
-    let folder = terminal::closed(store)?;
 
     let judged: Vec<Judged> =
         experiments.iter().zip(&results).map(|(one, results)| Judged::new(one, results)).collect();
+    for one in judged.iter().filter(|one| !one.claims.is_empty()) {
+        let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
+        print_table(&reproduce::terminal_table(one, width))?;
+        print("\n")?;
+    }
+    print_table(&reproduce::counts_table(&judged))?;
+    print(&format!("\n{}\n", reproduce::summary(&judged)))?;
+
+    // A disk that is full takes nothing of what was printed.
+    let folder = terminal::closed(store)?;
     let drawings: Vec<_> = judged.iter().map(|one| reproduce::drawn(one.experiment, one.results)).collect();
     for drawn in drawings.iter().flatten() {
         folder.write(&format!("{}.svg", drawn.name), drawn.svg.as_str().as_bytes())?;
@@ -74,14 +83,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     ];
     let report = reproduce::report(&paper, &judged, &drawings, facts);
     let page = folder.write("report.html", report.html().as_bytes())?;
-
-    for one in judged.iter().filter(|one| !one.claims.is_empty()) {
-        let width = table::terminal_width(std::env::var("COLUMNS").ok().as_deref());
-        print_table(&reproduce::terminal_table(one, width))?;
-        print("\n")?;
-    }
-    print_table(&reproduce::counts_table(&judged))?;
-    print(&format!("\n{}\n\nReport: {}\n", reproduce::summary(&judged), page.display()))?;
+    print(&format!("\nReport: {}\n", page.display()))?;
     let surprises = reproduce::surprises(&judged, args.quick);
     if args.check && !surprises.is_empty() {
         bail!("{} outcomes are not those on record:\n{}", surprises.len(), surprises.join("\n"));
@@ -130,7 +132,8 @@ fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
     }
     // Options that contradict each other, and carriers that were not built, are refused before anything runs.
     for one in &experiments {
-        one.plan.setups(crate::CARRIERS).with_context(|| one.name.clone())?;
+        let setups = one.plan.setups(crate::CARRIERS).with_context(|| one.name.clone())?;
+        setups.iter().try_for_each(|(_, study)| study.setup.carrier().ready())?;
     }
     Ok((files, paper, experiments))
 }

@@ -11,10 +11,11 @@ use headstart_study::dependencies::idle;
 use super::terminal::{self, print, print_table};
 use crate::conditions::Around;
 use crate::errors::Refuse as _;
+use crate::estimate::Estimate;
 use crate::flows::Flows;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
 use crate::output::Folder;
-use crate::race::race;
+use crate::race;
 use crate::setup::Setup;
 use crate::sweep::{self, Point};
 use crate::table::{Cell, Column, Table};
@@ -74,9 +75,14 @@ pub fn run(words: &[String]) -> Result<()> {
     for note in everywhere {
         eprintln!("headstart: {note}");
     }
+    let setups = || points.iter().map(|(_, setup)| setup);
+    setups().try_for_each(|setup| setup.carrier().ready()).or_refuse()?;
+    let estimate = setups().map(race::estimate).fold(Estimate::default(), Estimate::and);
+    estimate.check(setups().any(|setup| setup.run.large)).or_refuse()?;
     let store = JobStore::open(Folder::open(&out).or_refuse()?)?;
     let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
     terminal::announce(&store);
+    eprintln!("headstart: {estimate}");
 
     let mut headers = [vec![], vec![]];
     let (mut rows, mut seed_rows, mut shown_values) = (vec![], vec![], vec![]);
@@ -85,7 +91,7 @@ pub fn run(words: &[String]) -> Result<()> {
         let names: Vec<String> = point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let which = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         eprintln!("headstart: point {} of {total}{which}", number + 1);
-        let result = race(setup, &store, flows.as_mut())?;
+        let result = race::race(setup, &store, flows.as_mut())?;
         let around = Around::new(setup, &point.varied);
         let (seed_columns, seeds) = result.seeds();
         headers = [around.header(&result.columns()), around.header(&seed_columns)]
@@ -99,8 +105,6 @@ pub fn run(words: &[String]) -> Result<()> {
                 .map(|_| point.varied.iter().map(|(_, value)| value.clone()).collect::<Vec<String>>()),
         );
     }
-    let flows = flows.map(Flows::finish).transpose()?;
-    let folder = terminal::closed(store)?;
     let varied: Vec<&str> = points
         .first()
         .map(|(point, _)| point.varied.iter().map(|(name, _)| name.as_str()).collect())
@@ -108,8 +112,6 @@ pub fn run(words: &[String]) -> Result<()> {
     let [header, seed_header] = headers
         .each_ref()
         .map(|names: &Vec<String>| -> Vec<&str> { names.iter().map(String::as_str).collect() });
-    let file = folder.write_csv("sweep.csv", &header, &rows)?;
-    folder.write_csv("seeds.csv", &seed_header, &seed_rows)?;
 
     let mut shown: Vec<Column> = varied.iter().map(|name| Column::text(name)).collect();
     shown.extend([
@@ -137,6 +139,15 @@ pub fn run(words: &[String]) -> Result<()> {
         table.row(cells);
     }
     print_table(&table)?;
-    print(&format!("\n{total} points. Table: {}\n", file.display()))?;
+    let folder = store.folder().clone();
+    let file = folder.write_csv("sweep.csv", &header, &rows);
+    let place = file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+    terminal::written([
+        file.map(drop),
+        folder.write_csv("seeds.csv", &seed_header, &seed_rows).map(drop),
+        terminal::closed(store).map(drop),
+    ])?;
+    let flows = flows.map(Flows::finish).transpose()?;
+    print(&format!("\n{total} points. Table: {place}\n"))?;
     terminal::flows_written(flows)
 }

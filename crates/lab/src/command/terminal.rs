@@ -2,12 +2,17 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result};
 use headstart_report::jobs::JobStore;
 use headstart_study::dependencies::idle;
+#[cfg(unix)]
+use signal_hook::{consts::SIGINT, iterator::Signals};
 
-use crate::output::Folder;
+use crate::errors::one_line;
+use crate::output::{Folder, OutputError};
+use crate::progress;
 use crate::setup::Setup;
 use crate::table::{self, Table};
 
@@ -53,23 +58,69 @@ pub fn say_idle(setup: &mut Setup, asked: &[String], is_alone: bool) {
     }
 }
 
-/// How results are kept: said before the first run.
+/// How results are kept: said before the first run, and again if Ctrl-C ends it.
 pub fn announce(store: &JobStore) {
+    let (kept, path) = (store.kept(), store.path());
+    on_interrupt(move || match kept.load(Ordering::Relaxed) {
+        0 => "stopped before a run was finished: nothing is kept".to_owned(),
+        kept => {
+            let runs = if kept == 1 { "run is" } else { "runs are" };
+            format!(
+                "stopped: {kept} finished {runs} kept in {}; the same command goes on from there",
+                path.display()
+            )
+        }
+    });
     eprintln!(
         "headstart: each finished run is kept in {}: after an interruption the same command goes on from there",
         store.path().display()
     );
 }
 
+/// At Ctrl-C takes the progress bar away, says this on a line of its own and ends with 130, as shells expect.
+pub fn on_interrupt(words: impl Fn() -> String + Send + 'static) {
+    #[cfg(unix)]
+    // Where no handler can be set the signal ends the program as it always did.
+    if let Ok(mut signals) = Signals::new([SIGINT]) {
+        std::thread::spawn(move || {
+            if signals.forever().next().is_none() {
+                return;
+            }
+            // The terminal has printed ^C where the bar was, or behind the last line.
+            if !progress::clear() && std::io::stderr().is_terminal() {
+                eprintln!();
+            }
+            eprintln!("headstart: {}", words());
+            std::process::exit(130);
+        });
+    }
+    #[cfg(not(unix))]
+    drop(words);
+}
+
+/// After a table was printed: says which of the files could not be written, of several the last as the command's error.
+///
+/// # Errors
+/// If one of them could not.
+pub fn written<E: Into<anyhow::Error>>(files: impl IntoIterator<Item = Result<(), E>>) -> Result<()> {
+    let mut failures =
+        files.into_iter().filter_map(Result::err).map(Into::into).collect::<Vec<anyhow::Error>>();
+    let last = failures.pop();
+    for failure in failures {
+        eprintln!("headstart: {}", one_line(&failure));
+    }
+    last.map_or(Ok(()), Err)
+}
+
 /// Orders what was kept, after the last run, and says what was taken from an earlier one.
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn closed(store: JobStore) -> Result<Folder> {
+pub fn closed(store: JobStore) -> Result<Folder, OutputError> {
     match store.reused() {
         0 => {}
         1 => eprintln!("headstart: 1 run was there before, in {}", store.path().display()),
         more => eprintln!("headstart: {more} runs were there before, in {}", store.path().display()),
     }
-    Ok(store.close()?)
+    store.close()
 }

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use headstart_startup::catalogue::{self, Entry};
+use headstart_units::Bytes;
 
 use super::terminal::{self, command_line, print, print_table};
 use crate::carrier::Detail;
 use crate::errors::Refuse as _;
+use crate::estimate::Estimate;
 use crate::flow_trace::FlowTrace;
 use crate::options::{PathOptions, RunOptions, SchemeName, SchemeNames, TransportOptions, WorkloadOptions};
 use crate::output::Folder;
+use crate::progress::{Progress, RunProgress};
 use crate::runner::{self, Job};
 use crate::setup::{Cast, Setup};
 use crate::show;
@@ -58,11 +61,31 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
             entries.push(other);
         }
     }
-    let mut flows = vec![];
-    for entry in entries {
+    for entry in &entries {
         setup.carrier().carries(entry, &setup.transport).or_refuse()?;
-        flows.push((entry, flow(&setup, entry, args.flow)?));
     }
+    let one = match args.flow {
+        None => Estimate::traced(&setup, Bytes::new(setup.mean_bytes() as u64)),
+        Some(_) => Estimate::of(&setup, 1),
+    };
+    let all = entries.iter().fold(Estimate::default(), |all, _| all.and(one));
+    let all = Estimate { memory: one.memory * entries.len() as f64, ..all };
+    all.check(setup.run.large).or_refuse()?;
+    let out = args.out.clone();
+    terminal::on_interrupt(move || {
+        format!("stopped: what is in {} is as it was before; a trace is written at its end", out.display())
+    });
+    let progress = Progress::new("tracing", entries.len());
+    let traced = || -> Result<Vec<_>> {
+        let of = |entry| {
+            let this = progress.run();
+            let view = flow(&setup, entry, args.flow, &this)?;
+            this.finish();
+            Ok((entry, view))
+        };
+        entries.iter().copied().map(of).collect()
+    };
+    let flows = progress.during(traced)?;
     let view = &flows[0].1;
     let Some(report) = view.report else {
         let number = args.flow.unwrap_or_default();
@@ -70,15 +93,7 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
             .or_refuse();
     };
     let folder = Folder::open(&args.out).or_refuse()?;
-    folder.write_csv("events.csv", &show::flow::COLUMNS, show::flow::rows(view))?;
-    let alone = show::flow::FlowFigures::of([(&*entry.name, view)].into_iter());
-    let files = alone.iter().flat_map(show::flow::FlowFigures::files);
-    for (name, svg) in files {
-        folder.write(&format!("{name}.svg"), svg.as_str().as_bytes())?;
-    }
     let page = show::trace::report(&setup, &flows, args.flow, &command_line());
-    folder.write("report.html", page.html().as_bytes())?;
-
     let mut table = show::trace::phases(entry, view);
     if args.flow.is_none() && entry.needs == catalogue::Needs::History {
         table.note("Alone on the path it is the first to its peer, of which no history tells: with --flow it is one of a run.");
@@ -87,21 +102,27 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
     let counts = &report.counts;
     let completed = report.completion_time().map_or("never".to_owned(), |time| time.to_string());
     print(&format!(
-        "\nComplete after {completed}; {} packets, {} lost, {} retransmitted, {} copies, {} timeouts.\n\
-         Report, events and figures: {}\n",
-        counts.packets_sent,
-        counts.lost,
-        counts.retransmissions,
-        counts.copies,
-        counts.timeouts,
-        folder.path().display()
-    ))
+        "\nComplete after {completed}; {} packets, {} lost, {} retransmitted, {} copies, {} timeouts.\n",
+        counts.packets_sent, counts.lost, counts.retransmissions, counts.copies, counts.timeouts
+    ))?;
+    folder.write_csv("events.csv", &show::flow::COLUMNS, show::flow::rows(view))?;
+    let alone = show::flow::FlowFigures::of([(&*entry.name, view)].into_iter());
+    for (name, svg) in alone.iter().flat_map(show::flow::FlowFigures::files) {
+        folder.write(&format!("{name}.svg"), svg.as_str().as_bytes())?;
+    }
+    folder.write("report.html", page.html().as_bytes())?;
+    print(&format!("Report, events and figures: {}\n", folder.path().display()))
 }
 
 /// The flow of a scheme: alone on the path, or one of a run.
-fn flow(setup: &Setup, entry: &'static Entry, number: Option<u64>) -> Result<FlowTrace> {
+fn flow(
+    setup: &Setup,
+    entry: &'static Entry,
+    number: Option<u64>,
+    progress: &RunProgress,
+) -> Result<FlowTrace> {
     let Some(number) = number else { return runner::run_alone(setup, entry) };
     let cast = Cast { tested: entry, beside: None };
     let job = Job { cast, load: setup.workload.load, seed: setup.run.seed, look_at: Some(number) };
-    Ok(runner::run(setup, &job, None)?.view.unwrap_or_default())
+    Ok(runner::run(setup, &job, None, progress)?.view.unwrap_or_default())
 }

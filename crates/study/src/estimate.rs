@@ -1,0 +1,295 @@
+//! What runs will cost, before the first of them begins: flows, packets, memory, processor time.
+//!
+//! Worked out from rate, load, sizes, duration and the number of runs; a factor of two is all that is claimed. The costs of a packet
+//! and of a flow are those of a release build on one core of 2023, as `docs/costs.md` measures them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use anyhow::{Result, ensure};
+use headstart_sim::workload::page::{Fetch, Object};
+use headstart_units::Bytes;
+
+use crate::options::{CryptoName, TransportName};
+use crate::progress::Roughly;
+use crate::setup::Setup;
+
+/// Processor time (in real time: time) beyond which nobody wants to find out by waiting: four hours.
+pub const MOST_SECONDS: f64 = 4.0 * 3600.0;
+/// Memory beyond which a usual machine begins to swap: 2 GB.
+pub const MOST_MEMORY: f64 = 2e9;
+
+/// Of a data packet, with its acknowledgement, in seconds.
+const PACKET_SECONDS: f64 = 0.35e-6;
+/// Of a flow, in seconds.
+const FLOW_SECONDS: f64 = 1e-6;
+/// Of a flow that cannot begin or end for want of room on the link, and tries again.
+const STUCK_FLOW_SECONDS: f64 = 8e-6;
+/// Of a packet of the QUIC stack, with TLS and without.
+const QUIC_PACKET_SECONDS: [f64; 2] = [32e-6, 18e-6];
+/// Of a live flow: of the TCP model beside its packets, and for each of these.
+const FLOW_BYTES: f64 = 2_000.0;
+const PACKET_BYTES: f64 = 85.0;
+/// Of a live connection of the QUIC stack.
+const QUIC_FLOW_BYTES: f64 = 180_000.0;
+/// Of the events that a trace of one flow keeps, for each of its packets.
+const TRACED_PACKET_BYTES: f64 = 700.0;
+/// Of the program.
+const PROGRAM_BYTES: f64 = 10e6;
+
+/// What some runs will cost, about.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// How many runs.
+    pub runs: f64,
+    /// Flows in all of them.
+    pub flows: f64,
+    /// Data packets in all of them.
+    pub packets: f64,
+    /// Peak of the memory in bytes.
+    pub memory: f64,
+    /// Processor time in seconds; in real time the time itself.
+    pub seconds: f64,
+    /// The runs follow one another in real time.
+    pub is_real_time: bool,
+    /// The most that flows need of the bottleneck in any run, as a share of its rate: above 1 flows pile up.
+    pub wire_load: f64,
+}
+
+impl Estimate {
+    /// Of so many runs of a setup at its load, on as many threads as it asks for.
+    #[must_use]
+    pub fn of(setup: &Setup, runs: u64) -> Self {
+        let tcp = setup.tcp();
+        let (mss, header) = (tcp.mss.get() as f64, tcp.header.get() as f64);
+        let rate = setup.bottleneck().as_bytes_per_sec() as f64;
+        let duration = setup.run.duration.as_secs_f64();
+        let payload = rate * setup.workload.load.as_f64();
+        let mean = (setup.mean_bytes() / connections(setup)).max(1.0);
+        let flows_a_second = payload / mean;
+        let segments = (mean / mss + 0.5).max(1.0);
+
+        let wire = mean + segments * header + tcp.syn.get() as f64;
+        let wire_load = flows_a_second * wire / rate.max(1.0);
+        let flows = flows_a_second * duration;
+        let endless = if setup.workload.background > 0 {
+            rate * (duration + setup.run.drain.as_secs_f64()) / mss
+        } else {
+            0.0
+        };
+        let packets = flows * segments + endless;
+
+        // What is alive: what arrives in the time that a flow takes, and what is never served.
+        let rtt = setup.rtt().as_secs_f64();
+        let takes = rtt * (3.0 + (1.0 + segments / 10.0).log2()) + mean / rate.max(1.0);
+        let piled_up = flows * (1.0 - 1.0 / wire_load.max(1.0));
+        let alive = (flows_a_second * takes).min(flows).max(piled_up) + f64::from(setup.workload.background);
+        let window = (tcp.receive_window.get() as f64 / mss).min(segments);
+        let is_quic = setup.transport.transport == TransportName::Quic;
+        let flow_bytes = if is_quic { QUIC_FLOW_BYTES } else { FLOW_BYTES + window * PACKET_BYTES };
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let threads = setup.run.threads.unwrap_or(cores).min(runs as usize).max(1);
+
+        let is_real_time = setup.carrier().is_real_time();
+        let packet_seconds = match (is_quic, setup.transport.crypto) {
+            (false, _) => PACKET_SECONDS,
+            (true, CryptoName::Tls) => QUIC_PACKET_SECONDS[0],
+            (true, CryptoName::Null) => QUIC_PACKET_SECONDS[1],
+        };
+        let flow_seconds = if wire_load > 1.0 { STUCK_FLOW_SECONDS } else { FLOW_SECONDS };
+        let seconds = if is_real_time { duration } else { packets * packet_seconds + flows * flow_seconds };
+        let runs = runs as f64;
+        Self {
+            runs,
+            flows: runs * flows,
+            packets: runs * packets,
+            memory: PROGRAM_BYTES + threads as f64 * alive * flow_bytes,
+            seconds: runs * seconds,
+            is_real_time,
+            wire_load,
+        }
+    }
+
+    /// Of one flow of so many bytes, of which every event is kept.
+    #[must_use]
+    pub fn traced(setup: &Setup, bytes: Bytes) -> Self {
+        let packets = bytes.get() as f64 / setup.tcp().mss.get() as f64;
+        let memory = PROGRAM_BYTES + packets * TRACED_PACKET_BYTES;
+        Self { runs: 1.0, flows: 1.0, packets, memory, seconds: packets * PACKET_SECONDS, ..Self::default() }
+    }
+
+    /// This, and then the other.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            runs: self.runs + other.runs,
+            flows: self.flows + other.flows,
+            packets: self.packets + other.packets,
+            memory: self.memory.max(other.memory),
+            seconds: self.seconds + other.seconds,
+            is_real_time: self.is_real_time || other.is_real_time,
+            wire_load: self.wire_load.max(other.wire_load),
+        }
+    }
+
+    /// Refuses what is beyond [`MOST_SECONDS`] or [`MOST_MEMORY`], unless it `is_allowed`.
+    ///
+    /// # Errors
+    /// With what it would cost, and what to change.
+    pub fn check(&self, is_allowed: bool) -> Result<()> {
+        let is_small = self.seconds <= MOST_SECONDS && self.memory <= MOST_MEMORY;
+        let least = Self { seconds: MOST_SECONDS, memory: MOST_MEMORY, ..*self };
+        let (most_time, most_memory) = (least.time(), Memory(MOST_MEMORY));
+        let mut change =
+            String::from("shorten --duration, or lower --rate, --load or --repeats, or name fewer --schemes");
+        if self.wire_load > 1.0 {
+            change = format!(
+                "raise --size (with headers and handshakes these flows need {:.0} % of the link and pile up), or {change}",
+                100.0 * self.wire_load
+            );
+        }
+        ensure!(
+            is_allowed || is_small,
+            "found {self}, expected {most_time} and {most_memory} at most: {change}; --large goes on all the same"
+        );
+        Ok(())
+    }
+
+    fn time(&self) -> String {
+        let time = Roughly(std::time::Duration::from_secs_f64(self.seconds.min(1e15)));
+        if self.is_real_time { format!("{time} of real time") } else { format!("{time} of processor time") }
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = if self.runs == 1.0 { "run" } else { "runs" };
+        write!(
+            f,
+            "{} {runs} of {} flows and {} packets in all, about {} and {}",
+            self.runs,
+            Count(self.flows),
+            Count(self.packets),
+            self.time(),
+            Memory(self.memory)
+        )
+    }
+}
+
+/// Connections for each flow or page.
+fn connections(setup: &Setup) -> f64 {
+    let of = |page: &Vec<Object>| -> usize {
+        let mut objects: BTreeMap<u16, usize> = BTreeMap::new();
+        page.iter().for_each(|object| *objects.entry(object.origin).or_default() += 1);
+        let each = |count: &usize| match setup.workload.fetch.0 {
+            Fetch::Parallel(_) => *count,
+            Fetch::Persistent(most) => usize::from(most).min(*count),
+            Fetch::Multiplexed => 1,
+        };
+        objects.values().map(each).sum()
+    };
+    let all: usize = setup.pages.iter().map(of).sum();
+    if setup.pages.is_empty() { 1.0 } else { all as f64 / setup.pages.len() as f64 }
+}
+
+/// A large number in words.
+struct Count(f64);
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ..1e4 => write!(f, "{:.0}", self.0),
+            ..1e6 => write!(f, "{:.0} thousand", self.0 / 1e3),
+            ..1e9 => write!(f, "{:.1} million", self.0 / 1e6),
+            _ => write!(f, "{:.0} thousand million", self.0 / 1e9),
+        }
+    }
+}
+
+/// An amount of memory.
+struct Memory(f64);
+
+impl fmt::Display for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            ..1e9 => write!(f, "{:.0} MB of memory", self.0 / 1e6),
+            _ => write!(f, "{:.1} GB of memory", self.0 / 1e9),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::carrier::{Carriers, Run};
+    use crate::schemes;
+    use crate::settings::Settings;
+    use crate::setup::Cast;
+    use headstart_sim::{Collector, Seed};
+
+    fn setup(line: &str) -> Setup {
+        let line = format!("--threads 2 {line}");
+        Settings::parse(Carriers::MODEL, line.split_whitespace()).expect("fine")
+    }
+
+    #[test]
+    fn what_is_estimated_is_what_a_run_comes_to() {
+        for line in [
+            "--duration 60s",
+            "--duration 60s --load 80%",
+            "--duration 20s --size 10kB",
+            "--duration 20s --size internet",
+            "--duration 10s --rate 100mbit",
+            "--duration 10s --background 2",
+            "--duration 60s --pages archive2014",
+        ] {
+            let setup = setup(line);
+            let tested = schemes::find("iw10").expect("it is in the catalogue");
+            let run: Run<'_> = setup.arrivals(Cast { tested, beside: None }, setup.workload.load, Seed(1));
+            let found = run.observe(Collector::new(3, headstart_units::Time::ZERO)).expect("it runs").summary;
+            let estimate = Estimate::of(&setup, 1);
+            for (expected, found) in [(estimate.flows, found.flows), (estimate.packets, found.data_packets)] {
+                let ratio = found as f64 / expected;
+                assert!((0.5..2.0).contains(&ratio), "{line}: {found} where {expected} was expected");
+            }
+        }
+    }
+
+    #[test]
+    fn what_would_never_end_or_fit_is_refused_with_what_to_change() {
+        for (line, words) in [
+            ("--rate 1000gbit", "shorten --duration"),
+            ("--size 1B --duration 5s", "raise --size"),
+            ("--size internet --cap 1B", "raise --size"),
+            ("--duration 1000000s", "shorten --duration"),
+            ("--rate 1gbit --duration 30000s", "--repeats"),
+        ] {
+            let estimate = Estimate::of(&setup(line), 360);
+            let error = estimate.check(false).expect_err(line).to_string();
+            assert!(error.contains(words) && error.contains("--large goes on"), "{error}");
+            estimate.check(true).expect("it was allowed");
+        }
+    }
+
+    #[test]
+    fn what_people_run_every_day_is_not_in_the_way() {
+        for line in
+            ["", "--rate 1gbit --duration 60s", "--load 95%", "--size 10GB --duration 5s", "--background 10"]
+        {
+            Estimate::of(&setup(line), 360).check(false).expect(line);
+        }
+        let large = setup("--size 10GB");
+        assert!(
+            Estimate::traced(&large, Bytes::new(10_000_000_000)).check(false).is_err(),
+            "its events fill the memory"
+        );
+    }
+
+    #[test]
+    fn points_of_a_sweep_add_up_in_time_and_not_in_memory() {
+        let one = Estimate::of(&setup(""), 10);
+        let two = one.and(one);
+        assert_eq!((two.runs, two.memory), (20.0, one.memory));
+        assert!((two.seconds - 2.0 * one.seconds).abs() < 1e-9);
+    }
+}
