@@ -2,77 +2,16 @@
 //!
 //! Kept only after [`Handle::keep_journal`](crate::Handle::keep_journal), and taken piece by piece, for it has no bound of
 //! its own.
-//!
-//! # Units
-//!
-//! Places are bytes of the scheme's packets since it began, headers included, in the order in which they left: data that was lost
-//! leaves in another packet, at another place.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use headstart_host::locked;
-use headstart_units::{Bytes, Rate, Span, Time};
+use headstart_startup::trace::SenderTrace;
+use headstart_units::Time;
 
-/// What happened at a sender, and how the sender stood afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// When.
-    pub at: Time,
-    /// What.
-    pub event: Event,
-    /// The scheme's packets in flight.
-    pub in_flight: Bytes,
-    /// The window.
-    pub window: Bytes,
-    /// The pace, if the scheme sets one.
-    pub pace: Option<Rate>,
-    /// The smoothed RTT.
-    pub smoothed_rtt: Span,
-    /// The phase, in the scheme's words.
-    pub phase: &'static str,
-    /// Loss recovery is under way.
-    pub in_recovery: bool,
-}
-
-/// What happened at a sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The scheme begins: its first full packet is about to leave.
-    Established,
-    /// A packet left.
-    Sent {
-        /// Where it begins.
-        place: Bytes,
-        /// Its size.
-        bytes: Bytes,
-        /// As many bytes as were lost before leave again.
-        is_again: bool,
-    },
-    /// The same datagram left once more.
-    Copied {
-        /// Where the original began.
-        place: Bytes,
-        /// Its size.
-        bytes: Bytes,
-    },
-    /// Packets were acknowledged.
-    Acked {
-        /// Where the newest of them ended.
-        end: Bytes,
-        /// Their bytes.
-        newly: Bytes,
-    },
-    /// A packet was declared lost.
-    Lost {
-        /// Where it began.
-        place: Bytes,
-        /// Its size.
-        bytes: Bytes,
-    },
-    /// Persistent congestion.
-    Timeout,
-}
+/// An event of a sender, and when it was. The stack does not say how much it holds: `unsent` is zero.
+pub type Entry = (Time, SenderTrace);
 
 /// Entries that nobody has taken yet.
 #[derive(Debug, Default)]

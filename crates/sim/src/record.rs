@@ -3,9 +3,10 @@
 //! A recorder is a type parameter of the simulation: what it does not implement costs nothing.
 
 use headstart_net::DropReason;
-use headstart_startup::Transmission;
 use headstart_startup::quick_start::Denied;
 use headstart_units::{Bytes, Rate, Span, Time};
+
+pub use headstart_startup::trace::{SenderEvent, SenderTrace};
 
 use crate::packet::Packet;
 use crate::workload::PageReport;
@@ -92,59 +93,6 @@ pub enum ElementEvent {
     Delivered,
     /// It was dropped after it had been taken in.
     Dropped(DropReason),
-}
-
-/// What happened at a sender, and how the sender stood afterwards.
-#[derive(Clone, Copy, Debug)]
-pub struct SenderTrace {
-    /// What happened.
-    pub event: SenderEvent,
-    /// Bytes in flight.
-    pub in_flight: Bytes,
-    /// What the application has handed over and was never sent.
-    pub unsent: Bytes,
-    /// The window.
-    pub window: Bytes,
-    /// The pace, if the scheme sets one.
-    pub pace: Option<Rate>,
-    /// The smoothed RTT.
-    pub smoothed_rtt: Span,
-    /// The phase, in the scheme's words.
-    pub phase: &'static str,
-    /// Loss recovery is under way.
-    pub in_recovery: bool,
-}
-
-/// What happened at a sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SenderEvent {
-    /// The handshake was through.
-    Established,
-    /// A segment left.
-    Sent {
-        /// Where in the stream it begins.
-        offset: u64,
-        /// Its payload.
-        payload: Bytes,
-        /// Which sending it was.
-        transmission: Transmission,
-    },
-    /// Data was acknowledged.
-    Acked {
-        /// Everything before this offset has arrived.
-        acknowledged: u64,
-        /// Newly acknowledged, selectively or cumulatively.
-        newly: Bytes,
-    },
-    /// A segment was declared lost.
-    Lost {
-        /// Where in the stream it begins.
-        offset: u64,
-        /// Its payload.
-        payload: Bytes,
-    },
-    /// The retransmission timer went off.
-    Timeout,
 }
 
 /// What the routers of the path said to a start.

@@ -26,6 +26,7 @@
 //! | [`history`] | what earlier connections to a peer measured: record, bounded store |
 //! | [`quick_start`] | RFC 4782: formats, the routers' decision, what a sender asks for and believes |
 //! | [`rcp`] | the rate that an RCP router stamps |
+//! | [`trace`] | what a sender did, event by event |
 //! | [`controller`] | joins a scheme and a base; what a transport holds |
 //!
 //! Start with [`scheme::slow_start`], then any other scheme.
@@ -51,6 +52,7 @@ pub mod quick_start;
 pub mod rcp;
 pub mod repair;
 pub mod scheme;
+pub mod trace;
 
 pub use allowance::{Allowance, HandOver, Next, Plan};
 pub use base::Base;

@@ -1,13 +1,13 @@
 //! Acks and losses as the scheme hears of them.
 
 use headstart_startup::path::SendStamp;
+use headstart_startup::trace::{SenderEvent, SenderTrace};
 use headstart_startup::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
 use headstart_units::{Bytes, Span, Time};
 
 use super::Adapter;
 use super::decided::Decided;
 use super::opening::Stage;
-use crate::journal::{Entry, Event};
 
 /// What one acknowledgement delivers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +65,8 @@ impl Adapter {
             self.controller.tell(|controller| controller.on_sent(&sent));
         }
         let place = self.ledger.sent().saturating_sub(bytes);
-        self.journal(now, Event::Sent { place, bytes, is_again });
+        let transmission = if is_again { Transmission::Retransmission } else { Transmission::Original };
+        self.journal(now, SenderEvent::Sent { offset: place.get(), payload: bytes, transmission });
         self.copy_after_sending(now, ordinal);
     }
 
@@ -157,7 +158,7 @@ impl Adapter {
             stamped: None,
         };
         self.controller.tell(|controller| controller.on_ack(&ack));
-        self.journal(now, Event::Acked { end: batch.end, newly: batch.bytes });
+        self.journal(now, SenderEvent::Acked { acknowledged: batch.end.get(), newly: batch.bytes });
         self.copy_after_acks(now, batch.packets, app_limited);
         self.note_phase(now);
         self.publish(now);
@@ -173,7 +174,7 @@ impl Adapter {
             }
             return;
         };
-        self.journal(now, Event::Lost { place: packet.offset, bytes: packet.bytes });
+        self.journal(now, SenderEvent::Lost { offset: packet.offset.get(), payload: packet.bytes });
         self.owed += packet.bytes;
         self.tally.lost += packet.bytes;
         if packet.is_first_flight {
@@ -193,25 +194,26 @@ impl Adapter {
 
     /// Notes it, if anybody wants to know.
     #[inline]
-    pub(super) fn journal(&self, at: Time, event: Event) {
+    pub(super) fn journal(&self, at: Time, event: SenderEvent) {
         if self.shared.journal.is_kept() && !self.is_late {
             self.write_down(at, event);
         }
     }
 
     #[cold]
-    fn write_down(&self, at: Time, event: Event) {
+    fn write_down(&self, at: Time, event: SenderEvent) {
         let allowance = self.controller.allowance();
-        self.shared.journal.add(Entry {
-            at,
+        let trace = SenderTrace {
             event,
             in_flight: self.ledger.in_flight(),
+            unsent: Bytes::ZERO,
             window: allowance.window,
             pace: allowance.pace,
             smoothed_rtt: self.rtt.smoothed,
             phase: self.controller.phase(),
             in_recovery: self.recovering_since.is_some(),
-        });
+        };
+        self.shared.journal.add((at, trace));
     }
 
     /// All losses of one look for them have been told.
@@ -240,7 +242,7 @@ impl Adapter {
                 consecutive: 1,
             };
             self.controller.tell(|controller| controller.on_timeout(&timeout));
-            self.journal(now, Event::Timeout);
+            self.journal(now, SenderEvent::Timeout);
         }
         self.note_phase(now);
         self.publish(now);

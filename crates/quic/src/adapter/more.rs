@@ -4,13 +4,13 @@
 //! are answered as if the scheme had heard of it, and with the packet it does.
 
 use headstart_host::locked;
+use headstart_startup::trace::SenderEvent;
 use headstart_startup::{Plan, Prior, Progress};
 use headstart_units::{Bytes, Time};
 
 use super::decided::Decided;
 use super::opening::Stage;
 use super::{Adapter, INITIAL_PACKETS, SLACK};
-use crate::journal::Event;
 
 /// A later flight, as it would be if it began now.
 pub(super) struct More {
@@ -88,7 +88,7 @@ impl Adapter {
         ending.why.flights += 1;
         ending.why.flow_size = Some(told);
         drop(ending);
-        self.journal(now, Event::Established);
+        self.journal(now, SenderEvent::Established);
         self.note_phase(now);
     }
 

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use headstart_host::locked;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::path::RateEstimator;
+use headstart_startup::trace::SenderEvent;
 use headstart_startup::{Controller, Plan, Prior, Startup as _};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -25,7 +26,6 @@ use super::decided::Decided;
 use super::more::More;
 use super::{Adapter, INITIAL_PACKETS, Ready, plain_slow_start};
 use crate::gates::{Arm, Gates, NothingToGain, refusal};
-use crate::journal::Event;
 use crate::why::Source;
 
 /// Where a connection stands before its scheme decides.
@@ -177,7 +177,7 @@ impl Adapter {
         self.told = self.shared.expected().unwrap_or_default();
         self.is_whole_flow = prior.flow_size.is_some_and(|size| size <= plan.flight);
         self.began_small = self.fits_initial_window();
-        self.journal(now, Event::Established);
+        self.journal(now, SenderEvent::Established);
         if self.is_late {
             return;
         }

@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use headstart_startup::repair::{Repair, Segments};
-use headstart_startup::{Controller, Startup as _};
+use headstart_startup::trace::SenderEvent;
+use headstart_startup::{Controller, Startup as _, Transmission};
 use headstart_units::{Bytes, Time};
 
 use super::Adapter;
 use super::ledger::Ledger;
 use crate::copies::{Courier, Duplicate, REACH, When};
-use crate::journal::Event;
 use crate::shared::Shared;
 
 /// Sends the copies that the scheme's repair asks for.
@@ -124,7 +124,8 @@ impl Adapter {
             self.ledger.copied(ordinal);
             self.tally.copies += 1;
             self.tally.copy_bytes += bytes;
-            self.journal(now, Event::Copied { place, bytes });
+            let transmission = Transmission::Copy;
+            self.journal(now, SenderEvent::Sent { offset: place.get(), payload: bytes, transmission });
         }
     }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use headstart_quic::journal::{Entry, Event};
+use headstart_quic::journal::Entry;
 use headstart_quic::{Epoch, Handle, Why, epoch};
 use headstart_sim::FlowReport;
 use headstart_sim::packet::FlowId;
 use headstart_sim::record::Counts;
-use headstart_sim::record::{Grant, SenderEvent, SenderTrace};
+use headstart_sim::record::{Grant, SenderEvent};
 use headstart_sim::workload::FlowSpec;
 use headstart_startup::Transmission;
 use headstart_units::{Bytes, Span, Time};
@@ -83,46 +83,24 @@ impl Flow {
         of(&self.receiver).min(of(&self.sender))
     }
 
-    /// What the sender's journal says, as the simulator's listeners know it.
-    pub fn traces(&self) -> Vec<(Time, SenderTrace)> {
+    /// What the sender's journal says, with what only the application knows.
+    pub fn traces(&self) -> Vec<Entry> {
         let handle = self.sender.end.as_ref().and_then(|end| end.handle.as_ref());
-        let entries = handle.map(Handle::take_journal).unwrap_or_default();
-        entries.iter().map(|entry| (entry.at, self.trace(entry))).collect()
-    }
-
-    fn trace(&self, entry: &Entry) -> SenderTrace {
-        let event = match entry.event {
-            Event::Established => SenderEvent::Established,
-            Event::Sent { place, bytes, is_again } => SenderEvent::Sent {
-                offset: place.get(),
-                payload: bytes,
-                transmission: if is_again { Transmission::Retransmission } else { Transmission::Original },
-            },
-            Event::Copied { place, bytes } => {
-                SenderEvent::Sent { offset: place.get(), payload: bytes, transmission: Transmission::Copy }
-            }
-            Event::Acked { end, newly } => SenderEvent::Acked { acknowledged: end.get(), newly },
-            Event::Lost { place, bytes } => SenderEvent::Lost { offset: place.get(), payload: bytes },
-            Event::Timeout => SenderEvent::Timeout,
-        };
-        SenderTrace {
-            event,
-            in_flight: entry.in_flight,
-            unsent: self.unsent(entry),
-            window: entry.window,
-            pace: entry.pace,
-            smoothed_rtt: entry.smoothed_rtt,
-            phase: entry.phase,
-            in_recovery: entry.in_recovery,
+        let mut entries = handle.map(Handle::take_journal).unwrap_or_default();
+        for (_, trace) in &mut entries {
+            trace.unsent = self.unsent(&trace.event);
         }
+        entries
     }
 
     /// The stack does not say how much it holds: what was written, less what left, as if nothing had left twice.
-    fn unsent(&self, entry: &Entry) -> Bytes {
-        let Event::Sent { place, bytes, is_again: false } = entry.event else { return Bytes::ZERO };
-        let packets = (place + bytes).get().div_ceil(self.packet.get().max(1));
-        let payload = (place + bytes).saturating_sub(OVERHEAD * packets);
-        self.answering.written.saturating_sub(payload)
+    fn unsent(&self, event: &SenderEvent) -> Bytes {
+        let SenderEvent::Sent { offset, payload, transmission: Transmission::Original } = *event else {
+            return Bytes::ZERO;
+        };
+        let left = Bytes::new(offset) + payload;
+        let packets = left.get().div_ceil(self.packet.get().max(1));
+        self.answering.written.saturating_sub(left.saturating_sub(OVERHEAD * packets))
     }
 
     /// What is known of it when it is over.
