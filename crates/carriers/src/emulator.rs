@@ -73,6 +73,7 @@ impl Played {
             at_random: RandomLoss::of(
                 self.path.down.elements.iter().map(|(name, account)| (name.as_str(), account)),
             ),
+            waits: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use anyhow::Result;
 use headstart_report::jobs::JobStore;
 use headstart_sim::{Histogram, Totals};
 use headstart_startup::catalogue::{Entry, Needs};
-use headstart_units::Span;
+use headstart_units::{Rate, Span};
 use serde::Serialize;
 
 use crate::estimate::Estimate;
@@ -116,6 +116,8 @@ pub struct Standing {
     pub has_fingerprint: bool,
     /// Data packets sent in all runs.
     pub data_packets: u64,
+    /// What it makes of the bottleneck and of its flows, by column.
+    pub measures: Vec<(&'static str, Measured)>,
     /// Its numbers for each seed.
     pub seeds: Vec<Row>,
     /// The flow under the lens, of the first seed.
@@ -202,7 +204,7 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
         .zip(of_schemes)
         .map(|((place, entry), results)| Standing {
             asked_at: wanted.iter().position(|name| name.0.name == entry.name).unwrap_or(place),
-            ..standing(entry, results, baseline, &seeds, &has_arrivals, is_pages)
+            ..standing(entry, results, baseline, &seeds, &has_arrivals, is_pages, setup.bottleneck())
         })
         .collect();
     let empty_seeds = has_arrivals.iter().filter(|has| !**has).count();
@@ -255,6 +257,7 @@ fn standing<'a>(
     seeds: &[u64],
     has_arrivals: &[bool],
     is_pages: bool,
+    rate: Rate,
 ) -> Standing {
     let counting = |results: &mut dyn Iterator<Item = &'a JobResult>| -> Vec<&'a JobResult> {
         results.zip(has_arrivals).filter(|(_, has)| **has).map(|(result, _)| result).collect()
@@ -311,26 +314,37 @@ fn standing<'a>(
         data_packets: results.iter().map(|result| result.data_packets).sum(),
         has_counts: alone.iter().all(|result| result.has_counts),
         invalid: invalid(results.iter().chain(all_baseline)),
+        measures: {
+            let of_seeds: Vec<_> = alone.iter().map(|result| measures(result, rate)).collect();
+            let names = of_seeds.first().map(|first| first.iter().map(|(name, _)| *name));
+            let sample = |at: usize| -> Vec<f64> {
+                of_seeds.iter().map(|of_seed| of_seed[at].1).filter(|value| value.is_finite()).collect()
+            };
+            let named = |(at, name)| (name, Measured::positive(sample(at)));
+            names.into_iter().flatten().enumerate().map(named).collect()
+        },
         view: alone.first().and_then(|result| result.view.clone()).unwrap_or_default(),
         seeds: results
             .chunks(2)
             .zip(all_baseline)
             .zip(seeds)
-            .map(|((runs, baseline), seed)| seed_row(entry, *seed, [&runs[0], &runs[1], baseline], is_pages))
+            .map(|((runs, baseline), seed)| {
+                seed_row(entry, *seed, [&runs[0], &runs[1], baseline], is_pages, rate)
+            })
             .collect(),
         totals,
     }
 }
 
 /// The numbers of one seed: of the run alone, the mixed one, and the one in which everybody is the reference.
-fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool) -> Row {
+fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool, rate: Rate) -> Row {
     let [alone, mixed, reference] = runs;
     let totals = &alone.groups[usize::from(TESTED)];
     let time = |per_mille| number(millis(times(totals, is_pages).quantile(per_mille)));
     let beside = |run: &JobResult| millis(times(&run.groups[usize::from(BESIDE)], is_pages).mean());
     let long = |run: &JobResult| run.groups[usize::from(LONG)].delivered.get();
     let counted = |value: u64| if alone.has_counts { Value::Count(value) } else { Value::Number(None) };
-    vec![
+    let mut row = vec![
         ("scheme", Value::Text(entry.name.to_string())),
         ("seed", Value::Count(seed)),
         ("mean_ms", number(millis(times(totals, is_pages).mean()))),
@@ -352,6 +366,35 @@ fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool) -> 
         ("copies", counted(totals.counts.copies)),
         ("timeouts", counted(totals.counts.timeouts)),
         ("invalid_runs", Value::Count(invalid(runs.into_iter()).0 as u64)),
+    ];
+    row.extend(measures(alone, rate).into_iter().map(|(name, value)| (name, number(value))));
+    row
+}
+
+/// What a run makes of the bottleneck and of its flows, by column; what was not measured is not a number.
+fn measures(result: &JobResult, rate: Rate) -> Vec<(&'static str, f64)> {
+    let totals = &result.groups[usize::from(TESTED)];
+    let seconds = result.ended_at as f64 / 1e9;
+    let throughput = if seconds > 0.0 { result.bottleneck_bytes as f64 * 8.0 / seconds } else { f64::NAN };
+    let waits =
+        |which: fn((u64, u64)) -> u64| result.waits.map_or(f64::NAN, |waits| which(waits) as f64 / 1e6);
+    let ratio = |span: Option<Span>| span.map_or(f64::NAN, |span| span.as_nanos() as f64 / 1e6);
+    let of_size = |bin| millis(totals.mean_of_size(bin));
+    let long = &result.groups[usize::from(LONG)];
+    vec![
+        ("throughput_bits_per_s", throughput),
+        ("utilisation_percent", 100.0 * throughput / rate.as_bits_per_sec() as f64),
+        ("queueing_delay_mean_ms", waits(|(mean, _)| mean)),
+        ("queueing_delay_p95_ms", waits(|(_, p95)| p95)),
+        ("jain_index", totals.jain().unwrap_or(f64::NAN)),
+        ("long_jain_index", long.jain().unwrap_or(f64::NAN)),
+        ("slowdown_mean", ratio(totals.slowdown.mean())),
+        ("slowdown_p99", ratio(totals.slowdown.quantile(990))),
+        ("mean_ms_to_10kB", of_size(0)),
+        ("mean_ms_to_100kB", of_size(1)),
+        ("mean_ms_to_1MB", of_size(2)),
+        ("mean_ms_to_10MB", of_size(3)),
+        ("mean_ms_above_10MB", of_size(4)),
     ]
 }
 
@@ -413,7 +456,7 @@ impl Standing {
     #[must_use]
     pub fn row(&self) -> Row {
         let totals = &self.totals;
-        vec![
+        let mut row = vec![
             ("scheme", Value::Text(self.entry.name.to_string())),
             ("mean_ms", number(self.mean_ms.value)),
             ("mean_ms_low", number(self.mean_ms.low)),
@@ -446,7 +489,16 @@ impl Standing {
             ("granted_starts_with_loss", Value::Count(totals.granted_and_failed)),
             ("fingerprint", Value::Text(self.fingerprint())),
             ("invalid_runs", Value::Count(self.invalid.0 as u64)),
-        ]
+        ];
+        row.extend(self.measures.iter().map(|(name, measured)| (*name, number(measured.value))));
+        row
+    }
+
+    /// A measure by its column.
+    #[must_use]
+    pub fn measure(&self, name: &str) -> Option<&Measured> {
+        let found = self.measures.iter().find(|(column, _)| *column == name);
+        found.map(|(_, measured)| measured).filter(|measured| measured.value.is_finite())
     }
 }
 

@@ -226,6 +226,7 @@ pub(crate) mod tests {
             fingerprint: 0,
             has_fingerprint: true,
             data_packets: 0,
+            measures: vec![],
             seeds: vec![],
             view: FlowTrace::default(),
             has_counts: true,

@@ -255,3 +255,69 @@ fn a_file_of_flows_that_cannot_be_written_is_refused_before_anything_runs() {
         assert!(!folder.join("out/race.csv").exists());
     }
 }
+
+/// The measures of one scheme, alone on 15 Mbit/s and 60 ms.
+fn measured(name: &str, options: &str) -> BTreeMap<String, String> {
+    let folder = folder(name);
+    headstart(&folder, &format!("race --repeats 4 --peers 1000 --out out {options}"));
+    rows(&folder.join("out/race.csv")).remove(0)
+}
+
+fn close(found: f64, expected: f64, share: f64) {
+    assert!((found / expected - 1.0).abs() < share, "{found}, expected {expected}");
+}
+
+/// A flow of one segment waits twice: with its SYN, and with its data. All else of its time is known.
+#[test]
+fn packets_wait_for_what_flows_take_longer_and_the_link_is_as_busy_as_they_make_it() {
+    let row = measured("waits", "--schemes iw10 --size 1448B --load 60% --duration 60s --buffer 10MB");
+    let rate = 15e6;
+    let [syn, data] = [60.0, 1500.0].map(|bytes: f64| bytes * 8.0 / rate);
+    let flows = 0.6 * rate / (1448.0 * 8.0);
+    close(number(&row, "utilisation_percent"), 100.0 * flows * (syn + data), 0.01);
+    close(number(&row, "throughput_bits_per_s"), flows * (syn + data) * rate, 0.01);
+    let waits = number(&row, "mean_ms") - 90.0 - (2.0 * syn + data) * 1000.0;
+    close(number(&row, "queueing_delay_mean_ms"), waits / 2.0, 0.02);
+}
+
+/// A long flow with a window of 200 kB: what the path does not hold stands in the queue.
+#[test]
+fn a_window_beyond_the_path_stands_in_the_queue() {
+    let row = measured(
+        "window",
+        "--schemes iw10 --size 1448B --load 0.01% --background 1 --long-window 200kB --duration 60s --buffer 10MB",
+    );
+    let segments = (200_000.0 / 1448.0_f64).floor();
+    let wait = segments * 1500.0 * 8.0 / 15e6 - 0.060 - (1500.0 + 52.0) * 8.0 / 15e6;
+    close(number(&row, "queueing_delay_p95_ms"), wait * 1000.0, 0.02);
+    close(number(&row, "queueing_delay_mean_ms"), wait * 1000.0, 0.03);
+    assert!(number(&row, "utilisation_percent") > 99.0);
+}
+
+/// Two round trips and a half are lost by slow start from two segments: 400 ms against 145 ms.
+#[test]
+fn slowdown_is_measured_against_the_handshake_and_the_rate() {
+    let row = measured("ideal", "--schemes iw10 --size 1448B --load 0.1% --duration 200s");
+    close(number(&row, "slowdown_mean"), 1.0, 0.002);
+    let row = measured("slow", "--schemes iw2 --size 100kB --load 0.1% --duration 400s");
+    let ideal = 90.0 + (100_000.0 + 70.0 * 52.0) * 8.0 / 15_000.0;
+    close(number(&row, "slowdown_mean"), number(&row, "mean_ms") / ideal, 0.005);
+    assert!(number(&row, "slowdown_p99") >= number(&row, "slowdown_mean"));
+}
+
+/// On a path of its own each flow of a size has the same rate; beside others of all sizes it has not.
+#[test]
+fn equal_flows_are_fair_and_sizes_fall_into_their_bins() {
+    let row = measured("fair", "--schemes iw10 --size 50kB --load 0.2% --duration 400s");
+    close(number(&row, "jain_index"), 1.0, 0.01);
+    assert_eq!(row["mean_ms_to_100kB"], row["mean_ms"]);
+    assert_eq!((row["mean_ms_to_10kB"].as_str(), row["mean_ms_to_1MB"].as_str()), ("", ""));
+    let row = measured("mixed", "--schemes iw10 --size internet --load 20% --duration 60s");
+    assert!(number(&row, "jain_index") < 0.9);
+    assert!(number(&row, "mean_ms_to_10kB") < number(&row, "mean_ms_to_1MB"));
+    assert_eq!(row["mean_ms_above_10MB"], "");
+    let row = measured("long", "--schemes iw10 --background 2 --load 1% --duration 60s");
+    let long = number(&row, "long_jain_index");
+    assert!((0.5..=1.0).contains(&long), "{long}");
+    assert!(number(&row, "utilisation_percent") > 90.0);
+}

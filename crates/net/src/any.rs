@@ -14,6 +14,7 @@ use crate::managed_link::ManagedLink;
 use crate::policer::Policer;
 use crate::routed_link::RoutedLink;
 use crate::trace_link::TraceLink;
+use crate::waits::Waits;
 
 /// Every element.
 #[derive(Debug)]
@@ -92,6 +93,14 @@ impl<P: Packet + Clone> Element<P> for AnyElement<P> {
 
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         each!(self, element => Element::<P>::queue(element, now))
+    }
+
+    fn watch_waits(&mut self) {
+        each!(self, element => Element::<P>::watch_waits(element));
+    }
+
+    fn waits(&self) -> Option<&Waits> {
+        each!(self, element => Element::<P>::waits(element))
     }
 }
 

@@ -14,6 +14,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 use crate::element::{Element, Fate, Output, Packet};
 use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
+use crate::waits::Waits;
 
 /// What changes about a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +89,14 @@ impl<P: Packet> Element<P> for ChangingLink<P> {
         self.settle(now);
         self.link.queue(now)
     }
+
+    fn watch_waits(&mut self) {
+        self.link.watch_waits();
+    }
+
+    fn waits(&self) -> Option<&Waits> {
+        self.link.waits()
+    }
 }
 
 /// Independent random loss whose share changes.
@@ -128,13 +137,14 @@ mod tests {
     use crate::element::testing::{Numbered, drain, packet};
     use crate::limit::Limit;
     use crate::queue::Queue;
+    use crate::waits::Queued;
     use headstart_units::Packets;
 
     const fn mbit(rate: u64) -> LinkChange {
         LinkChange::Rate(Rate::from_mbit_per_sec(rate))
     }
 
-    fn link(queue: Queue<Numbered>, changes: &[(u64, LinkChange)]) -> ChangingLink<Numbered> {
+    fn link(queue: Queue<Queued<Numbered>>, changes: &[(u64, LinkChange)]) -> ChangingLink<Numbered> {
         let link = ManagedLink::new(Rate::from_mbit_per_sec(12), Span::from_millis(10), queue);
         ChangingLink::new(link, changes.iter().map(|(ms, change)| (Time::from_millis(*ms), *change)))
     }

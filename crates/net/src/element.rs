@@ -5,6 +5,8 @@ use core::fmt::Debug;
 use headstart_startup::quick_start::Request;
 use headstart_units::{Bytes, Rate, Span, Time};
 
+use crate::waits::Waits;
+
 /// What an element may know of a packet.
 pub trait Packet: Debug {
     /// Its size on the link, headers included.
@@ -76,6 +78,14 @@ pub trait Element<P>: Debug {
         let _ = now;
         (0, Bytes::ZERO)
     }
+
+    /// Counts from now on how long packets wait in its queue, if it has one.
+    fn watch_waits(&mut self) {}
+
+    /// How long packets have waited, if that is counted.
+    fn waits(&self) -> Option<&Waits> {
+        None
+    }
 }
 
 impl<P, E: Element<P> + ?Sized> Element<P> for Box<E> {
@@ -90,6 +100,12 @@ impl<P, E: Element<P> + ?Sized> Element<P> for Box<E> {
     }
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         (**self).queue(now)
+    }
+    fn watch_waits(&mut self) {
+        (**self).watch_waits();
+    }
+    fn waits(&self) -> Option<&Waits> {
+        (**self).waits()
     }
 }
 

@@ -23,6 +23,7 @@
 //! | [`trace`] | packet-delivery traces: read, write, generate |
 //! | [`limit`] | what a buffer counts and how much it holds |
 //! | [`account`] | what became of the packets that met an element |
+//! | [`waits`] | how long packets waited in a queue |
 //! | [`seed`], [`direction`] | seeds by name, and the two directions of a path |
 
 pub mod account;
@@ -47,6 +48,7 @@ pub mod routed_link;
 pub mod seed;
 pub mod trace;
 pub mod trace_link;
+pub mod waits;
 
 pub use account::Account;
 pub use any::AnyElement;
@@ -68,3 +70,4 @@ pub use routed_link::{RoutedLink, RouterPlan};
 pub use seed::Seed;
 pub use trace::Trace;
 pub use trace_link::TraceLink;
+pub use waits::Waits;

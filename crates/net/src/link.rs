@@ -11,6 +11,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::element::{DropReason, Element, Fate, Output, Packet};
 use crate::limit::Limit;
+use crate::waits::Waits;
 
 /// A constant-rate link with a drop-tail queue.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Link<P> {
     waiting_bytes: Bytes,
     /// Everything inside, with its arrival at the far end.
     inside: VecDeque<(Time, P)>,
+    /// Where somebody wants to know.
+    waits: Option<Waits>,
 }
 
 impl<P> Link<P> {
@@ -39,6 +42,7 @@ impl<P> Link<P> {
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
             inside: VecDeque::new(),
+            waits: None,
         }
     }
 
@@ -82,6 +86,9 @@ impl<P: Packet> Element<P> for Link<P> {
             self.waiting_bytes = Bytes::ZERO;
             self.free_at = now;
         }
+        if let Some(waits) = &mut self.waits {
+            waits.add(self.free_at.since(now));
+        }
         self.free_at += size / self.rate;
         self.inside.push_back((self.free_at + self.delay, packet));
         Fate::Taken
@@ -104,6 +111,14 @@ impl<P: Packet> Element<P> for Link<P> {
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         self.begin_due(now);
         (self.waiting.len() as u64, self.waiting_bytes)
+    }
+
+    fn watch_waits(&mut self) {
+        self.waits = Some(Waits::default());
+    }
+
+    fn waits(&self) -> Option<&Waits> {
+        self.waits.as_ref()
     }
 }
 

@@ -9,13 +9,14 @@ use headstart_units::{Bytes, Rate, Span, Time};
 use crate::element::{Element, Fate, Output, Packet};
 use crate::queue::{Dropped, Queue};
 use crate::ring::Ring;
+use crate::waits::{Queued, Waits};
 
 /// A constant-rate link and its propagation delay behind any queue.
 #[derive(Debug)]
 pub struct ManagedLink<P> {
     rate: Rate,
     delay: Span,
-    queue: Queue<P>,
+    queue: Queue<Queued<P>>,
     /// When the transmitter becomes free, or became.
     free_at: Time,
     /// Whether it asked for a packet when it became free, in vain.
@@ -24,13 +25,15 @@ pub struct ManagedLink<P> {
     inside: Ring<P>,
     /// The latest of these arrivals: a shorter delay does not let packets overtake.
     last_at: Time,
-    dropped: Dropped<P>,
+    dropped: Dropped<Queued<P>>,
+    /// Where somebody wants to know.
+    waits: Option<Waits>,
 }
 
 impl<P: Packet> ManagedLink<P> {
     /// A link of `rate` and one-way propagation `delay` behind `queue`.
     #[must_use]
-    pub const fn new(rate: Rate, delay: Span, queue: Queue<P>) -> Self {
+    pub const fn new(rate: Rate, delay: Span, queue: Queue<Queued<P>>) -> Self {
         Self {
             rate,
             delay,
@@ -40,6 +43,7 @@ impl<P: Packet> ManagedLink<P> {
             inside: Ring::new(),
             last_at: Time::ZERO,
             dropped: Ring::new(),
+            waits: None,
         }
     }
 
@@ -73,13 +77,17 @@ impl<P: Packet> ManagedLink<P> {
     fn advance(&mut self, now: Time) {
         while !self.is_idle && self.free_at <= now && !self.rate.is_zero() {
             match self.queue.dequeue(self.free_at, &mut self.dropped) {
-                Some(packet) => self.send(self.free_at, packet),
+                Some(queued) => self.send(self.free_at, queued),
                 None => self.is_idle = true,
             }
         }
     }
 
-    fn send(&mut self, now: Time, packet: P) {
+    fn send(&mut self, now: Time, queued: Queued<P>) {
+        let Queued { packet, since, .. } = queued;
+        if let Some(waits) = &mut self.waits {
+            waits.add(now.since(since));
+        }
         self.free_at = now + packet.size() / self.rate;
         self.is_idle = false;
         self.last_at = self.last_at.max(self.free_at + self.delay);
@@ -90,23 +98,27 @@ impl<P: Packet> ManagedLink<P> {
 impl<P: Packet> Element<P> for ManagedLink<P> {
     fn push(&mut self, now: Time, packet: P) -> Fate<P> {
         self.advance(now);
-        if !self.is_idle || self.rate.is_zero() {
+        let queued = Queued { packet, since: now, overhead: Bytes::ZERO };
+        let fate = if !self.is_idle || self.rate.is_zero() {
             self.is_idle = false;
-            return self.queue.enqueue(now, packet, &mut self.dropped);
-        }
-        match self.queue.pass(now, packet) {
-            Fate::Passed(packet) => {
-                self.send(now, packet);
+            self.queue.enqueue(now, queued, &mut self.dropped)
+        } else {
+            self.queue.pass(now, queued)
+        };
+        match fate {
+            Fate::Passed(queued) => {
+                self.send(now, queued);
                 Fate::Taken
             }
-            fate => fate,
+            Fate::Taken => Fate::Taken,
+            Fate::Dropped(queued, reason) => Fate::Dropped(queued.packet, reason),
         }
     }
 
     fn pop(&mut self, now: Time) -> Option<Output<P>> {
         self.advance(now);
-        if let Some((packet, reason)) = self.dropped.pop(now) {
-            return Some(Output::Dropped(packet, reason));
+        if let Some((queued, reason)) = self.dropped.pop(now) {
+            return Some(Output::Dropped(queued.packet, reason));
         }
         self.inside.pop(now).map(Output::Delivered)
     }
@@ -121,6 +133,14 @@ impl<P: Packet> Element<P> for ManagedLink<P> {
         self.advance(now);
         self.queue.waiting()
     }
+
+    fn watch_waits(&mut self) {
+        self.waits = Some(Waits::default());
+    }
+
+    fn waits(&self) -> Option<&Waits> {
+        self.waits.as_ref()
+    }
 }
 
 #[cfg(test)]
@@ -131,7 +151,7 @@ mod tests {
     use crate::limit::Limit;
     use headstart_units::Packets;
 
-    fn twelve_mbit(queue: Queue<Numbered>) -> ManagedLink<Numbered> {
+    fn twelve_mbit(queue: Queue<Queued<Numbered>>) -> ManagedLink<Numbered> {
         ManagedLink::new(Rate::from_mbit_per_sec(12), Span::from_millis(10), queue)
     }
 

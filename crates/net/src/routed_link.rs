@@ -17,6 +17,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::element::{Element, Fate, Output, Packet};
+use crate::waits::Waits;
 
 /// The parameters of a router that takes part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +111,14 @@ impl<P: Packet, L: Element<P>> Element<P> for RoutedLink<L> {
 
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         self.link.queue(now)
+    }
+
+    fn watch_waits(&mut self) {
+        self.link.watch_waits();
+    }
+
+    fn waits(&self) -> Option<&Waits> {
+        self.link.waits()
     }
 }
 

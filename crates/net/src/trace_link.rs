@@ -31,6 +31,7 @@ use crate::element::{Element, Fate, Output, Packet};
 use crate::queue::{Dropped, Queue};
 use crate::ring::Ring;
 use crate::trace::Trace;
+use crate::waits::{Queued, Waits};
 
 /// What an opportunity sends.
 const OPPORTUNITY: Bytes = Bytes::new(1504);
@@ -46,45 +47,25 @@ pub enum AtEnd {
     Stop,
 }
 
-/// A packet as it is counted on this link.
-#[derive(Debug)]
-pub struct Framed<P>(P);
-
-impl<P: Packet> Packet for Framed<P> {
-    fn size(&self) -> Bytes {
-        self.0.size() + HEADER
-    }
-    fn is_ecn_capable(&self) -> bool {
-        self.0.is_ecn_capable()
-    }
-    fn mark_congestion_experienced(&mut self) {
-        self.0.mark_congestion_experienced();
-    }
-    fn is_l4s(&self) -> bool {
-        self.0.is_l4s()
-    }
-    fn flow_key(&self) -> u64 {
-        self.0.flow_key()
-    }
-}
-
 /// A trace-driven link and its propagation delay behind any queue.
 #[derive(Debug)]
 pub struct TraceLink<P> {
     opportunities: Opportunities,
     delay: Span,
-    queue: Queue<Framed<P>>,
+    queue: Queue<Queued<P>>,
     /// The packet that has begun, and what of it is still to be sent.
     in_transit: Option<(P, Bytes)>,
     /// What has left and travels, with its arrival at the far end.
     inside: Ring<P>,
-    dropped: Dropped<Framed<P>>,
+    dropped: Dropped<Queued<P>>,
+    /// Where somebody wants to know.
+    waits: Option<Waits>,
 }
 
 impl<P: Packet> TraceLink<P> {
     /// A link that follows `trace`, with a one-way propagation `delay`, behind `queue`.
     #[must_use]
-    pub const fn new(trace: Arc<Trace>, at_end: AtEnd, delay: Span, queue: Queue<Framed<P>>) -> Self {
+    pub const fn new(trace: Arc<Trace>, at_end: AtEnd, delay: Span, queue: Queue<Queued<P>>) -> Self {
         Self {
             opportunities: Opportunities { trace, at_end, round: 0, line: 0 },
             delay,
@@ -92,6 +73,7 @@ impl<P: Packet> TraceLink<P> {
             in_transit: None,
             inside: Ring::new(),
             dropped: Ring::new(),
+            waits: None,
         }
     }
 
@@ -118,9 +100,12 @@ impl<P: Packet> TraceLink<P> {
             let (packet, to_send) = match self.in_transit.take() {
                 Some(begun) => begun,
                 None => match self.queue.dequeue(at, &mut self.dropped) {
-                    Some(framed) => {
-                        let size = framed.size();
-                        (framed.0, size)
+                    Some(queued) => {
+                        if let Some(waits) = &mut self.waits {
+                            waits.add(at.since(queued.since));
+                        }
+                        let size = queued.size();
+                        (queued.packet, size)
                     }
                     None => return true,
                 },
@@ -139,17 +124,17 @@ impl<P: Packet> TraceLink<P> {
 impl<P: Packet> Element<P> for TraceLink<P> {
     fn push(&mut self, now: Time, packet: P) -> Fate<P> {
         self.advance(now);
-        match self.queue.enqueue(now, Framed(packet), &mut self.dropped) {
+        match self.queue.enqueue(now, Queued { packet, since: now, overhead: HEADER }, &mut self.dropped) {
             Fate::Taken => Fate::Taken,
-            Fate::Passed(Framed(packet)) => Fate::Passed(packet),
-            Fate::Dropped(Framed(packet), reason) => Fate::Dropped(packet, reason),
+            Fate::Passed(queued) => Fate::Passed(queued.packet),
+            Fate::Dropped(queued, reason) => Fate::Dropped(queued.packet, reason),
         }
     }
 
     fn pop(&mut self, now: Time) -> Option<Output<P>> {
         self.advance(now);
-        if let Some((Framed(packet), reason)) = self.dropped.pop(now) {
-            return Some(Output::Dropped(packet, reason));
+        if let Some((queued, reason)) = self.dropped.pop(now) {
+            return Some(Output::Dropped(queued.packet, reason));
         }
         self.inside.pop(now).map(Output::Delivered)
     }
@@ -168,6 +153,14 @@ impl<P: Packet> Element<P> for TraceLink<P> {
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         self.advance(now);
         self.queue.waiting()
+    }
+
+    fn watch_waits(&mut self) {
+        self.waits = Some(Waits::default());
+    }
+
+    fn waits(&self) -> Option<&Waits> {
+        self.waits.as_ref()
     }
 }
 

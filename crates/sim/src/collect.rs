@@ -4,7 +4,7 @@
 //! is exact.
 
 use headstart_startup::quick_start::Denied;
-use headstart_units::{Bytes, Span, Time};
+use headstart_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::record::{Counts, FlowReport, Grant, MessageReport, Recorder};
@@ -176,6 +176,37 @@ pub struct Totals {
     pub messages: Histogram,
     /// From a page's first SYN to its last byte.
     pub pages: Histogram,
+    /// The rates of the flows in bytes a second, size over completion time: their sum, and that of their squares.
+    pub rates: (u128, u128),
+    /// Completion times over those of the [`Ideal`]: a nanosecond stands for a millionth.
+    pub slowdown: Histogram,
+    /// Completion times by size, in the order of [`SIZE_BINS`] and what is larger: how many, and their sum in nanoseconds.
+    pub by_size: [(u64, u128); SIZE_BINS.len() + 1],
+}
+
+/// The largest flow of each bin of sizes, in bytes; what is larger has a bin of its own.
+pub const SIZE_BINS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
+
+/// The fastest that a flow can be: the handshake, then all of it at the bottleneck's rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ideal {
+    /// The bottleneck's rate.
+    pub rate: Rate,
+    /// Half round trips from the first SYN to the first byte at the receiver.
+    pub half_rounds: u64,
+    /// Payload of a segment.
+    pub mss: Bytes,
+    /// What it has besides on the link.
+    pub header: Bytes,
+}
+
+impl Ideal {
+    /// The completion time of a flow of so many bytes on a path of this round-trip time.
+    #[must_use]
+    pub fn completion(&self, bytes: Bytes, rtt: Span) -> Span {
+        let segments = bytes.get().div_ceil(self.mss.get().max(1));
+        rtt / 2 * self.half_rounds + (bytes + self.header * segments) / self.rate
+    }
 }
 
 fn as_number<S: Serializer>(bytes: &Bytes, to: S) -> Result<S::Ok, S::Error> {
@@ -231,6 +262,27 @@ impl Totals {
         }
         self.messages.merge(&other.messages);
         self.pages.merge(&other.pages);
+        self.rates.0 += other.rates.0;
+        self.rates.1 += other.rates.1;
+        self.slowdown.merge(&other.slowdown);
+        for (mine, theirs) in self.by_size.iter_mut().zip(&other.by_size) {
+            mine.0 += theirs.0;
+            mine.1 += theirs.1;
+        }
+    }
+
+    /// Jain's fairness index of the flows' rates: 1 if all are alike, one over their number if one has all.
+    #[must_use]
+    pub fn jain(&self) -> Option<f64> {
+        let (sum, squares) = (self.rates.0 as f64, self.rates.1 as f64);
+        (squares > 0.0).then(|| sum * sum / (self.flows as f64 * squares))
+    }
+
+    /// Mean completion time of the flows of a bin of sizes.
+    #[must_use]
+    pub fn mean_of_size(&self, bin: usize) -> Option<Span> {
+        let (count, sum) = self.by_size.get(bin).copied()?;
+        sum.checked_div(u128::from(count)).map(|nanos| Span::from_nanos(nanos as u64))
     }
 
     fn add_counts(&mut self, counts: &Counts) {
@@ -250,20 +302,32 @@ impl Totals {
 #[derive(Clone, Debug)]
 pub struct Collector {
     warm_up: Time,
+    /// What flows are held against, if anything.
+    ideal: Option<Ideal>,
     /// One for each group.
     pub groups: Vec<Totals>,
+    /// When the last flow ended, or the run cut it off.
+    pub last_at: Time,
 }
 
 impl Collector {
     /// For so many groups; what began before the end of the warm-up is left out.
     #[must_use]
     pub fn new(groups: usize, warm_up: Time) -> Self {
-        Self { warm_up, groups: vec![Totals::default(); groups] }
+        Self { warm_up, ideal: None, groups: vec![Totals::default(); groups], last_at: Time::ZERO }
+    }
+
+    /// The same, which holds flows against `ideal`.
+    #[must_use]
+    pub const fn against(mut self, ideal: Ideal) -> Self {
+        self.ideal = Some(ideal);
+        self
     }
 }
 
 impl Recorder for Collector {
     fn flow(&mut self, report: &FlowReport) {
+        self.last_at = self.last_at.max(report.ended_at);
         if report.opened_at < self.warm_up {
             return;
         }
@@ -280,6 +344,18 @@ impl Recorder for Collector {
             Some(millirounds) => totals.millirounds += millirounds,
             None => totals.without_rtt += 1,
         }
+        let nanos = u128::from(completion.as_nanos());
+        let rate = u128::from(report.delivered.get()) * 1_000_000_000 / nanos.max(1);
+        totals.rates.0 += rate;
+        totals.rates.1 += rate * rate;
+        let ideal = self.ideal.filter(|_| !report.min_rtt.is_zero());
+        if let Some(ideal) = ideal.map(|ideal| ideal.completion(report.written, report.min_rtt)) {
+            let millionths = nanos * 1_000_000 / u128::from(ideal.as_nanos().max(1));
+            totals.slowdown.add(Span::from_nanos(millionths.try_into().unwrap_or(u64::MAX)));
+        }
+        let bin = SIZE_BINS.partition_point(|most| *most < report.written.get());
+        totals.by_size[bin].0 += 1;
+        totals.by_size[bin].1 += nanos;
         totals.delivered += report.delivered;
         totals.add_counts(&report.counts);
         totals.duplicates += u64::from(report.duplicates);
@@ -349,5 +425,69 @@ mod tests {
         }
         one.merge(&other);
         assert_eq!(one, both);
+    }
+
+    fn report(bytes: u64, millis: u64) -> FlowReport {
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        FlowReport {
+            serial: 0,
+            group: 0,
+            peer: 0,
+            opened_at: at(0),
+            established_at: None,
+            completed_at: Some(at(millis)),
+            ended_at: at(millis),
+            min_rtt: Span::from_millis(100),
+            written: Bytes::new(bytes),
+            read: Bytes::new(bytes),
+            delivered: Bytes::new(bytes),
+            duplicates: 0,
+            handshake_retransmissions: 0,
+            had_history: false,
+            grant: Grant::NotAsked,
+            again: (0, 0),
+            first_flight: Bytes::ZERO,
+            counts: Counts::default(),
+            phase: "",
+        }
+    }
+
+    fn collected(reports: &[FlowReport]) -> Totals {
+        let ideal = Ideal {
+            rate: Rate::from_mbit_per_sec(12),
+            half_rounds: 3,
+            mss: Bytes::new(1448),
+            header: Bytes::new(52),
+        };
+        let mut collector = Collector::new(1, Time::ZERO).against(ideal);
+        reports.iter().for_each(|report| collector.flow(report));
+        collector.groups.remove(0)
+    }
+
+    #[test]
+    fn jains_index_is_one_for_equal_rates_and_one_over_n_for_one_that_has_all() {
+        let jain = |reports: &[FlowReport]| collected(reports).jain().expect("flows");
+        assert!((jain(&[report(1000, 10), report(2000, 20), report(4000, 40)]) - 1.0).abs() < 1e-9);
+        let one = [report(1_000_000, 10), report(0, 10), report(0, 10), report(0, 10)];
+        assert!((jain(&one) - 0.25).abs() < 1e-9);
+        let (a, b) = (1.0, 3.0);
+        let two = jain(&[report(1000, 1), report(3000, 1)]);
+        assert!((two - (a + b) * (a + b) / (2.0 * (a * a + b * b))).abs() < 1e-9, "{two}");
+        assert_eq!(collected(&[]).jain(), None);
+    }
+
+    /// 1448 bytes are 1500 on the link, 1 ms; the first byte is there after 150 ms.
+    #[test]
+    fn slowdown_is_completion_over_the_ideal() {
+        let totals = collected(&[report(1448, 151), report(1448, 453)]);
+        assert_eq!(totals.slowdown.mean(), Some(Span::from_nanos(2_000_000)));
+    }
+
+    #[test]
+    fn a_size_belongs_to_the_first_bin_that_holds_it() {
+        let totals =
+            collected(&[report(10_000, 1), report(10_001, 3), report(100_000, 5), report(10_000_001, 7)]);
+        let means: Vec<_> = (0..5).map(|bin| totals.mean_of_size(bin).map(Span::as_millis_f64)).collect();
+        assert_eq!(means, [Some(1.0), Some(4.0), None, None, Some(7.0)]);
     }
 }

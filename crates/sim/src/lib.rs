@@ -38,7 +38,7 @@ pub mod workload;
 
 pub use chain::{Access, Chain, ChainLink, ChainSpec};
 pub use check::{Checker, Claim};
-pub use collect::{Collector, Histogram, Totals};
+pub use collect::{Collector, Histogram, Ideal, SIZE_BINS, Totals};
 pub use engine::{Finished, Group, Scenario, Simulation, Summary, peer_address};
 pub use headstart_net::Account;
 pub use path::{Path, PathBuilder};

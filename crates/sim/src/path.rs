@@ -3,7 +3,7 @@
 //! [`Path::new`] builds a [`PathPlan`]; [`PathBuilder`] any other topology.
 
 use headstart_net::Packet as _;
-use headstart_net::{Account, AnyElement, Delay, Direction, Element, Fate, Output, PathPlan, Seed};
+use headstart_net::{Account, AnyElement, Delay, Direction, Element, Fate, Output, PathPlan, Seed, Waits};
 use headstart_units::Time;
 
 use crate::packet::Packet;
@@ -78,7 +78,10 @@ impl Path {
         let mut builder = PathBuilder::default();
         let (mut down, mut up) = (vec![0; plan.down.len()], vec![0; plan.up.len()]);
         for placed in plan.elements(seed) {
-            let element = placed.plan.build(placed.seed);
+            let mut element = placed.plan.build(placed.seed);
+            if placed.direction == Direction::Down && placed.position == 0 {
+                Element::<Packet>::watch_waits(&mut element);
+            }
             let number = builder.place(placed.name, element, placed.plan.has_router());
             match placed.direction {
                 Direction::Down => down[placed.position] = number,
@@ -224,6 +227,12 @@ impl Path {
     /// Each element's name and account.
     pub fn accounts(&self) -> impl Iterator<Item = (&str, &Account)> {
         self.elements.iter().map(|hop| (hop.name.as_str(), &hop.account))
+    }
+
+    /// How long packets have waited before the first element, if it is a link of a plan.
+    #[must_use]
+    pub fn waits(&self) -> Option<&Waits> {
+        self.elements.first().and_then(|hop| Element::<Packet>::waits(&hop.element))
     }
 
     /// The element of that number.

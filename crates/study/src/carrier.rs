@@ -22,7 +22,7 @@ use headstart_sim::workload::{Opener, Workload};
 use headstart_sim::{Checker, Finished, Group, Recorder, Scenario, Seed, Summary};
 use headstart_startup::catalogue::Entry;
 use headstart_startup::history::MemoryStore;
-use headstart_units::Time;
+use headstart_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::options::{Home, TransportName, TransportOptions};
@@ -293,6 +293,8 @@ pub struct Bottleneck {
     pub delivered_bytes: u64,
     /// What random loss behind it did, where there is any.
     pub at_random: RandomLoss,
+    /// How long packets waited before it, on average and at the 95th percentile; where that is shown.
+    pub waits: Option<(Span, Span)>,
 }
 
 /// What became of the packets that met random loss, each for itself or in bursts.
@@ -340,6 +342,7 @@ impl RunResult<()> {
             dropped_bytes: None,
             delivered_bytes: account.delivered_bytes,
             at_random: RandomLoss::of(path.accounts()),
+            waits: path.waits().and_then(|waits| Some((waits.mean()?, waits.quantile(950)?))),
         };
         Self { observer: (), summary, bottleneck, histories, invalid: None }
     }

@@ -43,6 +43,12 @@ pub struct JobResult {
     pub bottleneck: (u64, u64),
     /// Packets that met random loss behind it.
     pub at_random: RandomLoss,
+    /// Bytes that came out of the bottleneck, headers included.
+    pub bottleneck_bytes: u64,
+    /// How long packets waited before it in nanoseconds: on average, and at the 95th percentile; where that is shown.
+    pub waits: Option<(u64, u64)>,
+    /// When the last flow ended, or the run cut it off, in nanoseconds.
+    pub ended_at: u64,
     /// Memory of the tested group's history for each peer it remembers.
     pub history_bytes_per_peer: usize,
     /// The flow that was looked at; it is not kept.
@@ -66,7 +72,7 @@ pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress
     let result = carrier::attempts(setup, job.cast, |hosts| {
         let run = setup.arrivals(job.cast, job.load, Seed(job.seed)).told_to(progress);
         let rows = part.map(|part| rows(setup, job.cast, part)).transpose()?;
-        let totals = (Collector::new(GROUPS, warm_up), rows);
+        let totals = (Collector::new(GROUPS, warm_up).against(setup.ideal()), rows);
         Ok(match look_at {
             None => run.observe_on(hosts, totals)?.map(|totals| (totals, None)),
             Some(serial) => {
@@ -84,6 +90,9 @@ pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress
         data_packets: result.summary.data_packets,
         bottleneck: (result.bottleneck.offered, result.bottleneck.dropped),
         at_random: result.bottleneck.at_random,
+        bottleneck_bytes: result.bottleneck.delivered_bytes,
+        waits: result.bottleneck.waits.map(|(mean, p95)| (mean.as_nanos(), p95.as_nanos())),
+        ended_at: totals.last_at.as_nanos(),
         history_bytes_per_peer: history.map_or(0, |store| store.bytes_per_entry()),
         view,
         has_counts: detail >= Detail::Counts,

@@ -6,7 +6,7 @@ use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::workload::page::{Object, PageSpec, Pages};
 use headstart_sim::workload::{Mixed, Opener, Workload};
-use headstart_sim::{Claim, Group, Seed, TcpConfig};
+use headstart_sim::{Claim, Group, Ideal, Seed, TcpConfig};
 use headstart_startup::Startup as _;
 use headstart_startup::catalogue::Entry;
 use headstart_startup::prior::{Access, Hint};
@@ -246,6 +246,16 @@ impl Setup {
             },
             AckName::LinuxGrowing => DelayedAck { quick: LINUX_GROWING, ack_on_push: true, ..second(40) },
         }
+    }
+
+    /// The fastest that a flow can be on this path.
+    #[must_use]
+    pub fn ideal(&self) -> Ideal {
+        let tcp = self.tcp();
+        // The sender's SYN, its answer, the data; a receiver opens with a SYN, and then asks.
+        let asks = u64::from(self.opener() == Opener::Receiver);
+        let half_rounds = 2 * u64::from(tcp.handshakes) + 1 + asks;
+        Ideal { rate: self.bottleneck(), half_rounds, mss: tcp.mss, header: tcp.header }
     }
 
     /// A run in which flows of `cast` arrive at `load`: the same seed draws the same arrivals, sizes, peers and losses for every cast.

@@ -119,6 +119,12 @@ fn shown(race: &Race) -> Vec<Shown> {
         decimals,
         of,
     };
+    // Of these more may be as good as less.
+    let told = |title: &str, unit: &str, decimals, priority: u8, of| Shown {
+        column: Column::number(title, unit).priority(priority),
+        decimals,
+        of,
+    };
     let time = if race.is_pages { "page" } else { "mean" };
     let long_flows = Column::number("long flows", "").better(Better::Higher).priority(8);
     let mut all = vec![
@@ -132,6 +138,9 @@ fn shown(race: &Race) -> Vec<Shown> {
         lower("sent/ useful", "", 2, 5, |it| Some(&it.overhead).filter(|_| it.has_counts)),
         lower("harm", "", 3, 9, |it| Some(&it.harm)),
         Shown { column: long_flows, decimals: 2, of: |it| it.long_share.as_ref() },
+        told("slow- down", "", 2, 2, |it| it.measure("slowdown_mean")),
+        told("link in use", "%", 1, 1, |it| it.measure("utilisation_percent")),
+        told("queue p95", "ms", 1, 2, |it| it.measure("queueing_delay_p95_ms")),
     ];
     all.retain(|it| race.standings.iter().any(|standing| (it.of)(standing).is_some()));
     all
@@ -222,6 +231,9 @@ pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
         own("sent/useful", "Payload bytes sent, all transmissions and copies, over payload bytes delivered once.".into()),
         own("harm", format!("In a run of its own every second flow is {REFERENCE}: their mean completion time, over that of the same flows when everybody is {REFERENCE}. Above 1 the scheme costs others time.")),
         own("long flows", format!("With --background: bytes delivered by long flows, over those delivered when the short ones are {REFERENCE}.")),
+        own("slowdown", "Mean of completion time over the fastest that the flow could be on an empty path: the handshake and all of it at the bottleneck's rate.".into()),
+        own("link in use", "Bytes that came out of the bottleneck, headers included, over what it could carry from the beginning to the end of the last flow.".into()),
+        own("queue p95", "Time from a packet's arrival at the bottleneck until its first byte is sent: 95 % of packets wait no longer.".into()),
         own("load", "Payload offered, as a share of the bottleneck's rate. Headers, retransmissions and copies come on top.".into()),
         own("segment", format!("MSS {}, {} of headers; an ack has {}, a SYN {}.", tcp.mss, tcp.header, tcp.header, tcp.syn)),
         own("buffer", format!("{buffer} before the bottleneck, counted as on the link with headers; the packet being sent is not in it.")),

@@ -19,7 +19,7 @@ struct Replay {
     next_delivery: usize,
     base_millis: u64,
     finished: bool,
-    queue: Queue<Framed<Numbered>>,
+    queue: Queue<Queued<Numbered>>,
     in_transit: Option<Numbered>,
     bytes_to_transmit: i64,
     delay: Span,
@@ -45,10 +45,10 @@ impl Replay {
                 if self.in_transit.is_none() {
                     let mut dropped = Dropped::new();
                     let next = self.queue.dequeue(this_delivery_time, &mut dropped);
-                    while let Some((Framed(packet), reason)) = dropped.pop(Time::NEVER) {
+                    while let Some((Queued { packet, .. }, reason)) = dropped.pop(Time::NEVER) {
                         self.events.push((this_delivery_time, packet.number, packet.marked, Some(reason)));
                     }
-                    let Some(Framed(packet)) = next else { break };
+                    let Some(Queued { packet, .. }) = next else { break };
                     self.bytes_to_transmit = packet.size.get() as i64 + 4;
                     self.in_transit = Some(packet);
                 }
@@ -65,8 +65,9 @@ impl Replay {
 
     fn push(&mut self, now: Time, packet: Numbered) {
         self.rationalize(now);
-        if let Fate::Dropped(Framed(packet), reason) =
-            self.queue.enqueue(now, Framed(packet), &mut Dropped::new())
+        let queued = Queued { packet, since: now, overhead: HEADER };
+        if let Fate::Dropped(Queued { packet, .. }, reason) =
+            self.queue.enqueue(now, queued, &mut Dropped::new())
         {
             self.events.push((now, packet.number, packet.marked, Some(reason)));
         }
@@ -82,7 +83,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn queue(&self) -> Queue<Framed<Numbered>> {
+    fn queue(&self) -> Queue<Queued<Numbered>> {
         match *self {
             Self::DropTail(limit) => Queue::drop_tail(limit),
             Self::CoDel(limit, target_millis) => {
