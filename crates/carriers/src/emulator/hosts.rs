@@ -67,7 +67,7 @@ impl Carrier for KernelTcp {
     }
 
     fn carries(&self, entry: &Entry, options: &TransportOptions) -> Result<()> {
-        kernel::controller(entry, options.base).map(drop)
+        kernel::start(entry, options.base).map(drop)
     }
 
     fn check(&self, setup: &Setup) -> Result<()> {

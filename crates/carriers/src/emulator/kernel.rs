@@ -8,7 +8,9 @@
 //! # Limits
 //!
 //! - The kernel has three starts: that of its Reno (`iw10` with `--base reno`), of its CUBIC, which leaves slow start by HyStart
-//!   (`iw10-linux` with `--base cubic` or `cubic-linux`, which are one here), and BBR's.
+//!   (`iw10-linux` with `--base cubic` or `cubic-linux`, which are one here), and BBR's. With the feature `tcp` those of `headstart tcp`
+//!   too, before the kernel's CUBIC: one of them at a time, its record the object's own, without gates and caps, as over QUIC. Several
+//!   live starts to a peer share its record. JumpStart is told the size of a flow if all have the same, for the kernel knows none.
 //! - What senders lost or sent twice is the kernel's knowledge: such numbers are left out.
 //! - `--receive-window` is what the kernel makes of a buffer of twice that size, one for all.
 
@@ -46,14 +48,35 @@ const BACKLOG: i32 = 1024;
 const MTU: u16 = 1500;
 const CHUNK: usize = 64 * 1024;
 
-/// The kernel's name for a start and what it hands over to.
+/// Who makes a start over the kernel's TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The kernel's control of this name.
+    Native(&'static str),
+    /// The object of `headstart tcp`.
+    #[cfg(feature = "tcp")]
+    Object(headstart_ebpf::scheme::Scheme),
+}
+
+impl Start {
+    /// The control that a listener is given.
+    const fn control(self) -> &'static str {
+        match self {
+            Self::Native(name) => name,
+            #[cfg(feature = "tcp")]
+            Self::Object(_) => headstart_ebpf::load::CONTROL,
+        }
+    }
+}
+
+/// Who makes a start that hands over to `base`.
 ///
 /// # Errors
 /// The kernel has no such start.
-pub fn controller(entry: &Entry, base: BaseName) -> Result<&'static str> {
+pub fn start(entry: &Entry, base: BaseName) -> Result<Start> {
     let name = entry.name;
     let base_name = base.name();
-    Ok(match (entry.native, base) {
+    Ok(Start::Native(match (entry.native, base) {
         (Some(Native::SlowStart), BaseName::Reno | BaseName::RenoLinux) => "reno",
         (Some(Native::LinuxHyStart), BaseName::Cubic | BaseName::CubicLinux) => "cubic",
         (Some(Native::Bbr), _) => "bbr",
@@ -67,11 +90,96 @@ pub fn controller(entry: &Entry, base: BaseName) -> Result<&'static str> {
         (Some(_), _) => {
             bail!("--base: found {base_name}, expected cubic or reno, which the kernel's TCP has")
         }
-        (None, _) => bail!(
-            "--schemes: found {name}, expected what the kernel's TCP has (iw10-linux with --base cubic, iw10 with --base reno, bbr), \
-             or --transport quic"
-        ),
-    })
+        (None, base) => return object(entry, base),
+    }))
+}
+
+#[cfg(feature = "tcp")]
+fn object(entry: &Entry, base: BaseName) -> Result<Start> {
+    let name = entry.name;
+    let scheme = name.as_str().parse().map_err(|error| {
+        anyhow::anyhow!("--schemes: found {name} over the kernel's TCP: {error}; or --transport quic")
+    })?;
+    ensure!(
+        matches!(base, BaseName::Cubic | BaseName::CubicLinux),
+        "--schemes: found {name} with --base {}, expected it with --base cubic, for it hands over to the kernel's CUBIC, or --transport quic",
+        base.name()
+    );
+    Ok(Start::Object(scheme))
+}
+
+#[cfg(not(feature = "tcp"))]
+fn object(entry: &Entry, _: BaseName) -> Result<Start> {
+    let name = entry.name;
+    bail!(
+        "--schemes: found {name}, expected what the kernel's TCP has (iw10-linux with --base cubic, iw10 with --base reno, bbr; others in \
+         a program that was built with `--features full,tcp`), or --transport quic"
+    )
+}
+
+/// The object with a history of its own, while the servers are there.
+#[cfg(feature = "tcp")]
+mod object {
+    use anyhow::{Context, Result, bail, ensure};
+    use headstart_ebpf::history::{MAX_RATE, MAX_WINDOW};
+    use headstart_ebpf::layout::Settings;
+    use headstart_ebpf::load::{Attached, Options, Running, State};
+    use headstart_ebpf::needs::{Level, Machine};
+    use headstart_ebpf::scheme::Scheme;
+    use headstart_study::options::SizeName;
+    use headstart_study::setup::Setup;
+
+    use super::Start;
+
+    pub type Object = Option<Running>;
+
+    /// What the starts need, if any of them is the object's.
+    pub fn load(setup: &Setup, starts: &[Start]) -> Result<Object> {
+        let mut schemes = starts.iter().filter_map(|start| match start {
+            Start::Object(scheme) => Some(*scheme),
+            Start::Native(_) => None,
+        });
+        let Some(scheme) = schemes.next() else { return Ok(None) };
+        if let Some(other) = schemes.find(|other| *other != scheme) {
+            bail!(
+                "found {scheme} and {other} at once over the kernel's TCP, expected one of them, or --transport quic"
+            );
+        }
+        let lacks = Machine::this().lacks(Level::Control);
+        ensure!(lacks.is_empty(), "{scheme} over the kernel's TCP cannot run here: {}", lacks.join("; "));
+        ensure!(
+            Attached::state() == State::Absent,
+            "found `headstart tcp` attached, expected it detached: the congestion control has one name on a machine"
+        );
+        let mut settings = Settings {
+            max_rate: MAX_RATE.as_bytes_per_sec(),
+            max_window: MAX_WINDOW.get(),
+            hint_rate: MAX_RATE.as_bytes_per_sec(),
+            lifetime: i64::MAX as u64,
+            same_path: false,
+            ..scheme.settings()
+        };
+        settings.params.lifetime = settings.lifetime;
+        if let (Scheme::JumpStart, SizeName::Fixed(size)) = (scheme, &setup.workload.size) {
+            settings.params.cap = size.get();
+        }
+        let peers = u32::try_from(setup.workload.history.clamp(1, 1 << 20)).unwrap_or(1 << 20);
+        let options =
+            Options { settings, level: Level::Control, peers, cgroup: None, namespace_default: false };
+        Ok(Some(Running::start(options).context("the starts over the kernel's TCP")?))
+    }
+}
+
+#[cfg(not(feature = "tcp"))]
+mod object {
+    use anyhow::Result;
+    use headstart_study::setup::Setup;
+
+    pub type Object = ();
+
+    pub fn load(_: &Setup, _: &[super::Start]) -> Result<Object> {
+        Ok(())
+    }
 }
 
 /// That this process may do what the kernel's TCP needs here.
@@ -91,20 +199,27 @@ pub fn ready() -> Result<()> {
 pub struct Stage {
     controllers: Vec<&'static str>,
     receive_window: Bytes,
+    /// Gone with this.
+    _object: object::Object,
 }
 
 impl super::hosts::Stage for Stage {
     fn new(setup: &Setup, cast: Cast, groups: &[Group]) -> Result<Self> {
         ready()?;
         let base = setup.transport.base;
-        let tested = controller(cast.tested, base)?;
-        let beside = cast.beside.map(|entry| controller(entry, base)).transpose()?.unwrap_or(tested);
+        let tested = start(cast.tested, base)?;
+        let beside = cast.beside.map(|entry| start(entry, base)).transpose()?.unwrap_or(tested);
         // Groups that nobody is in have servers too, which nobody calls.
-        let long = controller(setup.workload.long_scheme.0, base).unwrap_or(tested);
+        let long = start(setup.workload.long_scheme.0, base)
+            .ok()
+            .filter(|_| setup.has_long_flows())
+            .unwrap_or(tested);
+        let starts = [tested, beside, long];
+        let object = object::load(setup, &starts)?;
         let windows = groups.iter().map(|group| group.tcp.receive_window);
         let counted = if setup.has_long_flows() { GROUPS } else { 2 };
         let receive_window = windows.take(counted).max().unwrap_or_default();
-        Ok(Self { controllers: vec![tested, beside, long], receive_window })
+        Ok(Self { controllers: starts.map(Start::control).to_vec(), receive_window, _object: object })
     }
 
     fn play(&self, Way { up, down }: Way, piece: Piece) -> Result<Played> {
@@ -344,14 +459,18 @@ mod tests {
     #[test]
     fn a_start_that_the_kernel_lacks_is_refused_by_name() {
         let entry = |name| headstart_study::schemes::find(name).expect("it is in the catalogue");
-        assert_eq!(controller(entry("iw10"), BaseName::Reno).expect("it has"), "reno");
-        assert_eq!(controller(entry("iw10"), BaseName::RenoLinux).expect("it has"), "reno");
-        for base in [BaseName::Cubic, BaseName::CubicLinux] {
-            assert_eq!(controller(entry("iw10-linux"), base).expect("it has"), "cubic");
+        for (name, base, control) in [
+            ("iw10", BaseName::Reno, "reno"),
+            ("iw10", BaseName::RenoLinux, "reno"),
+            ("iw10-linux", BaseName::Cubic, "cubic"),
+            ("iw10-linux", BaseName::CubicLinux, "cubic"),
+            ("bbr", BaseName::Cubic, "bbr"),
+        ] {
+            assert_eq!(start(entry(name), base).expect("it has"), Start::Native(control));
         }
-        assert_eq!(controller(entry("bbr"), BaseName::Cubic).expect("it has"), "bbr");
         for (name, base, part) in [
-            ("jump-start", BaseName::Reno, "--schemes: found jump-start, expected what the kernel's TCP has"),
+            ("halfback", BaseName::Cubic, "--schemes: found halfback"),
+            ("jump-start", BaseName::Reno, "--schemes: found jump-start"),
             ("iw10", BaseName::Cubic, "--schemes: found iw10 with --base cubic, expected iw10-linux"),
             (
                 "iw10-linux",
@@ -361,8 +480,20 @@ mod tests {
             ("iw10", BaseName::CubicPair, "--base: found cubic-pair, expected cubic or reno"),
             ("iw32", BaseName::Reno, "--transport quic"),
         ] {
-            let error = controller(entry(name), base).expect_err("refused").to_string();
+            let error = start(entry(name), base).expect_err("refused").to_string();
             assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[cfg(feature = "tcp")]
+    #[test]
+    fn the_starts_of_the_object_hand_over_to_the_kernels_cubic() {
+        use headstart_ebpf::scheme::Scheme;
+        let entry = |name| headstart_study::schemes::find(name).expect("it is in the catalogue");
+        for (name, scheme) in [("wise-start", Scheme::WiseStart), ("iw32", Scheme::SlowStart(32))] {
+            assert_eq!(start(entry(name), BaseName::CubicLinux).expect("it has"), Start::Object(scheme));
+            let error = start(entry(name), BaseName::Reno).expect_err("refused").to_string();
+            assert!(error.contains("expected it with --base cubic"), "{error}");
         }
     }
 }
