@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
 use std::net::IpAddr;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -279,13 +279,20 @@ fn open(level: Level, peers: u32, with: &[&str]) -> Result<Object, Error> {
             Some("settings" | "counters") => true,
             Some("hinted") => with.contains(&"hs_hint"),
             Some("scratch") => with.contains(&"hs_replay"),
+            Some("history") if with.contains(&"hs_replay_peers") => true,
             // The constants of all programs.
             Some(name) if name.ends_with(".rodata") => true,
             _ => level == Level::Control && with.contains(&"hs_select"),
         };
         map.set_autocreate(needed).map_err(failed("prepare a map"))?;
-        if !is_control && needed && matches!(name.to_str(), Some("history" | "busy" | "credits")) {
-            map.set_max_entries(peers).map_err(failed("size the history"))?;
+        let entries = match name.to_str() {
+            Some("history" | "busy") => peers,
+            // Only those whose hints were false are in it.
+            Some("credits") => peers.min(1 << 16),
+            _ => continue,
+        };
+        if needed && !is_control {
+            map.set_max_entries(entries).map_err(failed("size the history"))?;
         }
     }
     object.load().map_err(failed("load the object"))
@@ -638,6 +645,40 @@ impl Replay {
         self.run("hs_replay_hint", &mut context)?;
         let rate = context[16..].try_into().map_or(0, u64::from_ne_bytes);
         Ok((rate > 0).then_some(rate))
+    }
+
+    /// Loads the history alone, of so many peers, and the program that asks it.
+    ///
+    /// # Errors
+    /// If the kernel refuses it.
+    pub fn of_peers(peers: u32) -> Result<Self, Error> {
+        Ok(Self { object: open(Level::Window, peers, &["hs_replay_peers"])? })
+    }
+
+    /// Remembers so many peers, or finds them: how many it did, and how long that took in nanoseconds.
+    ///
+    /// # Errors
+    /// If the kernel does not run it.
+    pub fn peers(&self, count: u32, remembers: bool) -> Result<(u64, u64), Error> {
+        let mut context = [count.to_ne_bytes(), u32::from(remembers).to_ne_bytes()].concat();
+        context.extend([0; 16]);
+        self.run("hs_replay_peers", &mut context)?;
+        let long = |at: usize| context[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
+        Ok((long(8), long(16)))
+    }
+
+    /// Bytes that the kernel holds for the history.
+    ///
+    /// # Errors
+    /// If it does not say.
+    pub fn history_bytes(&self) -> Result<u64, Error> {
+        let map = self.object.maps().find(|map| map.name() == "history");
+        let map = map.ok_or_else(|| Error::new("the object has no map `history`"))?;
+        let path = format!("/proc/self/fdinfo/{}", map.as_fd().as_raw_fd());
+        let text = fs::read_to_string(path).map_err(refused("ask for the size of the history"))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("memlock:"));
+        line.and_then(|it| it.trim().parse().ok())
+            .ok_or_else(|| Error::new("the kernel says no size of a map"))
     }
 
     fn run(&self, name: &str, context: &mut [u8]) -> Result<(), Error> {

@@ -1368,6 +1368,33 @@ int hs_replay_hint(struct hs_heard *ctx)
 	return 0;
 }
 
+static long touch_peer(__u64 index, struct hs_peers *all)
+{
+	/* An odd factor permutes the numbers of a peer's address. */
+	struct hs_key key = { .address = { 0, 0, bpf_htonl(0xffff), (__u32)index * 2654435769U } };
+	struct hs_record record = { .btl_bw = index + 1 }, *found;
+
+	if (all->remembers) {
+		all->found += !bpf_map_update_elem(&history, &key, &record, BPF_ANY);
+	} else {
+		found = bpf_map_lookup_elem(&history, &key);
+		all->found += found && found->btl_bw == index + 1;
+	}
+	return 0;
+}
+
+SEC("syscall")
+int hs_replay_peers(struct hs_peers *ctx)
+{
+	struct hs_peers all = { .count = ctx->count, .remembers = ctx->remembers };
+	__u64 began = bpf_ktime_get_ns();
+
+	bpf_loop(all.count, touch_peer, &all, 0);
+	ctx->took = bpf_ktime_get_ns() - began;
+	ctx->found = all.found;
+	return 0;
+}
+
 SEC("syscall")
 int hs_replay(struct hs_replay *ctx)
 {

@@ -122,4 +122,12 @@ struct hs_heard {
 	__u64 rate;		/* bytes per second; 0: malformed */
 };
 
+/* replay_peers(): how long the history takes to remember or to find peers, in an order that no cache foresees. */
+struct hs_peers {
+	__u32 count;
+	__u32 remembers;	/* otherwise it finds them */
+	__u64 found;
+	__u64 took;		/* ns */
+};
+
 #endif

@@ -1,0 +1,33 @@
+//! The history of a million peers: what it holds, and what it costs (printed, with `--nocapture`; docs/linux-tcp.md has the numbers).
+#![cfg(feature = "load")]
+
+use headstart_ebpf::load::Replay;
+use headstart_ebpf::needs::{Level, Machine};
+
+const MILLION: u32 = 1 << 20;
+
+#[test]
+fn a_million_peers_are_remembered_and_found_in_less_than_150_bytes_each() {
+    let lacks = Machine::this().lacks(Level::Control);
+    if !lacks.is_empty() {
+        println!("NOT RUN: a million peers: {}", lacks.join("; "));
+        return;
+    }
+    for peers in [MILLION / 16, MILLION] {
+        let replay = Replay::of_peers(peers).expect("the object");
+        let bytes = replay.history_bytes().expect("its size");
+        // Half of what there is room for: the kernel evicts by processor, and a little early.
+        let count = peers / 2;
+        let (remembered, writing) = replay.peers(count, true).expect("it is played");
+        let (found, reading) = replay.peers(count, false).expect("it is played");
+        println!(
+            "{peers} peers: {} bytes each, {} ns to remember one, {} ns to find one",
+            bytes / u64::from(peers),
+            writing / u64::from(count),
+            reading / u64::from(count)
+        );
+        assert_eq!(remembered, u64::from(count));
+        assert!(found > u64::from(count) * 9 / 10, "found {found} of {count}");
+        assert!(bytes / u64::from(peers) < 150, "{bytes} bytes");
+    }
+}
