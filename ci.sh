@@ -84,16 +84,16 @@ headstart=target/ci/headstart
 # Seconds of the processor, not of a clock on the wall, with room for slower ones; real time only ends what hangs.
 (ulimit -t 60 && exec timeout 1800 "$headstart" race --out "$out/race") >"$out/table"
 head -n 12 "$out/table"
-step "its report and a trace's in a browser"
-"$headstart" trace halfback --beside iw10,proactive --out "$out/trace" >"$out/traced"
-have_packages chromium chromium-driver
-./tools/report-browser.py "$out/race/report.html" "$out/trace/report.html"
 for paper in halfback quick-start fast-startup wisestart blitzstart headstart; do
     step "$paper, figure by figure, cut down: every claim's outcome is the one on record"
     timeout 1800 "$headstart" reproduce "$paper" --quick --check --out "$out/reproduce" >"$out/claims"
     tail -n 3 "$out/claims"
     test -s "$out/reproduce/$paper/report.html"
 done
+step "reports of a race, a trace and a paper in a browser"
+"$headstart" trace halfback --beside iw10,proactive --out "$out/trace" >"$out/traced"
+have_packages chromium chromium-driver
+./tools/report-browser.py "$out/race/report.html" "$out/trace/report.html" "$out/reproduce/halfback/report.html"
 step "the demonstration: a real server, client and path"
 timeout 1800 "$everything" demo --schemes iw10,halfback,wise-start --repeats 2 >"$out/demo"
 cat "$out/demo"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Opens reports in headless Chromium and uses them as a reader does: sorts, picks, points, lays flows over one another.
 
-usage: tools/report-browser.py [--screenshots FOLDER] RACE/report.html [TRACE/report.html]
+usage: tools/report-browser.py [--screenshots FOLDER] REPORT...
 
 Needs chromium and chromedriver (Debian: chromium, chromium-driver); says NOT RUN where they are missing. Ends with 1 if
 something is not as it should be.
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 ENTER, RIGHT, DOWN, ESCAPE = "\ue007", "\ue014", "\ue015", "\ue00c"
@@ -113,43 +114,52 @@ def check(is_so, claim, found=""):
         print(f"report-browser: NOT SO: {claim}{f': found {found}'[:600] if found != '' else ''}", file=sys.stderr)
 
 
+# The first column of the first table that has several numbers.
+NUMBERS = """
+const table = document.querySelector('main table');
+if (!table) return null;
+const rows = [...table.tBodies[0].rows];
+const count = column => new Set(rows.map(row => row.cells[column]?.dataset.v)).size;
+const found = [...table.tHead.rows[0].cells].findIndex((_, column) => count(column) > 2);
+return found < 0 ? null : found;
+"""
+
 COLUMN = """
 const table = document.querySelector('main table');
 const heads = [...table.tHead.rows[0].cells];
-const column = heads.findIndex(head => head.innerText.includes(arguments[0]));
+const column = arguments[0];
 return {
     sort: heads[column].getAttribute('aria-sort'),
+    better: heads[column].dataset.better ?? 'lower',
     others: heads.filter((head, index) => index !== column && head.getAttribute('aria-sort') !== 'none').length,
     values: [...table.tBodies[0].rows].map(row => row.cells[column].dataset.v),
     names: [...table.tBodies[0].rows].map(row => row.cells[0].innerText),
 };
 """
 
-BUTTON = """
-const heads = [...document.querySelectorAll('main table thead th')];
-return heads.find(head => head.innerText.includes(arguments[0])).querySelector('button');
-"""
+BUTTON = "document.querySelectorAll('main table')[0].tHead.rows[0].cells[arguments[0]].querySelector('button')"
 
 
 def numbers_in(values):
     return [float(value) for value in values if value is not None]
 
 
-def sorts(browser):
-    before = browser.script(COLUMN, "p50")
+def sorts(browser, column):
+    before = browser.script(COLUMN, column)
     numbers = numbers_in(before["values"])
-    check(len(set(numbers)) > 2, "the column has several values", numbers)
-    browser.script(BUTTON.replace("return heads", "heads").replace("('button');", "('button').click();"), "p50")
-    first = browser.script(COLUMN, "p50")
-    check(first["sort"] == "ascending" and first["others"] == 0, "a click says that the column is sorted", first)
-    check(numbers_in(first["values"]) == sorted(numbers), "a click sorts by the column", first["values"])
-    check(sorted(first["names"]) == sorted(before["names"]), "each row keeps its name", first["names"])
-    browser.script(BUTTON.replace("return heads", "heads").replace("('button');", "('button').focus();"), "p50")
-    browser.keys(ENTER)
-    second = browser.script(COLUMN, "p50")
-    check(second["sort"] == "descending", "the keyboard turns the order round", second["sort"])
-    check(numbers_in(second["values"]) == sorted(numbers, reverse=True), "largest first", second["values"])
-    check(None not in second["values"][: len(numbers)], "what is missing stays last", second["values"])
+    directions = ["ascending", "descending"]
+    if before["better"] == "higher":
+        directions.reverse()
+    browser.script(f"{BUTTON}.click()", column)
+    for direction, how in zip(directions, ("a click sorts, the better end first", "Enter turns the order round")):
+        after = browser.script(COLUMN, column)
+        check(after["sort"] == direction and after["others"] == 0, f"the head says that {how}", after)
+        expected = sorted(numbers, reverse=direction == "descending")
+        check(numbers_in(after["values"]) == expected, how, after["values"])
+        check(sorted(after["names"]) == sorted(before["names"]), "each row keeps its name", after["names"])
+        check(None not in after["values"][: len(numbers)], "what is missing stays last", after["values"])
+        browser.script(f"{BUTTON}.focus()", column)
+        browser.keys(ENTER)
 
 
 # Colours of a scheme's series and row: the grey of what is not picked, or not.
@@ -169,11 +179,12 @@ return { series: series.length, grey_series: greyed(series), rows: rows.length, 
 
 
 def picks(browser, path, names):
-    one, other, rest = names[0], names[1], names[2:]
-
     def looks(which):
         return browser.script(LOOKS, which)
 
+    one, other, rest = names[0], names[1], names[2:]
+    # A paper's tables are of claims, not of schemes.
+    least = 1 if looks(one)["rows"] else 0
     check(all(looks(name)["grey_series"] == 0 for name in names), "nothing is grey before something is picked")
     for name in (one, other):
         browser.script(
@@ -182,14 +193,15 @@ def picks(browser, path, names):
     for visit in ("after the clicks", "opened by its address"):
         for name in (one, other):
             found = looks(name)
-            is_so = found["series"] > 0 and found["rows"] > 0 and found["grey_series"] + found["grey_rows"] == 0
+            is_so = found["series"] > 0 and found["rows"] >= least and found["grey_series"] + found["grey_rows"] == 0
             check(is_so, f"{name} is picked and keeps its colours, {visit}", found)
         for name in rest:
             found = looks(name)
-            is_so = found["series"] == found["grey_series"] > 0 and found["rows"] == found["grey_rows"] > 0
+            is_so = found["series"] == found["grey_series"] > 0 and found["rows"] == found["grey_rows"] >= least
             check(is_so, f"{name} is not picked and goes grey in every figure and table, {visit}", found)
         address = browser.script("return location.hash")
-        check(address == f"#pick={one},{other}", "the address has the picks", address)
+        wanted = "#pick=" + ",".join(urllib.parse.quote(name, safe="!*'()") for name in (one, other))
+        check(address == wanted, "the address has the picks", address)
         browser.open(path, address)
     browser.script("document.querySelector('.picks .none').click()")
     check(looks(rest[0])["grey_series"] == 0, "nothing is grey once the picks are cleared")
@@ -233,6 +245,25 @@ def points(browser, names):
     found = browser.script(POINT, 0, names[0])
     browser.point(found["x"], found["y"], "touch")
     check(browser.tip() is not None, "a touch reads as well")
+
+
+def reads_by_keyboard(browser):
+    """Every figure with data has a value to read."""
+    silent = browser.script("""
+        const silent = [];
+        for (const svg of document.querySelectorAll('svg[data-box]')) {
+            const key = new KeyboardEvent('keydown', { key: 'End' });
+            svg.dispatchEvent(key);
+            const tip = document.querySelector('.tip');
+            const lines = tip.hidden ? [] : tip.innerText.split('\\n');
+            const isEmpty = !svg.querySelector(':scope > [data-name]');
+            if (!isEmpty && (lines.length !== 3 || /NaN|undefined|Infinity/.test(tip.innerText))) {
+                silent.push([svg.getAttribute('aria-label'), tip.innerText]);
+            }
+        }
+        return silent;
+    """)
+    check(not silent, "each figure has values to read", silent)
 
 
 OVERLAY = """
@@ -348,8 +379,9 @@ def without_script(browser, path):
         """)
         check(state["title"] != "broken in", "an added script does not run")
         check(state["controls"] == 0, "no dead controls", state)
-        is_whole = state["rows"] > 2 and state["drawn"] == state["figures"] > 0 and state["overlay"] == 2
-        check(is_whole, "tables, figures and the overlay are there without the script", state)
+        is_whole = state["rows"] > 2 and state["drawn"] == state["figures"] > 0
+        is_whole = is_whole and state["overlay"] == html.count('data-side="')
+        check(is_whole, "tables, figures and an overlay are there without the script", state)
         offers = """
             const all = document.querySelector('.all');
             if (!all) return null;
@@ -370,6 +402,9 @@ def main(arguments):
         pathlib.Path(screenshots).mkdir(parents=True, exist_ok=True)
     if not arguments:
         raise SystemExit(__doc__)
+    for path in arguments:
+        if not pathlib.Path(path).is_file():
+            raise SystemExit(f"report-browser: {path} is missing")
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     driver = shutil.which("chromedriver")
     if not chromium or not driver:
@@ -379,15 +414,21 @@ def main(arguments):
         for path in arguments:
             browser.open(path)
             names = browser.script("return JSON.parse(document.querySelector('[data-picks]')?.dataset.picks ?? '[]')")
-            sorts_by = browser.script("return !!document.querySelector('main table thead th')?.innerText")
-            if names and sorts_by:
-                sorts(browser)
+            is_race = browser.script("return !!document.querySelector('.overlay')")
+            column = browser.script(NUMBERS)
+            check(column is not None or not is_race or not names, "there is a table of numbers to sort")
+            if column is not None:
+                sorts(browser, column)
+            if len(names) > 2:
                 browser.open(path)
                 picks(browser, path, names)
+            if is_race and names:
                 browser.open(path)
                 points(browser, names)
             browser.open(path)
-            lays_over(browser, path)
+            reads_by_keyboard(browser)
+            if is_race:
+                lays_over(browser, path)
             for width in WIDTHS:
                 browser.open(path, width=width)
                 wide = browser.script("return document.documentElement.scrollWidth - innerWidth")

@@ -164,6 +164,8 @@ fn write_section(out: &mut String, section: &Section, level: usize) {
         Section::Figure { svg, caption } => {
             write_figure(out, svg, caption);
         }
+        // One alone is nothing to pick from.
+        Section::Picks(names) if names.len() < 2 => {}
         Section::Picks(names) => {
             let names = serde_json::to_string(names).unwrap_or_default();
             let _ = writeln!(out, "<div class=\"picks\" data-picks=\"{}\" hidden></div>", escape(&names));
@@ -299,7 +301,10 @@ mod tests {
         assert!(out.contains(side) && out.contains("<figcaption>c</figcaption>"), "{out}");
         out.clear();
         write_section(&mut out, &Section::Picks(vec!["a\"".into()]), 3);
-        assert_eq!(out, "<div class=\"picks\" data-picks=\"[&quot;a\\&quot;&quot;]\" hidden></div>\n");
+        assert_eq!(out, "", "one alone is nothing to pick from");
+        write_section(&mut out, &Section::Picks(vec!["a\"".into(), "b".into()]), 3);
+        let list = "[&quot;a\\&quot;&quot;,&quot;b&quot;]";
+        assert_eq!(out, format!("<div class=\"picks\" data-picks=\"{list}\" hidden></div>\n"));
     }
 
     #[test]

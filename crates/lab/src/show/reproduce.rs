@@ -2,6 +2,8 @@
 
 mod score;
 
+use std::collections::BTreeSet;
+
 pub use score::{Score, counts_table, score, summary, surprises};
 
 use crate::figure::{Axis, Svg};
@@ -263,6 +265,23 @@ pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<Drawn> {
     all
 }
 
+/// The schemes that are drawn somewhere, each once, in the order of the plans.
+fn schemes(judged: &[Judged<'_>], drawings: &[Vec<Drawn>]) -> Vec<String> {
+    let drawn: BTreeSet<&str> = drawings
+        .iter()
+        .flatten()
+        .flat_map(|drawing| &drawing.data)
+        .map(|datum| datum.scheme.as_str())
+        .collect();
+    let mut names: Vec<String> = vec![];
+    for name in judged.iter().flat_map(|one| &one.experiment.plan.known_schemes) {
+        if drawn.contains(name.as_str()) && !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
 /// The paper's page.
 #[must_use]
 pub fn report(
@@ -272,6 +291,7 @@ pub fn report(
     facts: Vec<(String, String)>,
 ) -> Report {
     let mut sections = vec![
+        Section::Picks(schemes(judged, drawings)),
         Section::Text(summary(judged)),
         Section::Table(counts_table(judged)),
         Section::Heading("How it was done".into()),
