@@ -327,6 +327,7 @@ impl Transport {
                     is_window_limited: !draw.one_in(3),
                     in_recovery: self.in_recovery,
                     is_all_sent: false,
+                    marked: Bytes::ZERO,
                     stamped: None,
                 })
             }

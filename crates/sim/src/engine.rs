@@ -26,7 +26,7 @@ use crate::record::{FlowReport, Grant, MessageReport, Recorder};
 use crate::schedule::{FLOW_TIMERS, Timer, TimerKind, Timers};
 use crate::tcp::TcpConfig;
 use crate::tcp::receiver::{Answer, Arrival};
-use crate::tcp::sender::Departure;
+use crate::tcp::sender::{Departure, Echoed};
 use crate::workload::{BareRequest, FlowSpec, Opener, Order, Workload};
 
 /// Flows that share settings: a scheme under test, or the background.
@@ -307,13 +307,14 @@ impl<R: Recorder> Simulation<R> {
                 let arrival = Arrival { segment, transmission, is_pushed };
                 self.on_data(id, arrival, packet.ecn, label.stamp);
             }
-            Body::Ack(ack, stamp) => {
+            Body::Ack(ack, stamp, marks) => {
                 self.mark(id, u64::from(ack.cumulative) << 2 | 1);
                 let Some(flow) = self.flows.get_mut(id) else { return };
                 let config = &self.groups[usize::from(flow.group)].tcp;
                 self.recorder.focus(flow.serial);
                 let is_marked = packet.ecn == Ecn::Marked;
-                flow.sender.on_ack(self.now, &ack, is_marked, stamp, config, &mut self.recorder);
+                let echo = Echoed { is_marked, marks, stamp };
+                flow.sender.on_ack(self.now, &ack, echo, config, &mut self.recorder);
                 if flow.reserves {
                     self.release(id);
                 }
@@ -362,6 +363,9 @@ impl<R: Recorder> Simulation<R> {
             flow.client_at = Time::NEVER;
         }
         flow.receiver.stamp = stamp;
+        if ecn == Ecn::Marked {
+            flow.receiver.marks = flow.receiver.marks.wrapping_add(1);
+        }
         let answer = flow.receiver.on_data(now, arrival, &config.delayed_ack);
         while flow.sender.next_message_end().is_some_and(|end| end < flow.receiver.next()) {
             flow.sender.message_read();
@@ -397,10 +401,10 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let size = self.groups[usize::from(flow.group)].tcp.header.get() as u16;
         let ack = flow.receiver.acknowledge();
-        let stamp = flow.receiver.stamp;
+        let (stamp, marks) = (flow.receiver.stamp, flow.receiver.marks);
         let route = Self::forward(flow) + 1;
         let echo = if ecn == Ecn::Marked { Ecn::Marked } else { Ecn::NotCapable };
-        self.send(id, route, size, echo, Body::Ack(ack, stamp));
+        self.send(id, route, size, echo, Body::Ack(ack, stamp, marks));
     }
 
     /// Lets everything go that may leave now, and sets the timers.
@@ -413,7 +417,7 @@ impl<R: Recorder> Simulation<R> {
         self.recorder.focus(flow.serial);
         let route = Self::forward(flow);
         let config = self.groups[usize::from(flow.group)].tcp;
-        let ecn = if config.ecn { Ecn::Capable } else { Ecn::NotCapable };
+        let ecn = flow.sender.ecn(&config);
         // The flow is looked up once: nothing that an element answers at once can end it.
         while let Some(flow) = self.flows.get_mut(id)
             && let Some(departure) = flow.sender.next_departure(self.now, &config, &mut self.recorder)

@@ -139,8 +139,9 @@ pub enum Body {
         /// The echo.
         note: Note,
     },
-    /// An acknowledgement, and the stamp of the packet that set it off.
-    Ack(Acknowledgement, Stamp),
+    /// An acknowledgement, the stamp of the packet that set it off, and how many data packets have arrived with a mark so far, modulo
+    /// 256 (AccECN's counter, RFC 9768 §3.2.2, which has three bits there).
+    Ack(Acknowledgement, Stamp, u8),
     /// Another transport's packet that carries none of the sender's data: a handshake, acknowledgements, requests. What is in it
     /// its transport keeps, under this number.
     Datagram {

@@ -55,7 +55,9 @@ const HEADER: &str =
 
 fn table() -> String {
     let mut table = HEADER.to_owned();
-    for entry in catalogue::all() {
+    // Opponents that are not compared by default follow.
+    let opponents = ["bbr-v3", "prague"].map(|name| catalogue::find(name).expect("it is in the catalogue"));
+    for entry in catalogue::all().into_iter().chain(opponents) {
         for (name, size) in [("100 kB", 100_000), ("1 MB", 1_000_000)] {
             let row = run(entry.scheme(), Bytes::new(size));
             writeln!(table, "{},{name},{row}", entry.name).expect("memory suffices");

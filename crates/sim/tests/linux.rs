@@ -1,7 +1,8 @@
 //! What Linux's sender does otherwise than the RFCs, rule by rule ([`TcpConfig::as_linux`] names the source of each).
 
 use headstart_sim::NullRecorder;
-use headstart_sim::packet::{Acknowledgement, Block, Stamp};
+use headstart_sim::packet::{Acknowledgement, Block};
+use headstart_sim::tcp::sender::Echoed;
 use headstart_sim::tcp::{DelayedAck, Probe, Sender, TcpConfig};
 use headstart_startup::{Prior, base, catalogue};
 use headstart_units::{Bytes, Span, Time};
@@ -39,7 +40,7 @@ fn ack(sender: &mut Sender, now: Time, cumulative: u32, block: std::ops::Range<u
     let blocks = [Block { start, end }, Block::default(), Block::default()];
     let received = cumulative + (end - start);
     let ack = Acknowledgement { cumulative, trigger, transmission: trigger, received, blocks };
-    sender.on_ack(now, &ack, false, Stamp::default(), config, &mut NullRecorder);
+    sender.on_ack(now, &ack, Echoed::default(), config, &mut NullRecorder);
 }
 
 /// SRTT 60 ms, RTTVAR 30 ms, least timeout 200 ms, delayed acks after 40 ms.
@@ -135,7 +136,7 @@ fn the_application_is_the_limit_where_it_is_looked_for() {
         let blocks = [Block::default(); 3];
         let last = Acknowledgement { cumulative: 10, trigger: 0, transmission: again, received: 10, blocks };
         let before = sender.rate().maximum();
-        sender.on_ack(now + RTT, &last, false, Stamp::default(), &config, &mut NullRecorder);
+        sender.on_ack(now + RTT, &last, Echoed::default(), &config, &mut NullRecorder);
         assert_ne!(before, sender.rate().maximum());
         assert_eq!(sender.rate().maximum().is_app_limited, expected, "as Linux: {as_linux}");
     }

@@ -134,6 +134,7 @@ pub(crate) mod testing {
             is_window_limited: true,
             in_recovery: false,
             is_all_sent: false,
+            marked: Bytes::ZERO,
             stamped: None,
         }
     }

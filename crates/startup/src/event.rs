@@ -58,6 +58,9 @@ pub struct Ack {
     /// All that the application said it would send has left, as the transport can see though it only estimates how many bytes that
     /// makes on the wire. Never, where sizes are exact.
     pub is_all_sent: bool,
+    /// Those of `newly_acked` that arrived with a congestion mark, to the packet, where the receiver counts them (RFC 9768); a transport
+    /// that cannot know says zero and tells a [`Signal::CongestionExperienced`] only.
+    pub marked: Bytes,
     /// The rate that routers stamped on the packet that set it off (RCP); `None` if none did.
     pub stamped: Option<Rate>,
 }

@@ -240,6 +240,7 @@ mod tests {
                     is_window_limited: true,
                     in_recovery: false,
                     is_all_sent: false,
+                    marked: Bytes::ZERO,
                     stamped: None,
                 };
                 verdict = growth.on_ack(&mut window, &ack);

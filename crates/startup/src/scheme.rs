@@ -37,6 +37,8 @@ schemes! {
     pcp::Pcp,
     rapid_start::RapidStart,
     bbr::Bbr,
+    bbr_v3::BbrV3,
+    prague::Prague,
     tcp_cache::TcpCache,
     s_cubic::SCubic,
     wise_start::WiseStart,
@@ -142,6 +144,12 @@ pub trait Startup: Debug {
 
     /// Whether its packets, the handshake's included, are to be stamped by routers (RCP).
     fn wants_stamps(&self) -> bool {
+        false
+    }
+
+    /// Whether its data leaves as L4S traffic, ECT(1) (RFC 9331 §4.1), because it answers every mark: its transport must count them
+    /// for it ([`Ack::marked`]).
+    fn is_l4s(&self) -> bool {
         false
     }
 

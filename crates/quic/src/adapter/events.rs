@@ -155,6 +155,7 @@ impl Adapter {
             is_window_limited: batch.newest <= self.limited_below,
             in_recovery: self.recovering_since.is_some(),
             is_all_sent: app_limited && self.is_all_sent(),
+            marked: Bytes::ZERO,
             stamped: None,
         };
         self.controller.tell(|controller| controller.on_ack(&ack));

@@ -50,6 +50,8 @@ pub struct Receiver {
     immediate: u32,
     /// The stamp of the last packet that arrived, to be echoed.
     pub stamp: Stamp,
+    /// Packets that arrived with a mark, modulo 256, to be echoed.
+    pub marks: u8,
     /// When a delayed ack is due.
     pub ack_at: Time,
 }

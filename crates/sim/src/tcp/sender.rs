@@ -39,7 +39,7 @@ use self::buffers::Buffer;
 use super::config::{Detection, Pacing, Probe, TcpConfig};
 use super::prr::Prr;
 use super::udt::Udt;
-use crate::packet::{Acknowledgement, Label, Stamp};
+use crate::packet::{Acknowledgement, Ecn, Label, Stamp};
 use crate::record::{Counts, Recorder, SenderEvent};
 use crate::ring::Ring;
 
@@ -57,6 +57,17 @@ pub struct Departure {
     pub payload: u16,
     /// The last of several that leave as one buffer ([`TcpConfig::as_linux`]).
     pub is_pushed: bool,
+}
+
+/// What the receiver echoes beside what it has.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Echoed {
+    /// The packet that set the ack off had a congestion mark.
+    pub is_marked: bool,
+    /// Packets that arrived with one so far, modulo 256.
+    pub marks: u8,
+    /// RCP's stamp of that packet.
+    pub stamp: Stamp,
 }
 
 /// One segment of the stream, from its first transmission until it is acknowledged cumulatively.
@@ -117,6 +128,9 @@ enum State {
 pub struct Sender {
     controller: Controller,
     wants_stamps: bool,
+    is_l4s: bool,
+    /// The receiver's count of marks, as last heard.
+    marks: u8,
     repair: Repair,
     tail_probe: bool,
     rtt: Rtt,
@@ -187,6 +201,8 @@ impl Default for Sender {
         Self {
             controller: Controller::new(scheme, base::Kind::Cubic, Bytes::new(1)),
             wants_stamps: false,
+            is_l4s: false,
+            marks: 0,
             repair: Repair::Reactive,
             tail_probe: false,
             rtt: Rtt::default(),
@@ -282,6 +298,7 @@ impl Sender {
         *self = Self {
             controller: Controller::new(scheme, base, config.mss),
             wants_stamps: scheme.wants_stamps(),
+            is_l4s: scheme.is_l4s(),
             tail_probe: config.probe == Probe::TailLoss || scheme.wants_tail_probe(),
             segments: std::mem::take(&mut self.segments),
             flights: std::mem::take(&mut self.flights),
@@ -402,6 +419,16 @@ impl Sender {
             ended: if lost { Ended::Lossy } else { Ended::Clean },
             credit: Bytes::ZERO,
         }))
+    }
+
+    /// The ECN field of its data.
+    #[inline]
+    pub fn ecn(&self, config: &TcpConfig) -> Ecn {
+        match (self.is_l4s, config.ecn) {
+            (true, _) => Ecn::L4s,
+            (false, true) => Ecn::Capable,
+            (false, false) => Ecn::NotCapable,
+        }
     }
 
     /// What the next data packet has for RCP routers.

@@ -113,6 +113,12 @@ fn direction() -> impl Strategy<Value = Vec<ElementPlan>> {
     })
 }
 
+/// Those that are compared, and the opponents that are not.
+fn schemes() -> Vec<catalogue::Entry> {
+    let opponents = ["bbr-v3", "prague"].map(|name| catalogue::find(name).expect("it is in the catalogue"));
+    catalogue::all().into_iter().chain(opponents).collect()
+}
+
 fn tcp() -> impl Strategy<Value = TcpConfig> {
     let detection = prop_oneof![2 => Just(Detection::Rack), 1 => Just(Detection::Rfc6675)];
     let probe = prop_oneof![Just(Probe::None), Just(Probe::TailLoss), Just(Probe::Quic)];
@@ -193,7 +199,7 @@ pub fn case() -> impl Strategy<Value = Case> {
     let history = prop_oneof![Just(0_usize), Just(1), 1..=10_usize];
     (
         (direction(), direction()),
-        0..catalogue::all().len(),
+        0..schemes().len(),
         base,
         tcp(),
         hint,
@@ -205,7 +211,7 @@ pub fn case() -> impl Strategy<Value = Case> {
             |((forward, reverse), scheme, base, tcp, hint, history_capacity, transfer, (peers, seed))| Case {
                 forward,
                 reverse,
-                entry: catalogue::all()[scheme],
+                entry: schemes()[scheme],
                 base,
                 tcp,
                 hint,

@@ -73,6 +73,7 @@ fn steps(count: u32) -> Vec<Step> {
             is_window_limited: true,
             in_recovery: false,
             is_all_sent: false,
+            marked: Bytes::ZERO,
             stamped: None,
         };
         let sent = Sent {

@@ -120,6 +120,7 @@ mod tests {
                 is_window_limited: true,
                 in_recovery: false,
                 is_all_sent: false,
+                marked: Bytes::ZERO,
                 stamped: None,
             };
             if hystart.on_ack(window, &ack) {

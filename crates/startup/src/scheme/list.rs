@@ -45,6 +45,10 @@ macro_rules! forward_answers {
             $each!(self, scheme => scheme.wants_stamps())
         }
 
+        fn is_l4s(&self) -> bool {
+            $each!(self, scheme => scheme.is_l4s())
+        }
+
         fn request(&self, known: &Question) -> Option<Rate> {
             $each!(self, scheme => scheme.request(known))
         }

@@ -3,13 +3,12 @@
 use super::*;
 
 impl Sender {
-    /// An acknowledgement arrived; `is_marked` and `stamp` are the receiver's echo of a congestion mark and of RCP's stamp.
+    /// An acknowledgement arrived.
     pub fn on_ack(
         &mut self,
         now: Time,
         ack: &Acknowledgement,
-        is_marked: bool,
-        stamp: Stamp,
+        echo: Echoed,
         config: &TcpConfig,
         recorder: &mut impl Recorder,
     ) {
@@ -62,7 +61,7 @@ impl Sender {
             _ => {}
         }
         self.detect_after(now, prior_in_flight, config, recorder);
-        if is_marked && self.segments.base() >= self.cwr_until {
+        if echo.is_marked && self.segments.base() >= self.cwr_until {
             self.cwr_until = self.segments.end();
             let opens_episode = self.state == State::Open;
             self.repair.on_congestion();
@@ -76,6 +75,11 @@ impl Sender {
         // RFC 5681 §3.2 step 1: a duplicate ack lets a packet go, but the window stays. QUIC knows no duplicate acks.
         let may_grow = is_advance || config.probe == Probe::Quic;
         let was_limit = !config.window_validation || self.newest_delivered <= self.limited_below;
+        let marked = if echo.marks == self.marks {
+            Bytes::ZERO
+        } else {
+            self.newly_marked(echo.marks, newly.bytes, config.mss)
+        };
         self.controller.on_ack(&Ack {
             now,
             newest_sent_at: self.newest_sent_at,
@@ -89,7 +93,8 @@ impl Sender {
             is_window_limited: may_grow && was_limit,
             in_recovery: matches!(self.state, State::Recovery { .. }),
             is_all_sent: false,
-            stamped: stamp.rate(),
+            marked,
+            stamped: echo.stamp.rate(),
         });
         if matches!(self.state, State::Recovery { .. }) && config.prr {
             let ssthresh = self.controller.allowance().window;
@@ -105,6 +110,17 @@ impl Sender {
         recorder.sender(now, || {
             self.snapshot(SenderEvent::Acked { acknowledged: self.acknowledged, newly: newly.bytes })
         });
+    }
+
+    /// What the receiver's count of marks says of what was just delivered. An ack that others overtook counts nothing.
+    #[cold]
+    fn newly_marked(&mut self, marks: u8, delivered: Bytes, mss: Bytes) -> Bytes {
+        let fresh = marks.wrapping_sub(self.marks);
+        if fresh > 127 {
+            return Bytes::ZERO;
+        }
+        self.marks = marks;
+        (mss * u64::from(fresh)).min(delivered)
     }
 
     /// The peer has segment `number`; `via` is the transmission that brought it, where that is known.
