@@ -39,7 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Test); 14] = [
+    let tests: [(&str, Test); 15] = [
         ("what cannot be is refused with the reason", refusals),
         // Before those whose connections are cut off by the end of their network, and linger.
         ("detached, live connections go on and nothing is left", detach_leaves_nothing),
@@ -52,6 +52,7 @@ fn run_all() -> ExitCode {
         ("a record that is refused starts as the kernel does", refused_record),
         ("a hint is read before the first data", hint),
         ("a client whose hints are false is soon no longer believed", false_hints),
+        ("without a congestion control the first window is larger and paced", window_level),
         ("a run is undone when its command ends", run_is_undone),
         ("killed at any moment, it leaves connections that work", killed),
         ("the checked-in object is what its source makes", object_is_rebuilt),
@@ -517,6 +518,23 @@ fn false_hints(place: &Place) -> Outcome {
     ensure(hinted <= 4, || format!("{hinted} starts from a false hint\n{}", place.stats()))?;
     let (first, last) = (dropped[0], dropped[CONNECTIONS - 1]);
     ensure(first > 10 && last * 4 < first, || format!("{dropped:?}"))
+}
+
+/// What older kernels can run, by sock_ops alone; here `--level auto` takes the congestion control.
+fn window_level(place: &Place) -> Outcome {
+    place.attach(&["--level", "window", "--initial-window", "32", "--window-rate", "25 Mbit/s"])?;
+    let status = place.tcp(&["status"]).out;
+    ensure(status.contains("level           window") && !is_registered(), || status)?;
+    let (times, dropped) = place.curl(PATH, "100k", 2)?;
+    let refused = place.tcp(&["history", "show"]);
+    ensure(!refused.good && refused.error.contains("keeps no history"), || refused.error)?;
+    place.clean();
+    place.attach(&["--level", "auto"])?;
+    let status = place.tcp(&["status"]).out;
+    ensure(status.contains("level           control"), || status)?;
+    println!("tcp: 100 kB with a first window of 32 segments: {times:.1?} ms, {dropped} packets dropped");
+    // A round trip less than slow start from ten.
+    ensure(dropped == 0 && times.iter().all(|time| *time < 1.35 * bound(100_000)), || format!("{times:?} ms"))
 }
 
 fn is_registered() -> bool {
