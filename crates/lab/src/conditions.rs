@@ -157,6 +157,7 @@ fn of_transport(transport: &TransportOptions, add: Add<'_>) {
     add("probe", "probe", word(transport.probe));
     add("acks", "acks", word(transport.acks));
     add("pacing", "pacing", word(transport.pacing));
+    add("later-answers", "later_answers", word(transport.later_answers));
     add("min-rto", "min_rto_s", seconds(transport.min_rto));
     add("initial-rto", "initial_rto_s", seconds(transport.initial_rto));
     add("receive-window", "receive_window_bytes", Value::Count(transport.receive_window.get()));

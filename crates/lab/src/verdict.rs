@@ -117,7 +117,8 @@ impl Race {
 
     fn twins(&self) -> Vec<Twins> {
         let mut groups: Vec<Vec<usize>> = vec![];
-        for (place, standing) in self.standings.iter().enumerate() {
+        let finished = |(_, standing): &(usize, &Standing)| !standing.is_unfinished();
+        for (place, standing) in self.standings.iter().enumerate().filter(finished) {
             let is_twin = |group: &&mut Vec<usize>| {
                 let other = &self.standings[group[0]];
                 standing.has_fingerprint && other.fingerprint == standing.fingerprint

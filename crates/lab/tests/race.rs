@@ -162,3 +162,59 @@ fn a_fingerprint_is_text() {
     assert!(found.iter().all(|it| it.len() == 19 && it.starts_with("fp:")), "{found:?}");
     assert_ne!(found[0], found[1]);
 }
+
+/// A page of one origin, as a browser saves it: a document and eleven parts.
+fn har() -> String {
+    let sizes = [12_000, 20_000, 40_000, 3_000, 12_000, 24_000, 1_500, 36_000, 48_000, 6_000, 60_000, 72_000];
+    let entry = |(number, bytes): (usize, &u32)| {
+        format!(
+            r#"{{"startedDateTime":"2024-01-01T00:00:00.000Z","time":1,
+            "request":{{"method":"GET","url":"https://a.example/{number}","headers":[]}},
+            "response":{{"status":200,"headers":[],"bodySize":{bytes},"headersSize":100,
+            "content":{{"size":{bytes},"mimeType":"text/html"}}}}}}"#
+        )
+    };
+    let entries: Vec<String> = sizes.iter().enumerate().map(entry).collect();
+    format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(","))
+}
+
+/// Mean page times of JumpStart and Halfback over that of slow start.
+fn pages(transport: &str, options: &str) -> [f64; 2] {
+    let name = format!("pages {transport} {options}");
+    let saved = Path::new(env!("CARGO_TARGET_TMPDIR")).join("race").join("page.har");
+    std::fs::create_dir_all(saved.parent().expect("in a folder")).expect("it can be made");
+    std::fs::write(&saved, har()).expect("it can be written");
+    let line = format!(
+        "--har ../page.har --transport {transport} --crypto null {options} --schemes iw10,jump-start,halfback --load 10% --duration 20s \
+         --repeats 2"
+    );
+    told(&name, &line);
+    let means: Vec<f64> = column(&name, "mean_ms").iter().map(|it| it.parse().expect("a number")).collect();
+    let names = column(&name, "scheme");
+    let of = |scheme: &str| means[names.iter().position(|name| name == scheme).expect(scheme)];
+    ["jump-start", "halfback"].map(|scheme| of(scheme) / of("iw10"))
+}
+
+const FETCHES: [&str; 2] = ["--fetch persistent:6", "--fetch multiplexed"];
+
+#[test]
+fn a_page_over_the_tcp_model_is_not_slower_for_a_fast_start() {
+    for fetch in FETCHES {
+        let found = pages("tcp", fetch);
+        assert!(found.iter().all(|ratio| *ratio < 1.1), "{fetch}: {found:?}");
+        // What the papers' models have is another thing, and can be asked for.
+        let papers = pages("tcp", &format!("{fetch} --later-answers window"));
+        assert!(papers[1] > 1.1 * found[1], "{fetch}: {papers:?} {found:?}");
+    }
+}
+
+#[cfg(feature = "quic")]
+#[test]
+fn pages_over_the_tcp_model_and_over_quic_agree_on_what_a_fast_start_gains() {
+    for fetch in FETCHES {
+        let (tcp, quic) = (pages("tcp", fetch), pages("quic", fetch));
+        for (tcp, quic) in tcp.iter().zip(quic) {
+            assert!((0.8..1.25).contains(&(tcp / quic)), "{fetch}: {tcp} over TCP, {quic} over QUIC");
+        }
+    }
+}

@@ -273,6 +273,7 @@ impl<R: Recorder> Simulation<R> {
                 if flow.sender.write(now, bytes, &group.tcp) {
                     self.ask_again(id, bytes);
                 }
+                self.tell_more(id);
                 self.pump(id);
             }
             Opener::Receiver => {

@@ -144,6 +144,9 @@ pub struct TransportOptions {
     /// Keep the window after an idle time, as RFC 9002 does; else it starts again from the initial one (RFC 5681)
     #[arg(long)]
     pub no_idle_restart: bool,
+    /// In the TCP model: what schemes that send a flow at once make of the later answers of a page's connection
+    #[arg(long, default_value = "flights", value_name = "HOW")]
+    pub later_answers: LaterName,
     /// Let the window grow for every ack, even where the application was the limit, as some stacks do; RFC 9002 does not
     #[arg(long)]
     pub no_window_validation: bool,
@@ -626,6 +629,15 @@ pub enum PacingName {
     Linux,
     /// The same; and whoever sets the pace, the first ten segments go at once and later ones in bursts of a millisecond.
     LinuxAlways,
+}
+
+/// How a later answer of a connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LaterName {
+    /// As a flight of its own, as over QUIC.
+    Flights,
+    /// With the window that there is: the first answer alone is a flight, as in the papers' models.
+    Window,
 }
 
 /// Who opens connections.

@@ -4,7 +4,7 @@ use anyhow::{Result, bail, ensure};
 use headstart_sim::tcp::DelayedAck;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
-use headstart_sim::workload::page::{Object, PageSpec, Pages};
+use headstart_sim::workload::page::{Fetch, Object, PageSpec, Pages};
 use headstart_sim::workload::{Mixed, Opener, Workload};
 use headstart_sim::{Claim, Group, Ideal, Seed, TcpConfig};
 use headstart_startup::Startup as _;
@@ -14,7 +14,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, DetectionName, OpenerName, PacingName, PathOptions, ProbeName, RunOptions, SizeName,
+    AckName, DetectionName, LaterName, OpenerName, PacingName, PathOptions, ProbeName, RunOptions, SizeName,
     TransportOptions, UpOptions, WorkloadOptions,
 };
 use crate::schemes;
@@ -215,8 +215,15 @@ impl Setup {
             quantum: options.quantum,
             ecn: options.ecn,
             records_limited: options.record_limited,
+            several_answers: self.has_several_answers() && options.later_answers == LaterName::Flights,
             ..TcpConfig::default()
         }
+    }
+
+    /// Connections carry several answers: pages over connections that are kept.
+    #[must_use]
+    pub fn has_several_answers(&self) -> bool {
+        !self.pages.is_empty() && matches!(self.workload.fetch.0, Fetch::Persistent(_) | Fetch::Multiplexed)
     }
 
     fn delayed_ack(&self) -> headstart_sim::tcp::DelayedAck {

@@ -133,6 +133,7 @@ fn json(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>) -> Result<S
         "command": command_line(),
         "seeds": { "first": setup.run.seed, "count": setup.run.repeats },
         "conditions": conditions,
+        "verdict": show::race::verdict(race),
         "definitions": definitions,
         "schemes": rows,
         "capacity": capacities,

@@ -11,7 +11,7 @@ use headstart_startup::catalogue::Needs;
 use headstart_startup::quick_start::Denied;
 
 pub use title::headline;
-pub use words::nothing;
+pub use words::{nothing, verdict};
 
 use crate::capacity::Capacity;
 use crate::options::{RouterName, TransportName};

@@ -212,6 +212,7 @@ impl<R: Recorder> Simulation<R> {
         if let Some(bytes) = after_idle {
             self.ask_again(id, bytes);
         }
+        self.tell_more(id);
         if is_opening { self.establish(id, attempt, note) } else { self.pump(id) }
     }
 
@@ -234,6 +235,7 @@ impl<R: Recorder> Simulation<R> {
         let handshake_rtt = now.since(flow.attempts[usize::from(attempt)]);
         let prior = Prior {
             handshake_retransmitted: flow.client_repeats > 0,
+            initial_window: group.tcp.initial_window(),
             flow_size: flow.size_known.then_some(flow.written),
             history,
             hint: group.hint,
@@ -285,6 +287,7 @@ impl<R: Recorder> Simulation<R> {
         flow.unread.push_back((now, bytes));
         flow.written += bytes;
         let mut is_late = flow.sender.write(now, bytes, &group.tcp);
+        let is_first = flow.waiting.is_some();
         if let Some(known) = flow.waiting.take() {
             let timeout = (known.handshake_rtt * 3).max(group.tcp.min_rto);
             is_late = now.since(known.now) > timeout || flow.request.is_none();
@@ -297,7 +300,20 @@ impl<R: Recorder> Simulation<R> {
         if is_late {
             self.ask_again(id, bytes);
         }
+        if !is_first {
+            self.tell_more(id);
+        }
         self.pump(id);
+    }
+
+    /// There is more to send on a connection that carries several answers: its scheme hears of it.
+    pub(super) fn tell_more(&mut self, id: FlowId) {
+        let Some(flow) = self.flows.get_mut(id) else { return };
+        let config = &self.groups[usize::from(flow.group)].tcp;
+        if config.several_answers && flow.size_known && flow.stage == Stage::Established {
+            self.recorder.focus(flow.serial);
+            flow.sender.on_more(self.now, config, &mut self.recorder);
+        }
     }
 }
 

@@ -124,6 +124,10 @@ pub struct TcpConfig {
     pub idle_restart: bool,
     /// Segments of that window. 10: RFC 6928 §2.
     pub restart_window: u64,
+    /// Connections carry several answers: schemes are told the initial window, of [`Self::restart_window`] segments, and that
+    /// there is more to send ([`Startup::on_more`](headstart_startup::Startup::on_more)), as the QUIC stack tells them. No: the
+    /// papers' models have one flow for each connection.
+    pub several_answers: bool,
     /// The window grows only for acks of what left while it was the limit (RFC 9002 §7.8, RFC 9438 §5.8); else for every ack.
     pub window_validation: bool,
     /// What Linux's sender does otherwise than the RFCs, or where they say nothing. No; it is what the kernel is held against.
@@ -141,6 +145,13 @@ pub struct TcpConfig {
     /// A record keeps the fastest delivery rate of all, even where the application limited it (WiseStart §3.2); else that of
     /// samples that were not limited, if there are any.
     pub records_limited: bool,
+}
+
+impl TcpConfig {
+    /// The initial window that schemes are told: zero where a connection is one flow.
+    pub(crate) fn initial_window(&self) -> Bytes {
+        if self.several_answers { self.mss * self.restart_window } else { Bytes::ZERO }
+    }
 }
 
 impl Default for TcpConfig {
@@ -165,6 +176,7 @@ impl Default for TcpConfig {
             idle_restart: true,
             window_validation: true,
             restart_window: 10,
+            several_answers: false,
             as_linux: false,
             records_limited: false,
         }

@@ -31,7 +31,8 @@ use headstart_startup::history::{Ended, Record};
 use headstart_startup::path::{RateEstimator, SendStamp};
 use headstart_startup::repair::{Repair, Segments};
 use headstart_startup::{
-    Ack, Congestion, Controller, Prior, Rtt, Scheme, Sent, Signal, Startup as _, Timeout, Transmission, base,
+    Ack, Congestion, Controller, Prior, Progress, Rtt, Scheme, Sent, Signal, Startup as _, Timeout,
+    Transmission, base,
 };
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -367,6 +368,29 @@ impl Sender {
         self.next_send_at = now;
         recorder.sender(now, || self.snapshot(SenderEvent::Established));
         true
+    }
+
+    /// There is more to send than the scheme knew of: it may take it as another flight.
+    pub fn on_more(&mut self, now: Time, config: &TcpConfig, recorder: &mut impl Recorder) {
+        let prior = Prior {
+            flow_size: Some(Bytes::new(self.written - self.sent)),
+            initial_window: config.initial_window(),
+            ..Prior::bare(now, config.mss, self.rtt.smoothed, config.receive_window)
+        };
+        let so_far = Progress {
+            sent: Bytes::new(self.sent),
+            segments: u64::from(self.segments.end()),
+            delivered: self.rate.delivered(),
+            in_flight: self.in_flight,
+            window: self.controller.allowance().window,
+        };
+        let Some(plan) = self.controller.on_more(&prior, &so_far) else { return };
+        self.repair = self.controller.scheme().repair();
+        self.first_flight = (self.sent + plan.flight.get()).min(self.written);
+        self.burst_left = plan.burst.get();
+        // A flight that is under way keeps its spacing.
+        self.next_send_at = self.next_send_at.max(now);
+        recorder.sender(now, || self.snapshot(SenderEvent::Established));
     }
 
     /// Everything written is acknowledged.
