@@ -87,6 +87,8 @@ pub static DEPENDENCIES: &[Dependency] = &[
     row("size", "with --har or --pages", |setup| setup.pages.is_empty(), "--size 20kB", ["--pages archive2014", ""]),
     row("cap", "without a distribution of sizes, such as --size internet", has_distribution, "--cap 30kB",
         ["", "--size internet"]),
+    row("later-answers", "without pages over kept connections of the TCP model", |setup| is_model(setup) && setup.has_several_answers(),
+        "--later-answers window", ["", "--pages archive2014 --fetch multiplexed --schemes halfback"]),
     row("fetch", "without --har or --pages", |setup| !setup.pages.is_empty(), "--fetch multiplexed", ["", "--pages archive2014"]),
     row("opener", "with --har or --pages", |setup| setup.pages.is_empty() || has_long_share(setup), "--opener receiver",
         ["--pages archive2014", ""]),
