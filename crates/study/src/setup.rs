@@ -260,7 +260,7 @@ impl Setup {
     pub fn ideal(&self) -> Ideal {
         let tcp = self.tcp();
         // The sender's SYN, its answer, the data; a receiver opens with a SYN, and then asks.
-        let asks = u64::from(self.opener() == Opener::Receiver);
+        let asks = u64::from(!self.pages.is_empty() || self.opener() == Opener::Receiver);
         let half_rounds = 2 * u64::from(tcp.handshakes) + 1 + asks;
         Ideal { rate: self.bottleneck(), half_rounds, mss: tcp.mss, header: tcp.header }
     }
