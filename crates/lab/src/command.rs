@@ -5,15 +5,21 @@ mod demo;
 #[cfg(feature = "network")]
 mod downlink;
 mod examples;
+pub mod format;
 #[cfg(feature = "network")]
 mod get;
 mod layout;
 mod not_built;
+mod paths;
+mod plan;
 mod race;
 mod reproduce;
+mod sample;
 mod schemes;
 #[cfg(feature = "network")]
 mod serve;
+#[cfg(feature = "shell")]
+mod shell;
 mod sweep;
 #[cfg(feature = "tcp")]
 mod tcp;
@@ -21,12 +27,13 @@ mod terminal;
 mod trace;
 mod words;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::builder::ValueParser;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::errors::{exit_code, one_line};
+use crate::errors::{Refuse as _, exit_code, one_line};
 #[cfg(feature = "network")]
 use crate::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
 use crate::options::SchemeName;
@@ -36,6 +43,8 @@ use demo::DemoArgs;
 use downlink::DownlinkArgs;
 #[cfg(feature = "network")]
 use get::GetArgs;
+#[cfg(not(feature = "shell"))]
+use not_built::{NotBuilt as CompletionsArgs, NotBuilt as ManArgs};
 #[cfg(not(feature = "network"))]
 use not_built::{
     NotBuilt as DemoArgs, NotBuilt as DownlinkArgs, NotBuilt as GetArgs, NotBuilt as LinkArgs,
@@ -43,14 +52,17 @@ use not_built::{
 };
 use race::RaceArgs;
 use reproduce::ReproduceArgs;
+use sample::ExamplesArgs;
 #[cfg(feature = "network")]
 use serve::ServeArgs;
+#[cfg(feature = "shell")]
+use shell::{CompletionsArgs, ManArgs};
 use sweep::SweepArgs;
 use trace::TraceArgs;
 
 /// Which fast start is best on my path, and what does it cost everybody else?
 #[derive(Parser, Debug)]
-#[command(name = "headstart", version, max_term_width = 100, arg_required_else_help = true, after_help = examples::ALL)]
+#[command(name = "headstart", version = crate::VERSION, max_term_width = 100, arg_required_else_help = true, after_help = examples::ALL)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -64,27 +76,31 @@ enum Command {
     /// Prints a table and writes report.html, race.csv and race.json.
     #[command(allow_negative_numbers = true, after_long_help = examples::RACE)]
     Race(RaceArgs),
-    /// As `race`, where any option takes a list: every combination is run once, and an interrupted sweep goes on
+    /// As `race`, where any option takes a list
+    ///
+    /// Every combination is run once, and an interrupted sweep goes on.
     ///
     /// For example: headstart sweep --load 5%,25%,50% --rtt 20ms,60ms --schemes iw10,jump-start
     #[command(allow_negative_numbers = true, after_long_help = examples::SWEEP)]
     Sweep(SweepArgs),
-    /// One flow in detail: every send, ack, loss, window, pace and phase
+    /// One flow in detail: sends, acks, losses, window
     #[command(allow_negative_numbers = true, after_long_help = examples::TRACE)]
     Trace(TraceArgs),
-    /// Run a paper's experiments again and compare what comes out with what it says
+    /// Run a paper's experiments and check its claims
     ///
     /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV. An interrupted run goes on
     /// where it stopped.
     #[command(after_long_help = examples::REPRODUCE)]
     Reproduce(ReproduceArgs),
-    /// What this machine knows of its own downlink, and what it would tell a server
+    /// What this machine knows of its own downlink
     ///
     /// Asks every estimator: a value that you give, the largest rate seen on this network, the home gateway (UPnP, TR-064), the
     /// radio, the wire. Needs no privilege.
     #[command(allow_negative_numbers = true, after_long_help = examples::DOWNLINK)]
     Downlink(DownlinkArgs),
-    /// Put a program behind the path: the simulator's links, queues and losses on its real packets
+    /// Put a program behind a path of links and queues
+    ///
+    /// The simulator's links, queues and losses on its real packets.
     ///
     /// `headstart link --rate 25mbit --rtt 50ms --buffer 104p -- COMMAND` runs the command in a network of its own, in which
     /// everything crosses the path; $HEADSTART_OUTSIDE is the address of this machine as it sees it. `--serve COMMAND` runs the
@@ -92,44 +108,58 @@ enum Command {
     /// towards the command. At the end it says whether the machine kept real time.
     #[command(allow_negative_numbers = true, after_long_help = examples::LINK)]
     Link(Box<LinkArgs>),
-    /// Draw what a link's log says: throughput, delay and queue over time
+    /// Draw a link's log: throughput, delay and queue
     #[command(after_long_help = examples::SHOW_LINK)]
     ShowLink(ShowLinkArgs),
     #[cfg(feature = "network")]
     #[command(hide = true)]
     LinkEnd(EndArgs),
-    /// See it work: a real server, a real client and a path between them, all in this process
+    /// See it work: a real server, client and path
     ///
-    /// Cold start against each scheme over 25 Mbit/s and 50 ms, in less than half a minute. Needs no privilege and no network.
+    /// All in this process. Cold start against each scheme over 25 Mbit/s and 50 ms, in less than half a minute. Needs no privilege and no network.
     #[command(allow_negative_numbers = true, after_long_help = examples::DEMO)]
     Demo(DemoArgs),
-    /// Serve a folder over HTTP/3, with connections that start fast
+    /// Serve a folder over HTTP/3, with fast starts
     ///
     /// And over HTTP/1.1 and 2 on the same port of TCP, so that browsers find it. Prints for each connection what it knew of its
     /// peer, what it decided and how many round trips that saved.
     #[command(after_long_help = examples::SERVE)]
     Serve(Box<ServeArgs>),
-    /// Fetch pages over HTTP/3 and say how long they took
+    /// Fetch pages over HTTP/3 and time them
     ///
     /// `--hint` tells the server of your downlink, `--repeat` dials again, `--compare` asks the server for each scheme in turn. Fails
     /// if an answer is no page (404 and the like): its times would be those of an error.
     #[command(after_long_help = examples::GET)]
     Get(Box<GetArgs>),
-    /// Fast starts for servers over the kernel's own TCP, with nothing recompiled: nginx, Apache, HAProxy, Go, Java
+    /// Fast starts for servers over kernel TCP
+    ///
+    /// With nothing recompiled: nginx, Apache, HAProxy, Go, Java.
     ///
     /// `headstart tcp attach --cgroup PATH` loads a congestion control in eBPF and ends; `headstart tcp run -- COMMAND` undoes it when the
     /// command ends. Linux 6.4 or newer, root.
     #[cfg(feature = "tcp")]
     #[command(after_long_help = examples::TCP)]
     Tcp(tcp::TcpArgs),
-    /// Fast starts for servers over the kernel's own TCP (not in this build)
+    /// Fast starts for servers over kernel TCP [--features tcp]
     #[cfg(not(feature = "tcp"))]
     #[command(disable_help_flag = true, after_long_help = examples::TCP)]
     Tcp {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         arguments: Vec<String>,
     },
-    /// List the schemes, and what each needs to know; of one scheme its parameters
+    /// List the paths of `--path`, with their sources
+    #[command(after_long_help = examples::PATHS)]
+    Paths,
+    /// Write a small site, a HAR and a trace to try
+    #[command(after_long_help = examples::EXAMPLES)]
+    Examples(ExamplesArgs),
+    /// Print a completion script for a shell
+    #[command(after_long_help = examples::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Write manual pages into a folder
+    #[command(after_long_help = examples::MAN)]
+    Man(ManArgs),
+    /// List the schemes, or one scheme's parameters
     #[command(after_long_help = examples::SCHEMES)]
     Schemes {
         /// The scheme
@@ -139,7 +169,14 @@ enum Command {
 
 /// The parser of the command line.
 fn parser() -> clap::Command {
-    layout::laid_out(not_built::marked(Cli::command()))
+    let plain = Cli::command();
+    let names: Vec<String> = plain.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    // To change a command moves it to the end.
+    let place = |command: &clap::Command| names.iter().position(|name| name == command.get_name());
+    layout::laid_out(not_built::marked(plain)).mut_subcommands(|command| {
+        let place = place(&command).unwrap_or(names.len());
+        command.display_order(place)
+    })
 }
 
 /// The same where values of `sweep` are any text: each may be a list.
@@ -153,19 +190,42 @@ fn relaxed(parser: clap::Command) -> clap::Command {
 /// Runs what the command line asks for.
 #[must_use]
 pub fn main() -> ExitCode {
-    let mut parser = relaxed(parser());
-    let matches = parser.get_matches_mut();
+    let strict = parser();
+    let mut parser = relaxed(strict.clone());
+    let mut words = words::canonical(&strict, std::env::args_os());
+    let mut read = |words: &[OsString]| {
+        let matches = parser.try_get_matches_from_mut(words).unwrap_or_else(|error| error.exit());
+        if let Some((name, given)) = matches.subcommand()
+            && let (Some(layout), Some(command)) = (layout::of(name), parser.find_subcommand_mut(name))
+        {
+            layout.check(command, given).unwrap_or_else(|error| error.exit());
+        }
+        matches
+    };
+    let mut matches = read(&words);
     let mut asked = vec![];
     if let Some((name, given)) = matches.subcommand()
-        && let (Some(layout), Some(command)) = (layout::of(name), parser.find_subcommand_mut(name))
+        && let Some(command) = strict.find_subcommand(name).filter(|command| plan::takes_plans(command))
     {
-        layout.check(command, given).unwrap_or_else(|error| error.exit());
-        let words = words::given(command, given);
+        let typed = words::given(command, given);
+        let mut before = match plan::planned(command, &typed).or_refuse() {
+            Ok(planned) => planned,
+            Err(error) => return ended(Err(error)),
+        };
+        asked = [&before[..], &typed].concat();
         if name == "sweep" {
-            return ended(sweep::run(&words));
+            return ended(plan::save(command, &asked, given).and_then(|()| sweep::run(&asked)));
         }
-        asked = words::names(&words);
+        before.splice(0..0, plan::of_preset(&asked));
+        words.splice(2..2, before.into_iter().map(OsString::from));
+        matches = read(&words);
+        if let Some((_, given)) = matches.subcommand()
+            && let Err(error) = plan::save(command, &asked, given)
+        {
+            return ended(Err(error));
+        }
     }
+    let asked = words::names(&asked);
     let parsed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     ended(match parsed.command {
         Command::Race(args) => race::run(args, &asked),
@@ -199,6 +259,14 @@ pub fn main() -> ExitCode {
             "tcp: found a headstart that was built without it, expected one of `cargo install --path crates/lab --features tcp` \
              (needs a C compiler and the headers of libelf and zlib)"
         ))),
+        Command::Paths => paths::run(),
+        Command::Examples(args) => sample::run(&args),
+        #[cfg(feature = "shell")]
+        Command::Completions(args) => shell::completions(&args),
+        #[cfg(feature = "shell")]
+        Command::Man(args) => shell::man(&args),
+        #[cfg(not(feature = "shell"))]
+        Command::Completions(args) | Command::Man(args) => args.refuse(),
         Command::Schemes { name: None } => schemes::run(),
         Command::Schemes { name: Some(name) } => schemes::run_for(name.0),
         #[cfg(not(feature = "network"))]
@@ -237,6 +305,10 @@ mod tests {
             ("serve", examples::SERVE),
             ("get", examples::GET),
             ("schemes", examples::SCHEMES),
+            ("paths", examples::PATHS),
+            ("examples", examples::EXAMPLES),
+            ("completions", examples::COMPLETIONS),
+            ("man", examples::MAN),
             ("tcp", examples::TCP),
         ];
         let of = |(command, text): (&str, &str)| {
@@ -252,7 +324,9 @@ mod tests {
         let lines = lines();
         assert!(lines.len() > 25, "{}", lines.len());
         for (command, line) in lines {
-            assert!(line.starts_with(&command), "{line} stands in the help of {command}");
+            // What these give is for other commands.
+            let is_of = line.starts_with(&command) || ["paths", "examples"].contains(&command.as_str());
+            assert!(is_of, "{line} stands in the help of {command}");
             let words = std::iter::once("headstart").chain(line.split(' '));
             let mut parser = relaxed(parser());
             let matches =

@@ -63,6 +63,7 @@ impl Around {
         }
         let rest = conditions.iter().filter(|one| varied.iter().all(|(name, _)| !same(one.option, name)));
         around.behind.extend(rest.map(|one| (one.name.to_owned(), one.value.to_string())));
+        around.behind.push(("headstart".to_owned(), crate::VERSION.to_owned()));
         around
     }
 

@@ -14,6 +14,9 @@
 //! | [`command`] | the commands, one file each |
 //! | [`errors`] | the message of a command that fails, and its exit code |
 
+/// The version, with the commit that the program is built from where that is known.
+pub const VERSION: &str = env!("HEADSTART_VERSION");
+
 pub mod capacity;
 pub mod command;
 pub mod conditions;

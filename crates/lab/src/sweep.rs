@@ -8,7 +8,8 @@ use anyhow::{Result, ensure};
 use headstart_startup::parameters::split_list;
 
 /// Options whose own values contain commas, or that are lists by themselves: semicolons separate theirs.
-const WITH_COMMAS: [&str; 5] = ["--schemes", "--burst-loss", "--rcp-gains", "--out", "--flows"];
+pub const WITH_COMMAS: [&str; 8] =
+    ["--schemes", "--burst-loss", "--rcp-gains", "--policer", "--out", "--flows", "--plan", "--save-plan"];
 /// More points than this are a mistake.
 const MOST_POINTS: usize = 100_000;
 

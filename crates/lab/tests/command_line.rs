@@ -31,7 +31,12 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 /// Files that are not what they should be.
-const BAD_FILES: [(&str, &str); 9] = [
+const BAD_FILES: [(&str, &str); 14] = [
+    ("key.toml", "speed = \"5 Mbit/s\"\n"),
+    ("value.toml", "rate = \"15\"\n"),
+    ("type.toml", "rate = 1.5\n"),
+    ("flag.toml", "ecn = \"yes\"\n"),
+    ("syntax.toml", "rate = \"5 Mbit/s\"\nload 5\n"),
     ("words.trace", "1\n2\nthree\n"),
     ("falling.trace", "5\n4\n"),
     ("empty.trace", ""),
@@ -107,6 +112,15 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["race", "--har", "hollow.har"],           &["hollow.har", "object"]),
     (&["race", "--out", "words.trace"],          &["words.trace", "file", "folder"]),
     (&["race", "--out", "."],                    &[".", "cut.har", "expected"]),
+    (&["race", "--plan", "nowhere.toml"],        &["--plan", "nowhere.toml"]),
+    (&["race", "--plan", "key.toml"],            &["--plan: key.toml: speed", "unknown key", "expected one of", "rate"]),
+    (&["race", "--plan", "value.toml"],          &["--plan: value.toml: rate", "found `15`", "expected a rate"]),
+    (&["trace", "iw10", "--plan", "type.toml"],  &["--plan: type.toml: rate", "found `1.5`", "expected a text"]),
+    (&["race", "--plan", "flag.toml"],           &["--plan: flag.toml: ecn", "yes", "expected true or false"]),
+    (&["sweep", "--plan", "syntax.toml"],        &["--plan: syntax.toml: line 2", "expected"]),
+    (&["race", "--path", "isdn"],                &["--path", "isdn", "dsl"]),
+    (&["race", "--schemes", "iw10,halfbak"],     &["halfbak", "did you mean `halfback`"]),
+    (&["race", "--queue", "codle"],              &["codle", "similar value", "codel"]),
     (&["trace"],                                 &["<SCHEME>"]),
     (&["trace", "tahoe"],                        &["tahoe", "halfback"]),
     (&["trace", "iw10", "--flow", "many"],       &["--flow", "many"]),
@@ -143,7 +157,7 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["demo"],                                  &["demo: found", "--features full"]),
     (&["link", "--rate", "25mbit", "--", "true"], &["link: found", "--features full"]),
     (&["show-link", "log.csv"],                  &["show-link: found", "--features full"]),
-    (&["downlink", "--json"],                    &["downlink: found", "--features full"]),
+    (&["downlink", "--format", "json"],          &["downlink: found", "--features full"]),
     (&["race", "--in", "emulator"],              &["--in", "Emulator", "--features full"]),
     (&["reproduce", "blitzstart", "--figure", "real-time"], &["real-time: --in", "--features full"]),
 ];
@@ -220,7 +234,7 @@ fn every_command_explains_itself() {
         // All are listed, whatever was built.
         (&["--help"], "serve"),
         #[cfg(not(feature = "full"))]
-        (&["--help"], "(not in this program: --features full)"),
+        (&["--help"], "[--features full]"),
         (&["schemes", "--help"], "schemes"),
         (&["--version"], "headstart"),
     ] {
@@ -260,7 +274,8 @@ fn json_is_json_and_says_what_the_files_say() {
         "2s",
         "--repeats",
         "2",
-        "--json",
+        "--format",
+        "json",
         "--out",
         "out",
     ];
@@ -298,6 +313,80 @@ fn an_option_that_changes_nothing_is_said_before_the_run_and_under_its_table() {
     assert!(before.contains(&format!("headstart: {note}\n")), "{before}");
 }
 
+/// The table of a race with these words, without what names its files and its program.
+fn table(folder: &Path, words: &str) -> String {
+    let line = format!("race --duration 2s --repeats 1 --format csv {words}");
+    let output = headstart(folder, &line.split(' ').collect::<Vec<_>>());
+    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("CSV is UTF-8")
+}
+
+#[test]
+fn names_are_understood_as_papers_write_them() {
+    let folder = folder("names");
+    let ours = table(
+        &folder,
+        "--schemes wise-start,jump-start,iw10,halfback --queue codel --base reno --size data-center",
+    );
+    let theirs = table(
+        &folder,
+        "--schemes WiseStart,Jump-Start,IW10,HALFBACK --queue=CoDel --base NewReno --size Data_Center",
+    );
+    assert_eq!(ours, theirs);
+    assert_eq!(ours.lines().count(), 5);
+}
+
+#[test]
+fn what_is_typed_overrides_the_plan_and_the_plan_the_preset() {
+    let folder = folder("plan");
+    fs::write(
+        folder.join("mine.toml"),
+        "path = \"LTE\"\nrtt = \"40 ms\"\nschemes = [\"iw10\", \"Halfback\"]\nrepeats = 3\necn = true\nqueue = \"codel\"\n",
+    )
+    .expect("a file can be written");
+    let path = "--rate 12mbit --up-rate 12mbit --buffer 100ms --up-buffer 100ms";
+    let typed =
+        table(&folder, &format!("{path} --rtt 40ms --queue codel --ecn --load 40% --schemes iw10,halfback"));
+    assert_eq!(typed, table(&folder, "--plan mine.toml --load 40% --save-plan effective.toml"));
+    let effective = fs::read_to_string(folder.join("effective.toml")).expect("the plan that was run");
+    for line in [
+        "path = \"lte\"",
+        "rtt = \"40 ms\"",
+        "repeats = 1",
+        "ecn = true",
+        "# rate = \"12 Mbit/s\"",
+        "# drain = \"20 s\"",
+    ] {
+        assert!(effective.lines().any(|found| found == line), "{line} is not in {effective}");
+    }
+    let output = headstart(&folder, &["race", "--plan", "effective.toml", "--format", "csv"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), typed, "a saved plan gives the same again");
+}
+
+#[test]
+fn a_sweep_goes_over_paths_and_prints_what_it_writes() {
+    let folder = folder("paths");
+    let line = "sweep --path dsl,geo --schemes iw10 --duration 5s --repeats 1 --format";
+    let print = |format: &str| {
+        let output = headstart(&folder, &line.split(' ').chain([format]).collect::<Vec<_>>());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let (csv, json) = (print("csv"), print("json"));
+    let text =
+        |name: &str| fs::read_to_string(folder.join("headstart-sweep").join(name)).expect("it is there");
+    assert_eq!((&csv, &json), (&text("sweep.csv"), &text("sweep.json")));
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON and nothing else");
+    let rates: Vec<_> =
+        json["rows"].as_array().expect("rows").iter().map(|row| &row["rate_bits_per_s"]).collect();
+    assert_eq!(rates, [1_500_000, 20_000_000]);
+    assert!(
+        json["rows"][0]["headstart"]
+            .as_str()
+            .is_some_and(|version| version.starts_with(env!("CARGO_PKG_VERSION")))
+    );
+}
+
 #[test]
 fn schemes_are_listed() {
     let folder = folder("schemes");
@@ -318,7 +407,7 @@ fn the_downlink_is_told_and_a_hint_is_made_of_it() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("Hint: 50 Mbit/s, dsl (from explicit: 51.39 Mbit/s, dsl)"), "{said}");
-    let output = headstart(&folder, &[&told[..], &["--json", "--steps", "exact"]].concat());
+    let output = headstart(&folder, &[&told[..], &["--format", "json", "--steps", "exact"]].concat());
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
     assert_eq!(printed["hint"]["told_bits_per_s"], 51_390_000);
     assert_eq!(printed["hint"]["told_hex"], "01020000c8be");

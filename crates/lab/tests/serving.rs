@@ -310,7 +310,8 @@ fn a_port_in_use_is_said_once() {
 
 #[test]
 fn the_demonstration_measures_and_no_scheme_is_faster_than_light() {
-    let options = ["demo", "--schemes", "iw10,s-cubic", "--repeats", "1", "--rtt", "40 ms", "--csv"];
+    let options =
+        ["demo", "--schemes", "iw10,s-cubic", "--repeats", "1", "--rtt", "40 ms", "--format", "csv"];
     let shown = headstart(&options);
     assert!(shown.status.success(), "{}", words(&shown.stderr));
     let table = words(&shown.stdout);

@@ -243,6 +243,17 @@ impl Folder {
     }
 }
 
+/// The text of a CSV file, as [`Folder::write_csv`] writes it.
+#[must_use]
+pub fn csv_text<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> String {
+    let mut writer = csv_writer(Vec::new());
+    let mut write = |record: Vec<&str>| writer.write_record(record).expect("a vector takes any record");
+    write(header.iter().map(AsRef::as_ref).collect());
+    rows.iter().for_each(|row| write(row.iter().map(String::as_str).collect()));
+    let bytes = writer.into_inner().expect("a vector takes any record");
+    String::from_utf8(bytes).expect("fields are text")
+}
+
 /// The one writer of CSV: RFC 4180 quoting where a field needs it, lines end in a plain line feed. The number of fields is
 /// for the caller to check.
 pub(crate) fn csv_writer<W: Write>(to: W) -> csv::Writer<W> {

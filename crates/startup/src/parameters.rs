@@ -26,8 +26,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
-pub use text::{Error, split_list};
-pub(crate) use text::{Setting, is_same_name, settings, split};
+pub use text::{Error, is_same_name, split_list};
+pub(crate) use text::{Setting, settings, split};
 pub use value::{Value, Word, as_word, from_word, words_expected};
 
 /// One parameter of the parameters `P`.

@@ -4,6 +4,7 @@ pub mod address;
 pub mod carrier;
 pub mod home;
 pub mod path;
+pub mod presets;
 pub mod routers;
 
 use std::fmt;
@@ -17,7 +18,7 @@ use headstart_host::read_at_most;
 use headstart_net::{Limit, QueueDiscipline, Trace, policer, trace};
 use headstart_startup::base;
 use headstart_startup::catalogue::Entry;
-use headstart_startup::parameters::split_list;
+use headstart_startup::parameters::{is_same_name, split_list};
 use headstart_units::hash::{FNV128, fnv128};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
@@ -28,6 +29,7 @@ pub use address::address;
 pub use carrier::{CryptoName, TransportName};
 pub use home::Home;
 pub use path::UpOptions;
+pub use presets::PathPreset;
 pub use routers::RouterOptions;
 
 /// The path between the hosts.
@@ -433,8 +435,9 @@ pub enum SizeName {
 impl FromStr for SizeName {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        if ["internet", "data-center", "enterprise"].contains(&text) {
-            return Ok(Self::Named(text.to_owned()));
+        let names = ["internet", "data-center", "enterprise"];
+        if let Some(name) = names.into_iter().find(|name| is_same_name(name, text)) {
+            return Ok(Self::Named(name.to_owned()));
         }
         match text.parse::<Bytes>() {
             Ok(bytes) if !bytes.is_zero() => Ok(Self::Fixed(bytes)),
@@ -549,6 +552,7 @@ pub enum BaseName {
     /// CUBIC that stands for two connections, as Google QUIC's does.
     CubicPair,
     /// RFC 5681.
+    #[value(alias = "newreno")]
     Reno,
     /// RFC 5681 in whole segments, as Linux has it.
     RenoLinux,

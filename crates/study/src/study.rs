@@ -325,7 +325,8 @@ impl PreparedStudy {
 }
 
 /// What was wrong with options, without the command line's advice.
-pub(crate) fn plain(error: &clap::Error) -> anyhow::Error {
+#[must_use]
+pub fn plain(error: &clap::Error) -> anyhow::Error {
     if let Some(source) = error.source() {
         return anyhow::anyhow!("{source}");
     }

@@ -26,6 +26,7 @@ use headstart_web::server::{self, Manners};
 use headstart_web::site::Site;
 use tokio_util::sync::CancellationToken;
 
+use super::format::{self, Format};
 use super::serve::Choices;
 use crate::errors::Refuse as _;
 use crate::options::Buffer;
@@ -60,9 +61,9 @@ pub struct DemoArgs {
     /// Size of the download by which the server gets to know its client, before schemes that have a history are measured
     #[arg(long, default_value = "1 MB", value_name = "SIZE")]
     pub visit: Bytes,
-    /// Print CSV instead of the table
-    #[arg(long)]
-    pub csv: bool,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
 }
 
 /// What was measured with one scheme.
@@ -195,7 +196,7 @@ impl Stage {
 async fn run(args: &DemoArgs) -> Result<()> {
     let stage = Stage::set(args)?;
     let mut screen = Screen::default();
-    if !args.csv {
+    if args.format == Format::Table {
         println!(
             "A page of {} from a server on this machine, through a link of {}, {} round trip, {} of buffer. Real QUIC, real time.\n",
             args.size,
@@ -246,7 +247,14 @@ async fn run(args: &DemoArgs) -> Result<()> {
             "This machine was too busy to keep real time: the path was late. Try again when it is quiet.",
         );
     }
-    let text = if args.csv { table.csv() } else { table.terminal(width(), std::io::stdout().is_terminal()) };
+    let text = match args.format {
+        Format::Table => table.terminal(width(), std::io::stdout().is_terminal()),
+        Format::Csv => table.csv(),
+        Format::Json => {
+            let (header, rows) = table.records();
+            format::document(&header, &rows)?
+        }
+    };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(())
 }
@@ -334,7 +342,7 @@ struct Screen {
 
 impl Screen {
     fn show(&mut self, args: &DemoArgs, rows: &BTreeMap<&str, Row>, under_way: &str) {
-        if args.csv || !std::io::stdout().is_terminal() {
+        if args.format != Format::Table || !std::io::stdout().is_terminal() {
             return;
         }
         self.clear();

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 
+use super::format::Format;
 use super::terminal::{print, print_table};
 use crate::show;
 
@@ -10,9 +11,13 @@ pub use crate::show::downlink::DownlinkArgs;
 /// Asks every estimator and prints the answers.
 pub fn run(args: &DownlinkArgs) -> Result<()> {
     let report = show::downlink::ask(args);
-    if args.json {
-        let document = show::downlink::document(&report, args.steps);
-        return print(&(serde_json::to_string_pretty(&document)? + "\n"));
+    let table = show::downlink::table(&report, args.steps);
+    match args.format {
+        Format::Table => print_table(&table),
+        Format::Csv => print(&table.csv()),
+        Format::Json => {
+            let document = show::downlink::document(&report, args.steps);
+            print(&(serde_json::to_string_pretty(&document)? + "\n"))
+        }
     }
-    print_table(&show::downlink::table(&report, args.steps))
 }

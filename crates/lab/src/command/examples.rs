@@ -3,13 +3,13 @@
 /// Of `headstart` itself.
 pub const ALL: &str = "\
 Begin with:
-  headstart demo                                     see it work: half a minute, needs nothing
-  headstart race --rate 50mbit --rtt 30ms            which fast start is best on my path
-  headstart serve site --history peers.history       serve with it
-  headstart get https://localhost:4433/ --repeat 5   and fetch
+  headstart demo                            see it work: half a minute
+  headstart race --rate 50mbit --rtt 30ms   which fast start is best on my path
+  headstart serve site --history h          serve with it
+  headstart get https://localhost:4433/     and fetch
 
-Each command explains itself with --help. It ends with 0 when done, 1 if something failed on the way, 2 if what was asked for cannot
-be, and `link --strict` with 3 where the machine did not keep real time.";
+Each command explains itself with -h and --help. Exit codes: 0 done, 1 failed on
+the way, 2 refused, 3 (`link --strict`) the machine did not keep real time.";
 
 /// Of `race`.
 pub const RACE: &str = "\
@@ -47,7 +47,7 @@ pub const DOWNLINK: &str = "\
 Examples:
   headstart downlink                                    who says what
   headstart downlink --rate 50mbit --access dsl         you know better
-  headstart downlink --json --timeout 500ms             for a program";
+  headstart downlink --format json --timeout 500ms      for a program";
 
 /// Of `link`.
 pub const LINK: &str = "\
@@ -94,6 +94,31 @@ Examples:
   headstart tcp set --stop
   headstart tcp detach
   headstart tcp run --scheme jump-start --stats -- python3 -m http.server";
+
+/// Of `paths`.
+pub const PATHS: &str = "\
+Examples:
+  headstart paths
+  headstart race --path lte --load 40%                  what is not said otherwise is the path's";
+
+/// Of `examples`.
+pub const EXAMPLES: &str = "\
+Examples:
+  headstart examples
+  headstart race --har page.har --load 20%
+  headstart serve site";
+
+/// Of `completions`.
+pub const COMPLETIONS: &str = "\
+Examples:
+  headstart completions bash                            into ~/.local/share/bash-completion/completions/headstart
+  headstart completions zsh                             into a folder of $fpath, as _headstart
+  headstart completions fish                            into ~/.config/fish/completions/headstart.fish";
+
+/// Of `man`.
+pub const MAN: &str = "\
+Example:
+  headstart man ~/.local/share/man/man1";
 
 /// Of `schemes`.
 pub const SCHEMES: &str = "\

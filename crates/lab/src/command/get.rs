@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use headstart_downlink::{Machine, Network, Past, Survey};
 use headstart_host::unix_now;
 use headstart_quic::{Choice, ClientSetup};
@@ -21,6 +21,7 @@ use headstart_web::client::{self, Errand, Origin, Trust, Visit};
 use headstart_web::identity;
 use http::Uri;
 
+use super::format::Format;
 use super::serve::Choices;
 use crate::errors::Refuse as _;
 use crate::options::address;
@@ -66,18 +67,6 @@ pub struct GetArgs {
     /// How times are printed
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-}
-
-/// How times are printed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// For people
-    #[default]
-    Table,
-    /// One line for each page of each fetch
-    Csv,
-    /// The same as JSON
-    Json,
 }
 
 /// What the server is told of the downlink.

@@ -22,6 +22,9 @@ pub struct Layout {
 /// An option by its long name, and what `-h` says of it; nothing for what `--help` begins with.
 type Common = (&'static str, &'static str);
 
+const PATH: Common = ("path", "A path by name (`headstart paths`)");
+const PLAN: Common = ("plan", "Options from a TOML file");
+const FORMAT: Common = ("format", "");
 const RATE: Common = ("rate", "Rate of the bottleneck");
 const RTT: Common = ("rtt", "Round-trip time without queues");
 const BUFFER: Common = ("buffer", "Its buffer, as `115 kB`, `104p`, `50 ms`, `1 BDP`");
@@ -46,33 +49,16 @@ const LAYOUTS: &[Layout] = &[
     Layout {
         name: "race",
         common: &[
-            RATE,
-            RTT,
-            BUFFER,
-            QUEUE,
-            LOSS,
-            JITTER,
-            TRACE,
-            SIZE,
-            LOAD,
-            BACKGROUND,
-            HAR,
-            SCHEMES,
-            DURATION,
-            REPEATS,
-            SEED,
-            IN,
-            TRANSPORT,
-            OUT,
-            ("json", ""),
+            PATH, RATE, RTT, BUFFER, QUEUE, LOSS, JITTER, TRACE, SIZE, LOAD, BACKGROUND, HAR, SCHEMES,
+            DURATION, REPEATS, SEED, IN, TRANSPORT, OUT, FORMAT, PLAN,
         ],
         unused: &[],
     },
     Layout {
         name: "sweep",
         common: &[
-            RATE, RTT, BUFFER, QUEUE, LOSS, JITTER, TRACE, SIZE, LOAD, BACKGROUND, HAR, SCHEMES, DURATION,
-            REPEATS, SEED, IN, TRANSPORT, OUT,
+            PATH, RATE, RTT, BUFFER, QUEUE, LOSS, JITTER, TRACE, SIZE, LOAD, BACKGROUND, HAR, SCHEMES,
+            DURATION, REPEATS, SEED, IN, TRANSPORT, OUT,
         ],
         unused: &[],
     },
@@ -80,6 +66,7 @@ const LAYOUTS: &[Layout] = &[
         name: "trace",
         common: &[
             ("flow", "Which flow of a run [default: one alone on the path]"),
+            PATH,
             RATE,
             RTT,
             BUFFER,
@@ -99,6 +86,7 @@ const LAYOUTS: &[Layout] = &[
     Layout {
         name: "link",
         common: &[
+            PATH,
             RATE,
             RTT,
             BUFFER,

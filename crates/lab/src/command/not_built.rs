@@ -1,26 +1,27 @@
 //! Commands that this program was built without: they are listed, and say how to get them.
 
-#[cfg(not(feature = "network"))]
+#[cfg(not(all(feature = "network", feature = "shell")))]
 use std::ffi::OsString;
 
 /// The commands that need the feature `network`.
-#[cfg(not(feature = "network"))]
-const NOT_BUILT: [&str; 6] = ["downlink", "link", "show-link", "demo", "serve", "get"];
+const NETWORK: [&str; 6] = ["downlink", "link", "show-link", "demo", "serve", "get"];
+/// Those that need `shell`.
+const SHELL: [&str; 2] = ["completions", "man"];
 
 /// Marks, in the list of commands, those that are not in this program.
 pub fn marked(parser: clap::Command) -> clap::Command {
-    #[cfg(not(feature = "network"))]
-    let parser = NOT_BUILT.iter().fold(parser, |parser, name| {
+    let network = NETWORK.iter().filter(|_| !cfg!(feature = "network"));
+    let shell = SHELL.iter().filter(|_| !cfg!(feature = "shell"));
+    network.chain(shell).fold(parser, |parser, name| {
         parser.mut_subcommand(name, |command| {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-            command.about(format!("{about} (not in this program: --features full)"))
+            command.about(format!("{about} [--features full]"))
         })
-    });
-    parser
+    })
 }
 
 /// Whatever is asked of a command that was not built.
-#[cfg(not(feature = "network"))]
+#[cfg(not(all(feature = "network", feature = "shell")))]
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
 pub struct NotBuilt {
@@ -28,7 +29,7 @@ pub struct NotBuilt {
     arguments: Vec<OsString>,
 }
 
-#[cfg(not(feature = "network"))]
+#[cfg(not(all(feature = "network", feature = "shell")))]
 impl NotBuilt {
     /// Says how to get the command.
     ///

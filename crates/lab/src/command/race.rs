@@ -7,13 +7,15 @@ use clap::Args;
 use headstart_report::jobs::JobStore;
 use headstart_report::rows::RowFile;
 
+use super::format::Format;
+use super::plan::PlanOptions;
 use super::terminal::{self, command_line, print, print_table};
 use crate::capacity::{self, Capacity};
 use crate::conditions::{self, conditions};
 use crate::errors::Refuse as _;
 use crate::flows::Flows;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
-use crate::output::Folder;
+use crate::output::{Folder, csv_text};
 use crate::race::{self, Race, Value};
 use crate::setup::Setup;
 use crate::show;
@@ -22,6 +24,8 @@ use crate::verdict::SortKey;
 /// Options of `race`.
 #[derive(Args, Debug)]
 pub struct RaceArgs {
+    #[command(flatten)]
+    pub plan: PlanOptions,
     #[command(flatten)]
     pub path: PathOptions,
     #[command(flatten)]
@@ -42,9 +46,9 @@ pub struct RaceArgs {
     /// Order of the table's rows
     #[arg(long, default_value = "time", value_name = "KEY", help_heading = "Output")]
     pub sort: SortKey,
-    /// Print JSON instead of the table
-    #[arg(long, help_heading = "Output")]
-    pub json: bool,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
+    pub format: Format,
 }
 
 /// Runs the comparison, prints its table and writes its files; `asked` are the options that were given.
@@ -77,27 +81,30 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     let capacities = if args.capacity { Some(capacity::capacity(&setup, &store)?) } else { None };
     // What was worth the wait is printed before anything is written: a disk that is full takes none of it.
     let json = json(&setup, &result, capacities.as_deref())?;
-    if args.json {
-        print(&json)?;
-    } else {
-        print_race(&setup, &result, args.sort, capacities.as_deref())?;
-    }
-    let folder = store.folder().clone();
     let around = conditions::Around::new(&setup, &[]);
     let rows = |rows: Vec<Vec<String>>| rows.into_iter().map(|row| around.row(row));
+    let measures = result.columns();
+    let header = around.header(&measures);
+    let csv_rows: Vec<Vec<String>> = rows(result.rows()).collect();
+    match args.format {
+        Format::Table => print_race(&setup, &result, args.sort, capacities.as_deref())?,
+        Format::Csv => print(&csv_text(&header, &csv_rows))?,
+        Format::Json => print(&json)?,
+    }
+    let folder = store.folder().clone();
     let (columns, seeds) = result.seeds();
     let report = show::race::report(&setup, &result, args.sort, capacities.as_deref(), &command_line());
     let page = folder.write("report.html", report.html().as_bytes());
     let place = page.as_ref().map(|page| page.display().to_string()).unwrap_or_default();
     terminal::written([
-        folder.write_csv("race.csv", &around.header(&result.columns()), rows(result.rows())).map(drop),
+        folder.write_csv("race.csv", &header, &csv_rows).map(drop),
         folder.write_csv("seeds.csv", &around.header(&columns), rows(seeds)).map(drop),
         folder.write("race.json", json.as_bytes()).map(drop),
         page.map(drop),
         terminal::closed(store).map(drop),
     ])?;
     let flows = flows.map(Flows::finish).transpose()?;
-    if args.json {
+    if args.format != Format::Table {
         return Ok(());
     }
     print(&format!("\nReport: {place}\n"))?;
@@ -129,7 +136,7 @@ fn json(setup: &Setup, race: &Race, capacities: Option<&[Capacity]>) -> Result<S
     let named = |one: conditions::Condition| Ok((one.name.to_owned(), serde_json::to_value(one.value)?));
     let conditions = conditions(setup).into_iter().map(named).collect::<Result<serde_json::Map<_, _>>>()?;
     let document = serde_json::json!({
-        "headstart": env!("CARGO_PKG_VERSION"),
+        "headstart": crate::VERSION,
         "command": command_line(),
         "seeds": { "first": setup.run.seed, "count": setup.run.repeats },
         "conditions": conditions,

@@ -74,7 +74,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     }
     folder.write_csv("claims.csv", &reproduce::CLAIM_COLUMNS, reproduce::claim_rows(&judged))?;
     let facts = vec![
-        ("headstart".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("headstart".to_owned(), crate::VERSION.to_owned()),
         ("length".to_owned(), if args.quick { "quick".to_owned() } else { "full".to_owned() }),
         (
             "figures".to_owned(),

@@ -8,13 +8,15 @@ use headstart_report::jobs::JobStore;
 use headstart_report::rows::RowFile;
 use headstart_study::dependencies::idle;
 
+use super::format::{self, Format};
+use super::plan::{self, PlanOptions};
 use super::terminal::{self, print, print_table};
 use crate::conditions::Around;
 use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
 use crate::flows::Flows;
 use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions};
-use crate::output::Folder;
+use crate::output::{Folder, csv_text};
 use crate::race;
 use crate::setup::Setup;
 use crate::sweep::{self, Point};
@@ -23,6 +25,8 @@ use crate::table::{Cell, Column, Table};
 /// Options of `sweep`, which are those of its points.
 #[derive(Args, Debug)]
 pub struct SweepArgs {
+    #[command(flatten)]
+    pub plan: PlanOptions,
     #[command(flatten)]
     pub path: PathOptions,
     #[command(flatten)]
@@ -34,9 +38,12 @@ pub struct SweepArgs {
     /// Write every flow as a row, as .csv or .parquet: docs/data.md has the columns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub flows: Option<RowFile>,
-    /// Folder for sweep.csv and seeds.csv
+    /// Folder for sweep.csv, sweep.json and seeds.csv
     #[arg(long, default_value = "headstart-sweep", value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
+    /// How results are printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
+    pub format: Format,
 }
 
 /// The points of a sweep with these options, each parsed, so that a mistake is found before anything runs.
@@ -46,8 +53,10 @@ pub struct SweepArgs {
 pub fn parse_points(words: &[String]) -> Result<Vec<(Point, SweepArgs)>> {
     let command = SweepArgs::augment_args(clap::Command::new("headstart sweep").max_term_width(100));
     let parse = |point: Point| {
-        let line = std::iter::once("headstart sweep").chain(point.arguments.iter().map(String::as_str));
-        let matches = command.clone().try_get_matches_from(line);
+        // Each point may be on a path of its own.
+        let preset = plan::of_preset(&point.arguments);
+        let words = preset.iter().chain(&point.arguments).map(String::as_str);
+        let matches = command.clone().try_get_matches_from(std::iter::once("headstart sweep").chain(words));
         let args = matches.and_then(|matches| SweepArgs::from_arg_matches(&matches));
         (point, args.unwrap_or_else(|error| error.exit()))
     };
@@ -59,9 +68,11 @@ pub fn run(words: &[String]) -> Result<()> {
     let mut points = vec![];
     let mut out = PathBuf::new();
     let mut flows = None;
+    let mut format = Format::default();
     for (point, args) in parse_points(words).or_refuse()? {
         out = args.out;
         flows = args.flows;
+        format = args.format;
         let setup =
             Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
         points.push((point, setup));
@@ -138,16 +149,25 @@ pub fn run(words: &[String]) -> Result<()> {
         ]);
         table.row(cells);
     }
-    print_table(&table)?;
+    let document = format::document(&header, &rows)?;
+    match format {
+        Format::Table => print_table(&table)?,
+        Format::Csv => print(&csv_text(&header, &rows))?,
+        Format::Json => print(&document)?,
+    }
     let folder = store.folder().clone();
     let file = folder.write_csv("sweep.csv", &header, &rows);
     let place = file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
     terminal::written([
         file.map(drop),
         folder.write_csv("seeds.csv", &seed_header, &seed_rows).map(drop),
+        folder.write("sweep.json", document.as_bytes()).map(drop),
         terminal::closed(store).map(drop),
     ])?;
     let flows = flows.map(Flows::finish).transpose()?;
+    if format != Format::Table {
+        return Ok(());
+    }
     print(&format!("\n{total} points. Table: {place}\n"))?;
     terminal::flows_written(flows)
 }

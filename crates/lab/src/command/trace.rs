@@ -7,6 +7,7 @@ use clap::Args;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_units::Bytes;
 
+use super::plan::PlanOptions;
 use super::terminal::{self, command_line, print, print_table};
 use crate::carrier::Detail;
 use crate::errors::Refuse as _;
@@ -27,6 +28,8 @@ pub struct TraceArgs {
     /// Which flow of the run, counted from zero [default: one flow alone on the path]
     #[arg(long, value_name = "NUMBER")]
     pub flow: Option<u64>,
+    #[command(flatten)]
+    pub plan: PlanOptions,
     #[command(flatten)]
     pub path: PathOptions,
     #[command(flatten)]

@@ -1,7 +1,10 @@
 //! What a command line says, as words again.
 
+use std::ffi::OsString;
+
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
+use headstart_startup::parameters::is_same_name;
 
 /// The options that were given, each as `--name=value` or `--name`, in their order.
 #[must_use]
@@ -34,4 +37,56 @@ pub fn is_given(arg: &Arg, matches: &ArgMatches) -> bool {
 pub fn names(words: &[String]) -> Vec<String> {
     let name = |word: &String| word.trim_start_matches('-').split('=').next().unwrap_or_default().to_owned();
     words.iter().map(name).collect()
+}
+
+/// The words of a command line with the values of enumerated options as help spells them: case, hyphens, underscores and spaces
+/// do not matter.
+#[must_use]
+pub fn canonical(parser: &Command, words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let name = words.get(1).and_then(|name| name.to_str()).unwrap_or_default();
+    let Some(command) = parser.find_subcommand(name) else { return words };
+    let option = |name: &str| {
+        let is_it = |arg: &&Arg| {
+            arg.get_long() == Some(name)
+                || arg.get_all_aliases().into_iter().flatten().any(|alias| alias == name)
+        };
+        command.get_arguments().find(is_it)
+    };
+    let mut before: Option<&Arg> = None;
+    for word in words.iter_mut().skip(2) {
+        let (named, text) = (before.take(), word.to_str().unwrap_or_default().to_owned());
+        if text == "--" {
+            break;
+        }
+        match (text.strip_prefix("--"), named) {
+            (Some(long), _) => match long.split_once('=') {
+                Some((name, value)) => {
+                    if let Some(arg) = option(name) {
+                        *word = format!("--{name}={}", spelt(arg, value)).into();
+                    }
+                }
+                None => before = option(long),
+            },
+            (None, Some(arg)) if !arg.get_possible_values().is_empty() => *word = spelt(arg, &text).into(),
+            (None, _) => {}
+        }
+    }
+    words
+}
+
+/// A value, or a list of them, as help spells it; what is no such value is left as it is.
+#[must_use]
+pub fn spelt(arg: &Arg, value: &str) -> String {
+    let known = arg.get_possible_values();
+    if known.is_empty() || !arg.get_action().takes_values() {
+        return value.to_owned();
+    }
+    let one = |text: &str| {
+        let is_it = |known: &&clap::builder::PossibleValue| {
+            known.get_name_and_aliases().any(|name| is_same_name(name, text.trim()))
+        };
+        known.iter().find(is_it).map_or_else(|| text.to_owned(), |known| known.get_name().to_owned())
+    };
+    value.split(',').map(one).collect::<Vec<_>>().join(",")
 }

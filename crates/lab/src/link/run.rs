@@ -75,7 +75,7 @@ fn log(args: &LinkArgs, plan: &PathPlan, clock: &Clock, command_line: &str) -> R
     let file = File::create(path).with_context(|| format!("--log {}", path.display()))?;
     let began = clock.began_at_unix_nanos;
     let header = [
-        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        ("version", crate::VERSION.to_owned()),
         ("command", command_line.to_owned()),
         ("down", plan.describe(Direction::Down)),
         ("up", plan.describe(Direction::Up)),

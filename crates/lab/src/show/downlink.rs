@@ -12,6 +12,7 @@ use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Rate, Span};
 use serde_json::{Value, json};
 
+use crate::command::format::Format;
 use crate::table::{Cell, Column, Table};
 
 /// Options of `headstart downlink`.
@@ -35,9 +36,9 @@ pub struct DownlinkArgs {
     /// File that remembers networks [default: headstart/networks.json in your state folder]
     #[arg(long, value_name = "FILE")]
     pub networks: Option<PathBuf>,
-    /// Print JSON instead of the table
-    #[arg(long)]
-    pub json: bool,
+    /// How the answers are printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
 }
 
 /// How coarse a hint is made.
@@ -187,7 +188,7 @@ pub fn document(report: &Report, steps: StepsName) -> Value {
         })
     });
     json!({
-        "headstart": env!("CARGO_PKG_VERSION"),
+        "headstart": crate::VERSION,
         "network": network,
         "answers": report.answers.iter().map(answer).collect::<Vec<_>>(),
         "hint": hint,

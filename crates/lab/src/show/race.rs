@@ -303,7 +303,7 @@ fn provenance(setup: &Setup, race: &Race, command: &str) -> Provenance {
     let first = setup.run.seed;
     Provenance {
         facts: vec![
-            ("headstart".into(), env!("CARGO_PKG_VERSION").into()),
+            ("headstart".into(), crate::VERSION.into()),
             ("seeds".into(), format!("{first} to {}", first.wrapping_add(u64::from(setup.run.repeats) - 1))),
             (
                 "simulated".into(),

@@ -64,7 +64,7 @@ pub fn report(
         sections,
         provenance: Provenance {
             facts: vec![
-                ("headstart".into(), env!("CARGO_PKG_VERSION").into()),
+                ("headstart".into(), crate::VERSION.into()),
                 ("seed".into(), setup.run.seed.to_string()),
             ],
             plan: command.to_owned(),

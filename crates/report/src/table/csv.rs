@@ -1,7 +1,7 @@
 //! Write a table for programs: one header line, all digits, the unit in the column's name.
 
 use super::{Cell, Table};
-use crate::output::csv_writer;
+use crate::output::csv_text;
 
 impl Table {
     /// Comma-separated values; lines end in `\n`, a missing value is empty.
@@ -9,16 +9,18 @@ impl Table {
     /// A column that has uncertainties anywhere is followed by two more, `_low` and `_high`.
     #[must_use]
     pub fn csv(&self) -> String {
+        let (header, rows) = self.records();
+        csv_text(&header, &rows)
+    }
+
+    /// The same as a header and rows of fields.
+    #[must_use]
+    pub fn records(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let has_interval: Vec<bool> = (0..self.columns.len())
             .map(|column| (0..self.rows.len()).any(|row| interval(self.cell(row, column)).is_some()))
             .collect();
-        let mut writer = csv_writer(Vec::new());
-        let rows = (0..self.rows.len()).map(|row| self.fields(row, &has_interval));
-        for record in std::iter::once(self.header(&has_interval)).chain(rows) {
-            writer.write_record(record).expect("a vector takes any record");
-        }
-        let bytes = writer.into_inner().expect("a vector takes any record");
-        String::from_utf8(bytes).expect("fields are text")
+        let rows = (0..self.rows.len()).map(|row| self.fields(row, &has_interval)).collect();
+        (self.header(&has_interval), rows)
     }
 
     fn header(&self, has_interval: &[bool]) -> Vec<String> {

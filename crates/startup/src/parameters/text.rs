@@ -162,7 +162,8 @@ fn letters(name: &str) -> impl Iterator<Item = char> + '_ {
 }
 
 /// `WiseStart`, `wise-start` and `Wise start` are one name.
-pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
+#[must_use]
+pub fn is_same_name(one: &str, other: &str) -> bool {
     one == other || (letters(one).eq(letters(other)) && letters(one).next().is_some())
 }
 

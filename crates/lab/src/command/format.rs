@@ -1,0 +1,58 @@
+//! `--format`: the one word for how results are printed.
+
+use clap::ValueEnum;
+use serde_json::{Map, Value};
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    #[default]
+    Table,
+    /// One line for each row, with a header
+    Csv,
+    /// The same with what explains it
+    Json,
+}
+
+/// Rows as JSON objects: numbers as numbers, what is empty as null.
+#[must_use]
+pub fn objects<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> Value {
+    let value = |text: &String| match serde_json::from_str::<serde_json::Number>(text) {
+        Ok(number) => Value::Number(number),
+        Err(_) if text.is_empty() => Value::Null,
+        Err(_) => Value::String(text.clone()),
+    };
+    let object = |row: &Vec<String>| -> Map<String, Value> {
+        header.iter().map(|name| name.as_ref().to_owned()).zip(row.iter().map(value)).collect()
+    };
+    rows.iter().map(object).collect()
+}
+
+/// A document of these rows, with the program and the command that they are of.
+///
+/// # Errors
+/// None that can be: names and values are text and numbers.
+pub fn document<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> anyhow::Result<String> {
+    let document = serde_json::json!({
+        "headstart": crate::VERSION,
+        "command": super::terminal::command_line(),
+        "rows": objects(header, rows),
+    });
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_numbers_and_what_is_empty_is_null() {
+        let row = ["iw10", "1.50", "", "0b", "-3"].map(str::to_owned).to_vec();
+        let objects = objects(&["scheme", "mean_ms", "harm", "hash", "count"], &[row]);
+        assert_eq!(
+            objects.to_string(),
+            r#"[{"count":-3,"harm":null,"hash":"0b","mean_ms":1.5,"scheme":"iw10"}]"#
+        );
+    }
+}
