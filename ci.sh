@@ -90,10 +90,10 @@ for paper in halfback quick-start fast-startup wisestart blitzstart headstart; d
     tail -n 3 "$out/claims"
     test -s "$out/reproduce/$paper/report.html"
 done
-step "reports of a race, a trace and a paper in a browser"
+step "reports of a race and of a trace in a browser"
 "$headstart" trace halfback --beside iw10,proactive --out "$out/trace" >"$out/traced"
 have_packages chromium chromium-driver
-./tools/report-browser.py "$out/race/report.html" "$out/trace/report.html" "$out/reproduce/halfback/report.html"
+./tools/report-browser.py "$out/race/report.html" "$out/trace/report.html"
 step "the demonstration: a real server, client and path"
 timeout 1800 "$everything" demo --schemes iw10,halfback,wise-start --repeats 2 >"$out/demo"
 cat "$out/demo"
