@@ -1,7 +1,8 @@
 //! An option that changes nothing in a run is said to, and no other: each of the table's rows is run with and without it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use headstart::CARRIERS;
 use headstart::progress::Progress;
@@ -46,13 +47,18 @@ fn result(setup: &Setup) -> String {
     serde_json::to_string(&result).expect("it can be written")
 }
 
-fn trace() -> std::path::PathBuf {
+/// Written once: tests run at the same time, and one must not read what another has just begun.
+static TRACE: LazyLock<PathBuf> = LazyLock::new(|| {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("idle-options.trace");
     // Two opportunities in three milliseconds: 8 Mbit/s.
     let lines: String =
         (1..=9000).filter(|millis| millis % 3 != 0).map(|millis| format!("{millis}\n")).collect();
     fs::write(&file, lines).expect("a file can be written");
     file
+});
+
+fn trace() -> PathBuf {
+    TRACE.clone()
 }
 
 fn is_built(words: &str) -> bool {
