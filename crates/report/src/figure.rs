@@ -19,6 +19,7 @@ mod axis;
 mod canvas;
 mod describe;
 mod draw;
+mod heat;
 mod label;
 mod legend;
 mod palette;
@@ -27,6 +28,7 @@ mod series;
 use std::fmt;
 
 pub use axis::{Axis, Range, Scale, Tick};
+pub use heat::HeatMap;
 pub use legend::Legend;
 pub use palette::Mark;
 pub(crate) use palette::sheet;

@@ -124,7 +124,7 @@ impl Folder {
         let marker = path.join(MARKER);
         if !marker.is_file() {
             folder.refuse_foreign()?;
-            folder.replace(&marker, |file| file.write_all(MARKER_TEXT.as_bytes()))?;
+            replace(&marker, |file| file.write_all(MARKER_TEXT.as_bytes()))?;
         }
         folder._lock = folder.lock()?;
         Ok(folder)
@@ -153,7 +153,7 @@ impl Folder {
         fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<PathBuf, OutputError> {
         let place = self.place(name)?;
-        self.replace(&place, fill)?;
+        replace(&place, fill)?;
         Ok(place)
     }
 
@@ -209,23 +209,6 @@ impl Folder {
         Ok(self.path.join(name))
     }
 
-    fn replace(
-        &self,
-        place: &Path,
-        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), OutputError> {
-        let name = place.file_name().unwrap_or_default().to_string_lossy();
-        let partial = self.path.join(format!(".{}.partial", name.trim_start_matches('.')));
-        let outcome = fill_file(&partial, fill)
-            .map_err(|error| failed("write", place, error))
-            .and_then(|()| fs::rename(&partial, place).map_err(|error| failed("replace", place, error)));
-        if outcome.is_err() {
-            // The first failure is the one to tell; what this one leaves behind is overwritten next time.
-            let _ = fs::remove_file(&partial);
-        }
-        outcome
-    }
-
     fn refuse_foreign(&self) -> Result<(), OutputError> {
         let mut found: Option<String> = None;
         for entry in fs::read_dir(&self.path).map_err(|error| failed("read", &self.path, error))? {
@@ -258,6 +241,27 @@ pub fn csv_text<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> Stri
 /// for the caller to check.
 pub(crate) fn csv_writer<W: Write>(to: W) -> csv::Writer<W> {
     csv::WriterBuilder::new().flexible(true).from_writer(to)
+}
+
+/// Writes a file that somebody has named, whole or not at all.
+///
+/// # Errors
+/// The system refuses; then it is as it was before.
+pub fn write_file(place: &Path, content: &[u8]) -> Result<(), OutputError> {
+    replace(place, |file| file.write_all(content))
+}
+
+fn replace(place: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), OutputError> {
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    let partial = place.with_file_name(format!(".{}.partial", name.trim_start_matches('.')));
+    let outcome = fill_file(&partial, fill)
+        .map_err(|error| failed("write", place, error))
+        .and_then(|()| fs::rename(&partial, place).map_err(|error| failed("replace", place, error)));
+    if outcome.is_err() {
+        // The first failure is the one to tell; what this one leaves behind is overwritten next time.
+        let _ = fs::remove_file(&partial);
+    }
+    outcome
 }
 
 /// On the disk when it returns: a rename must never overtake the content.
