@@ -21,6 +21,53 @@ pub struct Condition {
     pub value: Value,
 }
 
+/// The columns of the conditions.
+pub const COLUMNS: [&str; 43] = [
+    "home",
+    "transport",
+    "rate_bits_per_s",
+    "trace",
+    "rtt_s",
+    "rtt_classes_s",
+    "buffer_bytes",
+    "buffer_packets",
+    "queue",
+    "random_loss_share",
+    "burst_loss_share",
+    "burst_loss_packets",
+    "jitter_s",
+    "reorder",
+    "duplicate_share",
+    "up_rate_bits_per_s",
+    "up_trace",
+    "hops",
+    "routers",
+    "load_share",
+    "sizes",
+    "mean_size_bytes",
+    "arrivals",
+    "pages",
+    "fetch",
+    "background_flows",
+    "long_share",
+    "long_scheme",
+    "peers",
+    "history_peers",
+    "hint_share",
+    "base",
+    "detection",
+    "probe",
+    "acks",
+    "pacing",
+    "min_rto_s",
+    "initial_rto_s",
+    "receive_window_bytes",
+    "ecn",
+    "duration_s",
+    "warm_up_s",
+    "drain_s",
+];
+
 /// All conditions of `setup`, in the order of the columns.
 #[must_use]
 pub fn conditions(setup: &Setup) -> Vec<Condition> {
@@ -136,12 +183,16 @@ fn of_path(setup: &Setup, path: &PathOptions, add: Add<'_>) {
 fn of_workload(setup: &Setup, workload: &WorkloadOptions, add: Add<'_>) {
     let sizes = match &workload.size {
         _ if !setup.pages.is_empty() => "pages".to_owned(),
+        _ if workload.arrivals.is_some() => "arrivals".to_owned(),
         SizeName::Fixed(_) => "fixed".to_owned(),
         SizeName::Named(name) => name.clone(),
+        SizeName::File(file) => file.name.clone(),
     };
+    let arrivals = workload.arrivals.as_ref().map(|file| file.name.clone());
     add("load", "load_share", share(workload.load));
     add("size", "sizes", Value::Text(sizes));
     add("size", "mean_size_bytes", Value::Number(Some(setup.mean_bytes())));
+    add("arrivals", "arrivals", Value::Text(arrivals.unwrap_or_default()));
     add("har", "pages", Value::Count(setup.pages.len() as u64));
     add("fetch", "fetch", Value::Text(if setup.pages.is_empty() { String::new() } else { fetch(workload) }));
     add("background", "background_flows", Value::Count(u64::from(workload.background)));
@@ -250,6 +301,7 @@ mod tests {
             of(line).iter().map(|one| (one.name, one.value.kind() == Kind::Text)).collect()
         };
         let plain = columns("");
+        assert_eq!(plain.iter().map(|(name, _)| *name).collect::<Vec<_>>(), COLUMNS);
         let rich = "--buffer 10p --burst-loss 1%,5 --hop 10mbit/5ms/50kB --pages archive2014 --up-rate 1mbit";
         assert_eq!(columns(rich), plain);
         let mut names: Vec<_> = plain.iter().map(|(name, _)| name).collect();

@@ -43,6 +43,23 @@ pub enum Sizes {
     Table(Table),
     /// A power law, cut off at a limit.
     Pareto(Pareto),
+    /// Some sizes, each with its share.
+    Weighted(Weighted),
+}
+
+/// Some sizes, each with its share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weighted {
+    /// Sizes and the share of flows before each, in order; the last one ends at 1.
+    steps: Vec<(Bytes, f64)>,
+}
+
+impl Weighted {
+    /// Each size with its share.
+    fn shares(&self) -> impl Iterator<Item = (Bytes, f64)> {
+        let ends = self.steps.iter().skip(1).map(|(_, below)| *below).chain([1.0]);
+        self.steps.iter().zip(ends).map(|((bytes, below), end)| (*bytes, end - below))
+    }
 }
 
 /// A piecewise log-linear distribution: what the anchors become.
@@ -172,6 +189,28 @@ impl Sizes {
         Self::from_points(points, limit)
     }
 
+    /// These sizes, each as often as its weight says; `None` if no weight is above zero.
+    #[must_use]
+    pub fn weighted(mut sizes: Vec<(u64, f64)>) -> Option<Self> {
+        sizes.retain(|(_, weight)| *weight > 0.0);
+        sizes.sort_by_key(|(bytes, _)| *bytes);
+        let total: f64 = sizes.iter().map(|(_, weight)| weight).sum();
+        let mut below = 0.0;
+        let steps = sizes.into_iter().map(|(bytes, weight)| {
+            let step = (Bytes::new(bytes), below / total);
+            below += weight;
+            step
+        });
+        let steps: Vec<_> = steps.collect();
+        (!steps.is_empty()).then_some(Self::Weighted(Weighted { steps }))
+    }
+
+    /// Sizes with the share of flows no larger, from 0 to 1; between two the share grows with the logarithm of the size.
+    #[must_use]
+    pub fn cumulative(anchors: Vec<(u64, f64)>) -> Self {
+        Self::from_points(anchors.into_iter().map(|(bytes, share)| (bytes as f64, share)), Bytes::MAX)
+    }
+
     fn from_anchors(anchors: &[Anchor], limit: Bytes) -> Self {
         Self::from_points(
             anchors.iter().map(|(bytes, flows)| (*bytes as f64, f64::from(*flows) / 1e6)),
@@ -228,6 +267,9 @@ impl Sizes {
         match self {
             Self::Fixed(bytes) => f64::from(u8::from(*bytes <= size)),
             Self::Table(table) => table.pieces.iter().map(|piece| piece.flows_up_to(most)).sum(),
+            Self::Weighted(some) => {
+                some.shares().filter(|(bytes, _)| *bytes <= size).map(|(_, share)| share).sum()
+            }
             Self::Pareto(law) if most <= law.minimum => 0.0,
             Self::Pareto(law) => (1.0 - libm::pow(law.minimum / most.min(law.limit), law.shape)) / law.kept,
         }
@@ -245,6 +287,10 @@ impl Sizes {
             Self::Fixed(bytes) if bytes.get() as f64 <= most => bytes.get() as f64,
             Self::Fixed(_) => 0.0,
             Self::Table(table) => table.pieces.iter().map(|piece| piece.bytes_up_to(most)).sum(),
+            Self::Weighted(some) => {
+                let own = some.shares().map(|(bytes, share)| (bytes.get() as f64, share));
+                own.filter(|(bytes, _)| *bytes <= most).map(|(bytes, share)| bytes * share).sum()
+            }
             Self::Pareto(law) => law.bytes_up_to(most),
         }
     }
@@ -261,6 +307,10 @@ impl Sizes {
                 let piece = &table.pieces[index];
                 let part = ((uniform - piece.below) / piece.share).min(1.0);
                 whole(piece.from * libm::exp(part * piece.log), table.limit)
+            }
+            Self::Weighted(some) => {
+                let index = some.steps.partition_point(|(_, below)| *below <= uniform).saturating_sub(1);
+                some.steps[index].0
             }
             Self::Pareto(law) => {
                 let size = law.minimum * libm::pow(1.0 - uniform * law.kept, -1.0 / law.shape);

@@ -23,6 +23,7 @@ use headstart_units::hash::{FNV128, fnv128};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span};
 
 use crate::schemes;
+use crate::workload::files::{ArrivalFile, SizeFile};
 use crate::workload::web::front_pages::PageStatistics;
 
 pub use address::address;
@@ -168,15 +169,18 @@ pub struct TransportOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadOptions {
-    /// Size of a flow, or a distribution: internet, data-center, enterprise
+    /// Size of a flow, or a distribution: internet, data-center, enterprise, FILE.csv (docs/data.md)
     #[arg(long, default_value = "100 kB", value_name = "SIZE")]
     pub size: SizeName,
-    /// Largest flow of a distribution
+    /// Largest flow of a named distribution
     #[arg(long, default_value = "1 MB", value_name = "SIZE")]
     pub cap: Bytes,
     /// Offered load: payload as a share of the bottleneck's rate
     #[arg(long, default_value = "25 %", value_name = "SHARE")]
     pub load: Ratio,
+    /// Flows that arrive as a file says, start and size of each, in place of --load and --size: FILE.csv (docs/data.md)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["load", "size", "har", "pages"])]
+    pub arrivals: Option<ArrivalFile>,
     /// Long flows in the background, from the beginning to the end
     #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub background: u32,
@@ -430,6 +434,8 @@ pub enum SizeName {
     Fixed(Bytes),
     /// A published distribution.
     Named(String),
+    /// A distribution of one's own.
+    File(SizeFile),
 }
 
 impl FromStr for SizeName {
@@ -439,10 +445,13 @@ impl FromStr for SizeName {
         if let Some(name) = names.into_iter().find(|name| is_same_name(name, text)) {
             return Ok(Self::Named(name.to_owned()));
         }
+        if text.to_ascii_lowercase().ends_with(".csv") {
+            return text.parse().map(Self::File);
+        }
         match text.parse::<Bytes>() {
             Ok(bytes) if !bytes.is_zero() => Ok(Self::Fixed(bytes)),
             _ => Err(format!(
-                "found `{text}`, expected a size such as `100 kB`, or internet, data-center or enterprise"
+                "found `{text}`, expected a size such as `100 kB`, or internet, data-center, enterprise or a file.csv"
             )),
         }
     }

@@ -1,5 +1,7 @@
 //! From options to scenarios: one place where a path, a workload and settings become a run.
 
+use std::sync::Arc;
+
 use anyhow::{Result, bail, ensure};
 use headstart_sim::tcp::DelayedAck;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
@@ -18,6 +20,7 @@ use crate::options::{
     TransportOptions, UpOptions, WorkloadOptions,
 };
 use crate::schemes;
+use crate::workload::files::ArrivalFile;
 
 /// The group of the scheme under test.
 pub const TESTED: u16 = 0;
@@ -137,9 +140,42 @@ impl Setup {
                     .to_owned(),
             );
         }
-        let setup = Self { path, transport, workload, run, pages, notes, carrier, sizes };
+        let mut setup = Self { path, transport, workload, run, pages, notes, carrier, sizes };
+        setup.load_of_arrivals()?;
         carrier.check(&setup)?;
         Ok(setup)
+    }
+
+    /// The load that a file of arrivals makes.
+    fn load_of_arrivals(&mut self) -> Result<()> {
+        let Some(file) = &self.workload.arrivals else { return Ok(()) };
+        let (count, bytes) = arriving(file, self.run.duration);
+        ensure!(
+            count > 0,
+            "--arrivals: found no flow of {} before the end of --duration {}, expected one at least",
+            file.name,
+            self.run.duration
+        );
+        let left = file.arrivals.len() - count;
+        if left > 0 {
+            self.notes.push(format!(
+                "{}: {left} of {} flows begin after --duration {} and are left out",
+                file.name,
+                file.arrivals.len(),
+                self.run.duration
+            ));
+        }
+        let capacity = (self.bottleneck() * self.run.duration).get().max(1);
+        let millionths = u128::from(bytes) * 1_000_000 / u128::from(capacity);
+        ensure!(
+            millionths <= 5_000_000,
+            "--arrivals: found {} bytes in {}, {} % of what the bottleneck carries, expected 500 % at most",
+            bytes,
+            self.run.duration,
+            millionths / 10_000
+        );
+        self.workload.load = Ratio::new(millionths as u32, 1_000_000);
+        Ok(())
     }
 
     /// The same over another path.
@@ -174,6 +210,10 @@ impl Setup {
     /// Mean payload of a flow, or of a page.
     #[must_use]
     pub fn mean_bytes(&self) -> f64 {
+        if let Some(file) = &self.workload.arrivals {
+            let (count, bytes) = arriving(file, self.run.duration);
+            return bytes as f64 / (count as f64).max(1.0);
+        }
         if self.pages.is_empty() {
             return self.sizes.mean();
         }
@@ -337,7 +377,10 @@ impl Setup {
         let short: Box<dyn Workload> = if self.pages.is_empty() {
             Box::new(Arrivals::new(
                 ArrivalSpec {
-                    gaps: GapSpec::Poisson(self.sizes.gap_at(payload)),
+                    gaps: match &options.arrivals {
+                        Some(file) => GapSpec::Listed(Arc::clone(&file.arrivals)),
+                        None => GapSpec::Poisson(self.sizes.gap_at(payload)),
+                    },
                     sizes: self.sizes.clone(),
                     until,
                     groups,
@@ -401,6 +444,13 @@ impl Setup {
     }
 }
 
+/// How many flows of a file arrive in that time, and their bytes.
+fn arriving(file: &ArrivalFile, duration: Span) -> (usize, u64) {
+    let until = Time::ZERO + duration;
+    let count = file.arrivals.partition_point(|(at, _)| *at < until);
+    (count, file.arrivals[..count].iter().map(|(_, bytes)| bytes.get()).sum())
+}
+
 /// The scheme that everybody is compared with.
 #[must_use]
 pub fn reference() -> &'static Entry {
@@ -415,5 +465,6 @@ fn sizes(options: &WorkloadOptions) -> Result<headstart_sim::sizes::Sizes> {
             Some(sizes) => sizes,
             None => bail!("--size: no distribution is called `{name}`"),
         },
+        SizeName::File(file) => file.sizes.clone(),
     })
 }

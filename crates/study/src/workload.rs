@@ -1,3 +1,4 @@
 //! Workloads that are read or drawn.
 
+pub mod files;
 pub mod web;

@@ -1,6 +1,8 @@
 //! Flows that arrive one by one: Poisson at an offered load, or at given times.
 
-use headstart_units::{Span, Time};
+use std::sync::Arc;
+
+use headstart_units::{Bytes, Span, Time};
 
 use super::{FlowSpec, Opener, Order, Workload};
 use crate::random::{Random, Seed};
@@ -32,6 +34,8 @@ pub enum Gaps {
     Poisson(Span, Random),
     /// At these times, in order.
     Given(std::vec::IntoIter<Time>),
+    /// At these times, in order, with these sizes; and how many have been looked at.
+    Listed(Arc<[(Time, Bytes)]>, usize),
 }
 
 /// What a stream of arrivals consists of.
@@ -60,6 +64,8 @@ pub enum GapSpec {
     Poisson(Span),
     /// At these times, in order.
     Given(Vec<Time>),
+    /// At these times, in order, with these sizes.
+    Listed(Arc<[(Time, Bytes)]>),
 }
 
 impl Arrivals {
@@ -69,6 +75,7 @@ impl Arrivals {
         let gaps = match spec.gaps {
             GapSpec::Poisson(mean) => Gaps::Poisson(mean, Random::new(seed.child("gaps"))),
             GapSpec::Given(times) => Gaps::Given(times.into_iter()),
+            GapSpec::Listed(list) => Gaps::Listed(list, 0),
         };
         let mut arrivals = Self {
             gaps,
@@ -92,9 +99,20 @@ impl Arrivals {
         self.next_at = match &mut self.gaps {
             Gaps::Poisson(mean, random) => self.next_at + random.exponential(*mean),
             Gaps::Given(times) => times.next().unwrap_or(Time::NEVER),
+            Gaps::Listed(list, next) => {
+                *next += 1;
+                list.get(*next - 1).map_or(Time::NEVER, |(at, _)| *at)
+            }
         };
         if self.next_at >= self.until {
             self.next_at = Time::NEVER;
+        }
+    }
+
+    fn draw_size(&mut self) -> Bytes {
+        match &self.gaps {
+            Gaps::Listed(list, next) => list[*next - 1].1,
+            Gaps::Poisson(..) | Gaps::Given(_) => self.sizes.pick(self.size_draw.draw()),
         }
     }
 
@@ -125,7 +143,7 @@ impl Workload for Arrivals {
             class: self.class_draw.below(u64::from(self.classes)) as u16,
             peer: self.peer_draw.below(u64::from(self.peers)) as u32,
             opener: self.opener,
-            bytes: self.sizes.pick(self.size_draw.draw()),
+            bytes: self.draw_size(),
             size_known: true,
             keep_open: false,
             shares_handshake: false,

@@ -9,7 +9,7 @@ use crate::setup::Setup;
 use crate::show::counted;
 
 /// Conditions that the title has at its beginning anyway, or that decide how long is measured and not what.
-const TOLD: [&str; 8] = ["rate", "trace", "rtt", "size", "load", "duration", "warm-up", "drain"];
+const TOLD: [&str; 9] = ["rate", "trace", "rtt", "size", "load", "arrivals", "duration", "warm-up", "drain"];
 
 /// The title.
 #[must_use]
@@ -21,9 +21,11 @@ pub fn headline(setup: &Setup) -> String {
     };
     let rtts: Vec<String> = path.rtt.0.iter().map(ToString::to_string).collect();
     let what = if setup.pages.is_empty() {
-        match &setup.workload.size {
-            SizeName::Fixed(bytes) => format!("{bytes} flows"),
-            SizeName::Named(name) => format!("flow sizes: {name}"),
+        match (&setup.workload.arrivals, &setup.workload.size) {
+            (Some(file), _) => format!("arrivals: {}", file.name),
+            (None, SizeName::Fixed(bytes)) => format!("{bytes} flows"),
+            (None, SizeName::Named(name)) => format!("flow sizes: {name}"),
+            (None, SizeName::File(file)) => format!("flow sizes: {}", file.name),
         }
     } else {
         counted(setup.pages.len() as u64, "page")
