@@ -2,6 +2,7 @@
 
 #[cfg(feature = "network")]
 mod demo;
+mod diff;
 #[cfg(feature = "network")]
 mod downlink;
 mod examples;
@@ -39,6 +40,7 @@ use crate::link::{EndArgs, LinkArgs, ShowLinkArgs, run as link_run};
 use crate::options::SchemeName;
 #[cfg(feature = "network")]
 use demo::DemoArgs;
+use diff::DiffArgs;
 #[cfg(feature = "network")]
 use downlink::DownlinkArgs;
 #[cfg(feature = "network")]
@@ -83,6 +85,12 @@ enum Command {
     /// For example: headstart sweep --load 5%,25%,50% --rtt 20ms,60ms --schemes iw10,jump-start
     #[command(allow_negative_numbers = true, after_long_help = examples::SWEEP)]
     Sweep(SweepArgs),
+    /// Two results side by side, paired by seed
+    ///
+    /// Of two folders of `race` or `sweep`. Ends with 0 if nothing differs beyond chance, with 1 if something does, and with 2 if they
+    /// cannot be compared.
+    #[command(after_long_help = examples::DIFF)]
+    Diff(DiffArgs),
     /// One flow in detail: sends, acks, losses, window
     #[command(allow_negative_numbers = true, after_long_help = examples::TRACE)]
     Trace(TraceArgs),
@@ -230,6 +238,10 @@ pub fn main() -> ExitCode {
     ended(match parsed.command {
         Command::Race(args) => race::run(args, &asked),
         Command::Sweep(_) => Ok(()),
+        Command::Diff(args) => match diff::run(&args) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
         Command::Trace(args) => trace::run(args, &asked),
         Command::Reproduce(args) => reproduce::run(&args),
         #[cfg(feature = "network")]
@@ -296,6 +308,7 @@ mod tests {
             ("", examples::ALL),
             ("race", examples::RACE),
             ("sweep", examples::SWEEP),
+            ("diff", examples::DIFF),
             ("trace", examples::TRACE),
             ("reproduce", examples::REPRODUCE),
             ("downlink", examples::DOWNLINK),

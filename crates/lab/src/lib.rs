@@ -6,6 +6,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
+//! | [`crossing`] | where the order of two schemes crosses in a sweep |
+//! | [`diff`] | two results side by side |
 //! | [`conditions`], [`flows`] | the conditions as columns, and every flow as a row |
 //! | [`verdict`] | who wins a race |
 //! | [`headstart_paper`] | papers as plans and claims, run and checked |
@@ -20,6 +22,8 @@ pub const VERSION: &str = env!("HEADSTART_VERSION");
 pub mod capacity;
 pub mod command;
 pub mod conditions;
+pub mod crossing;
+pub mod diff;
 pub mod errors;
 pub mod flows;
 #[cfg(feature = "network")]

@@ -1,10 +1,10 @@
-//! A sweep: any option takes a list, and every combination is a point, raced as by itself.
+//! A sweep: any option takes a list, or a range `a..b:step` of numbers, and every combination is a point, raced as by itself.
 //!
 //! Every run is kept ([`crate::jobs`]): a sweep that was interrupted goes on where it stopped, and one that was extended runs
 //! only what is new. The table of all points is in the order of the options, so that it is the same however the sweep was
 //! cut up.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use headstart_startup::parameters::split_list;
 
 /// Options whose own values contain commas, or that are lists by themselves: semicolons separate theirs.
@@ -38,7 +38,16 @@ pub fn expand(arguments: &[String]) -> Result<Vec<Point>> {
                 value.split(';').map(|part| Some(part.trim().to_owned())).collect()
             }
             // Commas within parentheses are a scheme's.
-            Some(value) => split_list(&value).map(|part| Some(part.trim().to_owned())).collect(),
+            Some(value) => {
+                let mut values = vec![];
+                for part in split_list(&value).map(str::trim) {
+                    match range(&name, part)? {
+                        Some(range) => values.extend(range.into_iter().map(Some)),
+                        None => values.push(Some(part.to_owned())),
+                    }
+                }
+                values
+            }
             None => vec![None],
         };
         let is_varied = values.len() > 1;
@@ -53,6 +62,64 @@ pub fn expand(arguments: &[String]) -> Result<Vec<Point>> {
         points = next;
     }
     Ok(points)
+}
+
+/// The values of `a..b:step`; `None` of what is no range. Units may stand behind each number or behind one of them.
+///
+/// # Errors
+/// If it looks like a range and is none.
+fn range(name: &str, text: &str) -> Result<Option<Vec<String>>> {
+    let Some((from, rest)) = text.split_once("..") else { return Ok(None) };
+    let (to, step) = rest.split_once(':').map_or((rest, None), |(to, step)| (to, Some(step)));
+    let (Some(from), Some(to)) = (number(from), number(to)) else { return Ok(None) };
+    let found = || format!("{name}: found `{text}`, expected a range with its step, such as `5%..50%:5%`");
+    let step = step.and_then(number).with_context(found)?;
+    let parts = [from, to, step];
+    let mut units: Vec<&str> = parts.iter().map(|part| part.unit).filter(|unit| !unit.is_empty()).collect();
+    units.dedup();
+    ensure!(units.len() <= 1, "{}, in one unit", found());
+    // In whole multiples of the last decimal that any of them has: no sum of fractions drifts.
+    let decimals = parts.iter().map(|part| part.decimals).max().unwrap_or(0);
+    let [from, to, step] = parts.map(|part| part.digits * 10_i128.pow(decimals - part.decimals));
+    ensure!(step > 0 && from <= to, "{}, from the smaller to the larger number", found());
+    let count = (to - from) / step + 1;
+    ensure!(
+        count <= MOST_POINTS as i128,
+        "{name}: found {count} values in `{text}`, expected at most {MOST_POINTS}"
+    );
+    let unit = units.first().copied().unwrap_or_default();
+    let one = |at: i128| {
+        let value = from + at * step;
+        let scale = 10_i128.pow(decimals);
+        let mut text = (value / scale).to_string();
+        if value % scale != 0 {
+            let rest = format!("{:0width$}", value % scale, width = decimals as usize);
+            text = format!("{text}.{}", rest.trim_end_matches('0'));
+        }
+        format!("{text}{unit}")
+    };
+    Ok(Some((0..count).map(one).collect()))
+}
+
+/// A decimal number and its unit.
+#[derive(Clone, Copy)]
+struct Decimal<'a> {
+    digits: i128,
+    decimals: u32,
+    unit: &'a str,
+}
+
+fn number(text: &str) -> Option<Decimal<'_>> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || whole.len() + fraction.len() > 12 || fraction.contains('.') {
+        return None;
+    }
+    let is_unit = unit.trim().chars().all(|c| c.is_ascii_alphabetic() || c == '%' || c == '/');
+    let digits = format!("{whole}{fraction}").parse().ok()?;
+    is_unit.then_some(Decimal { digits, decimals: fraction.len() as u32, unit })
 }
 
 /// One combination.
@@ -125,5 +192,29 @@ mod tests {
         let list = (1..=400).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
         let error = expand(&[format!("--seed={list}"), format!("--load={list}")]).expect_err("160 000");
         assert!(error.to_string().contains("combinations"), "{error}");
+    }
+
+    #[test]
+    fn a_range_is_the_list_of_its_values() {
+        let values = |text: &str| range("--load", text).expect("a range").map(|values| values.join(" "));
+        for (text, expected) in [
+            ("5%..25%:10%", Some("5% 15% 25%")),
+            ("5..25:10%", Some("5% 15% 25%")),
+            ("10ms..35ms:10ms", Some("10ms 20ms 30ms")),
+            ("0.5%..1.1%:0.2%", Some("0.5% 0.7% 0.9% 1.1%")),
+            ("1..3:1", Some("1 2 3")),
+            ("../drive.down", None),
+            ("a..b", None),
+            ("60ms", None),
+        ] {
+            assert_eq!(values(text).as_deref(), expected, "{text}");
+        }
+        let points = expand(&arguments("--load 5%..15%:5%,50% --trace ../a.down")).expect("small");
+        let loads: Vec<&str> = points.iter().map(|point| point.varied[0].1.as_str()).collect();
+        assert_eq!(loads, ["5%", "10%", "15%", "50%"]);
+        for text in ["5%..25%", "25%..5%:5%", "5%..25%:0%", "5ms..25%:1%", "1..999999:1"] {
+            let error = range("--load", text).err().unwrap_or_else(|| panic!("{text}"));
+            assert!(error.to_string().contains(text) && error.to_string().contains("expected"), "{error}");
+        }
     }
 }

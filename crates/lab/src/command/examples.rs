@@ -25,7 +25,17 @@ Every combination of the lists is run once, and what was run before is kept: an 
 
 Examples:
   headstart sweep --load 5%,25%,50% --rtt 20ms,60ms --schemes iw10,jump-start
+  headstart sweep --load 5%..50%:5% --rtt 10ms..50ms:20ms           ranges, with their step
   headstart sweep --transport tcp,quic --load 10%,50%";
+
+/// Of `diff`.
+pub const DIFF: &str = "\
+Examples:
+  headstart diff before after                             two races of the same schemes and seeds
+  headstart diff drop-tail codel --measures all           every number of theirs
+  headstart diff monday tuesday --common                  what both have
+
+It ends as diff(1) does: 0 if nothing differs beyond chance, 1 if something does, 2 if it could not be told.";
 
 /// Of `trace`.
 pub const TRACE: &str = "\
