@@ -6,8 +6,10 @@ pub mod downlink;
 pub mod flow;
 #[cfg(feature = "network")]
 pub mod link;
+pub mod qlog;
 pub mod race;
 pub mod reproduce;
+pub mod sweep;
 pub mod trace;
 
 /// How a number with its interval goes into a table.

@@ -321,3 +321,174 @@ fn equal_flows_are_fair_and_sizes_fall_into_their_bins() {
     assert!((0.5..=1.0).contains(&long), "{long}");
     assert!(number(&row, "utilisation_percent") > 90.0);
 }
+
+/// Two sizes with known weights, and three flows at known times.
+#[test]
+fn sizes_and_arrivals_of_ones_own_are_what_runs() {
+    let folder = folder("own");
+    fs::write(folder.join("sizes.csv"), "size_bytes,weight\n1448,1\n14480,1\n").expect("a file");
+    headstart(
+        &folder,
+        "race --schemes iw10 --size sizes.csv --duration 20s --repeats 1 --load 10% --out sizes --flows s.csv",
+    );
+    let flows = rows(&folder.join("s.csv"));
+    let sizes: std::collections::BTreeSet<&str> =
+        flows.iter().map(|row| row["size_bytes"].as_str()).collect();
+    assert_eq!(sizes.into_iter().collect::<Vec<_>>(), ["1448", "14480"]);
+    let small = flows.iter().filter(|row| row["size_bytes"] == "1448").count() as f64 / flows.len() as f64;
+    assert!((small - 0.5).abs() < 0.06, "{small}");
+
+    fs::write(folder.join("starts.csv"), "start_s,size_bytes\n0.25,1448\n1,100000\n1.5,14480\n99,1\n")
+        .expect("a file");
+    let line = "race --schemes iw10,halfback --arrivals starts.csv --duration 4s --repeats 2 --out starts --flows a.csv";
+    let said = headstart(&folder, line);
+    assert!(said.contains("1 of 4 flows begin after --duration 4 s"), "{said}");
+    for run in ["alone", "reference"] {
+        let found: Vec<(String, String)> = rows(&folder.join("a.csv"))
+            .iter()
+            .filter(|row| row["run"] == run && row["run_scheme"] == "iw10" && row["seed"] == "2")
+            .map(|row| (row["start_s"].clone(), row["size_bytes"].clone()))
+            .collect();
+        let mut expected = [("0.25", "1448"), ("1", "100000"), ("1.5", "14480")]
+            .map(|(at, size)| (at.to_owned(), size.to_owned()));
+        expected.sort();
+        let mut found = found;
+        found.sort();
+        assert_eq!(found, expected, "{run}");
+    }
+    let row = &rows(&folder.join("starts/race.csv"))[0];
+    assert_eq!((row["flows"].as_str(), row["arrivals"].as_str()), ("6", "starts.csv"));
+    close(number(row, "load_share"), 115_928.0 * 8.0 / (4.0 * 15e6), 0.001);
+
+    for (file, text, words) in [
+        ("bad.csv", "size_bytes,weight\n10,x\n", "bad.csv, line 2: found `10,x`, expected two numbers"),
+        ("none.csv", "", "none.csv: found nothing, expected the header"),
+    ] {
+        fs::write(folder.join(file), text).expect("a file");
+        let output = run(&folder, &format!("race --size {file}"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
+    }
+    let output = run(&folder, "race --arrivals starts.csv --load 10%");
+    assert_eq!(output.status.code(), Some(2), "the load is what the file makes of it");
+    let output = run(&folder, "race --arrivals starts.csv --duration 100ms");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("--arrivals: found no flow"), "{said}");
+}
+
+#[test]
+fn diff_ends_as_diff_does() {
+    let folder = folder("diff");
+    let line = "--schemes iw10,halfback --duration 10s --load 20%";
+    for (out, options) in [
+        ("a", "--repeats 4"),
+        ("same", "--repeats 4 --threads 1"),
+        ("slow", "--repeats 4 --rtt 90ms"),
+        ("few", "--repeats 3"),
+    ] {
+        headstart(&folder, &format!("race {line} {options} --out {out}"));
+    }
+    headstart(&folder, "sweep --schemes iw10 --duration 4s --repeats 2 --load 10%,20% --out sweep");
+    for (arguments, code, words) in [
+        ("diff a a", 0, "0 of 10 differ beyond chance, 10 are equal to the last digit"),
+        ("diff a same", 0, "10 are equal"),
+        ("diff a slow", 1, "rtt_s: 0.06 in A, 0.09 in B"),
+        ("diff sweep sweep --measures mean_ms,harm", 0, "0 of 4 differ"),
+        ("diff a few --common", 0, "left out: few: found no row of iw10 with the seeds 4"),
+    ] {
+        let output = run(&folder, arguments);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(code), "{arguments}: {said}");
+        let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(words), "{arguments}: {said}");
+    }
+    for (arguments, words) in [
+        ("diff a few", "few: found no row of iw10 with the seeds 4"),
+        ("diff a sweep", "sweep: found results that vary over [load_share], expected [] as in a"),
+        ("diff a nothing", "nothing: found no seeds.csv"),
+        ("diff a a --measures speed", "--measures: found `speed`"),
+    ] {
+        let output = run(&folder, arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{arguments}: {said}");
+    }
+}
+
+/// Every record is what the draft's types say, packet numbers are given once, and what is lost or acknowledged was sent.
+#[test]
+fn a_trace_is_qlog_as_the_draft_has_it() {
+    let folder = folder("qlog");
+    let said =
+        headstart(&folder, "trace halfback --buffer 20p --size 300kB --loss 2% --out t --qlog flow.sqlog");
+    assert!(said.contains("qlog: flow.sqlog"), "{said}");
+    let text = fs::read_to_string(folder.join("flow.sqlog")).expect("written");
+    let mut records = text.split('\u{1e}').skip(1).map(|record| {
+        assert!(record.ends_with('\n'), "{record}");
+        serde_json::from_str::<serde_json::Value>(record).expect("JSON")
+    });
+    let head = records.next().expect("a head");
+    serde_json::from_value::<qlog::QlogSeq>(head.clone()).expect("a head as the draft has it");
+    assert_eq!(head["file_schema"], "urn:ietf:params:qlog:file:sequential");
+    let mut sent = std::collections::BTreeSet::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut last = 0.0;
+    for record in records {
+        let name = record["name"].as_str().expect("a name").to_owned();
+        let time = record["time"].as_f64().expect("a time");
+        assert!(time >= last, "{record}");
+        last = time;
+        *counts.entry(name.clone()).or_default() += 1;
+        if !name.starts_with("quic:") {
+            continue;
+        }
+        serde_json::from_value::<qlog::events::Event>(record.clone())
+            .unwrap_or_else(|error| panic!("{error}: {record}"));
+        let number = record["data"]["header"]["packet_number"].as_u64();
+        match name.as_str() {
+            "quic:packet_sent" => assert!(sent.insert(number.expect("a number")), "{record}"),
+            "quic:packet_lost" => assert!(sent.contains(&number.expect("a number")), "{record}"),
+            "quic:packet_received" => {
+                for frame in record["data"]["frames"].as_array().expect("frames") {
+                    for range in frame["acked_ranges"].as_array().into_iter().flatten() {
+                        let [first, last] = [0, 1].map(|end: usize| range[end].as_u64().expect("a number"));
+                        assert!((first..=last).all(|number| sent.contains(&number)), "{record}");
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    for name in [
+        "packet_sent",
+        "packet_received",
+        "packet_lost",
+        "recovery_metrics_updated",
+        "congestion_state_updated",
+    ] {
+        assert!(counts.get(&format!("quic:{name}")).is_some_and(|count| *count > 0), "no {name}: {counts:?}");
+    }
+    for (name, words) in
+        [("flow.txt", "ends in .sqlog"), ("nowhere/flow.sqlog", "a folder that is not there")]
+    {
+        let output = run(&folder, &format!("trace iw10 --qlog {name}"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn a_sweep_writes_a_report_and_tells_where_the_order_crosses() {
+    let folder = folder("report");
+    let line = "sweep --schemes iw10,halfback --load 10%..70%:30% --rtt 20ms,60ms --duration 10s --repeats 3 --out out";
+    let said = headstart(&folder, line);
+    assert!(said.contains("Report: out/report.html") && said.contains("6 points"), "{said}");
+    let html = fs::read_to_string(folder.join("out/report.html")).expect("written");
+    for part in
+        ["Along load_share", "Along rtt_s", "Over load and rtt", "Where the order crosses", "All points"]
+    {
+        assert!(html.contains(part), "{part}");
+    }
+    let loads: Vec<String> =
+        rows(&folder.join("out/sweep.csv")).iter().map(|row| row["load_share"].clone()).collect();
+    assert_eq!(loads, ["0.1", "0.1", "0.1", "0.1", "0.4", "0.4", "0.4", "0.4", "0.7", "0.7", "0.7", "0.7"]);
+}

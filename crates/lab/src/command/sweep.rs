@@ -10,7 +10,7 @@ use headstart_study::dependencies::idle;
 
 use super::format::{self, Format};
 use super::plan::{self, PlanOptions};
-use super::terminal::{self, print, print_table};
+use super::terminal::{self, command_line, print, print_table};
 use crate::conditions::Around;
 use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
@@ -19,8 +19,8 @@ use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions}
 use crate::output::{Folder, csv_text};
 use crate::race;
 use crate::setup::Setup;
+use crate::show::sweep::{MOST_CROSSINGS, Sweep};
 use crate::sweep::{self, Point};
-use crate::table::{Cell, Column, Table};
 
 /// Options of `sweep`, which are those of its points.
 #[derive(Args, Debug)]
@@ -38,7 +38,7 @@ pub struct SweepArgs {
     /// Write every flow as a row, as .csv or .parquet: docs/data.md has the columns
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub flows: Option<RowFile>,
-    /// Folder for sweep.csv, sweep.json and seeds.csv
+    /// Folder for report.html, sweep.csv, sweep.json and seeds.csv
     #[arg(long, default_value = "headstart-sweep", value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
     /// How results are printed
@@ -96,7 +96,7 @@ pub fn run(words: &[String]) -> Result<()> {
     eprintln!("headstart: {estimate}");
 
     let mut headers = [vec![], vec![]];
-    let (mut rows, mut seed_rows, mut shown_values) = (vec![], vec![], vec![]);
+    let (mut rows, mut seed_rows, mut swept) = (vec![], vec![], Sweep::default());
     let total = points.len();
     for (number, (point, setup)) in points.iter().enumerate() {
         let names: Vec<String> = point.varied.iter().map(|(name, value)| format!("{name} {value}")).collect();
@@ -109,45 +109,22 @@ pub fn run(words: &[String]) -> Result<()> {
             .map(|header| header.into_iter().map(str::to_owned).collect());
         rows.extend(result.rows().into_iter().map(|row| around.row(row)));
         seed_rows.extend(seeds.into_iter().map(|row| around.row(row)));
-        shown_values.extend(
-            result
-                .standings
-                .iter()
-                .map(|_| point.varied.iter().map(|(_, value)| value.clone()).collect::<Vec<String>>()),
-        );
+        swept.add(point, setup, &result);
     }
-    let varied: Vec<&str> = points
-        .first()
-        .map(|(point, _)| point.varied.iter().map(|(name, _)| name.as_str()).collect())
-        .unwrap_or_default();
     let [header, seed_header] = headers
         .each_ref()
         .map(|names: &Vec<String>| -> Vec<&str> { names.iter().map(String::as_str).collect() });
 
-    let mut shown: Vec<Column> = varied.iter().map(|name| Column::text(name)).collect();
-    shown.extend([
-        Column::text("scheme"),
-        Column::number("mean", "ms").priority(9),
-        Column::number("p99", "ms").priority(3),
-        Column::number("loss", "%").priority(2),
-        Column::number("harm", "").priority(8),
-    ]);
-    let mut table = Table::new("", shown);
-    let place = |name: &str| header.iter().position(|other| *other == name);
-    for (row, typed) in rows.iter().zip(&shown_values) {
-        let number = |name: &str, decimals| {
-            let value = place(name).and_then(|at| row[at].parse().ok());
-            value.map_or(Cell::Missing, |value| Cell::number(value, decimals))
-        };
-        let mut cells: Vec<Cell> = typed.iter().map(|text| Cell::text(text)).collect();
-        cells.extend([
-            place("scheme").map_or(Cell::Missing, |at| Cell::text(&row[at])),
-            number("mean_ms", 0),
-            number("p99_ms", 0),
-            number("loss_percent", 2),
-            number("harm", 3),
-        ]);
-        table.row(cells);
+    let mut table = swept.table();
+    let crossings = swept.crossings_in_words();
+    for crossing in crossings.iter().take(MOST_CROSSINGS) {
+        table.note(crossing);
+    }
+    if crossings.len() > MOST_CROSSINGS {
+        table.note(&format!(
+            "{} more crossings of two schemes: see the report",
+            crossings.len() - MOST_CROSSINGS
+        ));
     }
     let document = format::document(&header, &rows)?;
     match format {
@@ -158,8 +135,11 @@ pub fn run(words: &[String]) -> Result<()> {
     let folder = store.folder().clone();
     let file = folder.write_csv("sweep.csv", &header, &rows);
     let place = file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+    let page = folder.write("report.html", swept.report(&command_line()).html().as_bytes());
+    let report = page.as_ref().map(|page| page.display().to_string()).unwrap_or_default();
     terminal::written([
         file.map(drop),
+        page.map(drop),
         folder.write_csv("seeds.csv", &seed_header, &seed_rows).map(drop),
         folder.write("sweep.json", document.as_bytes()).map(drop),
         terminal::closed(store).map(drop),
@@ -168,6 +148,6 @@ pub fn run(words: &[String]) -> Result<()> {
     if format != Format::Table {
         return Ok(());
     }
-    print(&format!("\n{total} points. Table: {place}\n"))?;
+    print(&format!("\n{total} points. Table: {place}\nReport: {report}\n"))?;
     terminal::flows_written(flows)
 }

@@ -1,8 +1,8 @@
 //! `headstart trace`: one flow in detail.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_units::Bytes;
@@ -14,7 +14,7 @@ use crate::errors::Refuse as _;
 use crate::estimate::Estimate;
 use crate::flow_trace::FlowTrace;
 use crate::options::{PathOptions, RunOptions, SchemeName, SchemeNames, TransportOptions, WorkloadOptions};
-use crate::output::Folder;
+use crate::output::{Folder, write_file};
 use crate::progress::{Progress, RunProgress};
 use crate::runner::{self, Job};
 use crate::setup::{Cast, Setup};
@@ -41,6 +41,9 @@ pub struct TraceArgs {
     /// Schemes whose flow is shown beside this one in the report
     #[arg(long, default_value = crate::setup::REFERENCE, value_name = "NAMES", help_heading = "Output")]
     pub beside: SchemeNames,
+    /// Write the flow as qlog (JSON-SEQ), which qvis and other tools for QUIC read
+    #[arg(long, value_name = "FILE.sqlog", help_heading = "Output")]
+    pub qlog: Option<PathBuf>,
     /// Folder for report.html, events.csv, time-sequence.svg and queue.svg
     #[arg(long, default_value = "headstart-trace", value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
@@ -55,6 +58,9 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
             "--in: found emulator, expected simulator: a trace looks into a sender (of real packets, `headstart link --log` tells)"
         ))
         .or_refuse();
+    }
+    if let Some(path) = &args.qlog {
+        check_qlog(path).or_refuse()?;
     }
     let entry = args.scheme.0;
     terminal::say_idle(&mut setup, asked, args.flow.is_none());
@@ -114,7 +120,27 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
         folder.write(&format!("{name}.svg"), svg.as_str().as_bytes())?;
     }
     folder.write("report.html", page.html().as_bytes())?;
+    if let Some(path) = &args.qlog {
+        write_file(path, show::qlog::qlog(view, &format!("headstart {}", entry.name)).as_bytes())?;
+        print(&format!("qlog: {}\n", path.display()))?;
+    }
     print(&format!("Report, events and figures: {}\n", folder.path().display()))
+}
+
+/// That a file of that name can be: tools tell records in sequence by it.
+fn check_qlog(path: &Path) -> Result<()> {
+    ensure!(
+        path.extension().is_some_and(|extension| extension == "sqlog"),
+        "--qlog: found `{}`, expected a name that ends in .sqlog",
+        path.display()
+    );
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    ensure!(
+        folder.is_none_or(Path::is_dir),
+        "--qlog: found `{}` in a folder that is not there, expected one that is",
+        path.display()
+    );
+    Ok(())
 }
 
 /// The flow of a scheme: alone on the path, or one of a run.

@@ -1,0 +1,430 @@
+//! The report of a sweep: lines along each axis, heat maps over two, and where the order of two schemes crosses.
+
+use std::fmt::Write as _;
+
+use crate::conditions::Around;
+use crate::crossing::{Crossing, crossings};
+use crate::figure::{Axis, Figure, Guide, HeatMap, Point as Mark, Series, Style};
+use crate::race::{Measured, Race};
+use crate::report::{Provenance, Report, Section};
+use crate::setup::{REFERENCE, Setup};
+use crate::show::cell;
+use crate::sweep::Point;
+use crate::table::{Better, Column, Table};
+
+/// More drawings of a kind than this nobody looks at; how many are left out is said.
+const MOST_DRAWINGS: usize = 8;
+/// More crossings than this do not stand in the terminal.
+pub const MOST_CROSSINGS: usize = 6;
+
+/// What is kept of a point's race: flows and distributions are not.
+#[derive(Clone, Debug)]
+pub struct PointResult {
+    /// The values of the options that vary, as they were typed.
+    typed: Vec<String>,
+    /// The same as numbers in the unit of their column, where they are numbers.
+    numbers: Vec<Option<f64>>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    scheme: String,
+    mean: Measured,
+    p99: Measured,
+    loss: Measured,
+    harm: Measured,
+}
+
+/// A sweep that is over.
+#[derive(Clone, Debug, Default)]
+pub struct Sweep {
+    /// The options that vary, each with the column that has its number.
+    axes: Vec<(String, String)>,
+    points: Vec<PointResult>,
+}
+
+/// A crossing, and of whom.
+#[derive(Clone, Debug)]
+struct Told {
+    axis: String,
+    schemes: [String; 2],
+    /// What the other axes are there.
+    others: String,
+    crossing: Crossing,
+}
+
+impl Sweep {
+    /// Adds the race of a point.
+    pub fn add(&mut self, point: &Point, setup: &Setup, race: &Race) {
+        let (mut axes, mut numbers) = (vec![], vec![]);
+        for (name, typed) in &point.varied {
+            let own = Around::new(setup, &[(name.clone(), typed.clone())]).before;
+            let number = own.iter().find_map(|(column, value)| Some((column.clone(), value.parse().ok()?)));
+            axes.push((name.clone(), number.as_ref().map_or(name.clone(), |(column, _)| column.clone())));
+            numbers.push(number.map(|(_, number)| number));
+        }
+        self.axes = axes;
+        let row = |standing: &crate::race::Standing| Row {
+            scheme: standing.entry.name.to_string(),
+            mean: standing.mean_ms.clone(),
+            p99: standing.p99_ms.clone(),
+            loss: standing.loss_percent.clone(),
+            harm: standing.harm.clone(),
+        };
+        let typed = point.varied.iter().map(|(_, value)| value.clone()).collect();
+        self.points.push(PointResult { typed, numbers, rows: race.standings.iter().map(row).collect() });
+    }
+
+    /// Every point and scheme, with intervals.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let mut columns: Vec<Column> = self.axes.iter().map(|(name, _)| Column::text(name)).collect();
+        let lower = |title: &str, unit: &str, priority| {
+            Column::number(title, unit).better(Better::Lower).priority(priority)
+        };
+        columns.push(Column::text("scheme"));
+        columns.extend([
+            lower("mean", "ms", 9),
+            lower("p99", "ms", 3),
+            lower("loss", "%", 2),
+            lower("harm", "", 8),
+        ]);
+        let columns = columns.into_iter().map(|column| Column { better: None, ..column });
+        let mut table = Table::new("", columns);
+        for point in &self.points {
+            for row in &point.rows {
+                let mut cells: Vec<_> =
+                    point.typed.iter().map(|text| crate::table::Cell::text(text)).collect();
+                cells.push(crate::table::Cell::text(&row.scheme));
+                cells.extend([cell(&row.mean, 0), cell(&row.p99, 0), cell(&row.loss, 2), cell(&row.harm, 3)]);
+                table.row(cells);
+            }
+        }
+        table
+    }
+
+    fn schemes(&self) -> Vec<&str> {
+        let mut schemes: Vec<&str> = vec![];
+        for row in self.points.iter().flat_map(|point| &point.rows) {
+            if !schemes.contains(&row.scheme.as_str()) {
+                schemes.push(&row.scheme);
+            }
+        }
+        schemes
+    }
+
+    /// Axes whose values are numbers, and more than one.
+    fn numeric(&self) -> Vec<usize> {
+        let is_numeric = |axis: &usize| {
+            let mut numbers = self.points.iter().map(|point| point.numbers[*axis]);
+            let first = numbers.next().flatten();
+            let all = self.points.iter().all(|point| point.numbers[*axis].is_some());
+            all && numbers.any(|number| number != first)
+        };
+        (0..self.axes.len()).filter(is_numeric).collect()
+    }
+
+    /// The points along these axes, one group for each combination of the others' values, each with these in words.
+    fn along(&self, axes: &[usize]) -> Vec<(String, Vec<&PointResult>)> {
+        let mut groups: Vec<(String, Vec<&PointResult>)> = vec![];
+        for point in &self.points {
+            let others = (0..self.axes.len()).filter(|axis| !axes.contains(axis));
+            let words: Vec<String> = others
+                .map(|axis| format!("{} {}", self.axes[axis].0.replace('_', "-"), point.typed[axis]))
+                .collect();
+            let words = words.join(", ");
+            match groups.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, points)) => points.push(point),
+                None => groups.push((words, vec![point])),
+            }
+        }
+        groups
+    }
+
+    fn crossings(&self) -> Vec<Told> {
+        let mut told = vec![];
+        let schemes = self.schemes();
+        for axis in self.numeric() {
+            for (others, mut points) in self.along(&[axis]) {
+                let at = |point: &PointResult| point.numbers[axis].unwrap_or(f64::NAN);
+                points.sort_by(|one, other| at(one).total_cmp(&at(other)));
+                let values: Vec<f64> = points.iter().map(|point| at(point)).collect();
+                let of = |scheme: &str| -> Option<Vec<&[f64]>> {
+                    let row =
+                        |point: &'_ &PointResult| point.rows.iter().position(|row| row.scheme == scheme);
+                    let places: Vec<usize> = points.iter().map(row).collect::<Option<_>>()?;
+                    let means = points.iter().zip(places).map(|(point, at)| &point.rows[at].mean.by_seed[..]);
+                    Some(means.collect())
+                };
+                for (number, one) in schemes.iter().enumerate() {
+                    for other in &schemes[number + 1..] {
+                        let (Some(mine), Some(theirs)) = (of(one), of(other)) else { continue };
+                        told.extend(crossings(&values, &mine, &theirs).into_iter().map(|crossing| Told {
+                            axis: self.axes[axis].1.clone(),
+                            schemes: [(*one).to_owned(), (*other).to_owned()],
+                            others: others.clone(),
+                            crossing,
+                        }));
+                    }
+                }
+            }
+        }
+        told
+    }
+
+    /// Each crossing in a sentence.
+    #[must_use]
+    pub fn crossings_in_words(&self) -> Vec<String> {
+        let sentence = |told: Told| {
+            let Told { axis, schemes: [one, other], others, crossing } = told;
+            let (below, above) = if crossing.first_is_faster_below { (&one, &other) } else { (&other, &one) };
+            let mut text = format!(
+                "{below} is faster than {above} up to {axis} {}, slower from {} on (crosses at about {})",
+                crossing.after,
+                crossing.before,
+                short(crossing.about)
+            );
+            if !others.is_empty() {
+                let _ = write!(text, ", with {others}");
+            }
+            text
+        };
+        self.crossings().into_iter().map(sentence).collect()
+    }
+
+    fn lines(&self, axis: usize) -> Vec<Section> {
+        let mut sections = vec![];
+        let groups = self.along(&[axis]);
+        let name = &self.axes[axis].1;
+        let schemes = self.schemes();
+        let picked = [
+            ("mean completion time", "ms", (|row: &Row| row.mean.clone()) as fn(&Row) -> Measured),
+            ("harm", "", |row: &Row| row.harm.clone()),
+        ];
+        for (others, points) in groups.iter().take(MOST_DRAWINGS) {
+            for (title, unit, of) in picked {
+                let mut figure = Figure::new("", Axis::linear(name, ""), Axis::linear(title, unit));
+                for (slot, scheme) in schemes.iter().enumerate() {
+                    let mut marks: Vec<Mark> = vec![];
+                    for point in points {
+                        let found = point.rows.iter().find(|row| row.scheme == *scheme);
+                        let (Some(x), Some(row)) = (point.numbers[axis], found) else { continue };
+                        let measured = of(row);
+                        if !measured.value.is_finite() {
+                            continue;
+                        }
+                        let mark = Mark::new(x, measured.value);
+                        let is_bounded = measured.low.is_finite() && measured.high.is_finite();
+                        marks.push(if is_bounded {
+                            mark.with_y_range(measured.low, measured.high)
+                        } else {
+                            mark
+                        });
+                    }
+                    marks.sort_by(|one, other| one.x.total_cmp(&other.x));
+                    figure.series.push(Series::new(scheme, Style::line_and_marks().with_slot(slot), marks));
+                }
+                if unit.is_empty() {
+                    figure.guides.push(Guide::Y(1.0, "no harm".into()));
+                }
+                let with = if others.is_empty() { String::new() } else { format!(", with {others}") };
+                let caption = format!("{title} along {name}{with}. Bars are 95 % intervals over the seeds.");
+                sections.push(Section::Figure { svg: figure.svg(), caption });
+            }
+        }
+        sections.extend(left_out(groups.len(), "combinations of the other options"));
+        sections
+    }
+
+    /// For each scheme its mean over the reference's, over the first two axes.
+    fn heat_maps(&self, base: &str) -> Vec<Section> {
+        let mut sections = vec![];
+        let groups = self.along(&[0, 1]);
+        let values = |axis: usize, points: &[&PointResult]| {
+            let mut values: Vec<String> = vec![];
+            for point in points {
+                if !values.contains(&point.typed[axis]) {
+                    values.push(point.typed[axis].clone());
+                }
+            }
+            values
+        };
+        let schemes = self.schemes();
+        let mut count = 0;
+        for (others, points) in &groups {
+            for scheme in schemes.iter().filter(|scheme| **scheme != base) {
+                count += 1;
+                if count > MOST_DRAWINGS {
+                    continue;
+                }
+                let (columns, rows) = (values(0, points), values(1, points));
+                let ratio = |column: &String, row: &String| {
+                    let point =
+                        points.iter().find(|point| point.typed[0] == *column && point.typed[1] == *row)?;
+                    let mean =
+                        |scheme: &str| Some(point.rows.iter().find(|row| row.scheme == scheme)?.mean.value);
+                    Some(mean(scheme)? / mean(base)?)
+                };
+                let cells = rows
+                    .iter()
+                    .map(|row| columns.iter().map(|column| ratio(column, row)).collect())
+                    .collect();
+                let with = if others.is_empty() { String::new() } else { format!(", with {others}") };
+                let says = format!("{scheme}: mean completion time over that of {base}{with}");
+                let map = HeatMap {
+                    columns: (self.axes[0].0.replace('_', "-"), columns),
+                    rows: (self.axes[1].0.replace('_', "-"), rows),
+                    cells,
+                    says: says.clone(),
+                };
+                sections.push(Section::Figure {
+                    svg: map.svg(),
+                    caption: format!("{says}. Below 1, blue, it is faster."),
+                });
+            }
+        }
+        sections.extend(left_out(count, "heat maps"));
+        sections
+    }
+
+    /// The whole report.
+    #[must_use]
+    pub fn report(&self, command: &str) -> Report {
+        let words = self.crossings_in_words();
+        let mut sections = vec![Section::Heading("Where the order crosses".into())];
+        sections.push(Section::Text(if words.is_empty() {
+            "Along no axis of numbers does the order of two schemes change by more than chance explains."
+                .into()
+        } else {
+            words.iter().map(|text| format!("{text}.")).collect::<Vec<_>>().join("\n\n")
+        }));
+        sections.push(Section::Picks(self.schemes().iter().map(|name| (*name).to_owned()).collect()));
+        for axis in self.numeric() {
+            sections.push(Section::Heading(format!("Along {}", self.axes[axis].1)));
+            sections.extend(self.lines(axis));
+        }
+        let schemes = self.schemes();
+        let base =
+            if schemes.contains(&REFERENCE) { REFERENCE } else { schemes.first().copied().unwrap_or("") };
+        if self.axes.len() >= 2 && schemes.len() >= 2 {
+            let [one, other] = [0, 1].map(|axis| self.axes[axis].0.replace('_', "-"));
+            sections.push(Section::Heading(format!("Over {one} and {other}")));
+            sections.extend(self.heat_maps(base));
+        }
+        sections.push(Section::Heading("All points".into()));
+        sections.push(Section::Table(self.table()));
+        sections.push(Section::Heading("What the numbers mean".into()));
+        sections.push(Section::Definitions(vec![
+            ("mean, p99".into(), "Completion time, handshake included, with the 95 % interval over the seeds.".into()),
+            ("harm".into(), format!("Completion time of {REFERENCE} flows beside the scheme, over that among themselves.")),
+            (
+                "crosses".into(),
+                "Between the last value at which one scheme is faster and the first at which the other is, each by differences paired by seed \
+                 whose 95 % interval does not hold zero; about where a straight line between the mean differences is zero."
+                    .into(),
+            ),
+        ]));
+        let points = self.points.len();
+        let axes: Vec<String> = self.axes.iter().map(|(name, _)| name.replace('_', "-")).collect();
+        Report {
+            title: "A sweep".into(),
+            lead: match words.len() {
+                0 => format!("{points} points over {}.", axes.join(", ")),
+                1 => format!("{points} points over {}. {}.", axes.join(", "), words[0]),
+                more => format!(
+                    "{points} points over {}. The order of two schemes crosses {more} times.",
+                    axes.join(", ")
+                ),
+            },
+            sections,
+            provenance: Provenance {
+                facts: vec![("points".into(), points.to_string())],
+                plan: command.to_owned(),
+            },
+        }
+    }
+}
+
+fn left_out(count: usize, what: &str) -> Option<Section> {
+    let more = count.checked_sub(MOST_DRAWINGS).filter(|more| *more > 0)?;
+    Some(Section::Text(format!("{more} more {what} are not drawn; sweep.csv has all.")))
+}
+
+/// Three digits: it is an estimate.
+fn short(value: f64) -> String {
+    let digits = 2 - value.abs().log10().floor().clamp(-9.0, 9.0) as i32;
+    let scale = 10_f64.powi(digits);
+    let rounded = (value * scale).round() / scale;
+    if digits <= 0 { format!("{rounded:.0}") } else { rounded.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(typed: &[&str], numbers: &[f64], means: [[f64; 3]; 2]) -> PointResult {
+        let row = |(scheme, by_seed): (&str, [f64; 3])| {
+            let mean = Measured::positive(by_seed.into());
+            let [p99, loss, harm] = [mean.clone(), mean.clone(), mean.clone()];
+            Row { scheme: scheme.to_owned(), mean, p99, loss, harm }
+        };
+        PointResult {
+            typed: typed.iter().map(|text| (*text).to_owned()).collect(),
+            numbers: numbers.iter().map(|number| Some(*number)).collect(),
+            rows: ["iw10", "jump-start"].into_iter().zip(means).map(row).collect(),
+        }
+    }
+
+    /// JumpStart is faster at 10 % and slower at 50 %, at either RTT.
+    fn sweep() -> Sweep {
+        let axes =
+            [("load", "load_share"), ("rtt", "rtt_s")].map(|(one, other)| (one.to_owned(), other.to_owned()));
+        let (fast, slow) =
+            ([[100.0, 110.0, 105.0], [80.0, 91.0, 84.0]], [[100.0, 110.0, 105.0], [140.0, 151.0, 144.0]]);
+        let mut points = vec![];
+        for (load, share, means) in [("10%", 0.1, fast), ("50%", 0.5, slow)] {
+            for (rtt, seconds) in [("20ms", 0.02), ("60ms", 0.06)] {
+                points.push(point(&[load, rtt], &[share, seconds], means));
+            }
+        }
+        Sweep { axes: axes.into(), points }
+    }
+
+    #[test]
+    fn the_report_has_lines_heat_maps_and_crossings() {
+        let sweep = sweep();
+        let words = sweep.crossings_in_words();
+        assert_eq!(words.len(), 2, "{words:?}");
+        assert!(
+            words[0].starts_with("jump-start is faster than iw10 up to load_share 0.1, slower from 0.5 on (crosses at about 0.2")
+                && words[0].ends_with("with rtt 20ms"),
+            "{words:?}"
+        );
+        let html = sweep.report("headstart sweep").html();
+        for part in [
+            "Along load_share",
+            "Along rtt_s",
+            "Over load and rtt",
+            "Where the order crosses",
+            "0.81",
+            "1.38",
+        ] {
+            assert!(html.contains(part), "{part}");
+        }
+        assert_eq!(
+            html.matches("<figure").count(),
+            2 * 2 + 2 * 2 + 1,
+            "two measures along each axis, and one heat map"
+        );
+    }
+
+    #[test]
+    fn an_estimate_has_three_digits() {
+        for (value, expected) in
+            [(0.234_56, "0.235"), (12.345, "12.3"), (1_234_567.0, "1230000"), (50.0, "50")]
+        {
+            assert_eq!(short(value), expected);
+        }
+    }
+}
