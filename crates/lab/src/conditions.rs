@@ -22,7 +22,7 @@ pub struct Condition {
 }
 
 /// The columns of the conditions.
-pub const COLUMNS: [&str; 43] = [
+pub const COLUMNS: [&str; 44] = [
     "home",
     "transport",
     "rate_bits_per_s",
@@ -59,6 +59,7 @@ pub const COLUMNS: [&str; 43] = [
     "probe",
     "acks",
     "pacing",
+    "later_answers",
     "min_rto_s",
     "initial_rto_s",
     "receive_window_bytes",
