@@ -316,12 +316,13 @@ fn standing<'a>(
         invalid: invalid(results.iter().chain(all_baseline)),
         measures: {
             let of_seeds: Vec<_> = alone.iter().map(|result| measures(result, rate)).collect();
-            let names = of_seeds.first().map(|first| first.iter().map(|(name, _)| *name));
+            // Columns are the same where nothing arrived.
+            let names = results.first().map(|first| measures(first, rate)).into_iter().flatten();
             let sample = |at: usize| -> Vec<f64> {
                 of_seeds.iter().map(|of_seed| of_seed[at].1).filter(|value| value.is_finite()).collect()
             };
-            let named = |(at, name)| (name, Measured::positive(sample(at)));
-            names.into_iter().flatten().enumerate().map(named).collect()
+            let named = |(at, (name, _))| (name, Measured::positive(sample(at)));
+            names.enumerate().map(named).collect()
         },
         view: alone.first().and_then(|result| result.view.clone()).unwrap_or_default(),
         seeds: results

@@ -199,7 +199,7 @@ fn a_full_disk_loses_no_finished_table() {
     for (line, table) in [
         (COMMANDS[0].1, "iw10"),
         (COMMANDS[1].1, "30%"),
-        ("race --schemes iw10 --duration 3s --repeats 2 --json --out out", "\"mean_ms\""),
+        ("race --schemes iw10 --duration 3s --repeats 2 --format json --out out", "\"mean_ms\""),
         ("trace iw10 --out out", "Complete after"),
     ] {
         let folder = folder(&format!("full disk {line}"));
