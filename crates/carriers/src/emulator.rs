@@ -127,7 +127,7 @@ pub struct Way {
 
 impl Way {
     fn new(setup: &Setup, seed: Seed) -> Result<Self> {
-        let plan = setup.path.plan_for_packets(&UpOptions::default())?;
+        let plan = setup.path_for(seed).plan_for_packets(&UpOptions::default())?;
         let [up, down] = Direction::BOTH.map(|direction| EmuPath::of(&plan, direction, seed));
         Ok(Self { up, down })
     }

@@ -177,6 +177,7 @@ fn of_path(setup: &Setup, path: &PathOptions, add: Add<'_>) {
     let back = path.up_rate.unwrap_or(path.rate);
     add("up-rate", "up_rate_bits_per_s", Value::Count(back.as_bits_per_sec()));
     add("up-trace", "up_trace", file(&path.up_trace));
+    add("trace-offset", "trace_offset_s", optional(path.trace_offset.map(Span::as_secs_f64)));
     add("hop", "hops", Value::Text(hops.join(" ")));
     add("routers", "routers", word(path.routers));
 }

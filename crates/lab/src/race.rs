@@ -8,9 +8,9 @@ use std::fmt;
 
 use anyhow::Result;
 use headstart_report::jobs::JobStore;
-use headstart_sim::{Histogram, Totals};
+use headstart_sim::{Histogram, Seed, Totals};
 use headstart_startup::catalogue::{Entry, Needs};
-use headstart_units::{Rate, Span};
+use headstart_units::Span;
 use serde::Serialize;
 
 use crate::estimate::Estimate;
@@ -204,7 +204,7 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
         .zip(of_schemes)
         .map(|((place, entry), results)| Standing {
             asked_at: wanted.iter().position(|name| name.0.name == entry.name).unwrap_or(place),
-            ..standing(entry, results, baseline, &seeds, &has_arrivals, is_pages, setup.bottleneck())
+            ..standing(entry, results, baseline, &seeds, &has_arrivals, is_pages)
         })
         .collect();
     let empty_seeds = has_arrivals.iter().filter(|has| !**has).count();
@@ -228,12 +228,17 @@ pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
             entries.push(entry);
         }
     }
+    // The kernel's own start is none of those that are compared by default.
+    let reference = setup.reference();
+    if wanted.is_empty() && entries.iter().all(|known| known.name != reference.name) {
+        entries.insert(0, reference);
+    }
     entries
 }
 
 /// Flows or pages that will arrive, about.
 fn expected_flows(setup: &Setup) -> f64 {
-    let payload = (setup.bottleneck() * setup.workload.load).as_bytes_per_sec() as f64;
+    let payload = setup.offered(setup.workload.load, Seed(setup.run.seed)).as_bytes_per_sec() as f64;
     payload * setup.run.duration.as_secs_f64() / setup.mean_bytes().max(1.0)
 }
 
@@ -257,7 +262,6 @@ fn standing<'a>(
     seeds: &[u64],
     has_arrivals: &[bool],
     is_pages: bool,
-    rate: Rate,
 ) -> Standing {
     let counting = |results: &mut dyn Iterator<Item = &'a JobResult>| -> Vec<&'a JobResult> {
         results.zip(has_arrivals).filter(|(_, has)| **has).map(|(result, _)| result).collect()
@@ -315,9 +319,9 @@ fn standing<'a>(
         has_counts: alone.iter().all(|result| result.has_counts),
         invalid: invalid(results.iter().chain(all_baseline)),
         measures: {
-            let of_seeds: Vec<_> = alone.iter().map(|result| measures(result, rate)).collect();
+            let of_seeds: Vec<_> = alone.iter().map(|result| measures(result)).collect();
             // Columns are the same where nothing arrived.
-            let names = results.first().map(|first| measures(first, rate)).into_iter().flatten();
+            let names = results.first().map(measures).into_iter().flatten();
             let sample = |at: usize| -> Vec<f64> {
                 of_seeds.iter().map(|of_seed| of_seed[at].1).filter(|value| value.is_finite()).collect()
             };
@@ -329,16 +333,14 @@ fn standing<'a>(
             .chunks(2)
             .zip(all_baseline)
             .zip(seeds)
-            .map(|((runs, baseline), seed)| {
-                seed_row(entry, *seed, [&runs[0], &runs[1], baseline], is_pages, rate)
-            })
+            .map(|((runs, baseline), seed)| seed_row(entry, *seed, [&runs[0], &runs[1], baseline], is_pages))
             .collect(),
         totals,
     }
 }
 
 /// The numbers of one seed: of the run alone, the mixed one, and the one in which everybody is the reference.
-fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool, rate: Rate) -> Row {
+fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool) -> Row {
     let [alone, mixed, reference] = runs;
     let totals = &alone.groups[usize::from(TESTED)];
     let time = |per_mille| number(millis(times(totals, is_pages).quantile(per_mille)));
@@ -368,12 +370,12 @@ fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool, rat
         ("timeouts", counted(totals.counts.timeouts)),
         ("invalid_runs", Value::Count(invalid(runs.into_iter()).0 as u64)),
     ];
-    row.extend(measures(alone, rate).into_iter().map(|(name, value)| (name, number(value))));
+    row.extend(measures(alone).into_iter().map(|(name, value)| (name, number(value))));
     row
 }
 
 /// What a run makes of the bottleneck and of its flows, by column; what was not measured is not a number.
-fn measures(result: &JobResult, rate: Rate) -> Vec<(&'static str, f64)> {
+fn measures(result: &JobResult) -> Vec<(&'static str, f64)> {
     let totals = &result.groups[usize::from(TESTED)];
     let seconds = result.ended_at as f64 / 1e9;
     let throughput = if seconds > 0.0 { result.bottleneck_bytes as f64 * 8.0 / seconds } else { f64::NAN };
@@ -384,7 +386,7 @@ fn measures(result: &JobResult, rate: Rate) -> Vec<(&'static str, f64)> {
     let long = &result.groups[usize::from(LONG)];
     vec![
         ("throughput_bits_per_s", throughput),
-        ("utilisation_percent", 100.0 * throughput / rate.as_bits_per_sec() as f64),
+        ("utilisation_percent", 100.0 * result.bottleneck_bytes as f64 / result.bottleneck_could as f64),
         ("queueing_delay_mean_ms", waits(|(mean, _)| mean)),
         ("queueing_delay_p95_ms", waits(|(_, p95)| p95)),
         ("jain_index", totals.jain().unwrap_or(f64::NAN)),

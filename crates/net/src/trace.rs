@@ -20,6 +20,7 @@ pub mod mobile;
 
 use core::fmt;
 use core::str::FromStr;
+use std::sync::Arc;
 
 use headstart_units::{Bytes, Rate, Span};
 
@@ -35,7 +36,9 @@ pub const MAX_MILLIS: u64 = u32::MAX as u64;
 /// The opportunities of a link; at least one, in order, the last not at zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    millis: Vec<u32>,
+    millis: Arc<[u32]>,
+    /// Less than the period.
+    begins_at: u32,
 }
 
 /// DropReason a text or a request is no trace.
@@ -122,7 +125,7 @@ impl Trace {
         match millis.last() {
             None => Err(TraceError::NoLines),
             Some(0) => Err(TraceError::NoLength { line: millis.len() }),
-            Some(_) => Ok(Self { millis }),
+            Some(_) => Ok(Self { millis: millis.into(), begins_at: 0 }),
         }
     }
 
@@ -148,7 +151,34 @@ impl Trace {
         Self::from_millis((1..=lines).map(|line| (line * period).div_ceil(lines) as u32))
     }
 
-    /// The times of the opportunities in milliseconds.
+    /// The same trace for a link that begins in the middle of it, at `offset`, and comes to its beginning after its end. Parts of a
+    /// millisecond are left out; after the period it begins anew.
+    #[must_use]
+    pub fn beginning_at(&self, offset: Span) -> Self {
+        let offset = offset.as_nanos() % self.period().as_nanos().max(1);
+        Self { millis: Arc::clone(&self.millis), begins_at: (offset / 1_000_000) as u32 }
+    }
+
+    /// Where a link begins, in milliseconds from the first time.
+    #[must_use]
+    pub const fn begins_at_millis(&self) -> u64 {
+        self.begins_at as u64
+    }
+
+    /// What a link that begins there could send in that time, in full packets.
+    #[must_use]
+    pub fn bytes_in(&self, time: Span) -> Bytes {
+        let period = u64::from(self.millis.last().copied().unwrap_or(1).max(1));
+        // Opportunities from the trace's beginning up to a time.
+        let until = |millis: u64| {
+            let in_round = self.millis.partition_point(|at| u64::from(*at) <= millis % period);
+            (millis / period) * self.millis.len() as u64 + in_round as u64
+        };
+        let from = self.begins_at_millis();
+        PACKET * (until(from + time.as_nanos() / 1_000_000) - until(from))
+    }
+
+    /// The times of the opportunities in milliseconds, from the trace's beginning.
     #[must_use]
     pub fn as_millis(&self) -> &[u32] {
         &self.millis
@@ -329,6 +359,20 @@ mod tests {
             let error = Trace::constant(rate).expect_err("out of range").to_string();
             assert!(error.contains("expected between one packet in a minute"), "{error}");
         }
+    }
+
+    #[test]
+    fn what_a_part_of_a_trace_carries_is_counted_from_where_it_begins_and_around_its_end() {
+        let trace: Trace = "0\n10\n20\n20\n".parse().expect("a trace");
+        let packets = |offset, millis| {
+            let part = trace.beginning_at(Span::from_millis(offset));
+            part.bytes_in(Span::from_millis(millis)).get() / PACKET.get()
+        };
+        assert_eq!([packets(0, 10), packets(0, 20), packets(0, 40)], [1, 4, 8]);
+        assert_eq!([packets(10, 10), packets(10, 20), packets(15, 4), packets(15, 5)], [3, 4, 0, 3]);
+        assert_eq!(packets(25, 20), packets(5, 20), "after its period it begins anew");
+        assert_eq!(trace.beginning_at(Span::from_millis(15)).mean_rate(), trace.mean_rate());
+        assert_eq!(trace.beginning_at(Span::from_micros(15_900)).begins_at_millis(), 15);
     }
 
     #[test]

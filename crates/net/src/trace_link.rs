@@ -11,7 +11,7 @@
 //! - A packet that arrives at the instant of an opportunity has missed it.
 //! - A trace that repeats has its last time as its period: an opportunity at 0 comes together with the last
 //!   one of the round before. A trace that ends stops the link for ever.
-//! - Time zero of the run is time zero of the trace.
+//! - Time zero of the run is time zero of the trace, or where the trace is told to begin ([`Trace::beginning_at`]).
 //!
 //! # Deviations
 //!
@@ -65,9 +65,9 @@ pub struct TraceLink<P> {
 impl<P: Packet> TraceLink<P> {
     /// A link that follows `trace`, with a one-way propagation `delay`, behind `queue`.
     #[must_use]
-    pub const fn new(trace: Arc<Trace>, at_end: AtEnd, delay: Span, queue: Queue<Queued<P>>) -> Self {
+    pub fn new(trace: Arc<Trace>, at_end: AtEnd, delay: Span, queue: Queue<Queued<P>>) -> Self {
         Self {
-            opportunities: Opportunities { trace, at_end, round: 0, line: 0 },
+            opportunities: Opportunities::new(trace, at_end),
             delay,
             queue,
             in_transit: None,
@@ -176,6 +176,12 @@ struct Opportunities {
 }
 
 impl Opportunities {
+    fn new(trace: Arc<Trace>, at_end: AtEnd) -> Self {
+        let begins_at = trace.begins_at_millis();
+        let line = trace.as_millis().partition_point(|at| u64::from(*at) < begins_at);
+        Self { trace, at_end, round: 0, line }
+    }
+
     fn period_millis(&self) -> u64 {
         self.trace.as_millis().last().copied().unwrap_or(u32::MAX).into()
     }
@@ -187,6 +193,7 @@ impl Opportunities {
         }
         let in_round = u64::from(*self.trace.as_millis().get(self.line)?);
         let millis = self.round.checked_mul(self.period_millis())?.checked_add(in_round)?;
+        let millis = millis.checked_sub(self.trace.begins_at_millis())?;
         millis.checked_mul(1_000_000).map(Time::from_nanos)
     }
 
@@ -203,7 +210,7 @@ impl Opportunities {
         if self.next().is_none_or(|next| next > now) {
             return;
         }
-        let millis = now.as_nanos() / 1_000_000;
+        let millis = now.as_nanos() / 1_000_000 + self.trace.begins_at_millis();
         // A round that ends at `now` has passed, its last line included.
         self.round = millis / self.period_millis();
         let in_round = millis % self.period_millis();
@@ -309,6 +316,29 @@ mod tests {
         assert_eq!(link.next_at(), late + Span::from_millis(11));
         assert_eq!(drain(&mut link).len(), 1);
         assert_eq!(link.next_at(), Time::NEVER);
+    }
+
+    #[test]
+    fn a_link_that_begins_in_the_middle_of_a_trace_goes_on_with_its_beginning() {
+        let trace: Trace = "0\n2\n9\n10\n".parse().expect("a trace");
+        let times = |offset| {
+            let trace = Arc::new(trace.beginning_at(Span::from_millis(offset)));
+            let mut link = TraceLink::new(trace, AtEnd::Repeat, Span::ZERO, Queue::drop_tail(Limit::NONE));
+            // The instant of an opportunity at zero is missed.
+            for n in 0..5 {
+                assert_eq!(link.push(Time::from_nanos(1), packet(n)), Fate::Taken);
+            }
+            drain(&mut link).iter().map(|(at, _)| at / 1000).collect::<Vec<_>>()
+        };
+        assert_eq!(times(0), [2, 9, 10, 10, 12]);
+        assert_eq!(times(1), [1, 8, 9, 9, 11]);
+        assert_eq!(times(9), [1, 1, 3, 10, 11]);
+        assert_eq!(times(11), times(1));
+        // Nothing waited for a while: what was passed by is passed by as well.
+        let trace = Arc::new(trace.beginning_at(Span::from_millis(9)));
+        let mut link = TraceLink::new(trace, AtEnd::Repeat, Span::ZERO, Queue::drop_tail(Limit::NONE));
+        assert_eq!(link.push(Time::from_millis(24), packet(0)), Fate::Taken);
+        assert_eq!(drain(&mut link), [(30_000, 0)]);
     }
 
     #[test]

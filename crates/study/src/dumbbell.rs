@@ -90,7 +90,7 @@ impl Study for Dumbbell {
             add_group(&mut measured, prefix, &collector.groups[usize::from(group)]);
         }
         let bottleneck = &result.bottleneck;
-        let could = (setup.bottleneck() * setup.run.duration).get() as f64;
+        let could = setup.capacity(Seed(seed), setup.run.duration).get() as f64;
         let lost = 100.0 * bottleneck.dropped as f64 / (bottleneck.offered as f64).max(1.0);
         measured.add("link-loss", lost);
         measured.add("utilisation", 100.0 * bottleneck.delivered_bytes as f64 / could.max(1.0));

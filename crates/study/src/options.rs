@@ -70,6 +70,9 @@ pub struct PathOptions {
     /// Packet-delivery trace (mahimahi format) that drives the bottleneck instead of a rate
     #[arg(long, alias = "down-trace", value_name = "FILE")]
     pub trace: Option<TraceFile>,
+    /// Where in its traces a run begins; `0s` is their beginning [default: another place for each seed; of a link the beginning]
+    #[arg(long, value_name = "TIME")]
+    pub trace_offset: Option<Span>,
     /// Rate of the way back [default: that of the way there]
     #[arg(long, value_name = "RATE")]
     pub up_rate: Option<Rate>,

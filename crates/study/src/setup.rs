@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
+use headstart_sim::random::Random;
 use headstart_sim::tcp::DelayedAck;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::long::{Listed, Start};
@@ -133,6 +134,13 @@ impl Setup {
             notes.push(note);
             pages.push(page.objects);
         }
+        if let (Some(file), None) = (&path.trace, path.trace_offset) {
+            notes.push(format!(
+                "each seed begins at another place of {}, and load is a share of what it carries from there on while flows arrive; \
+                 --trace-offset 0s begins at its beginning",
+                file.name
+            ));
+        }
         if transport.acks == AckName::Delayed && transport.min_rto <= Span::from_millis(200) {
             notes.push(
                 "acks are delayed by up to 200 ms and the retransmission timeout may be as short: some timeouts are \
@@ -199,6 +207,38 @@ impl Setup {
     #[must_use]
     pub fn bottleneck(&self) -> Rate {
         self.path.trace.as_ref().map_or(self.path.rate, |file| file.trace.mean_rate())
+    }
+
+    /// The path of a run with this seed. Where its traces begin is drawn, the same for all schemes, unless an option says it.
+    #[must_use]
+    pub fn path_for(&self, seed: Seed) -> PathOptions {
+        let mut path = self.path.clone();
+        if let (Some(file), None) = (path.trace.as_ref().or(path.up_trace.as_ref()), path.trace_offset) {
+            let millis = file.trace.period().as_nanos() / 1_000_000;
+            let offset = Random::named(seed, "trace offset").below(millis.max(1));
+            path.trace_offset = Some(Span::from_millis(offset));
+        }
+        path
+    }
+
+    /// What the bottleneck carries in the first `time` of a run with this seed, headers included.
+    #[must_use]
+    pub fn capacity(&self, seed: Seed, time: Span) -> Bytes {
+        let path = self.path_for(seed);
+        match &path.trace {
+            None => path.rate * time,
+            Some(file) => file.trace.beginning_at(path.trace_offset.unwrap_or_default()).bytes_in(time),
+        }
+    }
+
+    /// The payload that is offered at this load: of a trace the load is a share of what it carries while the run's flows arrive.
+    #[must_use]
+    pub fn offered(&self, load: Ratio, seed: Seed) -> Rate {
+        let rate = match self.path.trace {
+            None => self.path.rate,
+            Some(_) => self.capacity(seed, self.run.duration) / self.run.duration,
+        };
+        rate * load
     }
 
     /// The smallest round-trip time of the classes.
@@ -369,11 +409,11 @@ impl Setup {
             None => vec![(TESTED, 1)],
             Some(_) => vec![(TESTED, 1), (BESIDE, 1)],
         };
-        let payload = self.bottleneck() * load;
+        let payload = self.offered(load, seed);
         let long_payload = payload * options.long_share;
         let short_millionths = 1_000_000 - options.long_share.of(1_000_000).min(1_000_000) as u32;
         let payload = payload * Ratio::new(short_millionths, 1_000_000);
-        let seed = seed.child("workload");
+        let (run_seed, seed) = (seed, seed.child("workload"));
         let short: Box<dyn Workload> = if self.pages.is_empty() {
             Box::new(Arrivals::new(
                 ArrivalSpec {
@@ -408,7 +448,7 @@ impl Setup {
         if options.background > 0 {
             // More than the link can carry in the whole run: they never end.
             let endless =
-                self.bottleneck() * (self.run.duration + self.run.drain) * 2 + Bytes::new(1_000_000);
+                self.capacity(run_seed, self.run.duration + self.run.drain) * 2 + Bytes::new(1_000_000);
             let starts = (0..options.background).map(|number| Start {
                 at: Time::from_millis(100 * u64::from(number)),
                 group: LONG,
@@ -439,7 +479,7 @@ impl Setup {
     /// The path, with what the checker may rely on.
     #[must_use]
     pub fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
-        let plan = self.path.unchecked_plan(&UpOptions::default());
+        let plan = self.path_for(seed).unchecked_plan(&UpOptions::default());
         (headstart_sim::Path::new(&plan, seed), Claim::of(&plan))
     }
 }
@@ -467,4 +507,66 @@ fn sizes(options: &WorkloadOptions) -> Result<headstart_sim::sizes::Sizes> {
         },
         SizeName::File(file) => file.sizes.clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use headstart_net::Trace;
+
+    use super::*;
+    use crate::options::TraceFile;
+    use crate::settings::Settings;
+
+    /// Twenty seconds of 12 Mbit/s, then as many of 1.2 Mbit/s, over and over.
+    fn setup(line: &str) -> Setup {
+        let fast = (1..=20_000).chain((2_001..=4_000).map(|tenth| tenth * 10));
+        let trace = Arc::new(Trace::from_millis(fast).expect("a trace"));
+        let line = format!("--duration 10s --size 10kB --load 30% {line}");
+        let mut setup = Settings::parse(Carriers::MODEL, line.split_whitespace()).expect("fine");
+        setup.path.trace = Some(TraceFile { name: "two halves".to_owned(), trace });
+        setup
+    }
+
+    fn arrivals(setup: &Setup, seed: Seed) -> u64 {
+        let cast = Cast { tested: reference(), beside: None };
+        let mut workload =
+            setup.build_workload(cast, setup.workload.load, seed, Time::ZERO + setup.run.duration);
+        let mut orders = vec![];
+        while workload.next_at() != Time::NEVER {
+            workload.on_time(workload.next_at(), &mut orders);
+        }
+        orders.len() as u64
+    }
+
+    #[test]
+    fn load_is_a_share_of_what_the_seconds_that_run_carry() {
+        // 1.5 MB/s and 150 kB/s, of which 30 % in flows of 10 kB for ten seconds.
+        for (offset, expected) in [("0s", 450), ("5s", 450), ("25s", 45), ("15s", 247), ("35s", 247)] {
+            let found = arrivals(&setup(&format!("--trace-offset {offset}")), Seed(1));
+            assert!(found.abs_diff(expected) * 3 < expected, "{offset}: {found} flows, expected {expected}");
+        }
+    }
+
+    #[test]
+    fn each_seed_begins_at_a_place_of_its_own_unless_the_place_is_given() {
+        let offsets = |setup: &Setup| -> Vec<Option<Span>> {
+            (1..=50).map(|seed| setup.path_for(Seed(seed)).trace_offset).collect()
+        };
+        let drawn = offsets(&setup(""));
+        let early = drawn.iter().filter(|offset| offset.is_some_and(|at| at < Span::from_secs(20))).count();
+        assert!((15..35).contains(&early), "{early} of 50 in the first half");
+        assert_eq!(drawn, offsets(&setup("--schemes iw2 --peers 3")), "the same for all schemes");
+        let given = Some(Span::from_secs(7));
+        assert!(offsets(&setup("--trace-offset 7s")).iter().all(|offset| *offset == given));
+    }
+
+    #[test]
+    fn without_a_trace_the_load_is_that_of_the_rate() {
+        let setup = Settings::parse(Carriers::MODEL, ["--load", "20%"].into_iter()).expect("fine");
+        assert_eq!(setup.offered(setup.workload.load, Seed(1)), Rate::from_mbit_per_sec(3));
+        assert_eq!(setup.capacity(Seed(1), Span::from_secs(8)), Bytes::new(15_000_000));
+        assert_eq!(setup.path_for(Seed(1)).trace_offset, None);
+    }
 }

@@ -137,6 +137,8 @@ impl Scene {
             loss: Ratio::new(self.loss_ppm, 1_000_000),
             jitter: self.jitter,
             trace: Some(self.trace.clone()),
+            // A session of this scene begins where the scene does.
+            trace_offset: Some(Span::ZERO),
             up_rate: Some(self.rate()),
             ..rest.clone()
         }

@@ -1,5 +1,7 @@
 //! From options to a path.
 
+use std::sync::Arc;
+
 use anyhow::{Result, anyhow, ensure};
 use clap::Args;
 use headstart_net::jitter::Order;
@@ -75,8 +77,10 @@ impl PathOptions {
     #[must_use]
     pub fn unchecked_plan(&self, up: &UpOptions) -> PathPlan {
         let rtt = self.rtt.0.iter().copied().min().unwrap_or(Span::ZERO);
+        let offset = self.trace_offset.unwrap_or(Span::ZERO);
         let link = |trace: Option<&TraceFile>, rate, delay, buffer: super::Buffer, discipline| {
-            let rate = trace.map_or(LinkRate::Constant(rate), |file| LinkRate::Trace(file.trace.clone()));
+            let begun = |file: &TraceFile| Arc::new(file.trace.beginning_at(offset));
+            let rate = trace.map_or(LinkRate::Constant(rate), |file| LinkRate::Trace(begun(file)));
             let (limit, router) =
                 (buffer.limit(rate.mean(), rtt), self.routing.router(self.routers, rate.mean()));
             ElementPlan::Link(LinkPlan { rate, delay, limit, discipline, router, changes: vec![] })

@@ -79,6 +79,7 @@ impl PathSpec {
             duplicate: Ratio::new(0, 1),
             routers: crate::options::RouterName::None,
             trace: None,
+            trace_offset: None,
             up_rate: Some(self.up_rate),
             up_buffer: Some(Buffer::Bytes(self.buffer)),
             up_trace: None,
