@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`plan`] | from options to a plan for each direction |
 //! | [`change`] | what changes while it runs |
+//! | [`capacity`] | what it could carry |
 //! | [`run`] | the relay, the programs at its ends, and what is told at the end |
 
+pub mod capacity;
 pub mod change;
 pub mod plan;
 pub mod run;

@@ -24,6 +24,7 @@ use headstart_net::{Direction, PathPlan, Seed};
 use headstart_units::{Span, Time};
 
 use crate::errors::Refuse as _;
+use crate::link::capacity::{Capacity, DOWN_CAPACITY, UP_CAPACITY};
 use crate::link::plan::plan;
 use crate::link::{EndArgs, LinkArgs, ShowLinkArgs};
 use crate::output::Folder;
@@ -74,7 +75,7 @@ fn log(args: &LinkArgs, plan: &PathPlan, clock: &Clock, command_line: &str) -> R
     let Some(path) = &args.how.log else { return Ok(None) };
     let file = File::create(path).with_context(|| format!("--log {}", path.display()))?;
     let began = clock.began_at_unix_nanos;
-    let header = [
+    let mut header = vec![
         ("version", crate::VERSION.to_owned()),
         ("command", command_line.to_owned()),
         ("down", plan.describe(Direction::Down)),
@@ -83,6 +84,10 @@ fn log(args: &LinkArgs, plan: &PathPlan, clock: &Clock, command_line: &str) -> R
         ("began", format!("{}.{:09} seconds after 1970", began / 1_000_000_000, began % 1_000_000_000)),
         ("time", "nanoseconds since then, by a clock that is never set".to_owned()),
     ];
+    for (name, direction) in [(DOWN_CAPACITY, Direction::Down), (UP_CAPACITY, Direction::Up)] {
+        let capacity = plan.first_link(direction).and_then(Capacity::of);
+        header.extend(capacity.map(|capacity| (name, capacity.to_string())));
+    }
     let log = Log::new(BufWriter::with_capacity(1 << 20, file), &header);
     log.map(Some).with_context(|| format!("--log {}", path.display()))
 }
@@ -110,12 +115,15 @@ pub fn show_link(args: &ShowLinkArgs) -> Result<String> {
         folder.write(&format!("{file}.svg"), svg.as_str().as_bytes())?;
         sections.push(Section::Figure { svg, caption: caption.to_owned() });
     }
+    // Drawn, and long.
+    let is_fact = |(name, _): &&(String, String)| ![DOWN_CAPACITY, UP_CAPACITY].contains(&name.as_str());
+    let facts = record.header.iter().filter(is_fact).cloned().collect();
     let plan = record.header.iter().find(|(name, _)| name == "command").map(|(_, command)| command.clone());
     let report = Report {
         title: "What crossed the link".into(),
         lead: format!("{name}: {} lines.", record.entries.len()),
         sections,
-        provenance: Provenance { facts: record.header.clone(), plan: plan.unwrap_or_default() },
+        provenance: Provenance { facts, plan: plan.unwrap_or_default() },
     };
     let page = folder.write("report.html", report.html().as_bytes())?;
     Ok(format!("Report: {}\n", page.display()))

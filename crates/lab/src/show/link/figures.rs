@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use headstart_emu::record::{Record, What};
+use headstart_emu::record::{Entry, Record, What};
 use headstart_net::Direction;
-use headstart_units::Time;
+use headstart_units::{Bytes, Span, Time};
 
-use crate::figure::{Axis, Figure, Mark, PacketKind, Series, Style, Svg};
+use crate::figure::{Axis, Figure, Mark, PacketKind, Point, Series, Style, Svg};
+use crate::link::capacity::{Capacity, DOWN_CAPACITY, UP_CAPACITY};
 
 /// A plot holds no more marks of a kind than this: more cannot be told apart.
 const MOST_MARKS: usize = 3000;
 /// Bins of the throughput's figure.
 const BINS: u64 = 200;
+/// Full packets that a bin of it holds at least, at the highest rate.
+const PACKETS_IN_A_BIN: u64 = 10;
 
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let step = points.len().div_ceil(MOST_MARKS).max(1);
@@ -22,7 +25,11 @@ fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 #[must_use]
 pub fn figures(record: &Record) -> [(&'static str, &'static str, Svg); 3] {
     [
-        ("throughput", "What left the path in each direction, IP headers included.", throughput(record)),
+        (
+            "throughput",
+            "What left the path in each direction, IP headers included, before what its first link could carry.",
+            throughput(record),
+        ),
         (
             "delay",
             "From a packet's arrival to its departure: what it waited, took to be sent and travelled.",
@@ -30,7 +37,7 @@ pub fn figures(record: &Record) -> [(&'static str, &'static str, Svg); 3] {
         ),
         (
             "queue",
-            "Packets that waited before the first link as each packet arrived, and those that were lost.",
+            "Packets that waited before the first link, as they came and went, and those that were lost.",
             queue(record),
         ),
     ]
@@ -40,12 +47,32 @@ pub fn figures(record: &Record) -> [(&'static str, &'static str, Svg); 3] {
 const DIRECTIONS: [(Direction, usize); 2] = [(Direction::Down, 0), (Direction::Up, 1)];
 
 fn throughput(record: &Record) -> Svg {
-    let end = record.entries.iter().map(|entry| entry.at).max().unwrap_or(Time::ZERO).as_nanos();
-    // A millisecond at least: below it is the size of packets that is seen.
-    let bin = (end / BINS).max(1_000_000);
+    let end = record.entries.iter().map(|entry| entry.at).max().unwrap_or(Time::ZERO);
+    let capacity = |name: &str| {
+        let line = record.header.iter().find(|(found, _)| found == name);
+        line.and_then(|(_, text)| text.parse::<Capacity>().ok())
+    };
+    let capacities = [capacity(DOWN_CAPACITY), capacity(UP_CAPACITY)];
+    // Several packets long at the highest rate: below that it is the size of packets that is seen.
+    let peak = capacities.iter().flatten().map(Capacity::peak).max().unwrap_or_default();
+    let packets = if peak.is_zero() { Span::ZERO } else { Bytes::new(PACKETS_IN_A_BIN * 1500) / peak };
+    let bin = (end.as_nanos() / BINS).max(packets.as_nanos()).max(1_000_000);
+    let end_ns = end.as_nanos();
     let mut figure = Figure::new("", Axis::linear("time", "s"), Axis::linear("throughput", "Mbit/s"));
+    let is_one = capacities[0] == capacities[1];
+    for ((direction, slot), capacity) in DIRECTIONS.into_iter().zip(&capacities) {
+        let Some(capacity) = capacity.as_ref().filter(|_| slot == 0 || !is_one) else { continue };
+        let name =
+            if is_one { "both could carry".to_owned() } else { format!("{} could carry", direction.name()) };
+        let points = capacity.until(end).into_iter().map(|(at, rate)| {
+            let mbit = rate.as_bits_per_sec() as f64 / 1e6;
+            Point::new(at.as_secs_f64(), mbit).with_y_range(0.0, mbit)
+        });
+        let style = Style::steps().with_band().with_slot(slot + 2);
+        figure.series.push(Series::new(&name, style, points));
+    }
     for (direction, slot) in DIRECTIONS {
-        let mut bytes = vec![0_u64; (end / bin + 1) as usize];
+        let mut bytes = vec![0_u64; (end_ns / bin + 1) as usize];
         for entry in record.entries.iter().filter(|entry| entry.direction == direction) {
             if matches!(entry.what, What::Departure { .. }) {
                 bytes[(entry.at.as_nanos() / bin) as usize] += u64::from(entry.bytes);
@@ -94,26 +121,151 @@ fn delay(record: &Record) -> Svg {
     figure.svg()
 }
 
+/// The queue before the first link over time: as each packet found it, and lower by one as each left it to be sent.
+///
+/// A log says when a packet leaves the path, which is later than the queue by what its transmission and the rest of the path
+/// take: the least that a packet of this size took, for that one found nothing before it.
+fn queue_steps<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(Time, u32)> {
+    let (mut arrived, mut passed) = (BTreeMap::new(), vec![]);
+    // A packet that leaves and one that comes at the same time: what comes found the other gone.
+    let mut events: Vec<(Time, Option<u32>)> = vec![];
+    for entry in entries {
+        match entry.what {
+            What::Arrival { queue_packets } => {
+                arrived.insert(entry.number, entry.at);
+                events.push((entry.at, Some(queue_packets)));
+            }
+            What::Departure { due } => {
+                passed.extend(arrived.remove(&entry.number).map(|at| (entry.bytes, at, due)));
+            }
+            What::Lost { .. } => {
+                arrived.remove(&entry.number);
+            }
+        }
+    }
+    let mut least: BTreeMap<u32, Span> = BTreeMap::new();
+    for (bytes, at, due) in &passed {
+        let took = due.since(*at);
+        least.entry(*bytes).and_modify(|least| *least = took.min(*least)).or_insert(took);
+    }
+    for (bytes, at, due) in passed {
+        let waited = due.since(at).saturating_sub(least[&bytes]);
+        if !waited.is_zero() {
+            events.push((at + waited, None));
+        }
+    }
+    events.sort_by_key(|(at, found)| (*at, found.is_some()));
+    let mut level = 0_u32;
+    let steps = events.into_iter().map(|(at, found)| {
+        level = found.unwrap_or_else(|| level.saturating_sub(1));
+        (at, level)
+    });
+    steps.collect()
+}
+
 fn queue(record: &Record) -> Svg {
     let mut figure = Figure::new("", Axis::linear("time", "s"), Axis::linear("queue", "packets"));
     let mut lost = vec![];
     for (direction, slot) in DIRECTIONS {
-        let (mut points, mut latest) = (vec![], 0.0);
-        for entry in record.entries.iter().filter(|entry| entry.direction == direction) {
-            let at = entry.at.as_secs_f64();
-            match entry.what {
-                What::Arrival { queue_packets } => {
-                    latest = f64::from(queue_packets);
-                    points.push((at, latest));
-                }
-                What::Lost { .. } => lost.push((at, latest)),
-                What::Departure { .. } => {}
-            }
+        let entries = || record.entries.iter().filter(|entry| entry.direction == direction);
+        let steps = queue_steps(entries());
+        for entry in entries().filter(|entry| matches!(entry.what, What::Lost { .. })) {
+            let before = steps.partition_point(|(at, _)| *at <= entry.at);
+            let level = before.checked_sub(1).map_or(0, |last| steps[last].1);
+            lost.push((entry.at.as_secs_f64(), f64::from(level)));
         }
-        figure.series.push(Series::new(direction.name(), Style::line().with_slot(slot), thinned(points)));
+        let points = steps.iter().map(|(at, level)| (at.as_secs_f64(), f64::from(*level))).collect();
+        figure.series.push(Series::new(direction.name(), Style::steps().with_slot(slot), envelope(points)));
     }
     if !lost.is_empty() {
         figure.series.push(Series::packets(PacketKind::Lost, thinned(lost)));
     }
     figure.svg()
+}
+
+/// Of neighbouring points the lowest and the highest, where there are more than can be told apart: no peak is lost.
+fn envelope(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    if points.len() <= MOST_MARKS {
+        return points;
+    }
+    let chunk = (2 * points.len()).div_ceil(MOST_MARKS);
+    let ends = |chunk: &[(f64, f64)]| {
+        let by = |one: &(usize, &(f64, f64)), other: &(usize, &(f64, f64))| one.1.1.total_cmp(&other.1.1);
+        let low = chunk.iter().enumerate().min_by(by).map_or(0, |(place, _)| place);
+        let high = chunk.iter().enumerate().max_by(by).map_or(0, |(place, _)| place);
+        [chunk[low.min(high)], chunk[low.max(high)]]
+    };
+    let last = points.last().copied();
+    points.chunks(chunk).flat_map(ends).chain(last).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 25 Mbit/s, so 480 us for a packet of 1500 bytes, and 25 ms behind it.
+    const SENT: u64 = 480;
+    const PROPAGATION: u64 = 25_000;
+
+    fn entry(micros: u64, number: u64, what: What) -> Entry {
+        let at = Time::from_nanos(micros * 1000);
+        Entry { at, direction: Direction::Down, number, bytes: 1500, what }
+    }
+
+    /// Eight packets come at once at 100 ms; at 150 ms one comes alone, and another while that one is sent.
+    fn record() -> Record {
+        let mut entries = vec![];
+        for number in 0..8_u64 {
+            entries.push(entry(100_000, number, What::Arrival { queue_packets: number as u32 }));
+        }
+        for number in 0..8 {
+            let due = 100_000 + (number + 1) * SENT + PROPAGATION;
+            entries.push(entry(due + 30, number, What::Departure { due: Time::from_nanos(due * 1000) }));
+        }
+        for (at, number, queue_packets, begins) in [(150_000, 8, 0, 150_000), (150_100, 9, 1, 150_480)] {
+            entries.push(entry(at, number, What::Arrival { queue_packets }));
+            let due = begins + SENT + PROPAGATION;
+            entries.push(entry(due, number, What::Departure { due: Time::from_nanos(due * 1000) }));
+        }
+        entries.push(entry(150_200, 10, What::Lost { cause: "queue full".to_owned() }));
+        entries.sort_by_key(|entry| entry.at);
+        Record { header: vec![], entries }
+    }
+
+    #[test]
+    fn a_queue_empties_as_packets_are_sent_and_not_by_the_next_arrival() {
+        let steps = queue_steps(record().entries.iter());
+        let level = |micros: u64| {
+            let before = steps.partition_point(|(at, _)| *at <= Time::from_nanos(micros * 1000));
+            before.checked_sub(1).map_or(0, |last| steps[last].1)
+        };
+        assert_eq!(level(99_999), 0);
+        assert_eq!(level(100_000), 7, "one is being sent");
+        for gone in 1..8 {
+            let at = 100_000 + gone * SENT;
+            assert_eq!((level(at - 1), level(at)), (8 - gone as u32, 7 - gone as u32), "{at} us");
+        }
+        assert_eq!((level(120_000), level(149_999)), (0, 0), "no ramp to the next arrival");
+        assert_eq!((level(150_050), level(150_100), level(150_479), level(150_480)), (0, 1, 1, 0));
+    }
+
+    #[test]
+    fn thinning_keeps_the_peaks() {
+        let points: Vec<(f64, f64)> =
+            (0..100_000).map(|n| (f64::from(n), if n == 77_777 { 9.0 } else { f64::from(n % 2) })).collect();
+        let thin = envelope(points);
+        assert!(thin.len() <= MOST_MARKS + 2, "{}", thin.len());
+        assert!(thin.contains(&(77_777.0, 9.0)) && thin.last() == Some(&(99_999.0, 1.0)));
+        assert!(thin.is_sorted_by(|one, other| one.0 <= other.0));
+    }
+
+    #[test]
+    fn what_the_link_could_carry_lies_behind_what_it_carried() {
+        let mut record = record();
+        assert!(!throughput(&record).as_str().contains("could carry"));
+        record.header = vec![(DOWN_CAPACITY.to_owned(), "0:25000".to_owned())];
+        assert!(throughput(&record).as_str().contains("down could carry"));
+        record.header.push((UP_CAPACITY.to_owned(), "0:5000".to_owned()));
+        assert!(throughput(&record).as_str().contains("up could carry"));
+    }
 }
