@@ -7,7 +7,9 @@ use headstart_study::workload::web::har::{self, MOST_ENTRIES, MOST_OBJECT_BYTES}
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|content: &[u8]| {
-    match har::parse(content) {
+    // The first byte chooses the page.
+    let page = content.first().map(|byte| (byte % 4).to_string()).filter(|page| page != "0");
+    match har::parse(content, page.as_deref()) {
         Ok(page) => {
             assert!((1..=MOST_ENTRIES).contains(&page.objects.len()));
             for object in &page.objects {

@@ -196,7 +196,7 @@ fn of_workload(setup: &Setup, workload: &WorkloadOptions, add: Add<'_>) {
     add("size", "mean_size_bytes", Value::Number(Some(setup.mean_bytes())));
     add("arrivals", "arrivals", Value::Text(arrivals.unwrap_or_default()));
     add("har", "pages", Value::Count(setup.pages.len() as u64));
-    add("fetch", "fetch", Value::Text(if setup.pages.is_empty() { String::new() } else { fetch(workload) }));
+    add("fetch", "fetch", Value::Text(if setup.pages.is_empty() { String::new() } else { fetch(setup) }));
     add("background", "background_flows", Value::Count(u64::from(workload.background)));
     add("long-share", "long_share", share(workload.long_share));
     add("long-scheme", "long_scheme", Value::Text(workload.long_scheme.0.name.to_string()));
@@ -218,13 +218,17 @@ fn of_transport(transport: &TransportOptions, add: Add<'_>) {
     add("ecn", "ecn", flag(transport.ecn));
 }
 
-fn fetch(workload: &WorkloadOptions) -> String {
+/// How pages are fetched; of several files that say different things, each in turn.
+fn fetch(setup: &Setup) -> String {
     use headstart_sim::workload::page::Fetch;
-    match workload.fetch.0 {
+    let name = |fetch: &Fetch| match fetch {
         Fetch::Persistent(count) => format!("persistent:{count}"),
         Fetch::Parallel(count) => format!("parallel:{count}"),
         Fetch::Multiplexed => "multiplexed".to_owned(),
-    }
+    };
+    let mut fetches = setup.fetches.clone();
+    fetches.dedup();
+    fetches.iter().map(name).collect::<Vec<_>>().join("+")
 }
 
 /// A value as options name it.

@@ -97,7 +97,10 @@ impl Cell {
                 let bytes: Bytes = pages.iter().flatten().map(|object| object.bytes).sum();
                 let gap = bytes / pages.len() as u64 / load;
                 let (pages, peers) = (pages.clone(), self.peers);
-                Box::new(Pages::new(PageSpec { pages, fetch: *fetch, gap, until, groups, peers }, seed))
+                Box::new(Pages::new(
+                    PageSpec { pages, fetches: vec![*fetch], gap, until, groups, peers },
+                    seed,
+                ))
             }
             None => Box::new(Arrivals::new(
                 ArrivalSpec {
@@ -206,7 +209,8 @@ fn drawn(set: &str, number: u64) -> Cell {
     let objects = 1 + (unit() * 29.0) as usize;
     let pages = (unit() < 0.25).then(|| {
         let fetch = if unit() < 0.5 { Fetch::Persistent(6) } else { Fetch::Parallel(6) };
-        let mut object = || Object { origin: 0, bytes: Bytes::new(between(2e3, 2e5, unit()) as u64) };
+        let mut object =
+            || Object { bytes: Bytes::new(between(2e3, 2e5, unit()) as u64), ..Object::default() };
         (vec![(0..objects).map(|_| object()).collect::<Vec<_>>()], fetch)
     });
     let peers = [1, 20, 200, 4000][(unit() * 3.999) as usize];

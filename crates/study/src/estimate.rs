@@ -33,7 +33,7 @@ const PACKET_BYTES: f64 = 85.0;
 /// Of a live connection of the QUIC stack.
 const QUIC_FLOW_BYTES: f64 = 180_000.0;
 /// Of the events that a trace of one flow keeps, for each of its packets.
-const TRACED_PACKET_BYTES: f64 = 700.0;
+const TRACED_PACKET_BYTES: f64 = 300.0;
 /// Of the program.
 const PROGRAM_BYTES: f64 = 10e6;
 
@@ -178,17 +178,18 @@ impl fmt::Display for Estimate {
 
 /// Connections for each flow or page.
 fn connections(setup: &Setup) -> f64 {
-    let of = |page: &Vec<Object>| -> usize {
+    let of = |(number, page): (usize, &Vec<Object>)| -> usize {
+        let fetch = setup.fetches[number.min(setup.fetches.len() - 1)];
         let mut objects: BTreeMap<u16, usize> = BTreeMap::new();
         page.iter().for_each(|object| *objects.entry(object.origin).or_default() += 1);
-        let each = |count: &usize| match setup.workload.fetch.0 {
+        let each = |count: &usize| match fetch {
             Fetch::Parallel(_) => *count,
             Fetch::Persistent(most) => usize::from(most).min(*count),
             Fetch::Multiplexed => 1,
         };
         objects.values().map(each).sum()
     };
-    let all: usize = setup.pages.iter().map(of).sum();
+    let all: usize = setup.pages.iter().enumerate().map(of).sum();
     if setup.pages.is_empty() { 1.0 } else { all as f64 / setup.pages.len() as f64 }
 }
 

@@ -205,9 +205,13 @@ pub struct WorkloadOptions {
     /// Pages instead of flows: a hundred drawn from published statistics of front pages
     #[arg(long, value_name = "NAME", conflicts_with = "har")]
     pub pages: Option<PageStatistics>,
-    /// How pages are fetched: persistent:6, parallel:6, multiplexed
-    #[arg(long, default_value = "persistent:6", value_name = "HOW")]
-    pub fetch: FetchName,
+    /// Which page of the HAR files: its id, or its number from 1 [default: that of the earliest request]
+    #[arg(long, value_name = "ID|NUMBER", requires = "har")]
+    pub page: Option<String>,
+    /// How pages are fetched: persistent:6, parallel:6, multiplexed [default: as a HAR says, multiplexed for HTTP/2 and 3; else
+    /// persistent:6]
+    #[arg(long, value_name = "HOW")]
+    pub fetch: Option<FetchName>,
     /// Different peers, equally likely: each has one record in a sender's history
     #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub peers: u32,

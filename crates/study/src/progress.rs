@@ -193,6 +193,7 @@ impl fmt::Display for Roughly {
         match seconds {
             0..100 => write!(f, "{seconds} s"),
             100..6000 => write!(f, "{} min", seconds.div_ceil(60)),
+            6000..DAY if seconds % 3600 < 60 => write!(f, "{} h", seconds / 3600),
             6000..DAY => write!(f, "{} h {} min", seconds / 3600, seconds % 3600 / 60),
             DAY.. => write!(f, "{} days", seconds.div_ceil(DAY)),
         }
@@ -230,6 +231,7 @@ mod tests {
         assert!(words.ends_with("about 1 s left"), "{words}");
         let said = |seconds| Roughly(Duration::from_secs(seconds)).to_string();
         assert_eq!([said(99), said(3000), said(12_000)], ["99 s", "50 min", "3 h 20 min"]);
+        assert_eq!(said(14_400), "4 h");
         assert_eq!(said(1_000_000), "12 days");
     }
 

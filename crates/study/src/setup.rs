@@ -17,11 +17,12 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, DetectionName, LaterName, OpenerName, PacingName, PathOptions, ProbeName, RunOptions, SizeName,
-    TransportOptions, UpOptions, WorkloadOptions,
+    AckName, DetectionName, FetchName, LaterName, OpenerName, PacingName, PathOptions, ProbeName, RunOptions,
+    SizeName, TransportOptions, UpOptions, WorkloadOptions,
 };
 use crate::schemes;
 use crate::workload::files::ArrivalFile;
+use crate::workload::web::har;
 
 /// The group of the scheme under test.
 pub const TESTED: u16 = 0;
@@ -39,6 +40,9 @@ const LINUX_GROWING: u32 = 370;
 /// What everybody is compared with: what nearly all senders do today.
 pub const REFERENCE: &str = "iw10";
 
+/// What browsers do over HTTP/1.1.
+const BROWSERS: Fetch = Fetch::Persistent(6);
+
 /// Everything about a comparison but the scheme, the seed and the load.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -52,6 +56,8 @@ pub struct Setup {
     pub run: RunOptions,
     /// Pages, if HAR files were given.
     pub pages: Vec<Vec<Object>>,
+    /// How each of them is fetched; the last one holds for those beyond.
+    pub fetches: Vec<Fetch>,
     /// What a reader of the results must know of those files.
     pub notes: Vec<String>,
     carrier: &'static dyn Carrier,
@@ -119,12 +125,32 @@ impl Setup {
         notes.extend(carrier.note().map(str::to_owned));
         let sizes = sizes(&workload)?;
         let mut pages = workload.pages.map_or_else(Vec::new, crate::workload::web::front_pages::draw);
+        let asked = workload.fetch.map(|FetchName(fetch)| fetch);
+        let mut fetches = vec![];
         for file in &workload.har {
-            let page = crate::workload::web::har::read(file)?;
+            let page = har::read(file, workload.page.as_deref())?;
+            let found = if page.is_multiplexed { Fetch::Multiplexed } else { BROWSERS };
+            fetches.push(asked.unwrap_or(found));
             let bytes: Bytes = page.objects.iter().map(|object| object.bytes).sum();
             let skipped: Vec<String> =
                 page.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-            let mut note = format!("{}: {} objects, {bytes}", file.display(), page.objects.len());
+            let count =
+                |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+            let mut note = format!("{}: {}, {bytes}", file.display(), count(page.objects.len(), "object"));
+            if let (place, all @ 2..) = page.place {
+                note += &format!(" of page {place} of {all} (--page)");
+            }
+            let redirects = page.objects.iter().filter(|object| object.leads).count();
+            if redirects > 0 {
+                note += &format!("; {} cost their round trips", count(redirects, "redirect"));
+            }
+            if page.guessed > 0 {
+                let sizes = count(page.guessed as usize, "size");
+                note += &format!("; {sizes} guessed, for the file does not say what was sent");
+            }
+            if asked.is_none() && page.is_multiplexed {
+                note += "; multiplexed, for it came over HTTP/2 or 3 (--fetch)";
+            }
             if !skipped.is_empty() {
                 note += &format!("; left out: {}", skipped.join(", "));
             }
@@ -148,7 +174,8 @@ impl Setup {
                     .to_owned(),
             );
         }
-        let mut setup = Self { path, transport, workload, run, pages, notes, carrier, sizes };
+        fetches.extend(fetches.is_empty().then_some(asked.unwrap_or(BROWSERS)));
+        let mut setup = Self { path, transport, workload, run, pages, fetches, notes, carrier, sizes };
         setup.load_of_arrivals()?;
         carrier.check(&setup)?;
         Ok(setup)
@@ -303,7 +330,7 @@ impl Setup {
     /// Connections carry several answers: pages over connections that are kept.
     #[must_use]
     pub fn has_several_answers(&self) -> bool {
-        !self.pages.is_empty() && matches!(self.workload.fetch.0, Fetch::Persistent(_) | Fetch::Multiplexed)
+        !self.pages.is_empty() && self.fetches.iter().any(|fetch| !matches!(fetch, Fetch::Parallel(_)))
     }
 
     fn delayed_ack(&self) -> headstart_sim::tcp::DelayedAck {
@@ -435,7 +462,7 @@ impl Setup {
             Box::new(Pages::new(
                 PageSpec {
                     pages: self.pages.clone(),
-                    fetch: options.fetch.0,
+                    fetches: self.fetches.clone(),
                     gap: bytes / self.pages.len() as u64 / payload,
                     until,
                     groups,

@@ -180,7 +180,8 @@ mod tests {
         let args = ExamplesArgs { folder: folder.path().to_owned() };
         run(&args).expect("an empty folder");
         run(&args).expect("the same files again");
-        let page = headstart_study::workload::web::har::read(&folder.path().join("page.har")).expect("a HAR");
+        let page =
+            headstart_study::workload::web::har::read(&folder.path().join("page.har"), None).expect("a HAR");
         assert_eq!((page.objects.len(), page.skipped.len()), (9, 0));
         let trace: crate::options::TraceFile =
             folder.path().join("drive.down").to_str().expect("UTF-8").parse().expect("a trace");

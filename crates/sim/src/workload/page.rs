@@ -2,13 +2,14 @@
 //!
 //! The client opens the connections. The first object of a page is its document; when that is read, the others are
 //! asked for in order, each connection carrying one object at a time. [`Fetch`] says whether connections are kept and
-//! how many there are for each origin, or whether one connection carries everything at once.
+//! how many there are for each origin, or whether one connection carries everything at once. A redirect ([`Object::leads`]) holds back
+//! what it leads to, the document too, until it is read.
 //!
 //! The page's response time runs from the first SYN to the last byte of the last object.
 //!
 //! # Limits
 //!
-//! Objects do not discover further objects, and neither parsing nor scripts take time: a page is as fast as
+//! Objects other than redirects do not discover further objects, and neither parsing nor scripts take time: a page is as fast as
 //! its network.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,12 +21,14 @@ use crate::packet::FlowId;
 use crate::random::{Random, Seed};
 
 /// One object of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Object {
     /// Which of the page's origins it comes from.
     pub origin: u16,
     /// Its size on the wire.
     pub bytes: Bytes,
+    /// It is a redirect: the object after it is asked for when it is read, and not before.
+    pub leads: bool,
 }
 
 /// How objects are fetched.
@@ -43,7 +46,7 @@ pub enum Fetch {
 #[derive(Debug)]
 pub struct Pages {
     pages: Vec<Vec<Object>>,
-    fetch: Fetch,
+    fetches: Vec<Fetch>,
     gap: Span,
     next_at: Time,
     until: Time,
@@ -57,10 +60,10 @@ pub struct Pages {
 /// What a stream of pages consists of.
 #[derive(Clone, Debug)]
 pub struct PageSpec {
-    /// The pages, equally likely. Each has at least one object.
+    /// The pages, equally likely. Each has at least one object, and fewer than 32 768.
     pub pages: Vec<Vec<Object>>,
-    /// How objects are fetched.
-    pub fetch: Fetch,
+    /// How the objects of each page are fetched; the last one holds for the pages beyond. At least one.
+    pub fetches: Vec<Fetch>,
     /// Mean gap of the Poisson process.
     pub gap: Span,
     /// No page begins at or after this time.
@@ -78,12 +81,50 @@ struct Visit {
     group: u16,
     peer: u32,
     bytes: Bytes,
+    page: usize,
+    fetch: Fetch,
     document_read: bool,
-    /// Objects not asked for yet, by origin.
-    waiting: BTreeMap<u16, VecDeque<Bytes>>,
+    /// Objects not asked for yet, by origin, as places in the page.
+    waiting: BTreeMap<u16, VecDeque<usize>>,
     unread: usize,
-    /// Connections kept open: how many messages each still owes, and its origin.
-    connections: BTreeMap<FlowId, u16>,
+    /// Connections kept open that have answered once.
+    connections: BTreeMap<FlowId, Connection>,
+    /// Connections to each origin that are open or being opened.
+    opened: BTreeMap<u16, u16>,
+}
+
+/// A connection that is kept open.
+#[derive(Debug)]
+struct Connection {
+    origin: u16,
+    /// The objects that it was asked for and has not answered with, in order.
+    owes: VecDeque<usize>,
+}
+
+/// What a connection's tag says: the visit, the origin, whether it is kept, and the first object asked for.
+struct Tag {
+    visit: u32,
+    origin: u16,
+    is_kept: bool,
+    object: usize,
+}
+
+impl Tag {
+    fn word(&self) -> u64 {
+        (self.object as u64) << 49
+            | u64::from(self.visit) << 17
+            | u64::from(self.origin) << 1
+            | u64::from(self.is_kept)
+    }
+
+    fn of(word: u64) -> Self {
+        Self {
+            visit: (word >> 17) as u32,
+            origin: (word >> 1) as u16,
+            is_kept: word & 1 == 1,
+            object: (word >> 49) as usize,
+        }
+    }
 }
 
 impl Pages {
@@ -92,7 +133,7 @@ impl Pages {
     pub fn new(spec: PageSpec, seed: Seed) -> Self {
         let mut pages = Self {
             pages: spec.pages,
-            fetch: spec.fetch,
+            fetches: spec.fetches,
             gap: spec.gap,
             next_at: Time::ZERO,
             until: spec.until,
@@ -113,7 +154,10 @@ impl Pages {
         }
     }
 
-    fn open(visit: &Visit, number: u32, origin: u16, bytes: Bytes, is_kept: bool, orders: &mut Vec<Order>) {
+    fn open(visit: &mut Visit, number: u32, page: &[Object], object: usize, orders: &mut Vec<Order>) {
+        let Object { origin, bytes, .. } = page[object];
+        let tag = Tag { visit: number, origin, is_kept: visit.is_kept(), object };
+        *visit.opened.entry(origin).or_default() += 1;
         orders.push(Order::Open(FlowSpec {
             group: visit.group,
             class: 0,
@@ -123,41 +167,75 @@ impl Pages {
             size_known: true,
             keep_open: true,
             shares_handshake: false,
-            tag: u64::from(number) << 17 | u64::from(origin) << 1 | u64::from(is_kept),
+            tag: tag.word(),
         }));
     }
 
     /// The document is read: connections to every origin are opened and everything that may be is asked for.
-    fn begin_objects(visit: &mut Visit, number: u32, fetch: Fetch, first: FlowId, orders: &mut Vec<Order>) {
+    fn begin_objects(visit: &mut Visit, number: u32, page: &[Object], orders: &mut Vec<Order>) {
         let origins: Vec<u16> = visit.waiting.keys().copied().collect();
         for origin in origins {
-            let mut connections = match fetch {
-                Fetch::Parallel(count) | Fetch::Persistent(count) => count.max(1),
-                Fetch::Multiplexed => 1,
-            };
-            let is_kept = !matches!(fetch, Fetch::Parallel(_));
-            // The document's own connection goes on with the document's origin.
-            if is_kept && visit.connections.get(&first) == Some(&origin) {
-                connections -= 1;
-                Self::ask_next(visit, origin, first, fetch, orders);
+            // What carried the document or a redirect goes on with what else there is of its origin.
+            let idle: Vec<FlowId> = visit.idle(origin).collect();
+            for flow in idle {
+                Self::ask_next(visit, page, flow, orders);
             }
-            for _ in 0..connections {
-                let Some(bytes) = visit.waiting.get_mut(&origin).and_then(VecDeque::pop_front) else { break };
-                Self::open(visit, number, origin, bytes, is_kept, orders);
-                if fetch == Fetch::Multiplexed {
+            while visit.may_open(origin) {
+                let Some(object) = visit.waiting.get_mut(&origin).and_then(VecDeque::pop_front) else {
                     break;
-                }
+                };
+                Self::open(visit, number, page, object, orders);
             }
         }
     }
 
     /// Asks for the origin's next object on a connection that is free; all of them if it carries many at once.
-    fn ask_next(visit: &mut Visit, origin: u16, flow: FlowId, fetch: Fetch, orders: &mut Vec<Order>) -> bool {
-        let Some(waiting) = visit.waiting.get_mut(&origin) else { return false };
-        let before = orders.len();
-        let many = if fetch == Fetch::Multiplexed { waiting.len() } else { 1.min(waiting.len()) };
-        orders.extend(waiting.drain(..many).map(|bytes| Order::Ask { flow, bytes }));
-        orders.len() > before
+    fn ask_next(visit: &mut Visit, page: &[Object], flow: FlowId, orders: &mut Vec<Order>) {
+        let Some(connection) = visit.connections.get_mut(&flow) else { return };
+        let Some(waiting) = visit.waiting.get_mut(&connection.origin) else { return };
+        let many = if visit.fetch == Fetch::Multiplexed { waiting.len() } else { 1.min(waiting.len()) };
+        for object in waiting.drain(..many) {
+            connection.owes.push_back(object);
+            orders.push(Order::Ask { flow, bytes: page[object].bytes });
+        }
+    }
+
+    /// Asks for an object that a redirect has led to, as soon as its origin has a connection for it.
+    fn follow(visit: &mut Visit, number: u32, page: &[Object], object: usize, orders: &mut Vec<Order>) {
+        let Object { origin, bytes, .. } = page[object];
+        let free = visit.idle(origin).next();
+        if let Some((flow, connection)) =
+            free.and_then(|flow| Some((flow, visit.connections.get_mut(&flow)?)))
+        {
+            connection.owes.push_back(object);
+            orders.push(Order::Ask { flow, bytes });
+        } else if visit.may_open(origin) {
+            Self::open(visit, number, page, object, orders);
+        } else {
+            visit.waiting.entry(origin).or_default().push_front(object);
+        }
+    }
+}
+
+impl Visit {
+    fn is_kept(&self) -> bool {
+        !matches!(self.fetch, Fetch::Parallel(_))
+    }
+
+    /// Connections of an origin that can be asked for something now.
+    fn idle(&self, origin: u16) -> impl Iterator<Item = FlowId> + '_ {
+        let is_idle = move |connection: &Connection| {
+            connection.origin == origin && (self.fetch == Fetch::Multiplexed || connection.owes.is_empty())
+        };
+        self.connections.iter().filter(move |(_, one)| is_idle(one)).map(|(flow, _)| *flow)
+    }
+
+    fn may_open(&self, origin: u16) -> bool {
+        let most = match self.fetch {
+            Fetch::Parallel(count) | Fetch::Persistent(count) => count.max(1),
+            Fetch::Multiplexed => 1,
+        };
+        self.opened.get(&origin).is_none_or(|opened| *opened < most)
     }
 }
 
@@ -167,7 +245,8 @@ impl Workload for Pages {
     }
 
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>) {
-        let page = &self.pages[self.random.below(self.pages.len() as u64) as usize];
+        let place = self.random.below(self.pages.len() as u64) as usize;
+        let page = &self.pages[place];
         let total: u64 = self.groups.iter().map(|(_, weight)| u64::from(*weight)).sum();
         let mut ticket = self.random.below(total.max(1));
         let mut group = self.groups[0].0;
@@ -178,45 +257,61 @@ impl Workload for Pages {
             }
             ticket -= u64::from(*weight);
         }
-        let mut waiting: BTreeMap<u16, VecDeque<Bytes>> = BTreeMap::new();
-        for object in &page[1..] {
-            waiting.entry(object.origin).or_default().push_back(object.bytes);
+        let mut waiting: BTreeMap<u16, VecDeque<usize>> = BTreeMap::new();
+        for (object, pair) in (1..).zip(page.windows(2)).filter(|(_, pair)| !pair[0].leads) {
+            waiting.entry(pair[1].origin).or_default().push_back(object);
         }
-        let visit = Visit {
+        let mut visit = Visit {
             began_at: now,
             group,
             peer: self.random.below(u64::from(self.peers)) as u32,
             bytes: page.iter().map(|object| object.bytes).sum(),
+            page: place,
+            fetch: self.fetches[place.min(self.fetches.len() - 1)],
             document_read: false,
             waiting,
             unread: page.len(),
             connections: BTreeMap::new(),
+            opened: BTreeMap::new(),
         };
         let number = self.opened;
         self.opened += 1;
-        let is_kept = !matches!(self.fetch, Fetch::Parallel(_));
-        Self::open(&visit, number, page[0].origin, page[0].bytes, is_kept, orders);
+        Self::open(&mut visit, number, page, 0, orders);
         self.live.insert(number, visit);
         self.step();
     }
 
     fn on_message(&mut self, now: Time, flow: FlowId, tag: u64, orders: &mut Vec<Order>) {
-        let number = (tag >> 17) as u32;
-        let (origin, is_kept) = ((tag >> 1) as u16, tag & 1 == 1);
+        let Tag { visit: number, origin, is_kept, object } = Tag::of(tag);
         let Some(visit) = self.live.get_mut(&number) else { return };
+        let page = &self.pages[visit.page];
         visit.unread -= 1;
-        if is_kept {
-            visit.connections.insert(flow, origin);
+        let read = if is_kept {
+            let first = || Connection { origin, owes: [object].into() };
+            visit.connections.entry(flow).or_insert_with(first).owes.pop_front().unwrap_or(object)
         } else {
             orders.push(Order::Close(flow));
+            visit.opened.entry(origin).and_modify(|opened| *opened -= 1);
+            object
+        };
+        let next = Some(read + 1).filter(|next| page[read].leads && *next < page.len());
+        if let Some(next) = next {
+            Self::follow(visit, number, page, next, orders);
         }
         if !visit.document_read {
-            visit.document_read = true;
-            Self::begin_objects(visit, number, self.fetch, flow, orders);
+            if next.is_none() {
+                visit.document_read = true;
+                Self::begin_objects(visit, number, page, orders);
+            }
         } else if is_kept {
-            Self::ask_next(visit, origin, flow, self.fetch, orders);
-        } else if let Some(bytes) = visit.waiting.get_mut(&origin).and_then(VecDeque::pop_front) {
-            Self::open(visit, number, origin, bytes, false, orders);
+            let is_free = visit.idle(origin).any(|idle| idle == flow);
+            if is_free {
+                Self::ask_next(visit, page, flow, orders);
+            }
+        } else if visit.may_open(origin)
+            && let Some(object) = visit.waiting.get_mut(&origin).and_then(VecDeque::pop_front)
+        {
+            Self::open(visit, number, page, object, orders);
         }
         if visit.unread == 0 {
             orders.push(Order::PageDone(PageReport {
@@ -228,5 +323,94 @@ impl Workload for Pages {
             orders.extend(visit.connections.keys().map(|flow| Order::Close(*flow)));
             self.live.remove(&number);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITE: u16 = 0;
+    const CDN: u16 = 1;
+
+    fn object(origin: u16, bytes: u64) -> Object {
+        Object { origin, bytes: Bytes::new(bytes), leads: false }
+    }
+
+    fn redirect(origin: u16, bytes: u64) -> Object {
+        Object { leads: true, ..object(origin, bytes) }
+    }
+
+    /// Plays one page; after each step the first thing that was asked for and not read is read. What is asked for at each step, by size.
+    fn steps(page: &[Object], fetch: Fetch) -> Vec<Vec<u64>> {
+        let spec = PageSpec {
+            pages: vec![page.to_vec()],
+            fetches: vec![fetch],
+            gap: Span::from_secs(1),
+            until: Time::NEVER,
+            groups: vec![(0, 1)],
+            peers: 1,
+        };
+        let mut pages = Pages::new(spec, Seed(1));
+        let (mut orders, mut flows, mut asked, mut steps) = (vec![], 0, VecDeque::new(), vec![]);
+        let mut tags = BTreeMap::new();
+        pages.on_time(pages.next_at(), &mut orders);
+        loop {
+            let mut step = vec![];
+            for order in orders.drain(..) {
+                match order {
+                    Order::Open(spec) => {
+                        let flow = FlowId { slot: flows, generation: 0 };
+                        flows += 1;
+                        tags.insert(flow, spec.tag);
+                        step.push(spec.bytes.get());
+                        asked.push_back(flow);
+                    }
+                    Order::Ask { flow, bytes } => {
+                        step.push(bytes.get());
+                        asked.push_back(flow);
+                    }
+                    Order::PageDone(report) => {
+                        let bytes: Bytes = page.iter().map(|object| object.bytes).sum();
+                        assert_eq!((report.bytes, asked.len()), (bytes, 0), "all was asked for and read");
+                        return steps;
+                    }
+                    _ => {}
+                }
+            }
+            steps.push(step);
+            let flow = asked.pop_front().expect("a page is read to its end");
+            pages.on_message(Time::from_millis(1), flow, tags[&flow], &mut orders);
+        }
+    }
+
+    #[test]
+    fn a_redirect_holds_back_the_document_and_the_document_the_rest() {
+        let page = [redirect(SITE, 1), redirect(CDN, 2), object(CDN, 3), object(SITE, 4), object(CDN, 5)];
+        for fetch in [Fetch::Persistent(6), Fetch::Parallel(6), Fetch::Multiplexed] {
+            assert_eq!(steps(&page, fetch)[..4], [vec![1], vec![2], vec![3], vec![4, 5]], "{fetch:?}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_of_an_object_holds_back_that_object_alone() {
+        let page = [object(SITE, 1), redirect(SITE, 2), object(CDN, 3), object(SITE, 4), object(CDN, 5)];
+        for (fetch, expected) in [
+            (Fetch::Persistent(6), vec![vec![1], vec![2, 4, 5], vec![3]]),
+            (Fetch::Parallel(6), vec![vec![1], vec![2, 4, 5], vec![3]]),
+            // The connection to the other host has not answered yet: what is to follow waits for it.
+            (Fetch::Multiplexed, vec![vec![1], vec![2, 4, 5], vec![], vec![], vec![3]]),
+            (Fetch::Persistent(1), vec![vec![1], vec![2, 5], vec![4], vec![3]]),
+            (Fetch::Parallel(1), vec![vec![1], vec![2, 5], vec![4], vec![3]]),
+        ] {
+            let found = steps(&page, fetch);
+            assert_eq!(found[..expected.len()], expected, "{fetch:?}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_ends_in_a_redirect_ends() {
+        assert_eq!(steps(&[redirect(SITE, 1)], Fetch::Multiplexed), [[1]]);
+        assert_eq!(steps(&[object(SITE, 1), redirect(SITE, 2)], Fetch::Persistent(6))[..2], [[1], [2]]);
     }
 }

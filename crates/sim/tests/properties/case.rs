@@ -106,10 +106,11 @@ impl Case {
                 Box::new(Sessions::new(spec, seed))
             }
             Transfer::Pages(objects, fetch, gap) => {
-                let object = |&(origin, bytes): &(u16, u64)| Object { origin, bytes: Bytes::new(bytes) };
+                let object =
+                    |&(origin, bytes): &(u16, u64)| Object { origin, bytes: Bytes::new(bytes), leads: false };
                 let spec = PageSpec {
                     pages: vec![objects.iter().map(object).collect()],
-                    fetch: *fetch,
+                    fetches: vec![*fetch],
                     gap: Span::from_millis(*gap),
                     until: LAST_START,
                     groups: vec![(0, 1)],

@@ -84,6 +84,7 @@ pub fn draw(statistics: PageStatistics) -> Vec<Vec<Object>> {
     let object = |(origin, size): &(u16, f64)| Object {
         origin: *origin,
         bytes: Bytes::new((size * scale).max(SMALLEST) as u64),
+        leads: false,
     };
     pages.iter().map(|page| page.iter().map(object).collect()).collect()
 }

@@ -7,17 +7,20 @@
 //!
 //! 1. `response._transferSize`, if known: Chrome and its relatives count exactly that.
 //! 2. Otherwise `response.bodySize` (the compressed body) plus `response.headersSize`, if that is known.
-//! 3. Otherwise `response.content.size` (the unpacked body) less `content.compression`, plus `headersSize`: too large for
-//!    a compressed body whose saving is not stated.
-//! 4. Otherwise `response.headersSize` alone.
+//! 3. Otherwise the header `Content-Length`, plus `headersSize`.
+//! 4. Otherwise `response.content.size` (the unpacked body) less `content.compression`, plus `headersSize`: a guess, and counted as
+//!    one, where the body may have been compressed and nothing says what that saved.
+//! 5. Otherwise `response.headersSize` alone.
+//!
+//! A redirect of which no size is known weighs 500 bytes, a guess too: what it costs is its round trip.
 //!
 //! Absent, `null` and negative mean unknown (HAR says -1; browsers have written others).
 //!
-//! **Which entries.** Those of one page: the one of the earliest entry that names a page. Entries that name none belong
-//! to it too. What did not cross the network is left out and counted by [`Reason`]. A redirect or a 304 did cross it.
+//! **Which entries.** Those of one page: the one that is asked for, or that of the earliest entry that names a page. Entries that
+//! name none belong to it too. What did not cross the network is left out and counted by [`Reason`]. A redirect or a 304 did cross it.
 //!
-//! **Which order.** By `startedDateTime`, ties as in the file. The document, which is the earliest answer that is not a
-//! redirect, comes first.
+//! **Which order.** By `startedDateTime`, ties as in the file. The redirects that are earlier than the document, which is the earliest
+//! answer that is none, lead to it one after the other; a later redirect leads to the later entry that has the address it names.
 //!
 //! # Deviations
 //!
@@ -32,7 +35,7 @@
 
 mod json;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -41,7 +44,7 @@ use std::path::{Path, PathBuf};
 use headstart_sim::workload::page::Object;
 use headstart_units::Bytes;
 
-use json::{Content, Entry, Har, Map, Response};
+use json::{Content, Entry, Har, Map, PageEntry, Response};
 
 /// Files larger than this are refused. Bodies saved along with a large page stay well below.
 pub const MOST_FILE_BYTES: u64 = 256 << 20;
@@ -62,6 +65,12 @@ pub struct Page {
     pub objects: Vec<Object>,
     /// What [`Object::origin`] counts: scheme, host and port, as in `https://example.com:443`.
     pub origins: Vec<String>,
+    /// Objects whose size is a guess.
+    pub guessed: u32,
+    /// Most objects came over HTTP/2 or HTTP/3.
+    pub is_multiplexed: bool,
+    /// Its place in the file, from one, and how many pages there are.
+    pub place: (usize, usize),
     /// Entries left out.
     pub skipped: BTreeMap<Reason, u32>,
     /// Why the document is among them, if it is.
@@ -127,6 +136,13 @@ pub enum Problem {
         /// What the parser said.
         message: String,
     },
+    /// It has no such page.
+    NoPage {
+        /// The page that was asked for.
+        found: String,
+        /// Its pages.
+        expected: String,
+    },
     /// It is JSON, but no HAR.
     Key {
         /// The path of the key, such as `log.entries[3].response`.
@@ -169,6 +185,7 @@ impl fmt::Display for HarError {
             Problem::NotJson { line, column, message } => {
                 write!(f, "line {line}, column {column}: found no JSON ({message}), expected a HAR file")
             }
+            Problem::NoPage { found, expected } => write!(f, "--page: found `{found}`, expected {expected}"),
             Problem::Key { key, found, expected } => write!(f, "{key}: found {found}, expected {expected}"),
         }
     }
@@ -183,8 +200,8 @@ impl std::error::Error for HarError {
     }
 }
 
-/// Reads a file.
-pub fn read(path: &Path) -> Result<Page, HarError> {
+/// Reads a page of a file: by its id or its number, or the first.
+pub fn read(path: &Path, page: Option<&str>) -> Result<Page, HarError> {
     let content = || {
         let mut content = Vec::new();
         // One byte more than allowed tells a file that is too large, whatever its metadata say.
@@ -193,12 +210,12 @@ pub fn read(path: &Path) -> Result<Page, HarError> {
     };
     content()
         .map_err(|error| HarError::from(Problem::Io(error)))
-        .and_then(|content| parse(&content))
+        .and_then(|content| parse(&content, page))
         .map_err(|error| HarError { file: Some(path.to_path_buf()), ..error })
 }
 
-/// Reads the content of a file.
-pub fn parse(content: &[u8]) -> Result<Page, HarError> {
+/// Reads a page of the content of a file.
+pub fn parse(content: &[u8], page: Option<&str>) -> Result<Page, HarError> {
     if content.len() as u64 > MOST_FILE_BYTES {
         return Err(Problem::TooLarge.into());
     }
@@ -208,7 +225,7 @@ pub fn parse(content: &[u8]) -> Result<Page, HarError> {
     let har: Map<Har> = serde_path_to_error::deserialize(&mut reader)
         .map_err(|error| refusal(&error.path().to_string(), error.inner()))?;
     reader.end().map_err(|error| refusal("", &error))?;
-    Ok(page(har.0)?)
+    Ok(page_of(har.0, page)?)
 }
 
 /// A message of the parser in our words.
@@ -233,16 +250,46 @@ struct Judged {
     started_at: i64,
     url: String,
     is_redirect: bool,
+    /// The address that it leads to, whole.
+    leads_to: Option<String>,
+    is_guessed: bool,
+    /// Over HTTP/2 or HTTP/3, if the file says over what.
+    is_multiplexed: Option<bool>,
     verdict: Result<(String, Bytes), Reason>,
 }
 
-fn page(har: Har) -> Result<Page, Problem> {
+/// What a redirect weighs whose size is not known: a status line and the headers that most servers send along.
+const REDIRECT: u64 = 500;
+
+/// The id of the page that is asked for.
+fn chosen(pages: &[Map<PageEntry>], asked: &str) -> Result<Option<String>, Problem> {
+    let by_id = pages.iter().position(|page| page.0.id.0.as_deref() == Some(asked));
+    let by_number = || asked.parse::<usize>().ok().filter(|number| (1..=pages.len()).contains(number));
+    let Some(place) = by_id.or_else(|| Some(by_number()? - 1)) else {
+        let ids: Vec<&str> = pages.iter().filter_map(|page| page.0.id.0.as_deref()).take(10).collect();
+        let expected = match pages.len() {
+            0 => "a file that lists its pages".to_owned(),
+            1 => format!("1 or {}", ids.join("")),
+            count => format!("a number from 1 to {count}, or an id such as {}", ids.join(", ")),
+        };
+        return Err(Problem::NoPage { found: shortened(asked), expected: shortened(&expected) });
+    };
+    Ok(pages[place].0.id.0.clone())
+}
+
+fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
     let log = required(har.log, "log", "an object")?;
     let entries = required(log.0.entries, "log.entries", "a list of requests")?.0;
     let times = entries.iter().enumerate().map(|(index, entry)| started_at(index, &entry.0));
     let times: Vec<i64> = times.collect::<Result<_, _>>()?;
+    let pages = log.0.pages.map(|pages| pages.0).unwrap_or_default();
     let named = entries.iter().zip(&times).filter_map(|(entry, at)| Some((at, entry.0.pageref.0.as_ref()?)));
-    let page_name: Option<String> = named.min_by_key(|(at, _)| **at).map(|(_, name)| name.clone());
+    let page_name: Option<String> = match asked {
+        Some(asked) => chosen(&pages, asked)?,
+        None => named.min_by_key(|(at, _)| **at).map(|(_, name)| name.clone()),
+    };
+    let place = pages.iter().position(|page| page.0.id.0 == page_name).unwrap_or(0);
+    let place = (place + 1, pages.len().max(1));
 
     let mut judged = Vec::with_capacity(entries.len());
     for (index, (Map(entry), started_at)) in entries.into_iter().zip(times).enumerate() {
@@ -253,12 +300,9 @@ fn page(har: Har) -> Result<Page, Problem> {
         let elsewhere = [Reason::DataUrl, Reason::OtherScheme, Reason::WebSocket, Reason::OtherPage];
         !entry.is_redirect && !entry.verdict.as_ref().is_err_and(|reason| elsewhere.contains(reason))
     };
-    if let Some(place) = judged.iter().position(is_document) {
-        judged[..=place].rotate_right(1);
-    }
-    let document = judged.first().filter(|first| is_document(first));
+    let document_at = judged.iter().position(is_document);
+    let document = document_at.map(|place| &judged[place]);
     let document_skipped = document.and_then(|first| first.verdict.as_ref().err().copied());
-    let pages = log.0.pages.map(|pages| pages.0).unwrap_or_default();
     let title = pages
         .into_iter()
         .find(|page| page_name.is_none() || page.0.id.0 == page_name)
@@ -269,19 +313,24 @@ fn page(har: Har) -> Result<Page, Problem> {
 
     let mut origins: Vec<String> = Vec::new();
     let mut indices: BTreeMap<String, u16> = BTreeMap::new();
-    let mut objects = Vec::new();
+    let mut objects: Vec<Object> = Vec::new();
     let mut skipped = BTreeMap::new();
-    for entry in judged {
-        match entry.verdict {
+    let (mut guessed, mut known, mut multiplexed) = (0, 0, 0);
+    for (place, leads) in in_order(&judged, document_at) {
+        let entry = &judged[place];
+        match &entry.verdict {
             Ok((name, bytes)) => {
-                let origin = *indices.entry(name).or_insert_with_key(|name| {
+                let origin = *indices.entry(name.clone()).or_insert_with_key(|name| {
                     origins.push(name.clone());
                     // There are no more origins than entries, whose number is limited.
                     (origins.len() - 1) as u16
                 });
-                objects.push(Object { origin, bytes });
+                objects.push(Object { origin, bytes: *bytes, leads });
+                guessed += u32::from(entry.is_guessed);
+                known += usize::from(entry.is_multiplexed.is_some());
+                multiplexed += usize::from(entry.is_multiplexed == Some(true));
             }
-            Err(reason) => *skipped.entry(reason).or_insert(0) += 1,
+            Err(reason) => *skipped.entry(*reason).or_insert(0) += 1,
         }
     }
     if objects.is_empty() {
@@ -289,7 +338,52 @@ fn page(har: Har) -> Result<Page, Problem> {
         let found = if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
         return Err(problem("log.entries", found, "at least one object that crossed the network"));
     }
-    Ok(Page { title: shortened(&title), objects, origins, skipped, document_skipped })
+    let title = shortened(&title);
+    let is_multiplexed = 2 * multiplexed > known;
+    Ok(Page { title, objects, origins, guessed, is_multiplexed, place, skipped, document_skipped })
+}
+
+/// The order in which entries are asked for: places, each with whether it leads to the next.
+fn in_order(judged: &[Judged], document: Option<usize>) -> Vec<(usize, bool)> {
+    let mut order = vec![];
+    let is_there = |place: usize| judged[place].verdict.is_ok();
+    let head = document.map_or(0, |place| place + 1);
+    // What is left out of these asks for nothing.
+    order.extend((0..head).filter(|place| !is_there(*place)).map(|place| (place, false)));
+    let chain: Vec<usize> =
+        (0..head).filter(|place| is_there(*place) && judged[*place].is_redirect).collect();
+    order.extend(chain.iter().map(|place| (*place, true)));
+    let others = (0..head).filter(|place| is_there(*place) && !judged[*place].is_redirect);
+    // The document; before it in time there may be what belongs elsewhere, which is never there.
+    order.extend(others.map(|place| (place, false)));
+
+    let mut by_url: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
+    for (place, entry) in judged.iter().enumerate().skip(head).filter(|(place, _)| is_there(*place)) {
+        by_url.entry(without_fragment(&entry.url)).or_default().push_back(place);
+    }
+    let mut is_taken = vec![false; judged.len()];
+    for place in head..judged.len() {
+        let mut next = Some(place).filter(|place| !is_taken[*place]);
+        while let Some(place) = next {
+            is_taken[place] = true;
+            let target = judged[place].leads_to.as_deref().filter(|_| is_there(place));
+            next = target.and_then(|url| {
+                let places = by_url.get_mut(without_fragment(url))?;
+                while let Some(found) = places.pop_front() {
+                    if found > place && !is_taken[found] {
+                        return Some(found);
+                    }
+                }
+                None
+            });
+            order.push((place, next.is_some()));
+        }
+    }
+    order
+}
+
+fn without_fragment(url: &str) -> &str {
+    url.split('#').next().unwrap_or(url)
 }
 
 /// Checks an entry whole, also one that is then left out: a file is a HAR or it is none.
@@ -309,7 +403,20 @@ fn judge(index: usize, entry: Entry, started_at: i64, page: Option<&str>) -> Res
     let content = response.content.as_ref().map(|content| content.0).unwrap_or_default();
     let has_body = content.size.0.is_some_and(|size| size > 0);
     let body_stayed = response.transfer_size.0.or(response.body_size.0) == Some(0);
-    let bytes = wire_bytes(&response, &content);
+    let is_redirect = (300..400).contains(&status) && status != 304;
+    // The browser's own redirect to HTTPS, of a host that had asked for it earlier (HSTS).
+    let is_internal = is_redirect && response.header("non-authoritative-reason").is_some();
+    let has_no_body = status == 304 || request.method.0.as_deref() == Some("HEAD");
+    let (bytes, is_guessed) = match wire_bytes(&response, &content, has_no_body) {
+        (None | Some(0), _) if is_redirect => (Some(REDIRECT), true),
+        weighed => weighed,
+    };
+    let location = response.redirect_url.0.as_deref().filter(|url| !url.is_empty());
+    let location = location.or_else(|| response.header("location")).filter(|_| is_redirect);
+    let leads_to = location.and_then(|location| absolute(&scheme, &url, location));
+    let version = response.http_version.0.as_deref().filter(|version| !version.is_empty());
+    let version = version.or(request.http_version.0.as_deref().filter(|version| !version.is_empty()));
+    let is_multiplexed = version.map(is_multiplexed);
     let verdict = if matches!(scheme.as_str(), "data" | "blob") {
         Err(Reason::DataUrl)
     } else if matches!(scheme.as_str(), "ws" | "wss")
@@ -323,7 +430,7 @@ fn judge(index: usize, entry: Entry, started_at: i64, page: Option<&str>) -> Res
         Err(Reason::OtherPage)
     } else if response.error.0 {
         Err(Reason::Failed)
-    } else if entry.from_cache.0 || (status > 0 && status != 304 && has_body && body_stayed) {
+    } else if is_internal || entry.from_cache.0 || (status > 0 && status != 304 && has_body && body_stayed) {
         Err(Reason::FromCache)
     } else {
         match bytes {
@@ -337,19 +444,53 @@ fn judge(index: usize, entry: Entry, started_at: i64, page: Option<&str>) -> Res
             Some(bytes) => Ok((origin, Bytes::new(bytes))),
         }
     };
-    let is_redirect = (300..400).contains(&status) && status != 304;
-    Ok(Judged { started_at, url, is_redirect, verdict })
+    Ok(Judged { started_at, url, is_redirect, leads_to, is_guessed, is_multiplexed, verdict })
 }
 
-/// See "Which size" above.
-fn wire_bytes(response: &Response, content: &Content) -> Option<u64> {
+/// See "Which size" above; and whether that is a guess.
+fn wire_bytes(response: &Response, content: &Content, has_no_body: bool) -> (Option<u64>, bool) {
     if let Some(bytes) = response.transfer_size.0 {
-        return Some(bytes);
+        return (Some(bytes), false);
     }
+    let is_chunked = response.header("transfer-encoding").is_some();
+    let length = response.header("content-length").filter(|_| !has_no_body && !is_chunked);
+    let sent = response.body_size.0.or_else(|| length?.trim().parse().ok());
     let unpacked = content.size.0.map(|size| size - content.compression.0.unwrap_or(0).min(size));
-    match (response.body_size.0.or(unpacked), response.headers_size.0) {
+    let may_be_packed = match response.header("content-encoding") {
+        Some(encoding) => !encoding.eq_ignore_ascii_case("identity"),
+        // Without headers nobody knows.
+        None => response.headers.as_ref().is_none_or(|headers| headers.0.is_empty()),
+    };
+    let is_guessed = sent.is_none()
+        && unpacked.is_some_and(|bytes| bytes > 0)
+        && content.compression.0.is_none()
+        && may_be_packed;
+    let bytes = match (sent.or(unpacked), response.headers_size.0) {
         (None, headers) => headers,
         (Some(body), headers) => Some(body.saturating_add(headers.unwrap_or(0))),
+    };
+    (bytes, is_guessed)
+}
+
+/// `HTTP/2.0`, `h2`, `h3-29`, `http/2+quic/46`: a connection carries many answers at once.
+fn is_multiplexed(version: &str) -> bool {
+    let version = version.to_ascii_lowercase();
+    let begins = ["h2", "h3", "http/2", "http/3", "spdy"].iter().any(|begin| version.starts_with(begin));
+    begins || version.contains("quic")
+}
+
+/// Where a redirect from `url` leads: an address, one without its scheme or a path; nothing if it is relative to a folder.
+fn absolute(scheme: &str, url: &str, location: &str) -> Option<String> {
+    if location.contains("://") {
+        Some(location.to_owned())
+    } else if location.starts_with("//") {
+        Some(format!("{scheme}:{location}"))
+    } else if location.starts_with('/') {
+        let rest = url.get(scheme.len() + 3..)?;
+        let host = rest.split(['/', '?', '#']).next()?;
+        Some(format!("{}://{host}{location}", url.get(..scheme.len())?))
+    } else {
+        None
     }
 }
 

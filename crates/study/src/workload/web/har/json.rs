@@ -40,15 +40,30 @@ pub(super) struct Entry {
     pub(super) resource_type: Text,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub(super) struct Request {
     pub(super) url: Option<String>,
+    pub(super) method: Text,
+    pub(super) http_version: Text,
+}
+
+/// A name and a value, as of HTTP.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Header {
+    pub(super) name: Text,
+    pub(super) value: Text,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Response {
     pub(super) status: Count,
+    pub(super) http_version: Text,
+    pub(super) headers: Option<List<Map<Header>>>,
+    #[serde(rename = "redirectURL")]
+    pub(super) redirect_url: Text,
     pub(super) headers_size: Count,
     pub(super) body_size: Count,
     pub(super) content: Option<Map<Content>>,
@@ -63,6 +78,17 @@ pub(super) struct Response {
 pub(super) struct Content {
     pub(super) size: Count,
     pub(super) compression: Count,
+}
+
+impl Response {
+    /// The value of a header, by its name in lower case.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let headers = self.headers.iter().flat_map(|list| &list.0);
+        let is_it = |header: &&Map<Header>| {
+            header.0.name.0.as_ref().is_some_and(|found| found.eq_ignore_ascii_case(name))
+        };
+        headers.filter(is_it).find_map(|header| header.0.value.0.as_deref())
+    }
 }
 
 /// A JSON object. What derives `Deserialize` would take a list for one, field by field.

@@ -23,11 +23,11 @@ fn har(entries: &[Value]) -> Value {
 }
 
 fn parsed(entries: &[Value]) -> Page {
-    parse(har(entries).to_string().as_bytes()).expect("a HAR")
+    parse(har(entries).to_string().as_bytes(), None).expect("a HAR")
 }
 
 fn refused(value: &Value) -> String {
-    parse(value.to_string().as_bytes()).expect_err("no HAR").to_string()
+    parse(value.to_string().as_bytes(), None).expect_err("no HAR").to_string()
 }
 
 fn sizes(page: &Page) -> Vec<u64> {
@@ -64,12 +64,119 @@ fn objects_come_in_the_order_of_their_requests_with_their_origins() {
     assert!(page.skipped.is_empty() && page.document_skipped.is_none());
 }
 
+/// A redirect that says where it leads.
+fn redirect(at: u32, url: &str, to: &str, transferred: i64) -> Value {
+    let mut entry = chrome(at, url, transferred);
+    entry["response"]["status"] = json!(301);
+    entry["response"]["redirectURL"] = json!(to);
+    entry["response"]["content"]["size"] = json!(0);
+    entry
+}
+
+fn leads(page: &Page) -> Vec<bool> {
+    page.objects.iter().map(|object| object.leads).collect()
+}
+
 #[test]
-fn the_document_comes_before_the_redirect_that_led_to_it() {
-    let mut redirect = chrome(0, "http://example/", 150);
-    redirect["response"]["status"] = json!(301);
-    let page = parsed(&[redirect, chrome(5, "https://example/", 5000), chrome(9, "https://example/a", 7)]);
-    assert_eq!(sizes(&page), [5000, 150, 7]);
+fn redirects_lead_to_the_document_one_after_the_other() {
+    let page = parsed(&[
+        redirect(0, "http://example/", "https://example/", 150),
+        redirect(3, "https://example/", "https://www.example/", 160),
+        chrome(5, "https://www.example/", 5000),
+        chrome(9, "https://www.example/a", 7),
+    ]);
+    assert_eq!(sizes(&page), [150, 160, 5000, 7]);
+    assert_eq!(leads(&page), [true, true, false, false]);
+    assert_eq!(page.guessed, 0);
+}
+
+#[test]
+fn a_redirect_without_bytes_costs_its_round_trip_and_an_internal_one_nothing() {
+    let mut internal = redirect(0, "http://example/", "https://example/", 0);
+    internal["response"]["headers"] = json!([{"name": "Non-Authoritative-Reason", "value": "HSTS"}]);
+    let page =
+        parsed(&[internal, redirect(1, "https://example/", "/en", 0), chrome(5, "https://example/en", 5000)]);
+    assert_eq!((sizes(&page), leads(&page)), (vec![500, 5000], vec![true, false]));
+    assert_eq!((page.guessed, page.skipped[&Reason::FromCache]), (1, 1));
+}
+
+#[test]
+fn a_redirect_of_an_object_leads_to_the_entry_with_that_address() {
+    let page = parsed(&[
+        chrome(0, "https://example/", 1000),
+        redirect(10, "https://example/a.js", "//cdn.example/a.js", 11),
+        redirect(11, "https://example/lost.js", "https://cdn.example/lost.js", 12),
+        chrome(12, "https://example/b.css", 13),
+        redirect(20, "https://cdn.example/a.js", "/v2/a.js#part", 14),
+        chrome(30, "https://cdn.example/v2/a.js", 15),
+    ]);
+    assert_eq!(sizes(&page), [1000, 11, 14, 15, 12, 13]);
+    assert_eq!(leads(&page), [false, true, true, false, false, false]);
+}
+
+#[test]
+fn what_the_server_said_of_a_packed_body_comes_before_what_it_unpacks_to() {
+    let named = |name: &str, value: &str| json!({"name": name, "value": value});
+    let (gzip, length) = (named("Content-Encoding", "gzip"), named("content-length", "27472"));
+    for (headers, expected, guessed, reason) in [
+        (json!([gzip, length]), 27_472, 0, "it was packed to this"),
+        (json!([length]), 27_472, 0, "it is this long"),
+        (json!([gzip]), 129_461, 1, "nobody knows what packing saved"),
+        (json!([]), 129_461, 1, "nobody knows whether it was packed"),
+        (json!([named("Server", "x")]), 129_461, 0, "it was not packed"),
+        (json!([named("Content-Encoding", "identity")]), 129_461, 0, "it was not packed, as it says"),
+        (json!([gzip, length, named("Transfer-Encoding", "chunked")]), 129_461, 1, "chunks have no length"),
+        (json!([gzip, named("Content-Length", "many")]), 129_461, 1, "no length"),
+    ] {
+        let mut entry = chrome(0, "https://example/", -1);
+        entry["response"]["headers"] = headers;
+        entry["response"]["content"]["size"] = json!(129_461);
+        let page = parsed(&[entry]);
+        assert_eq!((sizes(&page), page.guessed), (vec![expected], guessed), "{reason}");
+    }
+    let mut head = chrome(0, "https://example/", -1);
+    head["request"]["method"] = json!("HEAD");
+    head["response"]["headers"] = json!([length]);
+    head["response"]["headersSize"] = json!(70);
+    head["response"]["content"]["size"] = json!(0);
+    assert_eq!(sizes(&parsed(&[head])), [70], "an answer to HEAD has a length and no body");
+}
+
+#[test]
+fn the_page_is_the_first_or_the_one_that_is_asked_for() {
+    let mut other = chrome(50, "https://other.example/", 77);
+    other["pageref"] = json!("page_2");
+    let file = har(&[chrome(0, "https://example/", 9), other]).to_string();
+    let page = |asked: Option<&str>| parse(file.as_bytes(), asked);
+    for (asked, bytes, place) in
+        [(None, 9, 1), (Some("page_1"), 9, 1), (Some("2"), 77, 2), (Some("page_2"), 77, 2), (Some("1"), 9, 1)]
+    {
+        let found = page(asked).expect("it has two");
+        assert_eq!((sizes(&found), found.place), (vec![bytes], (place, 2)), "{asked:?}");
+    }
+    for asked in ["0", "3", "page_3", ""] {
+        let error = page(Some(asked)).expect_err(asked).to_string();
+        let expected = "expected a number from 1 to 2, or an id such as page_1, page_2";
+        assert_eq!(error, format!("--page: found `{asked}`, {expected}"));
+    }
+}
+
+#[test]
+fn the_file_says_whether_connections_carry_many_answers_at_once() {
+    let over = |versions: &[&str]| {
+        let entry = |(at, version): (u32, &&str)| {
+            let mut entry = chrome(at, "https://example/", 9);
+            entry["response"]["httpVersion"] = json!(version);
+            entry
+        };
+        parsed(&(0..).zip(versions).map(entry).collect::<Vec<_>>()).is_multiplexed
+    };
+    for versions in [&["h2"][..], &["HTTP/2.0", "http/1.1", "h3-29"], &["http/2+quic/46"], &["HTTP/3", ""]] {
+        assert!(over(versions), "{versions:?}");
+    }
+    for versions in [&["http/1.1"][..], &["HTTP/1.1", "h2"], &[""], &["unknown"]] {
+        assert!(!over(versions), "{versions:?}");
+    }
 }
 
 #[rustfmt::skip]
@@ -139,7 +246,7 @@ fn a_document_from_the_cache_is_told() {
 fn a_page_without_a_title_has_its_address() {
     let entry = chrome(0, "https://example/\u{1b}[2J", 7);
     let value = json!({ "log": { "entries": [entry] } });
-    let page = parse(value.to_string().as_bytes()).expect("pages are optional");
+    let page = parse(value.to_string().as_bytes(), None).expect("pages are optional");
     assert_eq!(page.title, "https://example/ [2J", "no control characters on a terminal");
     assert_eq!(shortened("a\u{1b}[2J\nb"), "a [2J b");
     assert_eq!(shortened(&"x".repeat(201)).len(), 203);
@@ -206,13 +313,13 @@ fn a_refusal_names_the_key_what_was_found_and_what_was_expected() {
 #[test]
 fn what_is_no_json_is_told_with_its_place() {
     let text = har(&[chrome(0, "https://example/", 9)]).to_string();
-    let cut = parse(&text.as_bytes()[..text.len() - 9]).expect_err("cut short").to_string();
+    let cut = parse(&text.as_bytes()[..text.len() - 9], None).expect_err("cut short").to_string();
     assert!(cut.starts_with("line 1, column ") && cut.contains("EOF"), "{cut}");
-    let html = parse(b"<!doctype html>").expect_err("a web page").to_string();
+    let html = parse(b"<!doctype html>", None).expect_err("a web page").to_string();
     assert_eq!(html, "line 1, column 1: found no JSON (expected value), expected a HAR file");
-    assert!(parse(format!("{text} x").as_bytes()).is_err(), "something follows");
-    assert!(parse(format!("\u{feff}{text}").as_bytes()).is_ok(), "a byte-order mark does no harm");
-    let missing = read(Path::new("no/such.har")).expect_err("no file").to_string();
+    assert!(parse(format!("{text} x").as_bytes(), None).is_err(), "something follows");
+    assert!(parse(format!("\u{feff}{text}").as_bytes(), None).is_ok(), "a byte-order mark does no harm");
+    let missing = read(Path::new("no/such.har"), None).expect_err("no file").to_string();
     assert!(missing.starts_with("no/such.har: cannot be read: "), "{missing}");
 }
 
@@ -221,13 +328,13 @@ fn limits_hold() {
     let entry = chrome(0, "https://example/", 9).to_string();
     let with = |count: usize| {
         let list = vec![entry.as_str(); count].join(",");
-        parse(format!(r#"{{"log":{{"entries":[{list}]}}}}"#).as_bytes())
+        parse(format!(r#"{{"log":{{"entries":[{list}]}}}}"#).as_bytes(), None)
     };
     assert_eq!(with(MOST_ENTRIES).expect("as many as allowed").objects.len(), MOST_ENTRIES);
     let error = with(MOST_ENTRIES + 1).expect_err("one too many").to_string();
     assert_eq!(error, "log.entries: found more than 10000 members, expected at most that many");
     let deep = format!(r#"{{"x":{}"#, "[".repeat(1_000_000));
-    assert!(parse(deep.as_bytes()).is_err(), "depth costs no stack");
+    assert!(parse(deep.as_bytes(), None).is_err(), "depth costs no stack");
 }
 
 #[rustfmt::skip]
@@ -285,7 +392,7 @@ impl Draws {
 
 /// What holds of whatever is accepted, and that a refusal is one bounded line.
 fn check(content: &[u8]) -> bool {
-    match parse(content) {
+    match parse(content, None) {
         Ok(page) => {
             assert!(!page.objects.is_empty());
             for object in &page.objects {
