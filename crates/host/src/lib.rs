@@ -4,7 +4,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`clock`] | the wall clock, and deadlines |
-//! | [`file`] | files that are read up to a limit |
+//! | [`mod@file`] | files that are read up to a limit |
 //! | [`lock`] | mutexes whose contents outlive a panic |
 //! | [`load`] | for tests: how late the machine wakes a thread, and the report of a test that could not run |
 
