@@ -22,7 +22,7 @@ pub struct Condition {
 }
 
 /// The columns of the conditions.
-pub const COLUMNS: [&str; 44] = [
+pub const COLUMNS: [&str; 45] = [
     "home",
     "transport",
     "rate_bits_per_s",
@@ -40,6 +40,7 @@ pub const COLUMNS: [&str; 44] = [
     "duplicate_share",
     "up_rate_bits_per_s",
     "up_trace",
+    "trace_offset_s",
     "hops",
     "routers",
     "load_share",
