@@ -17,8 +17,8 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::carrier::{Carrier, Carriers, Run};
 use crate::options::{
-    AckName, DetectionName, FetchName, LaterName, OpenerName, PacingName, PathOptions, ProbeName, RunOptions,
-    SizeName, TransportOptions, UpOptions, WorkloadOptions,
+    AckName, DetectionName, FetchName, Home, LaterName, OpenerName, PacingName, PathOptions, ProbeName,
+    RunOptions, SizeName, TransportName, TransportOptions, UpOptions, WorkloadOptions,
 };
 use crate::schemes;
 use crate::workload::files::ArrivalFile;
@@ -366,9 +366,14 @@ impl Setup {
     #[must_use]
     pub fn ideal(&self) -> Ideal {
         let tcp = self.tcp();
-        // The sender's SYN, its answer, the data; a receiver opens with a SYN, and then asks.
-        let asks = u64::from(!self.pages.is_empty() || self.opener() == Opener::Receiver);
-        let half_rounds = 2 * u64::from(tcp.handshakes) + 1 + asks;
+        let half_rounds = if self.carrier().place() == (Home::Simulator, TransportName::Tcp) {
+            // The sender's SYN, its answer, the data; a receiver opens with a SYN, and then asks.
+            let asks = u64::from(!self.pages.is_empty() || self.opener() == Opener::Receiver);
+            2 * u64::from(tcp.handshakes) + 1 + asks
+        } else {
+            // A client's handshake, its request, the data.
+            4
+        };
         Ideal { rate: self.bottleneck(), half_rounds, mss: tcp.mss, header: tcp.header }
     }
 

@@ -48,9 +48,10 @@ pub struct DemoArgs {
     /// Size of the page
     #[arg(long, default_value = "100 kB", value_name = "SIZE")]
     pub size: Bytes,
-    /// Which schemes; the first is what the others are compared with
+    /// Schemes; the others are compared with the first [default: iw10, iw32, bbr and the fast starts]
     #[arg(
         long,
+        hide_default_value = true,
         default_value = "iw10,iw32,bbr,rapid-start,jump-start,halfback,blitzstart,tcp-cache,s-cubic,careful-resume,wise-start",
         value_name = "NAMES"
     )]

@@ -86,7 +86,6 @@ const LAYOUTS: &[Layout] = &[
     Layout {
         name: "link",
         common: &[
-            PATH,
             RATE,
             RTT,
             BUFFER,
