@@ -1,7 +1,7 @@
 //! The version with the commit that the program is built from, for `--version` and every result.
 //!
-//! A build without git, or of sources that are no checkout, has the version alone; `HEADSTART_COMMIT` says it for those who build
-//! packages. The same commit gives the same text.
+//! A build without git, or of sources that are no checkout, has the version alone;
+//! `HEADSTART_COMMIT` says it for those who build packages. The same commit gives the same text.
 
 use std::path::Path;
 use std::process::Command;

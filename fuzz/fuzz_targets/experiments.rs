@@ -1,5 +1,6 @@
-//! Papers, plans and claims: three texts with a line of dashes between them. Whatever they say, they are read within bounds or refused with
-//! a message; a part that is missing is taken from a paper and a plan that are fine, so that each reader is reached.
+//! Papers, plans and claims: three texts with a line of dashes between them. Whatever they say,
+//! they are read within bounds or refused with a message; a part that is missing is taken from a
+//! paper and a plan that are fine, so that each reader is reached.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! The reader of HAR files: whatever the bytes, it reads a page a simulator can fetch, or refuses with one
-//! line that says what was expected.
+//! The reader of HAR files: whatever the bytes, it reads a page a simulator can fetch, or refuses
+//! with one line that says what was expected.
 
 #![no_main]
 

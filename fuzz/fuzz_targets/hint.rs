@@ -1,5 +1,5 @@
-//! The reader of a client's hint: whatever the bytes, it reads a hint that is written back as the same bytes, or refuses with
-//! what was expected.
+//! The reader of a client's hint: whatever the bytes, it reads a hint that is written back as the
+//! same bytes, or refuses with what was expected.
 
 #![no_main]
 

@@ -1,6 +1,7 @@
 //! Everything that is read from a command line or a plan: quantities, and the options made of them.
 //!
-//! Nothing may panic, and a quantity that was read and printed is read as the same again, as far as three decimals go.
+//! Nothing may panic, and a quantity that was read and printed is read as the same again, as far as
+//! three decimals go.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Packets and logs of the emulator: whatever the bytes, nothing panics, a mark changes no length, and a log that is none says what
-//! was expected.
+//! Packets and logs of the emulator: whatever the bytes, nothing panics, a mark changes no length,
+//! and a log that is none says what was expected.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! The readers of Quick-Start's three options: whatever the bytes, each reads an option that is written and read back the
-//! same, or refuses with what was expected.
+//! The readers of Quick-Start's three options: whatever the bytes, each reads an option that is
+//! written and read back the same, or refuses with what was expected.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! A request of a simulated or emulated client: whatever the bytes, they are read and written the same, or refused with one line that
-//! says what was expected.
+//! A request of a simulated or emulated client: whatever the bytes, they are read and written the
+//! same, or refused with one line that says what was expected.
 
 #![no_main]
 

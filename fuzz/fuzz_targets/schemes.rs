@@ -1,4 +1,5 @@
-//! The text of schemes: nothing panics, errors are short, and a name is read as what it was printed for.
+//! The text of schemes: nothing panics, errors are short, and a name is read as what it was printed
+//! for.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! The reader of packet-delivery traces: whatever the bytes, it reads a trace that prints and reads back the
-//! same, or refuses with what was expected.
+//! The reader of packet-delivery traces: whatever the bytes, it reads a trace that prints and reads
+//! back the same, or refuses with what was expected.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! The reader of connection vectors: whatever the bytes, it reads connections that print and read back the same, or refuses with one
-//! line that says what was expected.
+//! The reader of connection vectors: whatever the bytes, it reads connections that print and read
+//! back the same, or refuses with one line that says what was expected.
 
 #![no_main]
 

@@ -1,17 +1,20 @@
 //! Real transports in real time, over the path's elements on real packets.
 //!
-//! A [`Workload`](headstart_sim::workload::Workload) is told the time and says which connections open and what they ask for; here the
-//! time is the real clock's ([`player`]), and connections are QUIC's ([`quic`], through the UDP relay, no privilege needed) or the
-//! kernel's TCP ([`kernel`], through TUN devices, root needed). What came of it is told in the simulator's own words: a
+//! A [`Workload`](headstart_sim::workload::Workload) is told the time and says which connections
+//! open and what they ask for; here the time is the real clock's ([`player`]), and connections are
+//! QUIC's ([`quic`], through the UDP relay, no privilege needed) or the kernel's TCP ([`kernel`],
+//! through TUN devices, root needed). What came of it is told in the simulator's own words: a
 //! [`FlowReport`] for each flow, so that the same code adds both up.
 //!
 //! What a real transport cannot carry is refused by name before anything runs ([`refuse`]).
 //!
 //! # Limits
 //!
-//! - A real stack has its own loss detection, probes, acks and timers: `--detection`, `--probe`, `--acks`, `--min-rto` and the like
-//!   say how the simulator's model is made, and change nothing here. `--base` and `--receive-window` do.
-//! - The same seed draws the same arrivals and the same losses, but no machine runs twice alike: results are not the same bytes.
+//! - A real stack has its own loss detection, probes, acks and timers: `--detection`, `--probe`,
+//!   `--acks`, `--min-rto` and the like say how the simulator's model is made, and change nothing
+//!   here. `--base` and `--receive-window` do.
+//! - The same seed draws the same arrivals and the same losses, but no machine runs twice alike:
+//!   results are not the same bytes.
 //! - Runs follow one another; nothing else of this program runs meanwhile.
 
 mod hosts;

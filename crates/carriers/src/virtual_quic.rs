@@ -54,7 +54,8 @@ impl Carrier for VirtualQuic {
     }
 }
 
-/// The schemes of the groups, in the order of [`Setup::groups`], and the protection of their packets.
+/// The schemes of the groups, in the order of [`Setup::groups`], and the protection of their
+/// packets.
 struct QuicHosts {
     choices: Vec<Choice>,
     crypto: Crypto,

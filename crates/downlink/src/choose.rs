@@ -1,13 +1,16 @@
 //! The order of trust.
 //!
 //! 1. **Explicit.** Somebody knows better. Nothing is taken off.
-//! 2. **Past.** A transport got this through this very network, to real servers: it contains everything that lies in between, and cannot be
-//!    made up by anybody else. It may be too small (nobody asked for more), which does no harm.
-//! 3. **Gateway.** It knows its line, but not what else uses it or lies behind it, and gateways have been seen that answer with a constant. Only its share
-//!    for payload counts ([`crate::estimate::share_of_line`]). A number that is a port's speed is a bound, not a line.
-//! 4. **Wi-Fi and Ethernet** are what lies between this machine and the gateway: bounds. The smallest of them caps what 2 and 3
-//!    say (BS §3.1: "depending on the WiFi and access speed, the WiFi can be the bottleneck"); it is never used alone,
-//!    for a gigabit wire before a line of 16 Mbit/s would be a hint sixty times too high (BS §4.1 measures what 4 times cost).
+//! 2. **Past.** A transport got this through this very network, to real servers: it contains
+//!    everything that lies in between, and cannot be made up by anybody else. It may be too small
+//!    (nobody asked for more), which does no harm.
+//! 3. **Gateway.** It knows its line, but not what else uses it or lies behind it, and gateways
+//!    have been seen that answer with a constant. Only its share for payload counts
+//!    ([`crate::estimate::share_of_line`]). A number that is a port's speed is a bound, not a line.
+//! 4. **Wi-Fi and Ethernet** are what lies between this machine and the gateway: bounds. The
+//!    smallest of them caps what 2 and 3 say (BS §3.1: "depending on the WiFi and access speed, the
+//!    WiFi can be the bottleneck"); it is never used alone, for a gigabit wire before a line of 16
+//!    Mbit/s would be a hint sixty times too high (BS §4.1 measures what 4 times cost).
 
 use core::fmt;
 

@@ -116,9 +116,10 @@ pub struct Answer {
 
 /// What of a line's rate arrives as payload.
 ///
-/// The rate of a digital subscriber line counts the frames (or ATM cells) of the line: of 1492 bytes of IP, ATM needs 32 cells
-/// of 53 bytes, which leaves 0.85 of it to payload; packet mode leaves 0.93. The smaller is taken, for nobody says which. Others
-/// are provisioned in Ethernet frames: 1448 bytes of payload take 1538 on the wire.
+/// The rate of a digital subscriber line counts the frames (or ATM cells) of the line: of 1492
+/// bytes of IP, ATM needs 32 cells of 53 bytes, which leaves 0.85 of it to payload; packet mode
+/// leaves 0.93. The smaller is taken, for nobody says which. Others are provisioned in Ethernet
+/// frames: 1448 bytes of payload take 1538 on the wire.
 #[must_use]
 pub const fn share_of_line(access: Access) -> Ratio {
     match access {
@@ -128,8 +129,8 @@ pub const fn share_of_line(access: Access) -> Ratio {
     }
 }
 
-/// What of a radio's bit rate arrives: half. Preambles, acknowledgements, contention and the other direction share the air
-/// (BS §3.1: from the bit rate "an approximate bandwidth can be derived").
+/// What of a radio's bit rate arrives: half. Preambles, acknowledgements, contention and the other
+/// direction share the air (BS §3.1: from the bit rate "an approximate bandwidth can be derived").
 pub const SHARE_OF_AIR: Ratio = Ratio::percent(50);
 
 /// What of a wire's speed arrives: 1448 of 1538 bytes.

@@ -1,7 +1,7 @@
 //! The wire's speed.
 //!
-//! BS §3.1: access speeds "are usually inferior to typical gigabit Ethernet that is deployed within a home". So this is an
-//! upper bound and never an estimate of its own.
+//! BS §3.1: access speeds "are usually inferior to typical gigabit Ethernet that is deployed within
+//! a home". So this is an upper bound and never an estimate of its own.
 
 use headstart_startup::prior::Access;
 use headstart_units::Rate;

@@ -1,7 +1,8 @@
 //! The home gateway, asked by UPnP IGD and TR-064 for what its access line carries.
 //!
-//! Sources: UPnP Device Architecture 1.1 (UDA: discovery §1, description §2, control §3); UPnP WANCommonInterfaceConfig:1 (CIC: the
-//! action GetCommonLinkProperties §2.4.4); DSL Forum TR-064 (the same service under another name).
+//! Sources: UPnP Device Architecture 1.1 (UDA: discovery §1, description §2, control §3); UPnP
+//! WANCommonInterfaceConfig:1 (CIC: the action GetCommonLinkProperties §2.4.4); DSL Forum TR-064
+//! (the same service under another name).
 //!
 //! ```text
 //!  client                                    gateway
@@ -18,20 +19,24 @@
 //! Whoever answers may be hostile, or broken:
 //!
 //! - Only the default gateway is believed; if none is known, only private addresses.
-//! - Every URL must name the address that answered, as an address: nobody can make this client ask somebody else.
+//! - Every URL must name the address that answered, as an address: nobody can make this client ask
+//!   somebody else.
 //! - Redirections are refused, proxies of the environment are not used.
-//! - Sizes are capped (datagram 2 kB, header 16 kB, document 128 kB, 4096 nodes), and so are the numbers of answers and of
-//!   services. XML with a document type, and thus with entities, is refused.
+//! - Sizes are capped (datagram 2 kB, header 16 kB, document 128 kB, 4096 nodes), and so are the
+//!   numbers of answers and of services. XML with a document type, and thus with entities, is
+//!   refused.
 //! - There is one deadline for everything.
-//! - A rate that no line has, or that is the largest number of its type, is refused. One that is the speed of an Ethernet
-//!   port is taken as a bound: many gateways tell their port's, whatever the line behind it.
+//! - A rate that no line has, or that is the largest number of its type, is refused. One that is
+//!   the speed of an Ethernet port is taken as a bound: many gateways tell their port's, whatever
+//!   the line behind it.
 //!
 //! # Deviations
 //!
 //! - UDA §1.3.2 asks to wait for MX seconds. The first answer that holds ends the waiting.
-//! - UDA §1.3.3 allows a search to be sent to one host; here both are sent, for some gateways answer only one of them.
-//! - TR-064 asks for a password for most of its services (RFC 7616): then the gateway is named as asking for one, and not used. What UPnP IGD
-//!   offers beside it needs none.
+//! - UDA §1.3.3 allows a search to be sent to one host; here both are sent, for some gateways
+//!   answer only one of them.
+//! - TR-064 asks for a password for most of its services (RFC 7616): then the gateway is named as
+//!   asking for one, and not used. What UPnP IGD offers beside it needs none.
 
 mod description;
 mod error;

@@ -1,8 +1,9 @@
 //! What a client can know of its own downlink before the first byte.
 //!
-//! Source: J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC Connections", technical report,
-//! RWTH Aachen (BS in this crate), §3.1: client-side bandwidth estimation. A [`Survey`] asks every estimator there is, none of
-//! which needs a privilege, and [`choose()`] decides which one is used. Each answer says what it means and how old it is.
+//! Source: J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC
+//! Connections", technical report, RWTH Aachen (BS in this crate), §3.1: client-side bandwidth
+//! estimation. A [`Survey`] asks every estimator there is, none of which needs a privilege, and
+//! [`choose()`] decides which one is used. Each answer says what it means and how old it is.
 //!
 //! | module | estimator | what its number means |
 //! |---|---|---|
@@ -31,12 +32,15 @@
 //!
 //! # Deviations
 //!
-//! - BS §3.1 would query Wi-Fi's modulation index; the kernel computes the bit rate from it, which is asked for instead.
-//! - BS §3.1: mobile access (LTE) cannot be estimated with what systems expose. Nor is it here; a past maximum still can.
+//! - BS §3.1 would query Wi-Fi's modulation index; the kernel computes the bit rate from it, which
+//!   is asked for instead.
+//! - BS §3.1: mobile access (LTE) cannot be estimated with what systems expose. Nor is it here; a
+//!   past maximum still can.
 //!
 //! # Limits
 //!
-//! - Networks are told apart by their IPv4 default route. Without one there is only the interface's name.
+//! - Networks are told apart by their IPv4 default route. Without one there is only the interface's
+//!   name.
 //! - Linux only: the files under `/proc` and `/sys`, and nl80211.
 
 pub mod choose;

@@ -91,12 +91,14 @@ impl Machine {
 const IS_UP: u32 = 1;
 const HAS_GATEWAY: u32 = 2;
 
-/// An address as the kernel prints it there: the four bytes in memory, read as one number of this machine.
+/// An address as the kernel prints it there: the four bytes in memory, read as one number of this
+/// machine.
 fn address(hex: &str) -> Option<Ipv4Addr> {
     u32::from_str_radix(hex, 16).ok().map(|number| Ipv4Addr::from(number.to_ne_bytes()))
 }
 
-/// Whether a name can be an interface's, and not lead anywhere else as part of a path (Linux `dev_valid_name`).
+/// Whether a name can be an interface's, and not lead anywhere else as part of a path (Linux
+/// `dev_valid_name`).
 #[must_use]
 pub fn is_interface(name: &str) -> bool {
     let forbidden = |c: char| c == '/' || c == ':' || c.is_whitespace();

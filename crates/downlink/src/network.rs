@@ -1,8 +1,9 @@
 //! Which network this is.
 //!
-//! The same interface meets many networks. What stays the same in one of them is its gateway: of all that a program without
-//! privileges can see, the gateway's hardware address tells networks apart best; a radio network's name is added, for an access
-//! point may be replaced. Without either, it is the interface and the gateway's address, which many homes share.
+//! The same interface meets many networks. What stays the same in one of them is its gateway: of
+//! all that a program without privileges can see, the gateway's hardware address tells networks
+//! apart best; a radio network's name is added, for an access point may be replaced. Without
+//! either, it is the interface and the gateway's address, which many homes share.
 
 use std::net::Ipv4Addr;
 
@@ -37,7 +38,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Looks at the machine; `None` without a default route. `ssid` is for a radio's name, which no file tells.
+    /// Looks at the machine; `None` without a default route. `ssid` is for a radio's name, which no
+    /// file tells.
     #[must_use]
     pub fn find(machine: &Machine) -> Option<Self> {
         let route = machine.default_route()?;

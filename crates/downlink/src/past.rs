@@ -1,11 +1,13 @@
 //! The largest rate seen on this network.
 //!
-//! BS §3.1: a client can "leverage past maximum bandwidth observations". For each network, the largest rate of each of
-//! the last thirty days on which anything was seen is kept: a line that has become slower is forgotten after a month, and a day on
-//! which nothing large was fetched takes nothing away.
+//! BS §3.1: a client can "leverage past maximum bandwidth observations". For each network, the
+//! largest rate of each of the last thirty days on which anything was seen is kept: a line that has
+//! become slower is forgotten after a month, and a day on which nothing large was fetched takes
+//! nothing away.
 //!
-//! The file is JSON, readable to its owner only (it says where a machine has been), written whole beside the old one and put in
-//! its place. Processes that observe at once wait for each other. A file that is no such file is refused and left as it is.
+//! The file is JSON, readable to its owner only (it says where a machine has been), written whole
+//! beside the old one and put in its place. Processes that observe at once wait for each other. A
+//! file that is no such file is refused and left as it is.
 
 use core::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -93,8 +95,8 @@ impl Past {
         Self { path: path.into() }
     }
 
-    /// The memory of this user: `headstart/networks.json` in the state folder (XDG Base Directory Specification). `None` if
-    /// the environment names none.
+    /// The memory of this user: `headstart/networks.json` in the state folder (XDG Base Directory
+    /// Specification). `None` if the environment names none.
     #[must_use]
     pub fn of_this_user() -> Option<Self> {
         let absolute = |path: PathBuf| path.is_absolute().then_some(path);
@@ -130,7 +132,8 @@ impl Past {
         }))
     }
 
-    /// A transport got `rate` through this network, in a sample that was not limited by the application.
+    /// A transport got `rate` through this network, in a sample that was not limited by the
+    /// application.
     ///
     /// # Errors
     /// If the rate is none, or the file cannot be read, is none of ours, or cannot be written.

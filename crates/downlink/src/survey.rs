@@ -26,7 +26,8 @@ pub struct Survey {
     pub explicit: Option<Hint>,
     /// The memory of networks.
     pub past: Option<Past>,
-    /// Where a gateway is searched; `None` asks the default gateway and everybody, an empty list nobody.
+    /// Where a gateway is searched; `None` asks the default gateway and everybody, an empty list
+    /// nobody.
     pub search: Option<gateway::Options>,
     /// Whether a gateway is searched at all.
     pub ask_gateway: bool,

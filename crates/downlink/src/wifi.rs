@@ -1,13 +1,15 @@
 //! The radio's bit rate.
 //!
-//! BS §3.1: "Using the current modulation and coding scheme (MCS) index, an approximated PHY-rate can be calculated", which the
-//! kernel does; it is asked through nl80211 (generic netlink), which needs no privilege. Of the two directions the one *from* the
-//! access point counts; some drivers tell only the other.
+//! BS §3.1: "Using the current modulation and coding scheme (MCS) index, an approximated PHY-rate
+//! can be calculated", which the kernel does; it is asked through nl80211 (generic netlink), which
+//! needs no privilege. Of the two directions the one *from* the access point counts; some drivers
+//! tell only the other.
 //!
 //! # Limits
 //!
-//! It has never been run against a radio: the machines that this was written on have none. What is tested is the reading of
-//! messages laid out as the kernel's `nl80211.h` says, and that a kernel without radios is met in peace.
+//! It has never been run against a radio: the machines that this was written on have none. What is
+//! tested is the reading of messages laid out as the kernel's `nl80211.h` says, and that a kernel
+//! without radios is met in peace.
 
 mod messages;
 mod netlink;

@@ -1,10 +1,12 @@
 //! Records of peers: between the kernel's clock and the QUIC server's record format.
 //!
-//! The object dates records by the time since boot, which nobody sets; the QUIC server's store by the time since 1970.
-//! A record that is exported and imported again, here or on another machine, keeps its age.
+//! The object dates records by the time since boot, which nobody sets; the QUIC server's store by
+//! the time since 1970. A record that is exported and imported again, here or on another machine,
+//! keeps its age.
 //!
-//! What is imported may come from anywhere: a file is checked by `headstart-store` as the server's own is, and here
-//! every number is brought within what the object computes with. A record that is worth nothing is left out.
+//! What is imported may come from anywhere: a file is checked by `headstart-store` as the server's
+//! own is, and here every number is brought within what the object computes with. A record that is
+//! worth nothing is left out.
 
 use headstart_startup::history::{Ended, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -60,8 +62,8 @@ impl Clocks {
         })
     }
 
-    /// A record of the object as the QUIC server keeps it. What trust takes from it is taken here, for the format has no
-    /// place for it.
+    /// A record of the object as the QUIC server keeps it. What trust takes from it is taken here,
+    /// for the format has no place for it.
     #[must_use]
     pub fn to_store(self, record: &KernelRecord) -> Record {
         let age = i64::try_from(self.boot.as_nanos()).unwrap_or(i64::MAX).saturating_sub(record.saved_at);

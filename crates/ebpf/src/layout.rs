@@ -1,7 +1,8 @@
-//! The numbers that the object and this crate exchange, as `src/bpf/shared.h` and `src/bpf/decide.h` lay them out.
+//! The numbers that the object and this crate exchange, as `src/bpf/shared.h` and
+//! `src/bpf/decide.h` lay them out.
 //!
-//! Everything is written and read field by field in the machine's byte order; the tests of this module hold the sizes
-//! against the object's own type information.
+//! Everything is written and read field by field in the machine's byte order; the tests of this
+//! module hold the sizes against the object's own type information.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -42,7 +43,8 @@ impl Writer {
     }
 }
 
-/// Reads numbers one after the other. Past the end there are zeroes, and [`Reader::is_whole`] says so.
+/// Reads numbers one after the other. Past the end there are zeroes, and [`Reader::is_whole`] says
+/// so.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -152,7 +154,8 @@ pub struct Settings {
     pub stopped: bool,
     /// Refuse a record of another RTT.
     pub same_path: bool,
-    /// Several live starts to one peer share its rate; otherwise the record is refused while it is in use.
+    /// Several live starts to one peer share its rate; otherwise the record is refused while it is
+    /// in use.
     pub shares: bool,
     /// Somebody reads the why records.
     pub traces: bool,
@@ -561,7 +564,8 @@ mod tests {
         fn whatever_a_map_holds_it_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
             let settings = Settings::from_bytes(&bytes);
             prop_assert_eq!(settings.is_some(), bytes.len() == Scheme::WiseStart.settings().to_bytes().len());
-            // A flag or a name may be written in more than one way; what is read means the same when it is written.
+            // A flag or a name may be written in more than one way; what is read means the same
+            // when it is written.
             if let Some(settings) = settings {
                 prop_assert_eq!(Settings::from_bytes(&settings.to_bytes()).map(|it| it.params), Some(settings.params));
             }

@@ -1,9 +1,10 @@
-//! Fast starts for Linux TCP: servers that are neither changed nor restarted start fast, and the kernel's CUBIC is in
-//! charge after the start.
+//! Fast starts for Linux TCP: servers that are neither changed nor restarted start fast, and the
+//! kernel's CUBIC is in charge after the start.
 //!
-//! A congestion control in eBPF (struct_ops) owns the window of a connection until its start is over; a program at a
-//! cgroup (sock_ops) gives it to the connections that servers of the cgroup accept. Nothing of it runs in user space:
-//! [`attach`](load::Attached::attach) loads the object, pins it and ends.
+//! A congestion control in eBPF (struct_ops) owns the window of a connection until its start is
+//! over; a program at a cgroup (sock_ops) gives it to the connections that servers of the cgroup
+//! accept. Nothing of it runs in user space: [`attach`](load::Attached::attach) loads the object,
+//! pins it and ends.
 //!
 //! | module | holds |
 //! |---|---|
@@ -14,15 +15,17 @@
 //! | [`needs`] | what a machine lacks, and which level it can run |
 //! | `load` | attach, status, set, detach; with the feature `load` |
 //!
-//! The C source is in `src/bpf`, and the object that `build.sh` makes of it beside it: no compiler for it is needed
-//! where this crate is built. `decide.h` is the C twin of the schemes of [`headstart_startup`]; the test `vectors`
-//! replays what the Rust schemes decide against the loaded object.
+//! The C source is in `src/bpf`, and the object that `build.sh` makes of it beside it: no compiler
+//! for it is needed where this crate is built. `decide.h` is the C twin of the schemes of
+//! [`headstart_startup`]; the test `vectors` replays what the Rust schemes decide against the
+//! loaded object.
 //!
 //! # What a congestion control in eBPF cannot do
 //!
-//! - The first ten segments of a connection are not paced; later ones leave in groups of about a millisecond.
-//! - It is called before a group of segments leaves, not for each: decisions that depend on what is in flight
-//!   (`WiseStart`'s 2, 0.5 and 1 times the rate) are made at that grain.
+//! - The first ten segments of a connection are not paced; later ones leave in groups of about a
+//!   millisecond.
+//! - It is called before a group of segments leaves, not for each: decisions that depend on what is
+//!   in flight (`WiseStart`'s 2, 0.5 and 1 times the rate) are made at that grain.
 //! - It cannot send a segment again: no Halfback, no Proactive TCP.
 
 pub mod history;

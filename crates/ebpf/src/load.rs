@@ -1,8 +1,9 @@
 //! Attach, status, set, detach.
 //!
-//! Attached, everything lives in the kernel under [`PINS`]: maps, and the links that keep the programs in place. Nothing
-//! runs. Each step leaves the machine usable if the loader is killed after it: the link at the cgroup is made last, so
-//! that no connection is given a control that is not whole, and taken away first.
+//! Attached, everything lives in the kernel under [`PINS`]: maps, and the links that keep the
+//! programs in place. Nothing runs. Each step leaves the machine usable if the loader is killed
+//! after it: the link at the cgroup is made last, so that no connection is given a control that is
+//! not whole, and taken away first.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -252,7 +253,8 @@ fn not_attached() -> Error {
     )
 }
 
-/// An object that is loaded and linked, held by this process alone: what is not pinned goes with it.
+/// An object that is loaded and linked, held by this process alone: what is not pinned goes with
+/// it.
 #[derive(Debug)]
 pub struct Running {
     object: Object,
@@ -364,8 +366,9 @@ impl Running {
         Maps::of(&self.object)
     }
 
-    /// Pins everything, so that it stays when this process ends. The link at the cgroup is pinned last: while it is not, the object
-    /// goes with this process as far as new connections are concerned.
+    /// Pins everything, so that it stays when this process ends. The link at the cgroup is pinned
+    /// last: while it is not, the object goes with this process as far as new connections are
+    /// concerned.
     ///
     /// # Errors
     /// If a pin cannot be made; those that were are taken away again.
@@ -449,7 +452,8 @@ fn restore_default(native: &str) -> Result<(), Error> {
     if now.trim() != CONTROL {
         return Ok(());
     }
-    // A control that is not on the list of allowed ones cannot be a namespace's default; Reno always can.
+    // A control that is not on the list of allowed ones cannot be a namespace's default; Reno
+    // always can.
     fs::write(DEFAULT, native)
         .or_else(|_| fs::write(DEFAULT, "reno"))
         .map_err(refused("give the namespace its default back"))
@@ -549,7 +553,8 @@ impl Attached {
         if self.maps.history.is_some() { Level::Control } else { Level::Window }
     }
 
-    /// Takes everything away, however much of it is there: new connections have their old control at once, live ones are moved back.
+    /// Takes everything away, however much of it is there: new connections have their old control
+    /// at once, live ones are moved back.
     ///
     /// # Errors
     /// If nothing is there, or a part of it cannot be taken away.
@@ -625,7 +630,8 @@ impl Replay {
         Ok(Self { object: open(Level::Window, 1, &["hs_replay", "hs_replay_hint"])? })
     }
 
-    /// Plays the event in `context` (`struct hs_replay`), which then holds what the object answered.
+    /// Plays the event in `context` (`struct hs_replay`), which then holds what the object
+    /// answered.
     ///
     /// # Errors
     /// If the kernel does not run it, or the object does not know the event.
@@ -633,8 +639,8 @@ impl Replay {
         self.run("hs_replay", context)
     }
 
-    /// The rate in bytes per second that the object reads from a TCP option of which the kernel says that it has `found` bytes;
-    /// `None` if it is malformed.
+    /// The rate in bytes per second that the object reads from a TCP option of which the kernel
+    /// says that it has `found` bytes; `None` if it is malformed.
     ///
     /// # Errors
     /// If the kernel does not run it.
@@ -655,7 +661,8 @@ impl Replay {
         Ok(Self { object: open(Level::Window, peers, &["hs_replay_peers"])? })
     }
 
-    /// Remembers so many peers, or finds them: how many it did, and how long that took in nanoseconds.
+    /// Remembers so many peers, or finds them: how many it did, and how long that took in
+    /// nanoseconds.
     ///
     /// # Errors
     /// If the kernel does not run it.

@@ -43,7 +43,8 @@ pub const ALL: [Scheme; 8] = [
 
 /// The most segments that an initial window may have here.
 const MOST_SEGMENTS: u32 = 1000;
-/// A first flight of a size that nobody announced ends here: about the bandwidth-delay product of 25 Mbit/s and 50 ms.
+/// A first flight of a size that nobody announced ends here: about the bandwidth-delay product of
+/// 25 Mbit/s and 50 ms.
 const JUMP: Bytes = Bytes::new(150_000);
 /// RFC 6928.
 const INITIAL_WINDOW: u32 = 10;
@@ -78,8 +79,8 @@ impl Scheme {
         }
     }
 
-    /// Its parameters, each with the default of the Rust scheme but for the initial window: without anything known a
-    /// connection starts as the kernel's does.
+    /// Its parameters, each with the default of the Rust scheme but for the initial window: without
+    /// anything known a connection starts as the kernel's does.
     #[must_use]
     pub fn params(self) -> Params {
         let initial_window = match self {
@@ -100,7 +101,8 @@ impl Scheme {
         }
     }
 
-    /// Settings as an operator begins with: the gates of the QUIC server, everybody eligible, sharing.
+    /// Settings as an operator begins with: the gates of the QUIC server, everybody eligible,
+    /// sharing.
     #[must_use]
     pub fn settings(self) -> Settings {
         Settings {

@@ -1,4 +1,5 @@
-//! Counters as Prometheus text, and why records as lines, with the names that the QUIC server gives them.
+//! Counters as Prometheus text, and why records as lines, with the names that the QUIC server gives
+//! them.
 
 use core::fmt::{self, Write as _};
 

@@ -1,5 +1,5 @@
-//! What comes from the network, or from a map that anybody wrote, the loaded object refuses or computes with: nothing that it answers is
-//! beyond its limits (BPF_PROG_TEST_RUN).
+//! What comes from the network, or from a map that anybody wrote, the loaded object refuses or
+//! computes with: nothing that it answers is beyond its limits (BPF_PROG_TEST_RUN).
 #![cfg(feature = "load")]
 
 use headstart_ebpf::layout::{Params, Writer};
@@ -14,7 +14,8 @@ use proptest::test_runner::{Config, TestRunner};
 const ALL: usize = 40 + START + 12 * 8 + 3 * 8 + 10 * 8 + 5 * 8 + 8;
 const START: usize = 23 * 8 + 8 * 4;
 const PARAMS: usize = 40;
-/// Fields of the events that count bytes, by their place among the numbers after the prior: the kernel counts no more than fits its buffers.
+/// Fields of the events that count bytes, by their place among the numbers after the prior: the
+/// kernel counts no more than fits its buffers.
 const COUNTED: [usize; 10] = [1, 2, 5, 6, 10, 11, 13, 14, 15, 16];
 /// `HS_MAX_RATE` and `HS_MAX_WINDOW`.
 const MAX_RATE: u64 = 12_500_000_000;

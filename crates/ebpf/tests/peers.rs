@@ -1,4 +1,5 @@
-//! The history of a million peers: what it holds, and what it costs (printed, with `--nocapture`; docs/linux-tcp.md has the numbers).
+//! The history of a million peers: what it holds, and what it costs (printed, with `--nocapture`;
+//! docs/linux-tcp.md has the numbers).
 #![cfg(feature = "load")]
 
 use headstart_ebpf::load::Replay;

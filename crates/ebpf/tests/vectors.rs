@@ -1,12 +1,13 @@
-//! What the object decides is what the Rust schemes decide: the same priors and events are played to both, and window,
-//! pace and hand-over are compared as integers.
+//! What the object decides is what the Rust schemes decide: the same priors and events are played
+//! to both, and window, pace and hand-over are compared as integers.
 //!
-//! The object is the one that is loaded into the kernel: its program `hs_replay` plays one event at a time
-//! (BPF_PROG_TEST_RUN). Priors and events are drawn with a fixed seed over the ranges in which both compute exactly
-//! (`decide.h` says which), and the events follow one another as a transport's would: time advances, what is
-//! acknowledged was sent before.
+//! The object is the one that is loaded into the kernel: its program `hs_replay` plays one event at
+//! a time (BPF_PROG_TEST_RUN). Priors and events are drawn with a fixed seed over the ranges in
+//! which both compute exactly (`decide.h` says which), and the events follow one another as a
+//! transport's would: time advances, what is acknowledged was sent before.
 //!
-//! Not compared, because the kernel takes over there (`HS_GROW`): slow start after the start, `WiseStart`'s Probe among it.
+//! Not compared, because the kernel takes over there (`HS_GROW`): slow start after the start,
+//! `WiseStart`'s Probe among it.
 #![cfg(feature = "load")]
 
 use headstart_ebpf::layout::{NONE, Params, Writer};

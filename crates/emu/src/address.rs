@@ -1,9 +1,10 @@
 //! Addresses of paths, so that several stand side by side and one inside another.
 //!
-//! Every path owns a block of 100.64.0.0/10, the addresses set aside for use between carriers and customers (RFC 6598). The
-//! first four of a block are for its two ends; the rest is for paths that are set up inside. A path at the top has a /18, of
-//! which 256 fit; one inside has an eighth of its parent's block, of which seven are free: five levels in all. Each IPv4
-//! address has an IPv6 address beside it, fd68:6561:6473:: and the same four bytes (RFC 4193).
+//! Every path owns a block of 100.64.0.0/10, the addresses set aside for use between carriers and
+//! customers (RFC 6598). The first four of a block are for its two ends; the rest is for paths that
+//! are set up inside. A path at the top has a /18, of which 256 fit; one inside has an eighth of
+//! its parent's block, of which seven are free: five levels in all. Each IPv4 address has an IPv6
+//! address beside it, fd68:6561:6473:: and the same four bytes (RFC 4193).
 
 use core::fmt;
 use core::str::FromStr;

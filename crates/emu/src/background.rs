@@ -7,10 +7,12 @@ use std::thread::JoinHandle;
 /// Blocks that may wait for the disk.
 const WAITING: usize = 256;
 
-/// A thread that writes blocks in the order in which they are handed over. If it cannot keep up, blocks are left out.
+/// A thread that writes blocks in the order in which they are handed over. If it cannot keep up,
+/// blocks are left out.
 ///
-/// Empty blocks come back to be filled again. The relay must not free or allocate what the other thread does: the allocator's lock
-/// in the hands of a thread of ordinary priority made departures milliseconds late on a busy machine.
+/// Empty blocks come back to be filled again. The relay must not free or allocate what the other
+/// thread does: the allocator's lock in the hands of a thread of ordinary priority made departures
+/// milliseconds late on a busy machine.
 #[derive(Debug)]
 pub(crate) struct Background<T> {
     sender: Option<SyncSender<Vec<T>>>,
@@ -47,7 +49,8 @@ impl<T: Send + Clone + 'static> Background<T> {
         self.empty.try_recv().unwrap_or_default()
     }
 
-    /// Hands a block over and puts an empty one in its place; false if too many wait, and this one is left out.
+    /// Hands a block over and puts an empty one in its place; false if too many wait, and this one
+    /// is left out.
     pub(crate) fn hand_over(&self, block: &mut Vec<T>) -> bool {
         let Some(sender) = &self.sender else { return false };
         let full = core::mem::replace(block, self.empty());

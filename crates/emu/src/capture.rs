@@ -1,13 +1,15 @@
 //! A capture of both sides in the pcapng format, for programs that read captures.
 //!
-//! Source: the pcapng format (draft-ietf-opsawg-pcapng §4.1 section header, §4.2 interface description, §4.3 enhanced packet).
-//! Two interfaces, `inside` and `outside`, nanosecond time stamps. A packet is in it where it arrives and where it leaves; what was
-//! dropped is only where it arrived.
+//! Source: the pcapng format (draft-ietf-opsawg-pcapng §4.1 section header, §4.2 interface
+//! description, §4.3 enhanced packet). Two interfaces, `inside` and `outside`, nanosecond time
+//! stamps. A packet is in it where it arrives and where it leaves; what was dropped is only where
+//! it arrived.
 //!
 //! # Deviations
 //!
-//! - Link type RAW (101) would be the natural one, IPv4 or IPv6 without a header. But libpcap, and with it tcpdump, opens no file with two
-//!   interfaces of it ("an interface has a type 101 different from the type of the first interface", seen with 1.10.3). So it is NULL (0): four
+//! - Link type RAW (101) would be the natural one, IPv4 or IPv6 without a header. But libpcap, and
+//!   with it tcpdump, opens no file with two interfaces of it ("an interface has a type 101
+//!   different from the type of the first interface", seen with 1.10.3). So it is NULL (0): four
 //!   bytes before the packet say which family it is of.
 
 use std::io::{self, Write};
@@ -27,7 +29,8 @@ const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 const LINKTYPE_NULL: u32 = 0;
-/// Its header: the family in the section's byte order, as BSD numbers it (IPv6: one of three numbers that readers know).
+/// Its header: the family in the section's byte order, as BSD numbers it (IPv6: one of three
+/// numbers that readers know).
 const FAMILY_IPV4: u32 = 2;
 const FAMILY_IPV6: u32 = 30;
 /// Options: the end, an interface's name, its resolution of time, a section's application.

@@ -1,7 +1,9 @@
-//! A TUN device: what is sent into it can be read from its descriptor, and what is written there arrives from it.
+//! A TUN device: what is sent into it can be read from its descriptor, and what is written there
+//! arrives from it.
 //!
-//! A device is not persistent: it vanishes with the last descriptor, however the process that holds it ends, and its addresses
-//! and routes with it. Nothing here touches another device or a setting of the whole machine.
+//! A device is not persistent: it vanishes with the last descriptor, however the process that holds
+//! it ends, and its addresses and routes with it. Nothing here touches another device or a setting
+//! of the whole machine.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -36,7 +38,8 @@ pub struct Settings {
     pub mtu: u16,
 }
 
-/// Packets that the kernel may hold for a relay that is late: a hundredth of a second at a gigabit per second, ten times.
+/// Packets that the kernel may hold for a relay that is late: a hundredth of a second at a gigabit
+/// per second, ten times.
 const QUEUE: u32 = 8192;
 
 /// A device with its addresses and routes, up.
@@ -96,7 +99,8 @@ pub fn loopback_up() -> io::Result<()> {
     Netlink::new()?.up(index("lo")?, None)
 }
 
-/// Makes every address one of this thread's namespace that no other route leads to: whoever is called, it answers.
+/// Makes every address one of this thread's namespace that no other route leads to: whoever is
+/// called, it answers.
 ///
 /// # Errors
 /// If this process may not.
@@ -192,8 +196,8 @@ impl Netlink {
         self.ask("cannot give the device its address", message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// All addresses are ours, but those that a longer prefix leads elsewhere. In the main table: the local one comes before all others,
-    /// and would keep answers from the device.
+    /// All addresses are ours, but those that a longer prefix leads elsewhere. In the main table:
+    /// the local one comes before all others, and would keep answers from the device.
     fn local(&self, index: u32, is_six: bool) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {

@@ -1,18 +1,23 @@
-//! Beyond this machine: what a program behind a path sends to the world is ended here and goes on over this machine's own sockets.
+//! Beyond this machine: what a program behind a path sends to the world is ended here and goes on
+//! over this machine's own sockets.
 //!
-//! A machine that forwards nobody's packets would drop those that are for others, and to make it forward is a setting of the whole
-//! machine. So the path has a second outer end, in a network namespace of its own in which every address is local: the kernel answers
-//! there for whoever is called, a connection is dialled from here to the true address, and bytes are passed on. For each
-//! address and port that is called for the first time a socket is made before the packet that calls it is delivered.
+//! A machine that forwards nobody's packets would drop those that are for others, and to make it
+//! forward is a setting of the whole machine. So the path has a second outer end, in a network
+//! namespace of its own in which every address is local: the kernel answers there for whoever is
+//! called, a connection is dialled from here to the true address, and bytes are passed on. For each
+//! address and port that is called for the first time a socket is made before the packet that calls
+//! it is delivered.
 //!
 //! Only this thread's namespace is touched; it is gone with its sockets.
 //!
 //! # Limits
 //!
 //! - Only TCP and UDP go further; the rest is counted as trouble.
-//! - TCP is two connections: on the path this machine sends with its own congestion control, whatever the far server has, and the client's
-//!   handshake is over before the server is asked. UDP is passed on as it is, so QUIC is end to end.
-//! - A datagram's ECN bits are lost, and its answers come from the address and port that were asked.
+//! - TCP is two connections: on the path this machine sends with its own congestion control,
+//!   whatever the far server has, and the client's handshake is over before the server is asked.
+//!   UDP is passed on as it is, so QUIC is end to end.
+//! - A datagram's ECN bits are lost, and its answers come from the address and port that were
+//!   asked.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,8 +83,8 @@ pub enum Route {
 }
 
 impl Gateway {
-    /// A gateway whose device is at the other end of the path from `settings.peer`. The thread that calls this stays where it is, and
-    /// dials from there.
+    /// A gateway whose device is at the other end of the path from `settings.peer`. The thread that
+    /// calls this stays where it is, and dials from there.
     ///
     /// # Errors
     /// If this process may not make namespaces or devices.
@@ -102,7 +107,8 @@ impl Gateway {
         Ok(Self { descriptor, known: BTreeMap::new(), is_here: BTreeMap::new(), first })
     }
 
-    /// Whose a packet is. The first one that calls an address and port is taken, and delivered once somebody listens there.
+    /// Whose a packet is. The first one that calls an address and port is taken, and delivered once
+    /// somebody listens there.
     pub fn pass(&mut self, packet: &[u8], header: &HeaderSummary) -> Route {
         let Some(to) = destination(packet) else { return Route::Refused };
         if self.is_here(to) {
@@ -285,7 +291,8 @@ fn dial_all(dials: &Receiver<Dial>) {
     }
 }
 
-/// A socket of ours for one asker of one server, and a thread that passes back what the server says.
+/// A socket of ours for one asker of one server, and a thread that passes back what the server
+/// says.
 fn answerer(asked: &Arc<UdpSocket>, from: SocketAddr, server: SocketAddr) -> io::Result<Asker> {
     let any: IpAddr =
         if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };

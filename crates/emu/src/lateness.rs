@@ -15,7 +15,8 @@ pub struct Tolerance {
 }
 
 impl Default for Tolerance {
-    /// Half a millisecond and twenty: what moves a completion time of tens of milliseconds by about one per cent.
+    /// Half a millisecond and twenty: what moves a completion time of tens of milliseconds by about
+    /// one per cent.
     fn default() -> Self {
         Self { p99: Span::from_micros(500), worst: Span::from_millis(20) }
     }
@@ -44,7 +45,8 @@ pub struct Report {
 
 impl Default for Lateness {
     fn default() -> Self {
-        // A minute at most; what is later counts as a minute. The bounds are constants that the histogram accepts.
+        // A minute at most; what is later counts as a minute. The bounds are constants that the
+        // histogram accepts.
         Self(Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds and digits are in range"))
     }
 }

@@ -1,9 +1,10 @@
 //! The simulator's path elements on real packets, driven by the real clock.
 //!
-//! A [`Path`] is one direction: it is told which packet arrived and when, and answers what comes out and when that is due. It
-//! knows no clock, so the same arrivals give the same departures whether a simulator drives it or a machine that is late. A
-//! [`Relay`](relay::Relay) is such a machine: it stamps what it reads from its two ends, sends what is due, and measures how
-//! late it was.
+//! A [`Path`] is one direction: it is told which packet arrived and when, and answers what comes
+//! out and when that is due. It knows no clock, so the same arrivals give the same departures
+//! whether a simulator drives it or a machine that is late. A [`Relay`](relay::Relay) is such a
+//! machine: it stamps what it reads from its two ends, sends what is due, and measures how late it
+//! was.
 //!
 //! | module | holds |
 //! |---|---|

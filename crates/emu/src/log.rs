@@ -1,7 +1,9 @@
-//! The log of a run: a header that says what the run was, then one line for each arrival, departure and drop.
+//! The log of a run: a header that says what the run was, then one line for each arrival, departure
+//! and drop.
 //!
-//! The relay only copies a [`Line`] for each event into a block; a thread of its own turns blocks into text. If the disk cannot
-//! keep up, whole blocks are left out and counted: a log never delays a packet.
+//! The relay only copies a [`Line`] for each event into a block; a thread of its own turns blocks
+//! into text. If the disk cannot keep up, whole blocks are left out and counted: a log never delays
+//! a packet.
 //!
 //! ```text
 //! # headstart link log 1

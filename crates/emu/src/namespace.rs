@@ -1,11 +1,13 @@
 //! A program in network namespaces of its own, at one end of a path.
 //!
-//! The process that shall run it, called the end, is this program again: it enters the namespaces, makes the device, hands the
-//! device's descriptor to the relay, waits for the relay to be ready, and becomes the program. Its standard input is at first
-//! the socket over which that is spoken; the true one comes over it.
+//! The process that shall run it, called the end, is this program again: it enters the namespaces,
+//! makes the device, hands the device's descriptor to the relay, waits for the relay to be ready,
+//! and becomes the program. Its standard input is at first the socket over which that is spoken;
+//! the true one comes over it.
 //!
-//! Without root the end enters a user namespace too, in which it is root and nothing else. When the relay's process dies,
-//! however, the kernel kills the program; the device goes with its descriptor and the namespaces with their last process.
+//! Without root the end enters a user namespace too, in which it is root and nothing else. When the
+//! relay's process dies, however, the kernel kills the program; the device goes with its descriptor
+//! and the namespaces with their last process.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -59,8 +61,8 @@ pub struct End {
 }
 
 impl End {
-    /// Starts an end: `entry` is how this program is told to be one (its own name and the words before the settings); the
-    /// environment is the program's, beside this process' own.
+    /// Starts an end: `entry` is how this program is told to be one (its own name and the words
+    /// before the settings); the environment is the program's, beside this process' own.
     ///
     /// # Errors
     /// If there can be no namespace or no device; the message says which and why.
@@ -111,7 +113,8 @@ impl End {
     }
 }
 
-/// A program at an end of a path. Neither it nor what it started in its network namespace outlives this.
+/// A program at an end of a path. Neither it nor what it started in its network namespace outlives
+/// this.
 #[derive(Debug)]
 pub struct Program {
     /// Its first process.
@@ -136,7 +139,8 @@ impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // What the program left behind has a network no more. Whatever of it starts processes meanwhile is met again.
+        // What the program left behind has a network no more. Whatever of it starts processes
+        // meanwhile is met again.
         let ours = space_of("self");
         for _ in 0..20 {
             let Some(space) = self.space.as_deref().filter(|space| Some(*space) != ours.as_deref()) else {
@@ -212,7 +216,8 @@ pub struct Told {
     pub command: Vec<OsString>,
 }
 
-/// Is an end: returns only if the program could not be run, with what to say of it and the code to exit with.
+/// Is an end: returns only if the program could not be run, with what to say of it and the code to
+/// exit with.
 #[must_use]
 pub fn run(told: &Told) -> (String, u8) {
     let stdin = io::stdin();
@@ -258,7 +263,8 @@ fn prepare(told: &Told, socket: BorrowedFd<'_>) -> io::Result<(OwnedFd, Device)>
         return Err(io::Error::other("the relay is gone"));
     }
     device::loopback_up()?;
-    // So that a path inside this one reaches the outside through it. It is this namespace's own setting.
+    // So that a path inside this one reaches the outside through it. It is this namespace's own
+    // setting.
     for file in ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"] {
         let _ = std::fs::write(file, "1");
     }
@@ -282,8 +288,8 @@ fn enter() -> io::Result<()> {
     std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
-/// Puts this thread, and those that it starts, into a network namespace of its own. It ends with the last of them, of the sockets made
-/// in it and of the devices.
+/// Puts this thread, and those that it starts, into a network namespace of its own. It ends with
+/// the last of them, of the sockets made in it and of the devices.
 ///
 /// # Errors
 /// If this process may not.

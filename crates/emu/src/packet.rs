@@ -152,7 +152,8 @@ pub fn version(packet: &[u8]) -> Option<u8> {
     }
 }
 
-/// Whether it is meant for neighbours only, so that no router forwards it (RFC 5771 §4, RFC 4291 §2.7).
+/// Whether it is meant for neighbours only, so that no router forwards it (RFC 5771 §4, RFC 4291
+/// §2.7).
 #[must_use]
 pub fn is_link_local(packet: &[u8]) -> bool {
     match version(packet) {
@@ -192,7 +193,8 @@ fn mark(packet: &mut [u8]) {
     }
 }
 
-/// One 16-bit word of an IPv4 header went from `old` to `new`: HC' = ~(~HC + ~m + m') (RFC 1624 Eq. 3).
+/// One 16-bit word of an IPv4 header went from `old` to `new`: HC' = ~(~HC + ~m + m') (RFC 1624 Eq.
+/// 3).
 pub(crate) fn update_checksum(packet: &mut [u8], old: u16, new: u16) {
     let Some(checksum) = half(packet, 10) else { return };
     let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
@@ -202,7 +204,8 @@ pub(crate) fn update_checksum(packet: &mut [u8], old: u16, new: u16) {
 }
 
 impl HeaderSummary {
-    /// Reads what there is. Fragments, other extension headers than IPv6's hop-by-hop options and unknown protocols have no ports.
+    /// Reads what there is. Fragments, other extension headers than IPv6's hop-by-hop options and
+    /// unknown protocols have no ports.
     #[must_use]
     pub fn of_ip(packet: &[u8]) -> Self {
         match version(packet) {
@@ -309,7 +312,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the bytes are: no panic, and a mark changes neither length nor, for IPv4, the checksum's truth.
+        /// Whatever the bytes are: no panic, and a mark changes neither length nor, for IPv4, the
+        /// checksum's truth.
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..120), first in any::<u8>()) {
             let mut bytes = bytes;

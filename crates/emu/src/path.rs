@@ -1,7 +1,7 @@
 //! One direction of a path: elements in a row, sans I/O.
 //!
-//! Whatever is due inside happens at its own time, not at the time of asking: a driver that comes late finds the same outcomes
-//! with the same times, and can say how late it is.
+//! Whatever is due inside happens at its own time, not at the time of asking: a driver that comes
+//! late finds the same outcomes with the same times, and can say how late it is.
 
 use headstart_net::{
     Account, AnyElement, Direction, DropReason, Element, Fate, Output, Packet, PathPlan, Seed,
@@ -50,7 +50,8 @@ impl<P: Packet + Clone> Path<P> {
         Self { hops: elements.into_iter().map(hop).collect() }
     }
 
-    /// A packet arrives. What was due before comes out first. Times never go back from call to call.
+    /// A packet arrives. What was due before comes out first. Times never go back from call to
+    /// call.
     pub fn arrive(&mut self, now: Time, packet: P, out: &mut Vec<Outcome<P>>) {
         self.advance(now, out);
         self.offer(now, 0, packet, out);
@@ -97,7 +98,8 @@ impl<P: Packet + Clone> Path<P> {
         self.hops.iter().map(|hop| (hop.name.as_str(), &hop.account))
     }
 
-    /// The element that is due first; of several the one that comes first on the way, as in the simulator.
+    /// The element that is due first; of several the one that comes first on the way, as in the
+    /// simulator.
     fn first(&self) -> Option<(Time, usize)> {
         let times = self.hops.iter().zip(0..).map(|(hop, number)| (hop.element.next_at(), number));
         times.min().filter(|(at, _)| *at != Time::NEVER)

@@ -73,7 +73,8 @@ impl core::error::Error for NoLog {}
 const LONGEST: usize = 4096;
 
 impl Record {
-    /// Reads a log. One that was cut off in its last line, as a crash leaves it, is read up to there.
+    /// Reads a log. One that was cut off in its last line, as a crash leaves it, is read up to
+    /// there.
     ///
     /// # Errors
     /// Line and reason, if it is no log.

@@ -1,8 +1,10 @@
-//! The driver: reads packets from two ends, hands them to a path each way, sends what is due, and measures how late it was.
+//! The driver: reads packets from two ends, hands them to a path each way, sends what is due, and
+//! measures how late it was.
 //!
-//! One thread does everything, so that nothing is ever locked and order is plain. It sleeps until the next deadline or the next
-//! packet, whichever comes first, with absolute deadlines in nanoseconds and no timer slack; if it may, it runs at real-time
-//! priority, and it can spin through the last stretch before a deadline.
+//! One thread does everything, so that nothing is ever locked and order is plain. It sleeps until
+//! the next deadline or the next packet, whichever comes first, with absolute deadlines in
+//! nanoseconds and no timer slack; if it may, it runs at real-time priority, and it can spin
+//! through the last stretch before a deadline.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,7 +26,8 @@ use crate::path::{Outcome, Path};
 
 /// The two ends of a path.
 pub trait Ends: Send {
-    /// Waits until there is something to read or [`Stop`] was used, at most for `timeout`; `None`: for as long as it takes.
+    /// Waits until there is something to read or [`Stop`] was used, at most for `timeout`; `None`:
+    /// for as long as it takes.
     ///
     /// # Errors
     /// If the system cannot wait; the relay ends.
@@ -442,7 +445,8 @@ pub enum Urgency {
     Relay,
 }
 
-/// Gives this thread no timer slack, and real-time priority if it is wanted and allowed; whether it is.
+/// Gives this thread no timer slack, and real-time priority if it is wanted and allowed; whether it
+/// is.
 pub fn prepare_thread(urgency: Urgency) -> bool {
     use thread_priority::{
         RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,

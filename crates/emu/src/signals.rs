@@ -20,8 +20,9 @@ pub fn tell(child: &std::process::Child, signal: Signal) {
     }
 }
 
-/// Whether Ctrl-C at a terminal would reach this process, and then its children of the same process group too. What reaches one that is in
-/// front of no terminal (a script's, a supervisor's) was sent to it, and its children know nothing.
+/// Whether Ctrl-C at a terminal would reach this process, and then its children of the same process
+/// group too. What reaches one that is in front of no terminal (a script's, a supervisor's) was
+/// sent to it, and its children know nothing.
 #[must_use]
 pub fn is_in_front() -> bool {
     let terminal = std::fs::File::open("/dev/tty");
@@ -32,7 +33,8 @@ pub fn is_in_front() -> bool {
 /// What was heard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Ctrl-C or Ctrl-\, or what somebody sent instead. A terminal has told every process in front of it ([`is_in_front`]).
+    /// Ctrl-C or Ctrl-\, or what somebody sent instead. A terminal has told every process in front
+    /// of it ([`is_in_front`]).
     Interrupt(Signal),
     /// A request to end that only this process has heard.
     Terminate,

@@ -1,7 +1,9 @@
-//! A path between UDP programs, without privileges: clients send to the relay's port, the relay to the server.
+//! A path between UDP programs, without privileges: clients send to the relay's port, the relay to
+//! the server.
 //!
-//! Each client has a socket of its own towards the server, so that answers find their way back. Clients that are silent for too
-//! long are forgotten, and there are never more than a fixed number. ECN marks cross the relay both ways.
+//! Each client has a socket of its own towards the server, so that answers find their way back.
+//! Clients that are silent for too long are forgotten, and there are never more than a fixed
+//! number. ECN marks cross the relay both ways.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSliceMut};
@@ -31,12 +33,14 @@ pub struct Settings {
     pub most_clients: usize,
     /// A client that is silent for so long, both ways, is forgotten.
     pub idle: Span,
-    /// The server sees the client's own address, not the relay's: for clients of this machine, on addresses of its loopback.
+    /// The server sees the client's own address, not the relay's: for clients of this machine, on
+    /// addresses of its loopback.
     pub keeps_addresses: bool,
 }
 
 impl Settings {
-    /// A relay for programs of this machine in front of `server`, listening on a free port of the same family's loopback.
+    /// A relay for programs of this machine in front of `server`, listening on a free port of the
+    /// same family's loopback.
     #[must_use]
     pub const fn before(server: SocketAddr) -> Self {
         let loopback = match server {
@@ -193,7 +197,8 @@ impl UdpEnds {
             Ok(count) => count,
             Err(error) => {
                 self.buffer = buffer;
-                // A refused connection is told by the next read: one such message, and the socket goes on.
+                // A refused connection is told by the next read: one such message, and the socket
+                // goes on.
                 return match relay_error(&error) {
                     RelayError::Full => false,
                     other => {
@@ -258,7 +263,8 @@ impl Ends for UdpEnds {
     fn wait(&mut self, timeout: Option<Span>) -> io::Result<()> {
         let mut events =
             [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 64];
-        // Waiting for the epoll itself to become readable: its own timeout is counted in milliseconds, and rounded up.
+        // Waiting for the epoll itself to become readable: its own timeout is counted in
+        // milliseconds, and rounded up.
         if timeout != Some(Span::ZERO) {
             let mut polled = [PollFd::new(&self.epoll, PollFlags::IN)];
             match poll(&mut polled, timeout.map(timespec).as_ref()) {
@@ -298,7 +304,8 @@ impl Ends for UdpEnds {
         let Some(client) = self.clients.get_mut(&packet.client) else { return Err(RelayError::NoClient) };
         let result = match direction {
             Direction::Up => match client.port.send(self.settings.server, None, packet) {
-                // That is said of an earlier datagram: this one has not been sent, and by now somebody may listen.
+                // That is said of an earlier datagram: this one has not been sent, and by now
+                // somebody may listen.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     self.refused += 1;
                     client.port.send(self.settings.server, None, packet)

@@ -82,7 +82,8 @@ fn run(
 }
 
 proptest! {
-    /// One driver asks at every deadline on time; one only when it has a packet to hand over; one at odd times.
+    /// One driver asks at every deadline on time; one only when it has a packet to hand over; one
+    /// at odd times.
     #[test]
     fn early_late_and_odd_askers_see_the_same(
         arrivals in proptest::collection::vec((0_u64..3000, 1_usize..1500), 1..200),

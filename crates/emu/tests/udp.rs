@@ -174,8 +174,8 @@ fn read(text: &str, direction: &str) -> Vec<Logged> {
         .collect()
 }
 
-/// Waits until nothing is inside: nothing overtakes, so that all has left when a datagram sent after it is there. Some are lost on
-/// their way; how many were sent.
+/// Waits until nothing is inside: nothing overtakes, so that all has left when a datagram sent
+/// after it is there. Some are lost on their way; how many were sent.
 fn empty(client: &UdpSocket, address: SocketAddr, server: &UdpSocket) -> usize {
     server.set_read_timeout(Some(Duration::from_secs(1))).expect("a time-out");
     for number in 1_u8..=60 {
@@ -190,7 +190,8 @@ fn empty(client: &UdpSocket, address: SocketAddr, server: &UdpSocket) -> usize {
     panic!("the relay lets nothing through");
 }
 
-/// The element driven by the real clock and by the virtual clock with the same arrivals gives the same departures.
+/// The element driven by the real clock and by the virtual clock with the same arrivals gives the
+/// same departures.
 #[test]
 fn the_real_clock_and_the_virtual_clock_agree() {
     for (discipline, loss) in

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use headstart_units::Time;
 
-/// The wall clock as a [`Time`]: nanoseconds since 1970, the same before and after a restart. Whoever writes records and
-/// whoever asks for their age use this clock for both.
+/// The wall clock as a [`Time`]: nanoseconds since 1970, the same before and after a restart.
+/// Whoever writes records and whoever asks for their age use this clock for both.
 #[must_use]
 pub fn unix_now() -> Time {
     #[expect(clippy::disallowed_methods, reason = "the outside's time comes in here")]

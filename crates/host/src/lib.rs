@@ -1,5 +1,5 @@
-//! The machine's edges that several crates need: time is read here, locks are taken here, and tests of real time ask here
-//! whether the machine kept it.
+//! The machine's edges that several crates need: time is read here, locks are taken here, and tests
+//! of real time ask here whether the machine kept it.
 //!
 //! | module | holds |
 //! |---|---|

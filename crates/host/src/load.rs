@@ -1,9 +1,11 @@
-//! How late the machine wakes a thread: for tests of real time, which share the machine with everything else that runs.
+//! How late the machine wakes a thread: for tests of real time, which share the machine with
+//! everything else that runs.
 //!
-//! Beside each of their runs, threads that only sleep measure how late they are woken, and on Linux the time that other processes had
-//! of the processors is measured: a scheduler wakes sleepers at once and keeps those waiting that compute. Where either is too
-//! much, the run says nothing of the code under test, and is made again; a test without enough runs that say something
-//! reports [`not_run`].
+//! Beside each of their runs, threads that only sleep measure how late they are woken, and on Linux
+//! the time that other processes had of the processors is measured: a scheduler wakes sleepers at
+//! once and keeps those waiting that compute. Where either is too much, the run says nothing of the
+//! code under test, and is made again; a test without enough runs that say something reports
+//! [`not_run`].
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -28,7 +30,8 @@ pub struct Lateness {
 const OTHERS: f64 = 0.25;
 
 impl Lateness {
-    /// Fewer than one nap in a hundred was too long, none was later than `tolerated`, and the processors were free.
+    /// Fewer than one nap in a hundred was too long, none was later than `tolerated`, and the
+    /// processors were free.
     #[must_use]
     pub fn is_in_time(&self, tolerated: Duration) -> bool {
         self.share < 0.01 && self.worst <= tolerated && self.others <= OTHERS
@@ -89,8 +92,9 @@ impl Ticks {
         Self::parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
     }
 
-    /// proc(5): `cpu user nice system idle iowait irq softirq steal`, and user and system time in the process's fields 14 and 15,
-    /// of which the second is a name in parentheses that may hold anything.
+    /// proc(5): `cpu user nice system idle iowait irq softirq steal`, and user and system time in
+    /// the process's fields 14 and 15, of which the second is a name in parentheses that may hold
+    /// anything.
     fn parse(machine: &str, process: &str) -> Option<Self> {
         let numbers = |text: &str| -> Vec<u64> { text.split(' ').filter_map(|it| it.parse().ok()).collect() };
         let all = numbers(machine.lines().next()?.strip_prefix("cpu ")?);
@@ -119,8 +123,9 @@ fn sleep_until(is_over: &AtomicBool) -> Vec<Duration> {
     late
 }
 
-/// Reports a test, or a part of one, that this machine cannot run, and why. Written past the test harness's capture of
-/// output, which hides what a passing test prints: `ci.sh` lists these lines at its end.
+/// Reports a test, or a part of one, that this machine cannot run, and why. Written past the test
+/// harness's capture of output, which hides what a passing test prints: `ci.sh` lists these lines
+/// at its end.
 pub fn not_run(reason: &str) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
     let line = format!("NOT RUN: {test}: {reason}\n");

@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks `mutex`, whatever became of the thread that held it last. For contents that every change leaves whole.
+/// Locks `mutex`, whatever became of the thread that held it last. For contents that every change
+/// leaves whole.
 pub fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

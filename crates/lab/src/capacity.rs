@@ -1,7 +1,7 @@
 //! The search for each scheme's feasible capacity ([`feasible`] has the rules).
 //!
-//! The load rises in steps of 5 % from 5 % to 95 %, all loads with the same seeds. When a scheme has broken all three rules, it is
-//! not run any further.
+//! The load rises in steps of 5 % from 5 % to 95 %, all loads with the same seeds. When a scheme
+//! has broken all three rules, it is not run any further.
 
 use anyhow::Result;
 use headstart_report::jobs::JobStore;

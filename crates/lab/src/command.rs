@@ -74,8 +74,8 @@ struct Cli {
 enum Command {
     /// Run all schemes on one path and compare them
     ///
-    /// Without options: Halfback's access path (15 Mbit/s, 60 ms, 115 kB of drop-tail buffer), flows of 100 kB at 25 % load.
-    /// Prints a table and writes report.html, race.csv and race.json.
+    /// Without options: Halfback's access path (15 Mbit/s, 60 ms, 115 kB of drop-tail buffer),
+    /// flows of 100 kB at 25 % load. Prints a table and writes report.html, race.csv and race.json.
     #[command(allow_negative_numbers = true, after_long_help = examples::RACE)]
     Race(RaceArgs),
     /// As `race`, where any option takes a list
@@ -87,8 +87,8 @@ enum Command {
     Sweep(SweepArgs),
     /// Two results side by side, paired by seed
     ///
-    /// Of two folders of `race` or `sweep`. Ends with 0 if nothing differs beyond chance, with 1 if something does, and with 2 if they
-    /// cannot be compared.
+    /// Of two folders of `race` or `sweep`. Ends with 0 if nothing differs beyond chance, with 1 if
+    /// something does, and with 2 if they cannot be compared.
     #[command(after_long_help = examples::DIFF)]
     Diff(DiffArgs),
     /// One flow in detail: sends, acks, losses, window
@@ -96,24 +96,25 @@ enum Command {
     Trace(TraceArgs),
     /// Run a paper's experiments and check its claims
     ///
-    /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV. An interrupted run goes on
-    /// where it stopped.
+    /// Prints a table of claims and writes report.html, claims.csv and each figure as SVG and CSV.
+    /// An interrupted run goes on where it stopped.
     #[command(after_long_help = examples::REPRODUCE)]
     Reproduce(ReproduceArgs),
     /// What this machine knows of its own downlink
     ///
-    /// Asks every estimator: a value that you give, the largest rate seen on this network, the home gateway (UPnP, TR-064), the
-    /// radio, the wire. Needs no privilege.
+    /// Asks every estimator: a value that you give, the largest rate seen on this network, the home
+    /// gateway (UPnP, TR-064), the radio, the wire. Needs no privilege.
     #[command(allow_negative_numbers = true, after_long_help = examples::DOWNLINK)]
     Downlink(DownlinkArgs),
     /// Put a program behind a path of links and queues
     ///
     /// The simulator's links, queues and losses on its real packets.
     ///
-    /// `headstart link --rate 25mbit --rtt 50ms --buffer 104p -- COMMAND` runs the command in a network of its own, in which
-    /// everything crosses the path; $HEADSTART_OUTSIDE is the address of this machine as it sees it. `--serve COMMAND` runs the
-    /// server too, at the other end, and needs no root; `--udp ADDRESS:PORT` relays UDP only, and needs nothing. Down is
-    /// towards the command. At the end it says whether the machine kept real time.
+    /// `headstart link --rate 25mbit --rtt 50ms --buffer 104p -- COMMAND` runs the command in a
+    /// network of its own, in which everything crosses the path; $HEADSTART_OUTSIDE is the address
+    /// of this machine as it sees it. `--serve COMMAND` runs the server too, at the other end, and
+    /// needs no root; `--udp ADDRESS:PORT` relays UDP only, and needs nothing. Down is towards the
+    /// command. At the end it says whether the machine kept real time.
     #[command(allow_negative_numbers = true, after_long_help = examples::LINK)]
     Link(Box<LinkArgs>),
     /// Draw a link's log: throughput, delay and queue
@@ -124,27 +125,29 @@ enum Command {
     LinkEnd(EndArgs),
     /// See it work: a real server, client and path
     ///
-    /// All in this process. Cold start against each scheme over 25 Mbit/s and 50 ms, in less than half a minute. Needs no privilege and no network.
+    /// All in this process. Cold start against each scheme over 25 Mbit/s and 50 ms, in less than
+    /// half a minute. Needs no privilege and no network.
     #[command(allow_negative_numbers = true, after_long_help = examples::DEMO)]
     Demo(DemoArgs),
     /// Serve a folder over HTTP/3, with fast starts
     ///
-    /// And over HTTP/1.1 and 2 on the same port of TCP, so that browsers find it. Prints for each connection what it knew of its
-    /// peer, what it decided and how many round trips that saved.
+    /// And over HTTP/1.1 and 2 on the same port of TCP, so that browsers find it. Prints for each
+    /// connection what it knew of its peer, what it decided and how many round trips that saved.
     #[command(after_long_help = examples::SERVE)]
     Serve(Box<ServeArgs>),
     /// Fetch pages over HTTP/3 and time them
     ///
-    /// `--hint` tells the server of your downlink, `--repeat` dials again, `--compare` asks the server for each scheme in turn. Fails
-    /// if an answer is no page (404 and the like): its times would be those of an error.
+    /// `--hint` tells the server of your downlink, `--repeat` dials again, `--compare` asks the
+    /// server for each scheme in turn. Fails if an answer is no page (404 and the like): its times
+    /// would be those of an error.
     #[command(after_long_help = examples::GET)]
     Get(Box<GetArgs>),
     /// Fast starts for servers over kernel TCP
     ///
     /// With nothing recompiled: nginx, Apache, HAProxy, Go, Java.
     ///
-    /// `headstart tcp attach --cgroup PATH` loads a congestion control in eBPF and ends; `headstart tcp run -- COMMAND` undoes it when the
-    /// command ends. Linux 6.4 or newer, root.
+    /// `headstart tcp attach --cgroup PATH` loads a congestion control in eBPF and ends; `headstart
+    /// tcp run -- COMMAND` undoes it when the command ends. Linux 6.4 or newer, root.
     #[cfg(feature = "tcp")]
     #[command(after_long_help = examples::TCP)]
     Tcp(tcp::TcpArgs),

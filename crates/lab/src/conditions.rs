@@ -1,6 +1,8 @@
-//! The conditions of a comparison as columns: numbers with their unit in the name, not the text that was typed.
+//! The conditions of a comparison as columns: numbers with their unit in the name, not the text
+//! that was typed.
 //!
-//! `docs/data.md` says what each is. Columns are the same for every comparison, so that tables of several can be joined.
+//! `docs/data.md` says what each is. Columns are the same for every comparison, so that tables of
+//! several can be joined.
 
 use clap::ValueEnum;
 use headstart_report::rows::Kind;
@@ -97,7 +99,8 @@ pub struct Around {
 }
 
 impl Around {
-    /// The conditions of `setup`, of which these options vary. What is no condition by itself is told as it was typed.
+    /// The conditions of `setup`, of which these options vary. What is no condition by itself is
+    /// told as it was typed.
     #[must_use]
     pub fn new(setup: &Setup, varied: &[(String, String)]) -> Self {
         let conditions = conditions(setup);

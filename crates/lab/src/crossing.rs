@@ -1,8 +1,10 @@
 //! Where the order of two schemes crosses along an axis of a sweep.
 //!
-//! At each value of the axis the two are compared by the differences of their means, paired by seed: one is faster if the 95 % interval of
-//! these does not hold zero. The order crosses between the last value at which one is faster and the first at which the other is; values
-//! between them, at which neither is, widen the gap. Where in the gap is estimated by a straight line between the mean differences.
+//! At each value of the axis the two are compared by the differences of their means, paired by
+//! seed: one is faster if the 95 % interval of these does not hold zero. The order crosses between
+//! the last value at which one is faster and the first at which the other is; values between them,
+//! at which neither is, widen the gap. Where in the gap is estimated by a straight line between the
+//! mean differences.
 
 use crate::statistics::mean_interval;
 
@@ -23,7 +25,8 @@ pub struct Crossing {
 #[must_use]
 pub fn crossings(axis: &[f64], one: &[&[f64]], other: &[&[f64]]) -> Vec<Crossing> {
     let mut found = vec![];
-    // Value, mean difference and whether the first is faster: at the last value at which one was, and at each since.
+    // Value, mean difference and whether the first is faster: at the last value at which one was,
+    // and at each since.
     let mut last: Option<(f64, bool)> = None;
     let mut since: Vec<(f64, f64)> = vec![];
     for (&at, (one, other)) in axis.iter().zip(one.iter().zip(other)) {
@@ -59,7 +62,8 @@ fn zero(points: &[(f64, f64)]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// At 10, 20, 30 the first is 10 faster, even with the second, and 20 slower; seeds spread by far more than that.
+    /// At 10, 20, 30 the first is 10 faster, even with the second, and 20 slower; seeds spread by
+    /// far more than that.
     #[test]
     fn the_order_crosses_between_the_last_and_the_first_that_are_certain() {
         let seeds = [100.0, 300.0, 200.0];

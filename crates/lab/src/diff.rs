@@ -1,8 +1,9 @@
 //! Two results side by side: the same measures of the same schemes, paired by seed.
 //!
-//! Both are folders of `race` or `sweep`, of which `seeds.csv` is read. Rows are paired that agree in scheme, seed and, in sweeps, in what
-//! varies over the sweep. Runs of one seed met the same arrivals, sizes, peers and losses where the conditions that decide them are the
-//! same, so that the difference of two of them is more certain than either.
+//! Both are folders of `race` or `sweep`, of which `seeds.csv` is read. Rows are paired that agree
+//! in scheme, seed and, in sweeps, in what varies over the sweep. Runs of one seed met the same
+//! arrivals, sizes, peers and losses where the conditions that decide them are the same, so that
+//! the difference of two of them is more certain than either.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -109,7 +110,8 @@ pub struct Compared {
     pub one: f64,
     /// Its mean in the second.
     pub other: f64,
-    /// The second less the first, with the 95 % interval of the differences by seed; not a number where there is one seed.
+    /// The second less the first, with the 95 % interval of the differences by seed; not a number
+    /// where there is one seed.
     pub difference: Interval,
     /// All seeds gave the same number, to the last digit.
     pub is_equal: bool,
@@ -139,11 +141,12 @@ pub struct Difference {
     pub left_out: Vec<String>,
 }
 
-/// Compares the results in two folders, in all measures or in those named. What only one of them has is refused, or left out if
-/// `is_common`.
+/// Compares the results in two folders, in all measures or in those named. What only one of them
+/// has is refused, or left out if `is_common`.
 ///
 /// # Errors
-/// If a folder has no results, or nothing in it can be paired; with what was found and what was expected.
+/// If a folder has no results, or nothing in it can be paired; with what was found and what was
+/// expected.
 pub fn compare(one: &Path, other: &Path, measures: &[String], is_common: bool) -> Result<Difference> {
     let [one, other] = [Side::read(one)?, Side::read(other)?];
     ensure!(
@@ -260,7 +263,8 @@ mod tests {
 
     const ONE: &str = "scheme,seed,mean_ms,harm,queue\niw10,1,100,1,drop-tail\niw10,2,300,1,drop-tail\niw10,3,200,1,drop-tail\n";
 
-    /// Differences 10, 11, 12: mean 11, deviation 1, t of two degrees 4.302653. The spread of the seeds is far wider.
+    /// Differences 10, 11, 12: mean 11, deviation 1, t of two degrees 4.302653. The spread of the
+    /// seeds is far wider.
     #[test]
     fn differences_are_paired_by_seed() {
         let one = folder("paired", ONE);

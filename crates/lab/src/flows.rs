@@ -1,7 +1,8 @@
 //! Every flow of a comparison as a row of one file (`--flows`).
 //!
-//! Each run writes its rows to a part while it goes on ([`crate::flow_rows`]); parts are put together in the order of the runs,
-//! behind what is the same in all of a run: which run it was, its seed and the conditions.
+//! Each run writes its rows to a part while it goes on ([`crate::flow_rows`]); parts are put
+//! together in the order of the runs, behind what is the same in all of a run: which run it was,
+//! its seed and the conditions.
 
 use std::path::PathBuf;
 
@@ -45,8 +46,8 @@ impl Flows {
         &self.parts
     }
 
-    /// Adds the flows of a race's runs, of which the first `references` are those in which everybody is the reference. Those of a run
-    /// that the machine was too busy for are left out.
+    /// Adds the flows of a race's runs, of which the first `references` are those in which
+    /// everybody is the reference. Those of a run that the machine was too busy for are left out.
     ///
     /// # Errors
     /// If a part cannot be read, or the disk is full.

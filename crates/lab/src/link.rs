@@ -55,7 +55,8 @@ pub struct EndOptions {
     /// With --udp: a client that is silent for so long is forgotten
     #[arg(long, default_value = "120 s", value_name = "TIME")]
     pub idle: Span,
-    /// Run this (by the shell) at the other end, in a namespace of its own, and wait until it listens
+    /// Run this (by the shell) at the other end, in a namespace of its own, and wait until it
+    /// listens
     #[arg(long, value_name = "COMMAND", requires = "command")]
     pub serve: Option<String>,
     /// Longest packet of the program's device
@@ -70,7 +71,8 @@ pub struct EndOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Run")]
 pub struct HowOptions {
-    /// What changes at a time, as `10s rate=5mbit loss=1%` (rate, up-rate, rtt, loss, up-loss); may be repeated
+    /// What changes at a time, as `10s rate=5mbit loss=1%` (rate, up-rate, rtt, loss, up-loss); may
+    /// be repeated
     #[arg(long = "change", value_name = "TIME WHAT=VALUE..")]
     pub changes: Vec<Change>,
     /// A file of such lines; `#` begins a comment
@@ -88,10 +90,12 @@ pub struct HowOptions {
     /// End after this time [default: when the command ends, or with Ctrl-C]
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Span>,
-    /// 99 of 100 departures are at most so late, and none 40 times as late, or the run is marked invalid
+    /// 99 of 100 departures are at most so late, and none 40 times as late, or the run is marked
+    /// invalid
     #[arg(long, default_value = "0.5 ms", value_name = "TIME")]
     pub tolerance: Span,
-    /// Do not sleep but spin for so long before each deadline: more exact below 100 Mbit/s, and a core is busy
+    /// Do not sleep but spin for so long before each deadline: more exact below 100 Mbit/s, and a
+    /// core is busy
     #[arg(long, default_value = "0 ms", value_name = "TIME")]
     pub spin: Span,
     /// Ordinary priority, even where real-time priority is allowed
@@ -116,7 +120,8 @@ pub struct ShowLinkArgs {
     pub out: PathBuf,
 }
 
-/// The hidden command by which a program is started in a namespace; the relay writes these, nobody else.
+/// The hidden command by which a program is started in a namespace; the relay writes these, nobody
+/// else.
 #[derive(Args, Clone, Debug)]
 pub struct EndArgs {
     /// The relay's process.

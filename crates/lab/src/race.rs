@@ -1,8 +1,9 @@
 //! The race: all schemes on one path, and what each costs everybody else.
 //!
-//! For every scheme and seed there are two runs with the same arrivals, sizes, peers and losses: in one every flow runs the
-//! scheme, in the other only every second flow does, and the rest run slow start from ten segments. What these
-//! suffer, compared with a run in which everybody is like them, is the scheme's *harm*.
+//! For every scheme and seed there are two runs with the same arrivals, sizes, peers and losses: in
+//! one every flow runs the scheme, in the other only every second flow does, and the rest run slow
+//! start from ten segments. What these suffer, compared with a run in which everybody is like them,
+//! is the scheme's *harm*.
 
 use std::fmt;
 
@@ -96,7 +97,8 @@ pub struct Standing {
     pub rounds: Measured,
     /// Packets dropped by the bottleneck, as a share of those offered to it, in percent.
     pub loss_percent: Measured,
-    /// Packets lost at random behind it, as a share of those that got there, in percent, where there is random loss.
+    /// Packets lost at random behind it, as a share of those that got there, in percent, where
+    /// there is random loss.
     pub random_loss_percent: Option<Measured>,
     /// Payload bytes sent over bytes delivered.
     pub overhead: Measured,
@@ -124,8 +126,8 @@ pub struct Standing {
     pub view: FlowTrace,
     /// Senders told what they sent and lost.
     pub has_counts: bool,
-    /// Runs for which the machine was too busy, those of the reference included, and all of them: with one of them nothing of this
-    /// counts.
+    /// Runs for which the machine was too busy, those of the reference included, and all of them:
+    /// with one of them nothing of this counts.
     pub invalid: (usize, usize),
 }
 
@@ -211,8 +213,10 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
     Ok(Race { standings, is_pages, lens_serial, seeds: seeds.len(), empty_seeds, begun })
 }
 
-/// The schemes that were asked for, each once: those that are compared by default in the order of the catalogue, then the
-/// others in the order in which they were asked for. If none was: all that are compared by default, but not those that need routers where no router takes part and they would only be slow start again, nor those that the transport does not carry.
+/// The schemes that were asked for, each once: those that are compared by default in the order of
+/// the catalogue, then the others in the order in which they were asked for. If none was: all that
+/// are compared by default, but not those that need routers where no router takes part and they
+/// would only be slow start again, nor those that the transport does not carry.
 #[must_use]
 pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
     let wanted = setup.run.schemes();
@@ -339,7 +343,8 @@ fn standing<'a>(
     }
 }
 
-/// The numbers of one seed: of the run alone, the mixed one, and the one in which everybody is the reference.
+/// The numbers of one seed: of the run alone, the mixed one, and the one in which everybody is the
+/// reference.
 fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool) -> Row {
     let [alone, mixed, reference] = runs;
     let totals = &alone.groups[usize::from(TESTED)];
@@ -374,7 +379,8 @@ fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool) -> 
     row
 }
 
-/// What a run makes of the bottleneck and of its flows, by column; what was not measured is not a number.
+/// What a run makes of the bottleneck and of its flows, by column; what was not measured is not a
+/// number.
 fn measures(result: &JobResult) -> Vec<(&'static str, f64)> {
     let totals = &result.groups[usize::from(TESTED)];
     let seconds = result.ended_at as f64 / 1e9;
@@ -449,7 +455,8 @@ fn number(value: f64) -> Value {
 }
 
 impl Standing {
-    /// The runs' fingerprint as text, which no program takes for a number; nothing where there is none.
+    /// The runs' fingerprint as text, which no program takes for a number; nothing where there is
+    /// none.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         if self.has_fingerprint { format!("fp:{:016x}", self.fingerprint) } else { String::new() }

@@ -1,13 +1,15 @@
-//! A sweep: any option takes a list, or a range `a..b:step` of numbers, and every combination is a point, raced as by itself.
+//! A sweep: any option takes a list, or a range `a..b:step` of numbers, and every combination is a
+//! point, raced as by itself.
 //!
-//! Every run is kept ([`crate::jobs`]): a sweep that was interrupted goes on where it stopped, and one that was extended runs
-//! only what is new. The table of all points is in the order of the options, so that it is the same however the sweep was
-//! cut up.
+//! Every run is kept ([`crate::jobs`]): a sweep that was interrupted goes on where it stopped, and
+//! one that was extended runs only what is new. The table of all points is in the order of the
+//! options, so that it is the same however the sweep was cut up.
 
 use anyhow::{Context as _, Result, ensure};
 use headstart_startup::parameters::split_list;
 
-/// Options whose own values contain commas, or that are lists by themselves: semicolons separate theirs.
+/// Options whose own values contain commas, or that are lists by themselves: semicolons separate
+/// theirs.
 pub const WITH_COMMAS: [&str; 8] =
     ["--schemes", "--burst-loss", "--rcp-gains", "--policer", "--out", "--flows", "--plan", "--save-plan"];
 /// More points than this are a mistake.
@@ -64,7 +66,8 @@ pub fn expand(arguments: &[String]) -> Result<Vec<Point>> {
     Ok(points)
 }
 
-/// The values of `a..b:step`; `None` of what is no range. Units may stand behind each number or behind one of them.
+/// The values of `a..b:step`; `None` of what is no range. Units may stand behind each number or
+/// behind one of them.
 ///
 /// # Errors
 /// If it looks like a range and is none.

@@ -1,7 +1,9 @@
-//! The verdict of a race: which scheme is fastest, which of those that harm nobody, and which cannot be told apart.
+//! The verdict of a race: which scheme is fastest, which of those that harm nobody, and which
+//! cannot be told apart.
 //!
-//! Completion times are compared seed by seed ([`may_be_smallest`]). Harm is the worse of what short flows of the reference
-//! suffer and of what long flows lose; it shows if its interval lies above 1. docs/definitions.md has the rules.
+//! Completion times are compared seed by seed ([`may_be_smallest`]). Harm is the worse of what
+//! short flows of the reference suffer and of what long flows lose; it shows if its interval lies
+//! above 1. docs/definitions.md has the rules.
 
 use clap::ValueEnum;
 use headstart_report::statistics::{Interval, may_be_smallest};
@@ -28,7 +30,8 @@ pub struct Harm {
 }
 
 impl Harm {
-    /// Noise cannot be the reason. Of a single seed, which says nothing of noise, the number itself decides.
+    /// Noise cannot be the reason. Of a single seed, which says nothing of noise, the number itself
+    /// decides.
     #[must_use]
     pub fn shows(&self) -> bool {
         let Interval { value, low, .. } = self.interval;
@@ -37,8 +40,8 @@ impl Harm {
 }
 
 impl Standing {
-    /// The worse of what it costs short flows and long flows: one that shows before one that does not, then the larger.
-    /// `None` if there was nobody beside it.
+    /// The worse of what it costs short flows and long flows: one that shows before one that does
+    /// not, then the larger. `None` if there was nobody beside it.
     #[must_use]
     pub fn worst_harm(&self) -> Option<Harm> {
         let short = Harm { interval: self.harm.interval(), victims: Victims::ShortFlows };
@@ -235,7 +238,8 @@ pub(crate) mod tests {
         })
     }
 
-    /// Of these, each with another fingerprint unless it has one, in the order in which they are asked for.
+    /// Of these, each with another fingerprint unless it has one, in the order in which they are
+    /// asked for.
     pub fn race(standings: Vec<Standing>) -> Race {
         let seeds = standings[0].mean_ms.by_seed.len();
         let numbered = standings.into_iter().enumerate().map(|(place, standing)| Standing {

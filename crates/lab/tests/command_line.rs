@@ -1,4 +1,5 @@
-//! The command line as its users meet it: what is wrong is refused with one clear message and nothing written.
+//! The command line as its users meet it: what is wrong is refused with one clear message and
+//! nothing written.
 
 use std::fs;
 use std::path::{Path, PathBuf};

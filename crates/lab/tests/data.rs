@@ -135,7 +135,8 @@ fn conditions_are_numbers_in_the_unit_of_their_column() {
     assert_eq!(columns(&folder.join("sweep/sweep.csv"))[..3], ["load_share", "quantum", "scheme"]);
 }
 
-/// The mean over rows of a scheme and seed, unfinished flows with their age, is what the table says; so are the counts.
+/// The mean over rows of a scheme and seed, unfinished flows with their age, is what the table
+/// says; so are the counts.
 #[test]
 fn the_rows_of_flows_add_up_to_the_table() {
     let folder = folder("flows");
@@ -190,7 +191,8 @@ fn flows_are_the_same_bytes_whatever_the_threads_and_after_an_interruption() {
     assert!(bytes("one.csv") == bytes("two.csv"), "another number of threads, other bytes");
     assert!(!folder.join("one/flows.parts").exists(), "parts are removed when they are together");
 
-    // As if it had been interrupted: of the runs that are kept, some have their part and some have not.
+    // As if it had been interrupted: of the runs that are kept, some have their part and some have
+    // not.
     fs::create_dir_all(folder.join("two/flows.parts")).expect("a folder");
     let kept = fs::read_to_string(folder.join("two/runs.jsonl")).expect("written");
     let key = kept
@@ -267,7 +269,8 @@ fn close(found: f64, expected: f64, share: f64) {
     assert!((found / expected - 1.0).abs() < share, "{found}, expected {expected}");
 }
 
-/// A flow of one segment waits twice: with its SYN, and with its data. All else of its time is known.
+/// A flow of one segment waits twice: with its SYN, and with its data. All else of its time is
+/// known.
 #[test]
 fn packets_wait_for_what_flows_take_longer_and_the_link_is_as_busy_as_they_make_it() {
     let row = measured("waits", "--schemes iw10 --size 1448B --load 60% --duration 60s --buffer 10MB");
@@ -305,7 +308,8 @@ fn slowdown_is_measured_against_the_handshake_and_the_rate() {
     assert!(number(&row, "slowdown_p99") >= number(&row, "slowdown_mean"));
 }
 
-/// On a path of its own each flow of a size has the same rate; beside others of all sizes it has not.
+/// On a path of its own each flow of a size has the same rate; beside others of all sizes it has
+/// not.
 #[test]
 fn equal_flows_are_fair_and_sizes_fall_into_their_bins() {
     let row = measured("fair", "--schemes iw10 --size 50kB --load 0.2% --duration 400s");
@@ -414,7 +418,8 @@ fn diff_ends_as_diff_does() {
     }
 }
 
-/// Every record is what the draft's types say, packet numbers are given once, and what is lost or acknowledged was sent.
+/// Every record is what the draft's types say, packet numbers are given once, and what is lost or
+/// acknowledged was sent.
 #[test]
 fn a_trace_is_qlog_as_the_draft_has_it() {
     let folder = folder("qlog");

@@ -1,5 +1,5 @@
-//! The same plan and seed give the same bytes, however many threads there are and however often a sweep was
-//! interrupted.
+//! The same plan and seed give the same bytes, however many threads there are and however often a
+//! sweep was interrupted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,8 @@ fn without_threads(path: &Path) -> String {
 }
 
 #[cfg(feature = "quic")]
-/// The real QUIC stack in virtual time: with TLS every byte differs from run to run, but no result does.
+/// The real QUIC stack in virtual time: with TLS every byte differs from run to run, but no result
+/// does.
 const QUIC: &str = "race --transport quic --schemes iw10,halfback,wise-start,bbr --duration 3s --drain 2s --repeats 2 --load 50% \
                     --loss 1% --out out";
 
@@ -109,8 +110,8 @@ fn an_interrupted_sweep_goes_on_where_it_stopped() {
     assert_eq!(before(&first), "");
     let whole = bytes(&out.join("sweep.csv"));
     let kept = fs::read_to_string(out.join("runs.jsonl")).expect("runs are kept");
-    // Of four points: iw10 among iw10, alone and mixed (the same run), and jump-start alone and mixed, with two seeds; but the
-    // first run of each scheme alone is looked at in detail.
+    // Of four points: iw10 among iw10, alone and mixed (the same run), and jump-start alone and
+    // mixed, with two seeds; but the first run of each scheme alone is looked at in detail.
     assert_eq!(kept.lines().count(), 4 * (2 + 1 + 1 + 2));
 
     // As if it had been interrupted after half of the runs, while the next one was being written.

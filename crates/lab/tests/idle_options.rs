@@ -1,4 +1,5 @@
-//! An option that changes nothing in a run is said to, and no other: each of the table's rows is run with and without it.
+//! An option that changes nothing in a run is said to, and no other: each of the table's rows is
+//! run with and without it.
 
 use std::fs;
 use std::path::{Path, PathBuf};

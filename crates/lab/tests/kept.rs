@@ -75,7 +75,8 @@ fn a_file_with_another_content_behind_the_same_name_is_another_run() {
 fn another_program_runs_everything_again() {
     for (name, command) in COMMANDS {
         let folder = folder(&format!("program {name}"));
-        // As if it had been built from other sources: what follows a program in its file is not executed.
+        // As if it had been built from other sources: what follows a program in its file is not
+        // executed.
         let other = folder.join("headstart");
         fs::copy(env!("CARGO_BIN_EXE_headstart"), &other).expect("a copy");
         let mut bytes = fs::read(&other).expect("a program");

@@ -1,7 +1,8 @@
 //! `headstart link` with real programs in real namespaces.
 //!
-//! What needs root or user namespaces says so where there are none: it is listed as not run, never as passed. This program is
-//! also the server and the client behind the paths, so that no other is needed.
+//! What needs root or user namespaces says so where there are none: it is listed as not run, never
+//! as passed. This program is also the server and the client behind the paths, so that no other is
+//! needed.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -250,8 +251,9 @@ fn took(millis: u64, least: u64) -> Outcome {
     ensure(millis >= least, || format!("took {millis} ms, expected {least} or more"))
 }
 
-/// Runs it: never in less than so many milliseconds, and not always so long that something else must have happened. A busy machine
-/// may be late, a few times in a row. The summary of the last run.
+/// Runs it: never in less than so many milliseconds, and not always so long that something else
+/// must have happened. A busy machine may be late, a few times in a row. The summary of the last
+/// run.
 fn timed(least: u64, most: u64, link: impl Fn() -> Command) -> Result<String, String> {
     let mut seen = vec![];
     for _ in 0..5 {
@@ -292,12 +294,14 @@ fn outside_page(place: &Place) -> Outcome {
     timed(132, 2000, fetch).map(drop)
 }
 
-/// A machine beside this one: a namespace at the other end of a cable, which serves pages and echoes datagrams on port 8000.
+/// A machine beside this one: a namespace at the other end of a cable, which serves pages and
+/// echoes datagrams on port 8000.
 struct Neighbour {
     _cable: relay::Handle,
 }
 
-/// Of the block that is set aside for benchmarks between networks: no path's, and not this machine's.
+/// Of the block that is set aside for benchmarks between networks: no path's, and not this
+/// machine's.
 const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const NEIGHBOUR_SEES: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 
@@ -371,7 +375,8 @@ fn ipv6(place: &Place) -> Outcome {
 
 fn nested(place: &Place) -> Outcome {
     let (port, _server) = page_server();
-    // The address of this machine as the outer path has it: its first block, unless others are running.
+    // The address of this machine as the outer path has it: its first block, unless others are
+    // running.
     let outside = format!(
         "{0} link {PATH} --quiet -- {1} fetch $HEADSTART_OUTSIDE {port}",
         place.headstart.display(),
@@ -494,7 +499,8 @@ fn trace(place: &Place) -> Outcome {
 
 fn blackout(place: &Place) -> Outcome {
     let file = place.folder.join("dark");
-    // The path is dark by its own clock, and on a busy machine the programs at its ends may take longer than that to begin.
+    // The path is dark by its own clock, and on a busy machine the programs at its ends may take
+    // longer than that to begin.
     for light in [900_u64, 4_000, 16_000] {
         let mut link = place.link_as_nobody(PATH);
         link.args(["--change", "60ms rate=0mbit", "--change", &format!("{light}ms rate=25mbit")]);

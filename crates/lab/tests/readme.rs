@@ -1,4 +1,5 @@
-//! README: every command in it runs, with files that the project makes, and its sample is what the command gives.
+//! README: every command in it runs, with files that the project makes, and its sample is what the
+//! command gives.
 
 #![expect(clippy::disallowed_methods, reason = "a real server, real time")]
 

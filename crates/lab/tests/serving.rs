@@ -91,7 +91,8 @@ fn counted(server: &Server, kind: &str) -> String {
     text.lines().filter(|line| line.contains(kind)).collect::<Vec<_>>().join("\n")
 }
 
-/// From what was once seen on this network to the hint, to the server's first flight, and back to what is remembered.
+/// From what was once seen on this network to the hint, to the server's first flight, and back to
+/// what is remembered.
 #[test]
 fn a_hint_is_found_told_believed_and_bettered() {
     let server = Server::start(&["--scheme", "blitzstart", "--metrics", "127.0.0.1:0"]);
@@ -116,7 +117,8 @@ fn a_hint_is_found_told_believed_and_bettered() {
     assert!(got.status.success(), "{}", words(&got.stderr));
     assert!(words(&got.stderr).contains("hint: 2 Mbit/s, dsl"), "{}", words(&got.stderr));
     let deadline = Instant::now() + Duration::from_secs(60);
-    // On loopback so slow a hint promises less than the initial window: it is granted, and no reason to start otherwise.
+    // On loopback so slow a hint promises less than the initial window: it is granted, and no
+    // reason to start otherwise.
     while !counted(&server, "nothing_to_gain_total{reason=\"initial-window\"}").contains(" 1") {
         assert!(Instant::now() < deadline, "{}", counted(&server, "headstart_"));
         std::thread::sleep(Duration::from_millis(20));

@@ -1,11 +1,13 @@
 //! `headstart tcp` with nginx, curl and the kernel's own TCP, behind `headstart link`.
 //!
-//! Needs root, a kernel that carries the congestion control, nginx and curl: a test that cannot run says so and is listed as not
-//! run, never as passed. Traffic stays in namespaces. What is compared with CUBIC is compared with the control arm, measured in
-//! the same minute on the same path. This program is also the client where curl cannot be (one connection with pauses, several at
-//! once, one that is read slowly).
+//! Needs root, a kernel that carries the congestion control, nginx and curl: a test that cannot run
+//! says so and is listed as not run, never as passed. Traffic stays in namespaces. What is compared
+//! with CUBIC is compared with the control arm, measured in the same minute on the same path. This
+//! program is also the client where curl cannot be (one connection with pauses, several at once,
+//! one that is read slowly).
 //!
-//! `cargo test --features full,tcp --test tcp -- --full` attaches and detaches a thousand times, and not fifty.
+//! `cargo test --features full,tcp --test tcp -- --full` attaches and detaches a thousand times,
+//! and not fifty.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -187,7 +189,8 @@ impl Place {
         format!("sh -c 'echo $$ > {cgroup}/cgroup.procs && exec {urgent}nginx -c {folder}/nginx.conf'")
     }
 
-    /// Runs a client behind a path and returns what it printed, and the packets that the path dropped on the way to it.
+    /// Runs a client behind a path and returns what it printed, and the packets that the path
+    /// dropped on the way to it.
     fn link(&self, path: &[&str], server: &str, client: &str) -> Result<(String, u64), String> {
         let client = format!("{OPEN_WINDOW}{client}");
         let mut command = Command::new(HEADSTART);
@@ -247,7 +250,8 @@ fn took(out: &str) -> Vec<f64> {
     out.lines().filter_map(|line| line.strip_prefix("took ")?.trim().parse().ok()).collect()
 }
 
-/// Handshake, request, and the page at the rate of the path, in milliseconds: segments of 1448 bytes are packets of 1500.
+/// Handshake, request, and the page at the rate of the path, in milliseconds: segments of 1448
+/// bytes are packets of 1500.
 fn bound(size: usize) -> f64 {
     let packets = (size + 244).div_ceil(1448) as f64;
     50.0 + 50.0 + packets * 1500.0 * 8.0 / 25e6 * 1000.0
@@ -424,7 +428,8 @@ fn kill_switch(place: &Place) -> Outcome {
     ensure(times[0] > 180.0 && times[1] > 180.0 && times[2] < 150.0, || format!("{times:?}"))
 }
 
-/// Neither the window nor the pace of a record that is not used reaches the connection: the control arm would be none.
+/// Neither the window nor the pace of a record that is not used reaches the connection: the control
+/// arm would be none.
 fn refused_record(place: &Place) -> Outcome {
     place.attach(&["--lifetime", "1 ms"])?;
     let (times, _) = place.curl(PATH, "100k", 3)?;
@@ -463,7 +468,8 @@ fn history(place: &Place) -> Outcome {
     ensure(said.error.contains("1 damaged records were dropped"), || said.error)
 }
 
-/// Runs `work` while the connections of a cgroup carry a hint; it is given the beginning of a command in that cgroup.
+/// Runs `work` while the connections of a cgroup carry a hint; it is given the beginning of a
+/// command in that cgroup.
 fn with_hint(place: &Place, rate: &str, work: impl FnOnce(&str) -> Outcome) -> Outcome {
     let clients = place.cgroup.with_file_name("headstart-test-clients");
     let _ = std::fs::create_dir(&clients);
@@ -496,7 +502,8 @@ fn hint(place: &Place) -> Outcome {
     })
 }
 
-/// 1 Gbit/s is claimed, 25 Mbit/s and a buffer of 20 packets are there: after each flight that loses a tenth, half as much is believed.
+/// 1 Gbit/s is claimed, 25 Mbit/s and a buffer of 20 packets are there: after each flight that
+/// loses a tenth, half as much is believed.
 fn false_hints(place: &Place) -> Outcome {
     const SMALL: &[&str] = &["--rate", "25mbit", "--rtt", "50ms", "--buffer", "20p"];
     const CONNECTIONS: usize = 7;
@@ -585,7 +592,8 @@ fn settles(what: &str, mut is_so: impl FnMut() -> Result<bool, String>) -> Outco
     Err(format!("{what}: not so after ten seconds"))
 }
 
-/// There are no more programs, maps and links than before. There may be fewer: what went before goes meanwhile.
+/// There are no more programs, maps and links than before. There may be fewer: what went before
+/// goes meanwhile.
 fn nothing_is_left(before: [usize; 3]) -> Outcome {
     settles(&format!("programs, maps and links as before ({before:?})"), || {
         Ok(objects()?.iter().zip(before).all(|(now, before)| *now <= before))

@@ -64,8 +64,9 @@ macro_rules! each {
     };
 }
 
-/// The link is asked directly, everything else behind a call that is not inlined: nearly every packet of nearly every
-/// run crosses plain links only, and a packet that is copied through memory costs more than the link itself.
+/// The link is asked directly, everything else behind a call that is not inlined: nearly every
+/// packet of nearly every run crosses plain links only, and a packet that is copied through memory
+/// costs more than the link itself.
 impl<P: Packet + Clone> Element<P> for AnyElement<P> {
     #[inline(always)]
     fn push(&mut self, now: Time, packet: P) -> Fate<P> {
@@ -105,7 +106,8 @@ impl<P: Packet + Clone> Element<P> for AnyElement<P> {
 }
 
 impl<P> AnyElement<P> {
-    /// Whether a router forwards packets into it, whatever that router understands: they lose one of their time to live.
+    /// Whether a router forwards packets into it, whatever that router understands: they lose one
+    /// of their time to live.
     #[must_use]
     pub const fn is_link(&self) -> bool {
         matches!(

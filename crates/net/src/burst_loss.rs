@@ -1,8 +1,8 @@
 //! Lose packets in bursts: a path that is sometimes good and sometimes bad.
 //!
-//! Source: E. N. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical Journal 39, 1960 (a good
-//! state that loses nothing); E. O. Elliott, "Estimates of Error Rates for Codes on Burst-Noise Channels",
-//! Bell System Technical Journal 42, 1963 (both states lose).
+//! Source: E. N. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical Journal 39,
+//! 1960 (a good state that loses nothing); E. O. Elliott, "Estimates of Error Rates for Codes on
+//! Burst-Noise Channels", Bell System Technical Journal 42, 1963 (both states lose).
 //!
 //! ```text
 //!                enter
@@ -19,10 +19,10 @@
 //!
 //! # Deviations
 //!
-//! - The sources speak of bits; here one step is one packet, as usual for packet networks. Time does not
-//!   matter: an idle path stays in its state.
-//! - The sources leave open whether the state changes before or after it is met. Here a packet meets the
-//!   state as it is, then the state may change.
+//! - The sources speak of bits; here one step is one packet, as usual for packet networks. Time
+//!   does not matter: an idle path stays in its state.
+//! - The sources leave open whether the state changes before or after it is met. Here a packet
+//!   meets the state as it is, then the state may change.
 
 use headstart_units::{Ratio, Time};
 use rand_core::SeedableRng;

@@ -6,8 +6,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A probability as a threshold below which a 64-bit draw must fall; exact to 2^-63.
 ///
-/// Every question costs exactly one draw, whatever the probability. So with the same seed what happens at
-/// 1 % also happens at 2 %, and comparing two probabilities compares nothing else.
+/// Every question costs exactly one draw, whatever the probability. So with the same seed what
+/// happens at 1 % also happens at 2 %, and comparing two probabilities compares nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chance {
     threshold: u64,

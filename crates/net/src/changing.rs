@@ -1,11 +1,13 @@
 //! Elements that change at given times: a path that halves, blacks out and comes back.
 //!
-//! A change takes effect at its own instant, whenever the element is asked: a driver that is late changes nothing.
+//! A change takes effect at its own instant, whenever the element is asked: a driver that is late
+//! changes nothing.
 //!
-//! - A new rate holds for what is sent from then on; the packet being sent goes on at the old one. At rate zero all packets
-//!   wait, as in a black-out whose link layer holds them; one that loses them is a loss of 100 %.
-//! - A new delay holds for what is sent from then on. When it is shorter, packets do not overtake: they arrive together with
-//!   the last one that was sent before.
+//! - A new rate holds for what is sent from then on; the packet being sent goes on at the old one.
+//!   At rate zero all packets wait, as in a black-out whose link layer holds them; one that loses
+//!   them is a loss of 100 %.
+//! - A new delay holds for what is sent from then on. When it is shorter, packets do not overtake:
+//!   they arrive together with the last one that was sent before.
 
 use std::collections::VecDeque;
 

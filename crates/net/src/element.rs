@@ -45,7 +45,8 @@ pub trait Packet: Debug {
         let _ = request;
     }
 
-    /// A router that takes part forwards it: a real packet's time to live is one less. The simulator counts routers by route.
+    /// A router that takes part forwards it: a real packet's time to live is one less. The
+    /// simulator counts routers by route.
     fn forward(&mut self) {}
 
     /// Whether RCP routers are to stamp it, and its sender's RTT (zero: not known).

@@ -1,8 +1,8 @@
 //! Parts of a path: packets go in, the same packets come out, later or never.
 //!
-//! An [`Element`] is told what arrived and when, and answers what became of it. It reads no clock and
-//! opens no socket, so the simulator drives it with virtual time and an emulator with the real clock.
-//! Each element has one effect; a path is a list of them, sender to receiver.
+//! An [`Element`] is told what arrived and when, and answers what became of it. It reads no clock
+//! and opens no socket, so the simulator drives it with virtual time and an emulator with the real
+//! clock. Each element has one effect; a path is a list of them, sender to receiver.
 //!
 //! | module | holds |
 //! |---|---|

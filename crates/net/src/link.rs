@@ -1,9 +1,9 @@
 //! A link: a constant rate, a propagation delay, and a drop-tail queue before it.
 //!
 //! A first-in-first-out link of known rate knows when a packet will leave as soon as it arrives:
-//! serialisation begins when the packet before it is through. So nothing happens inside between `push`
-//! and the arrival at the far end, and the queue's length is worked out only when somebody asks: packets
-//! whose serialisation has begun are no longer in it.
+//! serialisation begins when the packet before it is through. So nothing happens inside between
+//! `push` and the arrival at the far end, and the queue's length is worked out only when somebody
+//! asks: packets whose serialisation has begun are no longer in it.
 
 use std::collections::VecDeque;
 

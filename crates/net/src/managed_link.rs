@@ -1,8 +1,9 @@
 //! A link of constant rate whose queue follows a law, or none.
 //!
-//! Before a plain buffer [`Link`](crate::Link) does the same for less; the two agree packet by packet. Here the
-//! transmitter asks its queue for a packet each time it becomes free, because only then does CoDel, for one, decide. For
-//! a queue that decides on arrival the link is asked late, about an instant gone by: that saves the event.
+//! Before a plain buffer [`Link`](crate::Link) does the same for less; the two agree packet by
+//! packet. Here the transmitter asks its queue for a packet each time it becomes free, because only
+//! then does CoDel, for one, decide. For a queue that decides on arrival the link is asked late,
+//! about an instant gone by: that saves the event.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -47,7 +48,8 @@ impl<P: Packet> ManagedLink<P> {
         }
     }
 
-    /// What is sent from `now` on goes at `rate`; what is being sent goes on at the old one. At zero everything waits.
+    /// What is sent from `now` on goes at `rate`; what is being sent goes on at the old one. At
+    /// zero everything waits.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.advance_before(now);
         if self.rate.is_zero() {
@@ -56,7 +58,8 @@ impl<P: Packet> ManagedLink<P> {
         self.rate = rate;
     }
 
-    /// What is sent from `now` on travels for `delay`, or longer if it would overtake what was sent before.
+    /// What is sent from `now` on travels for `delay`, or longer if it would overtake what was sent
+    /// before.
     pub fn set_delay(&mut self, now: Time, delay: Span) {
         self.advance_before(now);
         self.delay = delay;
@@ -175,8 +178,8 @@ mod tests {
         assert_eq!(link.push(Time::from_millis(1), packet(3)), Fate::Taken);
     }
 
-    /// Two packets per millisecond into a link for one, for two seconds: CoDel makes the queue shorter than an
-    /// unmanaged one, and reports each drop at the time it happens.
+    /// Two packets per millisecond into a link for one, for two seconds: CoDel makes the queue
+    /// shorter than an unmanaged one, and reports each drop at the time it happens.
     #[test]
     fn codel_drops_are_reported_when_they_happen() {
         let mut link = twelve_mbit(Queue::codel(Limit::NONE));
@@ -200,7 +203,8 @@ mod tests {
             assert_eq!(link.push(now, packet(n)), Fate::Taken);
         }
         take(&mut link, Time::from_nanos(u64::MAX - 1));
-        // The wait passes 5 ms with the packet of 10 ms, which is asked for at 10 ms; an interval later:
+        // The wait passes 5 ms with the packet of 10 ms, which is asked for at 10 ms; an interval
+        // later:
         assert!(drops[0] > Time::from_millis(105) && drops[0] < Time::from_millis(115), "{:?}", drops[0]);
         assert_eq!(
             drops[1].since(drops[0]),

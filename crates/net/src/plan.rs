@@ -1,9 +1,10 @@
 //! A path as data: its elements in both directions, and the hosts at its ends.
 //!
-//! One value describes a path for every program that runs one: the simulator, the QUIC stack in virtual time
-//! and the emulator. It is checked once ([`PathPlan::check`]), prints itself in one line
-//! ([`PathPlan::describe`]), and names its elements and their seeds once ([`PathPlan::elements`]), so that the
-//! same plan and the same seed give the same draws everywhere.
+//! One value describes a path for every program that runs one: the simulator, the QUIC stack in
+//! virtual time and the emulator. It is checked once ([`PathPlan::check`]), prints itself in one
+//! line ([`PathPlan::describe`]), and names its elements and their seeds once
+//! ([`PathPlan::elements`]), so that the same plan and the same seed give the same draws
+//! everywhere.
 //!
 //! | module | holds |
 //! |---|---|
@@ -90,12 +91,12 @@ impl PathPlan {
         }
     }
 
-    /// Every element, in the order of their numbers in the simulator: the links of both directions by turns,
-    /// then what else there is down, then up.
+    /// Every element, in the order of their numbers in the simulator: the links of both directions
+    /// by turns, then what else there is down, then up.
     ///
-    /// Names and seeds follow from kind and place: the first link down is `bottleneck`, the first one up `way
-    /// back`, links behind them `hop 1` and `hop 1 back`; other elements are named by their kind, a second of
-    /// the same kind has its number.
+    /// Names and seeds follow from kind and place: the first link down is `bottleneck`, the first
+    /// one up `way back`, links behind them `hop 1` and `hop 1 back`; other elements are named by
+    /// their kind, a second of the same kind has its number.
     #[must_use]
     pub fn elements(&self, seed: Seed) -> Vec<Placed<'_>> {
         let root = seed.child("path");
@@ -131,7 +132,8 @@ impl PathPlan {
         links.into_iter().map(|(_, link)| link).chain(others).collect()
     }
 
-    /// The elements that a packet of one class of hosts crosses in one direction, in order, with their names.
+    /// The elements that a packet of one class of hosts crosses in one direction, in order, with
+    /// their names.
     #[must_use]
     pub fn row<P: Packet + Clone>(
         &self,
@@ -164,8 +166,8 @@ impl PathPlan {
         })
     }
 
-    /// The round-trip time of a class of hosts without queues, serialisation and jitter, before anything
-    /// changes.
+    /// The round-trip time of a class of hosts without queues, serialisation and jitter, before
+    /// anything changes.
     #[must_use]
     pub fn rtt(&self, class: usize) -> Span {
         let access = self.access.get(class).copied().unwrap_or_default();

@@ -1,11 +1,13 @@
-//! A policer: what comes faster than a rate for longer than a burst is dropped, and nothing ever waits.
+//! A policer: what comes faster than a rate for longer than a burst is dropped, and nothing ever
+//! waits.
 //!
-//! Source: J. Heinanen, R. Guerin, "A Single Rate Three Color Marker", RFC 2697, September 1999, colour-blind and with an excess burst of
-//! zero: green goes on, red is dropped, as the police action of Linux's traffic control does with a rate and a burst.
+//! Source: J. Heinanen, R. Guerin, "A Single Rate Three Color Marker", RFC 2697, September 1999,
+//! colour-blind and with an excess burst of zero: green goes on, red is dropped, as the police
+//! action of Linux's traffic control does with a rate and a burst.
 //!
-//! The bucket is kept as the time at which it will be full again: a packet takes as long as its bytes last at the rate, and is
-//! green if the bucket is then no further from full than the burst lasts. That is the same as counting tokens (RFC 2697 §3), without
-//! rounding them.
+//! The bucket is kept as the time at which it will be full again: a packet takes as long as its
+//! bytes last at the rate, and is green if the bucket is then no further from full than the burst
+//! lasts. That is the same as counting tokens (RFC 2697 §3), without rounding them.
 //!
 //! # Deviations
 //!
@@ -28,7 +30,8 @@ pub struct Params {
 }
 
 impl Params {
-    /// What `rate` sends in 100 ms, ten full packets at least: a burst that lasts about a round trip. RFC 2697 gives no default.
+    /// What `rate` sends in 100 ms, ten full packets at least: a burst that lasts about a round
+    /// trip. RFC 2697 gives no default.
     #[must_use]
     pub fn of_rate(rate: Rate) -> Self {
         Self { rate, burst: (rate * Span::from_millis(100)).max(Bytes::new(15_000)) }

@@ -1,6 +1,7 @@
 //! Queues: what waits before a link, and the law by which some of it is dropped or marked.
 //!
-//! A queue is a part of a link, not an element: the link asks for the next packet when it can send one.
+//! A queue is a part of a link, not an element: the link asks for the next packet when it can send
+//! one.
 //!
 //! | module | drops |
 //! |---|---|
@@ -73,7 +74,8 @@ impl QueueDiscipline {
         }
     }
 
-    /// A queue of `limit` before a link of `rate`; RED and PIE draw from `seed`, and FQ-CoDel hashes flows by it.
+    /// A queue of `limit` before a link of `rate`; RED and PIE draw from `seed`, and FQ-CoDel
+    /// hashes flows by it.
     #[must_use]
     pub fn queue<P: Packet>(self, rate: Rate, limit: Limit, seed: u64) -> Queue<P> {
         match self {
@@ -154,7 +156,8 @@ impl<P: Packet> Queue<P> {
         Self::Red(Red::new(red::Params::for_rate(rate), limit, seed))
     }
 
-    /// A packet arrives that has to wait: taken or dropped. Others that make room for it go to `dropped`.
+    /// A packet arrives that has to wait: taken or dropped. Others that make room for it go to
+    /// `dropped`.
     pub(crate) fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Dropped<P>) -> Fate<P> {
         match self {
             Self::DropTail(queue) => queue.enqueue(now, packet),
@@ -166,8 +169,8 @@ impl<P: Packet> Queue<P> {
         }
     }
 
-    /// A packet arrives at an idle link and would not wait: passed or dropped. The limit does not apply, as the
-    /// packet being sent is not in the buffer, but the law sees it.
+    /// A packet arrives at an idle link and would not wait: passed or dropped. The limit does not
+    /// apply, as the packet being sent is not in the buffer, but the law sees it.
     pub(crate) fn pass(&mut self, now: Time, packet: P) -> Fate<P> {
         match self {
             Self::DropTail(_) => Fate::Passed(packet),
@@ -179,7 +182,8 @@ impl<P: Packet> Queue<P> {
         }
     }
 
-    /// The link is free: the next packet to send, if any. What the law drops on the way goes to `dropped`.
+    /// The link is free: the next packet to send, if any. What the law drops on the way goes to
+    /// `dropped`.
     pub(crate) fn dequeue(&mut self, now: Time, dropped: &mut Dropped<P>) -> Option<P> {
         match self {
             Self::DropTail(queue) => queue.dequeue().map(|(_, packet)| packet),
@@ -200,8 +204,8 @@ impl<P: Packet> Queue<P> {
         self.waiting().0 == 0
     }
 
-    /// Whether packets may be dropped when they are asked for. If not, a link need not ask on time: asking
-    /// later for an earlier instant gives the same packets.
+    /// Whether packets may be dropped when they are asked for. If not, a link need not ask on time:
+    /// asking later for an earlier instant gives the same packets.
     pub(crate) const fn drops_at_head(&self) -> bool {
         matches!(self, Self::CoDel(_) | Self::FqCoDel(_) | Self::DualPi2(_))
     }

@@ -1,13 +1,14 @@
 //! A link with a router before it that takes part: Quick-Start or RCP.
 //!
-//! The algorithms are `headstart-startup`'s, which know no packets; here they meet them. The router sees each packet on
-//! arrival, changes what it carries, and counts what the link takes. A link without such a router is a plain one: it forwards
-//! requests and stamps as they are, which is what a router does that does not understand them.
+//! The algorithms are `headstart-startup`'s, which know no packets; here they meet them. The router
+//! sees each packet on arrival, changes what it carries, and counts what the link takes. A link
+//! without such a router is a plain one: it forwards requests and stamps as they are, which is what
+//! a router does that does not understand them.
 //!
 //! # Limits
 //!
-//! What a queue drops after it had been taken (CoDel) counts as sent. Before a link that follows a trace the router knows
-//! a mean rate only, so its idea of the link's use is as good as that.
+//! What a queue drops after it had been taken (CoDel) counts as sent. Before a link that follows a
+//! trace the router knows a mean rate only, so its idea of the link's use is as good as that.
 
 use headstart_startup::quick_start::Router;
 use headstart_startup::quick_start::router::{self, Verdict};

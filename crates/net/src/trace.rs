@@ -1,19 +1,21 @@
 //! Packet-delivery traces in the format of mahimahi: when a link could have sent a packet.
 //!
-//! Source: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, and the
-//! program's behaviour (`ravinet/mahimahi`, `src/frontend/link_queue.cc` and `traces/README`).
+//! Source: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015,
+//! and the program's behaviour (`ravinet/mahimahi`, `src/frontend/link_queue.cc` and
+//! `traces/README`).
 //!
-//! A text of lines, each a decimal number: milliseconds since the trace began, never decreasing. Each line is
-//! one opportunity to send a packet of 1500 bytes; equal lines are several in one millisecond. No header, no
-//! comment, no empty line; the last number is the length of the trace and not zero.
+//! A text of lines, each a decimal number: milliseconds since the trace began, never decreasing.
+//! Each line is one opportunity to send a packet of 1500 bytes; equal lines are several in one
+//! millisecond. No header, no comment, no empty line; the last number is the length of the trace
+//! and not zero.
 //!
 //! # Deviations
 //!
-//! - mahimahi reads numbers with `strtol`, so it lets pass a sign or blanks before the digits. Here only
-//!   digits are read.
+//! - mahimahi reads numbers with `strtol`, so it lets pass a sign or blanks before the digits. Here
+//!   only digits are read.
 //! - Lines may end in CR LF, as a checkout on Windows has them, and an empty line may be the last.
-//! - Files longer than [`MAX_BYTES`], traces of more than [`MAX_LINES`] lines or longer than [`MAX_MILLIS`]
-//!   are refused: a trace is held in memory, four bytes for a line.
+//! - Files longer than [`MAX_BYTES`], traces of more than [`MAX_LINES`] lines or longer than
+//!   [`MAX_MILLIS`] are refused: a trace is held in memory, four bytes for a line.
 
 pub mod cellular;
 pub mod mobile;
@@ -129,11 +131,12 @@ impl Trace {
         }
     }
 
-    /// A trace of `rate` with opportunities as even as milliseconds allow, none of them early; 12 Mbit/s is
-    /// the one line `1`.
+    /// A trace of `rate` with opportunities as even as milliseconds allow, none of them early; 12
+    /// Mbit/s is the one line `1`.
     ///
-    /// Exact for every rate whose opportunities are a whole number in a minute or less, which includes all
-    /// whole kbit/s. Else the trace lasts a minute and is slow by less than one packet in it (200 bit/s).
+    /// Exact for every rate whose opportunities are a whole number in a minute or less, which
+    /// includes all whole kbit/s. Else the trace lasts a minute and is slow by less than one packet
+    /// in it (200 bit/s).
     pub fn constant(rate: Rate) -> Result<Self, TraceError> {
         // A packet per millisecond.
         const UNIT: u64 = 1_500_000;
@@ -151,8 +154,9 @@ impl Trace {
         Self::from_millis((1..=lines).map(|line| (line * period).div_ceil(lines) as u32))
     }
 
-    /// The same trace for a link that begins in the middle of it, at `offset`, and comes to its beginning after its end. Parts of a
-    /// millisecond are left out; after the period it begins anew.
+    /// The same trace for a link that begins in the middle of it, at `offset`, and comes to its
+    /// beginning after its end. Parts of a millisecond are left out; after the period it begins
+    /// anew.
     #[must_use]
     pub fn beginning_at(&self, offset: Span) -> Self {
         let offset = offset.as_nanos() % self.period().as_nanos().max(1);

@@ -1,25 +1,32 @@
-//! A link that sends when a packet-delivery trace says it can, exactly as mahimahi's `mm-link` does.
+//! A link that sends when a packet-delivery trace says it can, exactly as mahimahi's `mm-link`
+//! does.
 //!
-//! Source: `ravinet/mahimahi`, `src/frontend/link_queue.cc` and `link_queue.hh`; the behaviour, in own words:
+//! Source: `ravinet/mahimahi`, `src/frontend/link_queue.cc` and `link_queue.hh`; the behaviour, in
+//! own words:
 //!
-//! - Each line of the trace is an opportunity to send 1504 bytes, and each packet costs its size and 4 bytes
-//!   more (mahimahi reads packets from a device that puts a header of 4 bytes before each). So a packet of
-//!   1500 bytes takes an opportunity, and a limit in bytes counts the 4 bytes too.
-//! - An opportunity may send several small packets, and the rest of it begins the next one. A packet leaves
-//!   with the opportunity that sends its last byte. What is left of an opportunity when nothing waits is lost.
-//! - A packet that has begun is no longer in the queue. A packet that has not begun is, even on an idle link.
+//! - Each line of the trace is an opportunity to send 1504 bytes, and each packet costs its size
+//!   and 4 bytes more (mahimahi reads packets from a device that puts a header of 4 bytes before
+//!   each). So a packet of 1500 bytes takes an opportunity, and a limit in bytes counts the 4 bytes
+//!   too.
+//! - An opportunity may send several small packets, and the rest of it begins the next one. A
+//!   packet leaves with the opportunity that sends its last byte. What is left of an opportunity
+//!   when nothing waits is lost.
+//! - A packet that has begun is no longer in the queue. A packet that has not begun is, even on an
+//!   idle link.
 //! - A packet that arrives at the instant of an opportunity has missed it.
-//! - A trace that repeats has its last time as its period: an opportunity at 0 comes together with the last
-//!   one of the round before. A trace that ends stops the link for ever.
-//! - Time zero of the run is time zero of the trace, or where the trace is told to begin ([`Trace::beginning_at`]).
+//! - A trace that repeats has its last time as its period: an opportunity at 0 comes together with
+//!   the last one of the round before. A trace that ends stops the link for ever.
+//! - Time zero of the run is time zero of the trace, or where the trace is told to begin
+//!   ([`Trace::beginning_at`]).
 //!
 //! # Deviations
 //!
-//! - mahimahi sees whole milliseconds only. Here packets arrive to the nanosecond and opportunities are at whole
-//!   milliseconds, which decides the same.
-//! - mahimahi ends with an error at a packet above 1500 bytes. Here it takes as many opportunities as its
-//!   bytes need.
-//! - mahimahi's own delay is a separate shell; here it is part of the link, as in [`Link`](crate::Link).
+//! - mahimahi sees whole milliseconds only. Here packets arrive to the nanosecond and opportunities
+//!   are at whole milliseconds, which decides the same.
+//! - mahimahi ends with an error at a packet above 1500 bytes. Here it takes as many opportunities
+//!   as its bytes need.
+//! - mahimahi's own delay is a separate shell; here it is part of the link, as in
+//!   [`Link`](crate::Link).
 //!
 //! An opportunity that nobody uses costs nothing, neither an event nor a step.
 

@@ -1,6 +1,7 @@
 //! How long packets wait in a queue: from their arrival until their first byte is sent.
 //!
-//! Waits are counted in buckets 1/64 of their value wide: a quantile is right to 1 %, a mean is exact.
+//! Waits are counted in buckets 1/64 of their value wide: a quantile is right to 1 %, a mean is
+//! exact.
 
 use headstart_units::{Bytes, Span, Time};
 
@@ -126,7 +127,8 @@ mod tests {
         assert!((p95 / 950.0 - 1.0).abs() < 0.01, "{p95}");
     }
 
-    /// Three packets at once on 12 Mbit/s wait for 0, 1 and 2 ms; on a trace with an opportunity each millisecond, for one more.
+    /// Three packets at once on 12 Mbit/s wait for 0, 1 and 2 ms; on a trace with an opportunity
+    /// each millisecond, for one more.
     #[test]
     fn every_link_counts_its_waits_and_only_where_somebody_asks() {
         use crate::element::testing::{Numbered, drain, packet};

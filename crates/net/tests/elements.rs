@@ -131,7 +131,8 @@ impl Recipe {
         }
     }
 
-    /// Packets of the same lane keep their order, those of different lanes need not; `None`: none does.
+    /// Packets of the same lane keep their order, those of different lanes need not; `None`: none
+    /// does.
     fn lane(&self, packet: &Numbered) -> Option<u64> {
         match self {
             Self::Jitter(_, Order::Free, _) => None,
@@ -363,7 +364,8 @@ proptest! {
         }
     }
 
-    /// RFC 2697 §3: whatever the interval, no more than the burst and what the rate fills in it. A packet counts whole.
+    /// RFC 2697 §3: whatever the interval, no more than the burst and what the rate fills in it. A
+    /// packet counts whole.
     #[test]
     fn no_policer_lets_more_through_than_its_burst_and_its_rate(
         params in policers(),
@@ -382,7 +384,8 @@ proptest! {
         }
     }
 
-    /// The other way round: where every packet is small beside the burst, a steady excess gets the whole rate.
+    /// The other way round: where every packet is small beside the burst, a steady excess gets the
+    /// whole rate.
     #[test]
     fn a_policer_lets_its_rate_through(rate in 100_000..10_000_000_u64, burst in 3_000..50_000_u64) {
         let params = policer::Params { rate: Rate::from_bytes_per_sec(rate), burst: Bytes::new(burst) };

@@ -24,15 +24,17 @@
 //! | never crossing | the same with `never = true` |
 //! | a table's cell | `value` with `as = "difference"`, and `table` (a factor, a difference and whether it is significant) |
 //!
-//! `within` says how far from the paper's number ours may lie before we say that it differs. Where a claim compares, a number
-//! outside of that but on the paper's side of "no difference" is told as *direction*; so is a crossing at another place.
+//! `within` says how far from the paper's number ours may lie before we say that it differs. Where
+//! a claim compares, a number outside of that but on the paper's side of "no difference" is told as
+//! *direction*; so is a crossing at another place.
 //!
 //! # Reasons
 //!
-//! A reason is worth what its experiment shows. `comes-out` changes the one thing that is blamed, and the same number is judged by
-//! the same bounds again ([`demonstration`]). A claim then *holds*, *comes out* when that is changed, or is *unexplained*, whatever
-//! words stand in `differs`. What a claim's keys say is what `--check` expects: `comes-out`, else `differs` for unexplained, else that
-//! it holds; `quick` overrides that for the quick run.
+//! A reason is worth what its experiment shows. `comes-out` changes the one thing that is blamed,
+//! and the same number is judged by the same bounds again ([`demonstration`]). A claim then
+//! *holds*, *comes out* when that is changed, or is *unexplained*, whatever words stand in
+//! `differs`. What a claim's keys say is what `--check` expects: `comes-out`, else `differs` for
+//! unexplained, else that it holds; `quick` overrides that for the quick run.
 
 pub mod demonstration;
 #[cfg(test)]

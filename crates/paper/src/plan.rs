@@ -307,10 +307,12 @@ impl Plan {
         Ok(settings)
     }
 
-    /// The study at every point under every variant, with its setup: variants outside, points inside.
+    /// The study at every point under every variant, with its setup: variants outside, points
+    /// inside.
     ///
     /// # Errors
-    /// As [`Self::settings`]; if settings contradict each other, or the study is not for the carrier that they choose.
+    /// As [`Self::settings`]; if settings contradict each other, or the study is not for the
+    /// carrier that they choose.
     pub fn setups(&self, carriers: Carriers) -> Result<Vec<(Settings, PreparedStudy)>> {
         let mut setups = vec![];
         for variant in &self.variants {

@@ -13,9 +13,9 @@
 //! | `over` | what it is divided by: the same, but for the keys given here |
 //! | `as` | of the quotient: `ratio` (default), `change` (100 (q - 1) %), `reduction` (100 (1 - q) %); or `difference` |
 //!
-//! Quotients at one point are paired by seed, with Fieller's interval; aggregates over points have Student's interval of the
-//! same aggregate seed by seed, put around the aggregate of the pooled points. A capacity has the smallest and the largest
-//! of single seeds as its interval.
+//! Quotients at one point are paired by seed, with Fieller's interval; aggregates over points have
+//! Student's interval of the same aggregate seed by seed, put around the aggregate of the pooled
+//! points. A capacity has the smallest and the largest of single seeds as its interval.
 
 mod capacity;
 #[cfg(test)]
@@ -219,8 +219,8 @@ impl Quantity {
         other
     }
 
-    /// The same at other values of swept options: `at` for the number, and for what it is divided by where both were at the
-    /// same value; `over_at` for what it is divided by alone.
+    /// The same at other values of swept options: `at` for the number, and for what it is divided
+    /// by where both were at the same value; `over_at` for what it is divided by alone.
     #[must_use]
     pub fn moved(&self, at: Fixed, over_at: Fixed) -> Self {
         let mut other = self.clone();

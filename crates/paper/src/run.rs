@@ -1,4 +1,5 @@
-//! All runs of all figures. A run's numbers are kept ([`headstart_study::jobs`]), and two figures that need the same run share it.
+//! All runs of all figures. A run's numbers are kept ([`headstart_study::jobs`]), and two figures
+//! that need the same run share it.
 
 use std::collections::BTreeMap;
 
@@ -91,7 +92,8 @@ pub fn run(
                 }
                 let beside = plan.beside.as_ref().filter(|_| name == CastName::Mixed);
                 let cast = Cast { tested: scheme.entry, beside: beside.map(|scheme| scheme.entry) };
-                // A hint decides nothing where nobody asks for one: a baseline is run once, whatever is hinted beside it.
+                // A hint decides nothing where nobody asks for one: a baseline is run once,
+                // whatever is hinted beside it.
                 let long = setup.workload.long_scheme.0;
                 let is_hinted = [Some(cast.tested), cast.beside, Some(long)]
                     .into_iter()

@@ -1,7 +1,8 @@
 //! The stack's congestion controller over a scheme and a base controller.
 //!
-//! It holds no algorithm of its own: what the stack reports becomes the events of [`headstart_startup::event`], and what
-//! the [`Controller`] answers becomes the stack's window and pacing rate.
+//! It holds no algorithm of its own: what the stack reports becomes the events of
+//! [`headstart_startup::event`], and what the [`Controller`] answers becomes the stack's window and
+//! pacing rate.
 //!
 //! ```text
 //!              first ack                 first full data packet
@@ -10,9 +11,10 @@
 //!  no pacing               the plan is foreseen
 //! ```
 //!
-//! A scheme is established with the first full data packet after the first round-trip sample: only then are the RTT, the
-//! flow's size and the hint all known. One that plans with the flow's size begins with the first data packet after the
-//! application has told it. A response that rides on 0-RTT begins before that, with ten packets.
+//! A scheme is established with the first full data packet after the first round-trip sample: only
+//! then are the RTT, the flow's size and the hint all known. One that plans with the flow's size
+//! begins with the first data packet after the application has told it. A response that rides on
+//! 0-RTT begins before that, with ten packets.
 //!
 //! | module | holds |
 //! |---|---|
@@ -27,13 +29,14 @@
 //!
 //! # Deviations
 //!
-//! - Schemes hear of losses before the ack that showed them; the stack tells them in the other order, within the same
-//!   acknowledgement.
-//! - A QUIC packet is what the simulator's TCP calls a segment; sizes are those of whole packets, headers and seal
-//!   included, as the stack counts them. Each is sent once: data that was lost leaves in new packets, and the stack does
-//!   not say in which. After a loss, as many bytes as were lost count as retransmissions.
-//! - The smoothed RTT is the stack's, which knows the peer's ack delay, as of the ack before; minimum and variation are of
-//!   plain samples.
+//! - Schemes hear of losses before the ack that showed them; the stack tells them in the other
+//!   order, within the same acknowledgement.
+//! - A QUIC packet is what the simulator's TCP calls a segment; sizes are those of whole packets,
+//!   headers and seal included, as the stack counts them. Each is sent once: data that was lost
+//!   leaves in new packets, and the stack does not say in which. After a loss, as many bytes as
+//!   were lost count as retransmissions.
+//! - The smoothed RTT is the stack's, which knows the peer's ack delay, as of the ack before;
+//!   minimum and variation are of plain samples.
 //! - The stack reports an idle time to nobody; a base controller keeps its window over it.
 //! - Reactive's probe of the last packet is the stack's probe timeout (RFC 9002 §6.2).
 
@@ -69,7 +72,8 @@ use opening::{Bucket, Stage};
 use repairs::Copier;
 use steady::Answer;
 
-/// Makes the controllers of one connection: the first is sped up; one more means that the path has changed.
+/// Makes the controllers of one connection: the first is sped up; one more means that the path has
+/// changed.
 #[derive(Debug)]
 pub(crate) struct Factory {
     shared: Arc<Shared>,
@@ -108,14 +112,17 @@ pub struct Adapter {
     /// A copy that the stack made, and that has not been told anything since.
     is_idle_copy: bool,
     packet: Bytes,
-    /// The largest that the path is known to carry: the stack may find out while the scheme keeps the size it began with.
+    /// The largest that the path is known to carry: the stack may find out while the scheme keeps
+    /// the size it began with.
     largest: Bytes,
     rtt: Rtt,
     rate: RateEstimator,
-    /// The fastest delivery, divided once for each ack: the stack asks several times for each packet.
+    /// The fastest delivery, divided once for each ack: the stack asks several times for each
+    /// packet.
     fastest: Option<Rate>,
     ledger: Ledger,
-    /// Bytes in flight that the scheme knows nothing of: the handshake's, probes of the path's packet size.
+    /// Bytes in flight that the scheme knows nothing of: the handshake's, probes of the path's
+    /// packet size.
     foreign: Bytes,
     batch: Batch,
     losses: Losses,
@@ -209,7 +216,8 @@ impl Adapter {
         self.packet * MINIMUM_PACKETS
     }
 
-    /// A window of the scheme's as the stack counts: it must hold what the scheme knows nothing of as well.
+    /// A window of the scheme's as the stack counts: it must hold what the scheme knows nothing of
+    /// as well.
     fn with_foreign(&self, window: Bytes) -> u64 {
         (window + self.foreign).max(self.least()).get()
     }
@@ -242,7 +250,8 @@ impl Adapter {
             Stage::Ready(ready) => ready.plan.allowance.window.max(self.packet * INITIAL_PACKETS),
             Stage::Started => {
                 let allowance = more.map_or(&self.controller, |more| &more.controller).allowance();
-                // The stack asks for room for the largest packet even where only the flow's last bytes are left to send.
+                // The stack asks for room for the largest packet even where only the flow's last
+                // bytes are left to send.
                 let is_last =
                     more.is_some() || (self.is_whole_flow && self.ledger.sent() < self.first_flight);
                 let least = if self.is_small() { self.packet * INITIAL_PACKETS } else { Bytes::ZERO };
@@ -253,7 +262,8 @@ impl Adapter {
         window.max(self.least()).get()
     }
 
-    /// The stack goes on with a copy after a change of the peer's port: the same path, but not the same address.
+    /// The stack goes on with a copy after a change of the peer's port: the same path, but not the
+    /// same address.
     #[inline]
     fn wake(&mut self) {
         if self.is_idle_copy {
@@ -290,7 +300,8 @@ impl congestion::Controller for Adapter {
         self.wake();
         let (now, bytes) = (self.now.time(now), Bytes::new(bytes.into()));
         let is_data = self.shared.sealing.is_data();
-        // A packet larger than the path is known to carry is a probe of the path, and not the scheme's.
+        // A packet larger than the path is known to carry is a probe of the path, and not the
+        // scheme's.
         let is_ours = is_data && bytes <= self.largest;
         if self.steady().is_none() {
             self.spend(now, bytes);
@@ -356,7 +367,8 @@ impl congestion::Controller for Adapter {
 
     fn on_mtu_update(&mut self, mtu: u16) {
         self.largest = Bytes::new(mtu.into());
-        // A scheme keeps the segment size it began with; only what has not begun yet begins with the new one.
+        // A scheme keeps the segment size it began with; only what has not begun yet begins with
+        // the new one.
         if !matches!(self.stage, Stage::Started) {
             self.packet = Bytes::new(mtu.into());
             self.foresee();
@@ -384,7 +396,8 @@ impl congestion::Controller for Adapter {
     }
 }
 
-/// A packet this much smaller than the largest is full all the same: frames do not always fill the last bytes.
+/// A packet this much smaller than the largest is full all the same: frames do not always fill the
+/// last bytes.
 const SLACK: Bytes = Bytes::new(64);
 
 /// What is known once the first round trip was measured.
@@ -397,7 +410,8 @@ struct Ready {
 #[cfg(test)]
 mod tests;
 
-/// The stack clones a controller when the peer's port changes, and when somebody asks for its state.
+/// The stack clones a controller when the peer's port changes, and when somebody asks for its
+/// state.
 impl Clone for Adapter {
     fn clone(&self) -> Self {
         self.shared.controller_begins();

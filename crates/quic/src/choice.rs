@@ -1,7 +1,7 @@
 //! Schemes by name, as a server or client on this transport can ask for them.
 //!
-//! The names and parameters are those of [`headstart_startup::catalogue`]. A scheme that this transport cannot carry is
-//! refused by name: nothing else is ever run under it.
+//! The names and parameters are those of [`headstart_startup::catalogue`]. A scheme that this
+//! transport cannot carry is refused by name: nothing else is ever run under it.
 
 use headstart_startup::catalogue::{self, Entry, Name, Native, Needs};
 use headstart_startup::{Scheme, Startup as _, parameters};
@@ -62,7 +62,8 @@ impl Choice {
         Self::of(&catalogue::find(text)?)
     }
 
-    /// An entry of the catalogue on this transport; the stack's own controller where that is the same scheme.
+    /// An entry of the catalogue on this transport; the stack's own controller where that is the
+    /// same scheme.
     ///
     /// # Errors
     /// This transport does not carry it.

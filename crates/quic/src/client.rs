@@ -1,11 +1,12 @@
 //! A client's set-up: one per endpoint.
 //!
-//! A client hints its access link to the server, and may be a sender itself: an upload, a relay, media. It then starts
-//! from what its own earlier connections to that address and server name measured, and drops the record when the RTT is
-//! not what it was or at the first loss of a first flight.
+//! A client hints its access link to the server, and may be a sender itself: an upload, a relay,
+//! media. It then starts from what its own earlier connections to that address and server name
+//! measured, and drops the record when the RTT is not what it was or at the first loss of a first
+//! flight.
 //!
-//! Until its first acknowledgement a client is not paced: the stack's own pacer, which knows no RTT yet, would hold back
-//! the last packet of the handshake and the request with it.
+//! Until its first acknowledgement a client is not paced: the stack's own pacer, which knows no RTT
+//! yet, would hold back the last packet of the handshake and the request with it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -131,7 +132,8 @@ impl ClientSetup {
         (config, Handle(shared))
     }
 
-    /// Dials. The record is written as soon as the connection is closed, once [`Opening::established`] was waited for.
+    /// Dials. The record is written as soon as the connection is closed, once
+    /// [`Opening::established`] was waited for.
     ///
     /// # Errors
     /// As [`noq::Endpoint::connect_with`].

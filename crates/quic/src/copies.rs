@@ -1,19 +1,21 @@
-//! Datagrams sent again, byte for byte, although nobody knows them lost: Halfback's and Proactive's repair.
+//! Datagrams sent again, byte for byte, although nobody knows them lost: Halfback's and Proactive's
+//! repair.
 //!
-//! The TLS session keeps the wire bytes of the data packets sent last (`Tap`); the congestion controller asks the scheme's
-//! repair which to send again, and a [`Courier`] puts them on the wire. Repeating a datagram repeats a nonce with the
-//! same plaintext, so nothing is learnt from it; the receiver takes the first that comes and drops the other.
+//! The TLS session keeps the wire bytes of the data packets sent last (`Tap`); the congestion
+//! controller asks the scheme's repair which to send again, and a [`Courier`] puts them on the
+//! wire. Repeating a datagram repeats a nonce with the same plaintext, so nothing is learnt from
+//! it; the receiver takes the first that comes and drops the other.
 //!
 //! # Rules
 //!
-//! - A copy bears the ECN codepoint of its original: the receiver drops duplicates before it counts codepoints, but a
-//!   sender that sees fewer marks than packets takes ECN for broken on the path.
-//! - Nothing older than [`REACH`] packets is copied: receivers remember 128 packet numbers and take older ones for
-//!   duplicates (noq and quinn do).
-//! - Copies are not in flight, neither for the stack nor for the scheme (`docs/decisions/0003`): what bounds them is the
-//!   budget of the repair itself, and the most that [`CopyPolicy`] allows.
-//! - They end for good when the path changes, and by default when congestion is seen: a loss of something that was not
-//!   copied, or a mark.
+//! - A copy bears the ECN codepoint of its original: the receiver drops duplicates before it counts
+//!   codepoints, but a sender that sees fewer marks than packets takes ECN for broken on the path.
+//! - Nothing older than [`REACH`] packets is copied: receivers remember 128 packet numbers and take
+//!   older ones for duplicates (noq and quinn do).
+//! - Copies are not in flight, neither for the stack nor for the scheme (`docs/decisions/0003`):
+//!   what bounds them is the budget of the repair itself, and the most that [`CopyPolicy`] allows.
+//! - They end for good when the path changes, and by default when congestion is seen: a loss of
+//!   something that was not copied, or a mark.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -30,7 +32,8 @@ pub const REACH: u64 = 120;
 pub struct CopyPolicy {
     /// No more copies once congestion was seen. On; Halfback as published goes on (its §4.2.1).
     pub stop_at_congestion: bool,
-    /// The most bytes of copies for one connection. 300 kB: twice Halfback's pacing threshold, and a bound for Proactive.
+    /// The most bytes of copies for one connection. 300 kB: twice Halfback's pacing threshold, and
+    /// a bound for Proactive.
     pub budget: Size,
 }
 
@@ -69,7 +72,8 @@ pub trait Courier: Send + Sync + Debug {
         let _ = destination;
     }
 
-    /// Sends a copy with the ECN codepoint of the connection's latest datagram. It may be dropped: nobody waits for it.
+    /// Sends a copy with the ECN codepoint of the connection's latest datagram. It may be dropped:
+    /// nobody waits for it.
     fn carry(&self, copy: Duplicate);
 
     /// It does not any more.

@@ -1,4 +1,5 @@
-//! The stack's instants as ours: nanoseconds since 1970 by default, so that records outlive the process.
+//! The stack's instants as ours: nanoseconds since 1970 by default, so that records outlive the
+//! process.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -42,7 +43,8 @@ impl Epoch {
     }
 }
 
-/// Reads an epoch, and remembers the last instant: the stack gives the same one to all packets of a batch.
+/// Reads an epoch, and remembers the last instant: the stack gives the same one to all packets of a
+/// batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
     epoch: Epoch,

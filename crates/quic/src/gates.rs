@@ -1,15 +1,18 @@
-//! When a record is not used although there is one, where a fast start has nothing to gain, and who is left out on purpose.
+//! When a record is not used although there is one, where a fast start has nothing to gain, and who
+//! is left out on purpose.
 //!
-//! A record is a claim of the past. It is withheld from the scheme, which then starts normally, if it is too old, if
-//! another connection that began from it is still alive, or if the path is not as long as it was (RFC 9959, Confirming
-//! the Path; the last two are [`Record::contradicted_by`]). The coin for the control arm is drawn *after* that, so that
-//! both arms hold the same kind of connections.
+//! A record is a claim of the past. It is withheld from the scheme, which then starts normally, if
+//! it is too old, if another connection that began from it is still alive, or if the path is not as
+//! long as it was (RFC 9959, Confirming the Path; the last two are [`Record::contradicted_by`]).
+//! The coin for the control arm is drawn *after* that, so that both arms hold the same kind of
+//! connections.
 //!
-//! A fast start saves round trips and pays for it by spreading its packets over one. On a path so short that a host's timers are
-//! no finer than the gaps between them it pays and saves nothing: slow start runs there
-//! ([`NothingToGain::ShortPath`]). Nor is there anything to save where slow start's first window does as well
-//! ([`NothingToGain::InitialWindow`]): an answer that fits into it leaves at once and the scheme goes on after it; a record or
-//! hint of a smaller bandwidth-delay product would begin with less than slow start does, and is not used.
+//! A fast start saves round trips and pays for it by spreading its packets over one. On a path so
+//! short that a host's timers are no finer than the gaps between them it pays and saves nothing:
+//! slow start runs there ([`NothingToGain::ShortPath`]). Nor is there anything to save where slow
+//! start's first window does as well ([`NothingToGain::InitialWindow`]): an answer that fits into
+//! it leaves at once and the scheme goes on after it; a record or hint of a smaller bandwidth-delay
+//! product would begin with less than slow start does, and is not used.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -23,12 +26,15 @@ pub struct Gates {
     pub lifetime: Span,
     /// Whether the RTT must be about what it was. On; WiseStart as published has no such check.
     pub same_path: bool,
-    /// Whether it is for one live connection at a time. On: several at once would each send the whole of it.
+    /// Whether it is for one live connection at a time. On: several at once would each send the
+    /// whole of it.
     pub alone: bool,
-    /// The shortest RTT, that of the handshake, on which a fast start is tried; 2 ms (`docs/short-paths.md`).
+    /// The shortest RTT, that of the handshake, on which a fast start is tried; 2 ms
+    /// (`docs/short-paths.md`).
     pub shortest_rtt: Span,
-    /// Whether a fast start must promise more than the initial window (RFC 9002 §7.2). On: an answer that fits into it leaves
-    /// unpaced whatever the scheme, and a record or hint whose bandwidth-delay product is no more is not used.
+    /// Whether a fast start must promise more than the initial window (RFC 9002 §7.2). On: an
+    /// answer that fits into it leaves unpaced whatever the scheme, and a record or hint whose
+    /// bandwidth-delay product is no more is not used.
     pub beyond_initial_window: bool,
 }
 
@@ -68,7 +74,8 @@ impl Default for Gates {
 }
 
 impl Gates {
-    /// All open: a record is used whatever it is, and a scheme on whatever path, as the papers measured them.
+    /// All open: a record is used whatever it is, and a scheme on whatever path, as the papers
+    /// measured them.
     pub const OPEN: Self = Self {
         lifetime: Span::MAX,
         same_path: false,
@@ -77,7 +84,8 @@ impl Gates {
         beyond_initial_window: false,
     };
 
-    /// The record, if it may be used on a path of `rtt` at `now`, where slow start begins with `initial_window`.
+    /// The record, if it may be used on a path of `rtt` at `now`, where slow start begins with
+    /// `initial_window`.
     ///
     /// # Errors
     /// The first condition that does not hold.

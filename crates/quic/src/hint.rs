@@ -1,8 +1,9 @@
 //! The hint among a peer's transport parameters (Blitzstart §3).
 //!
-//! What a hint is on the wire, and how coarse a client makes it, is [`headstart_startup::hint`]'s; here it is put among the
-//! parameters that the stack has encoded, and found among those of a peer. A peer that does not know the parameter ignores
-//! it (RFC 9000 §7.4.2). What does not parse is no hint, and never an error of the connection.
+//! What a hint is on the wire, and how coarse a client makes it, is [`headstart_startup::hint`]'s;
+//! here it is put among the parameters that the stack has encoded, and found among those of a peer.
+//! A peer that does not know the parameter ignores it (RFC 9000 §7.4.2). What does not parse is no
+//! hint, and never an error of the connection.
 
 use bytes::Buf;
 use headstart_startup::hint::{self, PARAMETER};
@@ -79,7 +80,8 @@ fn entries(mut rest: &[u8]) -> impl Iterator<Item = Result<(u64, &[u8]), Malform
     })
 }
 
-/// Takes from a peer's parameters what concerns us. What is malformed is counted, and otherwise ignored.
+/// Takes from a peer's parameters what concerns us. What is malformed is counted, and otherwise
+/// ignored.
 pub(crate) fn hear(parameters: &[u8], shared: &Shared) {
     let hint = find(parameters).unwrap_or_else(|malformed| {
         tracing::debug!(target: "headstart", peer = %shared.peer, "hint ignored: {malformed}");

@@ -1,7 +1,7 @@
 //! What a connection's sender did, event by event: for simulations and tests.
 //!
-//! Kept only after [`Handle::keep_journal`](crate::Handle::keep_journal), and taken piece by piece, for it has no bound of
-//! its own.
+//! Kept only after [`Handle::keep_journal`](crate::Handle::keep_journal), and taken piece by piece,
+//! for it has no bound of its own.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,8 @@ use headstart_host::locked;
 use headstart_startup::trace::SenderTrace;
 use headstart_units::Time;
 
-/// An event of a sender, and when it was. The stack does not say how much it holds: `unsent` is zero.
+/// An event of a sender, and when it was. The stack does not say how much it holds: `unsent` is
+/// zero.
 pub type Entry = (Time, SenderTrace);
 
 /// Entries that nobody has taken yet.

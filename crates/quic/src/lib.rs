@@ -1,8 +1,9 @@
 //! Start-up schemes on a real QUIC stack, unmodified.
 //!
-//! An operator who has a noq server changes one line: where it accepts a connection, [`ServerSetup::accept`] does. The
-//! connection then starts as the chosen scheme says, from what earlier connections measured or the client hints, and
-//! leaves behind a record for the next one and a [`Why`] that says what was decided and for what reason.
+//! An operator who has a noq server changes one line: where it accepts a connection,
+//! [`ServerSetup::accept`] does. The connection then starts as the chosen scheme says, from what
+//! earlier connections measured or the client hints, and leaves behind a record for the next one
+//! and a [`Why`] that says what was decided and for what reason.
 //!
 //! ```text
 //!             peer address, connection id              hint, packet numbers, wire bytes
@@ -35,7 +36,8 @@
 //! # Limits
 //!
 //! - Quick-Start, RCP and PCP are not carried: [`choice`] says why.
-//! - `bbr` is the stack's own BBR, not the one of headstart-startup: it has neither history nor record.
+//! - `bbr` is the stack's own BBR, not the one of headstart-startup: it has neither history nor
+//!   record.
 //! - Of a connection with several paths only the first is sped up.
 
 pub mod adapter;

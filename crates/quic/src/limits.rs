@@ -1,17 +1,18 @@
 //! What hints may claim: for each connection, each address, and all connections together.
 //!
-//! A hint is believed up to a cap, and only while its claimant has credit. A first flight that loses more than a tenth of
-//! itself halves the address's credit, one that does not gives a tenth of the whole back; without credit a hint is no
-//! hint. So a client that always lies upward soon starts as everybody else does. What is granted is reserved until the
-//! first flight is over, so that many connections at once cannot claim the same capacity (Blitzstart §7).
+//! A hint is believed up to a cap, and only while its claimant has credit. A first flight that
+//! loses more than a tenth of itself halves the address's credit, one that does not gives a tenth
+//! of the whole back; without credit a hint is no hint. So a client that always lies upward soon
+//! starts as everybody else does. What is granted is reserved until the first flight is over, so
+//! that many connections at once cannot claim the same capacity (Blitzstart §7).
 //!
-//! A record is cut to the cap for one connection as well: a peer that acknowledges what it has not received yet makes its path look as fast
-//! as the server can send.
+//! A record is cut to the cap for one connection as well: a peer that acknowledges what it has not
+//! received yet makes its path look as fast as the server can send.
 //!
 //! # Limits
 //!
-//! Credit is kept for a bounded number of addresses (of IPv6, networks of 64 bits), the latest heard of; a new one begins
-//! with all of it.
+//! Credit is kept for a bounded number of addresses (of IPv6, networks of 64 bits), the latest
+//! heard of; a new one begins with all of it.
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;

@@ -1,7 +1,8 @@
 //! What the connections of an endpoint did, counted, and shown as Prometheus text.
 //!
-//! Everything is counted by arm, so that the control arm can be compared with the treatment. A connection is counted when
-//! it is over. Serve [`Metrics::render`] wherever your metrics are collected.
+//! Everything is counted by arm, so that the control arm can be compared with the treatment. A
+//! connection is counted when it is over. Serve [`Metrics::render`] wherever your metrics are
+//! collected.
 
 use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

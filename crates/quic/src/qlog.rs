@@ -1,7 +1,7 @@
 //! Our decisions as qlog events, in the same file as the stack's.
 //!
-//! The stack writes one record after the other (JSON-SEQ, RFC 7464) while it holds the connection; ours go in between. They
-//! belong to the namespace `headstart`:
+//! The stack writes one record after the other (JSON-SEQ, RFC 7464) while it holds the connection;
+//! ours go in between. They belong to the namespace `headstart`:
 //!
 //! | event | when | data |
 //! |---|---|---|

@@ -1,8 +1,10 @@
-//! A runtime whose timers are precise enough for packets less than a millisecond apart, and whose sockets send copies.
+//! A runtime whose timers are precise enough for packets less than a millisecond apart, and whose
+//! sockets send copies.
 //!
-//! tokio's timers tick in milliseconds: at 25 Mbit/s, where a full packet takes half of one, a paced flight would leave in
-//! clumps. [`PreciseRuntime`] is tokio but for two things: on Linux its timers end with a timerfd, and its sockets let a
-//! [`Courier`] send copies of datagrams. One for each endpoint:
+//! tokio's timers tick in milliseconds: at 25 Mbit/s, where a full packet takes half of one, a
+//! paced flight would leave in clumps. [`PreciseRuntime`] is tokio but for two things: on Linux its
+//! timers end with a timerfd, and its sockets let a [`Courier`] send copies of datagrams. One for
+//! each endpoint:
 //!
 //! ```no_run
 //! # fn open(server: noq::ServerConfig, setup: headstart_quic::ServerSetup) -> std::io::Result<()> {
@@ -16,9 +18,10 @@
 //!
 //! # Limits
 //!
-//! - A timer needs a file descriptor, one for each connection that paces. Where there is none left, or no Linux, the timer is tokio's.
-//! - A timer is as late as the machine is busy. Packets that are late leave together, up to what the stack's pacer holds:
-//!   ten, or what 2 ms of a high rate are.
+//! - A timer needs a file descriptor, one for each connection that paces. Where there is none left,
+//!   or no Linux, the timer is tokio's.
+//! - A timer is as late as the machine is busy. Packets that are late leave together, up to what
+//!   the stack's pacer holds: ten, or what 2 ms of a high rate are.
 
 mod postbox;
 pub mod socket;

@@ -82,7 +82,8 @@ impl Lots {
         Self { seed: Some(seed), ..Self::default() }
     }
 
-    /// The same number for the same bytes: a secret keeps others from choosing their arm, a seed makes runs repeatable.
+    /// The same number for the same bytes: a secret keeps others from choosing their arm, a seed
+    /// makes runs repeatable.
     pub fn draw(&self, bytes: &[u8]) -> u64 {
         match self.seed {
             None => self.secret.hash_one(bytes),
@@ -118,7 +119,8 @@ pub(crate) fn rules(side: Side, choice: Choice) -> Rules {
     }
 }
 
-/// Halfback §4.1: the receive window that its senders met, and about what it paces out at most (§3.1).
+/// Halfback §4.1: the receive window that its senders met, and about what it paces out at most
+/// (§3.1).
 const FLIGHT_LIMIT: Bytes = Bytes::new(141_000);
 
 macro_rules! common_setters {
@@ -147,7 +149,8 @@ macro_rules! common_setters {
         /// What the control arm runs. Slow start from ten packets by default.
         ///
         /// # Errors
-        /// The stack's own controller cannot be it, for the arm is decided when the connection has one already.
+        /// The stack's own controller cannot be it, for the arm is decided when the connection has
+        /// one already.
         pub fn control(mut self, choice: Choice) -> Result<Self, SetupError> {
             if choice.scheme().is_none() || choice.needs_courier() {
                 return Err(SetupError::Control(choice.name().to_owned()));
@@ -184,8 +187,8 @@ macro_rules! common_setters {
             self
         }
 
-        /// The most that a scheme may send at once for no better reason than that there is so much to send (JumpStart,
-        /// Halfback). 141 kB by default.
+        /// The most that a scheme may send at once for no better reason than that there is so much
+        /// to send (JumpStart, Halfback). 141 kB by default.
         #[must_use]
         pub fn flight_limit(mut self, bytes: u64) -> Self {
             Arc::make_mut(&mut self.rules).flight_limit = Bytes::new(bytes);
@@ -239,7 +242,8 @@ macro_rules! common_setters {
             &self.rules.choice
         }
 
-        /// Writes the stack's qlog into `directory`, one file for each connection, with our decisions among its events.
+        /// Writes the stack's qlog into `directory`, one file for each connection, with our
+        /// decisions among its events.
         #[cfg(feature = "qlog")]
         #[must_use]
         pub fn qlog(mut self, directory: impl Into<std::path::PathBuf>) -> Self {
@@ -262,8 +266,9 @@ macro_rules! common_setters {
 pub(crate) use common_setters;
 
 impl ServerSetup {
-    /// A server with the stack's configuration `base`, of which everything is kept but crypto and congestion control:
-    /// its token key above all, without which clients would lose their address validation tokens.
+    /// A server with the stack's configuration `base`, of which everything is kept but crypto and
+    /// congestion control: its token key above all, without which clients would lose their address
+    /// validation tokens.
     ///
     /// # Errors
     /// The TLS configuration does not suit QUIC.
@@ -295,14 +300,16 @@ impl ServerSetup {
 
     common_setters!();
 
-    /// The same with another scheme; connections are counted with those of this one, and share its history.
+    /// The same with another scheme; connections are counted with those of this one, and share its
+    /// history.
     #[must_use]
     pub fn scheme(mut self, choice: Choice) -> Self {
         Arc::make_mut(&mut self.rules).choice = choice;
         self
     }
 
-    /// The stack's own configuration that this one is built upon: what the endpoint itself is to be given.
+    /// The stack's own configuration that this one is built upon: what the endpoint itself is to be
+    /// given.
     #[must_use]
     pub fn stack_config(&self) -> &noq::ServerConfig {
         &self.base
@@ -318,8 +325,9 @@ impl ServerSetup {
         Ok(Opening { connecting: incoming.accept_with(config)?, handle })
     }
 
-    /// The configuration for one connection: for those who drive the protocol themselves. `id` is the client's first
-    /// destination connection id; it decides, together with a secret, which arm the connection belongs to.
+    /// The configuration for one connection: for those who drive the protocol themselves. `id` is
+    /// the client's first destination connection id; it decides, together with a secret, which arm
+    /// the connection belongs to.
     #[must_use]
     pub fn configure(
         &self,

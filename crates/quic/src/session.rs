@@ -1,11 +1,13 @@
 //! The TLS session that carries hints, and knows every packet that leaves.
 //!
-//! noq encodes transport parameters inside its own TLS session, so a parameter of our own needs a session of our own:
-//! [`tls`] has one over `rustls::quic`. Around any session goes `Tapped`, which wraps its keys: whoever encrypts a packet
-//! learns its number, and whoever protects its header, last of all, sees its final bytes. Both are assumptions about
-//! the stack; `headstart-stack` has a test for each.
+//! noq encodes transport parameters inside its own TLS session, so a parameter of our own needs a
+//! session of our own: [`tls`] has one over `rustls::quic`. Around any session goes `Tapped`, which
+//! wraps its keys: whoever encrypts a packet learns its number, and whoever protects its header,
+//! last of all, sees its final bytes. Both are assumptions about the stack; `headstart-stack` has a
+//! test for each.
 //!
-//! No cryptography is written here: keys are rustls', and what concerns Retry packets is left to noq's own session.
+//! No cryptography is written here: keys are rustls', and what concerns Retry packets is left to
+//! noq's own session.
 
 pub mod keys;
 pub mod tls;
@@ -27,12 +29,14 @@ use keys::{TappedHeaderKey, TappedPacketKey};
 
 pub use tls::{ClientTls, HandshakeData, ServerTls};
 
-/// Sessions that are not TLS: null crypto in virtual time, say. Parameters come encoded, our own among them.
+/// Sessions that are not TLS: null crypto in virtual time, say. Parameters come encoded, our own
+/// among them.
 pub trait Sessions: Send + Sync {
     /// Keys for the first packets.
     fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys;
 
-    /// A session; what the peer's parameters are, it tells `ear` before it writes anything in answer to them.
+    /// A session; what the peer's parameters are, it tells `ear` before it writes anything in
+    /// answer to them.
     fn start(&self, side: Side, parameters: Vec<u8>, ear: Ear) -> Box<dyn crypto::Session>;
 }
 

@@ -1,4 +1,5 @@
-//! What the parts of one connection share: the TLS session, the congestion controller, and whoever accepted it.
+//! What the parts of one connection share: the TLS session, the congestion controller, and whoever
+//! accepted it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -169,7 +170,8 @@ impl Shared {
         }
     }
 
-    /// Writes what was measured, releases what was reserved, and says why. Only the first call does anything.
+    /// Writes what was measured, releases what was reserved, and says why. Only the first call does
+    /// anything.
     pub fn close(&self) {
         let mut ending = locked(&self.ending);
         if std::mem::replace(&mut ending.is_closed, true) {
@@ -199,8 +201,9 @@ impl Shared {
 pub struct Handle(pub(crate) Arc<Shared>);
 
 impl Handle {
-    /// Tells that the application is about to send so many bytes more, for schemes that plan with it (JumpStart, Halfback). To be
-    /// called for each answer, before it is written: they add up to what the connection has to send.
+    /// Tells that the application is about to send so many bytes more, for schemes that plan with
+    /// it (JumpStart, Halfback). To be called for each answer, before it is written: they add up to
+    /// what the connection has to send.
     pub fn expect(&self, bytes: u64) {
         let add = |before: u64| Some(before.saturating_add(bytes));
         // It cannot fail: there is always a sum.
@@ -230,14 +233,14 @@ impl Handle {
         self.0.journal.take()
     }
 
-    /// The connection is over for the application: writes the record now. Without this it is written when the stack lets
-    /// the connection go, three probe timeouts after its end.
+    /// The connection is over for the application: writes the record now. Without this it is
+    /// written when the stack lets the connection go, three probe timeouts after its end.
     pub fn finish(&self) {
         self.0.close();
     }
 
-    /// The same, with why the connection is over. Nothing is kept of a peer that broke the protocol: it may have acknowledged
-    /// what it never had.
+    /// The same, with why the connection is over. Nothing is kept of a peer that broke the
+    /// protocol: it may have acknowledged what it never had.
     pub fn finish_for(&self, reason: &ConnectionError) {
         if matches!(reason, ConnectionError::TransportError(_)) {
             locked(&self.0.ending).outcome = Some(Outcome::Nothing);

@@ -1,15 +1,15 @@
 //! Records by peer, shared by all connections of a host.
 //!
-//! What a store is and does is [`headstart_startup::history`]'s; here it becomes something that many threads share.
-//! [`Sharded`] is the default: bounded, least recently used out first, one lock for each shard. A store of your own
-//! (on disk, in a database) implements [`Store`]; one that implements [`history::Store`] need only be put into a
-//! [`Mutex`].
+//! What a store is and does is [`headstart_startup::history`]'s; here it becomes something that
+//! many threads share. [`Sharded`] is the default: bounded, least recently used out first, one lock
+//! for each shard. A store of your own (on disk, in a database) implements [`Store`]; one that
+//! implements [`history::Store`] need only be put into a [`Mutex`].
 //!
 //! # Keys
 //!
-//! A server keys by the peer's address, of which for IPv6 only the network part counts (RFC 6177: a site has one /64
-//! at least). A client keys by remote address *and* server name ([`dialled`]), for behind one address of a content
-//! network stand servers at different distances.
+//! A server keys by the peer's address, of which for IPv6 only the network part counts (RFC 6177: a
+//! site has one /64 at least). A client keys by remote address *and* server name ([`dialled`]), for
+//! behind one address of a content network stand servers at different distances.
 
 use std::fmt::Debug;
 use std::hash::{BuildHasher, RandomState};
@@ -23,11 +23,12 @@ use headstart_units::hash::{FNV128, fnv128};
 
 /// Where records are kept.
 pub trait Store: Send + Sync + Debug {
-    /// A connection to `peer` starts: what is known, and from now on this connection counts as alive.
+    /// A connection to `peer` starts: what is known, and from now on this connection counts as
+    /// alive.
     fn open(&self, peer: IpAddr) -> (Option<Known>, Lease);
 
-    /// Its first flight begins: reads what there is to share and reserves what `plan` answers, in one step. No
-    /// lock that `plan` takes is one that a store may hold.
+    /// Its first flight begins: reads what there is to share and reserves what `plan` answers, in
+    /// one step. No lock that `plan` takes is one that a store may hold.
     fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes);
 
     /// The fate of its first flight is known.
@@ -66,7 +67,8 @@ pub struct Sharded {
 const SHARDS: usize = 64;
 
 impl Sharded {
-    /// Room for about `capacity` peers; each shard holds its part, so a few may go earlier than they had to.
+    /// Room for about `capacity` peers; each shard holds its part, so a few may go earlier than
+    /// they had to.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let shards = SHARDS.min(capacity.max(1));
@@ -140,9 +142,9 @@ pub fn caller(peer: IpAddr) -> IpAddr {
     }
 }
 
-/// The key of a server that was dialled: a unique local address (RFC 4193) made from its address and name, so that any
-/// store can keep it. The hash is the same in every run, for stores on disk; a client chooses whom it dials, so nobody
-/// else can make two keys meet.
+/// The key of a server that was dialled: a unique local address (RFC 4193) made from its address
+/// and name, so that any store can keep it. The hash is the same in every run, for stores on disk;
+/// a client chooses whom it dials, so nobody else can make two keys meet.
 #[must_use]
 pub fn dialled(remote: IpAddr, server_name: &str) -> IpAddr {
     let address = match remote.to_canonical() {

@@ -2,11 +2,13 @@
 //!
 //! # Round trips saved
 //!
-//! In the first round trip after it began to send, a connection sent B bytes, none of which an acknowledgement had
-//! called for. Slow start from ten packets sends 10, 20, 40, ... packets in successive round trips, so it has sent B bytes
-//! after r(B) = min { r : 10 (2^r - 1) packets >= B } of them. Saved are r(B - L) - 1 round trips, where L of the B bytes
-//! were lost, and one less if anything was lost at all, for its repair takes another. The number can be negative: then
-//! slow start would have been faster. Nothing else is claimed: that a flow is over sooner depends on what it was waiting for.
+//! In the first round trip after it began to send, a connection sent B bytes, none of which an
+//! acknowledgement had called for. Slow start from ten packets sends 10, 20, 40, ... packets in
+//! successive round trips, so it has sent B bytes after r(B) = min { r : 10 (2^r - 1) packets >= B
+//! } of them. Saved are r(B - L) - 1 round trips, where L of the B bytes were lost, and one less if
+//! anything was lost at all, for its repair takes another. The number can be negative: then slow
+//! start would have been faster. Nothing else is claimed: that a flow is over sooner depends on
+//! what it was waiting for.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -141,7 +143,8 @@ pub struct Why {
     pub planned: Bytes,
     /// The pace planned; none leaves it to the stack.
     pub pace: Option<Rate>,
-    /// Flights planned: more than one where the application had more to send after its first answer, and the scheme plans with that.
+    /// Flights planned: more than one where the application had more to send after its first
+    /// answer, and the scheme plans with that.
     pub flights: u32,
     /// Phases with the time since it began to send, in the scheme's own words; the first sixteen.
     pub phases: Vec<(Span, &'static str)>,

@@ -1,8 +1,8 @@
 //! Copies on real sockets: they are on the wire, they are what was sent, and they repair.
 //!
-//! How many there are to be, and what they save, is exact in virtual time (`headstart-stack`). Here a flight that is late meets
-//! its acks sooner and needs fewer, so that only runs count beside which the machine woke everybody in time, and of those nearly
-//! all must be good.
+//! How many there are to be, and what they save, is exact in virtual time (`headstart-stack`). Here
+//! a flight that is late meets its acks sooner and needs fewer, so that only runs count beside
+//! which the machine woke everybody in time, and of those nearly all must be good.
 
 mod common;
 
@@ -17,7 +17,8 @@ const QUOTA: Quota = Quota { good: 5, of: 6 };
 /// A pause of the machine that can be seen: what four packets of a flight take.
 const SEEN: Duration = Duration::from_millis(3);
 
-/// 100 kB over 60 ms: how long after the request, how many datagrams came twice, and what the server says.
+/// 100 kB over 60 ms: how long after the request, how many datagrams came twice, and what the
+/// server says.
 async fn download(scheme: &str, doomed_from: Option<usize>) -> (Duration, usize, Why) {
     let (server, client) = tls();
     let runtime = PreciseRuntime::new();

@@ -15,7 +15,8 @@ use noq::TokioRuntime;
 #[tokio::test(flavor = "multi_thread")]
 async fn the_example_serves_one_visitor_after_the_other() {
     let (server_tls, client_tls) = tls();
-    // The example does not speak of protocols; whoever names one is refused by a server that knows others.
+    // The example does not speak of protocols; whoever names one is refused by a server that knows
+    // others.
     let mut client_tls = (*client_tls).clone();
     client_tls.alpn_protocols.clear();
     let mut server_tls = (*server_tls).clone();

@@ -1,4 +1,5 @@
-//! With the stack as it is on the other end: hints are ignored, and nothing of the protocol is lost.
+//! With the stack as it is on the other end: hints are ignored, and nothing of the protocol is
+//! lost.
 
 mod common;
 

@@ -1,7 +1,8 @@
 //! Departure times on real sockets.
 //!
-//! The machine that runs this may be busy with other things, and a sender that does not get the processor cannot keep time.
-//! So only flights count beside which the machine woke everybody in time, and of those nearly all must be evenly spaced.
+//! The machine that runs this may be busy with other things, and a sender that does not get the
+//! processor cannot keep time. So only flights count beside which the machine woke everybody in
+//! time, and of those nearly all must be evenly spaced.
 
 mod common;
 

@@ -1,11 +1,12 @@
 //! Draw figures as SVG: line charts, distributions, labelled scatters, time-sequence plots, steps.
 //!
-//! A [`Figure`] is plain data; [`Figure::svg`] draws it 840 pixels wide. Text and axes take the colour of
-//! the surrounding page (`currentColor`) and series that of a class, so one drawing serves light and dark; opened by
-//! itself, a drawing brings its own colours. There is no script, no outside reference and no identifier, so that any
-//! number of figures can stand in one page. Attributes say what a page's script needs to read values: ends of the
-//! axes (`data-x`, `data-y`), names of series (`data-name`) and, where points are few, their values (`data-points`).
-//! The same figure gives the same bytes, on any machine.
+//! A [`Figure`] is plain data; [`Figure::svg`] draws it 840 pixels wide. Text and axes take the
+//! colour of the surrounding page (`currentColor`) and series that of a class, so one drawing
+//! serves light and dark; opened by itself, a drawing brings its own colours. There is no script,
+//! no outside reference and no identifier, so that any number of figures can stand in one page.
+//! Attributes say what a page's script needs to read values: ends of the axes (`data-x`, `data-y`),
+//! names of series (`data-name`) and, where points are few, their values (`data-points`). The same
+//! figure gives the same bytes, on any machine.
 //!
 //! ```
 //! use headstart_report::figure::{Axis, Figure, Series, Style};
@@ -39,7 +40,8 @@ pub use series::{Join, PacketKind, Point, Series, Style, Uncertainty};
 pub struct Figure {
     /// Above the drawing; may be empty if the page has a caption.
     pub title: String,
-    /// The drawing in a sentence, for those who do not see it; made from the data where it is empty.
+    /// The drawing in a sentence, for those who do not see it; made from the data where it is
+    /// empty.
     pub says: String,
     /// How a page may combine it with others.
     pub role: Role,
@@ -103,8 +105,8 @@ impl Figure {
         groups
     }
 
-    /// Two drawings of the same view over one another: the first in the first colour, the second in the second. Axes,
-    /// height and guides' positions are the first's where the two differ.
+    /// Two drawings of the same view over one another: the first in the first colour, the second in
+    /// the second. Axes, height and guides' positions are the first's where the two differ.
     #[must_use]
     pub fn overlay(first: &Self, second: &Self) -> Self {
         let layer = |figure: &Self, slot: usize| -> Vec<Series> {
@@ -141,7 +143,8 @@ pub enum Role {
         /// Said beside its name where it is one of an overlay, e.g. `complete after 433 ms`.
         note: String,
     },
-    /// Two subjects' drawings of this view, over one another. The legend has each kind of series once, without colour.
+    /// Two subjects' drawings of this view, over one another. The legend has each kind of series
+    /// once, without colour.
     Overlay {
         /// The view: a word.
         view: String,
@@ -179,7 +182,8 @@ impl Svg {
         self.series
     }
 
-    /// The drawing without the colours that it brings when it is opened by itself: a page has its own.
+    /// The drawing without the colours that it brings when it is opened by itself: a page has its
+    /// own.
     #[must_use]
     pub fn inline(&self) -> String {
         self.text.replacen(&draw::standalone_sheet(), "", 1)

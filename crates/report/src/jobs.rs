@@ -1,11 +1,13 @@
-//! Results of finished jobs, kept in the folder of results: a run that was interrupted goes on where it stopped.
+//! Results of finished jobs, kept in the folder of results: a run that was interrupted goes on
+//! where it stopped.
 //!
-//! A job's result is one line of `runs.jsonl`, appended when it is known, with the fingerprint of the program that wrote it
-//! and a key: a hash of all that decides the result, contents of input files included. Another program's results are never
-//! given back. Lines that are cut short or damaged are ignored, and their jobs run again.
+//! A job's result is one line of `runs.jsonl`, appended when it is known, with the fingerprint of
+//! the program that wrote it and a key: a hash of all that decides the result, contents of input
+//! files included. Another program's results are never given back. Lines that are cut short or
+//! damaged are ignored, and their jobs run again.
 //!
-//! [`JobStore::close`] writes the file anew, ordered by key and without other programs' lines: the same bytes however the work
-//! was cut up.
+//! [`JobStore::close`] writes the file anew, ordered by key and without other programs' lines: the
+//! same bytes however the work was cut up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -117,8 +119,8 @@ impl JobStore {
         Some(result)
     }
 
-    /// Keeps a job's result. It is in the file when this returns, unless an earlier one could not be written: then only this
-    /// store has it.
+    /// Keeps a job's result. It is in the file when this returns, unless an earlier one could not
+    /// be written: then only this store has it.
     ///
     /// # Errors
     /// If it is the first that cannot be written.

@@ -1,18 +1,19 @@
 //! Result files: each is whole or not there, in a folder that is known to be ours.
 //!
-//! A file is written beside its place under a name that begins with a dot, and renamed when it is complete. A run that is
-//! interrupted leaves the previous result, or none, and at most one file ending in `.partial`, which the next
-//! run overwrites.
+//! A file is written beside its place under a name that begins with a dot, and renamed when it is
+//! complete. A run that is interrupted leaves the previous result, or none, and at most one file
+//! ending in `.partial`, which the next run overwrites.
 //!
-//! A folder is ours if it holds the marker file `.headstart`. A new or empty folder receives it; any other folder is
-//! refused, so that a mistyped path cannot overwrite somebody's work.
+//! A folder is ours if it holds the marker file `.headstart`. A new or empty folder receives it;
+//! any other folder is refused, so that a mistyped path cannot overwrite somebody's work.
 //!
-//! One run at a time writes to a folder: whoever opens it holds a lock of the operating system on the file `.lock`, which ends
-//! with the process, however that ends.
+//! One run at a time writes to a folder: whoever opens it holds a lock of the operating system on
+//! the file `.lock`, which ends with the process, however that ends.
 //!
 //! # Limits
 //!
-//! Files of an earlier run that the present one does not write stay. A file system without locks lets two runs in.
+//! Files of an earlier run that the present one does not write stay. A file system without locks
+//! lets two runs in.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -111,7 +112,8 @@ impl std::error::Error for OutputError {
 }
 
 impl Folder {
-    /// Creates the folder, with those above it, or takes it over if it is empty or ours, and holds it.
+    /// Creates the folder, with those above it, or takes it over if it is empty or ours, and holds
+    /// it.
     ///
     /// # Errors
     /// It is not ours, another run holds it, or the system refuses.
@@ -157,7 +159,8 @@ impl Folder {
         Ok(place)
     }
 
-    /// Writes a CSV file: RFC 4180 quoting, where a field needs it; lines end with a plain line feed.
+    /// Writes a CSV file: RFC 4180 quoting, where a field needs it; lines end with a plain line
+    /// feed.
     pub fn write_csv<Row, Field>(
         &self,
         name: &str,
@@ -237,8 +240,8 @@ pub fn csv_text<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> Stri
     String::from_utf8(bytes).expect("fields are text")
 }
 
-/// The one writer of CSV: RFC 4180 quoting where a field needs it, lines end in a plain line feed. The number of fields is
-/// for the caller to check.
+/// The one writer of CSV: RFC 4180 quoting where a field needs it, lines end in a plain line feed.
+/// The number of fields is for the caller to check.
 pub(crate) fn csv_writer<W: Write>(to: W) -> csv::Writer<W> {
     csv::WriterBuilder::new().flexible(true).from_writer(to)
 }
@@ -258,7 +261,8 @@ fn replace(place: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         .map_err(|error| failed("write", place, error))
         .and_then(|()| fs::rename(&partial, place).map_err(|error| failed("replace", place, error)));
     if outcome.is_err() {
-        // The first failure is the one to tell; what this one leaves behind is overwritten next time.
+        // The first failure is the one to tell; what this one leaves behind is overwritten next
+        // time.
         let _ = fs::remove_file(&partial);
     }
     outcome

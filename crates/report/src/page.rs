@@ -1,10 +1,11 @@
 //! Write a report as one HTML file that needs nothing else: no network, no font.
 //!
-//! It reads on a phone, prints, and follows the reader's choice of light or dark. All text is escaped; the
-//! only markup taken as it is comes from [`crate::figure`] and [`crate::table`], whose types vouch for it. A
-//! content security policy in the file forbids loading anything, should one of these ever be wrong, and every script
-//! but `page/script.js`, which it names by its hash. That script sorts tables, greys what is not picked, reads values
-//! from figures and lays two flows over one another; without it all can be read, and only that is missing.
+//! It reads on a phone, prints, and follows the reader's choice of light or dark. All text is
+//! escaped; the only markup taken as it is comes from [`crate::figure`] and [`crate::table`], whose
+//! types vouch for it. A content security policy in the file forbids loading anything, should one
+//! of these ever be wrong, and every script but `page/script.js`, which it names by its hash. That
+//! script sorts tables, greys what is not picked, reads values from figures and lays two flows over
+//! one another; without it all can be read, and only that is missing.
 
 use std::fmt::Write as _;
 
@@ -43,13 +44,15 @@ pub enum Section {
         /// What it shows, and what the reader should notice.
         caption: String,
     },
-    /// Names that the reader can pick: the rest then goes grey in every figure and table, where a series or a row's first
-    /// cell has the name. Nothing is seen of it without the script.
+    /// Names that the reader can pick: the rest then goes grey in every figure and table, where a
+    /// series or a row's first cell has the name. Nothing is seen of it without the script.
     Picks(Vec<String>),
-    /// Drawings of two subjects over one another ([`Figure::overlay`](crate::figure::Figure::overlay)), each view in a
-    /// drawing of its own; the reader can choose any two of those whose own drawings are in the page.
+    /// Drawings of two subjects over one another
+    /// ([`Figure::overlay`](crate::figure::Figure::overlay)), each view in a drawing of its own;
+    /// the reader can choose any two of those whose own drawings are in the page.
     Overlay {
-        /// Names and notes of the two that are laid over one another at first, e.g. when each was complete.
+        /// Names and notes of the two that are laid over one another at first, e.g. when each was
+        /// complete.
         subjects: [(String, String); 2],
         /// The views, each with its caption.
         views: Vec<(Svg, String)>,

@@ -1,15 +1,17 @@
 //! Files of many rows, written as they come: CSV, or Parquet in a build with the feature `parquet`.
 //!
-//! Runs on several threads each write a *part*: lines of CSV without a header, in a file of their own. When all are done the
-//! parts are appended in a given order to one [`RowWriter`], each behind the constants of its run. So memory does not grow with
-//! the rows, and the file is the same bytes whatever the number of threads.
+//! Runs on several threads each write a *part*: lines of CSV without a header, in a file of their
+//! own. When all are done the parts are appended in a given order to one [`RowWriter`], each behind
+//! the constants of its run. So memory does not grow with the rows, and the file is the same bytes
+//! whatever the number of threads.
 //!
-//! A row file is written beside its place under a name that begins with a dot, and renamed when it is complete; if that does
-//! not happen it is removed.
+//! A row file is written beside its place under a name that begins with a dot, and renamed when it
+//! is complete; if that does not happen it is removed.
 //!
 //! # Limits
 //!
-//! Parquet's numbers are 64-bit integers and doubles; a field that was not measured is null. Row groups have 65 536 rows.
+//! Parquet's numbers are 64-bit integers and doubles; a field that was not measured is null. Row
+//! groups have 65 536 rows.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -139,7 +141,8 @@ impl RowWriter {
     /// Appends the rows of a part, each behind `constants`.
     ///
     /// # Errors
-    /// If the part cannot be read, a row has another number of fields than there are columns, or the disk is full.
+    /// If the part cannot be read, a row has another number of fields than there are columns, or
+    /// the disk is full.
     pub fn append(&mut self, constants: &[String], part: &Path) -> Result<(), OutputError> {
         let file = File::open(part).map_err(|error| failed("read", part, error))?;
         let rows = self.to.append(constants, self.columns, Box::new(BufReader::new(file)));

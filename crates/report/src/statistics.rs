@@ -1,16 +1,18 @@
 //! What repeated runs say together: means, 95 % confidence intervals, ratios, quantiles.
 //!
-//! A sample holds one number for each seed. Its mean lies, in 95 of 100 repetitions, in the interval of Student's t
-//! with one degree of freedom less than there are seeds.
+//! A sample holds one number for each seed. Its mean lies, in 95 of 100 repetitions, in the
+//! interval of Student's t with one degree of freedom less than there are seeds.
 //!
-//! Two schemes that met the same arrivals (common random numbers) are compared by the ratio of their means with
-//! Fieller's interval (E. C. Fieller, "Some problems in interval estimation", 1954), which uses that seed `i` of the
-//! one and seed `i` of the other went through the same. What both suffer alike cancels.
+//! Two schemes that met the same arrivals (common random numbers) are compared by the ratio of
+//! their means with Fieller's interval (E. C. Fieller, "Some problems in interval estimation",
+//! 1954), which uses that seed `i` of the one and seed `i` of the other went through the same. What
+//! both suffer alike cancels.
 //!
 //! # Limits
 //!
-//! Seeds must be independent of each other, and a mean over a run close to normally distributed; with thousands of
-//! flows in a run it is. A number that is not finite makes the result not finite: nothing is dropped silently.
+//! Seeds must be independent of each other, and a mean over a run close to normally distributed;
+//! with thousands of flows in a run it is. A number that is not finite makes the result not finite:
+//! nothing is dropped silently.
 
 mod best;
 mod bounded;
@@ -30,13 +32,15 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `value` lies inside, ends included. A ratio whose interval holds one shows no difference.
+    /// Whether `value` lies inside, ends included. A ratio whose interval holds one shows no
+    /// difference.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Half of its width: what is printed after the plus-minus sign. A ratio's interval is not symmetric.
+    /// Half of its width: what is printed after the plus-minus sign. A ratio's interval is not
+    /// symmetric.
     #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
@@ -49,7 +53,8 @@ pub fn mean(sample: &[f64]) -> Option<f64> {
     (!sample.is_empty()).then(|| sample.iter().sum::<f64>() / sample.len() as f64)
 }
 
-/// The standard deviation of a sample (divided by one less than its size); `None` of fewer than two.
+/// The standard deviation of a sample (divided by one less than its size); `None` of fewer than
+/// two.
 #[must_use]
 pub fn standard_deviation(sample: &[f64]) -> Option<f64> {
     covariance(sample, sample).map(f64::sqrt)
@@ -66,8 +71,8 @@ pub fn mean_interval(sample: &[f64]) -> Option<Interval> {
 
 /// The mean of `sample` over the mean of `baseline`, paired by seed, with Fieller's interval.
 ///
-/// `None` if the two differ in length, hold fewer than two, or the baseline's own mean cannot be told from zero, so
-/// that the ratio might be anything.
+/// `None` if the two differ in length, hold fewer than two, or the baseline's own mean cannot be
+/// told from zero, so that the ratio might be anything.
 #[must_use]
 pub fn ratio_interval(sample: &[f64], baseline: &[f64]) -> Option<Interval> {
     if sample.len() != baseline.len() {
@@ -90,11 +95,12 @@ pub fn ratio_interval(sample: &[f64], baseline: &[f64]) -> Option<Interval> {
     Some(Interval { value, low: value + (-linear - root) / square, high: value + (-linear + root) / square })
 }
 
-/// Whether two samples, paired by seed, differ at the 95 % level: zero is outside of the interval of their differences, and the one-way
-/// analysis of variance, which knows no pairs, finds that the groups differ too. Blitzstart §4 asks for both.
+/// Whether two samples, paired by seed, differ at the 95 % level: zero is outside of the interval
+/// of their differences, and the one-way analysis of variance, which knows no pairs, finds that the
+/// groups differ too. Blitzstart §4 asks for both.
 ///
-/// Of two groups F is the square of Student's t with the degrees of freedom of both, and so is its 95th percentile. Samples without
-/// any variation differ if their means do.
+/// Of two groups F is the square of Student's t with the degrees of freedom of both, and so is its
+/// 95th percentile. Samples without any variation differ if their means do.
 #[must_use]
 pub fn differ(one: &[f64], other: &[f64]) -> bool {
     if one.len() != other.len() || one.len() < 2 {
@@ -105,8 +111,9 @@ pub fn differ(one: &[f64], other: &[f64]) -> bool {
     !interval.contains(0.0) && f > student_t(one.len() + other.len() - 2).powi(2)
 }
 
-/// F of the one-way analysis of variance: how far the groups' means are apart, over how far members are from their group's mean. `None`
-/// of fewer than two groups, of an empty one, or if no member is left to tell how much they vary.
+/// F of the one-way analysis of variance: how far the groups' means are apart, over how far members
+/// are from their group's mean. `None` of fewer than two groups, of an empty one, or if no member
+/// is left to tell how much they vary.
 #[must_use]
 pub fn anova(groups: &[&[f64]]) -> Option<f64> {
     let members: usize = groups.iter().map(|group| group.len()).sum();
@@ -126,8 +133,8 @@ pub fn anova(groups: &[&[f64]]) -> Option<f64> {
 
 /// The value below which a share `q` (0 to 1) of a sample lies; `None` of nothing.
 ///
-/// Between two members it is interpolated (definition 7 of Hyndman and Fan 1996, as R and NumPy do): the smallest member
-/// is the quantile 0, the largest the quantile 1.
+/// Between two members it is interpolated (definition 7 of Hyndman and Fan 1996, as R and NumPy
+/// do): the smallest member is the quantile 0, the largest the quantile 1.
 #[must_use]
 pub fn quantile(sample: &[f64], q: f64) -> Option<f64> {
     let mut sorted = sample.to_vec();
@@ -141,8 +148,8 @@ pub fn quantile(sample: &[f64], q: f64) -> Option<f64> {
     Some(if part == 0.0 { low } else { low + part * (high - low) })
 }
 
-/// The quantile 0.975 of Student's t: two-sided 95 %. Between the rows of the table the wider one holds; above 120
-/// degrees of freedom the normal distribution's does.
+/// The quantile 0.975 of Student's t: two-sided 95 %. Between the rows of the table the wider one
+/// holds; above 120 degrees of freedom the normal distribution's does.
 #[must_use]
 pub fn student_t(degrees: usize) -> f64 {
     match degrees {
@@ -222,7 +229,8 @@ mod tests {
     fn what_both_suffer_alike_cancels() {
         let baseline = [10.0, 300.0, 45.0, 7.0];
         let half = baseline.map(|value| value / 2.0);
-        // The spread over seeds is wild; paired, the ratio is certain. A wilder baseline has no ratio: see below.
+        // The spread over seeds is wild; paired, the ratio is certain. A wilder baseline has no
+        // ratio: see below.
         let steady = [100.0, 130.0, 70.0, 100.0];
         let ratio = ratio_interval(&steady.map(|value| value / 2.0), &steady).expect("a baseline above zero");
         assert!(close(ratio.value, 0.5) && close(ratio.low, 0.5) && close(ratio.high, 0.5), "{ratio:?}");
@@ -237,7 +245,8 @@ mod tests {
         assert!(close(ratio.high, 2.459_885_8 / 2.0), "{ratio:?}");
     }
 
-    /// The definition itself: at both ends the mean of `sample - t * baseline` is exactly Student's reach from zero.
+    /// The definition itself: at both ends the mean of `sample - t * baseline` is exactly Student's
+    /// reach from zero.
     #[test]
     fn both_ends_are_where_the_difference_becomes_visible() {
         let sample = [9.1, 11.7, 8.4, 10.2, 9.9];

@@ -64,7 +64,8 @@ pub struct Column {
     pub unit: String,
     /// Where its cells stand.
     pub align: Align,
-    /// Where there is no room for all, columns of the smallest priority go first; among equals the last.
+    /// Where there is no room for all, columns of the smallest priority go first; among equals the
+    /// last.
     pub priority: u8,
     /// Which value is to be marked as best, if any.
     pub better: Option<Better>,
@@ -235,8 +236,8 @@ impl Table {
 
     /// For each row, whether its cell is the best of `column`.
     ///
-    /// Compared as shown: two numbers that read the same are equally good. Where all are equal, or there is
-    /// only one, none is best.
+    /// Compared as shown: two numbers that read the same are equally good. Where all are equal, or
+    /// there is only one, none is best.
     fn best_of(&self, column: usize) -> Vec<bool> {
         if let Some(marked) = self.marked.get(&column) {
             return (0..self.rows.len()).map(|row| marked.get(row) == Some(&true)).collect();

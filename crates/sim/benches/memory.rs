@@ -1,8 +1,11 @@
-//! Memory does not grow with the number of flows: `cargo bench -p headstart-sim --bench memory -- [--flows 10000000]`.
+//! Memory does not grow with the number of flows: `cargo bench -p headstart-sim --bench memory --
+//! [--flows 10000000]`.
 //!
-//! The short plan's flows (100 kB, slow start from ten segments, CUBIC, 60 % load) over a link of 150 Mbit/s with ten times
-//! the buffer, where nothing is lost, and last over the short plan's own link, where much is; everything counted by a [`Collector`] and a history of a thousand peers kept. Prints the peak of the resident
-//! memory of this process (`VmHWM` of Linux; elsewhere nothing is claimed) after 10^5, 10^6, .. flows.
+//! The short plan's flows (100 kB, slow start from ten segments, CUBIC, 60 % load) over a link of
+//! 150 Mbit/s with ten times the buffer, where nothing is lost, and last over the short plan's own
+//! link, where much is; everything counted by a [`Collector`] and a history of a thousand peers
+//! kept. Prints the peak of the resident memory of this process (`VmHWM` of Linux; elsewhere
+//! nothing is claimed) after 10^5, 10^6, .. flows.
 
 mod common;
 
@@ -19,7 +22,8 @@ const FAST: Bottleneck = Bottleneck {
     one_way: Span::from_millis(30),
     buffer: Bytes::new(1_150_000),
 };
-/// Bits of a flow over 60 %, times a thousand million: over the link's rate, the mean gap in nanoseconds.
+/// Bits of a flow over 60 %, times a thousand million: over the link's rate, the mean gap in
+/// nanoseconds.
 const GAP_TIMES_RATE: u64 = 1_333_333_333_333_333;
 
 /// Peak of the resident memory in kB, as the kernel tells it.

@@ -1,11 +1,14 @@
-//! How fast is the simulator, and how fast is ns-3 on the same plans? `cargo bench -p headstart-sim --bench peers`.
+//! How fast is the simulator, and how fast is ns-3 on the same plans? `cargo bench -p headstart-sim
+//! --bench peers`.
 //!
-//! Two plans, described in `benches/peers/ns3`: *short* (100 kB flows, Poisson, 60 % load, 600 s) and *bulk* (four long flows,
-//! 100 Mbit/s, 60 s). Ours runs with what a user needs: every flow's report goes into a [`Collector`]; nothing is traced.
-//! Both run on one core, in turns, so that what else happens on the machine meets both. Counted are data packets that
-//! crossed the bottleneck, on both sides: handshakes and FINs take time but do not count.
+//! Two plans, described in `benches/peers/ns3`: *short* (100 kB flows, Poisson, 60 % load, 600 s)
+//! and *bulk* (four long flows, 100 Mbit/s, 60 s). Ours runs with what a user needs: every flow's
+//! report goes into a [`Collector`]; nothing is traced. Both run on one core, in turns, so that
+//! what else happens on the machine meets both. Counted are data packets that crossed the
+//! bottleneck, on both sides: handshakes and FINs take time but do not count.
 //!
-//! `-- --runs 5` sets how often (default 3; ns-3 needs half a minute for each); `-- --plan short` takes one plan.
+//! `-- --runs 5` sets how often (default 3; ns-3 needs half a minute for each); `-- --plan short`
+//! takes one plan.
 
 mod common;
 
@@ -17,7 +20,8 @@ use headstart_sim::{Collector, Finished, Scenario, Simulation};
 use headstart_startup::base;
 use headstart_units::Time;
 
-/// Packets of an ns-3 flow that are not data, on the way of the data: SYN, the handshake's ACK, FIN, last ACK.
+/// Packets of an ns-3 flow that are not data, on the way of the data: SYN, the handshake's ACK,
+/// FIN, last ACK.
 const NS3_NOT_DATA: f64 = 4.0;
 
 /// One run of either.

@@ -6,14 +6,16 @@
 //!  clients --+                                        +-- servers       (backward classes)
 //! ```
 //!
-//! Each link is two, one for each direction, each with its own queue and its own router before it. Data of forward classes
-//! crosses the links there, and its acks those back; for backward classes it is the other way round. So data of one side
-//! queues with the acks of the other, as on real links.
+//! Each link is two, one for each direction, each with its own queue and its own router before it.
+//! Data of forward classes crosses the links there, and its acks those back; for backward classes
+//! it is the other way round. So data of one side queues with the acks of the other, as on real
+//! links.
 //!
 //! # Limits
 //!
-//! Access links have a delay and no rate: in the paper that uses them (Quick-Start §5) they have 1000 Mbit/s, and a packet takes
-//! 12 us to cross one. The routers at the ends are not asked a second time for the way to the host.
+//! Access links have a delay and no rate: in the paper that uses them (Quick-Start §5) they have
+//! 1000 Mbit/s, and a packet takes 12 us to cross one. The routers at the ends are not asked a
+//! second time for the way to the host.
 
 use headstart_net::{AnyElement, Delay, Limit, Link, RoutedLink, RouterPlan};
 use headstart_units::{Rate, Span};
@@ -60,12 +62,14 @@ pub struct Chain {
     pub path: Path,
     /// What a checker may rely on.
     pub claims: Vec<Claim>,
-    /// The elements of the links from left to right, and of their twins from right to left, both in the order of the links.
+    /// The elements of the links from left to right, and of their twins from right to left, both in
+    /// the order of the links.
     pub links: Vec<(u16, u16)>,
 }
 
 impl ChainSpec {
-    /// Builds it; `router` gives the router before a link of this rate, if that takes part in anything.
+    /// Builds it; `router` gives the router before a link of this rate, if that takes part in
+    /// anything.
     #[must_use]
     pub fn build(&self, router: impl Fn(Rate) -> Option<RouterPlan>, seed: Seed) -> Chain {
         let mut builder = Builder { path: PathBuilder::default(), claims: vec![] };

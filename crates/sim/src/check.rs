@@ -1,10 +1,11 @@
 //! An independent check of a run: what the elements did is worked out again from what was told.
 //!
-//! The checker listens like any recorder and knows nothing of the elements' insides. For every element it was told about it
-//! checks that packets are neither made nor lost silently (offered = delivered + dropped + still inside); for
-//! a constant-rate first-in-first-out link moreover that packets come out in order and unchanged, no sooner than
-//! serialisation and propagation allow, never faster than the rate, and that the buffer was never above
-//! its limit and never refused a packet that would have fitted.
+//! The checker listens like any recorder and knows nothing of the elements' insides. For every
+//! element it was told about it checks that packets are neither made nor lost silently (offered =
+//! delivered + dropped + still inside); for a constant-rate first-in-first-out link moreover that
+//! packets come out in order and unchanged, no sooner than serialisation and propagation allow,
+//! never faster than the rate, and that the buffer was never above its limit and never refused a
+//! packet that would have fitted.
 
 use std::collections::VecDeque;
 
@@ -84,7 +85,8 @@ impl<R> Checker<R> {
         Self { inner, elements: claims.iter().map(watch).collect(), faults: vec![] }
     }
 
-    /// What was found wrong, the path's own account included; and the recorder that listened behind.
+    /// What was found wrong, the path's own account included; and the recorder that listened
+    /// behind.
     pub fn finish(mut self, path: &Path) -> (Vec<String>, R) {
         for (watched, (name, account)) in self.elements.iter().zip(path.accounts()) {
             let told = (watched.offered, watched.delivered, watched.dropped);

@@ -1,7 +1,7 @@
 //! What a run adds up to, in memory that does not grow with it.
 //!
-//! Times go into histograms whose buckets are 1/256 of their value wide: a quantile read from one is right to 0.4 %, a mean
-//! is exact.
+//! Times go into histograms whose buckets are 1/256 of their value wide: a quantile read from one
+//! is right to 0.4 %, a mean is exact.
 
 use headstart_startup::quick_start::Denied;
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -145,7 +145,8 @@ pub struct Totals {
     pub acknowledged: Histogram,
     /// From establishment at the sender to the last byte at the receiver; finished flows only.
     pub transfer: Histogram,
-    /// Sum of completion times in units of each flow's own minimum RTT, in thousandths; of those that measured it.
+    /// Sum of completion times in units of each flow's own minimum RTT, in thousandths; of those
+    /// that measured it.
     pub millirounds: u64,
     /// Flows that never measured an RTT.
     pub without_rtt: u64,
@@ -176,11 +177,13 @@ pub struct Totals {
     pub messages: Histogram,
     /// From a page's first SYN to its last byte.
     pub pages: Histogram,
-    /// The rates of the flows in bytes a second, size over completion time: their sum, and that of their squares.
+    /// The rates of the flows in bytes a second, size over completion time: their sum, and that of
+    /// their squares.
     pub rates: (u128, u128),
     /// Completion times over those of the [`Ideal`]: a nanosecond stands for a millionth.
     pub slowdown: Histogram,
-    /// Completion times by size, in the order of [`SIZE_BINS`] and what is larger: how many, and their sum in nanoseconds.
+    /// Completion times by size, in the order of [`SIZE_BINS`] and what is larger: how many, and
+    /// their sum in nanoseconds.
     pub by_size: [(u64, u128); SIZE_BINS.len() + 1],
 }
 
@@ -224,7 +227,8 @@ impl Totals {
         self.counts.bytes_sent as f64 / (self.delivered.get() as f64).max(1.0)
     }
 
-    /// Mean completion time in round trips of the flow's own path; not a number if no flow measured one.
+    /// Mean completion time in round trips of the flow's own path; not a number if no flow measured
+    /// one.
     #[must_use]
     pub fn mean_rounds(&self) -> f64 {
         let measured = self.flows - self.without_rtt;
@@ -271,7 +275,8 @@ impl Totals {
         }
     }
 
-    /// Jain's fairness index of the flows' rates: 1 if all are alike, one over their number if one has all.
+    /// Jain's fairness index of the flows' rates: 1 if all are alike, one over their number if one
+    /// has all.
     #[must_use]
     pub fn jain(&self) -> Option<f64> {
         let (sum, squares) = (self.rates.0 as f64, self.rates.1 as f64);

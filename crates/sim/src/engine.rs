@@ -1,8 +1,9 @@
 //! The engine: takes what happens next and lets everybody concerned answer it.
 //!
-//! Three things can be next: a packet comes out of an element, a timer goes off, the workload wants to be called. At
-//! the same instant packets come first, then timers, then the workload; among themselves packets go by the number of
-//! the element, timers by flow and kind. Nothing else decides an order, so a run is the same everywhere.
+//! Three things can be next: a packet comes out of an element, a timer goes off, the workload wants
+//! to be called. At the same instant packets come first, then timers, then the workload; among
+//! themselves packets go by the number of the element, timers by flow and kind. Nothing else
+//! decides an order, so a run is the same everywhere.
 
 mod halves;
 mod opening;
@@ -214,7 +215,8 @@ impl<R: Recorder> Simulation<R> {
                 Order::Request(request) => self.send_bare(&request),
             }
         }
-        // Sending may have crossed a path without delay and so made new orders; they come after these.
+        // Sending may have crossed a path without delay and so made new orders; they come after
+        // these.
         orders.append(&mut self.orders);
         self.orders = orders;
         if !self.orders.is_empty() {
@@ -435,8 +437,8 @@ impl<R: Recorder> Simulation<R> {
 
     // --- timers -----------------------------------------------------------------------------------
 
-    /// Puts timers into the heap that are due earlier than what the heap holds for them. A timer that
-    /// moved later is left where it is: when it goes off it is put back.
+    /// Puts timers into the heap that are due earlier than what the heap holds for them. A timer
+    /// that moved later is left where it is: when it goes off it is put back.
     #[inline]
     fn schedule(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };

@@ -1,7 +1,7 @@
 //! A flow: both ends of one connection, and the table of all live ones.
 //!
-//! Sender and receiver of a flow lie side by side in memory and are used again for a later flow when the
-//! connection is over: memory does not grow with finished flows.
+//! Sender and receiver of a flow lie side by side in memory and are used again for a later flow
+//! when the connection is over: memory does not grow with finished flows.
 
 use std::collections::VecDeque;
 
@@ -48,7 +48,8 @@ pub struct Flow {
     pub peer: u32,
     /// Who opened it.
     pub opener: Opener,
-    /// The other direction of the connection that has one handshake with this one, until nobody needs to know any more.
+    /// The other direction of the connection that has one handshake with this one, until nobody
+    /// needs to know any more.
     pub other_half: Option<FlowId>,
     /// Its workload's mark.
     pub tag: u64,
@@ -80,7 +81,8 @@ pub struct Flow {
     pub completed_at: Option<Time>,
     /// When each attempt of the packet that times the handshake left.
     pub attempts: [Time; ATTEMPTS],
-    /// At the opener: the latest attempt of its SYN, and from the SYN-ACK on the one that was answered.
+    /// At the opener: the latest attempt of its SYN, and from the SYN-ACK on the one that was
+    /// answered.
     pub attempt: u8,
     /// Round trips of the handshake that are over.
     pub handshakes: u8,
@@ -97,7 +99,8 @@ pub struct Flow {
     pub asked: u32,
     /// Requests that reached the sender.
     pub heard: u32,
-    /// Sizes of the messages asked for and not yet heard of, and when each message not yet read was asked for.
+    /// Sizes of the messages asked for and not yet heard of, and when each message not yet read was
+    /// asked for.
     pub wanted: VecDeque<Bytes>,
     /// When each unread message was asked for, and its size.
     pub unread: VecDeque<(Time, Bytes)>,

@@ -1,8 +1,8 @@
 //! A packet simulator for start-up schemes: virtual time, a full TCP model, millions of flows.
 //!
-//! A run is a [`Scenario`]: a path made of the elements of `headstart-net`, groups of flows with their
-//! schemes and settings, and a workload that opens connections. A [`Recorder`] listens. The same scenario and
-//! seed give the same events, told by a fingerprint over all of them.
+//! A run is a [`Scenario`]: a path made of the elements of `headstart-net`, groups of flows with
+//! their schemes and settings, and a workload that opens connections. A [`Recorder`] listens. The
+//! same scenario and seed give the same events, told by a fingerprint over all of them.
 //!
 //! | module | holds |
 //! |---|---|

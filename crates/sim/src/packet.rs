@@ -3,7 +3,8 @@
 use headstart_startup::quick_start::{Echo, Nonce, Request};
 use headstart_units::{Bytes, Rate, Span};
 
-/// A flow's place in the table of live flows; the generation tells it from a later flow in the same place.
+/// A flow's place in the table of live flows; the generation tells it from a later flow in the same
+/// place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowId {
     /// Index into the table.
@@ -108,7 +109,8 @@ pub enum Body {
         /// For the routers, or from them.
         note: Note,
     },
-    /// Completes the handshake of a connection that the receiver opened, or asks for the next message.
+    /// Completes the handshake of a connection that the receiver opened, or asks for the next
+    /// message.
     Request {
         /// How many messages have been asked for, this one included.
         number: u32,
@@ -139,11 +141,12 @@ pub enum Body {
         /// The echo.
         note: Note,
     },
-    /// An acknowledgement, the stamp of the packet that set it off, and how many data packets have arrived with a mark so far, modulo
-    /// 256 (AccECN's counter, RFC 9768 §3.2.2, which has three bits there).
+    /// An acknowledgement, the stamp of the packet that set it off, and how many data packets have
+    /// arrived with a mark so far, modulo 256 (AccECN's counter, RFC 9768 §3.2.2, which has three
+    /// bits there).
     Ack(Acknowledgement, Stamp, u8),
-    /// Another transport's packet that carries none of the sender's data: a handshake, acknowledgements, requests. What is in it
-    /// its transport keeps, under this number.
+    /// Another transport's packet that carries none of the sender's data: a handshake,
+    /// acknowledgements, requests. What is in it its transport keeps, under this number.
     Datagram {
         /// Its number.
         number: u32,
@@ -232,8 +235,8 @@ impl Label {
     }
 }
 
-/// A rate in eleven bits and a binary exponent of five: right to a thousandth, which room in an ack allows. RCP's own
-/// header has more.
+/// A rate in eleven bits and a binary exponent of five: right to a thousandth, which room in an ack
+/// allows. RCP's own header has more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp(u16);
 
@@ -283,7 +286,8 @@ pub struct Acknowledgement {
     pub transmission: u32,
     /// Different segments received so far.
     pub received: u32,
-    /// Up to three ranges `start..end` received beyond `cumulative`, most recent first (RFC 2018); empty ones are unused.
+    /// Up to three ranges `start..end` received beyond `cumulative`, most recent first (RFC 2018);
+    /// empty ones are unused.
     pub blocks: [Block; 3],
 }
 

@@ -10,7 +10,8 @@ use crate::packet::Packet;
 use crate::record::{ElementEvent, Recorder};
 use crate::schedule::Tournament;
 
-/// Elements and routes. Every pair of routes belongs to one class of hosts: forward is from sender to receiver.
+/// Elements and routes. Every pair of routes belongs to one class of hosts: forward is from sender
+/// to receiver.
 #[derive(Debug)]
 pub struct Path {
     elements: Vec<Hop>,
@@ -72,7 +73,8 @@ impl PathBuilder {
 }
 
 impl Path {
-    /// The path of `plan`, its elements numbered as [`PathPlan::elements`] has them, access links behind them.
+    /// The path of `plan`, its elements numbered as [`PathPlan::elements`] has them, access links
+    /// behind them.
     #[must_use]
     pub fn new(plan: &PathPlan, seed: Seed) -> Self {
         let mut builder = PathBuilder::default();
@@ -119,9 +121,9 @@ impl Path {
 
     /// Sends a packet on its way. Returned if its route is empty or all of it was crossed at once.
     ///
-    /// A packet whose way begins with a plain link is written straight into it. It matters: a packet that is built in one
-    /// place and copied to another at once costs more than the link itself, because the processor cannot forward several
-    /// narrow stores to one wide load.
+    /// A packet whose way begins with a plain link is written straight into it. It matters: a
+    /// packet that is built in one place and copied to another at once costs more than the link
+    /// itself, because the processor cannot forward several narrow stores to one wide load.
     #[inline(always)]
     pub fn launch(&mut self, now: Time, mut packet: Packet, recorder: &mut impl Recorder) -> Option<Packet> {
         let first = self.routes[usize::from(packet.route)].first().copied().map(usize::from);

@@ -1,6 +1,7 @@
 //! Random numbers: one seed in, child seeds by name, the same everywhere.
 //!
-//! Logarithms, powers and the cosine are libm's, not the platform's, so that every machine draws the same.
+//! Logarithms, powers and the cosine are libm's, not the platform's, so that every machine draws
+//! the same.
 
 use headstart_units::Span;
 use rand_core::{Rng, SeedableRng};
@@ -30,7 +31,8 @@ impl Random {
         self.0.next_u64()
     }
 
-    /// Uniform over `0..bound`; `bound` must not be zero. The bias is below 2^-32 for any bound used here.
+    /// Uniform over `0..bound`; `bound` must not be zero. The bias is below 2^-32 for any bound
+    /// used here.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
@@ -61,7 +63,8 @@ impl Random {
         -libm::log(1.0 - self.unit()) * mean
     }
 
-    /// Log-normally distributed with this mean; `spread` is the standard deviation of the logarithm.
+    /// Log-normally distributed with this mean; `spread` is the standard deviation of the
+    /// logarithm.
     pub fn log_normal(&mut self, mean: f64, spread: f64) -> f64 {
         // Box and Muller.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));

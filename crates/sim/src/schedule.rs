@@ -1,7 +1,8 @@
 //! What happens next: a heap of timers, and a tournament between the elements of the path.
 //!
-//! Packets in transit do not go through the heap: each element holds its own in order and knows when the first
-//! is due; the tournament keeps the earliest of those. Ties are broken by fixed numbers, never by chance.
+//! Packets in transit do not go through the heap: each element holds its own in order and knows
+//! when the first is due; the tournament keeps the earliest of those. Ties are broken by fixed
+//! numbers, never by chance.
 
 use headstart_units::Time;
 

@@ -1,12 +1,15 @@
-//! How large flows are: fixed, measured distributions as the Halfback paper uses them, and two textbook shapes.
+//! How large flows are: fixed, measured distributions as the Halfback paper uses them, and two
+//! textbook shapes.
 //!
-//! Sources: Halfback (HB below) §1, §2.1 with its Figure 2, §4.2.4. It draws from three measurements:
-//! F. Qian et al., "TCP revisited: a fresh look at TCP in the wild", IMC 2009 (`internet`);
-//! A. Greenberg et al., "VL2: a scalable and flexible data center network", SIGCOMM 2009 (`data-center`);
-//! T. Benson et al., "Network traffic characteristics of data centers in the wild", IMC 2010 (`enterprise`).
+//! Sources: Halfback (HB below) §1, §2.1 with its Figure 2, §4.2.4. It draws from three
+//! measurements: F. Qian et al., "TCP revisited: a fresh look at TCP in the wild", IMC 2009
+//! (`internet`); A. Greenberg et al., "VL2: a scalable and flexible data center network", SIGCOMM
+//! 2009 (`data-center`); T. Benson et al., "Network traffic characteristics of data centers in the
+//! wild", IMC 2010 (`enterprise`).
 //!
-//! A measured distribution is a table of anchors: a size, and the share of *flows* no larger. Between two anchors
-//! the share grows with the logarithm of the size. For such a piece from `a` to `b` with a share `p` of all flows,
+//! A measured distribution is a table of anchors: a size, and the share of *flows* no larger.
+//! Between two anchors the share grows with the logarithm of the size. For such a piece from `a` to
+//! `b` with a share `p` of all flows,
 //!
 //! ```text
 //! quantile   a * (b / a)^t,  t uniform in [0, 1)
@@ -17,15 +20,17 @@
 //!
 //! # Deviations
 //!
-//! - No data set is public; HB footnote 3 read its distributions off figures, and so had to be content with
-//!   approximations. Ours are bound by the numbers each table names; the anchors between those are smooth fits of
-//!   ours and no measurement. HB's numbers were checked against its text; those of VL2 and of Benson et al. are cited
-//!   as the literature repeats them.
-//! - HB §4.2.4 truncates at 1 MB and does not say how. Here a flow above the limit does not occur and the rest keep
-//!   their proportions (a conditional distribution); piling the tail up at the limit would have made a tenth of the
-//!   data-centre flows exactly 1 MB.
-//! - Sizes are rounded to whole bytes, at least one. [`Sizes::mean`] is that of the unrounded distribution.
-//! - A log-normal is itself tabulated, eight anchors to a standard deviation, from -6 to +6 of them.
+//! - No data set is public; HB footnote 3 read its distributions off figures, and so had to be
+//!   content with approximations. Ours are bound by the numbers each table names; the anchors
+//!   between those are smooth fits of ours and no measurement. HB's numbers were checked against
+//!   its text; those of VL2 and of Benson et al. are cited as the literature repeats them.
+//! - HB §4.2.4 truncates at 1 MB and does not say how. Here a flow above the limit does not occur
+//!   and the rest keep their proportions (a conditional distribution); piling the tail up at the
+//!   limit would have made a tenth of the data-centre flows exactly 1 MB.
+//! - Sizes are rounded to whole bytes, at least one. [`Sizes::mean`] is that of the unrounded
+//!   distribution.
+//! - A log-normal is itself tabulated, eight anchors to a standard deviation, from -6 to +6 of
+//!   them.
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
@@ -96,8 +101,9 @@ type Anchor = (u64, u32);
 
 /// A Tier-1 backbone link (Qian et al.).
 ///
-/// Stated: 99 % of flows below 100 kB (HB §1); 34.7 % of bytes in flows below 141 kB (HB §2.1). A tail that falls as
-/// one over the size from 10 kB on, cut at 80 MB, meets both. The body below 10 kB is a fit.
+/// Stated: 99 % of flows below 100 kB (HB §1); 34.7 % of bytes in flows below 141 kB (HB §2.1). A
+/// tail that falls as one over the size from 10 kB on, cut at 80 MB, meets both. The body below 10
+/// kB is a fit.
 #[rustfmt::skip]
 const INTERNET: &[Anchor] = &[
     (100, 0), (1_000, 500_000), (10_000, 900_000), (100_000, 990_000), (1_000_000, 999_000),
@@ -106,8 +112,9 @@ const INTERNET: &[Anchor] = &[
 
 /// A cluster of 1500 nodes (VL2).
 ///
-/// Stated: 99 % of flows below 100 MB, more than 90 % of bytes in flows of 100 MB to 1 GB (VL2 §3); less than 1 % of
-/// bytes in flows below 141 kB (HB §2.1). VL2 calls most flows small, a few kB; the anchors below 100 MB are a fit.
+/// Stated: 99 % of flows below 100 MB, more than 90 % of bytes in flows of 100 MB to 1 GB (VL2 §3);
+/// less than 1 % of bytes in flows below 141 kB (HB §2.1). VL2 calls most flows small, a few kB;
+/// the anchors below 100 MB are a fit.
 #[rustfmt::skip]
 const DATA_CENTER: &[Anchor] = &[
     (100, 0), (1_000, 400_000), (10_000, 800_000), (100_000, 900_000), (1_000_000, 955_000),
@@ -116,8 +123,8 @@ const DATA_CENTER: &[Anchor] = &[
 
 /// A private enterprise data centre (Benson et al.).
 ///
-/// Stated: 80 % of flows below 10 kB, most bytes in the largest tenth of the flows (Benson §5); less than 1 % of
-/// bytes in flows below 141 kB (HB §2.1). The other anchors are a fit.
+/// Stated: 80 % of flows below 10 kB, most bytes in the largest tenth of the flows (Benson §5);
+/// less than 1 % of bytes in flows below 141 kB (HB §2.1). The other anchors are a fit.
 #[rustfmt::skip]
 const ENTERPRISE: &[Anchor] = &[
     (100, 0), (1_000, 500_000), (10_000, 800_000), (100_000, 900_000), (1_000_000, 940_000),
@@ -139,7 +146,8 @@ impl Sizes {
         }
     }
 
-    /// A Tier-1 backbone link, without flows above `limit` ([`HALFBACK_LIMIT`] in HB, [`Bytes::MAX`] for all).
+    /// A Tier-1 backbone link, without flows above `limit` ([`HALFBACK_LIMIT`] in HB,
+    /// [`Bytes::MAX`] for all).
     #[must_use]
     pub fn internet(limit: Bytes) -> Self {
         Self::from_anchors(INTERNET, limit)
@@ -157,7 +165,8 @@ impl Sizes {
         Self::from_anchors(ENTERPRISE, limit)
     }
 
-    /// A power law from `minimum` to `limit`. A limit no larger than the minimum leaves that one size.
+    /// A power law from `minimum` to `limit`. A limit no larger than the minimum leaves that one
+    /// size.
     #[must_use]
     pub fn pareto(minimum: Bytes, shape: Ratio, limit: Bytes) -> Self {
         let least = minimum.max(Bytes::new(1));
@@ -168,7 +177,8 @@ impl Sizes {
         Self::Pareto(Pareto { minimum, shape, limit, kept: 1.0 - libm::pow(minimum / limit, shape) })
     }
 
-    /// A log-normal with that median and that standard deviation of the natural logarithm, without flows above `limit`.
+    /// A log-normal with that median and that standard deviation of the natural logarithm, without
+    /// flows above `limit`.
     #[must_use]
     pub fn lognormal(median: Bytes, deviation: Ratio, limit: Bytes) -> Self {
         const STEPS: i32 = 48;
@@ -205,7 +215,8 @@ impl Sizes {
         (!steps.is_empty()).then_some(Self::Weighted(Weighted { steps }))
     }
 
-    /// Sizes with the share of flows no larger, from 0 to 1; between two the share grows with the logarithm of the size.
+    /// Sizes with the share of flows no larger, from 0 to 1; between two the share grows with the
+    /// logarithm of the size.
     #[must_use]
     pub fn cumulative(anchors: Vec<(u64, f64)>) -> Self {
         Self::from_points(anchors.into_iter().map(|(bytes, share)| (bytes as f64, share)), Bytes::MAX)
@@ -295,7 +306,8 @@ impl Sizes {
         }
     }
 
-    /// The size that belongs to a number uniform over all of `u64`: the inverse of the distribution.
+    /// The size that belongs to a number uniform over all of `u64`: the inverse of the
+    /// distribution.
     #[must_use]
     pub fn pick(&self, draw: u64) -> Bytes {
         let uniform = unit(draw);

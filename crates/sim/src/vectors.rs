@@ -1,11 +1,14 @@
-//! Connection vectors: what the two ends of a TCP connection said to each other, without the network between them.
+//! Connection vectors: what the two ends of a TCP connection said to each other, without the
+//! network between them.
 //!
-//! Source: F. Hernandez-Campos, F. D. Smith, K. Jeffay, "Generating Realistic TCP Workloads", CMG 2004, and M. C. Weigle et al.,
-//! "Tmix: A Tool for Generating Realistic TCP Application Workloads in ns-2", CCR 36(3), 2006 (Tmix below). The file formats are those
-//! of Tmix in ns-2, told in its manual (chapter "Tmix") and by its converter from the one to the other.
+//! Source: F. Hernandez-Campos, F. D. Smith, K. Jeffay, "Generating Realistic TCP Workloads", CMG
+//! 2004, and M. C. Weigle et al., "Tmix: A Tool for Generating Realistic TCP Application Workloads
+//! in ns-2", CCR 36(3), 2006 (Tmix below). The file formats are those of Tmix in ns-2, told in its
+//! manual (chapter "Tmix") and by its converter from the one to the other.
 //!
-//! A *sequential* connection is a series of epochs a-b-t: the initiator sends a bytes, the acceptor answers with b bytes, and after a
-//! time t the next epoch follows. In a *concurrent* one each end sends at its own times, whatever it has received.
+//! A *sequential* connection is a series of epochs a-b-t: the initiator sends a bytes, the acceptor
+//! answers with b bytes, and after a time t the next epoch follows. In a *concurrent* one each end
+//! sends at its own times, whatever it has received.
 //!
 //! The original format, and the alternate one that says the same:
 //!
@@ -34,8 +37,8 @@
 //!
 //! # Deviations
 //!
-//! - A time after a data unit of the same end counts from the moment when the application handed that unit over, not from when it
-//!   had left: the application does not see the latter.
+//! - A time after a data unit of the same end counts from the moment when the application handed
+//!   that unit over, not from when it had left: the application does not see the latter.
 //! - Windows, round-trip time and loss are read, checked and kept, but a replay has the path's.
 
 pub mod read;
@@ -120,8 +123,9 @@ impl Vector {
         self.units.iter().filter(|unit| unit.from == from).map(|unit| unit.bytes).sum()
     }
 
-    /// Which epoch each unit belongs to, counted from zero. Of a sequential connection an epoch is a request with the unit that answers it;
-    /// further units of either end are epochs of their own. Of a concurrent one every unit is.
+    /// Which epoch each unit belongs to, counted from zero. Of a sequential connection an epoch is
+    /// a request with the unit that answers it; further units of either end are epochs of their
+    /// own. Of a concurrent one every unit is.
     #[must_use]
     pub fn epochs(&self) -> Vec<u32> {
         let mut epoch = 0;
@@ -183,8 +187,9 @@ impl fmt::Display for Vector {
     }
 }
 
-/// Vectors for a run of `duration` in which `payload` is offered, both ends' together: as many of `vectors` as that takes, over and over
-/// if there are too few, with their starts spread out or pressed together so that they fill the duration.
+/// Vectors for a run of `duration` in which `payload` is offered, both ends' together: as many of
+/// `vectors` as that takes, over and over if there are too few, with their starts spread out or
+/// pressed together so that they fill the duration.
 ///
 /// What is offered is the same whatever the seed, to within the last vector.
 #[must_use]
@@ -192,7 +197,8 @@ pub fn offered(vectors: impl Iterator<Item = Vector>, payload: Bytes, duration: 
     offered_by(vectors, payload, duration, |vector| vector.units.iter().map(|unit| unit.bytes).sum())
 }
 
-/// As [`offered`], with what a vector counts for in place of its payload; one that counts for nothing counts for a byte.
+/// As [`offered`], with what a vector counts for in place of its payload; one that counts for
+/// nothing counts for a byte.
 pub fn offered_by(
     vectors: impl Iterator<Item = Vector>,
     amount: Bytes,

@@ -32,7 +32,8 @@ pub trait Workload: std::fmt::Debug + Send {
     /// Its time has come.
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>);
 
-    /// A connection that it ordered and that stays open has been opened: further messages can be asked for.
+    /// A connection that it ordered and that stays open has been opened: further messages can be
+    /// asked for.
     fn on_open(&mut self, flow: FlowId, tag: u64) {
         let _ = (flow, tag);
     }
@@ -94,13 +95,15 @@ pub struct FlowSpec {
     pub peer: u32,
     /// Who sends the SYN.
     pub opener: Opener,
-    /// Size of the first message; zero: none yet, and the sender's scheme begins with the first one that is written.
+    /// Size of the first message; zero: none yet, and the sender's scheme begins with the first one
+    /// that is written.
     pub bytes: Bytes,
     /// The sender's scheme is told the size.
     pub size_known: bool,
     /// The connection is left open for more messages.
     pub keep_open: bool,
-    /// The other direction of the connection that the order before this one opens: both have that one's handshake.
+    /// The other direction of the connection that the order before this one opens: both have that
+    /// one's handshake.
     pub shares_handshake: bool,
     /// Handed back with each message.
     pub tag: u64,

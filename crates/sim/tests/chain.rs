@@ -1,4 +1,5 @@
-//! Routers in a chain with traffic both ways: round trips, reverse traffic, grants in both directions, bare requests.
+//! Routers in a chain with traffic both ways: round trips, reverse traffic, grants in both
+//! directions, bare requests.
 
 mod common;
 
@@ -23,7 +24,8 @@ fn millis(count: u64) -> Span {
     Span::from_millis(count)
 }
 
-/// Quick-Start §5: two links of 10 Mbit/s and 20 ms, 150 packets; two servers on the left, one on the right.
+/// Quick-Start §5: two links of 10 Mbit/s and 20 ms, 150 packets; two servers on the left, one on
+/// the right.
 fn spec() -> ChainSpec {
     let link = ChainLink { rate: RATE, delay: millis(20), limit: Limit::packets(Packets::new(150)) };
     let access = |server, client| Access { server: millis(server), client: millis(client) };
@@ -111,7 +113,8 @@ fn web(sessions: u32, servers: u16, first: u16) -> Box<dyn Workload> {
     Box::new(WebSessions::new(spec, Seed(5).child(&first.to_string())))
 }
 
-/// Data of the right side crosses the links back together with the acks of the left side, and both are in their accounts.
+/// Data of the right side crosses the links back together with the acks of the left side, and both
+/// are in their accounts.
 #[test]
 fn reverse_traffic_crosses_the_reverse_links() {
     let both = || Box::new(Mixed::new(vec![web(6, 2, 0), web(3, 1, 2)]));
@@ -136,7 +139,8 @@ fn reverse_traffic_crosses_the_reverse_links() {
     assert_eq!(again.summary, finished.summary, "the same run again");
 }
 
-/// Quick-Start §8: a request without a connection is answered by nobody, and every router on its way grants it.
+/// Quick-Start §8: a request without a connection is answered by nobody, and every router on its
+/// way grants it.
 #[test]
 fn bare_requests_are_granted_and_nothing_comes_of_them() {
     for source in [Source::One(3), Source::MadeUp] {

@@ -50,8 +50,8 @@ fn empty_path(scheme: Scheme, segments: u64) -> Alone {
     }
 }
 
-/// Quick-Start equation (2): log2(N/W + 1) round trips, rounded up, beside the handshake. The last of them is over
-/// when the data is acknowledged; the receiver has it half a round trip sooner.
+/// Quick-Start equation (2): log2(N/W + 1) round trips, rounded up, beside the handshake. The last
+/// of them is over when the data is acknowledged; the receiver has it half a round trip sooner.
 #[test]
 fn slow_start_takes_the_round_trips_of_quick_starts_equation() {
     for window in [1_u64, 2, 3, 10, 32] {
@@ -72,8 +72,8 @@ fn slow_start_takes_the_round_trips_of_quick_starts_equation() {
     }
 }
 
-/// JumpStart alone: the handshake, the flight paced over one RTT (its last segment leaves one gap before the end), half
-/// an RTT of propagation, and the transmission of the last segment.
+/// JumpStart alone: the handshake, the flight paced over one RTT (its last segment leaves one gap
+/// before the end), half an RTT of propagation, and the transmission of the last segment.
 #[test]
 fn a_lone_paced_jump_start_takes_the_handshake_one_round_trip_and_transmission() {
     for segments in [1_u64, 2, 10, 69, 97] {
@@ -138,8 +138,8 @@ fn a_window_within_the_path_is_never_lost() {
     assert_eq!(report.counts.lost, 0);
     assert_eq!(report.counts.bytes_sent, 100_000);
     assert_eq!(report.duplicates, 0);
-    // Handshake; 10 segments; 20 more a round trip later and 40 after the next; the last leaves when its ack-clocked
-    // window does.
+    // Handshake; 10 segments; 20 more a round trip later and 40 after the next; the last leaves
+    // when its ack-clocked window does.
     let took = report.completion_time().expect("completes");
     assert!((Span::from_millis(235)..Span::from_millis(250)).contains(&took), "{took}");
 }

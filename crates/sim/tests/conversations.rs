@@ -1,4 +1,5 @@
-//! Connection vectors over a dumbbell: what is said is what is carried, when it was said, whatever the scheme.
+//! Connection vectors over a dumbbell: what is said is what is carried, when it was said, whatever
+//! the scheme.
 
 use std::sync::Arc;
 
@@ -74,7 +75,8 @@ fn millis(report: &PageReport) -> u64 {
 /// A round trip of 100 ms on a link so fast that nothing else takes time.
 #[test]
 fn an_epoch_takes_what_the_network_takes_and_quiet_times_do_not_count() {
-    // A request within one segment, an answer of ten; then the same again after two seconds; then the acceptor goes on by itself.
+    // A request within one segment, an answer of ten; then the same again after two seconds; then
+    // the acceptor goes on by itself.
     let vectors =
         read("SEQ 0 3\n> 300\nt 30000\n< 14480\nt 2000000\n> 300\nt 30000\n< 14480\nt 500000\n< 100\n");
     let (heard, summary) = run("iw10", vectors, 1, FAST, 10_000);
@@ -83,7 +85,8 @@ fn an_epoch_takes_what_the_network_takes_and_quiet_times_do_not_count() {
     assert_eq!(took, [200, 100, 50], "handshake and both ways; both ways; one way");
     let bytes: Vec<u64> = heard.epochs.iter().map(|epoch| epoch.bytes.get()).collect();
     assert_eq!(bytes, [14_780, 14_780, 100]);
-    // The handshake and half a round trip, 30 ms, half a round trip; 2 s; half, 30 ms, half; half a second after its hand-over, half.
+    // The handshake and half a round trip, 30 ms, half a round trip; 2 s; half, 30 ms, half; half a
+    // second after its hand-over, half.
     let read_at = |epoch: &PageReport| (epoch.ended_at.as_nanos() + 500_000) / 1_000_000;
     assert_eq!(heard.epochs.iter().map(read_at).collect::<Vec<_>>(), [230, 2360, 2860]);
 }
@@ -121,8 +124,8 @@ fn the_ends_of_a_concurrent_connection_do_not_wait_for_each_other() {
     assert_eq!(at, [150, 200, 300, 450]);
 }
 
-/// Connections of one request and one answer, of a segment each, over 50 ms each way that lose so many packets of a hundred at random. Returns what was
-/// heard and the packets that were sent.
+/// Connections of one request and one answer, of a segment each, over 50 ms each way that lose so
+/// many packets of a hundred at random. Returns what was heard and the packets that were sent.
 fn exchange(connections: u64, lost: u32, scheme: &str) -> (Heard, u64) {
     let mut path = PathBuilder::default();
     let mut way = |seed: u64| {
@@ -173,8 +176,9 @@ fn a_connection_with_data_in_both_directions_has_one_handshake() {
     assert_eq!((sent, millis(&heard.epochs[0])), (8, 200));
 }
 
-/// A SYN or a SYN-ACK that is lost costs a second, its ack nothing: the request stands for it. At a loss of one in ten that happens to 1 - 0.9^2 = 19 % of
-/// all connections; were there two handshakes, to 41 %.
+/// A SYN or a SYN-ACK that is lost costs a second, its ack nothing: the request stands for it. At a
+/// loss of one in ten that happens to 1 - 0.9^2 = 19 % of all connections; were there two
+/// handshakes, to 41 %.
 #[test]
 fn a_lost_handshake_is_no_more_likely_than_two_packets_are_to_be_lost() {
     for scheme in ["iw10", "quick-start", "rcp"] {

@@ -1,4 +1,5 @@
-//! Headstart where somebody or something means it ill: what it costs its own flows, and everybody else's, against the same with IW 10.
+//! Headstart where somebody or something means it ill: what it costs its own flows, and everybody
+//! else's, against the same with IW 10.
 
 use headstart_net::changing::LinkChange;
 use headstart_net::{ElementPlan, Limit, PathPlan};
@@ -101,7 +102,8 @@ fn a_path_that_changed_is_learnt_anew_at_a_bounded_cost() {
     }
 }
 
-/// Everybody's record promises a hundred times what the path has room for, and an RTT that explains any queue.
+/// Everybody's record promises a hundred times what the path has room for, and an RTT that explains
+/// any queue.
 fn poison(history: &mut MemoryStore, rt_prop: Span) {
     for peer in 0..20 {
         let (_, mut lease) = history.open(peer_address(peer));

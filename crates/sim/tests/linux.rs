@@ -1,4 +1,5 @@
-//! What Linux's sender does otherwise than the RFCs, rule by rule ([`TcpConfig::as_linux`] names the source of each).
+//! What Linux's sender does otherwise than the RFCs, rule by rule ([`TcpConfig::as_linux`] names
+//! the source of each).
 
 use headstart_sim::NullRecorder;
 use headstart_sim::packet::{Acknowledgement, Block};
@@ -33,7 +34,8 @@ fn departures(sender: &mut Sender, now: Time, config: &TcpConfig) -> Vec<bool> {
         .collect()
 }
 
-/// The receiver has `cumulative` segments in order, and those of the block; its ack was set off by the newest.
+/// The receiver has `cumulative` segments in order, and those of the block; its ack was set off by
+/// the newest.
 fn ack(sender: &mut Sender, now: Time, cumulative: u32, block: std::ops::Range<u32>, config: &TcpConfig) {
     let (start, end) = (block.start, block.end);
     let trigger = end.max(cumulative) - 1;
@@ -108,7 +110,8 @@ fn half_a_buffer_waits_while_the_latest_is_young_and_an_ack_is_due() {
     }
 }
 
-/// The text looks at each ack, and finds that all has left; Linux looks when the application writes, which is at the very first write, too.
+/// The text looks at each ack, and finds that all has left; Linux looks when the application
+/// writes, which is at the very first write, too.
 #[test]
 fn the_application_is_the_limit_where_it_is_looked_for() {
     for (segments, linux, text, why) in [

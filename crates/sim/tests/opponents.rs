@@ -1,5 +1,6 @@
-//! Opponents and queues of today against the closed forms of their texts: PIE's target, FQ-CoDel's sparse flows, a policer's rate, the
-//! coupling of DualPI2 between Prague and Reno, and BBRv3's operating point.
+//! Opponents and queues of today against the closed forms of their texts: PIE's target, FQ-CoDel's
+//! sparse flows, a policer's rate, the coupling of DualPI2 between Prague and Reno, and BBRv3's
+//! operating point.
 
 mod common;
 
@@ -22,7 +23,8 @@ struct Watch {
     from: Time,
     /// Data packets that wait or travel, and since when.
     inside: BTreeMap<(u32, u32), Time>,
-    /// From arrival at the bottleneck to the far end of its link, for each flow in the order of opening.
+    /// From arrival at the bottleneck to the far end of its link, for each flow in the order of
+    /// opening.
     took: BTreeMap<u32, Vec<Span>>,
     marks: BTreeMap<u32, u64>,
     delivered: BTreeMap<u32, u64>,
@@ -85,7 +87,8 @@ impl Bench {
         }
     }
 
-    /// Flows of these schemes that never end, opened 10 ms apart, and then `more`; what they met after a sixth of the time.
+    /// Flows of these schemes that never end, opened 10 ms apart, and then `more`; what they met
+    /// after a sixth of the time.
     fn run(&self, schemes: &[&str], more: &[Start]) -> Met {
         let link = LinkPlan { discipline: self.queue, ..LinkPlan::new(self.rate, self.rtt / 2, self.buffer) };
         let mut plan = PathPlan::link_and_delay(link, self.rtt / 2);
@@ -169,7 +172,8 @@ impl Met {
     }
 }
 
-/// RFC 8033 §4.2: the waiting time is held at 15 ms, whoever fills the queue. Two flows halve too often to hold it there.
+/// RFC 8033 §4.2: the waiting time is held at 15 ms, whoever fills the queue. Two flows halve too
+/// often to hold it there.
 #[test]
 fn pie_holds_its_target() {
     for seed in 1..=3 {
@@ -184,8 +188,8 @@ fn pie_holds_its_target() {
     }
 }
 
-/// RFC 8290 §1: a flow that sends a packet now and then waits for the packets that are being sent, 1.2 ms each, not for the queue
-/// of the others. In one queue it waits as they do.
+/// RFC 8290 §1: a flow that sends a packet now and then waits for the packets that are being sent,
+/// 1.2 ms each, not for the queue of the others. In one queue it waits as they do.
 #[test]
 fn sparse_flows_do_not_wait_in_fq_codel() {
     let start = |n: u64| Start {
@@ -210,9 +214,10 @@ fn sparse_flows_do_not_wait_in_fq_codel() {
     assert!(codel > 4.0 * mean && plain > 100.0, "{codel} ms and {plain} ms");
 }
 
-/// RFC 9332 §1: Prague's packets wait for less than a millisecond, Reno's for 15, and with a coupling of two both get about as much:
-/// as much where Prague takes its round trip for the 25 ms that Reno's has, and less than three times as much where it is
-/// shorter than Reno's by the wait and nothing makes up for it.
+/// RFC 9332 §1: Prague's packets wait for less than a millisecond, Reno's for 15, and with a
+/// coupling of two both get about as much: as much where Prague takes its round trip for the 25 ms
+/// that Reno's has, and less than three times as much where it is shorter than Reno's by the wait
+/// and nothing makes up for it.
 #[test]
 fn prague_and_reno_share_a_dual_queue() {
     for (mbit, rtt, most) in [(10, 20, 2.0), (40, 10, 1.3), (40, 20, 2.0), (40, 50, 2.9), (100, 30, 2.9)] {
@@ -288,7 +293,8 @@ fn bbr_v3_fills_a_link_and_not_its_buffer() {
     }
 }
 
-/// What version 3 was made for: in shallow buffers version 1 leaves Reno next to nothing, because it does not hear losses.
+/// What version 3 was made for: in shallow buffers version 1 leaves Reno next to nothing, because
+/// it does not hear losses.
 #[test]
 fn bbr_v3_leaves_reno_more_than_version_1_does_in_a_shallow_buffer() {
     for bdps in [0.5, 1.0] {

@@ -62,8 +62,9 @@ fn messages_are_asked_for_at_their_times_and_read_in_order() {
     }
 }
 
-/// What a client asks for before its handshake is through goes with the first request: the server is established
-/// one and a half round trips after the SYN, and everything asked for until a round trip after it leaves at once.
+/// What a client asks for before its handshake is through goes with the first request: the server
+/// is established one and a half round trips after the SYN, and everything asked for until a round
+/// trip after it leaves at once.
 #[test]
 fn what_is_asked_for_during_the_handshake_waits_for_it() {
     let heard = replay(&[(0, 1000), (30, 1000), (60, 1000)], From::Opening, Opener::Receiver);
@@ -86,7 +87,8 @@ fn what_the_first_message_tells_of_is_asked_for_when_it_has_been_read() {
     assert_eq!(heard.messages[1].bytes, Bytes::new(3000));
 }
 
-/// Ten segments may leave; five do, and are acknowledged. Fifteen more take one round trip if that has let the window grow, else two.
+/// Ten segments may leave; five do, and are acknowledged. Fifteen more take one round trip if that
+/// has let the window grow, else two.
 #[test]
 fn what_the_application_limited_lets_the_window_grow_only_without_validation() {
     for (window_validation, round_trips) in [(true, 2), (false, 1)] {

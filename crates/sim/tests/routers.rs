@@ -91,7 +91,8 @@ fn every_router_agrees_and_the_flow_is_over_in_two_round_trips() {
         let slow = alone(TARGET(), slow(), opener, 60);
         assert_eq!(slow.grant, Grant::NotAsked);
         let rtts = |report: &FlowReport| report.transfer_time().expect("done").as_millis_f64() / 80.0;
-        // 60 segments at 9 Mbit/s take 80 ms and as long again to arrive; slow start needs 3 + 6 + 12 + 24 + 15.
+        // 60 segments at 9 Mbit/s take 80 ms and as long again to arrive; slow start needs 3 + 6 +
+        // 12 + 24 + 15.
         assert!(rtts(&fast) < 1.6 && rtts(&slow) > 4.4, "{opener:?}: {} and {}", rtts(&fast), rtts(&slow));
         assert_eq!(fast.counts.lost, 0);
     }
@@ -124,9 +125,10 @@ fn a_path_that_does_not_take_part_is_told_from_one_that_does() {
     }
 }
 
-/// QS §6.3 and Figure 4: routers that grant four times what the link can carry. Slow start from the default window loses a
-/// round trip or two against a start that never asked. Half of the flight is still more than this path holds, so halving
-/// is quicker here; where it is not is for the experiment.
+/// QS §6.3 and Figure 4: routers that grant four times what the link can carry. Slow start from the
+/// default window loses a round trip or two against a start that never asked. Half of the flight is
+/// still more than this path holds, so halving is quicker here; where it is not is for the
+/// experiment.
 #[test]
 fn a_failure_costs_a_round_trip_or_two() {
     let liar = Params { bandwidth: Rate::from_mbit_per_sec(1000), ..target() };
@@ -179,7 +181,8 @@ fn rcp_sends_at_the_stamped_rate_from_the_first_packet() {
     }
 }
 
-/// Four flows at once on RCP: each gets about a quarter, and nothing is lost once the rate has settled.
+/// Four flows at once on RCP: each gets about a quarter, and nothing is lost once the rate has
+/// settled.
 #[test]
 fn rcp_shares_the_link_among_flows() {
     let (path, _) = path([Kind::Rcp; 2], 1000);
@@ -202,7 +205,8 @@ fn rcp_shares_the_link_among_flows() {
     assert!(most / least < 1.1 && most < 13.0, "{times:?}: 12 MB at 10 Mbit/s take 9.9 s");
 }
 
-/// Web-like arrivals of Quick-Start and other flows: the run repeats itself, and utilisation stays what it was.
+/// Web-like arrivals of Quick-Start and other flows: the run repeats itself, and utilisation stays
+/// what it was.
 fn arrivals(kind: Kind, scheme: Scheme, load: f64) -> (Totals, u64, f64) {
     let (path, _) = path([kind; 2], 150);
     let gap = Span::from_nanos((60.0 * 1448.0 * 8.0 / (load * 10e6) * 1e9) as u64);
@@ -260,7 +264,8 @@ fn at_low_load_grants_speed_flows_up_and_cost_nothing() {
     }
 }
 
-/// A second message after a pause of a second: with a grant it is through in about two round trips again.
+/// A second message after a pause of a second: with a grant it is through in about two round trips
+/// again.
 #[test]
 fn after_an_idle_time_a_sender_asks_again() {
     use headstart_sim::workload::exchange::{Exchange, SessionSpec, Sessions};

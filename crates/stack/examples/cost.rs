@@ -1,20 +1,21 @@
-//! What the adapter costs a server: the same traffic with the stack as it is and with ours, and what one look into the history
-//! takes.
+//! What the adapter costs a server: the same traffic with the stack as it is and with ours, and
+//! what one look into the history takes.
 //!
 //! ```text
 //! cargo run --release -p headstart-stack --example cost
 //! ```
 //!
-//! Where the clock is noise, count instructions: `count SCHEME CONNECTIONS` plays so many downloads of 10 kB once, `count SCHEME bulk` one of
-//! 20 MB, both with TLS.
+//! Where the clock is noise, count instructions: `count SCHEME CONNECTIONS` plays so many downloads
+//! of 10 kB once, `count SCHEME bulk` one of 20 MB, both with TLS.
 //!
 //! ```text
 //! valgrind --tool=cachegrind --cache-sim=no target/release/examples/cost count halfback 200
 //! ```
 //!
-//! Everything runs in one thread and in virtual time; measured is that thread's processor time, for both ends together: what
-//! the server alone loses may be twice the difference. `stack` has nothing of ours at the server; `stack-cubic` has our session
-//! and configuration for each connection, but the stack's own controller. Runs alternate, and the quickest of each is taken.
+//! Everything runs in one thread and in virtual time; measured is that thread's processor time, for
+//! both ends together: what the server alone loses may be twice the difference. `stack` has nothing
+//! of ours at the server; `stack-cubic` has our session and configuration for each connection, but
+//! the stack's own controller. Runs alternate, and the quickest of each is taken.
 
 use std::error::Error;
 use std::hash::RandomState;

@@ -1,11 +1,13 @@
-//! A prior that is five times too high: who is over when, and who loses how much, over paths and sizes.
+//! A prior that is five times too high: who is over when, and who loses how much, over paths and
+//! sizes.
 //!
 //! ```text
 //! cargo run --release -p headstart-stack --example too_high [times]
 //! ```
 //!
-//! Milliseconds from dialling to the last byte, and packets that the server's stack declared lost. The first path with 1024 kB is that of
-//! WiseStart's Figure 9 at a fifth of the recorded 24 Mbit/s.
+//! Milliseconds from dialling to the last byte, and packets that the server's stack declared lost.
+//! The first path with 1024 kB is that of WiseStart's Figure 9 at a fifth of the recorded 24
+//! Mbit/s.
 
 use std::error::Error;
 

@@ -1,9 +1,10 @@
 //! The real QUIC stack in virtual time.
 //!
-//! noq-proto reads no clock: every timestamp is an argument. So two endpoints of it, unmodified, with the very adapters of
-//! [`headstart_quic`], run over the path elements of [`headstart_net`] as the simulator's TCP does: the same inputs give the
-//! same departures to the nanosecond. That is where departure times, copies and hints are tested exactly, and what the
-//! TCP model can be compared with.
+//! noq-proto reads no clock: every timestamp is an argument. So two endpoints of it, unmodified,
+//! with the very adapters of [`headstart_quic`], run over the path elements of [`headstart_net`] as
+//! the simulator's TCP does: the same inputs give the same departures to the nanosecond. That is
+//! where departure times, copies and hints are tested exactly, and what the TCP model can be
+//! compared with.
 //!
 //! ```text
 //!   client 1 --+                                             +-- server 1: its own connection, scheme and handle
@@ -25,8 +26,9 @@
 //!
 //! # Repeatability
 //!
-//! With null crypto the same seed gives the same bytes on the wire. With TLS, whose randomness is its own, times and
-//! sizes are the same; the certificate is an Ed25519 one, for signatures of other kinds vary in length.
+//! With null crypto the same seed gives the same bytes on the wire. With TLS, whose randomness is
+//! its own, times and sizes are the same; the certificate is an Ed25519 one, for signatures of
+//! other kinds vary in length.
 //!
 //! # Limits
 //!

@@ -1,10 +1,12 @@
 //! A receiver whose acknowledgements are not of what it has: a decorator of what observes a run.
 //!
-//! It shakes hands and asks as any client does. When data comes it falls silent and forges packets of its own, which null crypto lets it: each holds
-//! one ACK frame (RFC 9000 §19.3). Its packet numbers are far above those of the real client, whose later packets the server
-//! then takes for old duplicates.
+//! It shakes hands and asks as any client does. When data comes it falls silent and forges packets
+//! of its own, which null crypto lets it: each holds one ACK frame (RFC 9000 §19.3). Its packet
+//! numbers are far above those of the real client, whose later packets the server then takes for
+//! old duplicates.
 //!
-//! It sees every datagram at the moment it leaves the server: no real attacker knows more, or sooner.
+//! It sees every datagram at the moment it leaves the server: no real attacker knows more, or
+//! sooner.
 
 use bytes::Bytes;
 
@@ -16,9 +18,11 @@ use crate::simulation::observer::{DATA, Last, Observer, Passing};
 pub enum Misbehaviour {
     /// It acknowledges packets so far ahead of the last one that was sent.
     Ahead(u64),
-    /// It acknowledges every number up to the last one that was sent, as one that guesses what is under way.
+    /// It acknowledges every number up to the last one that was sent, as one that guesses what is
+    /// under way.
     Guessing,
-    /// It acknowledges what was sent, and nothing else, at the moment it is sent: half a round trip before it has it.
+    /// It acknowledges what was sent, and nothing else, at the moment it is sent: half a round trip
+    /// before it has it.
     Early,
     /// It acknowledges what it has, so many times over.
     Storm(u32),

@@ -1,7 +1,7 @@
 //! Sessions without cryptography: packets keep their sizes and lose nothing but their secrecy.
 //!
-//! The handshake has the messages of TLS 1.3 in order and about in size, each a length and a body; the first of each
-//! side bears its transport parameters. Packets have a seal of zeros.
+//! The handshake has the messages of TLS 1.3 in order and about in size, each a length and a body;
+//! the first of each side bears its transport parameters. Packets have a seal of zeros.
 
 use std::any::Any;
 
@@ -28,7 +28,8 @@ impl Sessions for NullSessions {
     }
 }
 
-/// Sizes of the messages: hello of either side, then the rest of the server's flight, the client's finish.
+/// Sizes of the messages: hello of either side, then the rest of the server's flight, the client's
+/// finish.
 const HELLO: usize = 280;
 const CERTIFICATE: usize = 700;
 const FINISH: usize = 52;

@@ -1,7 +1,8 @@
 //! The simulator's own scenarios with the real QUIC stack in place of its TCP model.
 //!
-//! The same [`Scenario`] as [`headstart_sim::Simulation`] takes: path, groups, workload; the same [`Recorder`] listens. So whatever is
-//! asked of the TCP model can be asked of the stack, and the answers laid beside each other: races, traces, experiments.
+//! The same [`Scenario`] as [`headstart_sim::Simulation`] takes: path, groups, workload; the same
+//! [`Recorder`] listens. So whatever is asked of the TCP model can be asked of the stack, and the
+//! answers laid beside each other: races, traces, experiments.
 //!
 //! | the scenario's | over QUIC |
 //! |---|---|
@@ -12,23 +13,28 @@
 //! | scheme, base controller, hint, history | the adapters of [`headstart_quic`], one server for each group |
 //! | loss detection, probes, acknowledgements, pacing where a scheme gives none | the stack's own; a group's settings of these change nothing |
 //!
-//! So that nothing differs but the transport, schemes get what the TCP model gives them: records are not gated
-//! ([`Gates::OPEN`]), hints neither capped nor held against anybody, copies not limited but by their own budget.
+//! So that nothing differs but the transport, schemes get what the TCP model gives them: records
+//! are not gated ([`Gates::OPEN`]), hints neither capped nor held against anybody, copies not
+//! limited but by their own budget.
 //!
 //! # Reports
 //!
-//! - A flow opens when the client dials, and is established when the sender has read the first request.
-//! - Sent and delivered are bytes of packets with application data, not of payload; their ratio means the same.
-//! - Places in a sender's trace are those of packets in the order in which they left, since lost data leaves in other packets; `acknowledged` is
-//!   where the newest packet ended that an ack covered. What the application has not written yet is known to a packet.
-//! - Retransmissions are the packets declared lost; timeouts are persistent congestion; probes and repetitions of the handshake are not told.
-//! - The stack's own controllers trace nothing; its BBR draws from the system's randomness, so that a run with it cannot be repeated.
-//!   The lab takes the simulator's BBR instead.
+//! - A flow opens when the client dials, and is established when the sender has read the first
+//!   request.
+//! - Sent and delivered are bytes of packets with application data, not of payload; their ratio
+//!   means the same.
+//! - Places in a sender's trace are those of packets in the order in which they left, since lost
+//!   data leaves in other packets; `acknowledged` is where the newest packet ended that an ack
+//!   covered. What the application has not written yet is known to a packet.
+//! - Retransmissions are the packets declared lost; timeouts are persistent congestion; probes and
+//!   repetitions of the handshake are not told.
+//! - The stack's own controllers trace nothing; its BBR draws from the system's randomness, so that
+//!   a run with it cannot be repeated. The lab takes the simulator's BBR instead.
 //!
 //! # Repeatability
 //!
-//! One thread, no clock: the same scenario and seed give the same events. With TLS contents are random, so only times and sizes are in the
-//! fingerprint; with null crypto every byte is.
+//! One thread, no clock: the same scenario and seed give the same events. With TLS contents are
+//! random, so only times and sizes are in the fingerprint; with null crypto every byte is.
 
 mod exchange;
 mod flow;
@@ -97,7 +103,8 @@ pub struct Ends {
     pub server: ServerSetup,
     /// Dials.
     pub client: ClientSetup,
-    /// The client sends what is transferred, of its own accord; otherwise the server does, when it is asked.
+    /// The client sends what is transferred, of its own accord; otherwise the server does, when it
+    /// is asked.
     pub client_sends: bool,
     /// The server is the stack as it is, with nothing of ours: to compare with.
     pub is_bare: bool,
@@ -105,7 +112,8 @@ pub struct Ends {
     pub ecn: bool,
     /// UDP payload of a full packet.
     pub packet: Bytes,
-    /// The sender goes on when the receiver's connection has failed, as one does that hears nothing of it.
+    /// The sender goes on when the receiver's connection has failed, as one does that hears nothing
+    /// of it.
     pub outlives_receiver: bool,
 }
 
@@ -158,7 +166,8 @@ impl<R: Recorder> Simulation<R> {
         Ok(Self::with_hosts(epoch, path, hosts, workload, until, cast, recorder))
     }
 
-    /// A run whose groups are set up otherwise than a scenario's; of `cast` only crypto and seed count.
+    /// A run whose groups are set up otherwise than a scenario's; of `cast` only crypto and seed
+    /// count.
     pub fn between(
         path: Path,
         ends: Vec<Ends>,
@@ -279,7 +288,8 @@ impl<R: Recorder> Simulation<R> {
         true
     }
 
-    /// Does what the workload wants, and takes in what crossed the path at once, until both have an end.
+    /// Does what the workload wants, and takes in what crossed the path at once, until both have an
+    /// end.
     fn obey(&mut self) {
         loop {
             if let Some(packet) = self.at_once.pop_front() {
@@ -579,7 +589,8 @@ impl<R: Recorder> Simulation<R> {
 
     // --- timers -----------------------------------------------------------------------------------
 
-    /// Sets a timer if it is due earlier than what is set. One that moved later is left: when it goes off it is set again.
+    /// Sets a timer if it is due earlier than what is set. One that moved later is left: when it
+    /// goes off it is set again.
     fn schedule(&mut self, id: FlowId) {
         let epoch = self.epoch;
         let Some(flow) = self.flows.get_mut(id) else { return };

@@ -1,6 +1,8 @@
-//! Visits of clients to servers over one path, and what each of them saw: the vocabulary of this crate's tests and examples.
+//! Visits of clients to servers over one path, and what each of them saw: the vocabulary of this
+//! crate's tests and examples.
 //!
-//! Every visit has ends of its own, so that anything may differ between two of them: scheme, history, limits, what the client hints.
+//! Every visit has ends of its own, so that anything may differ between two of them: scheme,
+//! history, limits, what the client hints.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -93,7 +95,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// From the request to the last byte: what an established connection takes; [`Span::MAX`] if it never came.
+    /// From the request to the last byte: what an established connection takes; [`Span::MAX`] if it
+    /// never came.
     #[must_use]
     pub fn response(&self) -> Span {
         match (self.requested, self.completed) {
@@ -161,7 +164,8 @@ impl Visits {
         self
     }
 
-    /// Adds a visit of the peer of that number; returns the visit's number. Visits of one peer come from one address.
+    /// Adds a visit of the peer of that number; returns the visit's number. Visits of one peer come
+    /// from one address.
     pub fn add(&mut self, peer: u32, fetch: Fetch, client: ClientSetup, server: &ServerSetup) -> usize {
         let ends = Ends {
             server: server.clone(),

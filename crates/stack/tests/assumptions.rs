@@ -1,13 +1,18 @@
-//! What is relied upon beyond the stack's documentation. A new version of it that breaks one of these breaks a test here.
+//! What is relied upon beyond the stack's documentation. A new version of it that breaks one of
+//! these breaks a test here.
 //!
-//! - A packet is sealed by `PacketKey::encrypt` and right after it by `HeaderKey::encrypt`, over the whole packet: what the
-//!   tap keeps is what leaves.
-//! - `metrics()` is read again for every packet: the paces of WiseStart in `first_flight.rs` depend on it.
-//! - The pacer keeps an explicit rate (not so before 1.2.0), and its bucket holds 10 ms of it: `first_flight.rs`.
-//! - `on_packet_sent` comes right after the sealing, so that the last key used tells the packet number space.
+//! - A packet is sealed by `PacketKey::encrypt` and right after it by `HeaderKey::encrypt`, over
+//!   the whole packet: what the tap keeps is what leaves.
+//! - `metrics()` is read again for every packet: the paces of WiseStart in `first_flight.rs` depend
+//!   on it.
+//! - The pacer keeps an explicit rate (not so before 1.2.0), and its bucket holds 10 ms of it:
+//!   `first_flight.rs`.
+//! - `on_packet_sent` comes right after the sealing, so that the last key used tells the packet
+//!   number space.
 //! - A second `build`, or an event for a clone, means that the path has changed.
 //!
-//! Not relied upon: that acks of handshake packets come before those of data. Both are told apart by number and time.
+//! Not relied upon: that acks of handshake packets come before those of data. Both are told apart
+//! by number and time.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -75,7 +80,8 @@ fn a_new_path_begins_with_slow_start() {
         let mut scenario = scenario(2_000_000);
         scenario.fetch.moves = Some((Time::from_millis(200), SocketAddr::new(address, 5_555)));
         let outcome = play(&scenario, "s-cubic");
-        // Half a round trip later the server knows, and for one round trip it may send ten packets at most.
+        // Half a round trip later the server knows, and for one round trip it may send ten packets
+        // at most.
         let (from, to) = (Time::from_millis(260), Time::from_millis(300));
         outcome.full_packets().filter(|it| it.at > from && it.at < to).count()
     };

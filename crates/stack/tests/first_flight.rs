@@ -57,7 +57,8 @@ fn a_jump_start_fills_one_round_trip() {
     assert!(gaps[0].abs_diff(ideal) * 50 < ideal, "the bucket is known to a byte or two of a hundred");
 }
 
-/// Blitzstart §4: the window, which is what the smallest known RTT holds, over three quarters of the handshake's.
+/// Blitzstart §4: the window, which is what the smallest known RTT holds, over three quarters of
+/// the handshake's.
 #[test]
 fn a_blitzstart_is_paced_over_three_quarters_of_a_round_trip() {
     let hint = Hint { bandwidth: Rate::from_mbit_per_sec(25), access: Access::Dsl };
@@ -109,7 +110,8 @@ fn slow_start_is_that_of_the_stack() {
     assert!((ours / stacks - 1.0).abs() < 0.05, "{ours} ms and {stacks} ms");
 }
 
-/// Handshake and request, half an RTT for the answer to arrive, and the flight at the bottleneck's rate.
+/// Handshake and request, half an RTT for the answer to arrive, and the flight at the bottleneck's
+/// rate.
 #[test]
 fn the_right_prior_is_within_five_percent_of_the_ideal_and_far_below_slow_start() {
     let packets = 86;
@@ -149,8 +151,9 @@ fn with_tls_times_and_sizes_are_the_same_each_time() {
     assert_eq!(departures(), departures());
 }
 
-/// The stack asks for room for a full packet even where only the rest of the data is left, and probes for larger ones: neither is a
-/// reason to hold the end of a flight back until the whole of it is acknowledged.
+/// The stack asks for room for a full packet even where only the rest of the data is left, and
+/// probes for larger ones: neither is a reason to hold the end of a flight back until the whole of
+/// it is acknowledged.
 #[test]
 fn the_last_packet_of_a_flight_is_not_held_back_whatever_its_size() {
     for (packet, discovers_mtu) in [(1_200, false), (1_352, false), (1_452, false), (1_200, true)] {

@@ -46,8 +46,9 @@ fn acks_of_what_was_never_sent_end_the_connection() {
     }
 }
 
-/// The stack leaves numbers out: one of the first 64, one of the next 64, then of 128, and so on. It remembers the last of them: who acknowledges
-/// what it has not seen is caught when the number is left out before the lie arrives, and the next one is not.
+/// The stack leaves numbers out: one of the first 64, one of the next 64, then of 128, and so on.
+/// It remembers the last of them: who acknowledges what it has not seen is caught when the number
+/// is left out before the lie arrives, and the next one is not.
 #[test]
 fn who_acknowledges_by_guessing_is_caught_at_the_first_number_that_was_left_out() {
     for scheme in SCHEMES {
@@ -61,8 +62,9 @@ fn who_acknowledges_by_guessing_is_caught_at_the_first_number_that_was_left_out(
     }
 }
 
-/// Who acknowledges exactly what is sent, before it has it, cannot be told from a short and fast path: it may have its connection as fast
-/// as the server sends. What it cannot have is a record of that beyond the cap for one connection.
+/// Who acknowledges exactly what is sent, before it has it, cannot be told from a short and fast
+/// path: it may have its connection as fast as the server sends. What it cannot have is a record of
+/// that beyond the cap for one connection.
 #[test]
 fn who_acknowledges_early_starts_next_time_no_faster_than_the_cap() {
     let cap = Rate::from_mbit_per_sec(40);
@@ -100,7 +102,8 @@ fn a_storm_of_acks_makes_nobody_send_more() {
         let (calm, stormy) = (sent(&honest), sent(&storm));
         println!("{scheme}: {calm} packets, in the storm {stormy}");
         assert!(stormy <= calm + calm / 10, "{scheme}: {calm} packets, in the storm {stormy}");
-        // The real client gives up when it is told of forged packets that it never sent; the server does not know.
+        // The real client gives up when it is told of forged packets that it never sent; the server
+        // does not know.
         assert!(storm.why.tally.delivered >= Bytes::new(size), "{scheme}: {}", storm.why);
         let small = storm.departures.iter().filter(|it| it.bytes.get() <= 300).count();
         assert!(small < 600, "{scheme}: {small} small packets in answer to some 75 000");

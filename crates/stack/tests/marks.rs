@@ -1,4 +1,5 @@
-//! Congestion marks: they are heard, answered once for each round trip, and copies keep the codepoint that carries them.
+//! Congestion marks: they are heard, answered once for each round trip, and copies keep the
+//! codepoint that carries them.
 
 use std::sync::Arc;
 

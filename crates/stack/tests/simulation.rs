@@ -1,5 +1,5 @@
-//! The simulator's own scenarios over the real stack: they repeat, they add up, and they say what the TCP model says where both
-//! are the same.
+//! The simulator's own scenarios over the real stack: they repeat, they add up, and they say what
+//! the TCP model says where both are the same.
 
 use headstart_net::{ElementPlan, Limit, PathPlan};
 use headstart_quic::Choice;
@@ -226,7 +226,8 @@ fn messages_on_one_connection_come_one_after_the_other() {
     assert!(tape.reports[0].completed_at.is_some_and(|at| at > Time::from_millis(950)));
 }
 
-/// More peers than the history has room for: it does not grow, and whoever is pushed out starts as a stranger does.
+/// More peers than the history has room for: it does not grow, and whoever is pushed out starts as
+/// a stranger does.
 #[test]
 fn thousands_of_addresses_do_not_outgrow_the_history() {
     let room = 50;

@@ -79,8 +79,8 @@ impl Base {
         each!(self, base => base.on_timeout(timeout));
     }
 
-    /// The connection was idle for longer than a retransmission timeout: the window may be no larger
-    /// than `restart` (RFC 5681 §4.1).
+    /// The connection was idle for longer than a retransmission timeout: the window may be no
+    /// larger than `restart` (RFC 5681 §4.1).
     pub fn on_idle(&mut self, restart: Bytes) {
         each!(self, base => base.window = base.window.min(restart));
     }

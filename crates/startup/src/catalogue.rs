@@ -1,10 +1,12 @@
 //! Every scheme by name: what a command line, a plan or a server's configuration can ask for.
 //!
-//! The rows come from the list in [`crate::scheme`] and from each scheme's own file, which declares its name, its
-//! [parameters](mod@crate::parameters) and what it takes to run it ([`About`]). A scheme is asked for by its name, with parameters
-//! that are not to be as by default in parentheses: [`find`] reads `halfback`, `Jump-Start`, `halfback(additional=25%)`.
+//! The rows come from the list in [`crate::scheme`] and from each scheme's own file, which declares
+//! its name, its [parameters](mod@crate::parameters) and what it takes to run it ([`About`]). A
+//! scheme is asked for by its name, with parameters that are not to be as by default in
+//! parentheses: [`find`] reads `halfback`, `Jump-Start`, `halfback(additional=25%)`.
 //!
-//! Settings that are compared often have names of their own ([`Preset`]): `iw32` is `slow-start(initial-window=32)`.
+//! Settings that are compared often have names of their own ([`Preset`]): `iw32` is
+//! `slow-start(initial-window=32)`.
 
 use alloc::vec::Vec;
 use core::fmt::Write as _;
@@ -17,7 +19,8 @@ pub use crate::name::Name;
 /// A scheme with its parameters, as it can be asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its canonical name: that of a preset, or of the scheme with all parameters that are not as by default.
+    /// Its canonical name: that of a preset, or of the scheme with all parameters that are not as
+    /// by default.
     pub name: Name,
     /// What it is, in a few words.
     pub summary: &'static str,
@@ -37,7 +40,8 @@ pub struct About {
     pub also: &'static [&'static str],
     /// What it is, in a few words.
     pub summary: &'static str,
-    /// What it must be told to be itself, unless its parameters say otherwise ([`Startup::needs`](crate::scheme::Startup::needs)).
+    /// What it must be told to be itself, unless its parameters say otherwise
+    /// ([`Startup::needs`](crate::scheme::Startup::needs)).
     pub needs: Needs,
     /// Whether it is compared, as it is by default, where nobody says which schemes to compare.
     pub is_compared: bool,
@@ -194,7 +198,8 @@ pub fn all() -> Vec<Entry> {
     names.filter_map(|name| find(name).ok()).collect()
 }
 
-/// The scheme that a text asks for: a name, and in parentheses parameters that are not to be as by default.
+/// The scheme that a text asks for: a name, and in parentheses parameters that are not to be as by
+/// default.
 ///
 /// # Errors
 /// With scheme, parameter, what was found and what was expected.
@@ -381,8 +386,8 @@ mod tests {
         }
     }
 
-    /// Whatever scheme there is: each parameter can be set to the ends of its range, all of them together too, and the
-    /// name says what was set.
+    /// Whatever scheme there is: each parameter can be set to the ends of its range, all of them
+    /// together too, and the name says what was set.
     #[test]
     fn every_parameter_takes_what_its_description_says() {
         for Family { about, .. } in FAMILIES {

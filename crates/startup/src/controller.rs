@@ -1,7 +1,7 @@
 //! Joins a scheme and a base controller: what a transport holds.
 //!
-//! The scheme owns the window until it hands over; from then on the base controller does. The base cannot
-//! forget the scheme, for it does not know it.
+//! The scheme owns the window until it hands over; from then on the base controller does. The base
+//! cannot forget the scheme, for it does not know it.
 
 use headstart_units::{Bytes, Ratio, Span};
 
@@ -42,7 +42,8 @@ impl Controller {
         }
     }
 
-    /// Whether anything happens in [`Self::on_sent`] until something else is told: lets a transport skip the call.
+    /// Whether anything happens in [`Self::on_sent`] until something else is told: lets a transport
+    /// skip the call.
     #[must_use]
     #[inline]
     pub fn watches_sending(&self) -> bool {
@@ -84,8 +85,8 @@ impl Controller {
         }
     }
 
-    /// The connection was idle for longer than a retransmission timeout (RFC 5681 §4.1). A scheme that is still in
-    /// charge keeps its window: the start-up was not over.
+    /// The connection was idle for longer than a retransmission timeout (RFC 5681 §4.1). A scheme
+    /// that is still in charge keeps its window: the start-up was not over.
     pub fn on_idle(&mut self, restart: Bytes) {
         if self.handed_over {
             self.base.on_idle(restart);
@@ -99,8 +100,9 @@ impl Controller {
         self.establish(prior)
     }
 
-    /// The application has more to send than was known: `prior` is of this moment, its flow size what has not left yet. The
-    /// plan of a flight of it, if the scheme makes one; a path whose limit is known gets none.
+    /// The application has more to send than was known: `prior` is of this moment, its flow size
+    /// what has not left yet. The plan of a flight of it, if the scheme makes one; a path whose
+    /// limit is known gets none.
     pub fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
         if self.handed_over && self.base.ssthresh() != Bytes::MAX {
             return None;

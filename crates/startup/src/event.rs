@@ -30,7 +30,8 @@ pub struct Sent {
     pub is_app_limited: bool,
 }
 
-/// One acknowledgement that acknowledged something new, reduced to what congestion control may know.
+/// One acknowledgement that acknowledged something new, reduced to what congestion control may
+/// know.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// When it arrived.
@@ -51,15 +52,17 @@ pub struct Ack {
     pub delivered: Bytes,
     /// Delivery rate over about the last round trip.
     pub rate: RateSample,
-    /// The window was the limit when the data covered left: growing it is warranted (RFC 7661, RFC 9438 §5.8).
+    /// The window was the limit when the data covered left: growing it is warranted (RFC 7661, RFC
+    /// 9438 §5.8).
     pub is_window_limited: bool,
     /// Loss recovery is under way after this ack.
     pub in_recovery: bool,
-    /// All that the application said it would send has left, as the transport can see though it only estimates how many bytes that
-    /// makes on the wire. Never, where sizes are exact.
+    /// All that the application said it would send has left, as the transport can see though it
+    /// only estimates how many bytes that makes on the wire. Never, where sizes are exact.
     pub is_all_sent: bool,
-    /// Those of `newly_acked` that arrived with a congestion mark, to the packet, where the receiver counts them (RFC 9768); a transport
-    /// that cannot know says zero and tells a [`Signal::CongestionExperienced`] only.
+    /// Those of `newly_acked` that arrived with a congestion mark, to the packet, where the
+    /// receiver counts them (RFC 9768); a transport that cannot know says zero and tells a
+    /// [`Signal::CongestionExperienced`] only.
     pub marked: Bytes,
     /// The rate that routers stamped on the packet that set it off (RCP); `None` if none did.
     pub stamped: Option<Rate>,
@@ -116,7 +119,8 @@ pub struct Progress {
     pub window: Bytes,
 }
 
-/// The retransmission timer went off: everything in flight is taken for lost (RFC 6298 §5, RFC 5681 §3.1).
+/// The retransmission timer went off: everything in flight is taken for lost (RFC 6298 §5, RFC 5681
+/// §3.1).
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout {
     /// When it went off.

@@ -1,19 +1,22 @@
 //! A scheme's own first recovery: the window follows what got through of the first flight.
 //!
-//! A first flight is a guess, so its size says nothing of the path once a part of it was lost; what came
-//! through does. While the losses are repaired the window is a share of that, rising as more arrives, and it
-//! never stands in the way of the repair: each event leaves room for one segment more than is in flight.
+//! A first flight is a guess, so its size says nothing of the path once a part of it was lost; what
+//! came through does. While the losses are repaired the window is a share of that, rising as more
+//! arrives, and it never stands in the way of the repair: each event leaves room for one segment
+//! more than is in flight.
 //!
-//! Source (JS below): D. Liu, M. Allman, S. Jin, L. Wang, "Congestion Control Without a Startup Phase",
-//! PFLDNeT 2007: the window at the end of the recovery is (D - R)/2, where D is what the first flight sent and
-//! R what had to be sent again.
+//! Source (JS below): D. Liu, M. Allman, S. Jin, L. Wang, "Congestion Control Without a Startup
+//! Phase", PFLDNeT 2007: the window at the end of the recovery is (D - R)/2, where D is what the
+//! first flight sent and R what had to be sent again.
 //!
 //! # Deviations
 //!
-//! - D - R is counted as the originals that were acknowledged. It is the same number when each lost segment
-//!   is sent again once, and it does not shrink when a retransmission was spurious or itself lost.
-//! - The rule is of the end of the recovery. Here the share holds from the first loss on, so that the window
-//!   does not jump when the recovery ends; one segment per event is packet conservation (RFC 6937 §3).
+//! - D - R is counted as the originals that were acknowledged. It is the same number when each lost
+//!   segment is sent again once, and it does not shrink when a retransmission was spurious or
+//!   itself lost.
+//! - The rule is of the end of the recovery. Here the share holds from the first loss on, so that
+//!   the window does not jump when the recovery ends; one segment per event is packet conservation
+//!   (RFC 6937 §3).
 
 use headstart_units::{Bytes, Ratio};
 
@@ -38,7 +41,8 @@ pub struct FirstRecovery {
 }
 
 impl FirstRecovery {
-    /// Nothing got through yet, nothing was lost; afterwards `kept` of what got through is the window.
+    /// Nothing got through yet, nothing was lost; afterwards `kept` of what got through is the
+    /// window.
     #[must_use]
     pub const fn new(mss: Bytes, kept: Ratio) -> Self {
         Self { mss, kept, through: Bytes::ZERO, is_under_way: false, in_flight: Bytes::ZERO }

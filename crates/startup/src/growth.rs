@@ -2,23 +2,27 @@
 //! their first flight is through.
 //!
 //! Sources: RFC 5681 §3.1 with appropriate byte counting unlimited (RFC 3465 with L = infinity, as
-//! RFC 9406 §4.3 recommends for a paced sender and as Linux does); RFC 9406 (HyStart++); S. Ha, I. Rhee, "Hybrid Slow
-//! Start for High-Bandwidth and Long-Distance Networks", PFLDNeT 2008 (HyStart), with the constants of Google QUIC in 2018.
+//! RFC 9406 §4.3 recommends for a paced sender and as Linux does); RFC 9406 (HyStart++); S. Ha, I.
+//! Rhee, "Hybrid Slow Start for High-Bandwidth and Long-Distance Networks", PFLDNeT 2008 (HyStart),
+//! with the constants of Google QUIC in 2018.
 //!
-//! HyStart ends slow start at once where HyStart++ first grows more slowly for five rounds: in each round the smallest
-//! of the first eight RTT samples is compared with the smallest RTT of the whole connection.
+//! HyStart ends slow start at once where HyStart++ first grows more slowly for five rounds: in each
+//! round the smallest of the first eight RTT samples is compared with the smallest RTT of the whole
+//! connection.
 //!
-//! There are two HyStarts because two were published and both are deployed: that of 2008 as Google QUIC carried it, which looks at delay
-//! only (here), and that of 2011 as Linux has it, which looks at trains of acks too and counts its samples otherwise ([`linux`]).
+//! There are two HyStarts because two were published and both are deployed: that of 2008 as Google
+//! QUIC carried it, which looks at delay only (here), and that of 2011 as Linux has it, which looks
+//! at trains of acks too and counts its samples otherwise ([`linux`]).
 //!
 //! # Deviations
 //!
-//! - RFC 9406 §4.2 ends a round when the window's right edge is acknowledged; here a round ends when
-//!   data sent after its beginning is ([`Round`]), which is the same edge told by delivered bytes.
+//! - RFC 9406 §4.2 ends a round when the window's right edge is acknowledged; here a round ends
+//!   when data sent after its beginning is ([`Round`]), which is the same edge told by delivered
+//!   bytes.
 //! - RFC 9406 §4.3 limits growth per ack to L = 8 segments for a sender that is not paced. An ack
 //!   covers two segments at most here, so the limit never binds and is not implemented.
-//! - HyStart's second trigger, the length of a train of acks, is left out: it says nothing of a paced sender, and Google
-//!   QUIC has removed it.
+//! - HyStart's second trigger, the length of a train of acks, is left out: it says nothing of a
+//!   paced sender, and Google QUIC has removed it.
 
 pub mod linux;
 
@@ -67,7 +71,8 @@ impl Growth {
         Self { delay }
     }
 
-    /// Doubles every round trip, until congestion or until HyStart finds delay: no second look, as there was none in 2008.
+    /// Doubles every round trip, until congestion or until HyStart finds delay: no second look, as
+    /// there was none in 2008.
     #[must_use]
     pub fn until_delay() -> Self {
         Self { delay: Delay::HyStart(HyStart::default()) }
@@ -209,7 +214,8 @@ impl HyStart {
     }
 }
 
-/// Below this many segments HyStart does not look (Ha and Rhee 2008, §4). An ack's own bytes stand for a segment.
+/// Below this many segments HyStart does not look (Ha and Rhee 2008, §4). An ack's own bytes stand
+/// for a segment.
 const LOW_WINDOW: u64 = 16;
 
 #[cfg(test)]
@@ -220,7 +226,8 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(1000);
 
-    /// Plays rounds of `per_round` acks each with the given RTTs in milliseconds; returns the window.
+    /// Plays rounds of `per_round` acks each with the given RTTs in milliseconds; returns the
+    /// window.
     fn play(growth: &mut Growth, rounds: &[u64], per_round: u64) -> (Bytes, Verdict) {
         let (mut window, mut delivered, mut verdict) = (MSS * 10, Bytes::ZERO, Verdict::GoOn);
         for &rtt in rounds {
@@ -301,7 +308,8 @@ mod tests {
     #[test]
     fn hystart_leaves_at_the_eighth_sample_of_the_first_round_with_an_eighth_more_than_the_smallest_rtt() {
         for (rounds, expected) in [
-            // 64 ms: the threshold is 8 ms, to be exceeded. Ten acks in each round before it grow the window.
+            // 64 ms: the threshold is 8 ms, to be exceeded. Ten acks in each round before it grow
+            // the window.
             (&[64, 72, 72][..], (MSS * 46, Verdict::GoOn)),
             (&[64, 73][..], (MSS * (16 + 10 + 7), Verdict::Exit)),
             (&[64, 64, 73][..], (MSS * (16 + 20 + 7), Verdict::Exit)),

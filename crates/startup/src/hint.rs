@@ -1,12 +1,14 @@
-//! What a client tells the server of its access link: the value on the wire, and how coarse it is made first.
+//! What a client tells the server of its access link: the value on the wire, and how coarse it is
+//! made first.
 //!
-//! Source: J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC Connections", technical report,
-//! RWTH Aachen (BS below).
+//! Source: J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC
+//! Connections", technical report, RWTH Aachen (BS below).
 //!
-//! BS §3 lets a client signal its access technology and an estimate of its bandwidth inside QUIC. Here both travel as the
-//! value of one transport parameter (RFC 9000 §7.4) whose number is [`PARAMETER`]; who does not know it ignores it. A client
-//! calls [`Hint::quantised`], then [`Hint::emit`]; a server [`Hint::parse`]s what arrived and lets a [`Guard`] or a policy of
-//! its own decide how much of it to believe.
+//! BS §3 lets a client signal its access technology and an estimate of its bandwidth inside QUIC.
+//! Here both travel as the value of one transport parameter (RFC 9000 §7.4) whose number is
+//! [`PARAMETER`]; who does not know it ignores it. A client calls [`Hint::quantised`], then
+//! [`Hint::emit`]; a server [`Hint::parse`]s what arrived and lets a [`Guard`] or a policy of its
+//! own decide how much of it to believe.
 //!
 //! ```text
 //!   0                   1                   2                   3
@@ -21,7 +23,8 @@
 //! # Deviations
 //!
 //! - BS gives no format. This one has a fixed length, so that its size says nothing of the value.
-//! - BS §7 leaves open how coarse a quantisation should be. [`Steps`] says what is done here, and what it costs.
+//! - BS §7 leaves open how coarse a quantisation should be. [`Steps`] says what is done here, and
+//!   what it costs.
 
 mod guard;
 mod steps;
@@ -36,8 +39,8 @@ use crate::prior::{Access, Hint};
 pub use guard::Guard;
 pub use steps::Steps;
 
-/// The number of the transport parameter. RFC 9000 §22.3: drawn at random from the whole range, to meet no other experiment's;
-/// not of the form 31 n + 27, which §18.1 reserves for exercise.
+/// The number of the transport parameter. RFC 9000 §22.3: drawn at random from the whole range, to
+/// meet no other experiment's; not of the form 31 n + 27, which §18.1 reserves for exercise.
 pub const PARAMETER: u64 = 0x1e84_b5c9_07d3_6a42;
 
 /// Bytes of the value.
@@ -94,14 +97,16 @@ impl fmt::Display for Malformed {
 impl core::error::Error for Malformed {}
 
 impl Hint {
-    /// This hint as coarse as `steps` makes it, never more than it was; `None` if it is too small to be worth saying.
+    /// This hint as coarse as `steps` makes it, never more than it was; `None` if it is too small
+    /// to be worth saying.
     #[must_use]
     pub fn quantised(self, steps: Steps) -> Option<Self> {
         Some(Self { bandwidth: steps.floor(self.bandwidth)?, ..self })
     }
 
-    /// The value of the transport parameter, with the bandwidth rounded down to whole kbit/s; `None` for less than one. What
-    /// is more than [`Self::parse`] would believe is sent as the most that it does.
+    /// The value of the transport parameter, with the bandwidth rounded down to whole kbit/s;
+    /// `None` for less than one. What is more than [`Self::parse`] would believe is sent as the
+    /// most that it does.
     #[must_use]
     pub fn emit(self) -> Option<[u8; SIZE]> {
         let kbit = u32::try_from(self.bandwidth.min(ABSURD).as_bytes_per_sec() / BYTES_PER_KBIT).ok()?;
@@ -112,8 +117,8 @@ impl Hint {
     /// Reads the value of the transport parameter.
     ///
     /// # Errors
-    /// If it is not exactly one hint of a version known here, or says what cannot be. A server goes on without a hint then:
-    /// a peer that speaks a later version is no attacker.
+    /// If it is not exactly one hint of a version known here, or says what cannot be. A server goes
+    /// on without a hint then: a peer that speaks a later version is no attacker.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         // The version first: a later one may have another length.
         match bytes.first() {

@@ -1,11 +1,11 @@
 //! What earlier connections to a peer measured, and where it is kept.
 //!
-//! WiseStart §3.2: a table keyed by peer address; each entry holds when it was recorded, the maximum
-//! delivery rate (BtlBw) and the minimum RTT (RTprop). TCP-Cache needs the window and threshold beside
-//! them. Written when a connection closes, read when the next one is established.
+//! WiseStart §3.2: a table keyed by peer address; each entry holds when it was recorded, the
+//! maximum delivery rate (BtlBw) and the minimum RTT (RTprop). TCP-Cache needs the window and
+//! threshold beside them. Written when a connection closes, read when the next one is established.
 //!
-//! A [`Store`] is shared by all connections of a host. Reading a record and reserving it are one step, so that
-//! several connections which start from it at once know of each other.
+//! A [`Store`] is shared by all connections of a host. Reading a record and reserving it are one
+//! step, so that several connections which start from it at once know of each other.
 
 pub mod memory;
 
@@ -32,8 +32,8 @@ pub struct Record {
     pub ssthresh: Bytes,
     /// How that connection's own start ended.
     pub ended: Ended,
-    /// What first flights to this peer may hold together, as the fates of earlier ones have moved it
-    /// ([`Store::release`]); zero: none has.
+    /// What first flights to this peer may hold together, as the fates of earlier ones have moved
+    /// it ([`Store::release`]); zero: none has.
     pub credit: Bytes,
 }
 
@@ -44,22 +44,24 @@ impl Record {
         bdp(self.btl_bw, self.rt_prop)
     }
 
-    /// The BDP as a window of two segments at least, and BtlBw. Where the BDP is less than two segments, the rate is
-    /// the one at which two leave within `rtt`, so that a worthless record does not make anybody stand still.
+    /// The BDP as a window of two segments at least, and BtlBw. Where the BDP is less than two
+    /// segments, the rate is the one at which two leave within `rtt`, so that a worthless record
+    /// does not make anybody stand still.
     #[must_use]
     pub fn window_and_rate(&self, mss: Bytes, rtt: Span) -> Option<(Bytes, Rate)> {
         let (bdp, least) = (self.bdp()?, mss * MINIMUM_SEGMENTS);
         Some(if bdp < least { (least, self.btl_bw.max(least / rtt)) } else { (bdp, self.btl_bw) })
     }
 
-    /// Whether it is older than `lifetime`. One from the future, after a clock was set back, is not.
+    /// Whether it is older than `lifetime`. One from the future, after a clock was set back, is
+    /// not.
     #[must_use]
     pub fn is_expired(&self, now: Time, lifetime: Span) -> bool {
         now.since(self.saved_at) > lifetime
     }
 
-    /// Why a path with this RTT is not the one that was recorded (RFC 9959, Confirming the Path): half the
-    /// recorded RTT or less, or more than ten times it.
+    /// Why a path with this RTT is not the one that was recorded (RFC 9959, Confirming the Path):
+    /// half the recorded RTT or less, or more than ten times it.
     #[must_use]
     pub fn contradicted_by(&self, rtt: Span) -> Option<Refusal> {
         if rtt <= self.rt_prop * RTT_TOO_SMALL {
@@ -120,8 +122,8 @@ pub struct Known {
 pub struct Room {
     /// First flights of other connections to this peer that are not acknowledged yet, in bytes.
     pub reserved: Bytes,
-    /// What first flights to this peer may hold together. Of a peer without a record: what first contacts
-    /// have been able to send, whoever the peer was. `None`: no flight has said yet.
+    /// What first flights to this peer may hold together. Of a peer without a record: what first
+    /// contacts have been able to send, whoever the peer was. `None`: no flight has said yet.
     pub credit: Option<Bytes>,
 }
 
@@ -157,15 +159,15 @@ pub enum Outcome {
     Measured(Record),
     /// It measured nothing that is worth keeping.
     Nothing,
-    /// The record it began from misled it and must go ([`Startup::discards_history`]). If that record has been
-    /// replaced meanwhile, the newer one stays.
+    /// The record it began from misled it and must go ([`Startup::discards_history`]). If that
+    /// record has been replaced meanwhile, the newer one stays.
     ///
     /// [`Startup::discards_history`]: crate::scheme::Startup::discards_history
     Misled,
 }
 
-/// A place in the store that a connection holds from its start to its end. Give it back with [`Store::close`];
-/// one that is lost counts as alive until its record is evicted.
+/// A place in the store that a connection holds from its start to its end. Give it back with
+/// [`Store::close`]; one that is lost counts as alive until its record is evicted.
 #[derive(Debug)]
 #[must_use = "a lease must be closed, or its record counts as in use"]
 pub struct Lease {
@@ -186,21 +188,23 @@ impl Lease {
     }
 }
 
-/// Where records are kept. The key is the peer's address; a caller that keys by prefix masks the rest.
+/// Where records are kept. The key is the peer's address; a caller that keys by prefix masks the
+/// rest.
 pub trait Store {
-    /// A connection to `peer` starts: what is known, and from now on this connection counts as alive.
+    /// A connection to `peer` starts: what is known, and from now on this connection counts as
+    /// alive.
     fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease);
 
-    /// Its first flight begins: `plan` is told what there is to share and answers how many bytes the flight
-    /// holds. Telling and reserving are one step, so that of several connections that start at once each
-    /// knows what the others took.
+    /// Its first flight begins: `plan` is told what there is to share and answers how many bytes
+    /// the flight holds. Telling and reserving are one step, so that of several connections that
+    /// start at once each knows what the others took.
     fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes);
 
     /// The fate of its first flight is known: the reservation ends, and `fate` moves the credit.
     fn release(&mut self, lease: &mut Lease, fate: &Revision);
 
-    /// It is over: writes the outcome and releases, the first flight's reservation included. A record that is
-    /// written keeps the credit of its peer, if that is larger than its own.
+    /// It is over: writes the outcome and releases, the first flight's reservation included. A
+    /// record that is written keeps the credit of its peer, if that is larger than its own.
     fn close(&mut self, lease: Lease, outcome: Outcome);
 }
 
@@ -209,7 +213,8 @@ pub(crate) mod testing {
     use super::*;
     use crate::prior::Prior;
 
-    /// A prior of 100 ms with a record of `kilobytes_per_sec` and `rt_prop` milliseconds; segments of 1000 bytes.
+    /// A prior of 100 ms with a record of `kilobytes_per_sec` and `rt_prop` milliseconds; segments
+    /// of 1000 bytes.
     pub fn prior_with(kilobytes_per_sec: u64, rt_prop: u64) -> Prior {
         let mss = Bytes::new(1000);
         let mut prior = Prior::bare(Time::from_millis(7_000), mss, Span::from_millis(100), Bytes::MAX);

@@ -1,10 +1,10 @@
 //! How a new connection finds its sending rate.
 //!
-//! A connection begins knowing little: the round-trip time of its handshake, perhaps how much it has
-//! to send, perhaps what an earlier connection to the same peer measured. A *scheme* turns that
-//! [`Prior`] into a first flight, checks what came of it, and hands over to a *base controller* that
-//! runs congestion avoidance for the rest of the connection's life. The [`Controller`] joins the two;
-//! it is what a transport holds.
+//! A connection begins knowing little: the round-trip time of its handshake, perhaps how much it
+//! has to send, perhaps what an earlier connection to the same peer measured. A *scheme* turns that
+//! [`Prior`] into a first flight, checks what came of it, and hands over to a *base controller*
+//! that runs congestion avoidance for the rest of the connection's life. The [`Controller`] joins
+//! the two; it is what a transport holds.
 //!
 //! Nothing here reads a clock, opens a socket, draws a random number or uses floating point: a
 //! scheme is told what happened and when, and answers with what may be sent. That is why the same

@@ -1,7 +1,8 @@
 //! A scheme's parameters, declared once: name, type, default, range and source.
 //!
-//! From the declaration come the `Params` of a scheme, what `headstart schemes NAME` lists, the parser of
-//! `halfback(additional=25%)` and its canonical spelling. A scheme's file holds it (the macro `parameters!`):
+//! From the declaration come the `Params` of a scheme, what `headstart schemes NAME` lists, the
+//! parser of `halfback(additional=25%)` and its canonical spelling. A scheme's file holds it (the
+//! macro `parameters!`):
 //!
 //! ```
 //! headstart_startup::parameters! {
@@ -16,8 +17,8 @@
 //! assert_eq!(Params::default().initial_window, 10);
 //! ```
 //!
-//! A parameter's name in text is that of the field, with hyphens. Values are written as everywhere in headstart: `25%`,
-//! `64 KiB`, `2 MB/s`, `100ms`, `on`.
+//! A parameter's name in text is that of the field, with hyphens. Values are written as everywhere
+//! in headstart: `25%`, `64 KiB`, `2 MB/s`, `100ms`, `on`.
 
 mod text;
 mod value;
@@ -49,7 +50,8 @@ pub struct Field<P> {
     pub differs: fn(&P, &P) -> bool,
     /// Prints what its values look like, and their range.
     pub expected: fn(&mut dyn Write) -> fmt::Result,
-    /// Values to try it with: the ends of its range, or all there are. Empty for a number without a range.
+    /// Values to try it with: the ends of its range, or all there are. Empty for a number without a
+    /// range.
     pub ends: fn() -> Vec<String>,
 }
 
@@ -113,7 +115,8 @@ pub(crate) fn read<P: Parameters>(scheme: &str, settings: &[Setting<'_>]) -> Res
     Ok(params)
 }
 
-/// Prints what is not as by default, in the order of declaration: `(additional=25%,burst=10)`, or nothing.
+/// Prints what is not as by default, in the order of declaration: `(additional=25%,burst=10)`, or
+/// nothing.
 pub(crate) fn print<P: Parameters>(params: &P, out: &mut dyn Write) -> fmt::Result {
     let default = P::default();
     let mut separator = '(';
@@ -127,8 +130,8 @@ pub(crate) fn print<P: Parameters>(params: &P, out: &mut dyn Write) -> fmt::Resu
     if separator == ',' { out.write_char(')') } else { Ok(()) }
 }
 
-/// Declares a scheme's parameters ([`mod@crate::parameters`]): for each its documentation, name, type, default, the range of a
-/// number, and the source of the default.
+/// Declares a scheme's parameters ([`mod@crate::parameters`]): for each its documentation, name,
+/// type, default, the range of a number, and the source of the default.
 #[macro_export]
 macro_rules! parameters {
     (

@@ -22,12 +22,13 @@ pub struct Prior {
     pub flow_size: Option<Bytes>,
     /// The window the receiver advertised.
     pub receive_window: Bytes,
-    /// What this transport lets any connection send at once, whatever it knows (RFC 9002 §7.2). Zero: nobody says, and
-    /// each connection carries one flow, as in the papers' set-ups.
+    /// What this transport lets any connection send at once, whatever it knows (RFC 9002 §7.2).
+    /// Zero: nobody says, and each connection carries one flow, as in the papers' set-ups.
     pub initial_window: Bytes,
     /// What earlier connections to this peer measured.
     pub history: Option<Known>,
-    /// What this host's other first flights to the peer leave; `None`: nobody keeps account of them.
+    /// What this host's other first flights to the peer leave; `None`: nobody keeps account of
+    /// them.
     pub room: Option<Room>,
     /// What the peer says of its own access link.
     pub hint: Option<Hint>,
@@ -54,7 +55,8 @@ impl Prior {
         }
     }
 
-    /// The most that can usefully be sent at once: bounded by the receiver, and by the flow if its size is known.
+    /// The most that can usefully be sent at once: bounded by the receiver, and by the flow if its
+    /// size is known.
     #[must_use]
     pub fn sendable(&self) -> Bytes {
         self.flow_size.unwrap_or(Bytes::MAX).min(self.receive_window)

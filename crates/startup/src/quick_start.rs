@@ -1,7 +1,8 @@
 //! Quick-Start: hosts ask for a rate, every router on the path agrees, or nothing happens.
 //!
-//! Sources: RFC 4782 (QSR below) for formats and rules, and the paper (QS below): P. Sarolahti, M. Allman, S. Floyd,
-//! "Evaluating Quick-Start for TCP", February 2005, for what routers and senders do with them.
+//! Sources: RFC 4782 (QSR below) for formats and rules, and the paper (QS below): P. Sarolahti, M.
+//! Allman, S. Floyd, "Evaluating Quick-Start for TCP", February 2005, for what routers and senders
+//! do with them.
 //!
 //! ```text
 //!  sender                router         router                receiver

@@ -1,8 +1,8 @@
 //! RCP: a router works out one rate for all flows and stamps it on every packet.
 //!
-//! Sources: N. Dukkipati, "Rate Control Protocol (RCP): Congestion control to make flows complete quickly", PhD thesis,
-//! Stanford 2007 (RCP below); N. Dukkipati, M. Kobayashi, R. Zhang-Shen, N. McKeown, "Processor Sharing Flows in the
-//! Internet", IWQoS 2005. Once in each interval T:
+//! Sources: N. Dukkipati, "Rate Control Protocol (RCP): Congestion control to make flows complete
+//! quickly", PhD thesis, Stanford 2007 (RCP below); N. Dukkipati, M. Kobayashi, R. Zhang-Shen, N.
+//! McKeown, "Processor Sharing Flows in the Internet", IWQoS 2005. Once in each interval T:
 //!
 //! ```text
 //!                            T                        q(t)
@@ -12,18 +12,20 @@
 //!                                       C
 //! ```
 //!
-//! C is the link's capacity, y the rate of what arrived in the interval, q the queue, d0 the mean RTT of the packets
-//! that passed, as they say themselves. A packet leaves with the smallest rate of all routers; the receiver
-//! echoes it and the sender obeys.
+//! C is the link's capacity, y the rate of what arrived in the interval, q the queue, d0 the mean
+//! RTT of the packets that passed, as they say themselves. A packet leaves with the smallest rate
+//! of all routers; the receiver echoes it and the sender obeys.
 //!
 //! # Deviations
 //!
-//! - a and b: sources differ. 0.1 and 1 stand in the authors' scripts for their paper on flow completion times, 0.4 and 1 or 0.4 and 0.4 in other
-//!   scripts for their simulator. 0.4 and 0.226 are XCP's (D. Katabi, M. Handley, C. Rohrs, SIGCOMM 2002; b = a^2 sqrt 2), whose equation for the
-//!   aggregate has the same two terms. They are the default here; with 0.1 and 1 newcomers meet less of a queue and losses above
-//!   half load are fewer.
+//! - a and b: sources differ. 0.1 and 1 stand in the authors' scripts for their paper on flow
+//!   completion times, 0.4 and 1 or 0.4 and 0.4 in other scripts for their simulator. 0.4 and 0.226
+//!   are XCP's (D. Katabi, M. Handley, C. Rohrs, SIGCOMM 2002; b = a^2 sqrt 2), whose equation for
+//!   the aggregate has the same two terms. They are the default here; with 0.1 and 1 newcomers meet
+//!   less of a queue and losses above half load are fewer.
 //! - The first flow meets an idle link, and an idle link has climbed to C: that is where R begins.
-//! - Intervals that passed without a packet are made up for when the next one comes; the result is the same.
+//! - Intervals that passed without a packet are made up for when the next one comes; the result is
+//!   the same.
 //! - The queue is what the link took and has not sent, at the end of the interval.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
@@ -92,8 +94,8 @@ impl FairRate {
         }
     }
 
-    /// A packet arrives, whether or not the link will take it; `rtt` is what it says of itself, zero if it does not know.
-    /// Returns R.
+    /// A packet arrives, whether or not the link will take it; `rtt` is what it says of itself,
+    /// zero if it does not know. Returns R.
     pub fn on_arrival(&mut self, now: Time, size: Bytes, rtt: Span) -> Rate {
         self.advance(now);
         self.arrived += size;
@@ -168,8 +170,8 @@ mod tests {
     const CAPACITY: Rate = Rate::from_mbit_per_sec(80);
     const SEGMENT: Bytes = Bytes::new(1000);
 
-    /// `flows` senders of 1000-byte packets that obey after one RTT of 50 ms, for so many ms; returns R in kB/s and the queue
-    /// in bytes, each as seen in the last 100 ms: least and most.
+    /// `flows` senders of 1000-byte packets that obey after one RTT of 50 ms, for so many ms;
+    /// returns R in kB/s and the queue in bytes, each as seen in the last 100 ms: least and most.
     fn obeyed_by(flows: u64, millis: u64) -> ((u64, u64), (u64, u64)) {
         let rtt = Span::from_millis(50);
         let mut router = FairRate::new(Params::new(CAPACITY));
@@ -238,7 +240,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever arrives, R stays between its bounds, and d0 between the RTTs that packets claim.
+        /// Whatever arrives, R stays between its bounds, and d0 between the RTTs that packets
+        /// claim.
         #[test]
         fn the_rate_stays_within_its_bounds(
             packets in proptest::collection::vec((0_u64..100_000_000, 0_u64..2_000_000, 0_u64..3_000), 1..200),

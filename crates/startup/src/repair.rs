@@ -85,7 +85,8 @@ impl Repair {
         }
     }
 
-    /// Whether it wants to be asked before new data, not after it: each copy right behind its original.
+    /// Whether it wants to be asked before new data, not after it: each copy right behind its
+    /// original.
     #[must_use]
     #[inline]
     pub const fn is_prompt(&self) -> bool {

@@ -24,8 +24,8 @@ use crate::repair::Repair;
 
 pub use later_flights::LaterFlights;
 
-// One line for each scheme: its file and its type, and the decorator that holds it, if one does. The
-// order is that of tables and figures, baselines first.
+// One line for each scheme: its file and its type, and the decorator that holds it, if one does.
+// The order is that of tables and figures, baselines first.
 schemes! {
     slow_start::SlowStart,
     google_quic::GoogleQuic,
@@ -54,7 +54,8 @@ schemes! {
 /// Sans I/O: it is told what happened and when, and answers with what may be sent. It holds no
 /// clock, no socket and no random source of its own.
 pub trait Startup: Debug {
-    /// The connection is established: what may the first flight be? Called once, before anything else.
+    /// The connection is established: what may the first flight be? Called once, before anything
+    /// else.
     fn establish(&mut self, prior: &Prior) -> Plan;
 
     /// Data left this host. Most schemes do not care.
@@ -76,9 +77,10 @@ pub trait Startup: Debug {
         Next::HandOver(HandOver::to_be_cut(self.allowance().window))
     }
 
-    /// The application has more to send than the scheme was told: another answer on the same connection. `prior` is of this
-    /// moment: its flow size is what has not left yet, its handshake RTT the smoothed one. Returns the plan of a flight of it, with which
-    /// the scheme is in charge (again); `None`, which is what most say: the window goes on.
+    /// The application has more to send than the scheme was told: another answer on the same
+    /// connection. `prior` is of this moment: its flow size is what has not left yet, its handshake
+    /// RTT the smoothed one. Returns the plan of a flight of it, with which the scheme is in charge
+    /// (again); `None`, which is what most say: the window goes on.
     fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
         let _ = (prior, so_far);
         None
@@ -87,13 +89,14 @@ pub trait Startup: Debug {
     /// What may be sent now. Pure: asking twice changes nothing.
     fn allowance(&self) -> Allowance;
 
-    /// Whether the window is growing as in slow start, so that a transport's own pacer leaves it room.
+    /// Whether the window is growing as in slow start, so that a transport's own pacer leaves it
+    /// room.
     fn is_slow_start(&self) -> bool {
         true
     }
 
-    /// Whether the history record this start began from misled it, or was too old, and must be forgotten
-    /// ([`Outcome::Misled`](crate::history::Outcome::Misled)).
+    /// Whether the history record this start began from misled it, or was too old, and must be
+    /// forgotten ([`Outcome::Misled`](crate::history::Outcome::Misled)).
     fn discards_history(&self) -> bool {
         false
     }
@@ -101,14 +104,14 @@ pub trait Startup: Debug {
     /// The current phase's name, as the paper spells it; for traces only.
     fn phase(&self) -> &'static str;
 
-    /// Whether its first flight is one of those that share a credit: to be reserved as it begins, and released when
-    /// its fate is known ([`Store`](crate::history::Store)).
+    /// Whether its first flight is one of those that share a credit: to be reserved as it begins,
+    /// and released when its fate is known ([`Store`](crate::history::Store)).
     fn reserves(&self) -> bool {
         false
     }
 
-    /// What the fate of its first flight does to the credit of its path; `None` until that is known, and of schemes
-    /// that keep none.
+    /// What the fate of its first flight does to the credit of its path; `None` until that is
+    /// known, and of schemes that keep none.
     fn fate(&self) -> Option<Revision> {
         None
     }
@@ -118,26 +121,27 @@ pub trait Startup: Debug {
         measured
     }
 
-    /// Packets that are sent again unasked. To be asked for after [`Self::establish`]: copies may cover the first
-    /// flight only. By default none.
+    /// Packets that are sent again unasked. To be asked for after [`Self::establish`]: copies may
+    /// cover the first flight only. By default none.
     fn repair(&self) -> Repair {
         Repair::Reactive
     }
 
-    /// Whether anything happens in [`Self::on_sent`] as it stands: lets a transport skip the call. A scheme that
-    /// overrides that method must override this one too.
+    /// Whether anything happens in [`Self::on_sent`] as it stands: lets a transport skip the call.
+    /// A scheme that overrides that method must override this one too.
     #[inline]
     fn watches_sending(&self) -> bool {
         false
     }
 
-    /// Whether the scheme is defined by a tail loss probe of its own (Reactive TCP), whatever the transport's
-    /// default is.
+    /// Whether the scheme is defined by a tail loss probe of its own (Reactive TCP), whatever the
+    /// transport's default is.
     fn wants_tail_probe(&self) -> bool {
         false
     }
 
-    /// Whether its receiver must acknowledge every segment at once, whatever the transport's default is.
+    /// Whether its receiver must acknowledge every segment at once, whatever the transport's
+    /// default is.
     fn wants_every_ack(&self) -> bool {
         false
     }
@@ -147,13 +151,14 @@ pub trait Startup: Debug {
         false
     }
 
-    /// Whether its data leaves as L4S traffic, ECT(1) (RFC 9331 §4.1), because it answers every mark: its transport must count them
-    /// for it ([`Ack::marked`]).
+    /// Whether its data leaves as L4S traffic, ECT(1) (RFC 9331 §4.1), because it answers every
+    /// mark: its transport must count them for it ([`Ack::marked`]).
     fn is_l4s(&self) -> bool {
         false
     }
 
-    /// The rate to ask the routers for before the connection is established (RFC 4782); `None`: do not ask.
+    /// The rate to ask the routers for before the connection is established (RFC 4782); `None`: do
+    /// not ask.
     fn request(&self, known: &Question) -> Option<Rate> {
         let _ = known;
         None
@@ -174,18 +179,20 @@ pub trait Startup: Debug {
         let _ = rtt;
     }
 
-    /// What it must be told to be itself with these parameters; `None`: what its row of the catalogue says.
+    /// What it must be told to be itself with these parameters; `None`: what its row of the
+    /// catalogue says.
     fn needs(&self) -> Option<Needs> {
         None
     }
 
-    /// Whether window and threshold at the end of a connection are to be remembered for the next one, beside rate
-    /// and RTT (TCP-Cache).
+    /// Whether window and threshold at the end of a connection are to be remembered for the next
+    /// one, beside rate and RTT (TCP-Cache).
     fn caches_window(&self) -> bool {
         false
     }
 
-    /// Whether it holds window and rate of the record to the end, so that the record must say what the path is.
+    /// Whether it holds window and rate of the record to the end, so that the record must say what
+    /// the path is.
     fn holds_record(&self) -> bool {
         false
     }

@@ -1,9 +1,11 @@
-//! A sender's trace, event by event: the same for every transport that a scheme runs on, so that whatever reads a trace reads all.
+//! A sender's trace, event by event: the same for every transport that a scheme runs on, so that
+//! whatever reads a trace reads all.
 //!
 //! # Units
 //!
-//! A transport with a byte stream gives offsets in it, and payloads. Over QUIC, where lost data leaves in another packet, they are
-//! those of packets in the order in which they left, headers included.
+//! A transport with a byte stream gives offsets in it, and payloads. Over QUIC, where lost data
+//! leaves in another packet, they are those of packets in the order in which they left, headers
+//! included.
 
 use headstart_units::{Bytes, Rate, Span};
 

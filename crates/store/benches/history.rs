@@ -1,8 +1,9 @@
 //! What the history costs a connection: `cargo bench -p headstart-store`.
 //!
-//! A *look-up* opens a connection and closes it without a measurement; an *update* closes it with one; *new* is a peer that is not known,
-//! pushes out the oldest and takes its place. Peers come in an order that no cache foresees. Times are the median of
-//! eleven rounds. The file is on whatever disk holds the temporary folder; its thread writes meanwhile.
+//! A *look-up* opens a connection and closes it without a measurement; an *update* closes it with
+//! one; *new* is a peer that is not known, pushes out the oldest and takes its place. Peers come in
+//! an order that no cache foresees. Times are the median of eleven rounds. The file is on whatever
+//! disk holds the temporary folder; its thread writes meanwhile.
 
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv6Addr};

@@ -6,9 +6,10 @@
 //!  slot 1 ...
 //! ```
 //!
-//! A slot is written in place by one call. There is no log and no tree: nothing in the file refers to anything else in it, so
-//! that damage stays where it is. A process that is killed leaves every slot either as it was or as it should be; a machine
-//! that loses power may leave some half written, and their checksums say so. What is found:
+//! A slot is written in place by one call. There is no log and no tree: nothing in the file refers
+//! to anything else in it, so that damage stays where it is. A process that is killed leaves every
+//! slot either as it was or as it should be; a machine that loses power may leave some half
+//! written, and their checksums say so. What is found:
 //!
 //! | found | done |
 //! |---|---|
@@ -228,8 +229,9 @@ impl RecordFile {
         Ok(())
     }
 
-    /// Moves records from beyond `capacity` slots into free ones before it and cuts the file off. Killed in between, it leaves
-    /// records in two slots, which the next one to open it tells apart.
+    /// Moves records from beyond `capacity` slots into free ones before it and cuts the file off.
+    /// Killed in between, it leaves records in two slots, which the next one to open it tells
+    /// apart.
     ///
     /// # Errors
     /// If the system cannot read or write.
@@ -241,7 +243,8 @@ impl RecordFile {
         let beyond: Vec<_> = self.slots.iter().filter(|(_, number)| **number >= capacity).collect();
         let beyond: Vec<_> = beyond.into_iter().map(|(peer, number)| (*peer, *number)).collect();
         for (peer, number) in beyond {
-            // There is room as long as there are not more records than slots; if there were, the file stays as long.
+            // There is room as long as there are not more records than slots; if there were, the
+            // file stays as long.
             let Some(place) = self.free.pop() else { return Ok(()) };
             let mut bytes = slot::FREE;
             self.file.read_exact_at(&mut bytes, offset(number))?;

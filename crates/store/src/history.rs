@@ -25,11 +25,11 @@ use crate::file::{Loaded, MOST_SLOTS, Opened, RecordFile};
 pub struct Options {
     /// Peers remembered at most. 65 536: 4 MiB of file and some 10 MB of memory.
     pub capacity: usize,
-    /// How late a change may be written. Half a second: with what writing itself takes, not more than a second is lost. More
-    /// than a second is taken as one, less than 10 ms as that.
+    /// How late a change may be written. Half a second: with what writing itself takes, not more
+    /// than a second is lost. More than a second is taken as one, less than 10 ms as that.
     pub interval: Duration,
-    /// Whether to wait for the disk after each write, so that a power failure loses no more than a killed process does. Only
-    /// the thread that writes waits. True.
+    /// Whether to wait for the disk after each write, so that a power failure loses no more than a
+    /// killed process does. Only the thread that writes waits. True.
     pub sync: bool,
 }
 
@@ -39,12 +39,14 @@ impl Default for Options {
     }
 }
 
-/// Below this many peers one shard serves all, so that a small table forgets exactly the least recently used.
+/// Below this many peers one shard serves all, so that a small table forgets exactly the least
+/// recently used.
 const WORTH_SHARDING: usize = 4096;
 /// Enough that the cores of a large server rarely want the same.
 const SHARDS: usize = 16;
 
-/// A whole host's history, to be cloned into everything that needs it. The last clone writes what is left and waits for it.
+/// A whole host's history, to be cloned into everything that needs it. The last clone writes what
+/// is left and waits for it.
 #[derive(Clone, Debug)]
 pub struct History {
     owner: Arc<Owner>,
@@ -188,8 +190,8 @@ impl History {
         self.owner.shared.flush()
     }
 
-    /// Why the last attempt to write failed, if it did. The table goes on without the file, and the file is tried again at
-    /// every interval.
+    /// Why the last attempt to write failed, if it did. The table goes on without the file, and the
+    /// file is tried again at every interval.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         locked(&self.owner.shared.trouble).clone()
@@ -327,7 +329,8 @@ impl Shared {
 
     fn flush(&self) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
-        // Held from before the first change is read until it is written, so that no older state is written over a newer one.
+        // Held from before the first change is read until it is written, so that no older state is
+        // written over a newer one.
         let mut file = locked(file);
         let result = self.write(&mut file);
         *locked(&self.trouble) = match &result {

@@ -1,9 +1,10 @@
 //! The history that survives a restart.
 //!
-//! A server remembers what connections to each peer measured ([`headstart_startup::history`]). [`History`] is that memory for
-//! a whole host: a bounded table that forgets the peer not heard of for the longest time, cut into shards so that
-//! connections on all cores use it at once, and, if asked for, a file behind it. A look-up never waits for the disk: what
-//! changes is written by a thread of its own, at most a second late.
+//! A server remembers what connections to each peer measured ([`headstart_startup::history`]).
+//! [`History`] is that memory for a whole host: a bounded table that forgets the peer not heard of
+//! for the longest time, cut into shards so that connections on all cores use it at once, and, if
+//! asked for, a file behind it. A look-up never waits for the disk: what changes is written by a
+//! thread of its own, at most a second late.
 //!
 //! ```
 //! use headstart_startup::history::{Ended, Outcome, Record};
@@ -44,10 +45,10 @@
 //!
 //! # What it does not do
 //!
-//! - A look-up that is followed by no measurement moves a peer up in memory, not in the file: after a restart peers are
-//!   ordered by when they were last measured.
-//! - Peers meet other shards after a restart. A table that was full then drops the oldest of the shards that are over full,
-//!   less than one record in a hundred.
+//! - A look-up that is followed by no measurement moves a peer up in memory, not in the file: after
+//!   a restart peers are ordered by when they were last measured.
+//! - Peers meet other shards after a restart. A table that was full then drops the oldest of the
+//!   shards that are over full, less than one record in a hundred.
 //! - It keeps no connection's lease over a restart: there are no connections then.
 
 pub mod error;

@@ -7,13 +7,14 @@
 //!         +---------+---------+--------+--------+-------+---------+------+-----+---------+--------+
 //! ```
 //!
-//! Numbers are little-endian; nanoseconds since 1970, bytes per second, nanoseconds, bytes, bytes. The credit is in units
-//! of 1024 bytes, rounded up, 65 535 at most; zero is none, as in files that were written before there were credits. An IPv4 address is written
-//! as its IPv6-mapped form. The checksum covers the 60 bytes before it. A slot of zeroes is free (the checksum of sixty
-//! zeroes is not zero, so no record looks like that).
+//! Numbers are little-endian; nanoseconds since 1970, bytes per second, nanoseconds, bytes, bytes.
+//! The credit is in units of 1024 bytes, rounded up, 65 535 at most; zero is none, as in files that
+//! were written before there were credits. An IPv4 address is written as its IPv6-mapped form. The
+//! checksum covers the 60 bytes before it. A slot of zeroes is free (the checksum of sixty zeroes
+//! is not zero, so no record looks like that).
 //!
-//! 64 divides every sector and page there is: a slot is never written in two parts by the machine, and if it were, the
-//! checksum would say so.
+//! 64 divides every sector and page there is: a slot is never written in two parts by the machine,
+//! and if it were, the checksum would say so.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -24,7 +25,8 @@ use headstart_units::{Bytes, Rate, Span, Time};
 pub const SIZE: usize = 64;
 const CHECKED: usize = 60;
 const IN_USE: u8 = 1;
-/// Bytes that the credit is counted in: 64 MiB at most, and no credit that is used is near to one of these.
+/// Bytes that the credit is counted in: 64 MiB at most, and no credit that is used is near to one
+/// of these.
 const CREDIT_UNIT: u64 = 1024;
 
 /// What a slot turned out to be.

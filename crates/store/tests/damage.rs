@@ -1,4 +1,5 @@
-//! Files that were cut, flipped, overwritten, or are somebody else's: refused or repaired, said so, and never believed.
+//! Files that were cut, flipped, overwritten, or are somebody else's: refused or repaired, said so,
+//! and never believed.
 
 mod common;
 
@@ -33,8 +34,8 @@ fn whole() -> Vec<u8> {
     std::fs::read(path).expect("a file")
 }
 
-/// What becomes of a file with these bytes: refused; or what was found, and how many records there are. None of them is
-/// torn, and a second opening has nothing more to repair.
+/// What becomes of a file with these bytes: refused; or what was found, and how many records there
+/// are. None of them is torn, and a second opening has nothing more to repair.
 fn meet(bytes: &[u8]) -> Result<(Loaded, usize), Error> {
     let (_folder, path) = folder();
     std::fs::write(&path, bytes).expect("a file");
@@ -108,7 +109,8 @@ fn a_record_written_in_part_is_dropped_wherever_it_was_torn() {
         let (_folder, path) = folder();
         std::fs::write(&path, &old).expect("a file");
         let (history, _) = History::open(&path, options()).expect("a history");
-        // Another record of the same peers, which `meet` would take for torn: only the first is to be met.
+        // Another record of the same peers, which `meet` would take for torn: only the first is to
+        // be met.
         visit(&history, peer(0), record(1_000_003));
         drop(history);
         std::fs::read(&path).expect("a file")

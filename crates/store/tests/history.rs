@@ -94,7 +94,8 @@ fn a_record_that_misled_is_gone_after_a_restart_too() {
     assert_eq!((loaded.records, known(&history, 3)), (2, vec![(0, 1), (2, 1)]));
 }
 
-/// What a process that is killed a second after it measured something leaves; nothing if this machine let that second grow too long.
+/// What a process that is killed a second after it measured something leaves; nothing if this
+/// machine let that second grow too long.
 #[expect(clippy::disallowed_methods, reason = "it is a promise of time")]
 fn left_after_a_second() -> Option<Vec<(u32, u64)>> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -145,7 +146,8 @@ fn thousands_of_addresses_fill_neither_memory_nor_disk() {
     assert_eq!(Some(length), history.file_length());
     assert!(length <= 64 * (1 + CAPACITY as u64), "{length} bytes for {CAPACITY} peers");
     assert!(history.bytes_per_entry() < 256, "{} bytes", history.bytes_per_entry());
-    // What is in the file is what was in memory, but for shards that are over full after the restart.
+    // What is in the file is what was in memory, but for shards that are over full after the
+    // restart.
     let before = known(&history, 200_000);
     drop(history);
     let (history, loaded) = open(&path, CAPACITY);

@@ -1,5 +1,5 @@
-//! A process that writes is killed again and again; what it leaves has no torn record and nothing older than what it had
-//! flushed. This program runs itself as that process.
+//! A process that writes is killed again and again; what it leaves has no torn record and nothing
+//! older than what it had flushed. This program runs itself as that process.
 
 mod common;
 
@@ -11,7 +11,8 @@ use std::time::Duration;
 use common::{number, peer, record, visit};
 use headstart_store::{History, Options};
 
-/// Peers that the process writes in turn; more than the table holds, so that slots are freed and taken all the time.
+/// Peers that the process writes in turn; more than the table holds, so that slots are freed and
+/// taken all the time.
 const PEERS: u64 = 300;
 const CAPACITY: usize = 250;
 const ROUNDS: u64 = 60;
@@ -130,7 +131,8 @@ fn killed_at_any_moment() {
     println!("killed {ROUNDS} times: {written} records flushed, none torn, none lost");
 }
 
-/// A writer that is killed after two and a half seconds: the last number that it said, and the newest in the file.
+/// A writer that is killed after two and a half seconds: the last number that it said, and the
+/// newest in the file.
 fn killed_unasked() -> (u64, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("history");
@@ -146,7 +148,8 @@ fn killed_unasked() -> (u64, u64) {
 
 fn killed_without_having_flushed() {
     let mut seen = vec![];
-    // The thread that writes to the file may have been kept waiting while the other went on, but not each time.
+    // The thread that writes to the file may have been kept waiting while the other went on, but
+    // not each time.
     for _ in 0..4 {
         let (last, found) = killed_unasked();
         // What is missing is at most a second old.

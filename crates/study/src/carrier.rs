@@ -1,8 +1,9 @@
 //! What carries a run: one trait, and what a run gives and takes whatever carries it.
 //!
-//! A [`Run`] is a path, groups of senders and a workload. A [`Carrier`] makes [`Hosts`] for it and runs it; an [`Observer`] sees as much
-//! of it as the carrier can show ([`Detail`]). The program has a list of carriers ([`Carriers`]); which of them a comparison uses is
-//! chosen once, when its options become a [`Setup`].
+//! A [`Run`] is a path, groups of senders and a workload. A [`Carrier`] makes [`Hosts`] for it and
+//! runs it; an [`Observer`] sees as much of it as the carrier can show ([`Detail`]). The program
+//! has a list of carriers ([`Carriers`]); which of them a comparison uses is chosen once, when its
+//! options become a [`Setup`].
 //!
 //! | carrier | clock | transport | shows |
 //! |---|---|---|---|
@@ -116,7 +117,8 @@ pub trait Carrier: Debug + Sync {
     fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>>;
 }
 
-/// Senders and receivers. In real time they go on from one run to the next, with what they remember.
+/// Senders and receivers. In real time they go on from one run to the next, with what they
+/// remember.
 pub trait Hosts {
     /// Does a run.
     ///
@@ -293,7 +295,8 @@ pub struct Bottleneck {
     pub delivered_bytes: u64,
     /// What random loss behind it did, where there is any.
     pub at_random: RandomLoss,
-    /// How long packets waited before it, on average and at the 95th percentile; where that is shown.
+    /// How long packets waited before it, on average and at the 95th percentile; where that is
+    /// shown.
     pub waits: Option<(Span, Span)>,
 }
 
@@ -351,7 +354,8 @@ impl RunResult<()> {
 /// How often a run is tried that the machine is too busy for.
 pub const ATTEMPTS: u32 = 4;
 
-/// Runs on new hosts until the machine kept real time, a few times at most; the last result counts, valid or not.
+/// Runs on new hosts until the machine kept real time, a few times at most; the last result counts,
+/// valid or not.
 ///
 /// # Errors
 /// Of any of them.

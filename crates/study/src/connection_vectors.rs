@@ -1,23 +1,28 @@
-//! The set-up of the fast-startup slides: connection vectors over a dumbbell with nine round-trip times.
+//! The set-up of the fast-startup slides: connection vectors over a dumbbell with nine round-trip
+//! times.
 //!
-//! Source: M. Scharf, "Speeding up the Internet: Fast Startup Congestion Control", slides, 2009 (Slides below), and what they name: the
-//! TCP evaluation suite (L. Andrew et al., "Towards a Common TCP Evaluation Suite", PFLDnet 2008; draft-irtf-iccrg-tcpeval), of which the
-//! round-trip times are. Three hosts on each side of one link, 0, 12 and 25 ms away on the left and 2, 37 and 75 ms on the right, make nine pairs:
-//! 4, 28, 54, 74, 98, 124, 150, 174 and 200 ms.
+//! Source: M. Scharf, "Speeding up the Internet: Fast Startup Congestion Control", slides, 2009
+//! (Slides below), and what they name: the TCP evaluation suite (L. Andrew et al., "Towards a
+//! Common TCP Evaluation Suite", PFLDnet 2008; draft-irtf-iccrg-tcpeval), of which the round-trip
+//! times are. Three hosts on each side of one link, 0, 12 and 25 ms away on the left and 2, 37 and
+//! 75 ms on the right, make nine pairs: 4, 28, 54, 74, 98, 124, 150, 174 and 200 ms.
 //!
-//! Initiators are on both sides, so data and acks share each direction of the link. The load is offered in each direction, as a share of the
-//! link's rate: payload, or all that the link has to carry ([`LoadCounts`]). As many vectors are played as that takes, drawn by [`WebVectors`] or
+//! Initiators are on both sides, so data and acks share each direction of the link. The load is
+//! offered in each direction, as a share of the link's rate: payload, or all that the link has to
+//! carry ([`LoadCounts`]). As many vectors are played as that takes, drawn by [`WebVectors`] or
 //! read from a trace.
 //!
-//! Whoever needs routers gets its own: RCP routers that stamp, Quick-Start those that `--routers` says (Target if it says none). Everybody else's
-//! forward only.
+//! Whoever needs routers gets its own: RCP routers that stamp, Quick-Start those that `--routers`
+//! says (Target if it says none). Everybody else's forward only.
 //!
-//! Two parties of connections, told apart by a coin for each: in a mixture the one is the scheme under test and the other the one beside.
-//! In a run alone both run the same, and `beside.` has the same connections as in the mixture.
+//! Two parties of connections, told apart by a coin for each: in a mixture the one is the scheme
+//! under test and the other the one beside. In a run alone both run the same, and `beside.` has the
+//! same connections as in the mixture.
 //!
 //! # Limits
 //!
-//! Access links have a delay and no rate, so a burst arrives at the link all at once; in the suite they have ten times its rate.
+//! Access links have a delay and no rate, so a burst arrives at the link all at once; in the suite
+//! they have ten times its rate.
 
 mod vector_file;
 
@@ -44,7 +49,8 @@ use crate::setup::Setup;
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 pub use vector_file::{LoadCounts, VectorFile};
 
-/// One-way delays of the hosts on either side in milliseconds (draft-irtf-iccrg-tcpeval, basic scenarios).
+/// One-way delays of the hosts on either side in milliseconds (draft-irtf-iccrg-tcpeval, basic
+/// scenarios).
 const LEFT: [u64; 3] = [0, 12, 25];
 const RIGHT: [u64; 3] = [2, 37, 75];
 /// Segments that TCP of the time begins with (RFC 3390).
@@ -54,7 +60,8 @@ const PAIRS: u16 = (LEFT.len() * RIGHT.len()) as u16;
 /// Segments that Linux acknowledges one by one when a connection begins.
 const SINGLY: u64 = 16;
 
-/// Classes of epochs by their bytes: name, and the largest. What windows of 3 and of 10 segments of 1460 bytes carry, and 100 kB.
+/// Classes of epochs by their bytes: name, and the largest. What windows of 3 and of 10 segments of
+/// 1460 bytes carry, and 100 kB.
 const CLASSES: [(&str, u64); 4] =
     [("short", 3 * 1460), ("medium", 10 * 1460), ("long", 100_000), ("large", u64::MAX)];
 
@@ -230,8 +237,9 @@ fn drawn(options: &ConnectionVectorParams, setup: &Setup, seed: Seed) -> Vec<Vec
     }
 }
 
-/// What the link has to carry of a connection if nothing is lost, in both directions together. Acks are counted as Linux sends them: the first 16
-/// segments of a direction are acknowledged one by one, the others two by two.
+/// What the link has to carry of a connection if nothing is lost, in both directions together. Acks
+/// are counted as Linux sends them: the first 16 segments of a direction are acknowledged one by
+/// one, the others two by two.
 fn carried(vector: &Vector, config: &TcpConfig) -> Bytes {
     let (mss, header) = (config.mss.get().max(1), config.header);
     let mut all = config.syn * 2 + header;
@@ -253,8 +261,9 @@ fn routers(setup: &Setup, entry: &Entry) -> RouterName {
     }
 }
 
-/// Senders of a class of hosts: as in the Quick-Start paper's chain, but who asks in a handshake takes 100 ms for the round-trip time that it does not
-/// know (RFC 4782 §4.1); after an idle time they begin again with the window of their first start.
+/// Senders of a class of hosts: as in the Quick-Start paper's chain, but who asks in a handshake
+/// takes 100 ms for the round-trip time that it does not know (RFC 4782 §4.1); after an idle time
+/// they begin again with the window of their first start.
 fn group(setup: &Setup, entry: &Entry) -> Group {
     let mut group = chain::group(setup, entry, quick_start::Params::default().assumed_rtt);
     group.tcp.restart_window = group.scheme.initial_segments().unwrap_or(INITIAL_WINDOW);
@@ -433,11 +442,13 @@ mod tests {
     fn the_load_of_the_link_is_all_that_it_carries_but_what_is_sent_again() {
         let cast = Cast { tested: schemes::find("iw3").expect("a scheme"), beside: None };
         let numbers = counting("40 %", "link").run(cast, 3).expect("it runs");
-        // Eight seeds gave 38.8 to 39.8: what a large answer has left when the run ends is not carried.
+        // Eight seeds gave 38.8 to 39.8: what a large answer has left when the run ends is not
+        // carried.
         assert!((37.0..41.5).contains(&numbers["utilisation"]), "{}", numbers["utilisation"]);
     }
 
-    /// A request of one segment and an answer of 18: 19 headers, one ack and 17 acks, two packets of the handshake and the ack of it.
+    /// A request of one segment and an answer of 18: 19 headers, one ack and 17 acks, two packets
+    /// of the handshake and the ack of it.
     #[test]
     fn a_connection_is_carried_with_its_headers_acks_and_handshake() {
         let setup = counting("10 %", "link").setup;

@@ -1,4 +1,5 @@
-//! Options that count only beside others, as data: what is said of one that changes nothing in this run.
+//! Options that count only beside others, as data: what is said of one that changes nothing in this
+//! run.
 
 use headstart_net::QueueDiscipline;
 use headstart_startup::catalogue::{Entry, Needs};
@@ -17,7 +18,8 @@ pub struct Dependency {
     counts: fn(&Setup) -> bool,
     /// For tests: words that ask for it.
     pub example: &'static str,
-    /// Words of a race in which they change nothing, and of one in which they do; [`NONE`] if there is none.
+    /// Words of a race in which they change nothing, and of one in which they do; [`NONE`] if there
+    /// is none.
     pub races: [&'static str; 2],
 }
 
@@ -31,7 +33,8 @@ const fn row(
     Dependency { option, idle, counts, example, races }
 }
 
-/// All of them. A test runs each race with and without each example: the results are the same if and only if it is said.
+/// All of them. A test runs each race with and without each example: the results are the same if
+/// and only if it is said.
 #[rustfmt::skip]
 pub static DEPENDENCIES: &[Dependency] = &[
     row("rate", "with --trace and --up-rate", |setup| !is_traced(setup), "--rate 3mbit",
@@ -123,8 +126,8 @@ const ALONE: &[&str] = &[
     "history",
 ];
 
-/// What to say of the options that were asked for and change nothing in a race of this setup, or in a trace of one flow that
-/// `is_alone`, in the order of the table.
+/// What to say of the options that were asked for and change nothing in a race of this setup, or in
+/// a trace of one flow that `is_alone`, in the order of the table.
 #[must_use]
 pub fn idle(setup: &Setup, asked: &[String], is_alone: bool) -> Vec<String> {
     let is_asked = |option: &str| asked.iter().any(|asked| asked == option);

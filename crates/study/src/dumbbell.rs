@@ -1,7 +1,7 @@
 //! Flows arrive at one bottleneck: what each group of them measured.
 //!
-//! A number's name says whose it is: `mean` is that of the scheme under test, `beside.mean` of the other half in a mixture,
-//! `long.mean` of long flows.
+//! A number's name says whose it is: `mean` is that of the scheme under test, `beside.mean` of the
+//! other half in a mixture, `long.mean` of long flows.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! What runs will cost, before the first of them begins: flows, packets, memory, processor time.
 //!
-//! Worked out from rate, load, sizes, duration and the number of runs; a factor of two is all that is claimed. The costs of a packet
-//! and of a flow are those of a release build on one core of 2023, as `docs/costs.md` measures them.
+//! Worked out from rate, load, sizes, duration and the number of runs; a factor of two is all that
+//! is claimed. The costs of a packet and of a flow are those of a release build on one core of
+//! 2023, as `docs/costs.md` measures them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +15,8 @@ use crate::options::{CryptoName, TransportName};
 use crate::progress::Roughly;
 use crate::setup::Setup;
 
-/// Processor time (in real time: time) beyond which nobody wants to find out by waiting: four hours.
+/// Processor time (in real time: time) beyond which nobody wants to find out by waiting: four
+/// hours.
 pub const MOST_SECONDS: f64 = 4.0 * 3600.0;
 /// Memory beyond which a usual machine begins to swap: 2 GB.
 pub const MOST_MEMORY: f64 = 2e9;
@@ -52,7 +54,8 @@ pub struct Estimate {
     pub seconds: f64,
     /// The runs follow one another in real time.
     pub is_real_time: bool,
-    /// The most that flows need of the bottleneck in any run, as a share of its rate: above 1 flows pile up.
+    /// The most that flows need of the bottleneck in any run, as a share of its rate: above 1 flows
+    /// pile up.
     pub wire_load: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Feasible capacity: up to which load a scheme still works.
 //!
-//! Halfback §4.3.1 calls it the highest utilisation before collapse and gives no rule; the verdict depends on the rule, so
-//! three are reported (`docs/definitions.md` says why these):
+//! Halfback §4.3.1 calls it the highest utilisation before collapse and gives no rule; the verdict
+//! depends on the rule, so three are reported (`docs/definitions.md` says why these):
 //!
 //! 1. the mean completion time is at most four times the scheme's own at the lowest load;
 //! 2. it is at most one second;
@@ -34,8 +34,8 @@ pub struct Point {
     pub reference: f64,
 }
 
-/// The last load before the first at which the rule is broken, in percent; zero if the first breaks it. A mean that is no
-/// number breaks every rule.
+/// The last load before the first at which the rule is broken, in percent; zero if the first breaks
+/// it. A mean that is no number breaks every rule.
 #[must_use]
 pub fn capacity(rule: Rule, curve: &[Point]) -> f64 {
     let own = curve.first().map_or(f64::NAN, |point| point.mean);

@@ -1,7 +1,7 @@
 //! Every flow of a run as a row, for statistics of one's own.
 //!
-//! A run writes its rows to a part ([`headstart_report::rows`]) while it goes on, so that memory does not grow with the flows. The
-//! columns are described in `docs/data.md`.
+//! A run writes its rows to a part ([`headstart_report::rows`]) while it goes on, so that memory
+//! does not grow with the flows. The columns are described in `docs/data.md`.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Starts that draw on what earlier connections measured: the experiments of the WiseStart paper.
 //!
-//! Source: WiseStart (WS in these modules): "Cold Start or Hot Start? Robust Slow Start in Congestion Control with *A Priori*
-//! Knowledge for Mobile Web Services".
+//! Source: WiseStart (WS in these modules): "Cold Start or Hot Start? Robust Slow Start in
+//! Congestion Control with *A Priori* Knowledge for Mobile Web Services".
 //!
 //! | module | holds |
 //! |---|---|
@@ -41,9 +41,11 @@ pub struct RecordParams {
 /// Where the record comes from that a start may draw on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Records {
-    /// From the connection before; where networks follow one another, from another network (WS §4.3).
+    /// From the connection before; where networks follow one another, from another network (WS
+    /// §4.3).
     Previous,
-    /// From an earlier connection over the same path, as far from it as two connections of one peer are (WS Figure 2).
+    /// From an earlier connection over the same path, as far from it as two connections of one peer
+    /// are (WS Figure 2).
     Drawn,
     /// From an earlier connection over the same path that measured it exactly.
     Exact,

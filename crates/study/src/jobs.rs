@@ -14,12 +14,13 @@ use crate::setup::{Cast, Setup};
 /// A job with its key; one without a key is not kept.
 pub type Keyed<J> = (Option<String>, J);
 
-/// Everything of a setup that decides the result of a run, but the cast and the seed: contents of files, not their names.
+/// Everything of a setup that decides the result of a run, but the cast and the seed: contents of
+/// files, not their names.
 #[must_use]
 pub fn settings(setup: &Setup) -> String {
     let mut setup = setup.clone();
-    // Who takes part and with which seed is the job's; how many there are and where it is computed decides nothing. The pages
-    // themselves are in the setup.
+    // Who takes part and with which seed is the job's; how many there are and where it is computed
+    // decides nothing. The pages themselves are in the setup.
     setup.run.schemes = None;
     (setup.run.seed, setup.run.repeats, setup.run.threads) = (0, 0, None);
     setup.run.large = false;
@@ -35,9 +36,10 @@ pub fn key_of(kind: &str, settings: &str, cast: Cast, seed: u64) -> String {
     key([kind, settings, &cast.tested.name, beside, &seed.to_string()])
 }
 
-/// Does all jobs on as many threads as asked for, in any order, and returns their results in the order of the jobs. Jobs with one
-/// key are done once. A result that is not `is_valid` is returned but not kept. Where nothing more can be kept, as on a disk that is full,
-/// that is said, and the runs go on.
+/// Does all jobs on as many threads as asked for, in any order, and returns their results in the
+/// order of the jobs. Jobs with one key are done once. A result that is not `is_valid` is returned
+/// but not kept. Where nothing more can be kept, as on a disk that is full, that is said, and the
+/// runs go on.
 ///
 /// # Errors
 /// The first error of any job; what was finished before is kept.

@@ -1,4 +1,5 @@
-//! Runs and studies of start-up schemes: from options to a run, what carries it, and what each study measures.
+//! Runs and studies of start-up schemes: from options to a run, what carries it, and what each
+//! study measures.
 //!
 //! | module | holds |
 //! |---|---|

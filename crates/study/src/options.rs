@@ -49,7 +49,8 @@ pub struct PathOptions {
     /// How that buffer is kept short
     #[arg(long, alias = "down-queue", default_value = "drop-tail", value_name = "DISCIPLINE", value_parser = discipline())]
     pub queue: QueueDiscipline,
-    /// Policer before the bottleneck: rate and burst, as `5mbit,50kB` [default burst: 100 ms of the rate]
+    /// Policer before the bottleneck: rate and burst, as `5mbit,50kB` [default burst: 100 ms of the
+    /// rate]
     #[arg(long, value_name = "RATE,BURST")]
     pub policer: Option<policer::Params>,
     /// Random loss after the bottleneck, each packet for itself
@@ -70,7 +71,8 @@ pub struct PathOptions {
     /// Packet-delivery trace (mahimahi format) that drives the bottleneck instead of a rate
     #[arg(long, alias = "down-trace", value_name = "FILE")]
     pub trace: Option<TraceFile>,
-    /// Where in its traces a run begins; `0s` is their beginning [default: another place for each seed; of a link the beginning]
+    /// Where in its traces a run begins; `0s` is their beginning [default: another place for each
+    /// seed; of a link the beginning]
     #[arg(long, value_name = "TIME")]
     pub trace_offset: Option<Span>,
     /// Rate of the way back [default: that of the way there]
@@ -85,7 +87,8 @@ pub struct PathOptions {
     /// What the routers before the links understand
     #[arg(long, default_value = "none", value_name = "WHAT")]
     pub routers: RouterName,
-    /// Another link behind the bottleneck, as `10mbit/5ms/50kB` (rate/delay/buffer); may be repeated
+    /// Another link behind the bottleneck, as `10mbit/5ms/50kB` (rate/delay/buffer); may be
+    /// repeated
     #[arg(long = "hop", value_name = "LINK")]
     pub hops: Vec<HopLink>,
     /// How the routers are tuned.
@@ -97,10 +100,11 @@ pub struct PathOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Transport")]
 pub struct TransportOptions {
-    /// What carries the data: in the simulator its model of TCP, or the real QUIC stack in virtual time; in the emulator this
-    /// machine's TCP, or the QUIC stack
+    /// What carries the data: in the simulator its model of TCP, or the real QUIC stack in virtual
+    /// time; in the emulator this machine's TCP, or the QUIC stack
     ///
-    /// Over QUIC loss detection, acknowledgements and timers are the stack's own, and the options for them below change nothing.
+    /// Over QUIC loss detection, acknowledgements and timers are the stack's own, and the options
+    /// for them below change nothing.
     #[arg(long, default_value = "tcp", value_name = "NAME")]
     pub transport: TransportName,
     /// Protection of QUIC packets in virtual time: as on the Internet, or none, which is quicker
@@ -112,9 +116,10 @@ pub struct TransportOptions {
     /// How losses are found
     #[arg(long, default_value = "rack", value_name = "NAME")]
     pub detection: DetectionName,
-    /// With `udt`: when losses are reported: after a time, `round-trips` (4 RTT + RTTVAR + 10 ms) or `once`;
-    /// `+periodic`: the first time too; `+back`: timeouts re-send what was received; `+window`: it limits; `+unrepeated`: never the same packet twice;
-    /// `+span`: the window of new data counts from the first packet missing
+    /// With `udt`: when losses are reported: after a time, `round-trips` (4 RTT + RTTVAR + 10 ms)
+    /// or `once`; `+periodic`: the first time too; `+back`: timeouts re-send what was received;
+    /// `+window`: it limits; `+unrepeated`: never the same packet twice; `+span`: the window of new
+    /// data counts from the first packet missing
     #[arg(long, default_value = "round-trips+periodic+back", value_name = "WHEN")]
     pub loss_reports: ReportsName,
     /// Round trips of the handshake; UDT takes 2
@@ -147,20 +152,25 @@ pub struct TransportOptions {
     /// Let the window, not proportional rate reduction, limit recovery
     #[arg(long)]
     pub no_prr: bool,
-    /// Keep the window after an idle time, as RFC 9002 does; else it starts again from the initial one (RFC 5681)
+    /// Keep the window after an idle time, as RFC 9002 does; else it starts again from the initial
+    /// one (RFC 5681)
     #[arg(long)]
     pub no_idle_restart: bool,
-    /// In the TCP model: what schemes that send a flow at once make of the later answers of a page's connection
+    /// In the TCP model: what schemes that send a flow at once make of the later answers of a
+    /// page's connection
     #[arg(long, default_value = "flights", value_name = "HOW")]
     pub later_answers: LaterName,
-    /// Let the window grow for every ack, even where the application was the limit, as some stacks do; RFC 9002 does not
+    /// Let the window grow for every ack, even where the application was the limit, as some stacks
+    /// do; RFC 9002 does not
     #[arg(long)]
     pub no_window_validation: bool,
-    /// Let proportional rate reduction send one segment more with every ack while it is below its goal, as RFC 6937 had it in 2013
+    /// Let proportional rate reduction send one segment more with every ack while it is below its
+    /// goal, as RFC 6937 had it in 2013
     #[arg(long, conflicts_with = "no_prr")]
     pub prr_slow_start: bool,
-    /// Let the sender do what Linux does beside the RFCs: data leaves in buffers of a millisecond with PSH at the end of each, a timeout is
-    /// SRTT + 200 ms at least, probes wait accordingly, and an application limits samples only by writing late
+    /// Let the sender do what Linux does beside the RFCs: data leaves in buffers of a millisecond
+    /// with PSH at the end of each, a timeout is SRTT + 200 ms at least, probes wait accordingly,
+    /// and an application limits samples only by writing late
     #[arg(long)]
     pub as_linux: bool,
     /// Let records keep the fastest delivery rate of all, even where the application was the limit
@@ -172,7 +182,8 @@ pub struct TransportOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadOptions {
-    /// Size of a flow, or a distribution: internet, data-center, enterprise, FILE.csv (docs/data.md)
+    /// Size of a flow, or a distribution: internet, data-center, enterprise, FILE.csv
+    /// (docs/data.md)
     #[arg(long, default_value = "100 kB", value_name = "SIZE")]
     pub size: SizeName,
     /// Largest flow of a named distribution
@@ -181,7 +192,8 @@ pub struct WorkloadOptions {
     /// Offered load: payload as a share of the bottleneck's rate
     #[arg(long, default_value = "25 %", value_name = "SHARE")]
     pub load: Ratio,
-    /// Flows that arrive as a file says, start and size of each, in place of --load and --size: FILE.csv (docs/data.md)
+    /// Flows that arrive as a file says, start and size of each, in place of --load and --size:
+    /// FILE.csv (docs/data.md)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["load", "size", "har", "pages"])]
     pub arrivals: Option<ArrivalFile>,
     /// Long flows in the background, from the beginning to the end
@@ -205,11 +217,12 @@ pub struct WorkloadOptions {
     /// Pages instead of flows: a hundred drawn from published statistics of front pages
     #[arg(long, value_name = "NAME", conflicts_with = "har")]
     pub pages: Option<PageStatistics>,
-    /// Which page of the HAR files: its id, or its number from 1 [default: that of the earliest request]
+    /// Which page of the HAR files: its id, or its number from 1 [default: that of the earliest
+    /// request]
     #[arg(long, value_name = "ID|NUMBER", requires = "har")]
     pub page: Option<String>,
-    /// How pages are fetched: persistent:6, parallel:6, multiplexed [default: as a HAR says, multiplexed for HTTP/2 and 3; else
-    /// persistent:6]
+    /// How pages are fetched: persistent:6, parallel:6, multiplexed [default: as a HAR says,
+    /// multiplexed for HTTP/2 and 3; else persistent:6]
     #[arg(long, value_name = "HOW")]
     pub fetch: Option<FetchName>,
     /// Different peers, equally likely: each has one record in a sender's history
@@ -230,10 +243,12 @@ pub struct WorkloadOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Run")]
 pub struct RunOptions {
-    /// Where: simulated, or in real time on real packets, by this machine's TCP or by the QUIC stack
+    /// Where: simulated, or in real time on real packets, by this machine's TCP or by the QUIC
+    /// stack
     #[arg(long = "in", default_value = "simulator", value_name = "WHERE")]
     pub home: Home,
-    /// Schemes to compare [default: all that the routers of the path allow; `headstart schemes` lists them]
+    /// Schemes to compare [default: all that the routers of the path allow; `headstart schemes`
+    /// lists them]
     #[arg(long, value_name = "NAMES")]
     pub schemes: Option<SchemeNames>,
     /// Simulated time during which flows arrive
@@ -242,7 +257,8 @@ pub struct RunOptions {
     /// Flows that begin earlier are left out of the figures
     #[arg(long, default_value = "0 s", value_name = "TIME")]
     pub warm_up: Span,
-    /// Simulated time after the last arrival for flows to finish; what has not then counts with its age
+    /// Simulated time after the last arrival for flows to finish; what has not then counts with its
+    /// age
     #[arg(long, default_value = "20 s", value_name = "TIME")]
     pub drain: Span,
     /// Repetitions with different seeds
@@ -601,7 +617,8 @@ pub enum DetectionName {
     Rack,
     /// By count (RFC 6675).
     Rfc6675,
-    /// By count, then sent again at line rate every so often until it arrives (UDT, Halfback's transport).
+    /// By count, then sent again at line rate every so often until it arrives (UDT, Halfback's
+    /// transport).
     Udt,
 }
 
@@ -629,14 +646,15 @@ pub enum AckName {
     Timer,
     /// As QUIC recommends (RFC 9000 §13.2): every second packet, or after 25 ms.
     Quic,
-    /// The same by packet numbers: at once only where a gap begins, not while an old one is open or filled.
+    /// The same by packet numbers: at once only where a gap begins, not while an old one is open or
+    /// filled.
     QuicGap,
     /// The same, with four packets at once from each new gap on, as Google QUIC did.
     Google,
     /// As ngtcp2: as quic-gap, but after an eighth of the path's RTT, 25 ms at most.
     Ngtcp2,
-    /// As Linux whose receive window grows: the first 370 at once (measured with the emulator), and always what a sender as Linux (--as-linux)
-    /// marks as the end of a buffer.
+    /// As Linux whose receive window grows: the first 370 at once (measured with the emulator), and
+    /// always what a sender as Linux (--as-linux) marks as the end of a buffer.
     LinuxGrowing,
 }
 
@@ -647,7 +665,8 @@ pub enum PacingName {
     Off,
     /// 200 % of the window per RTT in slow start, 120 % in avoidance.
     Linux,
-    /// The same; and whoever sets the pace, the first ten segments go at once and later ones in bursts of a millisecond.
+    /// The same; and whoever sets the pace, the first ten segments go at once and later ones in
+    /// bursts of a millisecond.
     LinuxAlways,
 }
 

@@ -1,7 +1,7 @@
 //! How far many runs are, by the simulated time that they cover, and how long the rest will take.
 //!
-//! On a terminal a bar moves from the first second on; into a file or a pipe a line is written every five seconds, so that a log
-//! tells a long run from one that hangs.
+//! On a terminal a bar moves from the first second on; into a file or a pipe a line is written
+//! every five seconds, so that a log tells a long run from one that hangs.
 
 use std::fmt;
 use std::io::IsTerminal as _;
@@ -130,7 +130,8 @@ impl Progress {
 }
 
 impl RunProgress {
-    /// It has come to this time of so much. One that begins anew counts when it is further than before.
+    /// It has come to this time of so much. One that begins anew counts when it is further than
+    /// before.
     pub fn reach(&self, now: Time, end: Time) {
         let share = now.as_nanos() as f64 / end.as_nanos().max(1) as f64;
         self.cover((share.min(1.0) * RUN as f64) as u64);

@@ -1,7 +1,8 @@
 //! The set-up of the Quick-Start paper: three routers in a chain, hosts at either end.
 //!
-//! Source: Quick-Start §5. Two links of the same rate, each with a quarter of the setup's round trip as its one-way delay (20 ms of 80);
-//! segments of 1460 bytes and headers of 40; routers of one kind before all four links. Three studies run on it:
+//! Source: Quick-Start §5. Two links of the same rate, each with a quarter of the setup's round
+//! trip as its one-way delay (20 ms of 80); segments of 1460 bytes and headers of 40; routers of
+//! one kind before all four links. Three studies run on it:
 //!
 //! | module | what runs |
 //! |---|---|
@@ -9,9 +10,10 @@
 //! | [`transfer`] | one transfer, with or without a burst that meets its flight (Figures 1, 2 and 4) |
 //! | [`attack`] | small transfers, and requests that no connection stands behind (§8) |
 //!
-//! A request for exactly the rate of an object needs the round-trip time. The paper's "ideal (even if unrealistic)" request
-//! knows it, so each class of hosts has a group of its own whose sender assumes the class' true round trip. Senders that always
-//! ask for the same are not told how large their object is: they would not ask for one that fits into the initial window.
+//! A request for exactly the rate of an object needs the round-trip time. The paper's "ideal (even
+//! if unrealistic)" request knows it, so each class of hosts has a group of its own whose sender
+//! assumes the class' true round trip. Senders that always ask for the same are not told how large
+//! their object is: they would not ask for one that fits into the initial window.
 
 pub mod attack;
 pub mod transfer;
@@ -108,7 +110,8 @@ mod tests {
         "workload = { size = \"146 kB\", cross-burst = 100 }\nrun = { duration = \"20 s\" }";
     const ATTACK: &str = "workload = { size = \"29200 B\", load = \"10 %\", attack = \"framing\", attack-requests = 30 }\nrun = { duration = \"30 s\" }";
 
-    /// Every declared number is given (that no other is, each run checks), and the same run gives the same numbers.
+    /// Every declared number is given (that no other is, each run checks), and the same run gives
+    /// the same numbers.
     #[test]
     fn studies_give_what_they_say_and_the_same_twice() {
         for (study, rest) in [("web", WEB), ("transfer", TRANSFER), ("attack", ATTACK)] {
@@ -132,7 +135,8 @@ mod tests {
         }
     }
 
-    /// Quick-Start §6.2: who knows the size asks for it, and not at all for what fits into the initial window.
+    /// Quick-Start §6.2: who knows the size asks for it, and not at all for what fits into the
+    /// initial window.
     #[test]
     fn exact_requests_are_fewer_than_connections_and_fixed_ones_are_not() {
         let exact = run("web", EXACT, WEB);

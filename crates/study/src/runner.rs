@@ -47,7 +47,8 @@ pub struct JobResult {
     pub bottleneck_bytes: u64,
     /// Bytes that it could have let through until [`Self::ended_at`].
     pub bottleneck_could: u64,
-    /// How long packets waited before it in nanoseconds: on average, and at the 95th percentile; where that is shown.
+    /// How long packets waited before it in nanoseconds: on average, and at the 95th percentile;
+    /// where that is shown.
     pub waits: Option<(u64, u64)>,
     /// When the last flow ended, or the run cut it off, in nanoseconds.
     pub ended_at: u64,
@@ -65,8 +66,8 @@ pub struct JobResult {
 /// Does one run; its flows go to `part`, a row each, if that is given.
 ///
 /// # Errors
-/// If it cannot be done or its flows not be written; or the checker found a fault: then the simulator is wrong and no figure can be
-/// trusted.
+/// If it cannot be done or its flows not be written; or the checker found a fault: then the
+/// simulator is wrong and no figure can be trusted.
 pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress) -> Result<JobResult> {
     let detail = setup.carrier().detail();
     let warm_up = Time::ZERO + setup.run.warm_up;
@@ -112,8 +113,8 @@ fn rows(setup: &Setup, cast: Cast, part: &Path) -> Result<FlowRows> {
     Ok(FlowRows::new(PartWriter::create(part)?, names, warm_up, has_counts))
 }
 
-/// Does all runs and returns them in the order of the jobs; those that the store has are taken from there, unless their flows are
-/// wanted as well and are not among the parts.
+/// Does all runs and returns them in the order of the jobs; those that the store has are taken from
+/// there, unless their flows are wanted as well and are not among the parts.
 ///
 /// # Errors
 /// The first error of any run.

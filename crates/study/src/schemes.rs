@@ -1,7 +1,7 @@
 //! Schemes of the [`catalogue`] as values that live as long as the program.
 //!
-//! A run names its schemes many times, and copies of an entry are large: each entry that an option or a plan asks for is kept
-//! once.
+//! A run names its schemes many times, and copies of an entry are large: each entry that an option
+//! or a plan asks for is kept once.
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -10,7 +10,8 @@ use headstart_startup::parameters::Error;
 
 /// The schemes that are compared where nobody says which, baselines first.
 static ALL: LazyLock<Vec<Entry>> = LazyLock::new(catalogue::all);
-/// Those with parameters, and others that are not compared by default, as far as they were asked for.
+/// Those with parameters, and others that are not compared by default, as far as they were asked
+/// for.
 static OTHERS: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
 
 /// The schemes that are compared where nobody says which, baselines first.

@@ -1,4 +1,5 @@
-//! Tables of options, read as the command line reads them: each parameter is declared once, in [`crate::options`].
+//! Tables of options, read as the command line reads them: each parameter is declared once, in
+//! [`crate::options`].
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions}
 use crate::setup::Setup;
 use crate::study::{PreparedStudy, StudyEntry, plain};
 
-/// Options of a run that a plan does not set: schemes have their own key, threads are the machine's.
+/// Options of a run that a plan does not set: schemes have their own key, threads are the
+/// machine's.
 const NOT_IN_PLANS: [&str; 2] = ["schemes", "threads"];
 
 /// The four tables of options, as they are written in a file.
@@ -51,8 +53,8 @@ struct Everything {
 }
 
 impl Settings {
-    /// Reads the tables; every key and every value is checked. The parameters of studies are keys of `workload`: those of this study, or of
-    /// any where none is named yet.
+    /// Reads the tables; every key and every value is checked. The parameters of studies are keys
+    /// of `workload`: those of this study, or of any where none is named yet.
     ///
     /// # Errors
     /// With the key, what was found and what was expected.
@@ -109,7 +111,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Sets one option of any of the tables, or a parameter of the study (of any where none is named yet).
+    /// Sets one option of any of the tables, or a parameter of the study (of any where none is
+    /// named yet).
     ///
     /// # Errors
     /// If there is no such option, or not with such a value.

@@ -33,8 +33,8 @@ pub const LONG: u16 = 2;
 /// Groups in a scenario.
 pub const GROUPS: usize = 3;
 
-/// While a Linux receiver's window grows it acknowledges each segment; from 64 kB to what its buffer holds it does so for about
-/// 370 of them.
+/// While a Linux receiver's window grows it acknowledges each segment; from 64 kB to what its
+/// buffer holds it does so for about 370 of them.
 const LINUX_GROWING: u32 = 370;
 
 /// What everybody is compared with: what nearly all senders do today.
@@ -77,7 +77,8 @@ impl Setup {
     /// Checks what cannot be checked option by option, chooses the carrier and reads HAR files.
     ///
     /// # Errors
-    /// If options contradict each other, the carrier is missing or cannot carry them out, or a file is not what it should be.
+    /// If options contradict each other, the carrier is missing or cannot carry them out, or a file
+    /// is not what it should be.
     pub fn new(
         carriers: Carriers,
         path: PathOptions,
@@ -236,7 +237,8 @@ impl Setup {
         self.path.trace.as_ref().map_or(self.path.rate, |file| file.trace.mean_rate())
     }
 
-    /// The path of a run with this seed. Where its traces begin is drawn, the same for all schemes, unless an option says it.
+    /// The path of a run with this seed. Where its traces begin is drawn, the same for all schemes,
+    /// unless an option says it.
     #[must_use]
     pub fn path_for(&self, seed: Seed) -> PathOptions {
         let mut path = self.path.clone();
@@ -258,7 +260,8 @@ impl Setup {
         }
     }
 
-    /// The payload that is offered at this load: of a trace the load is a share of what it carries while the run's flows arrive.
+    /// The payload that is offered at this load: of a trace the load is a share of what it carries
+    /// while the run's flows arrive.
     #[must_use]
     pub fn offered(&self, load: Ratio, seed: Seed) -> Rate {
         let rate = match self.path.trace {
@@ -377,7 +380,8 @@ impl Setup {
         Ideal { rate: self.bottleneck(), half_rounds, mss: tcp.mss, header: tcp.header }
     }
 
-    /// A run in which flows of `cast` arrive at `load`: the same seed draws the same arrivals, sizes, peers and losses for every cast.
+    /// A run in which flows of `cast` arrive at `load`: the same seed draws the same arrivals,
+    /// sizes, peers and losses for every cast.
     #[must_use]
     pub fn arrivals(&self, cast: Cast, load: Ratio, seed: Seed) -> Run<'_> {
         let until = Time::ZERO + self.run.duration;

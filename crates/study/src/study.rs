@@ -1,12 +1,14 @@
 //! A study: how a setup becomes a run, its own parameters, and the numbers that a run of it gives.
 //!
-//! A study declares its numbers ([`Declared`]): a claim or a figure on one that it does not declare is refused when plans are read, and a
-//! run that gave one would be an error. A name with a slash is one of a profile: `by-size/12589` is the mean completion time of flows of
-//! about 12 589 bytes. Its parameters are options that only plans of this study may set.
+//! A study declares its numbers ([`Declared`]): a claim or a figure on one that it does not declare
+//! is refused when plans are read, and a run that gave one would be an error. A name with a slash
+//! is one of a profile: `by-size/12589` is the mean completion time of flows of about 12 589 bytes.
+//! Its parameters are options that only plans of this study may set.
 //!
 //! # To add a study
 //!
-//! Write a type that is a [`Study`] and add a line to the list in `catalogue.rs`. Seeds, threads, kept runs, claims, tables and drawings then work as they are.
+//! Write a type that is a [`Study`] and add a line to the list in `catalogue.rs`. Seeds, threads,
+//! kept runs, claims, tables and drawings then work as they are.
 
 use std::collections::BTreeMap;
 use std::error::Error as _;
@@ -37,7 +39,8 @@ pub trait Study: Sized + Send + Sync + 'static {
     /// What only plans of this study may set.
     type Params: Args + Clone + fmt::Debug;
 
-    /// The parameters of a run in which nobody asks for a hint: runs that differ in nothing else are one.
+    /// The parameters of a run in which nobody asks for a hint: runs that differ in nothing else
+    /// are one.
     fn unhinted(params: Self::Params) -> Self::Params {
         params
     }
@@ -294,7 +297,8 @@ pub struct PreparedStudy {
 }
 
 impl PreparedStudy {
-    /// The study and everything of its parameters that decides the result of a run, in which hints are asked for or not.
+    /// The study and everything of its parameters that decides the result of a run, in which hints
+    /// are asked for or not.
     #[must_use]
     pub fn kind(&self, is_hinted: bool) -> String {
         format!("{} {}", self.entry.name, self.parameters[usize::from(is_hinted)])

@@ -1,8 +1,9 @@
 //! One short flow over a path of a population: completion time, round trips, losses.
 //!
-//! Source: Halfback §4.2.1 (Figures 5 to 8) and §4.2.2 (Figure 9). The seed is the number of the path; on it, every scheme meets
-//! the same cross traffic and the same random losses. Ten seconds before the flow that counts, another one of the scheme
-//! has gone the same way: what remembers (TCP-Cache) has something to remember.
+//! Source: Halfback §4.2.1 (Figures 5 to 8) and §4.2.2 (Figure 9). The seed is the number of the
+//! path; on it, every scheme meets the same cross traffic and the same random losses. Ten seconds
+//! before the flow that counts, another one of the scheme has gone the same way: what remembers
+//! (TCP-Cache) has something to remember.
 
 pub mod population;
 
@@ -30,7 +31,8 @@ const UNTIL: Time = Time::from_millis(14_000);
 const END: Time = Time::from_millis(70_000);
 /// Size of each flow of the cross traffic.
 const CROSS: Bytes = Bytes::new(30_000);
-/// Whose losses make a case one "where packet loss happened" (Halfback Figure 8), for all schemes alike.
+/// Whose losses make a case one "where packet loss happened" (Halfback Figure 8), for all schemes
+/// alike.
 const JUDGE: &str = "jump-start";
 
 /// The numbers of a run.

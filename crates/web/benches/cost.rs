@@ -1,8 +1,10 @@
 //! What fast starts cost a server: the adapter against the stack alone, in one run, in turns.
 //!
-//! `cargo bench -p headstart-web --bench cost [-- [ROUNDS] [WORD...]]`, of all rows those with these words. Server and client talk over loopback. The server has a thread of its own, whose
-//! processor time from the first call to the last answer is what is compared: it does not depend on what else the machine does. The wall clock is
-//! reported beside it. Linux only: `/proc` knows the time of each thread.
+//! `cargo bench -p headstart-web --bench cost [-- [ROUNDS] [WORD...]]`, of all rows those with
+//! these words. Server and client talk over loopback. The server has a thread of its own, whose
+//! processor time from the first call to the last answer is what is compared: it does not depend on
+//! what else the machine does. The wall clock is reported beside it. Linux only: `/proc` knows the
+//! time of each thread.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
@@ -159,13 +161,15 @@ fn measure(kind: Kind, work: Work, identity: &Arc<Identity>) -> Cost {
 /// The median, and between which two values it lies in 95 of 100 cases.
 fn median(mut values: Vec<f64>) -> (f64, f64, f64) {
     values.sort_by(f64::total_cmp);
-    // The rank of the median of a sample is binomial: 1.96 standard deviations of it are about as many half roots.
+    // The rank of the median of a sample is binomial: 1.96 standard deviations of it are about as
+    // many half roots.
     let (middle, off) = (values.len() / 2, (values.len() as f64).sqrt() * 0.98);
     let (low, high) = (middle.saturating_sub(off as usize), (middle + off as usize).min(values.len() - 1));
     (values[middle], values[low], values[high])
 }
 
-/// The adapter's cost over the stack's, in turns. Two that follow one another share the moods of the machine, so what is compared is pairs.
+/// The adapter's cost over the stack's, in turns. Two that follow one another share the moods of
+/// the machine, so what is compared is pairs.
 fn compare(name: &str, scheme: &'static str, work: Work, rounds: usize, identity: &Arc<Identity>) {
     let (mut processor, mut wall, mut alone, mut with) = (vec![], vec![], vec![], vec![]);
     for round in 0..rounds {

@@ -44,7 +44,8 @@ impl Opener {
     }
 }
 
-/// Goes on with the operation under way, or begins it. The operation outlives one poll: dropping it would forget its waker.
+/// Goes on with the operation under way, or begins it. The operation outlives one poll: dropping it
+/// would forget its waker.
 fn poll_next<T, F>(
     waiting: &mut Waiting<T>,
     cx: &mut Context<'_>,
@@ -139,7 +140,8 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
     }
 
     fn close(&mut self, code: Code, reason: &[u8]) {
-        // h3 closes whatever it lets go of; a reason that is already known must not be lost to that.
+        // h3 closes whatever it lets go of; a reason that is already known must not be lost to
+        // that.
         if self.inner.close_reason().is_none() {
             self.inner.close(error_code(code.value()), reason);
         }

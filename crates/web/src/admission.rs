@@ -1,7 +1,8 @@
-//! How connections are let in: the seam between a web server and what makes its connections start fast.
+//! How connections are let in: the seam between a web server and what makes its connections start
+//! fast.
 //!
-//! The server knows requests and sizes; an [`Admission`] knows transports. [`Plain`] is the QUIC stack as it comes: the baseline
-//! of every comparison, and what `headstart_quic` replaces.
+//! The server knows requests and sizes; an [`Admission`] knows transports. [`Plain`] is the QUIC
+//! stack as it comes: the baseline of every comparison, and what `headstart_quic` replaces.
 
 use std::fmt::Debug;
 
@@ -12,7 +13,8 @@ pub trait Admission: Send + Sync + 'static {
     /// What is kept beside each connection.
     type Session: Session;
 
-    /// Lets a connection in. `scheme` is what the client asked for, if it asked (see [`choice`](crate::choice)).
+    /// Lets a connection in. `scheme` is what the client asked for, if it asked (see
+    /// [`choice`](crate::choice)).
     ///
     /// # Errors
     ///
@@ -32,7 +34,8 @@ pub trait Session: Debug + Send + Sync + 'static {
     /// An answer of `bytes` begins. Several may be under way at once.
     fn will_send(&self, connection: &Connection, bytes: u64);
 
-    /// The scheme that governs the start, as clients are told when they may choose; `None` if there is none to name.
+    /// The scheme that governs the start, as clients are told when they may choose; `None` if there
+    /// is none to name.
     fn scheme(&self) -> Option<&str>;
 
     /// The connection has ended.

@@ -1,13 +1,15 @@
 //! How a client asks for a scheme: a name in the list of application protocols of its ClientHello.
 //!
-//! That list is the only thing a server can read before a connection exists and that a foreign server is bound to ignore:
-//! it picks `h3` from it and goes on. A server that was told to allow the choice answers with the header [`HEADER`], in which the
-//! client sees that it was heard; without the header it was not, and a comparison would compare nothing.
+//! That list is the only thing a server can read before a connection exists and that a foreign
+//! server is bound to ignore: it picks `h3` from it and goes on. A server that was told to allow
+//! the choice answers with the header [`HEADER`], in which the client sees that it was heard;
+//! without the header it was not, and a comparison would compare nothing.
 
 /// What precedes the scheme's name in the list of protocols.
 const PREFIX: &str = "headstart/";
 
-/// The header that names the scheme that governs the connection. Sent only by a server that allows the choice.
+/// The header that names the scheme that governs the connection. Sent only by a server that allows
+/// the choice.
 pub const HEADER: &str = "headstart-scheme";
 
 /// The protocol of HTTP/3 (RFC 9114 §3.1).

@@ -1,9 +1,11 @@
 //! Fetches pages over HTTP/3 and says how long each took.
 //!
-//! The clock starts when the first packet is about to be sent: names are resolved before. It stops when the last byte of the body
-//! has been read. So the handshake counts, as everywhere in headstart (`docs/definitions.md`).
+//! The clock starts when the first packet is about to be sent: names are resolved before. It stops
+//! when the last byte of the body has been read. So the handshake counts, as everywhere in
+//! headstart (`docs/definitions.md`).
 //!
-//! A host that says that nobody listens ends the call at once, a silent one when patience does ([`Caller`]).
+//! A host that says that nobody listens ends the call at once, a silent one when patience does
+//! ([`Caller`]).
 
 use std::io;
 use std::net::SocketAddr;
@@ -36,7 +38,8 @@ pub use caller::Caller;
 pub enum Trust {
     /// Those the operating system trusts, and `also`.
     System {
-        /// Certificates beside the system's: for example those that [`identity`](crate::identity) made.
+        /// Certificates beside the system's: for example those that [`identity`](crate::identity)
+        /// made.
         also: Vec<CertificateDer<'static>>,
     },
     /// Only those in this PEM file.
@@ -133,8 +136,9 @@ pub enum FetchError {
     },
 }
 
-/// The alerts that say what is wrong with a certificate (RFC 8446 §6): from bad_certificate to certificate_unknown, unknown_ca, and
-/// decrypt_error, which is a signature that is none of its signer's.
+/// The alerts that say what is wrong with a certificate (RFC 8446 §6): from bad_certificate to
+/// certificate_unknown, unknown_ca, and decrypt_error, which is a signature that is none of its
+/// signer's.
 const CERTIFICATE_ALERTS: [u8; 7] = [42, 43, 44, 45, 46, 48, 51];
 
 impl FetchError {
@@ -153,8 +157,9 @@ impl FetchError {
     }
 }
 
-/// TLS for a client: whom it trusts, the scheme it asks for, and whether it sends requests before the handshake is complete
-/// where a server remembers it (0-RTT). One configuration remembers the tickets of all its connections.
+/// TLS for a client: whom it trusts, the scheme it asks for, and whether it sends requests before
+/// the handshake is complete where a server remembers it (0-RTT). One configuration remembers the
+/// tickets of all its connections.
 ///
 /// # Errors
 ///
@@ -256,7 +261,8 @@ impl Origin {
     }
 }
 
-/// An endpoint that can reach `remote`, on a port of the system's choice. To be called within tokio.
+/// An endpoint that can reach `remote`, on a port of the system's choice. To be called within
+/// tokio.
 ///
 /// # Errors
 ///
@@ -401,8 +407,8 @@ impl Errand {
             .build::<_, _, Bytes>(adapter::Connection::new(connection.clone()))
             .await
             .map_err(|error| FetchError::Http(Box::new(error)))?;
-        // Reads the server's settings; ends with the connection, never before it: a control stream that ends sooner is an error to the
-        // server (RFC 9114 §6.2.1).
+        // Reads the server's settings; ends with the connection, never before it: a control stream
+        // that ends sooner is an error to the server (RFC 9114 §6.2.1).
         tokio::spawn(async move { driver.wait_idle().await });
         let fetches = self.urls.iter().map(|url| self.fetch(sender.clone(), url, begin));
         join_all(fetches).await.into_iter().collect()
@@ -423,7 +429,8 @@ impl Errand {
             .map_err(|_| FetchError::Url { found: url.to_string() })?;
         let mut stream = sender.send_request(request).await.map_err(http)?;
         match stream.finish().await {
-            // A server that needs no more of the request says so; its answer counts all the same (RFC 9114 §4.1).
+            // A server that needs no more of the request says so; its answer counts all the same
+            // (RFC 9114 §4.1).
             Err(h3::error::StreamError::RemoteTerminate { code, .. }) if code == Code::H3_NO_ERROR => {}
             done => done.map_err(http)?,
         }

@@ -89,7 +89,8 @@ impl Identity {
 
     /// The self-signed certificate kept in `folder`, made now if there is none yet.
     ///
-    /// It is good for this machine and for `names`; other names make another file. It does not run out.
+    /// It is good for this machine and for `names`; other names make another file. It does not run
+    /// out.
     ///
     /// # Errors
     ///
@@ -103,8 +104,8 @@ impl Identity {
     }
 }
 
-/// The certificates of our own making that are kept in `folder`: what a client on this machine may trust.
-/// Files that cannot be read are passed over.
+/// The certificates of our own making that are kept in `folder`: what a client on this machine may
+/// trust. Files that cannot be read are passed over.
 #[must_use]
 pub fn kept_certificates(folder: &Path) -> Vec<CertificateDer<'static>> {
     let Ok(entries) = fs::read_dir(folder) else { return vec![] };
@@ -115,7 +116,8 @@ pub fn kept_certificates(folder: &Path) -> Vec<CertificateDer<'static>> {
         .collect()
 }
 
-/// How the names of kept files end. One file holds certificate and key, so that neither can be without the other.
+/// How the names of kept files end. One file holds certificate and key, so that neither can be
+/// without the other.
 const KEPT: &str = "identity.pem";
 
 fn file_name(names: &[String]) -> String {
@@ -145,7 +147,8 @@ fn self_signed(names: &[String]) -> Result<(Certificate, KeyPair), IdentityError
     Ok((certificate, key))
 }
 
-/// Writes a file that only its owner may read, whole or not at all. If somebody else was first, theirs stays.
+/// Writes a file that only its owner may read, whole or not at all. If somebody else was first,
+/// theirs stays.
 fn write_once(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
     let unfinished = folder.join(format!(".{}.unfinished", std::process::id()));
     let mut options = fs::OpenOptions::new();

@@ -1,7 +1,8 @@
 //! A web server whose connections start fast, and a client that measures them.
 //!
-//! The server answers over HTTP/3 on an unmodified QUIC stack and, on the same port number of TCP, over HTTP/1.1 and 2, which tell
-//! browsers where HTTP/3 is. What makes connections start fast is not here: it enters by one door, [`admission`].
+//! The server answers over HTTP/3 on an unmodified QUIC stack and, on the same port number of TCP,
+//! over HTTP/1.1 and 2, which tell browsers where HTTP/3 is. What makes connections start fast is
+//! not here: it enters by one door, [`admission`].
 //!
 //! | module | holds |
 //! |---|---|

@@ -22,8 +22,8 @@ pub struct Plan<'a> {
     pub identity: &'a Identity,
     /// How connections start.
     pub scheme: Choice,
-    /// What clients may ask for instead. Each scheme has a history of its own, in memory, so that none profits from what another
-    /// has measured.
+    /// What clients may ask for instead. Each scheme has a history of its own, in memory, so that
+    /// none profits from what another has measured.
     pub others: Vec<Choice>,
     /// What `scheme` remembers.
     pub history: Arc<dyn Store>,

@@ -24,11 +24,13 @@ use crate::site::{Body, Site};
 pub struct Manners {
     /// Clients may ask for a scheme.
     pub scheme_choice: bool,
-    /// Every address is validated by a Retry packet before anything is kept for it (RFC 9000 §8.1.2).
+    /// Every address is validated by a Retry packet before anything is kept for it (RFC 9000
+    /// §8.1.2).
     pub retry: bool,
     /// Connections at once; more are refused.
     pub most_connections: usize,
-    /// How long a handshake may take. 10 s: the stack's idle time allows three times as long to a peer that says nothing.
+    /// How long a handshake may take. 10 s: the stack's idle time allows three times as long to a
+    /// peer that says nothing.
     pub handshake: Duration,
     /// How long connections may go on once the server shuts down.
     pub grace: Duration,
@@ -46,10 +48,12 @@ impl Default for Manners {
     }
 }
 
-/// The largest block of headers that is read. 64 KiB: what web servers commonly allow, and it bounds what a client can make us keep.
+/// The largest block of headers that is read. 64 KiB: what web servers commonly allow, and it
+/// bounds what a client can make us keep.
 const LARGEST_HEAD: u64 = 64 * 1024;
 
-/// TLS for HTTP/3. A client that was here before may send its request in its first packet: it only reads.
+/// TLS for HTTP/3. A client that was here before may send its request in its first packet: it only
+/// reads.
 ///
 /// # Errors
 ///
@@ -133,8 +137,9 @@ impl<A: Admission> Guest<A> {
                 return;
             }
         };
-        // A request that came in the first packet is answered at once only where the address is known to be the client's: elsewhere
-        // the answer could not exceed three times what the client sent (RFC 9000 §8.1).
+        // A request that came in the first packet is answered at once only where the address is
+        // known to be the client's: elsewhere the answer could not exceed three times what the
+        // client sent (RFC 9000 §8.1).
         let connecting = match is_validated {
             true => connecting.into_0rtt().map(|(connection, _)| connection),
             false => Err(connecting),
@@ -182,8 +187,8 @@ impl<A: Admission> Guest<A> {
                 next = http.accept() => next?,
             };
             let Some(resolver) = next else {
-                // All that was asked for has been written, and may still be on its way: who has it closes (RFC 9114 §5.2). To let go
-                // of `http` would close now.
+                // All that was asked for has been written, and may still be on its way: who has it
+                // closes (RFC 9114 §5.2). To let go of `http` would close now.
                 connection.closed().await;
                 return Ok(());
             };
@@ -249,7 +254,8 @@ impl<S: Session> Exchange<S> {
             Err(error) => Err(error),
             Ok(()) => {
                 stream.finish().await?;
-                // The end of the request may still be on its way. A body that goes on and on is not wanted (RFC 9114 §4.1).
+                // The end of the request may still be on its way. A body that goes on and on is not
+                // wanted (RFC 9114 §4.1).
                 let rest = async { while let Ok(Some(_)) = stream.recv_data().await {} };
                 if tokio::time::timeout(REST, rest).await.is_err() {
                     stream.stop_sending(Code::H3_NO_ERROR);

@@ -1,7 +1,7 @@
 //! What is served: a folder of files, or bytes made up for a measurement.
 //!
-//! The same answers go out over HTTP/1.1, 2 and 3. Paths that leave the folder, ranges, dates and content types are
-//! `tower-http`'s business; a folder without `index.html` is listed.
+//! The same answers go out over HTTP/1.1, 2 and 3. Paths that leave the folder, ranges, dates and
+//! content types are `tower-http`'s business; a folder without `index.html` is listed.
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
@@ -91,7 +91,8 @@ impl Folder {
         answer
     }
 
-    /// The names in a folder that has no `index.html`; `None` if `path` names no folder below the root.
+    /// The names in a folder that has no `index.html`; `None` if `path` names no folder below the
+    /// root.
     async fn listing(&self, path: &str) -> Option<Response<Body>> {
         let within = below(path.strip_suffix('/')?)?;
         let mut names = vec![];
@@ -135,7 +136,8 @@ fn is_absent(error: &io::Error) -> bool {
 const IN_A_LINK: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
 
-/// The relative path that a URL's path names, if it stays below the root and is plain in every component.
+/// The relative path that a URL's path names, if it stays below the root and is plain in every
+/// component.
 fn below(path: &str) -> Option<PathBuf> {
     let decoded = percent_decode_str(path.trim_start_matches('/')).decode_utf8().ok()?;
     let relative = PathBuf::from(decoded.as_ref());

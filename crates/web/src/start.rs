@@ -39,7 +39,8 @@ impl Starts {
         Self { usual, others: BTreeMap::new(), listener: None }
     }
 
-    /// Clients that ask for a scheme of one of these get it; whoever asks for another, or for nothing, gets the usual.
+    /// Clients that ask for a scheme of one of these get it; whoever asks for another, or for
+    /// nothing, gets the usual.
     #[must_use]
     pub fn or(mut self, others: impl IntoIterator<Item = ServerSetup>) -> Self {
         self.others.extend(others.into_iter().map(|setup| (setup.choice().kept_name(), setup)));

@@ -1,4 +1,5 @@
-//! The same site over HTTP/1.1 and HTTP/2 on TCP, which tells browsers where HTTP/3 is (Alt-Svc, RFC 7838).
+//! The same site over HTTP/1.1 and HTTP/2 on TCP, which tells browsers where HTTP/3 is (Alt-Svc,
+//! RFC 7838).
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -41,7 +42,8 @@ pub fn tls(identity: &Identity) -> Result<Arc<rustls::ServerConfig>, rustls::Err
     Ok(Arc::new(config))
 }
 
-/// Serves `site` on `listener` until `shutdown`, then lets requests under way finish. `port` is where HTTP/3 is.
+/// Serves `site` on `listener` until `shutdown`, then lets requests under way finish. `port` is
+/// where HTTP/3 is.
 pub async fn serve(
     listener: TcpListener,
     tls: Arc<rustls::ServerConfig>,

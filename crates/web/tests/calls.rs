@@ -95,7 +95,8 @@ async fn a_refusal_does_not_end_a_connection_that_is_open() {
     server.stop().await;
 }
 
-/// Carries datagrams between one client and a server until it is closed; then nobody listens at its port.
+/// Carries datagrams between one client and a server until it is closed; then nobody listens at its
+/// port.
 struct Relay {
     address: SocketAddr,
     carrying: tokio::task::JoinHandle<()>,

@@ -92,7 +92,8 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
     server.stop().await;
 }
 
-/// A client that says it will go away and still reads; written byte by byte, for ours says nothing before it is done.
+/// A client that says it will go away and still reads; written byte by byte, for ours says nothing
+/// before it is done.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_under_way_outlives_the_clients_goodbye() {
     const BYTES: usize = 1_000_000;

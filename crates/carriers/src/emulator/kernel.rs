@@ -1,16 +1,20 @@
-//! Flows over the kernel's own TCP: servers and clients in network namespaces of their own, TUN devices and the relay between them.
+//! Flows over the kernel's own TCP: servers and clients in network namespaces of their own, TUN
+//! devices and the relay between them.
 //!
-//! Both namespaces belong to threads of this process and to their sockets, and are gone with the last of these. Root is needed, or
-//! `unshare -rn`, which makes one root of a network of one's own.
+//! Both namespaces belong to threads of this process and to their sockets, and are gone with the
+//! last of these. Root is needed, or `unshare -rn`, which makes one root of a network of one's own.
 //!
-//! A client says for each message which flow it is and how much it wants; the servers of the groups listen on ports of their own.
+//! A client says for each message which flow it is and how much it wants; the servers of the groups
+//! listen on ports of their own.
 //!
 //! # Limits
 //!
-//! - The kernel has three starts: that of its Reno (`iw10` with `--base reno`), of its CUBIC, which leaves slow start by HyStart
-//!   (`iw10-linux` with `--base cubic` or `cubic-linux`, which are one here), and BBR's. With the feature `tcp` those of `headstart tcp`
-//!   too, before the kernel's CUBIC: one of them at a time, its record the object's own, without gates and caps, as over QUIC. Several
-//!   live starts to a peer share its record. JumpStart is told the size of a flow if all have the same, for the kernel knows none.
+//! - The kernel has three starts: that of its Reno (`iw10` with `--base reno`), of its CUBIC, which
+//!   leaves slow start by HyStart (`iw10-linux` with `--base cubic` or `cubic-linux`, which are one
+//!   here), and BBR's. With the feature `tcp` those of `headstart tcp` too, before the kernel's
+//!   CUBIC: one of them at a time, its record the object's own, without gates and caps, as over
+//!   QUIC. Several live starts to a peer share its record. JumpStart is told the size of a flow if
+//!   all have the same, for the kernel knows none.
 //! - What senders lost or sent twice is the kernel's knowledge: such numbers are left out.
 //! - `--receive-window` is what the kernel makes of a buffer of twice that size, one for all.
 
@@ -243,7 +247,8 @@ impl super::hosts::Stage for Stage {
     }
 }
 
-/// Runs `work` on a thread in a network namespace of its own with a device in it, and waits for what it gives.
+/// Runs `work` on a thread in a network namespace of its own with a device in it, and waits for
+/// what it gives.
 fn in_a_namespace<T: Send + 'static>(
     settings: device::Settings,
     work: impl FnOnce(Device) -> io::Result<T> + Send + 'static,
@@ -287,7 +292,8 @@ impl Servers {
     ) -> io::Result<Self> {
         let controllers = controllers.to_vec();
         in_a_namespace(settings(ours, peer), move |device| {
-            // What a connection learned of its peer must not reach the next. A setting of this namespace only.
+            // What a connection learned of its peer must not reach the next. A setting of this
+            // namespace only.
             std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1")?;
             let mut listeners = vec![];
             for (port, controller) in (PORT..).zip(controllers) {
@@ -366,7 +372,8 @@ impl Clients {
     ) -> io::Result<Self> {
         let (dial, dialled) = channel::<Dial>();
         let device = in_a_namespace(settings(ours, peer), move |device| {
-            // A setting of this namespace only. Half of a buffer is for what the kernel needs itself.
+            // A setting of this namespace only. Half of a buffer is for what the kernel needs
+            // itself.
             let buffer = window.get().saturating_mul(2);
             std::fs::write("/proc/sys/net/ipv4/tcp_rmem", format!("4096 {buffer} {buffer}"))?;
             // Whoever a thread starts is in its namespace.
@@ -390,7 +397,8 @@ impl Clients {
 impl Transport for Clients {
     fn open(&mut self, flow: u32, spec: &FlowSpec) {
         let (orders, asked) = channel();
-        // It fails only if the namespace's thread is gone, and then the player hears nothing more and says so.
+        // It fails only if the namespace's thread is gone, and then the player hears nothing more
+        // and says so.
         let _ = orders.send(spec.bytes);
         let server = SocketAddr::from((self.server, PORT + spec.group.min(GROUPS as u16 - 1)));
         let _ = self.dial.send((flow, server, asked));

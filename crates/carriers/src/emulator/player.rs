@@ -1,6 +1,7 @@
 //! Plays a workload by the real clock.
 //!
-//! The player holds no socket: a [`Transport`] opens connections and asks for messages, and says over a channel what became of them.
+//! The player holds no socket: a [`Transport`] opens connections and asks for messages, and says
+//! over a channel what became of them.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

@@ -1,8 +1,10 @@
-//! Flows over real QUIC: a server for each group, clients on addresses of their own, and the UDP relay between them.
+//! Flows over real QUIC: a server for each group, clients on addresses of their own, and the UDP
+//! relay between them.
 //!
-//! A client opens a stream for each message and says in a [`Request`] which flow it is, how much it wants and whether the server's
-//! scheme is told so. A group's scheme is known by the client's address, 127.g.x.y for peer x.y of group g - 16: the relay sends
-//! from the client's own address, so that histories see peers apart.
+//! A client opens a stream for each message and says in a [`Request`] which flow it is, how much it
+//! wants and whether the server's scheme is told so. A group's scheme is known by the client's
+//! address, 127.g.x.y for peer x.y of group g - 16: the relay sends from the client's own address,
+//! so that histories see peers apart.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -74,7 +76,8 @@ impl super::hosts::Stage for Stage {
         let entries = [cast.tested, cast.beside.unwrap_or(setup.reference()), setup.workload.long_scheme.0];
         let (mut servers, mut clients) = (vec![], vec![]);
         for (entry, group) in entries.iter().zip(groups) {
-            // The stack as the simulator runs it, packet sizes and all: only then does what differs lie in the clock.
+            // The stack as the simulator runs it, packet sizes and all: only then does what differs
+            // lie in the clock.
             let transport = simulation::transport(group);
             let mut base = base.clone();
             base.transport_config(Arc::new(transport.clone()));

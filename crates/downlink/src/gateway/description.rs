@@ -21,11 +21,12 @@ const KINDS: [&str; 3] = [
     "urn:dslforum-org:service:WANCommonInterfaceConfig:1",
 ];
 
-/// All of them in a description that was found at `base`, in the order in which they are there. A gateway with two lines
-/// describes the one in use first.
+/// All of them in a description that was found at `base`, in the order in which they are there. A
+/// gateway with two lines describes the one in use first.
 pub(super) fn services(description: &str, base: &Uri) -> Result<Vec<Service>, Error> {
     let document = xml::parse(description)?;
-    // UDA 1.0 knew a base of its own; UDA 1.1 §2.3 has relative URLs resolved against the description's.
+    // UDA 1.0 knew a base of its own; UDA 1.1 §2.3 has relative URLs resolved against the
+    // description's.
     let root = document.root_element();
     let base = xml::text(root, "URLBase")
         .filter(|base| !base.is_empty())
@@ -40,7 +41,8 @@ pub(super) fn services(description: &str, base: &Uri) -> Result<Vec<Service>, Er
     if found.is_empty() { Err(Error::NoService) } else { Ok(found) }
 }
 
-/// A reference relative to a base (RFC 3986 §5.2, as far as gateways use it). Whether it leads where it may is checked later.
+/// A reference relative to a base (RFC 3986 §5.2, as far as gateways use it). Whether it leads
+/// where it may is checked later.
 fn resolve(base: &str, reference: &str) -> String {
     if reference.contains("://") {
         return reference.to_owned();

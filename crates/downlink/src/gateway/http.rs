@@ -25,7 +25,8 @@ impl Client {
         Self { host, deadline }
     }
 
-    /// A URL, if it is one of HTTP at this very host, written as an address: a name could lead anywhere.
+    /// A URL, if it is one of HTTP at this very host, written as an address: a name could lead
+    /// anywhere.
     pub fn checked(&self, text: &str) -> Result<Uri, Error> {
         let malformed = || Error::Url { found: text.to_owned() };
         let url: Uri = text.parse().map_err(|_| malformed())?;

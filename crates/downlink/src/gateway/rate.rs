@@ -6,7 +6,8 @@ use headstart_units::Rate;
 use super::Link;
 use crate::estimate::{Estimate, Meaning, share_of_line};
 
-/// The speeds of Ethernet ports in Mbit/s. A gateway whose rate is exactly one of them most likely tells its port's.
+/// The speeds of Ethernet ports in Mbit/s. A gateway whose rate is exactly one of them most likely
+/// tells its port's.
 const PORTS: [u64; 9] = [10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 100_000];
 
 /// A gateway's line as an estimate.

@@ -114,7 +114,8 @@ fn search(address: SocketAddr, target: &str) -> String {
     format!("M-SEARCH * HTTP/1.1\r\nHOST: {address}\r\nMAN: \"ssdp:discover\"\r\n{wait}ST: {target}\r\n\r\n")
 }
 
-/// The description's URL; `None` for what is no answer to our search, of which there is much on such a network.
+/// The description's URL; `None` for what is no answer to our search, of which there is much on
+/// such a network.
 fn location(datagram: &[u8]) -> Result<Option<String>, Error> {
     let Ok(text) = core::str::from_utf8(datagram) else {
         return Err(Error::Discovery { why: "is no text" });
@@ -139,7 +140,8 @@ fn location(datagram: &[u8]) -> Result<Option<String>, Error> {
     header("LOCATION").map(Some).ok_or(Error::Discovery { why: "has no LOCATION" })
 }
 
-/// An address that only this network, or one around it, can have (RFC 1918, RFC 3927, RFC 4193, RFC 6598).
+/// An address that only this network, or one around it, can have (RFC 1918, RFC 3927, RFC 4193, RFC
+/// 6598).
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(four) => {

@@ -21,8 +21,8 @@ pub(super) fn parse(text: &str) -> Result<Document<'_>, Error> {
     Document::parse_with_options(text, options).map_err(|error| refuse(error.to_string()))
 }
 
-/// Whether tags are nested too deep for a parser that recurses. Counted roughly, and before it sees them: comments and such
-/// count as elements that end where they begin.
+/// Whether tags are nested too deep for a parser that recurses. Counted roughly, and before it sees
+/// them: comments and such count as elements that end where they begin.
 fn is_deep(text: &str) -> bool {
     let mut depth = 0_usize;
     for tag in text.split('<').skip(1) {
@@ -39,7 +39,8 @@ fn is_deep(text: &str) -> bool {
     false
 }
 
-/// The text of the first child of that name, whatever its namespace: gateways are careless with them.
+/// The text of the first child of that name, whatever its namespace: gateways are careless with
+/// them.
 pub(super) fn text<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     let child = node.children().find(|child| child.tag_name().name() == name)?;
     Some(child.text().unwrap_or_default().trim())

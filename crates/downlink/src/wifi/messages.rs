@@ -39,7 +39,8 @@ pub enum StationInfo {
 
 impl NlAttrType for StationInfo {}
 
-/// `enum nl80211_rate_info`, in units of 100 kbit/s; the first has 16 bits, for rates up to 6.5 Gbit/s.
+/// `enum nl80211_rate_info`, in units of 100 kbit/s; the first has 16 bits, for rates up to 6.5
+/// Gbit/s.
 #[neli_enum(serialized_type = "u16")]
 pub enum RateInfo {
     Invalid = 0,
@@ -65,7 +66,8 @@ pub(super) fn read_interface(message: &Message, connection: &mut Connection) {
         ssid.filter(|ssid| !ssid.is_empty()).map(|ssid| String::from_utf8_lossy(ssid).into_owned());
 }
 
-/// What an answer to *get station* says. A client has one station, its access point; the fastest counts.
+/// What an answer to *get station* says. A client has one station, its access point; the fastest
+/// counts.
 pub(super) fn read_station(message: &Message, connection: &mut Connection) {
     let attributes = message.attrs().get_attr_handle();
     let Ok(station) = attributes.get_nested_attributes::<StationInfo>(Attribute::StationInfo) else { return };
@@ -88,7 +90,8 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Cursor;
 
-    /// An attribute as the kernel lays it out: length and type in this machine's order, then the payload, filled up to four.
+    /// An attribute as the kernel lays it out: length and type in this machine's order, then the
+    /// payload, filled up to four.
     fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
         let mut bytes = ((payload.len() + 4) as u16).to_ne_bytes().to_vec();
         bytes.extend(kind.to_ne_bytes());

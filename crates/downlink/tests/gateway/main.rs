@@ -273,7 +273,8 @@ fn nobody_can_make_this_client_ask_somebody_else() {
 fn only_the_gateway_is_believed() {
     let gateway = Gateway::with(honest(description("", "/c", ""), properties("DSL", "50000000", "Up")));
     let another = |timeout| Options { gateway: Some(IpAddr::V4(THERE)), timeout, ..gateway.options() };
-    // One for each target of the search. On a busy machine not all may have come in time: then there is more of it.
+    // One for each target of the search. On a busy machine not all may have come in time: then
+    // there is more of it.
     let all = Err(Error::Strangers { count: 3 });
     let told = [400, 4_000, 40_000].map(Duration::from_millis).map(another);
     assert!(told.iter().any(|options| ask_once(options) == all), "{:?}", ask_once(&told[2]));

@@ -1,4 +1,5 @@
-//! A home gateway on the loopback interface: it answers searches over UDP and speaks HTTP and SOAP over TCP, well or badly.
+//! A home gateway on the loopback interface: it answers searches over UDP and speaks HTTP and SOAP
+//! over TCP, well or badly.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -49,8 +50,8 @@ pub fn found(location: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A description with devices nested as IGD has them, and services of which one tells of the line; an empty `service` is
-/// UPnP's own name of it.
+/// A description with devices nested as IGD has them, and services of which one tells of the line;
+/// an empty `service` is UPnP's own name of it.
 pub fn description(service: &str, control: &str, base: &str) -> String {
     let described = |kind: &str, control: &str| {
         format!(

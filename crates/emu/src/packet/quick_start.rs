@@ -1,12 +1,12 @@
 //! Quick-Start requests in the IP header of a real packet, for the routers of a path.
 //!
-//! Source: RFC 4782 §3.1 (the IPv4 option), §3.2 (the IPv6 hop-by-hop option) and §3.3 (what a router does with them); the codec and the
-//! routers' algorithms are those of the simulator.
+//! Source: RFC 4782 §3.1 (the IPv4 option), §3.2 (the IPv6 hop-by-hop option) and §3.3 (what a
+//! router does with them); the codec and the routers' algorithms are those of the simulator.
 //!
 //! # Deviations
 //!
-//! - A router that deletes a request (RFC 4782 §3.3) writes no-operation bytes (of IPv6: padding, RFC 8200 §4.2) over it, so that the
-//!   header keeps its length.
+//! - A router that deletes a request (RFC 4782 §3.3) writes no-operation bytes (of IPv6: padding,
+//!   RFC 8200 §4.2) over it, so that the header keeps its length.
 
 use core::ops::Range;
 
@@ -108,7 +108,8 @@ pub(super) fn write(packet: &mut [u8], request: Option<Request>) {
     change_header(packet, |header| header[place].copy_from_slice(&option));
 }
 
-/// A router forwards the packet: its time to live is one less, though never none, as nobody here would drop it.
+/// A router forwards the packet: its time to live is one less, though never none, as nobody here
+/// would drop it.
 pub(super) fn lower_time_to_live(packet: &mut [u8]) {
     match version(packet) {
         Some(4) => change_header(packet, |header| header[8] = header[8].saturating_sub(1).max(1)),
@@ -139,7 +140,8 @@ mod tests {
     use headstart_units::Rate;
     use proptest::prelude::*;
 
-    /// An IPv4 header with a no-operation, a request of code 9 (20.48 Mbit/s) and padding; checksum right.
+    /// An IPv4 header with a no-operation, a request of code 9 (20.48 Mbit/s) and padding; checksum
+    /// right.
     fn packet() -> Vec<u8> {
         let mut packet = vec![0x48, 0, 0, 32, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         packet.extend([NO_OPERATION, KIND, 8, 0x09, 200, 0, 0, 4, 0xd0, NO_OPERATION, NO_OPERATION, END]);

@@ -1,6 +1,8 @@
-//! `headstart demo`: a server, a client and a path between them in one process, and what each scheme makes of it.
+//! `headstart demo`: a server, a client and a path between them in one process, and what each
+//! scheme makes of it.
 //!
-//! Nothing is simulated but the path: UDP datagrams of a real QUIC stack cross the elements of the simulator by the real clock.
+//! Nothing is simulated but the path: UDP datagrams of a real QUIC stack cross the elements of the
+//! simulator by the real clock.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
@@ -48,7 +50,8 @@ pub struct DemoArgs {
     /// Size of the page
     #[arg(long, default_value = "100 kB", value_name = "SIZE")]
     pub size: Bytes,
-    /// Schemes; the others are compared with the first [default: iw10, iw32, bbr and the fast starts]
+    /// Schemes; the others are compared with the first [default: iw10, iw32, bbr and the fast
+    /// starts]
     #[arg(
         long,
         hide_default_value = true,
@@ -59,7 +62,8 @@ pub struct DemoArgs {
     /// Fetches with each scheme
     #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
-    /// Size of the download by which the server gets to know its client, before schemes that have a history are measured
+    /// Size of the download by which the server gets to know its client, before schemes that have a
+    /// history are measured
     #[arg(long, default_value = "1 MB", value_name = "SIZE")]
     pub visit: Bytes,
     /// How results are printed
@@ -88,7 +92,8 @@ pub fn demo(args: &DemoArgs) -> Result<()> {
     runtime.block_on(run(args))
 }
 
-/// A server that has not heard the client's close gives the connection up after 30 s, and settles its account then.
+/// A server that has not heard the client's close gives the connection up after 30 s, and settles
+/// its account then.
 const SETTLED: Duration = Duration::from_secs(60);
 
 fn check(args: &DemoArgs) -> Result<()> {
@@ -269,11 +274,13 @@ fn width() -> usize {
     terminal_width(std::env::var("COLUMNS").ok().as_deref())
 }
 
-/// Payload of a full packet before the path's MTU is known, and what that packet is on the link (QUIC, UDP and IPv4 headers).
+/// Payload of a full packet before the path's MTU is known, and what that packet is on the link
+/// (QUIC, UDP and IPv4 headers).
 const PAYLOAD: u64 = 1163;
 const ON_LINK: u64 = 1228;
 
-/// Two round trips, of which the first is the handshake, and the bytes at the link's rate: nothing can be faster.
+/// Two round trips, of which the first is the handshake, and the bytes at the link's rate: nothing
+/// can be faster.
 fn ideal_ms(args: &DemoArgs) -> f64 {
     let on_link = Bytes::new(args.size.get().div_ceil(PAYLOAD) * ON_LINK);
     (args.rtt * 2).as_millis_f64() + (on_link / args.rate).as_millis_f64()

@@ -21,7 +21,8 @@ pub struct DiffArgs {
     pub one: PathBuf,
     /// Another one, of the same schemes and seeds
     pub other: PathBuf,
-    /// Measures to compare, as seeds.csv names them, or `all` [default: times, loss, bytes and harm]
+    /// Measures to compare, as seeds.csv names them, or `all` [default: times, loss, bytes and
+    /// harm]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub measures: Vec<String>,
     /// Compare what both have and say what was left out

@@ -1,4 +1,5 @@
-//! What `--help` ends with: lines that can be typed. A test reads each of them as the command line would.
+//! What `--help` ends with: lines that can be typed. A test reads each of them as the command line
+//! would.
 
 /// Of `headstart` itself.
 pub const ALL: &str = "\

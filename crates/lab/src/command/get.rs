@@ -33,20 +33,23 @@ pub struct GetArgs {
     /// Pages of one server; several are fetched at once over one connection
     #[arg(value_name = "URL", required = true)]
     pub urls: Vec<Uri>,
-    /// What the server is told of this machine's downlink: auto, none, or a rate such as `50 Mbit/s`
+    /// What the server is told of this machine's downlink: auto, none, or a rate such as `50
+    /// Mbit/s`
     #[arg(long, default_value = "none", value_name = "HINT")]
     pub hint: HintName,
-    /// The access technology that goes with a rate: unknown, ethernet, dsl, cable, wifi, 3g, lte [default: unknown]
+    /// The access technology that goes with a rate: unknown, ethernet, dsl, cable, wifi, 3g, lte
+    /// [default: unknown]
     #[arg(long, value_name = "NAME")]
     pub access: Option<Access>,
     /// Fetch so often, each time over a new connection
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repeat: u32,
-    /// Schemes to ask the server for in turn; the first is what the others are compared with. Needs a server that was
-    /// started with --allow-scheme-choice
+    /// Schemes to ask the server for in turn; the first is what the others are compared with. Needs
+    /// a server that was started with --allow-scheme-choice
     #[arg(long, value_name = "NAMES")]
     pub compare: Option<Choices>,
-    /// Send the request in the first packet where the server remembers this client (0-RTT): from the second fetch on
+    /// Send the request in the first packet where the server remembers this client (0-RTT): from
+    /// the second fetch on
     #[arg(long = "0rtt")]
     pub early_data: bool,
     /// Believe only the certificates in this file (PEM)

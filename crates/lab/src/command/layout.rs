@@ -1,7 +1,8 @@
-//! How help is laid out: `-h` has what most runs need and fits a screen, `--help` has everything, the rarely needed last.
+//! How help is laid out: `-h` has what most runs need and fits a screen, `--help` has everything,
+//! the rarely needed last.
 //!
-//! Options are declared once, in groups that several commands share. A [`Layout`] says which of them a command shows first and
-//! which it has no use for.
+//! Options are declared once, in groups that several commands share. A [`Layout`] says which of
+//! them a command shows first and which it has no use for.
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
@@ -13,7 +14,8 @@ use super::words::is_given;
 pub struct Layout {
     /// The command.
     pub name: &'static str,
-    /// Options that `-h` shows, by their long names, with what it says of them if that is less than `--help` does.
+    /// Options that `-h` shows, by their long names, with what it says of them if that is less than
+    /// `--help` does.
     common: &'static [Common],
     /// Options of shared groups that mean nothing to it: it does not show them, and refuses them.
     unused: &'static [&'static str],

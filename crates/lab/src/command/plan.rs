@@ -1,7 +1,8 @@
 //! `--plan` and `--path`: options from a file and from a named path, in the order of trust.
 //!
-//! What is typed overrides the plan, the plan overrides the path's preset, and that overrides the defaults. A plan is a TOML file of
-//! options under their own names: `rate = "50 Mbit/s"`, `ecn = true`, `repeats = 4`, `schemes = ["iw10", "halfback"]`.
+//! What is typed overrides the plan, the plan overrides the path's preset, and that overrides the
+//! defaults. A plan is a TOML file of options under their own names: `rate = "50 Mbit/s"`, `ecn =
+//! true`, `repeats = 4`, `schemes = ["iw10", "halfback"]`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ pub struct PlanOptions {
     /// A path by name, whose numbers other options override (`headstart paths` has their sources)
     #[arg(long = "path", value_name = "NAME", help_heading = "Path")]
     pub preset: Option<PathPreset>,
-    /// Options from a TOML file, by the same names, as `rate = "50 Mbit/s"`; those that are typed override them
+    /// Options from a TOML file, by the same names, as `rate = "50 Mbit/s"`; those that are typed
+    /// override them
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub plan: Option<PathBuf>,
     /// Write what is run as such a file

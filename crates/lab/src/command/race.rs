@@ -51,7 +51,8 @@ pub struct RaceArgs {
     pub format: Format,
 }
 
-/// Runs the comparison, prints its table and writes its files; `asked` are the options that were given.
+/// Runs the comparison, prints its table and writes its files; `asked` are the options that were
+/// given.
 pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     let mut setup =
         Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
@@ -79,7 +80,8 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
         bail!("{nothing}");
     }
     let capacities = if args.capacity { Some(capacity::capacity(&setup, &store)?) } else { None };
-    // What was worth the wait is printed before anything is written: a disk that is full takes none of it.
+    // What was worth the wait is printed before anything is written: a disk that is full takes none
+    // of it.
     let json = json(&setup, &result, capacities.as_deref())?;
     let around = conditions::Around::new(&setup, &[]);
     let rows = |rows: Vec<Vec<String>>| rows.into_iter().map(|row| around.row(row));

@@ -17,7 +17,8 @@ use headstart_paper::plan::Paper;
 /// Options of `reproduce`.
 #[derive(Args, Debug)]
 pub struct ReproduceArgs {
-    /// The paper, or a folder that is laid out like those of `experiments/` [default: list all papers and figures]
+    /// The paper, or a folder that is laid out like those of `experiments/` [default: list all
+    /// papers and figures]
     pub paper: Option<String>,
     /// List papers and figures
     #[arg(long)]
@@ -31,7 +32,8 @@ pub struct ReproduceArgs {
     /// Fail if a claim's outcome is not the one on record in claims.toml
     #[arg(long)]
     pub check: bool,
-    /// Packet-delivery traces (mahimahi format) in place of generated ones, where an experiment has networks of traces
+    /// Packet-delivery traces (mahimahi format) in place of generated ones, where an experiment has
+    /// networks of traces
     #[arg(long, value_name = "FOLDER")]
     pub traces: Option<PathBuf>,
     /// Threads [default: all cores]; the results do not depend on it
@@ -130,7 +132,8 @@ fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
             one.plan.set("traces", &value).context("--traces")?;
         }
     }
-    // Options that contradict each other, and carriers that were not built, are refused before anything runs.
+    // Options that contradict each other, and carriers that were not built, are refused before
+    // anything runs.
     for one in &experiments {
         let setups = one.plan.setups(crate::CARRIERS).with_context(|| one.name.clone())?;
         setups.iter().try_for_each(|(_, study)| study.setup.carrier().ready())?;

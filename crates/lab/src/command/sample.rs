@@ -1,4 +1,5 @@
-//! `headstart examples`: a small site, the page as a browser would save it, and a packet-delivery trace, to try the commands on.
+//! `headstart examples`: a small site, the page as a browser would save it, and a packet-delivery
+//! trace, to try the commands on.
 //!
 //! All of it is made here, and the same on any machine.
 
@@ -150,12 +151,14 @@ fn har(site: &[File]) -> String {
     format!("{document:#}\n")
 }
 
-/// Rates of the trace in Mbit/s, one for each two seconds of a minute: a drive through cells of a mobile network.
+/// Rates of the trace in Mbit/s, one for each two seconds of a minute: a drive through cells of a
+/// mobile network.
 const DRIVE: [u64; 30] = [
     12, 14, 15, 13, 10, 8, 6, 5, 4, 6, 9, 13, 16, 18, 17, 15, 12, 9, 7, 3, 2, 4, 8, 12, 15, 14, 11, 9, 10, 11,
 ];
 
-/// A packet-delivery trace in the format of mahimahi: the milliseconds at which a packet of 1500 bytes can leave.
+/// A packet-delivery trace in the format of mahimahi: the milliseconds at which a packet of 1500
+/// bytes can leave.
 fn trace() -> String {
     let mut lines = String::new();
     // In bits; a packet has 12 000.

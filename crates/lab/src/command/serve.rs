@@ -63,7 +63,8 @@ pub struct ServeArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Operation")]
 pub struct OperationOptions {
-    /// Share of the eligible connections that get the scheme; the others run slow start and are counted beside them
+    /// Share of the eligible connections that get the scheme; the others run slow start and are
+    /// counted beside them
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     pub rollout: Ratio,
     /// While this file exists, every new connection runs slow start
@@ -75,7 +76,8 @@ pub struct OperationOptions {
     /// Write a qlog of every connection into this folder
     #[arg(long, value_name = "FOLDER")]
     pub qlog: Option<PathBuf>,
-    /// Connections whose handshake took less run slow start: a fast start would save nothing (docs/short-paths.md)
+    /// Connections whose handshake took less run slow start: a fast start would save nothing
+    /// (docs/short-paths.md)
     #[arg(long, default_value = "2 ms", value_name = "TIME")]
     pub shortest_rtt: Span,
     /// The most that a client's hint may claim for a connection
@@ -107,7 +109,8 @@ pub fn choice(text: &str) -> Result<Choice, String> {
     Choice::find(text.trim()).map_err(|refused| refused.to_string())
 }
 
-/// Several schemes that QUIC carries, `iw10,halfback(additional=25%)`: commas within parentheses do not separate.
+/// Several schemes that QUIC carries, `iw10,halfback(additional=25%)`: commas within parentheses do
+/// not separate.
 #[derive(Clone, Debug)]
 pub struct Choices(pub Vec<Choice>);
 
@@ -220,7 +223,8 @@ struct Checked {
     percent: f64,
 }
 
-/// What is served, as whom, with which memory, and to how many per cent; if what is asked makes sense.
+/// What is served, as whom, with which memory, and to how many per cent; if what is asked makes
+/// sense.
 fn checked(args: &ServeArgs) -> Result<Checked> {
     let percent = percent(args.operation.rollout)?;
     if args.operation.allow_scheme_choice && percent < 100.0 {

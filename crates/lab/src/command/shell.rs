@@ -1,4 +1,5 @@
-//! `headstart completions` and `headstart man`: what a shell and a manual need to know of the command line.
+//! `headstart completions` and `headstart man`: what a shell and a manual need to know of the
+//! command line.
 
 use std::path::PathBuf;
 

@@ -46,7 +46,8 @@ pub struct SweepArgs {
     pub format: Format,
 }
 
-/// The points of a sweep with these options, each parsed, so that a mistake is found before anything runs.
+/// The points of a sweep with these options, each parsed, so that a mistake is found before
+/// anything runs.
 ///
 /// # Errors
 /// If there are too many.

@@ -35,8 +35,9 @@ pub struct TcpArgs {
 enum TcpCommand {
     /// Give the connections that servers of a cgroup accept a fast start, from now on
     ///
-    /// Loads a congestion control into the kernel, pins it under /sys/fs/bpf/headstart and ends: nothing is left running. Covered are
-    /// sockets whose listener was made in the cgroup. After the start the kernel's CUBIC is in charge. Needs root.
+    /// Loads a congestion control into the kernel, pins it under /sys/fs/bpf/headstart and ends:
+    /// nothing is left running. Covered are sockets whose listener was made in the cgroup. After
+    /// the start the kernel's CUBIC is in charge. Needs root.
     Attach(AttachArgs),
     /// Say what is attached, and what this machine could run
     Status,
@@ -51,7 +52,8 @@ enum TcpCommand {
     },
     /// Change settings; connections that start from now on follow them
     Set(SetArgs),
-    /// Take everything away: new connections have their old control at once, live ones are moved back
+    /// Take everything away: new connections have their old control at once, live ones are moved
+    /// back
     Detach,
     /// Run a command whose connections start fast, and undo everything when it ends
     Run(RunArgs),
@@ -104,7 +106,8 @@ struct SettingOptions {
     /// Read hints of clients, whatever the scheme [default: blitzstart does]
     #[arg(long, value_name = "YES|NO")]
     hints: Option<Answer>,
-    /// Several live starts to one peer share its rate; otherwise the first has it all and the others start normally [default: yes]
+    /// Several live starts to one peer share its rate; otherwise the first has it all and the
+    /// others start normally [default: yes]
     #[arg(long, value_name = "YES|NO")]
     share: Option<Answer>,
     /// Refuse a record of another round-trip time [default: yes]
@@ -116,7 +119,8 @@ struct SettingOptions {
     /// The connections that this host opens, too [default: no]
     #[arg(long, value_name = "YES|NO")]
     outgoing: Option<Answer>,
-    /// jump-start: most bytes of a flight, since the kernel does not know how long an answer is; careful-resume: of a jump
+    /// jump-start: most bytes of a flight, since the kernel does not know how long an answer is;
+    /// careful-resume: of a jump
     #[arg(long, value_name = "SIZE")]
     cap: Option<Bytes>,
     /// Segments of the initial window where nothing is known
@@ -136,7 +140,8 @@ enum LevelName {
     Auto,
     /// The congestion control
     Control,
-    /// sock_ops alone, for older kernels: a larger, paced first window over the control that is there
+    /// sock_ops alone, for older kernels: a larger, paced first window over the control that is
+    /// there
     Window,
 }
 
@@ -147,7 +152,8 @@ struct AttachArgs {
     cgroup: Option<PathBuf>,
     #[command(flatten)]
     common: StartOptions,
-    /// Make it the default of this network namespace as well; every socket that did not choose a control has it then
+    /// Make it the default of this network namespace as well; every socket that did not choose a
+    /// control has it then
     #[arg(long)]
     namespace_default: bool,
 }
@@ -559,7 +565,8 @@ fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// Runs the command in the cgroup. A signal that ends this program is the command's to answer; what is attached is taken away after it.
+/// Runs the command in the cgroup. A signal that ends this program is the command's to answer; what
+/// is attached is taken away after it.
 fn wait(own: &OwnCgroup, command: &[OsString]) -> Result<ExitStatus> {
     let mut child = Command::new("/bin/sh")
         .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])

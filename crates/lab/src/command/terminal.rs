@@ -50,7 +50,8 @@ pub fn flows_written(flows: Option<(PathBuf, u64)>) -> Result<()> {
     }
 }
 
-/// Says which of the options that were given change nothing, before the first run; whoever reads the results is told too.
+/// Says which of the options that were given change nothing, before the first run; whoever reads
+/// the results is told too.
 pub fn say_idle(setup: &mut Setup, asked: &[String], is_alone: bool) {
     for note in idle(setup, asked, is_alone) {
         eprintln!("headstart: {note}");
@@ -77,7 +78,8 @@ pub fn announce(store: &JobStore) {
     );
 }
 
-/// At Ctrl-C takes the progress bar away, says this on a line of its own and ends with 130, as shells expect.
+/// At Ctrl-C takes the progress bar away, says this on a line of its own and ends with 130, as
+/// shells expect.
 pub fn on_interrupt(words: impl Fn() -> String + Send + 'static) {
     #[cfg(unix)]
     // Where no handler can be set the signal ends the program as it always did.
@@ -98,7 +100,8 @@ pub fn on_interrupt(words: impl Fn() -> String + Send + 'static) {
     drop(words);
 }
 
-/// After a table was printed: says which of the files could not be written, of several the last as the command's error.
+/// After a table was printed: says which of the files could not be written, of several the last as
+/// the command's error.
 ///
 /// # Errors
 /// If one of them could not.

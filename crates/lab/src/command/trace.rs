@@ -49,7 +49,8 @@ pub struct TraceArgs {
     pub out: PathBuf,
 }
 
-/// Runs the flow, prints its phases and writes its events and figures; `asked` are the options that were given.
+/// Runs the flow, prints its phases and writes its events and figures; `asked` are the options that
+/// were given.
 pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
     let mut setup =
         Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;

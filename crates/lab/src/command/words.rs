@@ -39,8 +39,8 @@ pub fn names(words: &[String]) -> Vec<String> {
     words.iter().map(name).collect()
 }
 
-/// The words of a command line with the values of enumerated options as help spells them: case, hyphens, underscores and spaces
-/// do not matter.
+/// The words of a command line with the values of enumerated options as help spells them: case,
+/// hyphens, underscores and spaces do not matter.
 #[must_use]
 pub fn canonical(parser: &Command, words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();

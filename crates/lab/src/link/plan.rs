@@ -1,8 +1,9 @@
 //! From options to the path of a link.
 //!
-//! The words mean what they mean in a race: the data sender is outside, so `--rate`, `--buffer`, `--queue` and all that
-//! happens to packets at random are those of the way down, towards the program; `--up-...` are those of the way back. Random
-//! draws are those of the simulator's path with the same seed.
+//! The words mean what they mean in a race: the data sender is outside, so `--rate`, `--buffer`,
+//! `--queue` and all that happens to packets at random are those of the way down, towards the
+//! program; `--up-...` are those of the way back. Random draws are those of the simulator's path
+//! with the same seed.
 
 use anyhow::{Context, Result, ensure};
 use headstart_host::read_text_at_most;

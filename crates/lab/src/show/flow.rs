@@ -147,7 +147,8 @@ pub fn overlay(first: &FlowFigures, second: &FlowFigures) -> Section {
     Section::Overlay { subjects, views }
 }
 
-/// Gives drawings of one view the same ends: from zero to `end` along x, to the largest value along y.
+/// Gives drawings of one view the same ends: from zero to `end` along x, to the largest value along
+/// y.
 fn share_axes(figures: Vec<&mut Figure>, end: f64) {
     let highest_of = |is_meant: &dyn Fn(&Series) -> bool| {
         let series = figures.iter().flat_map(|figure| &figure.series).filter(|series| is_meant(series));
@@ -225,7 +226,8 @@ fn time_sequence(view: &FlowTrace, scheme: &str, note: &str) -> Figure {
 
 /// Bytes that waited before the bottleneck while the flow was alive, and its window and flight.
 ///
-/// The queue is known whenever a packet arrives or comes out: between two such moments it does not change.
+/// The queue is known whenever a packet arrives or comes out: between two such moments it does not
+/// change.
 fn queue(view: &FlowTrace, scheme: &str, note: &str) -> Figure {
     let waiting: Vec<(f64, f64)> = view
         .queue

@@ -96,7 +96,8 @@ mod tests {
     use headstart_emu::relay::Summary;
     use headstart_units::Span;
 
-    /// A program that could not be started sends nothing: its own complaint is all there is to read.
+    /// A program that could not be started sends nothing: its own complaint is all there is to
+    /// read.
     #[test]
     fn a_path_that_carried_nothing_has_no_table() {
         let tolerance = Tolerance { p99: Span::from_millis(1), worst: Span::from_millis(40) };

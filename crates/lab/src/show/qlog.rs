@@ -1,7 +1,8 @@
 //! A traced flow as qlog: what qvis and other tools for QUIC read.
 //!
-//! Sources: draft-ietf-quic-qlog-main-schema (the file) and draft-ietf-quic-qlog-quic-events (the events), as records one after the
-//! other (JSON-SEQ, RFC 7464), the form in which `serve --qlog` writes what the QUIC stack does. The vantage point is the sender.
+//! Sources: draft-ietf-quic-qlog-main-schema (the file) and draft-ietf-quic-qlog-quic-events (the
+//! events), as records one after the other (JSON-SEQ, RFC 7464), the form in which `serve --qlog`
+//! writes what the QUIC stack does. The vantage point is the sender.
 //!
 //! | event | what it is here |
 //! |---|---|
@@ -14,8 +15,9 @@
 //!
 //! # Limits
 //!
-//! TCP has no packet numbers: they count sendings. What was acknowledged selectively is told when everything before it has arrived, as the
-//! trace knows no more of it. Copies and retransmissions are told apart by `headstart_transmission` in the stream's packet.
+//! TCP has no packet numbers: they count sendings. What was acknowledged selectively is told when
+//! everything before it has arrived, as the trace knows no more of it. Copies and retransmissions
+//! are told apart by `headstart_transmission` in the stream's packet.
 
 use std::collections::BTreeMap;
 
@@ -164,7 +166,8 @@ impl Packets {
         self.acks - 1
     }
 
-    /// The packets that end before this place, as ranges of numbers, the largest first as an ack has them.
+    /// The packets that end before this place, as ranges of numbers, the largest first as an ack
+    /// has them.
     fn acknowledge(&mut self, before: u64) -> Vec<[u64; 2]> {
         let mut numbers = vec![];
         self.under_way.retain(|(_, number), end| {

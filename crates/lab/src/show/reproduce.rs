@@ -102,8 +102,8 @@ pub fn claims_table(judged: &Judged<'_>) -> Table {
     table
 }
 
-/// One figure's claims as a terminal of some width shows them: the first variant only. What is too wide for its column
-/// goes on in rows below.
+/// One figure's claims as a terminal of some width shows them: the first variant only. What is too
+/// wide for its column goes on in rows below.
 #[must_use]
 pub fn terminal_table(judged: &Judged<'_>, width: usize) -> Table {
     /// Columns of paper, ours and outcome, and the gaps between all.
@@ -148,7 +148,8 @@ fn folded(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Columns of `claims.csv`: a row for each claim under each variant that is shown; what follows `verdict` is the claim's.
+/// Columns of `claims.csv`: a row for each claim under each variant that is shown; what follows
+/// `verdict` is the claim's.
 pub const CLAIM_COLUMNS: [&str; 14] = [
     "figure", "claim", "source", "variant", "paper", "ours", "low", "high", "shown", "verdict", "outcome",
     "when", "then", "why",

@@ -1,4 +1,5 @@
-//! The report of a sweep: lines along each axis, heat maps over two, and where the order of two schemes crosses.
+//! The report of a sweep: lines along each axis, heat maps over two, and where the order of two
+//! schemes crosses.
 
 use std::fmt::Write as _;
 
@@ -125,7 +126,8 @@ impl Sweep {
         (0..self.axes.len()).filter(is_numeric).collect()
     }
 
-    /// The points along these axes, one group for each combination of the others' values, each with these in words.
+    /// The points along these axes, one group for each combination of the others' values, each with
+    /// these in words.
     fn along(&self, axes: &[usize]) -> Vec<(String, Vec<&PointResult>)> {
         let mut groups: Vec<(String, Vec<&PointResult>)> = vec![];
         for point in &self.points {

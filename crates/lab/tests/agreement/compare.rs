@@ -22,7 +22,8 @@ pub const PATHS: [&str; 10] = [
     "--rate 100mbit --rtt 20ms --buffer 100p",
     "--rate 15mbit --rtt 60ms --buffer 115kB",
     "--rate 25mbit --rtt 50ms --buffer 104p --loss 0.5%",
-    // Two of these again, with more jitter than a machine has: where a microsecond decides, the draws decide, on both sides alike.
+    // Two of these again, with more jitter than a machine has: where a microsecond decides, the
+    // draws decide, on both sides alike.
     "--rate 10mbit --rtt 40ms --buffer 20p --jitter 0.3ms",
     "--rate 100mbit --rtt 20ms --buffer 100p --jitter 0.3ms",
 ];
@@ -59,7 +60,8 @@ impl Case {
         }
     }
 
-    /// How often the kernel's side runs with each seed: the machine's own chance is met by the middle of three.
+    /// How often the kernel's side runs with each seed: the machine's own chance is met by the
+    /// middle of three.
     pub fn repeats(&self) -> u64 {
         if self.is_random() { 1 } else { 3 }
     }
@@ -77,14 +79,15 @@ pub struct Found {
 }
 
 impl Found {
-    /// The end of slow start, if it came before everything had arrived. What ends later is no end that the kernel could be asked for:
-    /// its socket may be closed.
+    /// The end of slow start, if it came before everything had arrived. What ends later is no end
+    /// that the kernel could be asked for: its socket may be closed.
     fn exit_in_time(&self) -> Option<f64> {
         self.exit_ms.filter(|exit| *exit <= self.completion_ms)
     }
 }
 
-/// The run of the middle completion time, of those in which the machine kept real time if there are any.
+/// The run of the middle completion time, of those in which the machine kept real time if there are
+/// any.
 pub fn middle(mut runs: Vec<Found>) -> Option<Found> {
     if runs.iter().any(|run| run.is_valid) {
         runs.retain(|run| run.is_valid);
@@ -120,8 +123,8 @@ const PACKETS: Band = Band { share: 0.1, least: 5.0 };
 const EXIT: Band = Band { share: 0.1, least: 8.0 };
 
 impl Band {
-    /// Compares seed by seed. Of several seeds the means agree if they are within the band, or if the 95 % interval of their ratio says
-    /// that chance alone may have put them apart.
+    /// Compares seed by seed. Of several seeds the means agree if they are within the band, or if
+    /// the 95 % interval of their ratio says that chance alone may have put them apart.
     fn compare(self, kernel: &[f64], model: &[f64]) -> Option<Compared> {
         let (kernel_mean, model_mean) = (mean(kernel)?, mean(model)?);
         let is_within = (kernel_mean - model_mean).abs() <= (self.share * kernel_mean).max(self.least);

@@ -1,4 +1,5 @@
-//! The kernel's side: its TCP sends through `headstart link`, and the log and `ss -ti` say what happened.
+//! The kernel's side: its TCP sends through `headstart link`, and the log and `ss -ti` say what
+//! happened.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -35,7 +36,8 @@ pub fn send(controller: &str, bytes: usize, file: &str) {
     watcher.join().expect("it watches to the end");
 }
 
-/// Asks the kernel for the sender's ssthresh until it has one; when that was, in nanoseconds after 1970.
+/// Asks the kernel for the sender's ssthresh until it has one; when that was, in nanoseconds after
+/// 1970.
 fn watch(is_over: &AtomicBool) -> Option<u128> {
     while !is_over.load(Ordering::Acquire) {
         let output = Command::new("ss").args(["-tinH", "state", "connected"]).output().ok()?;
@@ -56,7 +58,8 @@ pub fn receive() {
     std::fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 8000000 16000000").expect("root of its own network");
     let outside = std::env::var(namespace::OUTSIDE).expect("set by the link");
     let mut stream = TcpStream::connect((outside.as_str(), PORT)).expect("a server");
-    // It asks nothing: its question would be acknowledged by a packet that the model puts into the first data packet.
+    // It asks nothing: its question would be acknowledged by a packet that the model puts into the
+    // first data packet.
     let mut buffer = vec![0; 1 << 18];
     while stream.read(&mut buffer).expect("data") > 0 {}
 }
@@ -168,7 +171,8 @@ pub fn cannot_run() -> Option<&'static str> {
     (!namespace::is_privileged() && !works()).then_some("it needs root or user namespaces")
 }
 
-/// Whether this kernel has that controller. One that others may not choose is found out when it is chosen.
+/// Whether this kernel has that controller. One that others may not choose is found out when it is
+/// chosen.
 pub fn knows(controller: &str) -> bool {
     use socket2::{Domain, Socket, Type};
     let chosen = Socket::new(Domain::IPV4, Type::STREAM, None)

@@ -1,4 +1,5 @@
-//! The kernel's TCP through the emulator against our TCP model through the simulator, on the same paths.
+//! The kernel's TCP through the emulator against our TCP model through the simulator, on the same
+//! paths.
 //!
 //! | words | what is done |
 //! |---|---|
@@ -8,10 +9,11 @@
 //!
 //! Needs root or user namespaces; where there are none it says that it was not run.
 //!
-//! What is measured, the same way on both sides: completion is from the client's SYN to the last payload byte leaving the path
-//! towards it; drops are those of the bottleneck's buffer; the peak queue is the most packets that waited before it; slow start
-//! ends when the sender's ssthresh is set, which the kernel is asked every few milliseconds (`ss -ti`); its BBR sets it when its start-up
-//! ends.
+//! What is measured, the same way on both sides: completion is from the client's SYN to the last
+//! payload byte leaving the path towards it; drops are those of the bottleneck's buffer; the peak
+//! queue is the most packets that waited before it; slow start ends when the sender's ssthresh is
+//! set, which the kernel is asked every few milliseconds (`ss -ti`); its BBR sets it when its
+//! start-up ends.
 
 mod compare;
 mod kernel;
@@ -62,7 +64,8 @@ fn measure(case: &Case, seed: u64) -> Result<Found, String> {
     middle(runs).ok_or_else(|| "no run".to_owned())
 }
 
-/// Measures the kernel; the file is written anew after each case, so that what was measured is kept.
+/// Measures the kernel; the file is written anew after each case, so that what was measured is
+/// kept.
 fn full(file: &str, words: &str) -> Result<(), String> {
     if let Some(reason) = kernel::cannot_run() {
         return Err(format!("NOT RUN, could not run here: {reason}"));

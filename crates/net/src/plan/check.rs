@@ -21,7 +21,8 @@ const ALL: &str = "100 % at most";
 pub struct PlanError {
     /// The element's name as [`PathPlan::elements`] gives it, or `path`.
     pub element: String,
-    /// The quantity: `rate`, `rtt`, `delay`, `share`, `bound`, `burst`, `changes`, `direction` or `access`.
+    /// The quantity: `rate`, `rtt`, `delay`, `share`, `bound`, `burst`, `changes`, `direction` or
+    /// `access`.
     pub quantity: &'static str,
     /// The value.
     pub found: String,
@@ -45,13 +46,15 @@ impl PathPlan {
     /// Checks every value.
     ///
     /// # Errors
-    /// The first value that no path can have: the round-trip times, then the elements in the order of [`Self::elements`].
+    /// The first value that no path can have: the round-trip times, then the elements in the order
+    /// of [`Self::elements`].
     pub fn check(&self) -> Result<(), PlanError> {
         let path = |refusal| Err(error("path", refusal));
         if self.access.is_empty() {
             return path(("access", "no class of hosts".to_owned(), "one at least"));
         }
-        // The time between the hosts; further links have a delay of their own, which is checked below.
+        // The time between the hosts; further links have a delay of their own, which is checked
+        // below.
         let first = |direction| self.first_link(direction).map_or(Span::ZERO, |link| link.delay);
         for access in &self.access {
             let rtt = first(Direction::Down) + first(Direction::Up) + *access * 2;

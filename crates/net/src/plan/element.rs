@@ -73,8 +73,8 @@ impl LinkPlan {
         }
     }
 
-    /// The rate of a link of constant rate with a drop-tail queue: [`Link`] carries it, with or without a
-    /// router that takes part.
+    /// The rate of a link of constant rate with a drop-tail queue: [`Link`] carries it, with or
+    /// without a router that takes part.
     #[must_use]
     pub const fn plain_rate(&self) -> Option<Rate> {
         match self {
@@ -127,7 +127,8 @@ impl LinkPlan {
 pub enum ElementPlan {
     /// A link.
     Link(LinkPlan),
-    /// A router that takes part in nothing and forwards at once: packets lose one of their time to live.
+    /// A router that takes part in nothing and forwards at once: packets lose one of their time to
+    /// live.
     NonCapableRouter,
     /// The same delay for every packet.
     Delay(Span),

@@ -1,7 +1,9 @@
-//! Drop at the head, ever more often, while packets have waited longer than a target for a whole interval.
+//! Drop at the head, ever more often, while packets have waited longer than a target for a whole
+//! interval.
 //!
-//! Source: K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, "Controlled Delay Active Queue Management",
-//! RFC 8289, January 2018. The code follows the annotated pseudocode of its section 5, names included.
+//! Source: K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, "Controlled Delay Active Queue
+//! Management", RFC 8289, January 2018. The code follows the annotated pseudocode of its section 5,
+//! names included.
 //!
 //! ```text
 //!                 above target for an interval: drop
@@ -15,13 +17,13 @@
 //!
 //! # Deviations
 //!
-//! - A packet that allows it is marked instead of dropped, and then it is the packet that leaves: marking
-//!   removes nothing from the queue, so no second packet is fetched in its place. The pseudocode only drops;
-//!   Linux (`include/net/codel_impl.h`) does it this way.
-//! - The pseudocode assumes a clock that never goes back and counters that wrap. Here spans and counters
-//!   saturate.
-//! - A packet that finds the link idle goes through the law with a waiting time of zero, although it never
-//!   was in the buffer.
+//! - A packet that allows it is marked instead of dropped, and then it is the packet that leaves:
+//!   marking removes nothing from the queue, so no second packet is fetched in its place. The
+//!   pseudocode only drops; Linux (`include/net/codel_impl.h`) does it this way.
+//! - The pseudocode assumes a clock that never goes back and counters that wrap. Here spans and
+//!   counters saturate.
+//! - A packet that finds the link idle goes through the law with a waiting time of zero, although
+//!   it never was in the buffer.
 
 use headstart_units::{Bytes, Span, Time};
 
@@ -36,7 +38,8 @@ pub struct Params {
     pub target: Span,
     /// How long it may be exceeded; about the longest usual round-trip time. 100 ms: RFC 8289 §4.
     pub interval: Span,
-    /// With no more than this in the buffer nothing is dropped: one packet of the largest size. 1500 bytes.
+    /// With no more than this in the buffer nothing is dropped: one packet of the largest size.
+    /// 1500 bytes.
     pub max_packet: Bytes,
 }
 
@@ -51,7 +54,8 @@ impl Default for Params {
 pub struct CoDel<P> {
     params: Params,
     buffer: DropTail<P>,
-    /// When waiting times will have been above the target for an interval; `None` while they are not.
+    /// When waiting times will have been above the target for an interval; `None` while they are
+    /// not.
     first_above_time: Option<Time>,
     /// When to drop next, while dropping.
     drop_next: Time,
@@ -148,7 +152,8 @@ impl<P: Packet> CoDel<P> {
 
     fn begin_dropping(&mut self, now: Time) {
         self.is_dropping = true;
-        // If the last time was not long ago, begin near the drop rate that controlled the queue then.
+        // If the last time was not long ago, begin near the drop rate that controlled the queue
+        // then.
         let delta = self.count.saturating_sub(self.last_count);
         let is_recent = now.since(self.drop_next) < self.params.interval * 16;
         self.count = if delta > 1 && is_recent { delta } else { 1 };
@@ -164,9 +169,9 @@ impl<P: Packet> CoDel<P> {
 
 /// `interval / sqrt(count)` in whole nanoseconds, rounded down: less than one nanosecond short.
 ///
-/// The root of the rounded quotient of squares, rounded again, is the exact value rounded once, because no
-/// whole number lies strictly between a real number's square root and that of its whole part. Count zero
-/// counts as one.
+/// The root of the rounded quotient of squares, rounded again, is the exact value rounded once,
+/// because no whole number lies strictly between a real number's square root and that of its whole
+/// part. Count zero counts as one.
 fn over_square_root(interval: Span, count: u64) -> Span {
     let nanos = interval.as_nanos();
     let root = match nanos.checked_mul(nanos) {
@@ -204,8 +209,8 @@ mod tests {
         assert_eq!(over_square_root(Span::MAX, 1), Span::MAX);
     }
 
-    /// A queue that holds a packet of each millisecond up to 1000, asked once per millisecond from 50 on:
-    /// every packet has waited 50 ms or more. `(milliseconds, what was dropped)`.
+    /// A queue that holds a packet of each millisecond up to 1000, asked once per millisecond from
+    /// 50 on: every packet has waited 50 ms or more. `(milliseconds, what was dropped)`.
     fn drops(ecn_capable: bool) -> (Vec<(u64, u64)>, Vec<u64>) {
         let mut queue = CoDel::new(Params::default(), Limit::NONE);
         let (mut dropped, mut marked) = (vec![], vec![]);
@@ -230,8 +235,8 @@ mod tests {
 
     #[test]
     fn drops_come_at_the_times_of_the_control_law() {
-        // Above the target from 50 ms on, so dropping begins at 150 ms; then 100 ms / sqrt(1), 100 ms / sqrt(2)
-        // and so on later, rounded up to the millisecond at which the link asks.
+        // Above the target from 50 ms on, so dropping begins at 150 ms; then 100 ms / sqrt(1), 100
+        // ms / sqrt(2) and so on later, rounded up to the millisecond at which the link asks.
         let (drops, marked) = drops(false);
         let mut expected = vec![150];
         let mut next = 150.0;

@@ -1,4 +1,5 @@
-//! Drop what finds the buffer full: the queue of most links, and the buffer beneath the other queues.
+//! Drop what finds the buffer full: the queue of most links, and the buffer beneath the other
+//! queues.
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,10 @@
-//! Two queues before one link: a short one for traffic that answers every mark, a longer one for the rest, and one probability
-//! that couples them so that flows in either get about the same rate.
+//! Two queues before one link: a short one for traffic that answers every mark, a longer one for
+//! the rest, and one probability that couples them so that flows in either get about the same rate.
 //!
-//! Source: K. De Schepper, B. Briscoe, G. White, "Dual-Queue Coupled Active Queue Management (AQM) for Low Latency, Low Loss, and Scalable
-//! Throughput (L4S)", RFC 9332, January 2023: the framework of its section 2 and DualPI2 as its Appendix A has it, names included,
-//! with the overload code of its second pass.
+//! Source: K. De Schepper, B. Briscoe, G. White, "Dual-Queue Coupled Active Queue Management (AQM)
+//! for Low Latency, Low Loss, and Scalable Throughput (L4S)", RFC 9332, January 2023: the framework
+//! of its section 2 and DualPI2 as its Appendix A has it, names included, with the overload code of
+//! its second pass.
 //!
 //! ```text
 //!              ECT(1), CE                                    p_L = max(p'_L, p_CL): mark
@@ -16,14 +17,19 @@
 //!
 //! # Deviations
 //!
-//! - The scheduler, which Appendix A.1 leaves open, is a weighted round robin by bytes: the L queue goes first as long as the C
-//!   queue has had a tenth of what was sent while both had something to send (Linux's `sch_dualpi2.c` has the same share).
-//! - The limit is the link's buffer, for both queues together, instead of 250 ms at the largest rate.
-//! - The ramp sees how long the packet that leaves has waited, and is silent for one behind which nothing waits (Th_len).
-//! - The controller takes the longer of the two waiting times, those of the packets at the heads, as the overload code of
-//!   Appendix A.2 does; without overload that is the C queue's.
-//! - At saturation (p_CL of one) packets of both queues are dropped by p_C and what is left of the L queue is marked.
-//! - A packet that finds the link idle goes through its queue and its law, but not through the limit, as everywhere here.
+//! - The scheduler, which Appendix A.1 leaves open, is a weighted round robin by bytes: the L queue
+//!   goes first as long as the C queue has had a tenth of what was sent while both had something to
+//!   send (Linux's `sch_dualpi2.c` has the same share).
+//! - The limit is the link's buffer, for both queues together, instead of 250 ms at the largest
+//!   rate.
+//! - The ramp sees how long the packet that leaves has waited, and is silent for one behind which
+//!   nothing waits (Th_len).
+//! - The controller takes the longer of the two waiting times, those of the packets at the heads,
+//!   as the overload code of Appendix A.2 does; without overload that is the C queue's.
+//! - At saturation (p_CL of one) packets of both queues are dropped by p_C and what is left of the
+//!   L queue is marked.
+//! - A packet that finds the link idle goes through its queue and its law, but not through the
+//!   limit, as everywhere here.
 //! - The controller has no timer: see [`pie`](super::pie).
 
 use headstart_units::{Bytes, Ratio, Span, Time};
@@ -47,7 +53,8 @@ pub struct Params {
     pub ramp_begins: Span,
     /// How long the ramp is (range). 400 us: RFC 9332 Appendix A.1.
     pub ramp: Span,
-    /// With no more packets than this in the L queue the ramp is silent (Th_len). 1: RFC 9332 Appendix A.1.
+    /// With no more packets than this in the L queue the ramp is silent (Th_len). 1: RFC 9332
+    /// Appendix A.1.
     pub least: u64,
     /// Percent of the link that the C queue is never denied; 100 at most. 10: ours.
     pub classic_share: u8,
@@ -80,7 +87,8 @@ impl Params {
     fn gains(&self) -> [Ratio; 2] {
         let rtt = self.longest_rtt.as_nanos().max(1);
         let (period, second) = (self.period().as_nanos(), 1_000_000_000_u64);
-        // In millionths, which is finer than any text gives them; 15 is as much as the fixed point holds.
+        // In millionths, which is finer than any text gives them; 15 is as much as the fixed point
+        // holds.
         let micro = |value: u128| Ratio::new(value.min(15_000_000) as u32, 1_000_000);
         let alpha = u128::from(period) * u128::from(second) * 100_000 / (u128::from(rtt) * u128::from(rtt));
         [micro(alpha), micro(u128::from(second) * 300_000 / u128::from(rtt))]
@@ -192,7 +200,8 @@ impl<P> DualPi2<P> {
         match (self.l4s.waiting().0 > 0, self.classic.waiting().0 > 0) {
             (true, true) => self.owed <= 0,
             (has_l4s, _) => {
-                // Nobody waits for the other: what is owed begins anew, and the L queue has the first packet.
+                // Nobody waits for the other: what is owed begins anew, and the L queue has the
+                // first packet.
                 self.owed = -(100 - share) * signed(self.params.packet);
                 has_l4s
             }
@@ -385,7 +394,8 @@ mod tests {
         assert!((98..=101).contains(&classic), "{classic} of 1000");
     }
 
-    /// p' of a fifth: a twenty-fifth of the C queue is hit, two fifths of the L queue are marked, nothing of it is dropped.
+    /// p' of a fifth: a twenty-fifth of the C queue is hit, two fifths of the L queue are marked,
+    /// nothing of it is dropped.
     #[test]
     fn marks_and_drops_are_coupled_by_the_square() {
         let mut queue = dual();

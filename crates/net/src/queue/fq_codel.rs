@@ -1,7 +1,8 @@
 //! A queue for each flow, CoDel in each, and new flows first.
 //!
-//! Source: T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys, E. Dumazet, "The Flow Queue CoDel Packet Scheduler and Active
-//! Queue Management Algorithm", RFC 8290, January 2018. CoDel itself is [`CoDel`] (RFC 8289).
+//! Source: T. Hoeiland-Joergensen, P. McKenney, D. Taht, J. Gettys, E. Dumazet, "The Flow Queue
+//! CoDel Packet Scheduler and Active Queue Management Algorithm", RFC 8290, January 2018. CoDel
+//! itself is [`CoDel`] (RFC 8289).
 //!
 //! ```text
 //!            arrival (§4.1)                          departure (§4.2)
@@ -17,14 +18,16 @@
 //!
 //! # Deviations
 //!
-//! - The limit is the link's buffer, in packets, bytes or both, instead of §5.2.3's 10 240 packets. Beyond it the flow with the most
-//!   bytes loses half of its packets, 64 at most, at its head (§4.1), as often as it takes: a limit in bytes may need more than
-//!   one round of it.
-//! - A flow is what the packet says that it is ([`Packet::flow_key`]); §4.1.1 hashes the 5-tuple. The hash is the finaliser of
-//!   SplitMix64 over key and perturbation instead of Jenkins'.
-//! - CoDel looks at the bytes of its own flow to see whether more than a packet waits; Linux looks at those of all.
+//! - The limit is the link's buffer, in packets, bytes or both, instead of §5.2.3's 10 240 packets.
+//!   Beyond it the flow with the most bytes loses half of its packets, 64 at most, at its head
+//!   (§4.1), as often as it takes: a limit in bytes may need more than one round of it.
+//! - A flow is what the packet says that it is ([`Packet::flow_key`]); §4.1.1 hashes the 5-tuple.
+//!   The hash is the finaliser of SplitMix64 over key and perturbation instead of Jenkins'.
+//! - CoDel looks at the bytes of its own flow to see whether more than a packet waits; Linux looks
+//!   at those of all.
 //! - There is no CE threshold (§5.2.7: off by default).
-//! - A packet that finds the link idle goes through its flow's queue, but not through the limit, as everywhere here.
+//! - A packet that finds the link idle goes through its flow's queue, but not through the limit, as
+//!   everywhere here.
 
 use std::collections::VecDeque;
 
@@ -71,7 +74,8 @@ pub struct FqCoDel<P> {
     perturbation: u64,
     /// Empty until the first packet comes.
     flows: Vec<Flow<P>>,
-    /// Flows that have just begun, and all others that have something to send; each is in one list at most.
+    /// Flows that have just begun, and all others that have something to send; each is in one list
+    /// at most.
     new: VecDeque<u16>,
     old: VecDeque<u16>,
     packets: u64,
@@ -79,7 +83,8 @@ pub struct FqCoDel<P> {
 }
 
 impl<P> FqCoDel<P> {
-    /// An empty queue with a buffer of `limit`; `perturbation` decides which flows share a queue (RFC 8290 §4.1.1).
+    /// An empty queue with a buffer of `limit`; `perturbation` decides which flows share a queue
+    /// (RFC 8290 §4.1.1).
     #[must_use]
     pub fn new(params: Params, limit: Limit, perturbation: u64) -> Self {
         Self {
@@ -176,7 +181,8 @@ impl<P: Packet> FqCoDel<P> {
     fn drop_from_fattest(&mut self, now: Time, dropped: &mut Dropped<P>) {
         let listed = self.new.iter().chain(&self.old).map(|index| usize::from(*index));
         let bytes = |index: &usize| self.flows[*index].queue.waiting().1;
-        // The first of those with the most, so that the order of the lists decides and nothing else.
+        // The first of those with the most, so that the order of the lists decides and nothing
+        // else.
         let fattest = listed.reduce(|most, next| if bytes(&next) > bytes(&most) { next } else { most });
         let Some(fattest) = fattest else { unreachable!("what waits is listed") };
         let batch = self.flows[fattest].queue.waiting().0.div_ceil(2).min(LARGEST_BATCH);
@@ -259,8 +265,9 @@ mod tests {
         assert_eq!((quantum, flows), (Bytes::new(1514), 1024));
     }
 
-    /// §4.2 by hand: 1500 bytes leave 14 of the first quantum, so each flow sends two packets in its first turn and falls to
-    /// -1486; a quantum makes that 28, one packet more, -1472; and so on.
+    /// §4.2 by hand: 1500 bytes leave 14 of the first quantum, so each flow sends two packets in
+    /// its first turn and falls to -1486; a quantum makes that 28, one packet more, -1472; and so
+    /// on.
     #[test]
     fn flows_take_turns_by_their_credit() {
         let mut queue = queue(Limit::NONE);
@@ -286,7 +293,8 @@ mod tests {
     fn a_new_flow_goes_before_the_old_ones_once() {
         let mut queue = queue(Limit::NONE);
         let mut dropped = Dropped::new();
-        // Four packets of 500 bytes use up a quantum: with the fifth, flow 1 is an old one, of which 528 are left.
+        // Four packets of 500 bytes use up a quantum: with the fifth, flow 1 is an old one, of
+        // which 528 are left.
         let small = |n| Numbered { size: Bytes::new(500), ..of(1, n) };
         take(&mut queue, (0..10).map(small));
         for _ in 0..5 {
@@ -294,7 +302,8 @@ mod tests {
         }
         take(&mut queue, [of(2, 100)]);
         assert_eq!(queue.dequeue(Time::ZERO, &mut dropped), Some(of(2, 100)), "it is new");
-        // The next of flow 1 finds flow 2's queue empty on its way and moves it behind the old ones; there it stays listed.
+        // The next of flow 1 finds flow 2's queue empty on its way and moves it behind the old
+        // ones; there it stays listed.
         assert_eq!(queue.dequeue(Time::ZERO, &mut dropped), Some(small(5)));
         take(&mut queue, [of(2, 101)]);
         assert_eq!(drain(&mut queue, Time::ZERO), [6, 101, 7, 8, 9], "back too soon to be new");

@@ -1,7 +1,8 @@
 //! Drop at the tail at random, as often as holds the time that packets wait at a target.
 //!
-//! Source: R. Pan, P. Natarajan, F. Baker, G. White, "Proportional Integral Controller Enhanced (PIE): A Lightweight Control Scheme to
-//! Address the Bufferbloat Problem", RFC 8033, February 2017. The basic scheme of its section 4 and Appendix A, and ECN (§5.1).
+//! Source: R. Pan, P. Natarajan, F. Baker, G. White, "Proportional Integral Controller Enhanced
+//! (PIE): A Lightweight Control Scheme to Address the Bufferbloat Problem", RFC 8033, February
+//! 2017. The basic scheme of its section 4 and Appendix A, and ECN (§5.1).
 //!
 //! ```text
 //!   each 15 ms:  p += scale(p) * (alpha (delay - target) + beta (delay - delay before))
@@ -10,14 +11,16 @@
 //!
 //! # Deviations
 //!
-//! - Waiting time is measured by the time at which packets arrived, the second of the two ways of §4.3: that of the packet that
-//!   left last, and zero while nothing waits.
-//! - MEAN_PKTSIZE, which the text leaves open, is 1500 bytes: no drop while two full packets or less wait.
-//! - Of the optional elements of section 5 only ECN is there: no estimate of the departure rate (§5.2), no switching off (§5.3),
-//!   no derandomisation (§5.4) and no cap on the step (§5.5).
+//! - Waiting time is measured by the time at which packets arrived, the second of the two ways of
+//!   §4.3: that of the packet that left last, and zero while nothing waits.
+//! - MEAN_PKTSIZE, which the text leaves open, is 1500 bytes: no drop while two full packets or
+//!   less wait.
+//! - Of the optional elements of section 5 only ECN is there: no estimate of the departure rate
+//!   (§5.2), no switching off (§5.3), no derandomisation (§5.4) and no cap on the step (§5.5).
 //! - A packet that is drawn and found the buffer full counts as dropped by the full buffer.
-//! - The controller has no timer. What was due is worked out before anything else happens to the queue, which gives the same
-//!   probabilities; a queue that nobody touched for more than 4096 updates, about a minute, skips the rest.
+//! - The controller has no timer. What was due is worked out before anything else happens to the
+//!   queue, which gives the same probabilities; a queue that nobody touched for more than 4096
+//!   updates, about a minute, skips the rest.
 
 use headstart_units::{Bytes, Ratio, Span, Time};
 use rand_core::{Rng, SeedableRng};
@@ -37,11 +40,14 @@ pub struct Params {
     pub period: Span,
     /// So long nothing is dropped after the queue was short (MAX_BURST). 150 ms: RFC 8033 §4.4.
     pub burst: Span,
-    /// Change of the probability for each second above the target, less than 16. 1/8: RFC 8033 §4.2.
+    /// Change of the probability for each second above the target, less than 16. 1/8: RFC 8033
+    /// §4.2.
     pub alpha: Ratio,
-    /// Change of the probability for each second that the waiting time grew, less than 16. 5/4: RFC 8033 §4.2.
+    /// Change of the probability for each second that the waiting time grew, less than 16. 5/4: RFC
+    /// 8033 §4.2.
     pub beta: Ratio,
-    /// Below this probability packets that allow it are marked instead of dropped (mark_ecnth). 10 %: RFC 8033 §5.1.
+    /// Below this probability packets that allow it are marked instead of dropped (mark_ecnth). 10
+    /// %: RFC 8033 §5.1.
     pub marks_below: Ratio,
     /// With no more than twice this in the buffer nothing is dropped (MEAN_PKTSIZE). 1500 bytes.
     pub packet: Bytes,
@@ -66,7 +72,8 @@ pub(super) const ONE: u64 = 1 << 60;
 
 /// `gain` per second times the nanoseconds from `from` to `to`, in units of [`ONE`].
 pub(super) fn proportional(gain: Ratio, to: Span, from: Span) -> i128 {
-    // More than a quarter of an hour is as much as a quarter of an hour, which makes every probability one or zero.
+    // More than a quarter of an hour is as much as a quarter of an hour, which makes every
+    // probability one or zero.
     const MOST: i128 = 1 << 40;
     let nanos = (i128::from(to.as_nanos()) - i128::from(from.as_nanos())).clamp(-MOST, MOST);
     nanos * i128::from(gain.of(ONE)) / 1_000_000_000
@@ -225,7 +232,8 @@ mod tests {
         assert_eq!(packet, Bytes::new(1500));
     }
 
-    /// Waiting times at successive updates, and the probability that Appendix A gives, worked out in floating point.
+    /// Waiting times at successive updates, and the probability that Appendix A gives, worked out
+    /// in floating point.
     #[test]
     fn the_probability_is_that_of_the_pseudocode() {
         let mut queue = pie();

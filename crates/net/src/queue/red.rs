@@ -1,8 +1,8 @@
 //! Drop at the tail at random, the more often the longer the average queue.
 //!
-//! Source (FJ93 below): S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance",
-//! IEEE/ACM Transactions on Networking 1(4), August 1993; the algorithm is its Figure 2. Gentle mode:
-//! S. Floyd, "Recommendation on using the gentle_ variant of RED", March 2000.
+//! Source (FJ93 below): S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion
+//! Avoidance", IEEE/ACM Transactions on Networking 1(4), August 1993; the algorithm is its Figure
+//! 2. Gentle mode: S. Floyd, "Recommendation on using the gentle_ variant of RED", March 2000.
 //!
 //! ```text
 //!   probability
@@ -19,13 +19,14 @@
 //!
 //! - Queue length is counted in packets, the packet being sent not included; FJ93 leaves both open.
 //! - The weight is a power of two, as FJ93 proposes for an efficient implementation.
-//! - A packet that allows it is marked instead of dropped while the probability is below one; where every
-//!   packet is hit, marking is of no use any more and it is dropped (as ns-2 and ns-3 do by default).
-//! - The queue is idle from when the link asks in vain until a packet is let in. FJ93 starts from the instant
-//!   the queue becomes empty, when a packet may still be on its way out. Idle time that has shrunk the
-//!   average once is not counted again if the packet that ended it is dropped.
-//! - A packet dropped because the buffer is full restarts the count, as any other drop does; FJ93 has no full
-//!   buffer.
+//! - A packet that allows it is marked instead of dropped while the probability is below one; where
+//!   every packet is hit, marking is of no use any more and it is dropped (as ns-2 and ns-3 do by
+//!   default).
+//! - The queue is idle from when the link asks in vain until a packet is let in. FJ93 starts from
+//!   the instant the queue becomes empty, when a packet may still be on its way out. Idle time that
+//!   has shrunk the average once is not counted again if the packet that ended it is dropped.
+//! - A packet dropped because the buffer is full restarts the count, as any other drop does; FJ93
+//!   has no full buffer.
 
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use rand_core::{Rng, SeedableRng};
@@ -40,18 +41,19 @@ use crate::queue::DropTail;
 pub struct Params {
     /// Below this average nothing is dropped (FJ93's min_th). 5 packets: FJ93.
     pub min_threshold: Packets,
-    /// From this average on, the probability is `max_probability` and more (FJ93's max_th). 15 packets: FJ93.
+    /// From this average on, the probability is `max_probability` and more (FJ93's max_th). 15
+    /// packets: FJ93.
     pub max_threshold: Packets,
     /// The drop probability just below `max_threshold` (FJ93's max_p). 1/50: FJ93.
     pub max_probability: Ratio,
-    /// The weight of the newest queue length is 2^-`weight_shift` (FJ93's w_q); more than 32 counts as 32.
-    /// 9, as 2^-9 is close to the 0.002 of FJ93.
+    /// The weight of the newest queue length is 2^-`weight_shift` (FJ93's w_q); more than 32 counts
+    /// as 32. 9, as 2^-9 is close to the 0.002 of FJ93.
     pub weight_shift: u32,
-    /// Whether the probability rises to one between `max_threshold` and its double, instead of jumping.
-    /// Yes: Floyd's recommendation of 2000.
+    /// Whether the probability rises to one between `max_threshold` and its double, instead of
+    /// jumping. Yes: Floyd's recommendation of 2000.
     pub is_gentle: bool,
-    /// How long the link takes to send a small packet (FJ93's s): the average shrinks by one step for each
-    /// such time that passes idle. 500 bytes: ns-2's default.
+    /// How long the link takes to send a small packet (FJ93's s): the average shrinks by one step
+    /// for each such time that passes idle. 500 bytes: ns-2's default.
     pub packet_time: Span,
 }
 
@@ -210,7 +212,8 @@ fn share(whole: u64, part: u64, parts: u64) -> u64 {
     (u128::from(whole) * u128::from(part) / u128::from(parts)) as u64
 }
 
-/// FJ93's avg: an exponentially weighted average of the queue length, in packets with 32 binary places.
+/// FJ93's avg: an exponentially weighted average of the queue length, in packets with 32 binary
+/// places.
 #[derive(Clone, Copy, Debug)]
 struct Average {
     fixed: u64,
@@ -222,8 +225,8 @@ impl Average {
         Self { fixed: 0, shift: if shift > 32 { 32 } else { shift } }
     }
 
-    /// A packet found `packets` waiting: `avg += w_q (q - avg)`. Rounded towards the old average, so that each
-    /// update is short by less than 2^-32 packets.
+    /// A packet found `packets` waiting: `avg += w_q (q - avg)`. Rounded towards the old average,
+    /// so that each update is short by less than 2^-32 packets.
     fn update(&mut self, packets: u64) {
         let target = packets.min(u64::from(u32::MAX)) * ONE;
         if target >= self.fixed {
@@ -233,7 +236,8 @@ impl Average {
         }
     }
 
-    /// `steps` small packets could have passed: `avg *= (1 - w_q)^steps`, by repeated squaring with 63 places.
+    /// `steps` small packets could have passed: `avg *= (1 - w_q)^steps`, by repeated squaring with
+    /// 63 places.
     fn decay(&mut self, mut steps: u64) {
         const UNIT: u64 = 1 << 63;
         let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 63) as u64;
@@ -319,8 +323,8 @@ mod tests {
         assert_eq!(queue.average.fixed, 0);
     }
 
-    /// With the average held at 10 packets p_b is 1/100. FJ93 counts a packet before it is judged, so the gaps
-    /// between drops are whole numbers from 1 to 99, each equally likely.
+    /// With the average held at 10 packets p_b is 1/100. FJ93 counts a packet before it is judged,
+    /// so the gaps between drops are whole numbers from 1 to 99, each equally likely.
     #[test]
     fn gaps_between_drops_are_spread_evenly() {
         let mut queue = with_average(100);

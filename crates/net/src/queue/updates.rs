@@ -2,15 +2,16 @@
 
 use headstart_units::{Span, Time};
 
-/// Instants a period apart. Nobody sets a timer for them: a queue does not change while it is not asked, so what was due since
-/// is worked out when it is.
+/// Instants a period apart. Nobody sets a timer for them: a queue does not change while it is not
+/// asked, so what was due since is worked out when it is.
 #[derive(Debug)]
 pub(super) struct Updates {
     next: Time,
     period: Span,
 }
 
-/// The most that are worked out at once. What a law does in a queue that has stood still for so long is done.
+/// The most that are worked out at once. What a law does in a queue that has stood still for so
+/// long is done.
 pub(super) const MOST: usize = 4096;
 
 impl Updates {

@@ -1,10 +1,10 @@
 //! Generate a trace like that of a cellular link: a rate that wanders, and outages.
 //!
-//! The model is that of K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve High
-//! Throughput and Low Delay over Cellular Networks" (Sprout), USENIX NSDI 2013: opportunities come as a Poisson
-//! process whose rate is a Brownian motion, with outages that end at a rate of one per second. Sprout's step
-//! of 200 packets per second in a root second is half the mean of a 4.8 Mbit/s link; here it is half the mean
-//! of any link.
+//! The model is that of K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve
+//! High Throughput and Low Delay over Cellular Networks" (Sprout), USENIX NSDI 2013: opportunities
+//! come as a Poisson process whose rate is a Brownian motion, with outages that end at a rate of
+//! one per second. Sprout's step of 200 packets per second in a root second is half the mean of a
+//! 4.8 Mbit/s link; here it is half the mean of any link.
 //!
 //! Every 20 ms:
 //!
@@ -14,15 +14,15 @@
 //! | an outage | begins with probability 1/1500, so once in 30 s in the mean |
 //! | | ends with probability 1/50, so after 1 s in the mean |
 //!
-//! Hence the rate is spread evenly between zero and twice the mean, one part in 31 of the time is outage, and
-//! the trace carries 30/31 of the mean in the long run; a short trace may be far from it. Inside a
-//! millisecond the number of opportunities is binomial, with a variance from 3/4 of Poisson's to all of it.
-//! The last line is at the length asked for, whatever the model says.
+//! Hence the rate is spread evenly between zero and twice the mean, one part in 31 of the time is
+//! outage, and the trace carries 30/31 of the mean in the long run; a short trace may be far from
+//! it. Inside a millisecond the number of opportunities is binomial, with a variance from 3/4 of
+//! Poisson's to all of it. The last line is at the length asked for, whatever the model says.
 //!
 //! # Limits
 //!
-//! A model of no operator and no place. It has no handover, no scheduler pattern and no daily rhythm, and its
-//! two directions, where two are generated, do not know each other.
+//! A model of no operator and no place. It has no handover, no scheduler pattern and no daily
+//! rhythm, and its two directions, where two are generated, do not know each other.
 
 use headstart_units::{Rate, Ratio, Span};
 use rand_core::{Rng, SeedableRng};
@@ -82,7 +82,8 @@ struct Walk {
     /// Opportunities per millisecond, 32 binary places.
     rate: u64,
     is_outage: bool,
-    /// The draws in a millisecond; four times the largest rate, so that none has a probability above 1/4.
+    /// The draws in a millisecond; four times the largest rate, so that none has a probability
+    /// above 1/4.
     slots: u64,
     source: Xoshiro256PlusPlus,
 }
@@ -157,7 +158,8 @@ mod tests {
         let above = seconds.iter().filter(|count| **count > 750).count();
         assert!((750..1050).contains(&above), "{above} seconds in the upper quarter, about 870 expected");
 
-        // At no rate above 5 % of the mean is a gap of half a second likely: nearly all are outages.
+        // At no rate above 5 % of the mean is a gap of half a second likely: nearly all are
+        // outages.
         let gaps: Vec<u32> = trace.as_millis().windows(2).map(|pair| pair[1] - pair[0]).collect();
         let outage = gaps.iter().filter(|gap| **gap > 200).sum::<u32>();
         assert!((80_000..160_000).contains(&outage), "{outage} ms in outage, about 116 000 expected");

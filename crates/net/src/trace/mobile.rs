@@ -1,6 +1,7 @@
 //! Generate a trace like that of a phone's link: standing still, on the move, or on Wi-Fi.
 //!
-//! WiseStart §4.3 runs on three kinds of recorded traces, which it does not publish. These are models of the three:
+//! WiseStart §4.3 runs on three kinds of recorded traces, which it does not publish. These are
+//! models of the three:
 //!
 //! | kind | the rate | opportunities |
 //! |---|---|---|
@@ -8,13 +9,15 @@
 //! | variable | that of [`Cellular`]: between zero and twice the mean, and outages of a second once in half a minute | the same |
 //! | Wi-Fi | two states: 5/4 of the mean for half a second on average, 1/2 of it for a quarter | in bursts: the medium is won every 1 to 19 ms, and what has gathered leaves at once |
 //!
-//! Hence, in the long run: a stationary trace carries its mean and its rate is spread evenly over the 60 to 140 %; a variable one carries
-//! 30/31 of its mean; a Wi-Fi trace carries its mean, two thirds of the time at 5/4 and one third at 1/2 of it, and nine in ten of its
-//! milliseconds have no opportunity at all, whatever the rate. The last line is at the length asked for.
+//! Hence, in the long run: a stationary trace carries its mean and its rate is spread evenly over
+//! the 60 to 140 %; a variable one carries 30/31 of its mean; a Wi-Fi trace carries its mean, two
+//! thirds of the time at 5/4 and one third at 1/2 of it, and nine in ten of its milliseconds have
+//! no opportunity at all, whatever the rate. The last line is at the length asked for.
 //!
 //! # Limits
 //!
-//! Models of no operator and no place. Wi-Fi has no retransmissions of its own: what the air loses is the path's loss.
+//! Models of no operator and no place. Wi-Fi has no retransmissions of its own: what the air loses
+//! is the path's loss.
 
 use headstart_units::{Rate, Ratio, Span};
 use rand_core::{Rng, SeedableRng};
@@ -181,7 +184,8 @@ mod tests {
         }
     }
 
-    /// At 12 Mbit/s a second holds 1000 opportunities on average, with a deviation of 30 by chance alone.
+    /// At 12 Mbit/s a second holds 1000 opportunities on average, with a deviation of 30 by chance
+    /// alone.
     #[test]
     fn a_stationary_rate_stays_within_its_bounds_and_a_variable_one_does_not() {
         let still = seconds(&trace(Kind::Stationary, 12, 1800, 1), 1800);

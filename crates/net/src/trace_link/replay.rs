@@ -9,7 +9,8 @@ use crate::limit::Limit;
 use crate::queue::{CoDel, Dropped, codel, red};
 use headstart_units::{Packets, Rate};
 
-/// What happened to a packet: when, its number, whether it was marked, and why it was dropped if it was.
+/// What happened to a packet: when, its number, whether it was marked, and why it was dropped if it
+/// was.
 type Event = (Time, u64, bool, Option<DropReason>);
 
 /// The source's loop in its own shape: a queue, a packet in transit, a count of bytes.
@@ -209,7 +210,8 @@ proptest! {
         let mut link = TraceLink::new(Arc::new(trace), at_end, delay, kind.queue());
         let mut events = run(&mut link, &arrivals, is_curious);
         prop_assert_eq!(link.queue(END), replay.queue.waiting());
-        // Both lists hold each packet once; the replay notes a departure before the delay has passed.
+        // Both lists hold each packet once; the replay notes a departure before the delay has
+        // passed.
         events.sort_by_key(|event| event.1);
         replay.events.retain(|event| event.0 <= END);
         replay.events.sort_by_key(|event| event.1);

@@ -1,4 +1,5 @@
-//! A cell of a table that compares two schemes by factor and difference, with a verdict of better, worse or alike.
+//! A cell of a table that compares two schemes by factor and difference, with a verdict of better,
+//! worse or alike.
 //!
 //! ```toml
 //! value = { measure = "request", scheme = "Blitzstart", at = { hint = "100 %" }, over = { scheme = "QUIC" }, as = "difference" }
@@ -6,14 +7,16 @@
 //! unit = "ms"
 //! ```
 //!
-//! Blitzstart's Table 1 prints the factor between two means, always at least one, and their difference with its sign. Its arrows show
-//! the direction, unless the difference is not significant: zero lies in the 95 % interval of the differences, or the analysis
-//! of variance finds nothing. A difference of less than `alike` is told as alike whatever its significance (the paper: within one round
-//! trip). Directions agree, or the claim differs; if they do, it holds if factor and difference are within the tolerance, of which the factor's is
-//! a factor itself.
+//! Blitzstart's Table 1 prints the factor between two means, always at least one, and their
+//! difference with its sign. Its arrows show the direction, unless the difference is not
+//! significant: zero lies in the 95 % interval of the differences, or the analysis of variance
+//! finds nothing. A difference of less than `alike` is told as alike whatever its significance (the
+//! paper: within one round trip). Directions agree, or the claim differs; if they do, it holds if
+//! factor and difference are within the tolerance, of which the factor's is a factor itself.
 //!
-//! A cell of which the paper says that it is not significant (`significant = false`: the table's circles) has no direction, and is not
-//! counted among those that compare. It holds if ours is not significant either, or if the numbers are near.
+//! A cell of which the paper says that it is not significant (`significant = false`: the table's
+//! circles) has no direction, and is not counted among those that compare. It holds if ours is not
+//! significant either, or if the numbers are near.
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -98,7 +101,8 @@ impl Cell {
         let factor = if new == old { 1.0 } else { (new / old).max(old / new) };
         let is_significant = differ(ours, base);
         let direction = if is_significant { self.direction(difference) } else { Direction::Alike };
-        // A factor whose mean is next to nothing is next to anything: what is alike has no factor to compare.
+        // A factor whose mean is next to nothing is next to anything: what is alike has no factor
+        // to compare.
         let off = (factor / self.factor).max(self.factor / factor);
         let is_near = (difference - self.difference).abs() <= self.difference_within
             && (off <= self.factor_within || direction == Direction::Alike);

@@ -1,4 +1,5 @@
-//! Whether the reason for a difference is one: the thing that is blamed is changed, and the claim judged again.
+//! Whether the reason for a difference is one: the thing that is blamed is changed, and the claim
+//! judged again.
 //!
 //! ```toml
 //! comes-out = { when = "copies are half as many", instead = { "Halfback" = "Halfback, 25 %" } }

@@ -58,7 +58,8 @@ fn crossings_are_found_or_told_to_be_missing() {
 #[test]
 fn a_crossing_at_another_place_keeps_its_direction() {
     let plan = plan::tests::plan(quantity::tests::PLAN, false).expect("fine");
-    // Half of TCP's time at 10 %, 60 % of it at 20 %, a third more at 30 %: level at 20 + 10 * 0.4 / (0.4 + 1/3) = 25.5 %.
+    // Half of TCP's time at 10 %, 60 % of it at 20 %, a third more at 30 %: level at 20 + 10 * 0.4
+    // / (0.4 + 1/3) = 25.5 %.
     let times = [400.0, 200.0, 500.0, 300.0, 900.0, 1200.0];
     let runs = times.iter().map(|time| Numbers::from([("mean".to_owned(), *time)])).collect();
     let results = Results::new(&plan, 1, runs);

@@ -62,9 +62,11 @@ struct PaperText {
     variants: Table,
 }
 
-/// A variant as it is written: its words, the variant it is like, and the four tables of options that are different in it.
+/// A variant as it is written: its words, the variant it is like, and the four tables of options
+/// that are different in it.
 ///
-/// It can only be like one of those `above`, so that nobody has to look further down for what it is, and none can be like itself.
+/// It can only be like one of those `above`, so that nobody has to look further down for what it
+/// is, and none can be like itself.
 fn variant(name: String, value: Value, above: &[Variant]) -> Result<Variant> {
     let Value::Table(mut table) = value else { bail!("found `{value}`, expected a table") };
     let about = table.remove("about").context("found no key `about`, expected what is different in words")?;

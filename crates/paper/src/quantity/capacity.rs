@@ -64,8 +64,9 @@ impl Scope<'_> {
         })
     }
 
-    /// The first value along an axis at which the quantity of `scheme` rises above that of `other`, having been below
-    /// before; between two points it is interpolated. The interval is that of single seeds, smallest to largest.
+    /// The first value along an axis at which the quantity of `scheme` rises above that of `other`,
+    /// having been below before; between two points it is interpolated. The interval is that of
+    /// single seeds, smallest to largest.
     #[must_use]
     pub fn crossing(&self, quantity: &Quantity, other: &str, axis: &str) -> Interval {
         let Some(scheme) = quantity.scheme().or(self.scheme) else { return UNKNOWN };

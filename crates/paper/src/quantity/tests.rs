@@ -4,7 +4,8 @@ use super::*;
 use crate::plan;
 use headstart_study::study::Numbers;
 
-/// Two schemes on three loads with two seeds: completion times that can be reckoned with in the head.
+/// Two schemes on three loads with two seeds: completion times that can be reckoned with in the
+/// head.
 pub(crate) const PLAN: &str = r#"
     title = "A figure"
     source = "Figure 1"
@@ -112,7 +113,8 @@ fn curves_cross_between_two_points() {
     let quantity = Quantity::read(text, &plan, false).expect("fine");
     let context = Scope { plan: &plan, results: &results, variant: 0, scheme: None, at: &[] };
     let found = context.crossing(&quantity, "TCP", "load");
-    // Level at 30 % when pooled is no crossing; the first seed is 40 % below at 20 % and 20 % above at 30 %.
+    // Level at 30 % when pooled is no crossing; the first seed is 40 % below at 20 % and 20 % above
+    // at 30 %.
     assert!(found.value.is_nan(), "{found:?}");
     close(found.low, 20.0 + 10.0 * 0.4 / 0.6);
 }

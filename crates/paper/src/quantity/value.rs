@@ -35,8 +35,8 @@ impl Quantity {
         }
     }
 
-    /// The values of each seed and those of what they are compared with; `None` if one of them was not run, or either is more than one
-    /// point.
+    /// The values of each seed and those of what they are compared with; `None` if one of them was
+    /// not run, or either is more than one point.
     #[must_use]
     pub fn pair(&self, context: &Scope<'_>) -> Option<(Vec<f64>, Vec<f64>)> {
         let sample = |place: &Place| {
@@ -175,7 +175,8 @@ fn range(sample: &Sample) -> Interval {
 }
 
 impl Scope<'_> {
-    /// The plan's points that agree with the place, and with this context where the place says nothing.
+    /// The plan's points that agree with the place, and with this context where the place says
+    /// nothing.
     pub(super) fn points(&self, place: &Place) -> Vec<usize> {
         let agrees = |point: &Point| {
             point.0.iter().all(|(axis, value)| {
@@ -201,7 +202,8 @@ impl Scope<'_> {
         point: usize,
     ) -> Option<Vec<f64>> {
         let seeds = self.results.seeds(self.variant, point, scheme, cast);
-        // A run for which the machine was too busy says nothing, and what is left would be another sample.
+        // A run for which the machine was too busy says nothing, and what is left would be another
+        // sample.
         if seeds.iter().any(|numbers| numbers.contains_key(INVALID)) {
             return None;
         }

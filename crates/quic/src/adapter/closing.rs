@@ -1,8 +1,9 @@
 //! What a connection leaves behind.
 //!
-//! A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is nothing but a cached window,
-//! leaves its window and threshold too. A sample that was limited by the application measures the application, and a flow
-//! shorter than the path is long measures nothing: then the record that was there stays.
+//! A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is nothing
+//! but a cached window, leaves its window and threshold too. A sample that was limited by the
+//! application measures the application, and a flow shorter than the path is long measures nothing:
+//! then the record that was there stays.
 
 use headstart_host::locked;
 use headstart_startup::Startup;
@@ -88,8 +89,8 @@ impl Adapter {
         let began_from = why.known.as_ref();
         let has_lost = !self.tally.first_flight_lost.is_zero();
         if began_from.is_some() {
-            // A client that dials again trusts its own record only until it fails for the first time.
-            // Whose credit a loss lowers has learnt what there is to learn.
+            // A client that dials again trusts its own record only until it fails for the first
+            // time. Whose credit a loss lowers has learnt what there is to learn.
             let is_betrayed = self.shared.rules.side == Side::Client
                 && !self.controller.scheme().reserves()
                 && (has_lost || is_refused_for_rtt(why));

@@ -83,7 +83,8 @@ impl Adapter {
         if !std::mem::replace(&mut self.batch.is_any, true) {
             self.batch.smoothed = smoothed();
             if app_limited && matches!(self.stage, Stage::Started) {
-                // Nothing has left since the stack found nothing to send, so what is in flight is what was then.
+                // Nothing has left since the stack found nothing to send, so what is in flight is
+                // what was then.
                 self.rate.on_app_limited(self.ledger.in_flight());
             }
         }
@@ -98,7 +99,8 @@ impl Adapter {
             self.batch.first_flight += packet.bytes;
         }
         self.batch.packets += 1;
-        // Later packets carry later stamps, and of a batch the rate is sampled from the latest: once, when all have been told.
+        // Later packets carry later stamps, and of a batch the rate is sampled from the latest:
+        // once, when all have been told.
         if packet.ordinal >= self.batch.newest {
             self.batch.newest = packet.ordinal + 1;
             self.batch.stamp = packet.stamp;
@@ -267,7 +269,8 @@ impl Adapter {
         self.settle_down();
     }
 
-    /// One answer for each round trip (RFC 9002 §7.3.2): what was sent before the present recovery began changes nothing.
+    /// One answer for each round trip (RFC 9002 §7.3.2): what was sent before the present recovery
+    /// began changes nothing.
     fn opens_episode(&mut self, now: Time, sent: Time) -> bool {
         let opens = self.recovering_since.is_none_or(|since| sent > since);
         if opens {
@@ -297,8 +300,8 @@ impl Adapter {
         self.tally.delivered.min(self.first_flight)
     }
 
-    /// Everything that was taken for lost has arrived (RFC 9438 §4.9.2: the window may be what it was). The stack does not
-    /// say when: what was long ago is not undone.
+    /// Everything that was taken for lost has arrived (RFC 9438 §4.9.2: the window may be what it
+    /// was). The stack does not say when: what was long ago is not undone.
     pub(super) fn undo(&mut self) {
         let Some((since, before)) = self.before_recovery.take() else { return };
         if self.heard_at.since(since) <= self.rtt.smoothed * UNDO_ROUNDS {

@@ -1,10 +1,11 @@
 //! Data packets by number, as long as their fate is open.
 //!
-//! Packet numbers rise but skip values; ordinals count the scheme's packets from zero without a gap, and stand for the
-//! segments of a repair.
+//! Packet numbers rise but skip values; ordinals count the scheme's packets from zero without a
+//! gap, and stand for the segments of a repair.
 //!
-//! A packet is looked at again when it is acknowledged, a thousand packets later on a fast path, and what lies in memory then is no longer
-//! in the processor's cache. So packets that left together are kept as one: a server hands the kernel ten at a time.
+//! A packet is looked at again when it is acknowledged, a thousand packets later on a fast path,
+//! and what lies in memory then is no longer in the processor's cache. So packets that left
+//! together are kept as one: a server hands the kernel ten at a time.
 
 use std::collections::VecDeque;
 

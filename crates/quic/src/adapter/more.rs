@@ -1,7 +1,8 @@
 //! What the application says later: more answers on the same connection.
 //!
-//! Between the application's word and the next packet nobody asks the adapter but for window and pace, which change nothing. So these
-//! are answered as if the scheme had heard of it, and with the packet it does.
+//! Between the application's word and the next packet nobody asks the adapter but for window and
+//! pace, which change nothing. So these are answered as if the scheme had heard of it, and with the
+//! packet it does.
 
 use headstart_host::locked;
 use headstart_startup::trace::SenderEvent;
@@ -23,13 +24,15 @@ pub(super) struct More {
 }
 
 impl Adapter {
-    /// The packet with which a scheme begins: a full one, or for a scheme that plans with it the first after the flow's size was told.
+    /// The packet with which a scheme begins: a full one, or for a scheme that plans with it the
+    /// first after the flow's size was told.
     pub(super) fn is_awaited(&self, bytes: Bytes) -> bool {
         let is_told = || self.plans_with_size && self.shared.expected().is_some();
         bytes + SLACK >= self.packet || is_told()
     }
 
-    /// What a flight of all that the application has said since would be, if there is something and the scheme makes one.
+    /// What a flight of all that the application has said since would be, if there is something and
+    /// the scheme makes one.
     #[inline]
     pub(super) fn foresee_more(&self) -> Option<Box<More>> {
         if !self.has_more() || !matches!(self.stage, Stage::Started) {
@@ -92,8 +95,8 @@ impl Adapter {
         self.note_phase(now);
     }
 
-    /// The application has nothing to send: whether that is all it has said, and not a lull in the middle of it. How many bytes it
-    /// makes is estimated from the size of a header.
+    /// The application has nothing to send: whether that is all it has said, and not a lull in the
+    /// middle of it. How many bytes it makes is estimated from the size of a header.
     pub(super) fn is_all_sent(&self) -> bool {
         let is_told = self.told > Bytes::ZERO && self.shared.expected() == Some(self.told);
         is_told

@@ -2,16 +2,18 @@
 //!
 //! # Pacing
 //!
-//! The stack's pacer is a bucket that holds 10 ms of the rate, at most ten packets (or 2 ms of a high rate). Whoever reports
-//! a high rate until the first flight begins has a full bucket then, and ten packets leave at once. So between the
-//! first ack and the first full packet a low rate is reported if the plan is a paced one: the bucket holds two
-//! packets, and the packet that begins the flight empties it but for a part of one. Before the first ack a handshake must
-//! not wait, so nothing is paced; nor where the plan is a burst.
+//! The stack's pacer is a bucket that holds 10 ms of the rate, at most ten packets (or 2 ms of a
+//! high rate). Whoever reports a high rate until the first flight begins has a full bucket then,
+//! and ten packets leave at once. So between the first ack and the first full packet a low rate is
+//! reported if the plan is a paced one: the bucket holds two packets, and the packet that begins
+//! the flight empties it but for a part of one. Before the first ack a handshake must not wait, so
+//! nothing is paced; nor where the plan is a burst.
 //!
-//! What is sent between the first ack and the flight (tickets, tokens, the application's settings) is paid from the same
-//! two packets, which at that low rate take 10 ms to earn again. So once the bucket holds less than a full packet, the line's
-//! rate is reported: the packet that begins the flight leaves at once, and a low rate after it cuts the bucket to one packet,
-//! so that at most two leave together.
+//! What is sent between the first ack and the flight (tickets, tokens, the application's settings)
+//! is paid from the same two packets, which at that low rate take 10 ms to earn again. So once the
+//! bucket holds less than a full packet, the line's rate is reported: the packet that begins the
+//! flight leaves at once, and a low rate after it cuts the bucket to one packet, so that at most
+//! two leave together.
 
 use std::sync::Arc;
 
@@ -43,12 +45,13 @@ pub(super) enum Stage {
     Started,
 }
 
-/// As fast as the machine can: a byte each nanosecond. Not more: what is missing of a byte would be a wait that the stack rounds to
-/// nothing, again and again.
+/// As fast as the machine can: a byte each nanosecond. Not more: what is missing of a byte would be
+/// a wait that the stack rounds to nothing, again and again.
 const LINE: Rate = Rate::from_mbit_per_sec(8_000);
 /// Nor must the second packet wait for ever.
 const CRAWL: Rate = Rate::from_bytes_per_sec(1);
-/// The pacer's bucket holds what its rate moves in this time, as long as that is ten packets at most.
+/// The pacer's bucket holds what its rate moves in this time, as long as that is ten packets at
+/// most.
 const BUCKET: Span = Span::from_millis(10);
 /// The same for larger bursts.
 const LARGE_BUCKET: Span = Span::from_millis(2);
@@ -199,7 +202,8 @@ impl Adapter {
         self.note_phase(now);
     }
 
-    /// All that the application has said it will send fits into the initial window, and nothing of it was lost.
+    /// All that the application has said it will send fits into the initial window, and nothing of
+    /// it was lost.
     pub(super) fn fits_initial_window(&self) -> bool {
         let fits = |told| self.wire(told) <= self.packet * INITIAL_PACKETS;
         self.shared.rules.gates.beyond_initial_window
@@ -207,7 +211,8 @@ impl Adapter {
             && self.shared.expected().is_some_and(fits)
     }
 
-    /// The scheme began with an answer that fits into the initial window, and has not been given more.
+    /// The scheme began with an answer that fits into the initial window, and has not been given
+    /// more.
     pub(super) fn is_small(&self) -> bool {
         self.began_small && self.fits_initial_window()
     }
@@ -288,5 +293,6 @@ fn is_paced(controller: &Controller, prior: &Prior) -> bool {
     Controller::clone(controller).establish(prior).allowance.pace.is_some()
 }
 
-/// A packet without its application's data: header with an 8-byte connection id, frame header, seal.
+/// A packet without its application's data: header with an 8-byte connection id, frame header,
+/// seal.
 const OVERHEAD: Bytes = Bytes::new(37);

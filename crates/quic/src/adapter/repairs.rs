@@ -50,7 +50,8 @@ impl Segments for Board<'_> {
     fn end(&self) -> u64 {
         self.ledger.end()
     }
-    /// What was declared lost is on its way again in another packet: a copy of it would come too late.
+    /// What was declared lost is on its way again in another packet: a copy of it would come too
+    /// late.
     fn is_delivered(&self, segment: u64) -> bool {
         self.ledger.open(segment).is_none()
     }
@@ -65,7 +66,8 @@ impl Segments for Board<'_> {
 impl Adapter {
     /// A flight begins: its copies, if the scheme makes some.
     pub(super) fn copy_anew(&mut self) {
-        // The one before ends before the next one begins: both are known to the courier by their peer.
+        // The one before ends before the next one begins: both are known to the courier by their
+        // peer.
         self.copier = None;
         self.copier = self.copies_left(&self.controller).and_then(|left| {
             let repair = self.controller.scheme().repair();
@@ -90,8 +92,8 @@ impl Adapter {
         }
     }
 
-    /// So many packets were acknowledged. Halfback sends one copy for each ack and has one ack for each packet; QUIC
-    /// acknowledges several at once, so each packet stands for an ack.
+    /// So many packets were acknowledged. Halfback sends one copy for each ack and has one ack for
+    /// each packet; QUIC acknowledges several at once, so each packet stands for an ack.
     pub(super) fn copy_after_acks(&mut self, now: Time, packets: u64, is_all_sent: bool) {
         let first_flight = self.first_flight;
         let Some(copier) = &mut self.copier else { return };

@@ -1,7 +1,7 @@
 //! What the stack is told, as long as nothing of it hangs on what leaves.
 //!
-//! The stack asks for window and pace several times for each packet. Once a scheme's burst is out it hears of changes only with acks and
-//! losses, and the answer is worked out there.
+//! The stack asks for window and pace several times for each packet. Once a scheme's burst is out
+//! it hears of changes only with acks and losses, and the answer is worked out there.
 
 use noq_proto::congestion::ControllerMetrics;
 

@@ -1,4 +1,5 @@
-//! Whatever the stack reports, and whatever a peer made it report: windows and rates stay within reason.
+//! Whatever the stack reports, and whatever a peer made it report: windows and rates stay within
+//! reason.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -27,7 +28,8 @@ enum Event {
         bytes: u16,
         is_data: bool,
     },
-    /// The packets at these places among all ever sent are acknowledged, each for the first time or not.
+    /// The packets at these places among all ever sent are acknowledged, each for the first time or
+    /// not.
     Ack {
         from: u16,
         count: u8,
@@ -269,9 +271,9 @@ fn an_answer_that_fits_the_initial_window_is_not_paced_until_there_is_more_to_se
     }
 }
 
-/// A server's tickets, tokens and settings leave between the first ack and the request. At the low rate that keeps the bucket small until a
-/// paced flight begins, the packet that begins it would wait 5 ms for what they took: longer than a whole answer takes on a
-/// short path.
+/// A server's tickets, tokens and settings leave between the first ack and the request. At the low
+/// rate that keeps the bucket small until a paced flight begins, the packet that begins it would
+/// wait 5 ms for what they took: longer than a whole answer takes on a short path.
 #[test]
 fn the_first_packet_of_a_paced_flight_does_not_wait_for_what_small_packets_took_from_the_bucket() {
     let mbit = Rate::from_mbit_per_sec(25);
@@ -282,7 +284,8 @@ fn the_first_packet_of_a_paced_flight_does_not_wait_for_what_small_packets_took_
             let rate = adapter.metrics().pacing_rate.expect("it is paced") as f64;
             (1200.0 - tokens).max(0.0) / rate
         };
-        // The stack's bucket at 1.9 packets each 10 ms, from which everything is sent at this instant.
+        // The stack's bucket at 1.9 packets each 10 ms, from which everything is sent at this
+        // instant.
         let mut tokens: f64 = 1200.0 * 1.9;
         for number in 0..small {
             adapter.on_packet_sent(now, 400, 1 + number);

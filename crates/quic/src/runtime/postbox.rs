@@ -1,4 +1,5 @@
-//! A socket through which copies leave, each with the ECN codepoint of the latest datagram to the same peer.
+//! A socket through which copies leave, each with the ECN codepoint of the latest datagram to the
+//! same peer.
 
 use std::collections::BTreeMap;
 use std::io;

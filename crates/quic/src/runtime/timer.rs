@@ -1,7 +1,8 @@
 //! A timer of the kernel's: late by tens of microseconds rather than a millisecond.
 //!
-//! It costs system calls where tokio's costs none, so it only has the last [`NEAR`] of each wait; tokio's has what comes before. Most timers of
-//! a connection watch for losses and are put off again and again: they never come that near, and need no descriptor.
+//! It costs system calls where tokio's costs none, so it only has the last [`NEAR`] of each wait;
+//! tokio's has what comes before. Most timers of a connection watch for losses and are put off
+//! again and again: they never come that near, and need no descriptor.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -53,7 +54,8 @@ pub(super) struct Timer {
     pool: Arc<Pool>,
 }
 
-/// What can wake us, and when it is going to. One that is early is let go off, which costs less than putting it off each time.
+/// What can wake us, and when it is going to. One that is early is let go off, which costs less
+/// than putting it off each time.
 #[derive(Debug)]
 struct Alarm<T> {
     inner: T,
@@ -213,7 +215,8 @@ mod tests {
         wait(&mut timer).await;
     }
 
-    /// A timer that waits for its descriptor. Who is held up before its first poll finds that its time has come, and needs none.
+    /// A timer that waits for its descriptor. Who is held up before its first poll finds that its
+    /// time has come, and needs none.
     #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
     async fn waiting(pool: &Arc<Pool>) -> Timer {
         for _ in 0..1000 {

@@ -136,7 +136,8 @@ impl crypto::ServerConfig for ServerConfig {
                 );
                 Box::new(Tapped::new(Box::new(session), Arc::clone(&self.shared)))
             }
-            // A draft version, or a configuration that rustls refuses: the stack's own session answers, without a hint.
+            // A draft version, or a configuration that rustls refuses: the stack's own session
+            // answers, without a hint.
             _ => self.tls.stack.start_session(version, params),
         }
     }
@@ -275,7 +276,8 @@ impl crypto::Session for TlsSession {
             return Err(told);
         }
         self.listen();
-        // rustls does not say when the first message of the peer has been understood: these are its traces.
+        // rustls does not say when the first message of the peer has been understood: these are its
+        // traces.
         let is_news = !self.has_handshake_data
             && (self.inner.alpn_protocol().is_some()
                 || self.server_name().is_some()

@@ -1,7 +1,8 @@
 //! Runs in real time, judged by a quota.
 //!
-//! Tests of real time share the machine with everything else that runs. A run beside which the machine woke nobody in time
-//! says nothing of the code under test and is made again; of those that count, nearly all must be good.
+//! Tests of real time share the machine with everything else that runs. A run beside which the
+//! machine woke nobody in time says nothing of the code under test and is made again; of those that
+//! count, nearly all must be good.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::fmt::Debug;
@@ -23,8 +24,9 @@ pub struct Quota {
 /// Runs tried for each that is to count.
 const ATTEMPTS: usize = 4;
 
-/// Makes `run` until as many runs as the quota asks for passed without a pause of the machine longer than `tolerated`, and fails
-/// if fewer than the quota of them are good. Reports `NOT RUN` where the machine pauses too often; `false` then.
+/// Makes `run` until as many runs as the quota asks for passed without a pause of the machine
+/// longer than `tolerated`, and fails if fewer than the quota of them are good. Reports `NOT RUN`
+/// where the machine pauses too often; `false` then.
 pub async fn hold_to<T: Debug>(
     quota: Quota,
     tolerated: Duration,

@@ -1,5 +1,5 @@
-//! What the tests on real sockets share: a certificate, a server that answers with as many bytes as it is asked for, a relay
-//! that delays, and a runtime that notes when datagrams leave.
+//! What the tests on real sockets share: a certificate, a server that answers with as many bytes as
+//! it is asked for, a relay that delays, and a runtime that notes when datagrams leave.
 #![allow(dead_code, reason = "not every test needs all of it")]
 #![expect(clippy::disallowed_methods, reason = "real sockets, real time")]
 
@@ -136,7 +136,8 @@ pub struct Relay {
 /// What a relay saw on its way to the client.
 #[derive(Default)]
 pub struct Seen {
-    /// From this data packet of 300 bytes and more on, what comes for the first time is lost until there is a pause.
+    /// From this data packet of 300 bytes and more on, what comes for the first time is lost until
+    /// there is a pause.
     pub doomed_from: Option<usize>,
     pub contents: Vec<Vec<u8>>,
     pub repeated: usize,

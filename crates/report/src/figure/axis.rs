@@ -8,7 +8,8 @@ pub enum Scale {
     /// Equal steps, equal distances.
     #[default]
     Linear,
-    /// Equal factors, equal distances. Values that are not positive cannot be shown and are left out.
+    /// Equal factors, equal distances. Values that are not positive cannot be shown and are left
+    /// out.
     Logarithmic,
 }
 
@@ -66,7 +67,8 @@ impl Axis {
         if self.unit.is_empty() { self.title.clone() } else { format!("{} ({})", self.title, self.unit) }
     }
 
-    /// Whether a value lies beyond an end that was given: what is there is not shown, and nothing needs room for it.
+    /// Whether a value lies beyond an end that was given: what is there is not shown, and nothing
+    /// needs room for it.
     pub(super) fn is_beyond(&self, value: f64) -> bool {
         match self.range {
             Range::Fixed(a, b) => value < a.min(b) || value > a.max(b),
@@ -104,7 +106,8 @@ pub(super) struct Ruler {
 }
 
 impl Ruler {
-    /// Fits `axis` to `values` on `length` pixels, where a label of a tick takes up `extent` of them.
+    /// Fits `axis` to `values` on `length` pixels, where a label of a tick takes up `extent` of
+    /// them.
     pub fn fit(axis: &Axis, values: impl Iterator<Item = f64>, length: f64, extent: fn(&str) -> f64) -> Self {
         let data = values.filter(|&v| axis.can_show(v)).fold(None, |ends: Option<(f64, f64)>, v| {
             Some(ends.map_or((v, v), |(low, high)| (low.min(v), high.max(v))))
@@ -249,7 +252,8 @@ impl Room {
     }
 }
 
-/// A distance between ticks: 1, 2 or 5 times a power of ten, kept as integers so that labels are exact.
+/// A distance between ticks: 1, 2 or 5 times a power of ten, kept as integers so that labels are
+/// exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     digit: i64,
@@ -270,7 +274,8 @@ impl Step {
         scaled(self.digit as f64, self.power)
     }
 
-    /// The ends moved outward to a tick, or by a `share` of the span where the tick is further away.
+    /// The ends moved outward to a tick, or by a `share` of the span where the tick is further
+    /// away.
     fn widen(self, low: f64, high: f64, share: f64) -> (f64, f64) {
         let margin = (high - low) * share;
         let size = self.size();

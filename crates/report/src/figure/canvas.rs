@@ -125,8 +125,8 @@ pub(super) fn pixels(length: f64) -> String {
 
 /// About how wide `text` is at a font size of one pixel.
 ///
-/// The reader's font is not known; these are the widths of one of the widest common ones, so that what was
-/// given room here has room everywhere.
+/// The reader's font is not known; these are the widths of one of the widest common ones, so that
+/// what was given room here has room everywhere.
 fn width_in_em(text: &str) -> f64 {
     text.chars()
         .map(|character| match character {

@@ -149,7 +149,8 @@ fn data_axis(axis: &Axis, ruler: &Ruler) -> String {
     format!("{low}|{high}|{scale}|{}|{}", plain(&axis.title), plain(&axis.unit))
 }
 
-/// Values of a series for a page's script, where they are few: x and y of each point, with the ends of its intervals.
+/// Values of a series for a page's script, where they are few: x and y of each point, with the ends
+/// of its intervals.
 fn data_points(figure: &Figure, series: &Series) -> Option<String> {
     let value = |value: f64, range: Option<(f64, f64)>| match range.filter(|range| is_interval(*range)) {
         None => significant(value),
@@ -187,8 +188,9 @@ fn points(figure: &Figure) -> impl Iterator<Item = &Point> + Clone {
     })
 }
 
-/// How far intervals may stretch an axis beyond its values. A wide one is cut at the edge: it must not press everything else together.
-/// Nor does an axis that begins at zero go below it for an interval's sake.
+/// How far intervals may stretch an axis beyond its values. A wide one is cut at the edge: it must
+/// not press everything else together. Nor does an axis that begins at zero go below it for an
+/// interval's sake.
 fn stretched(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     /// On a logarithmic axis.
     const MOST: f64 = 2.0;
@@ -289,8 +291,8 @@ fn axes(canvas: &mut Canvas, plot: &Plot) {
     canvas.close();
 }
 
-/// Where the labels below an axis go, last one first: a long number at the axis' end stays in the picture, and what that pushes it
-/// into is left out.
+/// Where the labels below an axis go, last one first: a long number at the axis' end stays in the
+/// picture, and what that pushes it into is left out.
 fn labels_below<'a>(ticks: impl DoubleEndedIterator<Item = (f64, &'a str)>) -> Vec<(f64, &'a str)> {
     let mut free_to = WIDTH - 2.0;
     let mut placed = vec![];
@@ -383,7 +385,8 @@ fn series(canvas: &mut Canvas, figure: &Figure, plot: &Plot, index: usize) {
     let window = format!("{left:.1} {top:.1} {width:.1} {height:.1}");
     let runs = runs(figure, series);
     if series.style.join != Join::None {
-        // An inner drawing cuts off what lies beyond the axes, and unlike a clip path it needs no name.
+        // An inner drawing cuts off what lies beyond the axes, and unlike a clip path it needs no
+        // name.
         canvas.open(
             "svg",
             &[
@@ -659,8 +662,8 @@ fn footprint(figure: &Figure, plot: &Plot, series: &Series) -> Vec<Area> {
     out
 }
 
-/// At most four places for each half pixel along x: first, lowest, highest, last. A line through them looks
-/// the same, however many points it had.
+/// At most four places for each half pixel along x: first, lowest, highest, last. A line through
+/// them looks the same, however many points it had.
 fn thinned(places: Vec<Place>) -> Vec<Place> {
     if places.len() <= 2000 {
         return places;

@@ -1,7 +1,8 @@
 //! Put a label beside each of many points so that none covers another.
 //!
-//! Each label tries places around its point, nearest first, and takes the cheapest; then each in turn is
-//! tried again against all the others, until nothing improves. A label that had to move away gets a leader.
+//! Each label tries places around its point, nearest first, and takes the cheapest; then each in
+//! turn is tried again against all the others, until nothing improves. A label that had to move
+//! away gets a leader.
 
 use super::canvas::Place;
 
@@ -235,7 +236,8 @@ mod tests {
         assert_clear(&place(&wanted(&crowd), BOUNDS, &[]));
     }
 
-    /// Two points one above the other, with bars to their left and right: neither name may stand beside the other's point.
+    /// Two points one above the other, with bars to their left and right: neither name may stand
+    /// beside the other's point.
     #[test]
     fn a_name_stands_nearer_to_its_own_point_than_to_another() {
         let points = [(560.0, 100.0), (560.0, 118.0), (560.0, 122.0), (540.0, 121.0)];

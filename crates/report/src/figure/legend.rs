@@ -8,8 +8,8 @@ use super::{Figure, Role};
 /// Where the names of the series stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Legend {
-    /// Below while that takes one or two rows, else to the right if names are short; nowhere if every
-    /// series labels its points, or if there is but one series without a name.
+    /// Below while that takes one or two rows, else to the right if names are short; nowhere if
+    /// every series labels its points, or if there is but one series without a name.
     #[default]
     Auto,
     /// In one column to the right of the plot.
@@ -36,7 +36,8 @@ pub(super) struct Entry<'a> {
     is_plain: bool,
 }
 
-/// The lines of a figure's legend. Series that a page shows only on demand come last: it then has no gaps.
+/// The lines of a figure's legend. Series that a page shows only on demand come last: it then has
+/// no gaps.
 pub(super) fn entries(figure: &Figure) -> Vec<Entry<'_>> {
     let is_plain = matches!(figure.role, Role::Overlay { .. });
     let mut entries: Vec<Entry<'_>> = Vec::new();

@@ -1,9 +1,10 @@
 //! Tell two dozen series apart: colour, dash and mark, each pair at least in two ways.
 //!
-//! Eight colours, once for white and once for near-black, chosen so that each stands out on its background and any two
-//! stay apart for readers with protanopia, deuteranopia or tritanopia; the tests compute both. The dash changes every
-//! eight series and the mark with each, so 24 series have 24 looks. A drawing names its colours by class (`k0` to `k7`);
-//! [`sheet`] gives the classes their values.
+//! Eight colours, once for white and once for near-black, chosen so that each stands out on its
+//! background and any two stay apart for readers with protanopia, deuteranopia or tritanopia; the
+//! tests compute both. The dash changes every eight series and the mark with each, so 24 series
+//! have 24 looks. A drawing names its colours by class (`k0` to `k7`); [`sheet`] gives the classes
+//! their values.
 
 use std::fmt::Write as _;
 
@@ -140,8 +141,8 @@ mod tests {
         one.max(other) / one.min(other)
     }
 
-    /// What a dichromat sees of a colour: G. Machado, M. Oliveira, L. Fernandes, "A Physiologically-based Model for Simulation
-    /// of Color Vision Deficiency", 2009, severity 1.0.
+    /// What a dichromat sees of a colour: G. Machado, M. Oliveira, L. Fernandes, "A
+    /// Physiologically-based Model for Simulation of Color Vision Deficiency", 2009, severity 1.0.
     const VISIONS: [(&str, [Light; 3]); 4] = [
         ("usual vision", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
         (
@@ -204,7 +205,8 @@ mod tests {
         }
     }
 
-    /// A difference of 1 can just be told when two fields touch; thin lines and small marks need more than ten of them.
+    /// A difference of 1 can just be told when two fields touch; thin lines and small marks need
+    /// more than ten of them.
     #[test]
     fn any_two_colours_are_told_apart_with_each_kind_of_colour_blindness() {
         for colours in [ON_WHITE, ON_DARK] {

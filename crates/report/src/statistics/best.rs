@@ -1,11 +1,12 @@
 //! Which of several samples may have the smallest mean: ties are called ties.
 //!
 //! Subset selection (S. S. Gupta, "On some multiple decision (selection and ranking) rules",
-//! Technometrics 7, 1965; J. C. Hsu calls the same "multiple comparisons with the best"): a sample is
-//! out if another one is below it by a test. Seed `i` of the one and seed `i` of the other went through
-//! the same, so the test is Student's t of the paired differences. Only the sample with the smallest
-//! true mean must not be put out, and k - 1 others can do that: each of its one-sided tests has 5 % over
-//! k - 1 (Bonferroni), and the subset holds the best with 95 % at least, although the data chose it.
+//! Technometrics 7, 1965; J. C. Hsu calls the same "multiple comparisons with the best"): a sample
+//! is out if another one is below it by a test. Seed `i` of the one and seed `i` of the other went
+//! through the same, so the test is Student's t of the paired differences. Only the sample with the
+//! smallest true mean must not be put out, and k - 1 others can do that: each of its one-sided
+//! tests has 5 % over k - 1 (Bonferroni), and the subset holds the best with 95 % at least,
+//! although the data chose it.
 
 use super::{mean, standard_deviation};
 
@@ -14,7 +15,8 @@ const LEVEL: f64 = 0.05;
 
 /// For each sample, whether it may be the one with the smallest mean. All are of one length.
 ///
-/// Samples with something that is not finite are never in. Of single numbers nothing can be told apart.
+/// Samples with something that is not finite are never in. Of single numbers nothing can be told
+/// apart.
 #[must_use]
 pub fn may_be_smallest(samples: &[&[f64]]) -> Vec<bool> {
     let is_known = |sample: &[f64]| !sample.is_empty() && sample.iter().all(|value| value.is_finite());
@@ -40,8 +42,8 @@ fn probability_of_difference(one: &[f64], other: &[f64]) -> f64 {
     student_tail(mean / (deviation / (differences.len() as f64).sqrt()), differences.len() - 1)
 }
 
-/// That Student's t with so many degrees of freedom exceeds `t`, which is not negative (M. Abramowitz,
-/// I. A. Stegun, "Handbook of mathematical functions", 26.7.3 and 26.7.4).
+/// That Student's t with so many degrees of freedom exceeds `t`, which is not negative (M.
+/// Abramowitz, I. A. Stegun, "Handbook of mathematical functions", 26.7.3 and 26.7.4).
 fn student_tail(t: f64, degrees: usize) -> f64 {
     let angle = (t / (degrees as f64).sqrt()).atan();
     let square = angle.cos().powi(2);

@@ -8,8 +8,8 @@ use crate::markup::escape;
 impl Table {
     /// A `table` element in a box that scrolls by itself where the page is too narrow.
     ///
-    /// The best cells of a column have the class `best`, numbers the class `number`; the report's style sheet knows
-    /// both. `data-v` and `data-better` are what its script sorts by.
+    /// The best cells of a column have the class `best`, numbers the class `number`; the report's
+    /// style sheet knows both. `data-v` and `data-better` are what its script sorts by.
     #[must_use]
     pub fn html(&self) -> String {
         let class = |column: usize| match self.columns[column].align {

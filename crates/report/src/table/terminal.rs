@@ -1,8 +1,9 @@
 //! Write a table for a terminal of a given width.
 //!
-//! Columns of long texts are folded. Columns that do not fit are left out, least important first, and a last note names them: a table that is
-//! wrapped by the terminal cannot be read, and one that is silently cut cannot be trusted. An interval is
-//! shown as half of its width where it is symmetric in the whole column, as far as the digits shown tell, and else by its ends.
+//! Columns of long texts are folded. Columns that do not fit are left out, least important first,
+//! and a last note names them: a table that is wrapped by the terminal cannot be read, and one that
+//! is silently cut cannot be trusted. An interval is shown as half of its width where it is
+//! symmetric in the whole column, as far as the digits shown tell, and else by its ends.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -14,8 +15,8 @@ const FOLDED: usize = 18;
 const BOLD: &str = "\u{1b}[1m";
 const PLAIN: &str = "\u{1b}[0m";
 
-/// Columns of the terminal: `columns` (the caller's `COLUMNS` variable) if it holds a number, else what
-/// standard output reports, else 80.
+/// Columns of the terminal: `columns` (the caller's `COLUMNS` variable) if it holds a number, else
+/// what standard output reports, else 80.
 #[must_use]
 pub fn terminal_width(columns: Option<&str>) -> usize {
     columns
@@ -38,8 +39,8 @@ struct Block {
 impl Table {
     /// The table at most `width` columns wide; with `bold`, the best of each column in bold.
     ///
-    /// Pass `bold` only if the output is a terminal and `NO_COLOR` is not set. Control characters in text
-    /// are replaced: what came from a file cannot drive the terminal.
+    /// Pass `bold` only if the output is a terminal and `NO_COLOR` is not set. Control characters
+    /// in text are replaced: what came from a file cannot drive the terminal.
     #[must_use]
     pub fn terminal(&self, width: usize, bold: bool) -> String {
         let width = width.max(8);
@@ -114,7 +115,8 @@ impl Table {
         let mut head = Vec::new();
         let title = clean(&self.columns[column].title);
         let longest_word = title.split_whitespace().map(UnicodeWidthStr::width).max().unwrap_or(0);
-        // Titles are broken at spaces rather than widen their column, but not into towers of short words.
+        // Titles are broken at spaces rather than widen their column, but not into towers of short
+        // words.
         head.extend(wrapped(&title, content.max(longest_word).max(8)));
         if !self.columns[column].unit.is_empty() {
             head.push(format!("({})", clean(&self.columns[column].unit)));
@@ -147,7 +149,8 @@ impl Table {
         if self.columns[column].align == Align::Left { width.min(FOLDED) } else { width }
     }
 
-    /// Widths of the columns that are shown: what is left over goes to columns of text, first come, first served.
+    /// Widths of the columns that are shown: what is left over goes to columns of text, first come,
+    /// first served.
     fn widths(&self, blocks: &[Block], kept: &[usize], width: usize) -> Vec<usize> {
         let mut widths: Vec<usize> =
             kept.iter().map(|&column| self.least_width(blocks, column).min(width)).collect();

@@ -54,7 +54,8 @@ impl Bottleneck {
         Path::new(&plan, Seed(1))
     }
 
-    /// The peer's dumbbell: each pair has access links of 1 Gbit/s without delay on both sides. A class is a pair.
+    /// The peer's dumbbell: each pair has access links of 1 Gbit/s without delay on both sides. A
+    /// class is a pair.
     pub fn dumbbell(&self, pairs: u16) -> Path {
         let mut path = PathBuilder::default();
         let forward = path.element("forward", AnyElement::Link(self.link()));
@@ -181,7 +182,8 @@ impl Twister {
     }
 }
 
-/// The peer's arrivals of the short plan over [0, `seconds`), rounded to nanoseconds as it rounds them.
+/// The peer's arrivals of the short plan over [0, `seconds`), rounded to nanoseconds as it rounds
+/// them.
 pub fn arrivals(load: f64, seed: u64, seconds: f64) -> Vec<Time> {
     let mut words = Twister::new(seed);
     let per_second = load * 15e6 / 800_000.0;
@@ -197,7 +199,8 @@ pub fn arrivals(load: f64, seed: u64, seconds: f64) -> Vec<Time> {
     }
 }
 
-/// Refuses to go on if the generator above is not C++'s: its ten thousandth word is known (C++ standard, rand.predef).
+/// Refuses to go on if the generator above is not C++'s: its ten thousandth word is known (C++
+/// standard, rand.predef).
 pub fn check_twister() {
     let mut words = Twister::new(5489);
     let tenth_thousandth = (0..10_000).map(|_| words.draw()).last();

@@ -11,8 +11,9 @@
 //!
 //! # Deviations
 //!
-//! - In TCP the acceptor's question to routers and its answer to the initiator's are options of the same SYN-ACK. Here a packet has a place for one
-//!   of them, so the question has a packet of its own. If that one alone is lost nothing was granted; the handshake does not wait for it.
+//! - In TCP the acceptor's question to routers and its answer to the initiator's are options of the
+//!   same SYN-ACK. Here a packet has a place for one of them, so the question has a packet of its
+//!   own. If that one alone is lost nothing was granted; the handshake does not wait for it.
 
 use super::*;
 

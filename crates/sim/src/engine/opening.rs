@@ -1,4 +1,5 @@
-//! How a connection comes about: SYN, SYN-ACK, request, what routers answered, and the sender's establishment.
+//! How a connection comes about: SYN, SYN-ACK, request, what routers answered, and the sender's
+//! establishment.
 
 use super::*;
 
@@ -25,8 +26,8 @@ impl<R: Recorder> Simulation<R> {
         self.send(id, route, size, Ecn::NotCapable, Body::Syn { attempt, note });
     }
 
-    /// What the sender's packet of the handshake has for routers. A packet that is sent again asks for nothing: the first may
-    /// have been dropped for its request (RFC 4782 §4.7.2).
+    /// What the sender's packet of the handshake has for routers. A packet that is sent again asks
+    /// for nothing: the first may have been dropped for its request (RFC 4782 §4.7.2).
     pub(super) fn question(&mut self, id: FlowId, attempt: u8) -> Note {
         let Some(flow) = self.flows.get_mut(id) else { return Note::Nothing };
         let group = &self.groups[usize::from(flow.group)];
@@ -47,7 +48,8 @@ impl<R: Recorder> Simulation<R> {
         Note::Asking { request: request.into(), host: flow.peer }
     }
 
-    /// There is more to send after an idle time: a scheme that asks again does, on a packet of its own before the data.
+    /// There is more to send after an idle time: a scheme that asks again does, on a packet of its
+    /// own before the data.
     pub(super) fn ask_again(&mut self, id: FlowId, bytes: Bytes) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = &self.groups[usize::from(flow.group)];
@@ -73,8 +75,8 @@ impl<R: Recorder> Simulation<R> {
         self.send(id, route, size, Ecn::NotCapable, Body::Question { note });
     }
 
-    /// A request that no connection stands behind. Its flow number is one that no connection ever has, so whoever gets it
-    /// does not answer.
+    /// A request that no connection stands behind. Its flow number is one that no connection ever
+    /// has, so whoever gets it does not answer.
     pub(super) fn send_bare(&mut self, bare: &BareRequest) {
         let random = Seed(bare.number).child("bare request").0;
         let (_, request) = Asked::new(bare.rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
@@ -146,7 +148,8 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
         if flow.opener == Opener::Receiver {
-            // A copy of a SYN comes later than the one that is timed; only the last number stands for several attempts.
+            // A copy of a SYN comes later than the one that is timed; only the last number stands
+            // for several attempts.
             let at = usize::from(attempt);
             if flow.attempts[at] == Time::ZERO || at == ATTEMPTS - 1 {
                 flow.attempts[at] = now;
@@ -248,7 +251,8 @@ impl<R: Recorder> Simulation<R> {
             )
         };
         if flow.written.is_zero() {
-            // The opener's other half tells it that the handshake is through (see `workload::conversations`).
+            // The opener's other half tells it that the handshake is through (see
+            // `workload::conversations`).
             flow.client_at = Time::NEVER;
             flow.waiting = Some(Box::new(prior));
             return;
@@ -276,10 +280,11 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    /// The application at the sender hands a message over. With the first one of a connection that was opened without any the scheme
-    /// begins. What Quick-Start routers granted in the handshake may be used within a retransmission timeout of it (before there is a
-    /// second sample, three round trips: RFC 6298 §2.2); later a scheme that asks again does, and so does
-    /// one that did not ask in the handshake because nobody knew the size.
+    /// The application at the sender hands a message over. With the first one of a connection that
+    /// was opened without any the scheme begins. What Quick-Start routers granted in the handshake
+    /// may be used within a retransmission timeout of it (before there is a second sample, three
+    /// round trips: RFC 6298 §2.2); later a scheme that asks again does, and so does one that did
+    /// not ask in the handshake because nobody knew the size.
     pub(super) fn write(&mut self, id: FlowId, bytes: Bytes) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -333,7 +338,8 @@ fn verdict(request: Option<&Asked>, note: Note) -> Grant {
     }
 }
 
-/// The address of peer number `peer`, out of 10.0.0.0/8 for the first sixteen million: the key of its record.
+/// The address of peer number `peer`, out of 10.0.0.0/8 for the first sixteen million: the key of
+/// its record.
 #[must_use]
 pub fn peer_address(peer: u32) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from(0x0a00_0000_u32.wrapping_add(peer)))

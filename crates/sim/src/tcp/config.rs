@@ -7,7 +7,8 @@ use super::udt::Udt;
 /// How losses are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
-    /// RACK (RFC 8985): by the time at which later packets were delivered; finds lost retransmissions.
+    /// RACK (RFC 8985): by the time at which later packets were delivered; finds lost
+    /// retransmissions.
     #[default]
     Rack,
     /// RFC 6675: three segments delivered beyond; a lost retransmission waits for the timeout.
@@ -24,7 +25,8 @@ pub enum Probe {
     /// Tail loss probe (RFC 8985 §7): one, outside of recovery.
     #[default]
     TailLoss,
-    /// QUIC's probe timeout (RFC 9002 §6.2): in any state, with backoff, instead of a retransmission timeout.
+    /// QUIC's probe timeout (RFC 9002 §6.2): in any state, with backoff, instead of a
+    /// retransmission timeout.
     Quic,
 }
 
@@ -35,23 +37,26 @@ pub struct DelayedAck {
     pub every: u32,
     /// Or after this time.
     pub timeout: Span,
-    /// The first so many segments of a connection are acknowledged immediately (Linux's quick acks).
+    /// The first so many segments of a connection are acknowledged immediately (Linux's quick
+    /// acks).
     pub quick: u32,
     /// Segments that are acknowledged at once whatever `every` is. [`ImmediateAck::OutOfOrder`].
     pub immediate: ImmediateAck,
-    /// So is the last segment of a buffer, which a sender [as Linux](TcpConfig::as_linux) marks. Linux does so since 6.7 (tcp_input.c,
-    /// tcp_measure_rcv_mss: a full segment with PSH). No.
+    /// So is the last segment of a buffer, which a sender [as Linux](TcpConfig::as_linux) marks.
+    /// Linux does so since 6.7 (tcp_input.c, tcp_measure_rcv_mss: a full segment with PSH). No.
     pub ack_on_push: bool,
 }
 
 /// The segments that a receiver acknowledges at once though it delays other acks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ImmediateAck {
-    /// Any segment while one before it is missing, and whatever fills a hole or comes twice (RFC 5681 §4.2).
+    /// Any segment while one before it is missing, and whatever fills a hole or comes twice (RFC
+    /// 5681 §4.2).
     #[default]
     OutOfOrder,
-    /// As QUIC, whose packets never bear a number twice: the first so many packets from each new gap on, and a packet that was overtaken.
-    /// RFC 9000 §13.2.1 asks for 1; Google QUIC had 4. Not for an old gap, nor for retransmissions.
+    /// As QUIC, whose packets never bear a number twice: the first so many packets from each new
+    /// gap on, and a packet that was overtaken. RFC 9000 §13.2.1 asks for 1; Google QUIC had 4. Not
+    /// for an old gap, nor for retransmissions.
     NewGap(u32),
 }
 
@@ -74,11 +79,12 @@ pub enum Pacing {
     /// Packets leave as the window opens.
     #[default]
     Off,
-    /// As Linux paces: 200 % of the window per smoothed RTT in slow start, 120 % in avoidance, where the scheme gives no pace of its
-    /// own.
+    /// As Linux paces: 200 % of the window per smoothed RTT in slow start, 120 % in avoidance,
+    /// where the scheme gives no pace of its own.
     Linux,
-    /// The same, and whoever gives the pace, Linux carries it out: the first ten segments go at once, and later ones in bursts of about
-    /// a millisecond. No scheme's first flight is paced then as it asks: this is for what is held against the kernel.
+    /// The same, and whoever gives the pace, Linux carries it out: the first ten segments go at
+    /// once, and later ones in bursts of about a millisecond. No scheme's first flight is paced
+    /// then as it asks: this is for what is held against the kernel.
     LinuxAlways,
 }
 
@@ -99,11 +105,12 @@ pub struct TcpConfig {
     pub detection: Detection,
     /// What happens when acks stop coming.
     pub probe: Probe,
-    /// Proportional rate reduction (RFC 9937) while a base controller is in recovery; otherwise the window
-    /// alone limits.
+    /// Proportional rate reduction (RFC 9937) while a base controller is in recovery; otherwise the
+    /// window alone limits.
     pub prr: bool,
-    /// With it, below the goal every ack lets one segment more go than it delivered: RFC 6937's slow start reduction bound, which Linux
-    /// and Google QUIC had until RFC 9937 asked for more (§4: only acks that show progress and no new loss).
+    /// With it, below the goal every ack lets one segment more go than it delivered: RFC 6937's
+    /// slow start reduction bound, which Linux and Google QUIC had until RFC 9937 asked for more
+    /// (§4: only acks that show progress and no new loss).
     pub prr_slow_start: bool,
     /// When acknowledgements are sent.
     pub delayed_ack: DelayedAck,
@@ -115,7 +122,8 @@ pub struct TcpConfig {
     pub max_rto: Span,
     /// Pacing where the scheme gives none.
     pub pacing: Pacing,
-    /// Segments that a pacer lets go at once. 1: ideal spacing; a real stack sends bursts of up to ten.
+    /// Segments that a pacer lets go at once. 1: ideal spacing; a real stack sends bursts of up to
+    /// ten.
     pub quantum: u32,
     /// Negotiate ECN: marks instead of drops where a queue can.
     pub ecn: bool,
@@ -124,26 +132,34 @@ pub struct TcpConfig {
     pub idle_restart: bool,
     /// Segments of that window. 10: RFC 6928 §2.
     pub restart_window: u64,
-    /// Connections carry several answers: schemes are told the initial window, of [`Self::restart_window`] segments, and that
-    /// there is more to send ([`Startup::on_more`](headstart_startup::Startup::on_more)), as the QUIC stack tells them. No: the
-    /// papers' models have one flow for each connection.
+    /// Connections carry several answers: schemes are told the initial window, of
+    /// [`Self::restart_window`] segments, and that there is more to send
+    /// ([`Startup::on_more`](headstart_startup::Startup::on_more)), as the QUIC stack tells them.
+    /// No: the papers' models have one flow for each connection.
     pub several_answers: bool,
-    /// The window grows only for acks of what left while it was the limit (RFC 9002 §7.8, RFC 9438 §5.8); else for every ack.
+    /// The window grows only for acks of what left while it was the limit (RFC 9002 §7.8, RFC 9438
+    /// §5.8); else for every ack.
     pub window_validation: bool,
-    /// What Linux's sender does otherwise than the RFCs, or where they say nothing. No; it is what the kernel is held against.
+    /// What Linux's sender does otherwise than the RFCs, or where they say nothing. No; it is what
+    /// the kernel is held against.
     ///
-    /// - New data leaves in buffers of about a millisecond, two segments at least (tcp_output.c, tcp_tso_autosize); a smaller one waits for
-    ///   an ack that is due within a millisecond (tcp_tso_should_defer); and the last segment of a buffer of several has PSH
+    /// - New data leaves in buffers of about a millisecond, two segments at least (tcp_output.c,
+    ///   tcp_tso_autosize); a smaller one waits for an ack that is due within a millisecond
+    ///   (tcp_tso_should_defer); and the last segment of a buffer of several has PSH
     ///   (__tcp_transmit_skb).
-    /// - The least of the retransmission timeout is that of its variation: SRTT + max(4 RTTVAR, least) (tcp_input.c, tcp_rtt_estimator).
-    /// - A tail loss probe for a single segment waits for 2 SRTT and the least timeout, for several 2 SRTT and 2 ms, and no longer than the
-    ///   timeout in any case (tcp_output.c, tcp_schedule_loss_probe; the last is RFC 8985 §7.2 as well).
-    /// - Samples are limited by the application only if it writes while it is the limit (tcp.c, tcp_sendmsg_locked;
-    ///   tcp_rate_check_app_limited), the very first write included: that it wrote too little is known when it writes again.
-    /// - Proportional rate reduction counts whole segments, rounded up (tcp_input.c, tcp_cwnd_reduction).
+    /// - The least of the retransmission timeout is that of its variation: SRTT + max(4 RTTVAR,
+    ///   least) (tcp_input.c, tcp_rtt_estimator).
+    /// - A tail loss probe for a single segment waits for 2 SRTT and the least timeout, for several
+    ///   2 SRTT and 2 ms, and no longer than the timeout in any case (tcp_output.c,
+    ///   tcp_schedule_loss_probe; the last is RFC 8985 §7.2 as well).
+    /// - Samples are limited by the application only if it writes while it is the limit (tcp.c,
+    ///   tcp_sendmsg_locked; tcp_rate_check_app_limited), the very first write included: that it
+    ///   wrote too little is known when it writes again.
+    /// - Proportional rate reduction counts whole segments, rounded up (tcp_input.c,
+    ///   tcp_cwnd_reduction).
     pub as_linux: bool,
-    /// A record keeps the fastest delivery rate of all, even where the application limited it (WiseStart §3.2); else that of
-    /// samples that were not limited, if there are any.
+    /// A record keeps the fastest delivery rate of all, even where the application limited it
+    /// (WiseStart §3.2); else that of samples that were not limited, if there are any.
     pub records_limited: bool,
 }
 

@@ -29,7 +29,9 @@ impl Prr {
         };
     }
 
-    /// One ack of the episode delivered so much. `grain` is what the reduction is rounded up to: a byte, or a segment. `is_safe` (SafeACK): it advanced the cumulative point and found no new loss.
+    /// One ack of the episode delivered so much. `grain` is what the reduction is rounded up to: a
+    /// byte, or a segment. `is_safe` (SafeACK): it advanced the cumulative point and found no new
+    /// loss.
     pub fn on_ack(
         &mut self,
         newly_delivered: Bytes,
@@ -45,7 +47,8 @@ impl Prr {
             let share = u128::from(self.delivered) * u128::from(ssthresh);
             (share.div_ceil(u128::from(self.recover_fs)) as u64).next_multiple_of(grain.get().max(1))
         } else {
-            // Packet conservation; one segment more, as in slow start, only while the ack says that all goes well.
+            // Packet conservation; one segment more, as in slow start, only while the ack says that
+            // all goes well.
             let limit = self.delivered.max(self.out + delivered) + if is_safe { mss.get() } else { 0 };
             (ssthresh - in_flight).saturating_add(self.out).min(limit)
         };
@@ -108,7 +111,8 @@ mod tests {
         assert_eq!(prr.window(), MSS * 10);
     }
 
-    /// Seventeen in flight, eight wanted: after each of the acks so many have left, by the byte and as Linux counts.
+    /// Seventeen in flight, eight wanted: after each of the acks so many have left, by the byte and
+    /// as Linux counts.
     #[test]
     fn whole_segments_are_rounded_up() {
         for (grain, expected) in [(BYTE, [1, 1, 1, 1, 2]), (MSS, [1, 1, 2, 2, 3])] {

@@ -1,8 +1,8 @@
 //! The receiving side: reassembly and acknowledgements.
 //!
-//! Keeps out-of-order segments as sorted ranges, acknowledges out-of-order and duplicate arrivals at once
-//! (RFC 5681 §4.2; or as QUIC does, see [`ImmediateAck`]), others as configured, and reports up to three ranges, the most recently changed first
-//! (RFC 2018 §4).
+//! Keeps out-of-order segments as sorted ranges, acknowledges out-of-order and duplicate arrivals
+//! at once (RFC 5681 §4.2; or as QUIC does, see [`ImmediateAck`]), others as configured, and
+//! reports up to three ranges, the most recently changed first (RFC 2018 §4).
 
 use headstart_units::Time;
 
@@ -164,8 +164,8 @@ impl Receiver {
     fn blocks(&self) -> [Block; 3] {
         let mut blocks = [Block::default(); 3];
         let mut count = 0;
-        // The range of the segment that just arrived, then those that changed before it, then the lowest:
-        // the last fills what is left, so that a range whose report was lost is told again.
+        // The range of the segment that just arrived, then those that changed before it, then the
+        // lowest: the last fills what is left, so that a range whose report was lost is told again.
         let named = std::iter::once(self.last.0).chain(self.recent).filter_map(|segment| {
             let at = self.ranges.partition_point(|range| range.end <= segment);
             self.ranges.get(at).filter(|range| range.start <= segment).copied()
@@ -225,7 +225,8 @@ mod tests {
         assert_eq!(answers, [Answer::Now, Answer::Now, Answer::Later, Answer::Now]);
     }
 
-    /// Linux tcp_input.c, tcp_measure_rcv_mss: a full segment with PSH is acknowledged as soon as the application has read it.
+    /// Linux tcp_input.c, tcp_measure_rcv_mss: a full segment with PSH is acknowledged as soon as
+    /// the application has read it.
     #[test]
     fn as_linux_the_end_of_a_buffer_is_acknowledged_at_once() {
         use Answer::{Later, Now};
@@ -245,12 +246,14 @@ mod tests {
         }
     }
 
-    /// RFC 9000 §13.2.1: a packet after a gap at once, and one that was overtaken; an old gap and what is sent again do not matter.
+    /// RFC 9000 §13.2.1: a packet after a gap at once, and one that was overtaken; an old gap and
+    /// what is sent again do not matter.
     #[test]
     fn as_quic_only_a_new_gap_hastens_an_ack() {
         use Answer::{Later, Now};
         let config = |packets| DelayedAck { immediate: ImmediateAck::NewGap(packets), ..DelayedAck::SECOND };
-        // Segment and transmission. Transmissions 2 and 3 are lost, and 6 overtakes 5; segment 2 is sent again as transmission 7, 3 as 8.
+        // Segment and transmission. Transmissions 2 and 3 are lost, and 6 overtakes 5; segment 2 is
+        // sent again as transmission 7, 3 as 8.
         let arrivals = [(0, 0), (1, 1), (4, 4), (6, 6), (5, 5), (2, 7), (3, 8), (7, 9)];
         for (packets, answers) in [
             (1, [Later, Now, Now, Now, Now, Later, Now, Later]),

@@ -1,9 +1,9 @@
 //! The sending side: scoreboard, loss recovery, timers and pacing.
 //!
-//! Two rings hold everything: *segments*, numbered along the stream, and *transmissions*, numbered in the order
-//! of sending. A segment names its latest transmission, a transmission its segment. RACK (RFC 8985) walks the
-//! transmissions from the oldest: each is looked at until it is resolved and never again, so loss
-//! detection costs a constant per packet whatever is lost.
+//! Two rings hold everything: *segments*, numbered along the stream, and *transmissions*, numbered
+//! in the order of sending. A segment names its latest transmission, a transmission its segment.
+//! RACK (RFC 8985) walks the transmissions from the oldest: each is looked at until it is resolved
+//! and never again, so loss detection costs a constant per packet whatever is lost.
 //!
 //! | module | holds |
 //! |---|---|
@@ -15,14 +15,16 @@
 //!
 //! # Deviations
 //!
-//! - An ack names the transmission that set it off, as timestamps (RFC 7323) let a real sender guess and QUIC's packet
-//!   numbers let it know. RTT samples and Karn's rule hang on that alone.
-//! - Nothing is undone when a retransmission turns out to have been unnecessary (Eifel, DSACK undo). RACK's
-//!   reordering window keeps its initial size of a quarter of the minimum RTT.
-//! - Proactive copies do not count as in flight: to the scoreboard they are packets that the network made.
-//! - [`Probe::Quic`]: the backed-off timeout is bounded as a TCP's is; RFC 9002 has no bound and gives up instead,
-//!   when the connection was idle for too long.
-//! - [`Probe::Quic`]: persistent congestion (RFC 9002 §7.6) is found within one loss detection, not across several.
+//! - An ack names the transmission that set it off, as timestamps (RFC 7323) let a real sender
+//!   guess and QUIC's packet numbers let it know. RTT samples and Karn's rule hang on that alone.
+//! - Nothing is undone when a retransmission turns out to have been unnecessary (Eifel, DSACK
+//!   undo). RACK's reordering window keeps its initial size of a quarter of the minimum RTT.
+//! - Proactive copies do not count as in flight: to the scoreboard they are packets that the
+//!   network made.
+//! - [`Probe::Quic`]: the backed-off timeout is bounded as a TCP's is; RFC 9002 has no bound and
+//!   gives up instead, when the connection was idle for too long.
+//! - [`Probe::Quic`]: persistent congestion (RFC 9002 §7.6) is found within one loss detection, not
+//!   across several.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -149,7 +151,8 @@ pub struct Sender {
     sent: u64,
     /// Where messages end in the stream; segments do not cross these.
     ends: VecDeque<u64>,
-    /// The last segments of messages, as they are formed: the receiver's side reads messages by these.
+    /// The last segments of messages, as they are formed: the receiver's side reads messages by
+    /// these.
     message_ends: VecDeque<u32>,
     /// Offset of the first byte not acknowledged cumulatively.
     acknowledged: u64,
@@ -320,8 +323,8 @@ impl Sender {
         recorder.sender(now, || self.snapshot(SenderEvent::Established));
     }
 
-    /// The application hands over a message of `bytes`. Returns whether the connection was idle for a retransmission timeout
-    /// before.
+    /// The application hands over a message of `bytes`. Returns whether the connection was idle for
+    /// a retransmission timeout before.
     pub fn write(&mut self, now: Time, bytes: Bytes, config: &TcpConfig) -> bool {
         if config.as_linux && self.waits_for_application(config) {
             self.rate.on_app_limited(self.in_flight);
@@ -336,7 +339,8 @@ impl Sender {
         was_idle
     }
 
-    /// Less than a segment is left to send, the window has room and nothing lost waits (tcp_rate_check_app_limited).
+    /// Less than a segment is left to send, the window has room and nothing lost waits
+    /// (tcp_rate_check_app_limited).
     fn waits_for_application(&self, config: &TcpConfig) -> bool {
         self.written - self.sent < config.mss.get()
             // Before the handshake is through there is no window yet.
@@ -344,7 +348,8 @@ impl Sender {
             && self.lost_pending == 0
     }
 
-    /// Routers granted a rate in the middle of the connection: the scheme starts anew, if that is more than there is.
+    /// Routers granted a rate in the middle of the connection: the scheme starts anew, if that is
+    /// more than there is.
     pub fn on_grant(
         &mut self,
         now: Time,
@@ -429,7 +434,8 @@ impl Sender {
         &self.controller
     }
 
-    /// What this connection leaves behind for the next one to the same peer; `None` if it measured no rate.
+    /// What this connection leaves behind for the next one to the same peer; `None` if it measured
+    /// no rate.
     #[must_use]
     pub fn record(&self, now: Time, config: &TcpConfig) -> Option<Record> {
         let lost = self.counts.first_flight_lost > 0;

@@ -1,13 +1,16 @@
 //! Wait for a loss report, then re-send everything that it names at once, whatever the window says.
 //!
-//! Halfback (HB below) measured all schemes but PCP inside UDT, a transport over UDP, "with Selective ACK" (§4.1). Of that
-//! transport HB says: three later packets make a loss (§3.4); all lost packets leave in one burst (§2.2) at line rate
-//! (§4.2.3); a packet may be retransmitted several times (§4.2.3, §4.3.2); a lost retransmission waits for a timeout or longer
-//! (§4.2.3); and with a small buffer Halfback's losses that the receiver *notices* are a tenth of JumpStart's (§4.2.3),
-//! although both send the same first flight: by then the copies have filled the gaps. UDT itself (Y. Gu, draft-gg-udt-03, 2010, UD
-//! below; release 4, 2009-2013) explains most of this: the receiver keeps a list of what is missing and reports it; what is reported
-//! joins the sender's loss list; that list goes before new data and asks no congestion window; the report is repeated on a
-//! timer; and when nothing was heard for a timeout, everything that is not acknowledged cumulatively joins the list, received or not.
+//! Halfback (HB below) measured all schemes but PCP inside UDT, a transport over UDP, "with
+//! Selective ACK" (§4.1). Of that transport HB says: three later packets make a loss (§3.4); all
+//! lost packets leave in one burst (§2.2) at line rate (§4.2.3); a packet may be retransmitted
+//! several times (§4.2.3, §4.3.2); a lost retransmission waits for a timeout or longer (§4.2.3);
+//! and with a small buffer Halfback's losses that the receiver *notices* are a tenth of JumpStart's
+//! (§4.2.3), although both send the same first flight: by then the copies have filled the gaps. UDT
+//! itself (Y. Gu, draft-gg-udt-03, 2010, UD below; release 4, 2009-2013) explains most of this: the
+//! receiver keeps a list of what is missing and reports it; what is reported joins the sender's
+//! loss list; that list goes before new data and asks no congestion window; the report is repeated
+//! on a timer; and when nothing was heard for a timeout, everything that is not acknowledged
+//! cumulatively joins the list, received or not.
 //!
 //! ```text
 //!  in flight --- three delivered beyond, ---> reported ---> sent again at line rate
@@ -17,9 +20,10 @@
 //!  timeout: everything from the first missing segment on, received or not
 //! ```
 //!
-//! One parameter set for all figures, chosen among the rows below as the closest to the capacities of HB Figure 12: that figure is no
-//! independent evidence for it. The rows come from separate short runs (rule 1 of `docs/definitions.md`, Reno, 1 s
-//! minimum timeout; HB: TCP 90, TCP-10 85, JumpStart 50, Halfback 70, forward 35):
+//! One parameter set for all figures, chosen among the rows below as the closest to the capacities
+//! of HB Figure 12: that figure is no independent evidence for it. The rows come from separate
+//! short runs (rule 1 of `docs/definitions.md`, Reno, 1 s minimum timeout; HB: TCP 90, TCP-10 85,
+//! JumpStart 50, Halfback 70, forward 35):
 //!
 //! | reports | acks | TCP | TCP-10 | JumpStart | Halfback | forward |
 //! |---|---|---|---|---|---|---|
@@ -33,30 +37,37 @@
 //! | at once, repeated every 10 ms | every segment | 55 | 40 | 35 | 30 | 30 |
 //! | RFC 6675, for comparison | every second | 90 | 85 | 70 | 55 | 45 |
 //!
-//! **JumpStart below Halfback takes two things together.** Reports must be late, so that copies have filled the gaps by then and only who has no
-//! copies pays for the burst; and acks must be fewer than segments, so that copies, one for each ack, stay below half of the
-//! flow. UDT's own class for TCP-like congestion control (release 4, `CTCP`) sets both an ack for every second packet and a timeout of one
-//! second: those are the experiment's settings. With UDT's plain ack timer copies are fewer still, Halfback's 70 comes out and
-//! the 50 % of additional bandwidth of HB §5 does not. Repeats every 10 ms (what a trial of ours needed for JumpStart's 50) pull TCP
-//! down with them once the loss list asks no window, and so are not what HB ran.
+//! **JumpStart below Halfback takes two things together.** Reports must be late, so that copies
+//! have filled the gaps by then and only who has no copies pays for the burst; and acks must be
+//! fewer than segments, so that copies, one for each ack, stay below half of the flow. UDT's own
+//! class for TCP-like congestion control (release 4, `CTCP`) sets both an ack for every second
+//! packet and a timeout of one second: those are the experiment's settings. With UDT's plain ack
+//! timer copies are fewer still, Halfback's 70 comes out and the 50 % of additional bandwidth of HB
+//! §5 does not. Repeats every 10 ms (what a trial of ours needed for JumpStart's 50) pull TCP down
+//! with them once the loss list asks no window, and so are not what HB ran.
 //!
 //! # Deviations
 //!
-//! - UD reports a gap as soon as it is seen *and* on the timer. Here only on the timer: HB's burst of *all* lost packets, and
-//!   its tenth of noticed losses, cannot come from reports at once. This is our inference.
-//! - Reports are not packets of their own: the sender repeats them from its own scoreboard. Acks that arrive at once tell it
-//!   what a report sent at the same instant would; were acks lost, a real report would come later.
+//! - UD reports a gap as soon as it is seen *and* on the timer. Here only on the timer: HB's burst
+//!   of *all* lost packets, and its tenth of noticed losses, cannot come from reports at once. This
+//!   is our inference.
+//! - Reports are not packets of their own: the sender repeats them from its own scoreboard. Acks
+//!   that arrive at once tell it what a report sent at the same instant would; were acks lost, a
+//!   real report would come later.
 //! - UDT's acks are a setting of the receiver, [`super::TcpConfig::delayed_ack`], not of this part.
 //! - UD reports after one later packet, HB §3.4 speaks of three duplicate acks: three.
-//! - The congestion window is told of the first report of a packet only: a repeat is no new congestion.
-//! - UDT's timeout restarts at whatever the peer sends; here at progress, and it backs off, as in RFC 6298.
-//! - UD §6 counts the window from the first missing packet on; here from what is in flight, since HB §4.1 has "Selective ACK". [`Udt::spans`]
-//!   is UD's way; what it changes stands in the notes of HB's figures 6, 10, 13 and 15.
+//! - The congestion window is told of the first report of a packet only: a repeat is no new
+//!   congestion.
+//! - UDT's timeout restarts at whatever the peer sends; here at progress, and it backs off, as in
+//!   RFC 6298.
+//! - UD §6 counts the window from the first missing packet on; here from what is in flight, since
+//!   HB §4.1 has "Selective ACK". [`Udt::spans`] is UD's way; what it changes stands in the notes
+//!   of HB's figures 6, 10, 13 and 15.
 //!
 //! # Limits
 //!
-//! UDT's own rate control is not modelled: HB replaced it by the schemes under test. Two round trips of handshake
-//! (UD §5) are a setting of their own, [`super::TcpConfig::handshakes`].
+//! UDT's own rate control is not modelled: HB replaced it by the schemes under test. Two round
+//! trips of handshake (UD §5) are a setting of their own, [`super::TcpConfig::handshakes`].
 
 use headstart_startup::Rtt;
 use headstart_units::Span;
@@ -86,11 +97,11 @@ pub struct Udt {
     pub asks_window: bool,
     /// A timeout sends everything again that is not acknowledged cumulatively, received or not.
     pub goes_back: bool,
-    /// What was sent again is reported again while it is missing; else a lost retransmission waits for the timeout, as HB
-    /// §4.2.3 says.
+    /// What was sent again is reported again while it is missing; else a lost retransmission waits
+    /// for the timeout, as HB §4.2.3 says.
     pub repeats: bool,
-    /// The window counts from the first segment that is missing, received or not: UD's sender compares it with what is not acknowledged, and
-    /// an ack names the first missing segment only.
+    /// The window counts from the first segment that is missing, received or not: UD's sender
+    /// compares it with what is not acknowledged, and an ack names the first missing segment only.
     pub spans: bool,
 }
 

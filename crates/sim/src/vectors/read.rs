@@ -1,12 +1,15 @@
-//! Reads connection vectors in both formats of Tmix; what is none is refused with its line, what was found and what was expected.
+//! Reads connection vectors in both formats of Tmix; what is none is refused with its line, what
+//! was found and what was expected.
 //!
 //! # Deviations
 //!
-//! - ns-2 ignores the counts of a head. Here they are checked: a trace that was cut short is refused.
+//! - ns-2 ignores the counts of a head. Here they are checked: a trace that was cut short is
+//!   refused.
 //! - A file holds one format. Blank lines and lines that begin with `#` are passed over.
-//! - A trailing time, and a data unit of no bytes, say when the connection ends. A replay ends it when all is read.
-//! - Files longer than [`MAX_BYTES`], more than [`MAX_VECTORS`] connections or [`MAX_UNITS`] data units, a unit above
-//!   [`MAX_UNIT_BYTES`] and times above [`MAX_MICROS`] are refused.
+//! - A trailing time, and a data unit of no bytes, say when the connection ends. A replay ends it
+//!   when all is read.
+//! - Files longer than [`MAX_BYTES`], more than [`MAX_VECTORS`] connections or [`MAX_UNITS`] data
+//!   units, a unit above [`MAX_UNIT_BYTES`] and times above [`MAX_MICROS`] are refused.
 
 use core::fmt;
 
@@ -57,7 +60,8 @@ struct Draft {
     line: usize,
     counts: Vec<u64>,
     vector: Vector,
-    /// Times read that belong to the next unit: of a sequential connection the first, otherwise of each end.
+    /// Times read that belong to the next unit: of a sequential connection the first, otherwise of
+    /// each end.
     times: [Option<Span>; 2],
     /// The alternate format has said that the end sends no more.
     is_over: [bool; 2],
@@ -155,7 +159,8 @@ fn share(word: &[u8]) -> Option<u32> {
     u32::try_from(millionths).ok().filter(|millionths| *millionths <= 1_000_000)
 }
 
-/// A time of zero is a microsecond, as in the converter of ns-2: in the alternate format zero means that there is nothing to wait for.
+/// A time of zero is a microsecond, as in the converter of ns-2: in the alternate format zero means
+/// that there is nothing to wait for.
 fn at_least(time: Span) -> Span {
     time.max(Span::from_micros(1))
 }

@@ -1,9 +1,10 @@
 //! Connection vectors of web traffic, drawn from published statistics: for those who have no trace.
 //!
-//! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith, M. C. Weigle, "Stochastic Models for Generating Synthetic HTTP
-//! Source Traffic", INFOCOM 2004 (PackMime below), with the parameters that its authors published with ns-2. It was fitted to packet
-//! traces of the links of Bell Labs and of the University of North Carolina, of which the latter gave Tmix its traces too; and it describes
-//! what a vector holds: connections, their requests, answers and quiet times.
+//! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith, M. C. Weigle, "Stochastic
+//! Models for Generating Synthetic HTTP Source Traffic", INFOCOM 2004 (PackMime below), with the
+//! parameters that its authors published with ns-2. It was fitted to packet traces of the links of
+//! Bell Labs and of the University of North Carolina, of which the latter gave Tmix its traces too;
+//! and it describes what a vector holds: connections, their requests, answers and quiet times.
 //!
 //! | what | distribution |
 //! |---|---|
@@ -20,17 +21,22 @@
 //!
 //! # Deviations
 //!
-//! - PackMime has its sizes as curves of a hundred points. Here are the few points above and between them straight lines in the same scale.
-//! - Runs of answers without news and of downloads alternate in PackMime; the quarter is what its mean run lengths come to. Requests are
-//!   correlated from connection to connection; here they are not.
-//! - The text of ns-2's generator cuts counts off instead of rounding them up, so that most pages of several objects would have one.
-//! - An answer above [`WebSpec::largest`] is drawn again: PackMime's tail reaches 60 MB, a minute of a link of 10 Mbit/s, and one of those in a
-//!   short run decides all of its numbers. Quiet times end at a minute.
+//! - PackMime has its sizes as curves of a hundred points. Here are the few points above and
+//!   between them straight lines in the same scale.
+//! - Runs of answers without news and of downloads alternate in PackMime; the quarter is what its
+//!   mean run lengths come to. Requests are correlated from connection to connection; here they are
+//!   not.
+//! - The text of ns-2's generator cuts counts off instead of rounding them up, so that most pages
+//!   of several objects would have one.
+//! - An answer above [`WebSpec::largest`] is drawn again: PackMime's tail reaches 60 MB, a minute
+//!   of a link of 10 Mbit/s, and one of those in a short run decides all of its numbers. Quiet
+//!   times end at a minute.
 //! - Start times are Poisson; PackMime has long-range dependence.
 //!
 //! # Limits
 //!
-//! Web only: no mail, no peer-to-peer, no concurrent connections, which a trace of a campus link has too.
+//! Web only: no mail, no peer-to-peer, no concurrent connections, which a trace of a campus link
+//! has too.
 
 use headstart_units::{Bytes, Span, Time};
 
@@ -64,7 +70,8 @@ pub struct WebVectors {
 /// Points of a curve: what is drawn, and the size.
 type Curve = &'static [(f64, f64)];
 
-/// A tail that begins at the end of a curve in binary logarithms: by how many of them sizes grow while half as many are larger.
+/// A tail that begins at the end of a curve in binary logarithms: by how many of them sizes grow
+/// while half as many are larger.
 type Slope = f64;
 
 /// Sizes of answers without news: by share.
@@ -92,11 +99,12 @@ const LARGEST_REQUEST: f64 = 65_536.0;
 
 /// Answers of which nothing is new, of all.
 const UNCHANGED_SHARE: f64 = 0.25;
-/// A first answer up to this size means that nothing is new, and then nothing is all through the connection.
+/// A first answer up to this size means that nothing is new, and then nothing is all through the
+/// connection.
 const UNCHANGED_LIMIT: u64 = 275;
 
-/// A log-normal variable about a log-normal median, in binary logarithms: mean and variance of the median, shape of the spread's gamma
-/// distribution (of mean 1), variance about the median.
+/// A log-normal variable about a log-normal median, in binary logarithms: mean and variance of the
+/// median, shape of the spread's gamma distribution (of mean 1), variance about the median.
 #[derive(Clone, Copy, Debug)]
 struct Nested {
     mean: f64,

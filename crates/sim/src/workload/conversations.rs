@@ -5,17 +5,20 @@
 //!  acceptor           ta   b1 ---->                  ...     (an epoch: from a1's hand-over to b1 read whole, less ta)
 //! ```
 //!
-//! Each end's data is a half-connection of its own in the simulator, with a sender of its own: as in TCP the two directions share nothing
-//! but the handshake. That one is the initiator's, so an acceptor knows the round-trip time when it has something to say; and
-//! [`Order::Write`] hands its data over when the vector says so. A half on which nothing is sent is not opened.
+//! Each end's data is a half-connection of its own in the simulator, with a sender of its own: as
+//! in TCP the two directions share nothing but the handshake. That one is the initiator's, so an
+//! acceptor knows the round-trip time when it has something to say; and [`Order::Write`] hands its
+//! data over when the vector says so. A half on which nothing is sent is not opened.
 //!
-//! An epoch's duration is what the network took: for each of its units the time from its hand-over to its last byte's being read,
-//! added up. What the ends were quiet in between does not count. The first epoch includes the handshake.
+//! An epoch's duration is what the network took: for each of its units the time from its hand-over
+//! to its last byte's being read, added up. What the ends were quiet in between does not count. The
+//! first epoch includes the handshake.
 //!
 //! # Deviations
 //!
 //! - Acks do not ride on data. ns-2's Tmix has the same in its variant for one-way agents.
-//! - No unit is handed over at or after [`ConversationSpec::until`]: connections that are quiet then are over.
+//! - No unit is handed over at or after [`ConversationSpec::until`]: connections that are quiet
+//!   then are over.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -34,12 +37,15 @@ pub struct ConversationSpec {
     pub vectors: Arc<[Vector]>,
     /// Nothing is handed over at or after this time.
     pub until: Time,
-    /// Pairs of hosts, equally likely. Classes of a path with two sides: data from left to right in class `pair`, from right to left in
-    /// class `pairs + pair`; half of all initiators are on each side.
+    /// Pairs of hosts, equally likely. Classes of a path with two sides: data from left to right in
+    /// class `pair`, from right to left in class `pairs + pair`; half of all initiators are on each
+    /// side.
     pub pairs: u16,
-    /// Parties, equally likely: the flows of party `p` belong to the groups `p * 2 * pairs + class`.
+    /// Parties, equally likely: the flows of party `p` belong to the groups `p * 2 * pairs +
+    /// class`.
     pub parties: u16,
-    /// A connection stays open for so long after its last unit was read: as a server's that waits for another request.
+    /// A connection stays open for so long after its last unit was read: as a server's that waits
+    /// for another request.
     pub linger: Span,
     /// Senders are told how large the unit is that they begin with.
     pub size_known: bool,
@@ -82,7 +88,8 @@ struct Live {
     vector: usize,
     group: [u16; 2],
     ends: [End; 2],
-    /// Epoch of each unit, and units of each epoch that are not read yet, with what they took and weighed so far.
+    /// Epoch of each unit, and units of each epoch that are not read yet, with what they took and
+    /// weighed so far.
     epoch_of: Vec<u32>,
     epochs: Vec<Epoch>,
 }

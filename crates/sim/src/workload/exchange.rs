@@ -1,7 +1,8 @@
-//! Requests and responses with think times on persistent connections: starts that the application limits.
+//! Requests and responses with think times on persistent connections: starts that the application
+//! limits.
 //!
-//! A session is one connection on which the client asks for one response after another, thinking before each.
-//! Sessions arrive as a Poisson process and go through one of the given scripts.
+//! A session is one connection on which the client asks for one response after another, thinking
+//! before each. Sessions arrive as a Poisson process and go through one of the given scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +15,8 @@ use crate::random::{Random, Seed};
 /// One request of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// How long the client waits after the response before this was read whole; of the first request: ignored.
+    /// How long the client waits after the response before this was read whole; of the first
+    /// request: ignored.
     pub think: Span,
     /// Size of the response.
     pub bytes: Bytes,

@@ -1,4 +1,5 @@
-//! A few flows with given sizes and starts: bulk transfers, a newcomer, a single flow under the lens.
+//! A few flows with given sizes and starts: bulk transfers, a newcomer, a single flow under the
+//! lens.
 
 use std::collections::VecDeque;
 

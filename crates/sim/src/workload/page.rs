@@ -1,16 +1,18 @@
-//! Pages as browsers fetch them: a document, then its objects over parallel or persistent connections.
+//! Pages as browsers fetch them: a document, then its objects over parallel or persistent
+//! connections.
 //!
-//! The client opens the connections. The first object of a page is its document; when that is read, the others are
-//! asked for in order, each connection carrying one object at a time. [`Fetch`] says whether connections are kept and
-//! how many there are for each origin, or whether one connection carries everything at once. A redirect ([`Object::leads`]) holds back
-//! what it leads to, the document too, until it is read.
+//! The client opens the connections. The first object of a page is its document; when that is read,
+//! the others are asked for in order, each connection carrying one object at a time. [`Fetch`] says
+//! whether connections are kept and how many there are for each origin, or whether one connection
+//! carries everything at once. A redirect ([`Object::leads`]) holds back what it leads to, the
+//! document too, until it is read.
 //!
 //! The page's response time runs from the first SYN to the last byte of the last object.
 //!
 //! # Limits
 //!
-//! Objects other than redirects do not discover further objects, and neither parsing nor scripts take time: a page is as fast as
-//! its network.
+//! Objects other than redirects do not discover further objects, and neither parsing nor scripts
+//! take time: a page is as fast as its network.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -36,7 +38,8 @@ pub struct Object {
 pub enum Fetch {
     /// A connection for each object, so many at a time from each origin (HTTP/1.0).
     Parallel(u16),
-    /// So many connections to each origin, kept open, one object at a time on each (HTTP/1.1; browsers use six).
+    /// So many connections to each origin, kept open, one object at a time on each (HTTP/1.1;
+    /// browsers use six).
     Persistent(u16),
     /// One connection to each origin carries all its objects at once (HTTP/2).
     Multiplexed,
@@ -62,7 +65,8 @@ pub struct Pages {
 pub struct PageSpec {
     /// The pages, equally likely. Each has at least one object, and fewer than 32 768.
     pub pages: Vec<Vec<Object>>,
-    /// How the objects of each page are fetched; the last one holds for the pages beyond. At least one.
+    /// How the objects of each page are fetched; the last one holds for the pages beyond. At least
+    /// one.
     pub fetches: Vec<Fetch>,
     /// Mean gap of the Poisson process.
     pub gap: Span,
@@ -101,7 +105,8 @@ struct Connection {
     owes: VecDeque<usize>,
 }
 
-/// What a connection's tag says: the visit, the origin, whether it is kept, and the first object asked for.
+/// What a connection's tag says: the visit, the origin, whether it is kept, and the first object
+/// asked for.
 struct Tag {
     visit: u32,
     origin: u16,
@@ -171,11 +176,13 @@ impl Pages {
         }));
     }
 
-    /// The document is read: connections to every origin are opened and everything that may be is asked for.
+    /// The document is read: connections to every origin are opened and everything that may be is
+    /// asked for.
     fn begin_objects(visit: &mut Visit, number: u32, page: &[Object], orders: &mut Vec<Order>) {
         let origins: Vec<u16> = visit.waiting.keys().copied().collect();
         for origin in origins {
-            // What carried the document or a redirect goes on with what else there is of its origin.
+            // What carried the document or a redirect goes on with what else there is of its
+            // origin.
             let idle: Vec<FlowId> = visit.idle(origin).collect();
             for flow in idle {
                 Self::ask_next(visit, page, flow, orders);
@@ -189,7 +196,8 @@ impl Pages {
         }
     }
 
-    /// Asks for the origin's next object on a connection that is free; all of them if it carries many at once.
+    /// Asks for the origin's next object on a connection that is free; all of them if it carries
+    /// many at once.
     fn ask_next(visit: &mut Visit, page: &[Object], flow: FlowId, orders: &mut Vec<Order>) {
         let Some(connection) = visit.connections.get_mut(&flow) else { return };
         let Some(waiting) = visit.waiting.get_mut(&connection.origin) else { return };
@@ -200,7 +208,8 @@ impl Pages {
         }
     }
 
-    /// Asks for an object that a redirect has led to, as soon as its origin has a connection for it.
+    /// Asks for an object that a redirect has led to, as soon as its origin has a connection for
+    /// it.
     fn follow(visit: &mut Visit, number: u32, page: &[Object], object: usize, orders: &mut Vec<Order>) {
         let Object { origin, bytes, .. } = page[object];
         let free = visit.idle(origin).next();
@@ -341,7 +350,8 @@ mod tests {
         Object { leads: true, ..object(origin, bytes) }
     }
 
-    /// Plays one page; after each step the first thing that was asked for and not read is read. What is asked for at each step, by size.
+    /// Plays one page; after each step the first thing that was asked for and not read is read.
+    /// What is asked for at each step, by size.
     fn steps(page: &[Object], fetch: Fetch) -> Vec<Vec<u64>> {
         let spec = PageSpec {
             pages: vec![page.to_vec()],
@@ -398,7 +408,8 @@ mod tests {
         for (fetch, expected) in [
             (Fetch::Persistent(6), vec![vec![1], vec![2, 4, 5], vec![3]]),
             (Fetch::Parallel(6), vec![vec![1], vec![2, 4, 5], vec![3]]),
-            // The connection to the other host has not answered yet: what is to follow waits for it.
+            // The connection to the other host has not answered yet: what is to follow waits for
+            // it.
             (Fetch::Multiplexed, vec![vec![1], vec![2, 4, 5], vec![], vec![], vec![3]]),
             (Fetch::Persistent(1), vec![vec![1], vec![2, 5], vec![4], vec![3]]),
             (Fetch::Parallel(1), vec![vec![1], vec![2, 5], vec![4], vec![3]]),

@@ -1,7 +1,8 @@
-//! One connection on which messages are asked for at given times, whether those before have arrived or not.
+//! One connection on which messages are asked for at given times, whether those before have arrived
+//! or not.
 //!
-//! Source: WiseStart §4.1, "a simple request-response messaging application [..] which sends requests and responses
-//! with application traces".
+//! Source: WiseStart §4.1, "a simple request-response messaging application [..] which sends
+//! requests and responses with application traces".
 
 use headstart_units::{Bytes, Span, Time};
 
@@ -11,7 +12,8 @@ use crate::packet::FlowId;
 /// One message of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// When it is asked for, from what its trace counts from on ([`From`]); of the first message: ignored.
+    /// When it is asked for, from what its trace counts from on ([`From`]); of the first message:
+    /// ignored.
     pub at: Span,
     /// Its size.
     pub bytes: Bytes,
@@ -41,8 +43,8 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// The trace, by a flow of `group` that opens at `opens_at`. The first message is asked for with the opening,
-    /// the others in the order of their times; without any, nothing happens.
+    /// The trace, by a flow of `group` that opens at `opens_at`. The first message is asked for
+    /// with the opening, the others in the order of their times; without any, nothing happens.
     #[must_use]
     pub fn new(mut messages: Vec<Message>, from: From, group: u16, opener: Opener, opens_at: Time) -> Self {
         if let Some((_, rest)) = messages.split_first_mut() {

@@ -1,7 +1,8 @@
 //! An attacker who sends Quick-Start requests and nothing else (Quick-Start §8).
 //!
-//! No connection stands behind the requests: nobody answers them, and no data follows. An attacker can be one host, can make its
-//! source addresses up, or can borrow the address of somebody else, who will be blamed.
+//! No connection stands behind the requests: nobody answers them, and no data follows. An attacker
+//! can be one host, can make its source addresses up, or can borrow the address of somebody else,
+//! who will be blamed.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 

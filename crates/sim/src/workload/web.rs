@@ -1,8 +1,11 @@
-//! Web sessions as ns-2 generates them: pages one after another, objects on connections of their own.
+//! Web sessions as ns-2 generates them: pages one after another, objects on connections of their
+//! own.
 //!
-//! Source: Quick-Start §5 and the web traffic generator that comes with ns-2 (its model: A. Feldmann et al., "Dynamics of IP
-//! traffic", SIGCOMM 1999). What the paper leaves to the generator's defaults is as S. Floyd's published scripts set it: sessions begin
-//! at times that are uniform over the run, and objects of a page follow each other after exponential gaps of 10 ms mean.
+//! Source: Quick-Start §5 and the web traffic generator that comes with ns-2 (its model: A.
+//! Feldmann et al., "Dynamics of IP traffic", SIGCOMM 1999). What the paper leaves to the
+//! generator's defaults is as S. Floyd's published scripts set it: sessions begin at times that are
+//! uniform over the run, and objects of a page follow each other after exponential gaps of 10 ms
+//! mean.
 //!
 //! ```text
 //! session |--- page 1 ---|   gap   |--- page 2 ---|   gap   |--- ...
@@ -11,19 +14,21 @@
 //!             |object|        (each a connection; the page ends with the last)
 //! ```
 //!
-//! The sizes are Pareto of the second kind, in whole packets: `P(X > x) = (1 + x / scale)^-shape` with the scale that gives the
-//! mean. With a shape just above one nearly all of that mean is in objects so large that hardly any run has one: of a mean of 400
-//! packets and a shape of 1.002 half of all objects have one packet, one in a hundred more than 78.
+//! The sizes are Pareto of the second kind, in whole packets: `P(X > x) = (1 + x / scale)^-shape`
+//! with the scale that gives the mean. With a shape just above one nearly all of that mean is in
+//! objects so large that hardly any run has one: of a mean of 400 packets and a shape of 1.002 half
+//! of all objects have one packet, one in a hundred more than 78.
 //!
-//! Each session draws from a seed of its own, in an order that does not hang on what the network does: two schemes meet the same
-//! pages and objects.
+//! Each session draws from a seed of its own, in an order that does not hang on what the network
+//! does: two schemes meet the same pages and objects.
 //!
 //! # Deviations
 //!
-//! - In ns-2 a client's request is a packet on a connection of its own, and the server answers on another one that it opens. Here
-//!   the request is not sent: the server opens when the page's clock says so, and its SYN has the Quick-Start request.
-//! - A page's server is drawn for each page from all; server and client stand for one class of hosts, so a session's client is not
-//!   always as far away.
+//! - In ns-2 a client's request is a packet on a connection of its own, and the server answers on
+//!   another one that it opens. Here the request is not sent: the server opens when the page's
+//!   clock says so, and its SYN has the Quick-Start request.
+//! - A page's server is drawn for each page from all; server and client stand for one class of
+//!   hosts, so a session's client is not always as far away.
 //! - An object has at most 2^24 packets: a draw of ns-2 can be larger, but no run gets there.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +50,8 @@ pub struct ParetoTwo {
 const MOST_PACKETS: f64 = 16_777_216.0;
 
 impl ParetoTwo {
-    /// The distribution of this mean, in packets before they are rounded up; the shape must be above one.
+    /// The distribution of this mean, in packets before they are rounded up; the shape must be
+    /// above one.
     #[must_use]
     pub fn with_mean(mean: f64, shape: f64) -> Self {
         Self { scale: mean * (shape - 1.0), shape }
@@ -82,7 +88,8 @@ pub struct WebSpec {
     pub mss: Bytes,
     /// How many servers there are: equally likely.
     pub servers: u16,
-    /// Group and class of the first server; each other has the next ones. The server's number is the flow's peer.
+    /// Group and class of the first server; each other has the next ones. The server's number is
+    /// the flow's peer.
     pub first: u16,
     /// Senders are told how large objects are.
     pub size_known: bool,
@@ -213,8 +220,8 @@ impl Workload for WebSessions {
 mod tests {
     use super::*;
 
-    /// ns-2's `ParetoII`: scale = mean x (shape - 1) = 0.8; u = 1/2 is 0.8 x (2^(1/1.002) - 1) = 0.798 packets, rounded up; u = 1/1000
-    /// is 0.8 x (1000^(1/1.002) - 1) = 788.2.
+    /// ns-2's `ParetoII`: scale = mean x (shape - 1) = 0.8; u = 1/2 is 0.8 x (2^(1/1.002) - 1) =
+    /// 0.798 packets, rounded up; u = 1/1000 is 0.8 x (1000^(1/1.002) - 1) = 788.2.
     #[test]
     fn sizes_follow_the_generators_formula() {
         let sizes = ParetoTwo::with_mean(400.0, 1.002);
@@ -242,7 +249,8 @@ mod tests {
         }
     }
 
-    /// Plays the sessions on a network that takes `millis` for each object; returns what was opened, by session.
+    /// Plays the sessions on a network that takes `millis` for each object; returns what was
+    /// opened, by session.
     fn played(millis: u64) -> BTreeMap<u64, Vec<(u16, u64)>> {
         let mut web = WebSessions::new(spec(), Seed(3));
         let mut under_way: BTreeSet<(Time, u64)> = BTreeSet::new();

@@ -41,7 +41,8 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         prop_assert_eq!(watched.original_bytes, report.written.get(), "each byte an original once");
         prop_assert_eq!(watched.originals + counts.retransmissions + counts.copies, counts.packets_sent);
         prop_assert_eq!(watched.copies, counts.copies);
-        // Forty of a hundred lost there and back: a segment takes four transmissions, storms take more.
+        // Forty of a hundred lost there and back: a segment takes four transmissions, storms take
+        // more.
         prop_assert!(counts.packets_sent <= 100 + 30 * watched.originals, "a storm: {report:?}");
         // From the eighth on, SYNs share a number, and the handshake may be timed by the wrong one.
         if report.handshake_retransmissions < 7 {

@@ -1,6 +1,7 @@
 //! What holds of every run, whatever the path, the scheme, the settings and the workload.
 //!
-//! `HEADSTART_CASES=5000 cargo test -p headstart-sim --test properties` tests more cases than usual.
+//! `HEADSTART_CASES=5000 cargo test -p headstart-sim --test properties` tests more cases than
+//! usual.
 //!
 //! | module | holds |
 //! |---|---|

@@ -10,7 +10,8 @@ use crate::case::{Case, Transfer, link};
 use crate::draw::{case, logarithmic, over};
 use crate::watch::Watch;
 
-/// WiseStart §3.3.1: twice the bottleneck rate that was measured; and no measurement is above the bottleneck's rate.
+/// WiseStart §3.3.1: twice the bottleneck rate that was measured; and no measurement is above the
+/// bottleneck's rate.
 #[test]
 fn wise_start_paces_at_twice_the_bottleneck_at_most() {
     let path =
@@ -36,8 +37,8 @@ fn wise_start_paces_at_twice_the_bottleneck_at_most() {
         for (serial, watched) in &watch.flows {
             let Some((_, trace)) = watched.established else { continue };
             let pace = trace.pace.map_or(0.0, |pace| pace.as_bytes_per_sec() as f64);
-            // RFC 5681: two segments in a round trip whatever the rate. A tenth more, because an ack for several
-            // segments counts some that arrived before its interval began.
+            // RFC 5681: two segments in a round trip whatever the rate. A tenth more, because an
+            // ack for several segments counts some that arrived before its interval began.
             let least = 2.0 * 2.0 * case.tcp.mss.get() as f64 / trace.smoothed_rtt.as_secs_f64();
             let most = (2.0 * rate.as_bytes_per_sec() as f64).max(least) * 1.1;
             prop_assert!(pace <= most, "flow {serial} is paced at {pace} B/s of {most}");

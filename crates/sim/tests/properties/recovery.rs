@@ -13,7 +13,8 @@ use crate::case::{Case, Transfer, bursts, disturbed, jitter, link};
 use crate::draw::{case, delay, logarithmic, over, rate};
 use crate::watch::Watch;
 
-/// Requests that follow one another on one connection: data that answers an earlier one says nothing of a later one.
+/// Requests that follow one another on one connection: data that answers an earlier one says
+/// nothing of a later one.
 #[test]
 fn a_lost_request_is_repeated_though_earlier_answers_arrive() {
     for seed in 0..100 {
@@ -23,8 +24,8 @@ fn a_lost_request_is_repeated_though_earlier_answers_arrive() {
     }
 }
 
-/// The reordering timer finds losses, the window lets nothing go, and the rest of what is in flight is lost too: without
-/// a probe nothing would ever happen again.
+/// The reordering timer finds losses, the window lets nothing go, and the rest of what is in flight
+/// is lost too: without a probe nothing would ever happen again.
 #[test]
 fn a_quic_probe_stays_armed_when_the_reordering_timer_finds_losses() {
     for seed in 0..100 {
@@ -44,7 +45,8 @@ fn a_quic_probe_comes_back_within_the_longest_timeout() {
         let mut case = disturbed(tcp, flows, seed);
         case.forward.push(bursts(Ratio::percent(2), Ratio::new(1, 30)));
         let (summary, _, NullRecorder) = case.run(NullRecorder);
-        // Some bursts are three hundred packets long, and there are about two of them for each hundred packets.
+        // Some bursts are three hundred packets long, and there are about two of them for each
+        // hundred packets.
         assert!(summary.ended_at < Time::from_millis(40_000_000), "seed {seed}: {summary:?}");
     }
 }
@@ -74,7 +76,8 @@ fn faultless_case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Where nothing is lost and nothing is overtaken, nothing is sent twice but copies, and nothing waits for a timeout.
+/// Where nothing is lost and nothing is overtaken, nothing is sent twice but copies, and nothing
+/// waits for a timeout.
 #[test]
 fn nothing_is_sent_twice_where_nothing_is_lost() {
     over(2_000, faultless_case(), |case| {

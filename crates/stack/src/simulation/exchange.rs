@@ -1,8 +1,8 @@
-//! The application of a simulated connection: the receiver asks, each message on a stream of its own; the sender answers in
-//! the order of the requests.
+//! The application of a simulated connection: the receiver asks, each message on a stream of its
+//! own; the sender answers in the order of the requests.
 //!
-//! A request is a stream with a [`Request`]; the answer comes back on the same stream. What nobody asked
-//! for comes on a stream that the sender opens.
+//! A request is a stream with a [`Request`]; the answer comes back on the same stream. What nobody
+//! asked for comes on a stream that the sender opens.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -121,7 +121,8 @@ impl Answering {
         self.unacknowledged == 0 && self.queue.is_empty()
     }
 
-    /// Works on what has happened. Whether there is more to send than before: the scheme may be told how much.
+    /// Works on what has happened. Whether there is more to send than before: the scheme may be
+    /// told how much.
     pub fn work(&mut self, connection: &mut Connection) -> bool {
         let before = self.written;
         let mut writable = vec![];
@@ -209,7 +210,8 @@ fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
     true
 }
 
-/// Reads and forgets; `None` if there is nothing to read any more. Returns whether the end was read.
+/// Reads and forgets; `None` if there is nothing to read any more. Returns whether the end was
+/// read.
 fn drink(connection: &mut Connection, stream: StreamId, read: &mut Bytes) -> Option<bool> {
     let mut stream = connection.recv_stream(stream);
     let mut chunks = stream.read(false).ok()?;

@@ -93,7 +93,8 @@ impl Flow {
         entries
     }
 
-    /// The stack does not say how much it holds: what was written, less what left, as if nothing had left twice.
+    /// The stack does not say how much it holds: what was written, less what left, as if nothing
+    /// had left twice.
     fn unsent(&self, event: &SenderEvent) -> Bytes {
         let SenderEvent::Sent { offset, payload, transmission: Transmission::Original } = *event else {
             return Bytes::ZERO;

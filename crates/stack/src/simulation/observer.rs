@@ -1,4 +1,5 @@
-//! A view of every datagram of a run, with a hand on it: what tests look at, losses on purpose, receivers that misbehave.
+//! A view of every datagram of a run, with a hand on it: what tests look at, losses on purpose,
+//! receivers that misbehave.
 //!
 //! Observers are decorators: each sees what passes, and passes it on to the one inside it.
 
@@ -83,8 +84,8 @@ impl Observer for Box<dyn Observer> {
     }
 }
 
-/// Loses packets on purpose: those of 300 bytes and more of application data on the way to the receiver, by number as they leave,
-/// whatever is in them. Copies are not counted, and pass.
+/// Loses packets on purpose: those of 300 bytes and more of application data on the way to the
+/// receiver, by number as they leave, whatever is in them. Copies are not counted, and pass.
 #[derive(Debug)]
 pub struct Losing<O> {
     inner: O,

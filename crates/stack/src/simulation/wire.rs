@@ -1,4 +1,5 @@
-//! Datagrams as the simulator's packets: the path sees sizes, routes and codepoints; contents wait here.
+//! Datagrams as the simulator's packets: the path sees sizes, routes and codepoints; contents wait
+//! here.
 
 use std::collections::VecDeque;
 
@@ -16,7 +17,8 @@ pub(super) struct Wire {
     base: u32,
 }
 
-/// Datagrams that may be under way at once; of what was lost, contents stay until so many more have left.
+/// Datagrams that may be under way at once; of what was lost, contents stay until so many more have
+/// left.
 const MOST: usize = 1 << 16;
 
 impl Wire {
@@ -30,8 +32,9 @@ impl Wire {
         number
     }
 
-    /// What is in the datagram of that number. A second one of the same number is a duplicate that the path made: whoever
-    /// received the first discards it by its packet number (RFC 9000 §12.3), so there is nothing to hand over.
+    /// What is in the datagram of that number. A second one of the same number is a duplicate that
+    /// the path made: whoever received the first discards it by its packet number (RFC 9000 §12.3),
+    /// so there is nothing to hand over.
     fn take(&mut self, number: u32) -> Option<Bytes> {
         let contents = self.waiting.get_mut(number.wrapping_sub(self.base) as usize)?.take();
         while let Some(None) = self.waiting.front() {
@@ -50,7 +53,8 @@ pub(super) struct Wires {
 }
 
 impl Wires {
-    /// The packet that stands for a datagram on `route`, of which even numbers lead from sender to receiver.
+    /// The packet that stands for a datagram on `route`, of which even numbers lead from sender to
+    /// receiver.
     pub fn launch(&mut self, id: FlowId, route: u16, is_ecn_on: bool, datagram: Datagram) -> Packet {
         let is_forward = route.is_multiple_of(2);
         let is_data = is_forward && datagram.is_data();

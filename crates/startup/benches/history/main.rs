@@ -1,10 +1,11 @@
-//! What a connection costs the history: one look-up when it begins, one write when it ends (WiseStart §4.2 has 3.6 % more CPU for both, its
-//! table and its probing together).
+//! What a connection costs the history: one look-up when it begins, one write when it ends
+//! (WiseStart §4.2 has 3.6 % more CPU for both, its table and its probing together).
 //!
-//! The store holds as many peers as WiseStart's 19 MB did, about; peers come in an order that no cache knows.
+//! The store holds as many peers as WiseStart's 19 MB did, about; peers come in an order that no
+//! cache knows.
 //!
-//! `cargo bench -p headstart-startup --bench history [-- ROUNDS]`: with two numbers of rounds under a counter of instructions, the difference is what a
-//! connection costs on any machine.
+//! `cargo bench -p headstart-startup --bench history [-- ROUNDS]`: with two numbers of rounds under
+//! a counter of instructions, the difference is what a connection costs on any machine.
 
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv6Addr};

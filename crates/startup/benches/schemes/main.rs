@@ -1,13 +1,14 @@
 //! What a scheme costs for each ack: `cargo bench -p headstart-startup --bench schemes`.
 //!
-//! *start*: connections of 70 acks (100 kB over 15 Mbit/s and 60 ms), each begun anew: building and establishing the controller
-//! is in the figure. *avoidance*: a thousand acks after a cut. For each ack a controller hears that a packet left and
-//! that one was acknowledged, and is asked for its allowance. Beside ours, the CUBIC of quinn-proto hears the same through
-//! its public trait.
+//! *start*: connections of 70 acks (100 kB over 15 Mbit/s and 60 ms), each begun anew: building and
+//! establishing the controller is in the figure. *avoidance*: a thousand acks after a cut. For each
+//! ack a controller hears that a packet left and that one was acknowledged, and is asked for its
+//! allowance. Beside ours, the CUBIC of quinn-proto hears the same through its public trait.
 //!
-//! Nanoseconds are the median of eleven rounds, in each of which all have their turn. Instructions come from valgrind's
-//! callgrind, if it is installed: this program runs itself under it with few and with many acks and divides the difference,
-//! so that they repeat exactly where the compiler does. From both, the cost of the empty loop is taken off.
+//! Nanoseconds are the median of eleven rounds, in each of which all have their turn. Instructions
+//! come from valgrind's callgrind, if it is installed: this program runs itself under it with few
+//! and with many acks and divides the difference, so that they repeat exactly where the compiler
+//! does. From both, the cost of the empty loop is taken off.
 
 mod quinn;
 

@@ -64,8 +64,8 @@ impl Peer {
     }
 }
 
-/// An estimator cannot be made outside that crate. A controller is shown one: connect over a path of the round-trip time, with
-/// a controller that keeps what it is shown.
+/// An estimator cannot be made outside that crate. A controller is shown one: connect over a path
+/// of the round-trip time, with a controller that keeps what it is shown.
 fn learn_rtt(epoch: Instant) -> RttEstimator {
     let seen = Arc::new(Mutex::new(None));
     let mut transport = TransportConfig::default();

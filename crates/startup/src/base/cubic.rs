@@ -2,17 +2,22 @@
 //!
 //! Source: RFC 9438, in integers: times in units of 2^20 ns (1.049 ms), windows in 1/1024 bytes.
 //!
-//! Google QUIC shipped with a CUBIC that behaves as two connections would ([`Shares::TWO`]): of N connections that share a path
-//! one is cut at a time, so that the sum keeps (N - 1 + beta) / N; the Reno-friendly estimate is that of N flows (the formula
-//! of RFC 9438 §4.3 for a sum of N windows). The cubic function itself stays as it is.
+//! Google QUIC shipped with a CUBIC that behaves as two connections would ([`Shares::TWO`]): of N
+//! connections that share a path one is cut at a time, so that the sum keeps (N - 1 + beta) / N;
+//! the Reno-friendly estimate is that of N flows (the formula of RFC 9438 §4.3 for a sum of N
+//! windows). The cubic function itself stays as it is.
 //!
 //! # Deviations
 //!
-//! - §4.6 cuts the flight size or, with growth limited as §5.8 asks, the window; the window is cut here.
+//! - §4.6 cuts the flight size or, with growth limited as §5.8 asks, the window; the window is cut
+//!   here.
 //! - The clock's unit makes the cubic a staircase of millisecond steps, as Linux's jiffies do.
-//! - As Linux has it ([`Kind::CubicLinux`](super::Kind)) it differs from the text four times (`net/ipv4/tcp_cubic.c`, the behaviour
-//!   in own words): while no maximum is known, after a start that ended without loss, the window grows by a twentieth in each round trip at
-//!   the least; a timeout makes it forget the maximum; and the Reno-friendly estimate keeps its slow growth (§4.3's smaller alpha) for ever; and windows before and after a cut are whole segments, what is over is given up. It is what the kernel is held against, and no default.
+//! - As Linux has it ([`Kind::CubicLinux`](super::Kind)) it differs from the text four times
+//!   (`net/ipv4/tcp_cubic.c`, the behaviour in own words): while no maximum is known, after a start
+//!   that ended without loss, the window grows by a twentieth in each round trip at the least; a
+//!   timeout makes it forget the maximum; and the Reno-friendly estimate keeps its slow growth
+//!   (§4.3's smaller alpha) for ever; and windows before and after a cut are whole segments, what
+//!   is over is given up. It is what the kernel is held against, and no default.
 //! - §4.9.1's undo of a spurious cut and §4.9.2 are not implemented: losses are never taken back.
 
 use headstart_units::{Bytes, Ratio, Span, Time};
@@ -31,16 +36,19 @@ const LINUX_LEAST_GROWTH: u64 = 20;
 pub struct Shares {
     /// Multiplicative decrease (RFC 9438 §4.6).
     beta: Ratio,
-    /// Fast convergence: what of the window is remembered if it had not reached the last maximum (RFC 9438 §4.7).
+    /// Fast convergence: what of the window is remembered if it had not reached the last maximum
+    /// (RFC 9438 §4.7).
     fast_convergence: Ratio,
-    /// Growth of the Reno-friendly estimate until it reaches the window before the cut (RFC 9438 §4.3).
+    /// Growth of the Reno-friendly estimate until it reaches the window before the cut (RFC 9438
+    /// §4.3).
     alpha: Ratio,
 }
 
 impl Shares {
     /// One connection: beta 0.7, (1 + beta) / 2, 3 (1 - beta) / (1 + beta).
     pub const ONE: Self = Self { beta: BETA, fast_convergence: Ratio::new(17, 20), alpha: Ratio::new(9, 17) };
-    /// Two: beta (1 + 0.7) / 2, fast convergence (1 + 0.85) / 2, and 4 x 3 (1 - beta) / (1 + beta) with that beta.
+    /// Two: beta (1 + 0.7) / 2, fast convergence (1 + 0.85) / 2, and 4 x 3 (1 - beta) / (1 + beta)
+    /// with that beta.
     pub const TWO: Self =
         Self { beta: Ratio::new(17, 20), fast_convergence: Ratio::new(37, 40), alpha: Ratio::new(36, 37) };
 }

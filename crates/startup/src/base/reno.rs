@@ -4,10 +4,11 @@
 //!
 //! # Deviations
 //!
-//! - RFC 5681 equation (4) halves the FlightSize; the window is halved here, as Linux does. The two are
-//!   the same for a sender that fills its window, and growth stops for one that does not.
-//! - As Linux has it ([`Kind::RenoLinux`](super::Kind)) windows before and after a cut are whole segments, what is over is given up
-//!   (tcp_cong.c, tcp_reno_ssthresh). It is what the kernel is held against, and no default.
+//! - RFC 5681 equation (4) halves the FlightSize; the window is halved here, as Linux does. The two
+//!   are the same for a sender that fills its window, and growth stops for one that does not.
+//! - As Linux has it ([`Kind::RenoLinux`](super::Kind)) windows before and after a cut are whole
+//!   segments, what is over is given up (tcp_cong.c, tcp_reno_ssthresh). It is what the kernel is
+//!   held against, and no default.
 
 use headstart_units::{Bytes, Ratio};
 

@@ -1,19 +1,22 @@
 //! HyStart as Linux has it: the older one, which leaves slow start at once.
 //!
-//! Source: S. Ha and I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55, 2011, as the kernel's CUBIC does
-//! it (`net/ipv4/tcp_cubic.c`, the behaviour in own words). Two detectors, either of which ends slow start at the present window:
+//! Source: S. Ha and I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55,
+//! 2011, as the kernel's CUBIC does it (`net/ipv4/tcp_cubic.c`, the behaviour in own words). Two
+//! detectors, either of which ends slow start at the present window:
 //!
-//! - *ack train*: acks that follow each other within 2 ms form a train from the round's beginning; it has become longer than half
-//!   of the smallest delay (and half a millisecond, the kernel's allowance for its own bursts, which without pacing is 1 ms over
-//!   two at every rate below 2 Gbit/s).
-//! - *delay*: after eight samples in a round, its smallest delay is above the smallest of all by an eighth of that, at least 4 ms
-//!   and at most 16 ms.
+//! - *ack train*: acks that follow each other within 2 ms form a train from the round's beginning;
+//!   it has become longer than half of the smallest delay (and half a millisecond, the kernel's
+//!   allowance for its own bursts, which without pacing is 1 ms over two at every rate below 2
+//!   Gbit/s).
+//! - *delay*: after eight samples in a round, its smallest delay is above the smallest of all by an
+//!   eighth of that, at least 4 ms and at most 16 ms.
 //!
 //! Neither looks below a window of 16 segments.
 //!
 //! # Deviations
 //!
-//! - The kernel paces some senders and then takes the whole smallest delay for the train; here nobody is paced.
+//! - The kernel paces some senders and then takes the whole smallest delay for the train; here
+//!   nobody is paced.
 //! - The kernel restarts a round when an idle connection sends again; here rounds go on.
 
 use headstart_units::{Bytes, Span, Time};

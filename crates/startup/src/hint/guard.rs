@@ -2,15 +2,18 @@
 //!
 //! Source (BS below): Blitzstart (as in the module above).
 //!
-//! BS §7 asks what stops a client that announces too much. Its authors name two things: comparing with past delivery rates, and
-//! capping what goes to one host. Neither is specified there: the rules are ours. A hint is believed up to an absolute rate, up to a
-//! multiple of the fastest delivery measured to that peer, and up to a share of that if other connections which began from the same
-//! record are alive.
+//! BS §7 asks what stops a client that announces too much. Its authors name two things: comparing
+//! with past delivery rates, and capping what goes to one host. Neither is specified there: the
+//! rules are ours. A hint is believed up to an absolute rate, up to a multiple of the fastest
+//! delivery measured to that peer, and up to a share of that if other connections which began from
+//! the same record are alive.
 //!
 //! # Limits
 //!
-//! - A peer without a record is believed up to [`Guard::stranger`]: the first visit of a liar costs that much.
-//! - [`Known::live`] counts connections, not what they were granted: `n` that start together get 1, 1/2, .., 1/n.
+//! - A peer without a record is believed up to [`Guard::stranger`]: the first visit of a liar costs
+//!   that much.
+//! - [`Known::live`] counts connections, not what they were granted: `n` that start together get 1,
+//!   1/2, .., 1/n.
 
 use headstart_units::{Rate, Ratio};
 

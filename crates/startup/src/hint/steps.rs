@@ -1,13 +1,15 @@
 //! How coarse a bandwidth is made before it is told.
 //!
-//! BS §7 names the danger: an exact bandwidth, read off a modem, is nearly a name. The cure proposed there is quantisation, and
-//! the questions left open are how coarse it must be and what that costs.
+//! BS §7 names the danger: an exact bandwidth, read off a modem, is nearly a name. The cure
+//! proposed there is quantisation, and the questions left open are how coarse it must be and what
+//! that costs.
 //!
-//! The steps are preferred numbers (ISO 3): ten to a decade, R10, or five, R5. Links are sold at such rates, so that many a
-//! client loses nothing. A rate is rounded *down*: what is told is never more than what was estimated, and what it is short
-//! of is made up by the avoidance that follows. From 1 Mbit/s to 1 Gbit/s there are 31 values (R10) or 16 (R5): not more than
-//! 5.0 or 4 bits that tell clients apart, and with the access technology 2.8 bits more, if all were equally frequent; they
-//! are not, and it is less.
+//! The steps are preferred numbers (ISO 3): ten to a decade, R10, or five, R5. Links are sold at
+//! such rates, so that many a client loses nothing. A rate is rounded *down*: what is told is never
+//! more than what was estimated, and what it is short of is made up by the avoidance that follows.
+//! From 1 Mbit/s to 1 Gbit/s there are 31 values (R10) or 16 (R5): not more than 5.0 or 4 bits that
+//! tell clients apart, and with the access technology 2.8 bits more, if all were equally frequent;
+//! they are not, and it is less.
 
 use headstart_units::Rate;
 
@@ -33,7 +35,8 @@ const LEAST_KBIT: u64 = 100;
 const MOST_KBIT: u64 = 10_000_000;
 
 impl Steps {
-    /// The largest step that is not more than `rate`; the largest of all for anything above; `None` below the smallest.
+    /// The largest step that is not more than `rate`; the largest of all for anything above; `None`
+    /// below the smallest.
     #[must_use]
     pub fn floor(self, rate: Rate) -> Option<Rate> {
         if rate < kbit(LEAST_KBIT) {

@@ -2,18 +2,20 @@
 //!
 //! Source: WiseStart §3.2 (an LRU hash table on the server).
 //!
-//! Entries lie in one slab, linked from the most to the least recently used; a hash table finds them by address.
-//! Nothing depends on the order of the hash table, so any hasher gives the same answers: [`FixedHash`] in
-//! simulations, a randomly keyed one (such as `std::hash::RandomState`) where strangers choose the addresses.
+//! Entries lie in one slab, linked from the most to the least recently used; a hash table finds
+//! them by address. Nothing depends on the order of the hash table, so any hasher gives the same
+//! answers: [`FixedHash`] in simulations, a randomly keyed one (such as `std::hash::RandomState`)
+//! where strangers choose the addresses.
 //!
 //! # Limits
 //!
-//! - A first visit reserves nothing, so that a flood of handshakes cannot push records out: only a connection that
-//!   measured something takes a place. Connections that met no record do not see each other.
-//! - An entry may be evicted while connections that began from it are alive. They are not counted any more; when
-//!   they close, what they measured makes a new entry.
-//! - First flights are reserved whether there is a record or not, in a table of their own that holds as many peers
-//!   as have a first flight under way.
+//! - A first visit reserves nothing, so that a flood of handshakes cannot push records out: only a
+//!   connection that measured something takes a place. Connections that met no record do not see
+//!   each other.
+//! - An entry may be evicted while connections that began from it are alive. They are not counted
+//!   any more; when they close, what they measured makes a new entry.
+//! - First flights are reserved whether there is a record or not, in a table of their own that
+//!   holds as many peers as have a first flight under way.
 
 use core::hash::{BuildHasher, Hasher};
 use core::net::IpAddr;
@@ -88,7 +90,8 @@ pub struct Counters {
     pub evictions: u64,
 }
 
-/// Whose records closing a connection changed: what a store that keeps a copy elsewhere has to bring up to date.
+/// Whose records closing a connection changed: what a store that keeps a copy elsewhere has to
+/// bring up to date.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Changed {
@@ -117,7 +120,8 @@ pub struct MemoryStore<S = FixedHash> {
 }
 
 impl<S: BuildHasher> MemoryStore<S> {
-    /// Room for `capacity` peers. Memory grows as peers come. With no room nothing is ever remembered.
+    /// Room for `capacity` peers. Memory grows as peers come. With no room nothing is ever
+    /// remembered.
     #[must_use]
     pub fn new(capacity: usize, hasher: S) -> Self {
         Self {
@@ -159,8 +163,8 @@ impl<S: BuildHasher> MemoryStore<S> {
         self.counters
     }
 
-    /// Memory that each remembered peer costs, unused room of the slab and the table included; of an empty
-    /// store, what an entry takes at least.
+    /// Memory that each remembered peer costs, unused room of the slab and the table included; of
+    /// an empty store, what an entry takes at least.
     #[must_use]
     pub fn bytes_per_entry(&self) -> usize {
         let allocated = self.entries.capacity() * size_of::<Entry>() + self.table.allocation_size();
@@ -213,8 +217,8 @@ impl<S: BuildHasher> MemoryStore<S> {
         self.free = at;
     }
 
-    /// A record that another home kept, as if its peer had been heard of just now. Without a word if there is no room
-    /// at all, or if a newer record of that peer is here.
+    /// A record that another home kept, as if its peer had been heard of just now. Without a word
+    /// if there is no room at all, or if a newer record of that peer is here.
     pub fn restore(&mut self, peer: IpAddr, record: Record) -> Changed {
         self.write(peer.to_canonical(), record)
     }
@@ -381,8 +385,8 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
     }
 }
 
-/// Hashes the same way on every machine and in every run (FNV-1a, with a last mixing step). Only for addresses that
-/// nobody chooses with ill intent.
+/// Hashes the same way on every machine and in every run (FNV-1a, with a last mixing step). Only
+/// for addresses that nobody chooses with ill intent.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedHash(u64);
 

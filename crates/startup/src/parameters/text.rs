@@ -1,6 +1,7 @@
 //! The text of a scheme with parameters: `halfback(additional=25%)`, and what is wrong with one.
 //!
-//! Text may come from anybody: its length is bounded, nothing panics, and an error quotes a short, printable part.
+//! Text may come from anybody: its length is bounded, nothing panics, and an error quotes a short,
+//! printable part.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -175,7 +176,8 @@ pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     (wrong <= WRONG && wrong * 2 < letters(nearest).count()).then_some(nearest)
 }
 
-/// Letters to be changed, left out or put in to make one of the other (Levenshtein); of very long names too many.
+/// Letters to be changed, left out or put in to make one of the other (Levenshtein); of very long
+/// names too many.
 fn distance(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) =
         (letters(one).take(COMPARED + 1).collect(), letters(other).take(COMPARED + 1).collect());

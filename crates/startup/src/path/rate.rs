@@ -1,9 +1,10 @@
-//! Delivery rate, sampled on every ack (draft-ietf-ccwg-bbr §4.1, formerly draft-cheng-iccrg-delivery-rate-estimation).
+//! Delivery rate, sampled on every ack (draft-ietf-ccwg-bbr §4.1, formerly
+//! draft-cheng-iccrg-delivery-rate-estimation).
 //!
-//! Each transmission carries a [`SendStamp`] of how much had been delivered when it left. When it is
-//! acknowledged, the data delivered since then over the longer of the sending and the acking interval
-//! is a sample of the path's delivery rate: the longer of the two, so that neither a burst of sends nor
-//! a compressed burst of acks makes the path look faster than it is.
+//! Each transmission carries a [`SendStamp`] of how much had been delivered when it left. When it
+//! is acknowledged, the data delivered since then over the longer of the sending and the acking
+//! interval is a sample of the path's delivery rate: the longer of the two, so that neither a burst
+//! of sends nor a compressed burst of acks makes the path look faster than it is.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -91,8 +92,8 @@ impl RateEstimator {
         self.app_limited_until = (self.delivered + in_flight).max(Bytes::new(1));
     }
 
-    /// A packet was acknowledged for the first time. Call for each, or once for all of an ack with the stamp of the one sent last; then
-    /// [`Self::sample`] once.
+    /// A packet was acknowledged for the first time. Call for each, or once for all of an ack with
+    /// the stamp of the one sent last; then [`Self::sample`] once.
     #[inline]
     pub fn on_delivered(&mut self, now: Time, bytes: Bytes, stamp: &SendStamp) {
         self.delivered += bytes;
@@ -106,7 +107,8 @@ impl RateEstimator {
         }
     }
 
-    /// Data was delivered by a transmission that is no longer known: it counts, but measures nothing.
+    /// Data was delivered by a transmission that is no longer known: it counts, but measures
+    /// nothing.
     #[inline]
     pub fn on_delivered_late(&mut self, now: Time, bytes: Bytes) {
         self.delivered += bytes;
@@ -158,14 +160,15 @@ impl RateEstimator {
         self.delivered
     }
 
-    /// The fastest sample that was not application-limited: what is worth keeping. It is marked application-limited only if every
-    /// sample was.
+    /// The fastest sample that was not application-limited: what is worth keeping. It is marked
+    /// application-limited only if every sample was.
     #[must_use]
     pub const fn fastest(&self) -> RateSample {
         self.fastest
     }
 
-    /// The fastest sample of all, whatever limited it: BtlBw of WiseStart §3.2, the "maximum delivery rate".
+    /// The fastest sample of all, whatever limited it: BtlBw of WiseStart §3.2, the "maximum
+    /// delivery rate".
     #[must_use]
     pub const fn maximum(&self) -> RateSample {
         self.maximum

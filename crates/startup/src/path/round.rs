@@ -23,7 +23,8 @@ impl Round {
         begins
     }
 
-    /// The round begins anew: it ends when data sent after this ack is acknowledged. The number of rounds stays.
+    /// The round begins anew: it ends when data sent after this ack is acknowledged. The number of
+    /// rounds stays.
     pub fn restart(&mut self, ack: &Ack) {
         self.ends_at = ack.delivered;
     }

@@ -1,8 +1,8 @@
 //! The sending rate as it was, beside the sending rate as it was set.
 //!
-//! WiseStart §3.4 tells by the two whether the application is the limit. The time in which the window was full does
-//! not count, for then the path was. Since the rate that is set changes on the way, it is kept as the time that the
-//! bytes would have taken at the rates set when they left.
+//! WiseStart §3.4 tells by the two whether the application is the limit. The time in which the
+//! window was full does not count, for then the path was. Since the rate that is set changes on the
+//! way, it is kept as the time that the bytes would have taken at the rates set when they left.
 
 use headstart_units::{Rate, Ratio, Span, Time};
 

@@ -1,7 +1,8 @@
-//! Whether delay rises along a train of packets: a straight line fitted by least squares, in integers.
+//! Whether delay rises along a train of packets: a straight line fitted by least squares, in
+//! integers.
 //!
-//! Times are in whole microseconds and at most four and a half minutes, so that the sums of a train of a hundred packets fit
-//! into 64 bits.
+//! Times are in whole microseconds and at most four and a half minutes, so that the sums of a train
+//! of a hundred packets fit into 64 bits.
 
 use headstart_units::{Span, Time};
 
@@ -41,8 +42,8 @@ impl Trend {
         self.count as u64
     }
 
-    /// Whether the delays are consistent with a flat or falling line: the slope is not above zero by more than
-    /// its own standard error, or all of the rise is below `resolution`.
+    /// Whether the delays are consistent with a flat or falling line: the slope is not above zero
+    /// by more than its own standard error, or all of the rise is below `resolution`.
     #[must_use]
     pub fn is_flat_or_falling(&self, resolution: Span) -> bool {
         let n = i128::from(self.count);
@@ -58,7 +59,8 @@ impl Trend {
         if covariance * i128::from(self.last_x) <= resolution * variance_x {
             return true;
         }
-        // slope <= its standard error, squared and multiplied out; with n = 2 there is no error to speak of.
+        // slope <= its standard error, squared and multiplied out; with n = 2 there is no error to
+        // speak of.
         covariance * covariance * (n - 1) <= variance_x * variance_y && n > 2
     }
 }
@@ -85,7 +87,8 @@ mod tests {
         trend
     }
 
-    /// Slopes and standard errors worked by hand: x = 0 to 4, slope = Sxy / 10, error^2 = (Syy - Sxy^2/10) / 30.
+    /// Slopes and standard errors worked by hand: x = 0 to 4, slope = Sxy / 10, error^2 = (Syy -
+    /// Sxy^2/10) / 30.
     #[test]
     fn a_rise_counts_when_it_is_more_than_its_own_error() {
         #[rustfmt::skip]

@@ -1,8 +1,8 @@
 //! The largest value over a sliding window, in constant memory.
 //!
-//! Keeps the best, second and third best of the window, as Kathleen Nichols' algorithm does: each is
-//! later than the one before, so that when the best grows too old the next is at hand. Never more than
-//! the true maximum; it may be less, because only three values are kept.
+//! Keeps the best, second and third best of the window, as Kathleen Nichols' algorithm does: each
+//! is later than the one before, so that when the best grows too old the next is at hand. Never
+//! more than the true maximum; it may be less, because only three values are kept.
 
 /// A running maximum over the last `length` units of whatever clock the caller counts with.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,10 @@
-//! Thirty random bits, of which each step down of the rate destroys two: whoever raises a rate must guess them.
+//! Thirty random bits, of which each step down of the rate destroys two: whoever raises a rate must
+//! guess them.
 //!
-//! Source: RFC 4782 §3.4 and its Table 2: fifteen fields of two bits, the leftmost for the step from rate 15 to rate 14, the
-//! rightmost for the step from 1 to 0. A router that lowers the rate from K to L draws the fields of all steps
-//! between anew. A sender that is told rate K knows that the rightmost 2K bits must be as it sent them.
+//! Source: RFC 4782 §3.4 and its Table 2: fifteen fields of two bits, the leftmost for the step
+//! from rate 15 to rate 14, the rightmost for the step from 1 to 0. A router that lowers the rate
+//! from K to L draws the fields of all steps between anew. A sender that is told rate K knows that
+//! the rightmost 2K bits must be as it sent them.
 
 use super::rate::EncodedRate;
 
@@ -30,7 +32,8 @@ impl Nonce {
         self.0
     }
 
-    /// The nonce after the rate was lowered; `random` supplies the new fields. Nothing changes if it was not lowered.
+    /// The nonce after the rate was lowered; `random` supplies the new fields. Nothing changes if
+    /// it was not lowered.
     #[must_use]
     pub const fn lowered(self, from: EncodedRate, to: EncodedRate, random: u32) -> Self {
         let fields = below(from) & !below(to);
@@ -49,7 +52,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 4782, Table 2: bits 0-1 are the step from 15 to 14, bits 28-29 that from 1 to 0; bit 0 is the leftmost.
+    /// RFC 4782, Table 2: bits 0-1 are the step from 15 to 14, bits 28-29 that from 1 to 0; bit 0
+    /// is the leftmost.
     #[test]
     fn each_step_down_has_its_two_bits() {
         for code in 1..=15_u8 {
@@ -69,8 +73,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever routers lowered on the way, the nonce vouches for what arrived, and a receiver that claims more is
-        /// found out unless each field between happened to be drawn as it was.
+        /// Whatever routers lowered on the way, the nonce vouches for what arrived, and a receiver
+        /// that claims more is found out unless each field between happened to be drawn as it was.
         #[test]
         fn who_lowers_is_believed_and_who_raises_is_not(
             bits: u32, random: u32, from in 0_u8..16, to in 0_u8..16, claimed in 0_u8..16,

@@ -1,6 +1,8 @@
-//! The IP option: a request on its way to the receiver, or the sender's report of the rate it was approved.
+//! The IP option: a request on its way to the receiver, or the sender's report of the rate it was
+//! approved.
 //!
-//! Source: RFC 4782 §3.1 (IPv4, its Figures 3 and 4), §3.2 (IPv6 hop-by-hop) and §12.1 (the numbers); both are eight bytes.
+//! Source: RFC 4782 §3.1 (IPv4, its Figures 3 and 4), §3.2 (IPv6 hop-by-hop) and §12.1 (the
+//! numbers); both are eight bytes.
 //!
 //! ```text
 //!   0                   1                   2                   3
@@ -14,9 +16,11 @@
 //!
 //! # Deviations
 //!
-//! - What is reserved or unused is written as zero and ignored when read, so that it can be given a meaning later.
-//! - RFC 4782 §3.2 says nothing of an alignment for the IPv6 option, so there is none (RFC 8200 §4.2). Directly after the two bytes of the
-//!   hop-by-hop header it lies at 2 and the header has ten bytes; six of padding complete them.
+//! - What is reserved or unused is written as zero and ignored when read, so that it can be given a
+//!   meaning later.
+//! - RFC 4782 §3.2 says nothing of an alignment for the IPv6 option, so there is none (RFC 8200
+//!   §4.2). Directly after the two bytes of the hop-by-hop header it lies at 2 and the header has
+//!   ten bytes; six of padding complete them.
 
 use core::fmt;
 
@@ -191,8 +195,8 @@ pub(super) mod tests {
         prop_oneof![request, report]
     }
 
-    /// RFC 4782, Figures 3 and 4, with the bits set by hand: rate 10 (40.96 Mbit/s), TTL 0xc5, and a
-    /// nonce whose first and last fields are 10 and 01.
+    /// RFC 4782, Figures 3 and 4, with the bits set by hand: rate 10 (40.96 Mbit/s), TTL 0xc5, and
+    /// a nonce whose first and last fields are 10 and 01.
     #[test]
     fn the_figures_of_the_standard() {
         let (rate, nonce) = (EncodedRate::from_code(10), Nonce::new(0x2000_0001));
@@ -242,7 +246,8 @@ pub(super) mod tests {
             prop_assert_eq!(IpOption::parse_ipv6(&option.emit_ipv6()), Ok(option));
         }
 
-        /// Whatever the bytes: refused, or an option that says the same when it is written and read again.
+        /// Whatever the bytes: refused, or an option that says the same when it is written and read
+        /// again.
         #[test]
         fn every_byte_string_decodes_or_is_refused(bytes in proptest::collection::vec(any::<u8>(), 0..12)) {
             if let Ok(option) = IpOption::parse_ipv4(&bytes) {

@@ -1,7 +1,8 @@
 //! For how much to ask: the four ways of QS §6.2.
 //!
-//! Each approved request lessens what others can get, so a sender should ask for what it can use. What it knows when the
-//! SYN leaves is little; where a way needs a number that nobody has, it falls back as its documentation says.
+//! Each approved request lessens what others can get, so a sender should ask for what it can use.
+//! What it knows when the SYN leaves is little; where a way needs a number that nobody has, it
+//! falls back as its documentation says.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -34,16 +35,17 @@ pub enum Amount {
     Fixed(Rate),
     /// min(S, W) / R: what the socket's buffer S and the peer's window W (where it is known) allow.
     Window,
-    /// (O + O/MSS x H) / R: exactly what sends the object in one RTT; nothing if it fits into the initial window.
-    /// If nobody knows its size, as [`Self::Window`].
+    /// (O + O/MSS x H) / R: exactly what sends the object in one RTT; nothing if it fits into the
+    /// initial window. If nobody knows its size, as [`Self::Window`].
     Object,
-    /// The same, and nothing if nobody knows the object's size: a sender that is told what there is later asks then.
+    /// The same, and nothing if nobody knows the object's size: a sender that is told what there is
+    /// later asks then.
     Known,
 }
 
 impl Amount {
-    /// The rate to ask for; `None`: do not ask. `header` is H, `initial` the default initial window, `assumed_rtt` what an
-    /// RTT that nobody knows is taken for, `socket_buffer` is S.
+    /// The rate to ask for; `None`: do not ask. `header` is H, `initial` the default initial
+    /// window, `assumed_rtt` what an RTT that nobody knows is taken for, `socket_buffer` is S.
     #[must_use]
     pub fn rate(
         self,

@@ -48,7 +48,8 @@ impl EncodedRate {
         if power > LARGEST as u32 { Self::MAX } else { Self(power as u8) }
     }
 
-    /// The smallest that is not below `rate`, if the table goes so far: what a sender asks for when it wants `rate`.
+    /// The smallest that is not below `rate`, if the table goes so far: what a sender asks for when
+    /// it wants `rate`.
     #[must_use]
     pub fn at_least(rate: Rate) -> Self {
         let below = Self::at_most(rate);

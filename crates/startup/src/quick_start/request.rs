@@ -4,17 +4,21 @@
 //!
 //! # Deviations
 //!
-//! - Rates are exact here; the options carry four bits ([`EncodedRate`]). The paper is older than the four bits and grants any
-//!   rate, so both must be possible: a router rounds down or not ([`Granularity`](super::router::Granularity)), and what
-//!   is put into an option is rounded anyway.
-//! - The nonce's steps are those of the four bits also for exact rates: a change within one step leaves it alone.
-//! - RFC 4782 §3.1 has the sender report what it was approved, zero where it was not (MUST), for routers that police (§3.3.1, §9.4.1). None of
-//!   ours does, so the report is written by nobody; its format is in [`IpOption`].
-//! - RFC 4782 §4.3: a receiver should not answer a request that arrives with the rate zero. Ours does, so that the sender can tell a denial from a
-//!   loss; it sends no faster for that.
-//! - RFC 4782's Figures 1 and 2 show QS TTL - IP TTL as the difference, its Equation 1 the negative of that, modulo 256. The equation is followed: it is
-//!   what the TCP option carries (§4.2).
-//! - Every router here lowers the IP TTL by one, so the QS TTL is lowered by one too (§3.3: by as much as the IP TTL).
+//! - Rates are exact here; the options carry four bits ([`EncodedRate`]). The paper is older than
+//!   the four bits and grants any rate, so both must be possible: a router rounds down or not
+//!   ([`Granularity`](super::router::Granularity)), and what is put into an option is rounded
+//!   anyway.
+//! - The nonce's steps are those of the four bits also for exact rates: a change within one step
+//!   leaves it alone.
+//! - RFC 4782 §3.1 has the sender report what it was approved, zero where it was not (MUST), for
+//!   routers that police (§3.3.1, §9.4.1). None of ours does, so the report is written by nobody;
+//!   its format is in [`IpOption`].
+//! - RFC 4782 §4.3: a receiver should not answer a request that arrives with the rate zero. Ours
+//!   does, so that the sender can tell a denial from a loss; it sends no faster for that.
+//! - RFC 4782's Figures 1 and 2 show QS TTL - IP TTL as the difference, its Equation 1 the negative
+//!   of that, modulo 256. The equation is followed: it is what the TCP option carries (§4.2).
+//! - Every router here lowers the IP TTL by one, so the QS TTL is lowered by one too (§3.3: by as
+//!   much as the IP TTL).
 
 use headstart_units::Rate;
 
@@ -43,7 +47,8 @@ impl Request {
         self.ttl = self.ttl.wrapping_sub(1);
     }
 
-    /// A router says no without deleting the option: rate, TTL and nonce become zero (RFC 4782 §3.3).
+    /// A router says no without deleting the option: rate, TTL and nonce become zero (RFC 4782
+    /// §3.3).
     pub fn deny(&mut self) {
         *self = Self { rate: Rate::ZERO, ttl: 0, nonce: Nonce::new(0) };
     }
@@ -130,7 +135,8 @@ impl Denied {
 }
 
 impl Asked {
-    /// A request for `rate` in a packet that leaves with `ip_ttl`; QS TTL and nonce are to be drawn at random.
+    /// A request for `rate` in a packet that leaves with `ip_ttl`; QS TTL and nonce are to be drawn
+    /// at random.
     #[must_use]
     pub const fn new(rate: Rate, ip_ttl: u8, ttl: u8, nonce: Nonce) -> (Self, Request) {
         let ttl_difference = ip_ttl.wrapping_sub(ttl);
@@ -180,7 +186,8 @@ mod tests {
         assert_eq!(asked.judge(&Echo::of(&request, 64 - 4)), Ok(mbit(8)));
     }
 
-    /// RFC 4782 §2.1, Figures 1 and 2: IP TTL 63 and QS TTL 91 leave; three times both are lowered, or the last time one of them.
+    /// RFC 4782 §2.1, Figures 1 and 2: IP TTL 63 and QS TTL 91 leave; three times both are lowered,
+    /// or the last time one of them.
     #[test]
     fn the_two_examples_of_the_standard() {
         for (agreeing, expected) in [(3, Ok(mbit(20))), (2, Err(Denied::NotEveryRouter))] {
@@ -190,7 +197,8 @@ mod tests {
             }
             assert_eq!(request.ttl, 91 - agreeing, "88 if all agree, else 89");
             let echo = Echo::of(&request, 60);
-            // Equation 1 takes the QS TTL from the IP TTL, modulo 256; the figures show 28 and 29, the other way round.
+            // Equation 1 takes the QS TTL from the IP TTL, modulo 256; the figures show 28 and 29,
+            // the other way round.
             assert_eq!(echo.ttl_difference, 0_u8.wrapping_sub(28 + (3 - agreeing)));
             assert_eq!(asked.judge(&echo), expected);
         }
@@ -227,8 +235,9 @@ mod tests {
     }
 
     proptest! {
-        /// However the routers behave, what is granted is never more than any of them granted, and one router that
-        /// only forwards is enough to be told no. 256 of them would be taken for none (RFC 4782 §3.3).
+        /// However the routers behave, what is granted is never more than any of them granted, and
+        /// one router that only forwards is enough to be told no. 256 of them would be taken for
+        /// none (RFC 4782 §3.3).
         #[test]
         fn never_more_than_the_least_generous_router(
             wanted in 1_u64..2_000_000_000, ttl: u8, nonce: u32,

@@ -1,6 +1,7 @@
 //! The TCP option that brings the request's fate back to the sender.
 //!
-//! Source: RFC 4782 §4.2 (its Figure 5) and §12.2: kind 27, eight bytes: the rate as it arrived, IP TTL - QS TTL modulo 256, the nonce as it arrived.
+//! Source: RFC 4782 §4.2 (its Figure 5) and §12.2: kind 27, eight bytes: the rate as it arrived, IP
+//! TTL - QS TTL modulo 256, the nonce as it arrived.
 
 use super::nonce::Nonce;
 use super::option::{Malformed, SIZE, checked, read_nonce, written};

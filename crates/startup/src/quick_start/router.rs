@@ -1,7 +1,7 @@
 //! What a router grants: from the recent use of its link, and from what it granted recently.
 //!
-//! Sources: QS §7.1 (Share, its Figure 7; Target, Figure 8), §7.2 ([`extreme`]), §8 (a limit on requests); RFC 4782 §3.3 (what a
-//! router that does not agree does to the option).
+//! Sources: QS §7.1 (Share, its Figure 7; Target, Figure 8), §7.2 ([`extreme`]), §8 (a limit on
+//! requests); RFC 4782 §3.3 (what a router that does not agree does to the option).
 //!
 //! ```text
 //!                      too many a second          nothing to grant
@@ -18,13 +18,16 @@
 //!
 //! # Deviations
 //!
-//! - What was granted before counts for at least the memory's length, and for a sixteenth more at most
-//!   ([`recent`]): exact forgetting would need a place for each grant.
-//! - RFC 4782 App. D gives Target with the peak as an example, with the grants of two intervals of 150 ms, and says that this is what the paper did:
-//!   that is a memory of 150 ms in one bin ([`Params::memory_bins`]). The default is the paper's text.
-//! - The text compares rates in bytes per second and grants any; RFC 4782 has four bits. Both are here ([`Granularity`]). What
-//!   counts as granted is what is left after rounding, not what the algorithm said.
-//! - A request that arrives with the rate zero was denied before: it is passed on and costs nothing.
+//! - What was granted before counts for at least the memory's length, and for a sixteenth more at
+//!   most ([`recent`]): exact forgetting would need a place for each grant.
+//! - RFC 4782 App. D gives Target with the peak as an example, with the grants of two intervals of
+//!   150 ms, and says that this is what the paper did: that is a memory of 150 ms in one bin
+//!   ([`Params::memory_bins`]). The default is the paper's text.
+//! - The text compares rates in bytes per second and grants any; RFC 4782 has four bits. Both are
+//!   here ([`Granularity`]). What counts as granted is what is left after rounding, not what the
+//!   algorithm said.
+//! - A request that arrives with the rate zero was denied before: it is passed on and costs
+//!   nothing.
 
 pub mod extreme;
 pub mod limiter;
@@ -98,13 +101,16 @@ pub struct Params {
     pub measure: Measure,
     /// How long a grant counts (`recent_qs_approvals`). 150 ms: QS §7.1.
     pub memory: Span,
-    /// How finely that is kept: what was granted counts for one bin more than the memory at most. 16: ours; 1: ns-2's router.
+    /// How finely that is kept: what was granted counts for one bin more than the memory at most.
+    /// 16: ours; 1: ns-2's router.
     pub memory_bins: u8,
     /// How finely it can say what it grants. Four bits: RFC 4782.
     pub granularity: Granularity,
-    /// What it does to a request that it denies. Zero, which spares the routers behind it the work: RFC 4782 §3.3.
+    /// What it does to a request that it denies. Zero, which spares the routers behind it the work:
+    /// RFC 4782 §3.3.
     pub denial: Denial,
-    /// Requests a second beyond which further ones are not looked at (QS §8). None: the paper names no number.
+    /// Requests a second beyond which further ones are not looked at (QS §8). None: the paper names
+    /// no number.
     pub requests_per_second: Option<u32>,
 }
 
@@ -281,13 +287,15 @@ impl Router {
         self.extreme.as_ref().map_or((0, 0), |extreme| extreme.most_tracked())
     }
 
-    /// The score of a host (QS Equation 4) in parts of 10^9; the full score for hosts that are not remembered.
+    /// The score of a host (QS Equation 4) in parts of 10^9; the full score for hosts that are not
+    /// remembered.
     #[must_use]
     pub fn score(&self, host: u32) -> u64 {
         self.extreme.as_ref().map_or(utilisation::FULL, |extreme| extreme.score(host))
     }
 
-    /// Bytes of state, what is remembered of flows and hosts included (without what the allocator adds).
+    /// Bytes of state, what is remembered of flows and hosts included (without what the allocator
+    /// adds).
     #[must_use]
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>()

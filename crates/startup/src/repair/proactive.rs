@@ -1,7 +1,7 @@
 //! Send every packet twice.
 //!
-//! Source: Proactive of T. Flach et al., "Reducing Web Latency: the Virtue of Gentle Aggression", SIGCOMM 2013,
-//! as Halfback §2.2 compares with it: "two copies of every packet".
+//! Source: Proactive of T. Flach et al., "Reducing Web Latency: the Virtue of Gentle Aggression",
+//! SIGCOMM 2013, as Halfback §2.2 compares with it: "two copies of every packet".
 //!
 //! # Deviations
 //!
@@ -9,8 +9,8 @@
 //!
 //! # Limits
 //!
-//! The copy follows its original at once if the transport asks after each packet it sends. If it asks only after
-//! a burst, the copies follow the burst.
+//! The copy follows its original at once if the transport asks after each packet it sends. If it
+//! asks only after a burst, the copies follow the burst.
 
 use super::Segments;
 

@@ -1,8 +1,8 @@
 //! Send the first flight again from its end, one segment for each ack, until the two meet.
 //!
-//! Source (HB below): Q. Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and Safely",
-//! CoNEXT 2015, §3.2 (ROPR: reverse-ordered proactive retransmission), §3.4 (the example of ten packets), §5
-//! (forward order, line rate, more or less additional bandwidth).
+//! Source (HB below): Q. Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and
+//! Safely", CoNEXT 2015, §3.2 (ROPR: reverse-ordered proactive retransmission), §3.4 (the example
+//! of ten packets), §5 (forward order, line rate, more or less additional bandwidth).
 //!
 //! ```text
 //!            first ack with the whole flight sent           copies and acks have met, or the budget is used
@@ -17,13 +17,15 @@
 //!
 //! # Deviations
 //!
-//! - HB §3.2 has no budget: with one ack for each segment the acks meet the copies half-way. Where acks are
-//!   fewer or many segments are missing, one half is enforced here. In forward order, where nothing ever
-//!   meets, it is what makes the 50 % of HB §5.
+//! - HB §3.2 has no budget: with one ack for each segment the acks meet the copies half-way. Where
+//!   acks are fewer or many segments are missing, one half is enforced here. In forward order,
+//!   where nothing ever meets, it is what makes the 50 % of HB §5.
 //! - HB §5 does not say how many copies Halfback-burst sends: as many as Halfback.
-//! - "unACKed" (§3.4) is taken as not acknowledged in any way: what a selective ack covers is skipped.
-//! - HB runs normal retransmission beside the copies and does not say that one looks at the other; a segment
-//!   that was retransmitted can be copied too. [`Params::stops_at_congestion`] is ours, off for Halfback.
+//! - "unACKed" (§3.4) is taken as not acknowledged in any way: what a selective ack covers is
+//!   skipped.
+//! - HB runs normal retransmission beside the copies and does not say that one looks at the other;
+//!   a segment that was retransmitted can be copied too. [`Params::stops_at_congestion`] is ours,
+//!   off for Halfback.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -158,7 +160,8 @@ impl Ropr {
         Self { params, flight, first: 0, phase: Phase::Waiting }
     }
 
-    /// Copies of a later flight, which begins with segment `first` and ends `flight` bytes from the connection's beginning.
+    /// Copies of a later flight, which begins with segment `first` and ends `flight` bytes from the
+    /// connection's beginning.
     #[must_use]
     pub const fn from(self, first: u64) -> Self {
         Self { first, ..self }

@@ -1,8 +1,10 @@
-//! Send at the rate that the path delivers, and look now and then whether it has become faster or shorter.
+//! Send at the rate that the path delivers, and look now and then whether it has become faster or
+//! shorter.
 //!
-//! Source (BBR below): N. Cardwell, Y. Cheng, S. Hassas Yeganeh, V. Jacobson, "BBR Congestion Control",
-//! draft-cardwell-iccrg-bbr-congestion-control-00, which is BBR version 1; where it is silent, and in what came later, what Linux's
-//! tcp_bbr.c does, for that is the BBR that others meet. It has a start-up of its own and needs no base controller: it never hands over.
+//! Source (BBR below): N. Cardwell, Y. Cheng, S. Hassas Yeganeh, V. Jacobson, "BBR Congestion
+//! Control", draft-cardwell-iccrg-bbr-congestion-control-00, which is BBR version 1; where it is
+//! silent, and in what came later, what Linux's tcp_bbr.c does, for that is the BBR that others
+//! meet. It has a start-up of its own and needs no base controller: it never hands over.
 //!
 //! ```text
 //!  Startup -- no 25 % more in 3 rounds --> Drain -- in flight = BDP --> ProbeBW --+
@@ -23,18 +25,20 @@
 //! # Deviations
 //!
 //! - BBR begins the gain cycle at a random phase, any but 3/4. Here it is a parameter.
-//! - Linux marks what is sent during ProbeRTT as application-limited; a scheme cannot, so samples of that time count
-//!   only if they are faster than what is known, which comes to the same.
-//! - BBR takes a connection for idle when nothing is in flight and the application was the limit; here the first is
-//!   enough.
+//! - Linux marks what is sent during ProbeRTT as application-limited; a scheme cannot, so samples
+//!   of that time count only if they are faster than what is known, which comes to the same.
+//! - BBR takes a connection for idle when nothing is in flight and the application was the limit;
+//!   here the first is enough.
 //! - BBR ignores ECN, and so does this.
-//! - BBR paces at the estimate, and its first gain is 2.89. Here it is one percent less and 739/256, as Linux has both: a start-up whose
-//!   rate grows by a little less each round may need a round more until three of them brought less than a quarter, and another
-//!   round at that gain is a buffer full of losses (`docs/agreement.md`).
-//! - From Linux, too: room for aggregated acks, and windows of an even number of segments, two more while it probes.
+//! - BBR paces at the estimate, and its first gain is 2.89. Here it is one percent less and
+//!   739/256, as Linux has both: a start-up whose rate grows by a little less each round may need a
+//!   round more until three of them brought less than a quarter, and another round at that gain is
+//!   a buffer full of losses (`docs/agreement.md`).
+//! - From Linux, too: room for aggregated acks, and windows of an even number of segments, two more
+//!   while it probes.
 //! - Linux looks for policers, which BBR does not, and neither does this.
-//! - After a timeout the window grows from one segment until what was in flight has arrived; what had been declared lost before is not
-//!   counted.
+//! - After a timeout the window grows from one segment until what was in flight has arrived; what
+//!   had been declared lost before is not counted.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -55,17 +59,19 @@ crate::parameters! {
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
-        /// The phase of the gain cycle at which ProbeBW begins; 1 (gain 3/4) is taken for 2. BBR §4.3.4.3 draws it, so
-        /// that flows do not probe in step: give flows that share a path different ones.
+        /// The phase of the gain cycle at which ProbeBW begins; 1 (gain 3/4) is taken for 2. BBR
+        /// §4.3.4.3 draws it, so that flows do not probe in step: give flows that share a path
+        /// different ones.
         cycle_start: u32 = 2, in 0..=7, from "ours";
-        /// Take the peer's hint for BtlBw and begin in ProbeBW. The estimate is forgotten as any sample is, ten rounds
-        /// later.
+        /// Take the peer's hint for BtlBw and begin in ProbeBW. The estimate is forgotten as any
+        /// sample is, ten rounds later.
         begins_from_hint: bool = false, from "BBR knows nothing of hints; Blitzstart §6 asks for it";
-        /// As ngtcp2's BBR of 2022 (`lib/ngtcp2_bbr.c`, the behaviour in own words). It sets its first pace when a
-        /// connection is made, which is before there is an RTT: for a millisecond, and Startup only raises it, so that
-        /// nothing is paced until the pipe was full. And it leaves room for ten segments at once at least and, above
-        /// 24 Mbit/s, for a round trip, up to 64 KiB: thrice that is added to every window. Its pacer lets as much go at
-        /// once, which it does not here. It has nothing of what Linux added.
+        /// As ngtcp2's BBR of 2022 (`lib/ngtcp2_bbr.c`, the behaviour in own words). It sets its
+        /// first pace when a connection is made, which is before there is an RTT: for a
+        /// millisecond, and Startup only raises it, so that nothing is paced until the pipe was
+        /// full. And it leaves room for ten segments at once at least and, above 24 Mbit/s, for a
+        /// round trip, up to 64 KiB: thrice that is added to every window. Its pacer lets as much
+        /// go at once, which it does not here. It has nothing of what Linux added.
         as_ngtcp2: bool = false, from "BBR";
     }
 }
@@ -78,8 +84,8 @@ enum Phase {
     Drain,
     /// Cycles around the estimated bandwidth.
     ProbeBw { index: usize, since: Time },
-    /// Drains the path to see its propagation delay. `done` once the window has come down: when to end at the
-    /// earliest, and whether a round has gone by since.
+    /// Drains the path to see its propagation delay. `done` once the window has come down: when to
+    /// end at the earliest, and whether a round has gone by since.
     ProbeRtt { done: Option<(Time, bool)> },
 }
 
@@ -104,7 +110,8 @@ pub struct Bbr {
     /// The window before recovery or ProbeRTT took it away.
     prior_window: Bytes,
     in_recovery: bool,
-    /// After a timeout: what must have been delivered for everything that was out then to be repaired.
+    /// After a timeout: what must have been delivered for everything that was out then to be
+    /// repaired.
     repaired_at: Bytes,
     /// Recovery began since the last ack.
     enters_recovery: bool,
@@ -291,7 +298,8 @@ impl Bbr {
         (bytes / self.mss.get().max(1)).clamp(least, MOST_AT_ONCE)
     }
 
-    /// What ngtcp2 made of BBR §4.2.2: ten segments at least, and above 24 Mbit/s what leaves in a round trip.
+    /// What ngtcp2 made of BBR §4.2.2: ten segments at least, and above 24 Mbit/s what leaves in a
+    /// round trip.
     fn send_quantum_of_ngtcp2(&self) -> u64 {
         let long = if self.rt_prop == Span::MAX { Span::from_millis(1) } else { self.rt_prop };
         let is_fast = self.pace >= Rate::from_mbit_per_sec(24);
@@ -309,8 +317,9 @@ impl Bbr {
         self.inflight_and(gain, Bytes::ZERO)
     }
 
-    /// The same for so many bytes more. Whole segments, and an even number, so that delayed acks are not waited for; while it probes two
-    /// more, so that a small BDP is exceeded as well (bbr_quantization_budget).
+    /// The same for so many bytes more. Whole segments, and an even number, so that delayed acks
+    /// are not waited for; while it probes two more, so that a small BDP is exceeded as well
+    /// (bbr_quantization_budget).
     fn inflight_and(&self, gain: Ratio, more: Bytes) -> Bytes {
         if self.rt_prop == Span::MAX {
             return self.mss * self.params.initial_window;
@@ -332,7 +341,8 @@ impl Bbr {
             self.conserves = false;
             self.window = self.window.max(self.prior_window);
         } else if self.enters_recovery {
-            // The round of the bandwidth filter and of the full pipe begins anew as well: a start-up that meets losses goes on for longer.
+            // The round of the bandwidth filter and of the full pipe begins anew as well: a
+            // start-up that meets losses goes on for longer.
             self.round.restart(ack);
             self.conserves = true;
         }
@@ -466,11 +476,13 @@ impl Startup for Bbr {
     }
 }
 
-/// BBRHighGain: about 2 / ln 2, the least that doubles the rate each round (BBR §4.3.2.1), in Linux's 256ths (bbr_high_gain).
+/// BBRHighGain: about 2 / ln 2, the least that doubles the rate each round (BBR §4.3.2.1), in
+/// Linux's 256ths (bbr_high_gain).
 const HIGH_GAIN: Ratio = Ratio::new(739, 256);
 /// Its inverse, in the same (bbr_drain_gain).
 const DRAIN_GAIN: Ratio = Ratio::new(88, 256);
-/// One percent less than the estimate, so that queues become shorter on average (bbr_pacing_margin_percent).
+/// One percent less than the estimate, so that queues become shorter on average
+/// (bbr_pacing_margin_percent).
 const PACING_SHARE: Ratio = Ratio::new(99, 100);
 /// What one buffer of Linux holds: 64 kB less its headers.
 const LARGEST_QUANTUM: u64 = 65_535 - 320;

@@ -1,9 +1,11 @@
-//! Send at the rate that the path delivers, probe for more now and then, and remember how much was in flight when that went wrong.
+//! Send at the rate that the path delivers, probe for more now and then, and remember how much was
+//! in flight when that went wrong.
 //!
-//! Source (BBR3 below): N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control", draft-ietf-ccwg-bbr-06, July 2026, which is
-//! BBR version 3; the code follows its pseudocode. It leaves the response to ECN open (BBR3 §3.7) and demands that there is one: that
-//! of Google's Linux tree, branch v3, tcp_bbr.c, is here (Linux below, the behaviour in own words). It has a start-up of its
-//! own and needs no base controller: it never hands over.
+//! Source (BBR3 below): N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control",
+//! draft-ietf-ccwg-bbr-06, July 2026, which is BBR version 3; the code follows its pseudocode. It
+//! leaves the response to ECN open (BBR3 §3.7) and demands that there is one: that of Google's
+//! Linux tree, branch v3, tcp_bbr.c, is here (Linux below, the behaviour in own words). It has a
+//! start-up of its own and needs no base controller: it never hands over.
 //!
 //! ```text
 //!  Startup -- no 25 % more in 3 rounds, losses, marks --> Drain -- in flight = BDP, or 3 rounds --+
@@ -26,24 +28,33 @@
 //! | Up | 1.25 | 2.25 | | inflight_longterm |
 //! | ProbeRTT | 1 | 0.5 | bw_shortterm | 0.85 inflight_longterm, inflight_shortterm |
 //!
-//! Versions before the sixth of the draft, and Linux, call the bounds bw_lo, inflight_lo (short-term) and inflight_hi (long-term).
+//! Versions before the sixth of the draft, and Linux, call the bounds bw_lo, inflight_lo
+//! (short-term) and inflight_hi (long-term).
 //!
 //! # Deviations
 //!
-//! - A transport tells no P.tx_in_flight and no P.lost. Where packets keep their order, what was in flight when a packet left has
-//!   been delivered or lost when it is acknowledged: RS.tx_in_flight is RS.delivered + RS.lost. C.lost as it was when the packet left is
-//!   remembered to a sixth of a window, so that RS.lost is too large by what was lost in that sixth.
-//! - HandleLostPacket runs once for all that an ack or a timer finds lost, at the next ack, with the sample of that ack.
+//! - A transport tells no P.tx_in_flight and no P.lost. Where packets keep their order, what was in
+//!   flight when a packet left has been delivered or lost when it is acknowledged: RS.tx_in_flight
+//!   is RS.delivered + RS.lost. C.lost as it was when the packet left is remembered to a sixth of a
+//!   window, so that RS.lost is too large by what was lost in that sixth.
+//! - HandleLostPacket runs once for all that an ack or a timer finds lost, at the next ack, with
+//!   the sample of that ack.
 //! - Ranges of lost data in start-up (BBR3 §5.3.1.3) are counted by the acks that found them.
-//! - C.is_cwnd_limited: a segment more would not have fitted when data left, in this round or the one before.
-//! - Random waits are drawn from the time of establishment, the handshake's RTT and the parameter `draw`.
-//! - BBR.extra_acked is the largest of the last five to ten rounds, as Linux has it, instead of exactly ten.
+//! - C.is_cwnd_limited: a segment more would not have fitted when data left, in this round or the
+//!   one before.
+//! - Random waits are drawn from the time of establishment, the handshake's RTT and the parameter
+//!   `draw`.
+//! - BBR.extra_acked is the largest of the last five to ten rounds, as Linux has it, instead of
+//!   exactly ten.
 //! - A spurious recovery is never told, and so nothing is undone (BBR3 §5.5.11).
-//! - Restarting from idle, MarkConnectionAppLimited and recovery after a timeout are as in [`bbr`](super::bbr).
-//! - Marks: the share of marked bytes is averaged each round with a gain of 1/16, from one; a round with marks cuts
-//!   inflight_shortterm by a third of that average; half of a round marked is too much in flight when probing, and twice in a row
-//!   full in Startup. Linux asks for an RTT of 5 ms at most before it answers marks, as it means data centres by them; here it is
-//!   whoever turns ECN on. A transport that says only that there were marks counts a segment for each time it says so.
+//! - Restarting from idle, MarkConnectionAppLimited and recovery after a timeout are as in
+//!   [`bbr`](super::bbr).
+//! - Marks: the share of marked bytes is averaged each round with a gain of 1/16, from one; a round
+//!   with marks cuts inflight_shortterm by a third of that average; half of a round marked is too
+//!   much in flight when probing, and twice in a row full in Startup. Linux asks for an RTT of 5 ms
+//!   at most before it answers marks, as it means data centres by them; here it is whoever turns
+//!   ECN on. A transport that says only that there were marks counts a segment for each time it
+//!   says so.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -154,7 +165,8 @@ pub struct BbrV3 {
     marks: Marks,
     in_recovery: bool,
     recovery_since: u32,
-    /// After a timeout: what must have been delivered for everything that was out then to be repaired.
+    /// After a timeout: what must have been delivered for everything that was out then to be
+    /// repaired.
     repaired_at: Bytes,
     /// The window before recovery or ProbeRTT took it away.
     prior_window: Bytes,
@@ -287,7 +299,8 @@ impl BbrV3 {
 
     // --- model (BBR3 §5.5) -------------------------------------------------------------------------
 
-    /// What the ack says, and which rounds it ends: UpdateRound and the first half of UpdateLatestDeliverySignals.
+    /// What the ack says, and which rounds it ends: UpdateRound and the first half of
+    /// UpdateLatestDeliverySignals.
     fn sample(&mut self, ack: &Ack) -> Sample {
         let delivered = ack.rate.delivered;
         let prior = ack.rate.prior_delivered;
@@ -381,7 +394,8 @@ impl BbrV3 {
         is_marked || sample.lost > sample.tx_in_flight * LOSS_THRESHOLD
     }
 
-    /// HandleLostPacket, for all that was found lost since the last ack, with the sample of this one.
+    /// HandleLostPacket, for all that was found lost since the last ack, with the sample of this
+    /// one.
     fn handle_losses(&mut self, ack: &Ack, sample: &Sample) {
         if !self.is_probe_sample || !self.is_inflight_too_high(sample) {
             return;
@@ -866,7 +880,8 @@ impl Startup for BbrV3 {
     }
 }
 
-/// What had been lost when data left that is acknowledged now: C.lost at a few points of the last round trip.
+/// What had been lost when data left that is acknowledged now: C.lost at a few points of the last
+/// round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
     /// C.lost.
@@ -889,7 +904,8 @@ impl Losses {
         }
     }
 
-    /// Lost since no more than `delivered` had arrived, and by now `now`; since the oldest point, if that is later.
+    /// Lost since no more than `delivered` had arrived, and by now `now`; since the oldest point,
+    /// if that is later.
     fn since(&self, delivered: Bytes, now: Bytes) -> Bytes {
         let age = |at: u32| low(now).wrapping_sub(at);
         let known = self.points.iter().find(|(at, _)| age(*at) >= age(low(delivered)));

@@ -1,7 +1,8 @@
-//! Begin congestion avoidance at once, with the window that the client's hint of its bandwidth suggests.
+//! Begin congestion avoidance at once, with the window that the client's hint of its bandwidth
+//! suggests.
 //!
-//! Source: J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC Connections", technical report,
-//! RWTH Aachen (BS below).
+//! Source: J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC
+//! Connections", technical report, RWTH Aachen (BS below).
 //!
 //! ```text
 //!  avoidance ------ first ack ------> hand over: avoidance from hint x RTT x factor, paced over 75 % of an RTT
@@ -12,18 +13,21 @@
 //!
 //! # Deviations
 //!
-//! - BS §3 lets the access technology scale the BDP and §4.1 finds that deep buffers repay it, but no factor is given.
-//!   There is one for each technology, all of them one.
-//! - BS §3 takes the RTT from an earlier connection or from the handshake, and BS §4.2 calls what it used "an observed min
-//!   RTT". The smaller of the two is used for the window ([`Params::rtt`]): behind a full buffer the handshake's is that of the
-//!   queue. The pace spreads the window over 75 % of the handshake's RTT, which is that of the path as it is now. BS speaks of
-//!   "an RTT sample" from either: a sender that has but one spreads the window over that too, and behind a full buffer sends
-//!   up to four times as fast ([`Params::paced_by`]). That is what BS's Table 1 looks like, and no default.
-//! - BS §4 sends 10 segments in a burst "during Slow Start" and says of its own start only that it is paced over 75 %
-//!   of the RTT. Google's pacer would release the burst there too; here the first segment leaves and the rest is paced
-//!   ([`Params::burst`]).
+//! - BS §3 lets the access technology scale the BDP and §4.1 finds that deep buffers repay it, but
+//!   no factor is given. There is one for each technology, all of them one.
+//! - BS §3 takes the RTT from an earlier connection or from the handshake, and BS §4.2 calls what
+//!   it used "an observed min RTT". The smaller of the two is used for the window
+//!   ([`Params::rtt`]): behind a full buffer the handshake's is that of the queue. The pace spreads
+//!   the window over 75 % of the handshake's RTT, which is that of the path as it is now. BS speaks
+//!   of "an RTT sample" from either: a sender that has but one spreads the window over that too,
+//!   and behind a full buffer sends up to four times as fast ([`Params::paced_by`]). That is what
+//!   BS's Table 1 looks like, and no default.
+//! - BS §4 sends 10 segments in a burst "during Slow Start" and says of its own start only that it
+//!   is paced over 75 % of the RTT. Google's pacer would release the burst there too; here the
+//!   first segment leaves and the rest is paced ([`Params::burst`]).
 //! - The ack that ends the start grows nothing: avoidance grows from the second.
-//! - BS believes the hint. So does this by default; [`Params::past`] and [`Params::divides`] are what BS §7 proposes against liars.
+//! - BS believes the hint. So does this by default; [`Params::past`] and [`Params::divides`] are
+//!   what BS §7 proposes against liars.
 
 use core::ops::RangeInclusive;
 
@@ -48,7 +52,8 @@ pub const ABOUT: About = About::new("blitzstart", Needs::Hint, "the client's hin
 crate::parameters! {
     /// What may be tuned, with the source of each default.
     pub struct Params {
-        /// The RTT that the bandwidth is multiplied by: the smallest known, or the handshake's, queues included.
+        /// The RTT that the bandwidth is multiplied by: the smallest known, or the handshake's,
+        /// queues included.
         rtt: Known = Known::Smallest, from "BS §4.2";
         /// The RTT over which the first window is paced.
         paced_by: Known = Known::Handshake, from "see Deviations";
@@ -103,7 +108,8 @@ impl Known {
 }
 
 impl Params {
-    /// By how much the BDP is scaled for an access technology (BS §3: by what it is known to buffer).
+    /// By how much the BDP is scaled for an access technology (BS §3: by what it is known to
+    /// buffer).
     const fn factor(&self, access: Access) -> Ratio {
         match access {
             Access::Ethernet => self.ethernet,
@@ -340,7 +346,8 @@ mod tests {
         }
     }
 
-    /// BS §3: "an RTT sample (which can be derived from a previous connection or an explicit handshake)".
+    /// BS §3: "an RTT sample (which can be derived from a previous connection or an explicit
+    /// handshake)".
     #[test]
     fn a_sender_with_one_rtt_sample_paces_over_that() {
         let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(8), access: Access::Dsl });

@@ -1,7 +1,8 @@
-//! Start normally, and when the path is confirmed jump to half of what it carried last time, ready to retreat.
+//! Start normally, and when the path is confirmed jump to half of what it carried last time, ready
+//! to retreat.
 //!
-//! Source (CR below): RFC 9959, "Convergence of Congestion Control from Retained State" (Careful Resume), cited by the
-//! names of its phases and rules.
+//! Source (CR below): RFC 9959, "Convergence of Congestion Control from Retained State" (Careful
+//! Resume), cited by the names of its phases and rules.
 //!
 //! ```text
 //!  Reconnaissance -- initial data acked, path confirmed --> Unvalidated -- sent --> Validating
@@ -23,20 +24,22 @@
 //! | Validating | the flight size, then slow start | none |
 //! | Safe Retreat | half the PipeSize, never growing | none |
 //!
-//! Observing is the transport's part ([`crate::history`]): saved_cwnd is BtlBw x RTprop, saved_rtt is RTprop.
+//! Observing is the transport's part ([`crate::history`]): saved_cwnd is BtlBw x RTprop, saved_rtt
+//! is RTprop.
 //!
 //! # Deviations
 //!
-//! - CR may enter Unvalidated as soon as the path is confirmed, or wait until the window is the limit. It waits, and
-//!   it does not jump to a window that is no larger than the one it has.
+//! - CR may enter Unvalidated as soon as the path is confirmed, or wait until the window is the
+//!   limit. It waits, and it does not jump to a window that is no larger than the one it has.
 //! - CR compares the RTT with ten times the saved one as an "indication" only. It refuses beyond.
-//! - CR identifies packets by number. Here they are told apart by when they left: the first and last unvalidated
-//!   packet by their sending times, which never decrease.
+//! - CR identifies packets by number. Here they are told apart by when they left: the first and
+//!   last unvalidated packet by their sending times, which never decrease.
 //! - The initial data is what left before the first ack.
 //! - "flight_size equals the CWND" is reached when there is no room for another segment.
-//! - The current RTT for pacing is the smoothed one: a single sample would let one late ack slow the jump down.
-//! - After a timeout CR stops. The record of a connection that had jumped is then forgotten as after a Safe Retreat,
-//!   and the threshold follows PipeSize and not the jump.
+//! - The current RTT for pacing is the smoothed one: a single sample would let one late ack slow
+//!   the jump down.
+//! - After a timeout CR stops. The record of a connection that had jumped is then forgotten as
+//!   after a Safe Retreat, and the threshold follows PipeSize and not the jump.
 //! - The extra packet that may leave at once on entry to Safe Retreat is not granted.
 //! - There is no signal of a path change, and the RTT is not checked again after the jump.
 //!
@@ -66,10 +69,11 @@ crate::parameters! {
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2, which CR asks to respect";
-        /// The operator's limit of a jump. CR names no number, and half of the saved window is the rule.
+        /// The operator's limit of a jump. CR names no number, and half of the saved window is the
+        /// rule.
         max_jump: Option<Bytes> = None, in Bytes::new(1)..=Bytes::new(1 << 40), from "CR";
-        /// How long a record may be used. CR speaks of minutes for paths that vary and hours for those that do not, and
-        /// may exceed the five of RFC 7661.
+        /// How long a record may be used. CR speaks of minutes for paths that vary and hours for
+        /// those that do not, and may exceed the five of RFC 7661.
         lifetime: Span = Span::from_secs(600), in Span::ZERO..=Span::from_secs(31_536_000), from "CR";
         /// Beta of Safe Retreat; CUBIC's 70 % is allowed.
         beta: Ratio = Ratio::new(1, 2), in Ratio::percent(1)..=Ratio::percent(100), from "CR";

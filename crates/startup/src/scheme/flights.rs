@@ -8,12 +8,13 @@ use crate::allowance::{Allowance, Plan};
 use crate::event::Ack;
 use crate::prior::Prior;
 
-/// As much of the flow as the receiver and `limit` let through, paced over the handshake RTT: of n segments one
-/// leaves at once and the next an n-th of an RTT later. With a `burst`, that many leave at once and the others
-/// share the RTT.
+/// As much of the flow as the receiver and `limit` let through, paced over the handshake RTT: of n
+/// segments one leaves at once and the next an n-th of an RTT later. With a `burst`, that many
+/// leave at once and the others share the RTT.
 pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> Plan {
     let mss = prior.mss;
-    // The receiver and the limit admit whole segments only; the flow's last segment may be a short one.
+    // The receiver and the limit admit whole segments only; the flow's last segment may be a short
+    // one.
     let admitted = prior.receive_window.min(limit).get() / mss.get();
     let wanted = prior.flow_size.map_or(u64::MAX, |size| size.get().div_ceil(mss.get()));
     let segments = admitted.min(wanted).max(1);
@@ -26,8 +27,8 @@ pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> Pl
     }
 }
 
-/// Whether all of the first flight has left, as the ack shows it. While segments are missing it may say no too
-/// long, never yes too early.
+/// Whether all of the first flight has left, as the ack shows it. While segments are missing it may
+/// say no too long, never yes too early.
 #[inline]
 pub(super) fn is_out(flight: Bytes, ack: &Ack) -> bool {
     ack.is_all_sent || ack.delivered + ack.in_flight >= flight

@@ -1,8 +1,9 @@
-//! Slow start as Google QUIC had it: a part of the window at once, the rest paced over half a round trip.
+//! Slow start as Google QUIC had it: a part of the window at once, the rest paced over half a round
+//! trip.
 //!
-//! Source (BS below): J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC Connections", technical
-//! report, RWTH Aachen, §4: of a window of 32 segments 10 leave at once, the rest over half an RTT; avoidance is paced over
-//! three quarters.
+//! Source (BS below): J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC
+//! Connections", technical report, RWTH Aachen, §4: of a window of 32 segments 10 leave at once,
+//! the rest over half an RTT; avoidance is paced over three quarters.
 //!
 //! ```text
 //!  slow start ---- loss or CE, or HyStart's exit ----> hand over, paced
@@ -11,7 +12,8 @@
 //! # Deviations
 //!
 //! - BS does not say that slow start ends when delay grows. Google QUIC did so (HyStart of 2008,
-//!   [`Growth::until_delay`]), and Figure 1 of BS leaves slow start without a loss. Without it this is `iw32-paced`.
+//!   [`Growth::until_delay`]), and Figure 1 of BS leaves slow start without a loss. Without it this
+//!   is `iw32-paced`.
 
 use headstart_units::{Bytes, Ratio, Span};
 
@@ -142,8 +144,8 @@ mod tests {
         assert_eq!(start.on_ack(&ack), Next::HandOver(expected), "100 ms is more than 80 + 10");
     }
 
-    /// Blitzstart §4: "32 segments ... of which 10 are sent in a burst followed by paced segments over half
-    /// of the RTT"; avoidance over 75 %.
+    /// Blitzstart §4: "32 segments ... of which 10 are sent in a burst followed by paced segments
+    /// over half of the RTT"; avoidance over 75 %.
     #[test]
     fn google_quic_spreads_its_window_over_half_an_rtt() {
         let mut start = GoogleQuic::new(Params { leaves_on_delay: false, ..Params::default() });

@@ -1,7 +1,8 @@
-//! Pace a short flow out over one round trip, then send it again from its end at the rate of its acks.
+//! Pace a short flow out over one round trip, then send it again from its end at the rate of its
+//! acks.
 //!
-//! Source (HB below): Q. Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and Safely",
-//! CoNEXT 2015, §3.
+//! Source (HB below): Q. Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and
+//! Safely", CoNEXT 2015, §3.
 //!
 //! ```text
 //!          first ack with all of it sent        acks meet copies         all of it is delivered
@@ -15,32 +16,35 @@
 //! | Pacing | what of the first flight is not delivered yet | the flight over the handshake RTT | none |
 //! | ROPR, ended | the same | none | [`crate::repair::ropr`], beside normal retransmission |
 //!
-//! The window leaves room for what is missing of the first flight and for nothing else: a flow that is longer
-//! goes on after the hand-over, with s x RTT (§3.3).
+//! The window leaves room for what is missing of the first flight and for nothing else: a flow that
+//! is longer goes on after the hand-over, with s x RTT (§3.3).
 //!
 //! # Deviations
 //!
-//! - §3.3 estimates s "from arriving ACKs during the ROPR phase". Here from the first ack of the phase to the one
-//!   that meets the copies: what arrives later may have waited for a timer. With a single ack, or none, there is
-//!   no rate; then what was delivered is the window.
-//! - §3.3 does not say whether the window of s x RTT is one of slow start or of avoidance: avoidance, since s is
-//!   a measurement of the path. RTT is the smoothed one.
-//! - Normal TCP retransmission halves a window; that of the first flight is none. It follows what got through
-//!   ([`crate::first_recovery`]), as after a jump that failed.
-//! - A CE mark, which HB does not consider, hands the flight over to the base controller's cut, and what is still
-//!   to leave of it goes on paced over one RTT.
-//! - §3.1's other threshold, "largest throughput observed on recent connections, times the RTT", is one record's
-//!   rate here ([`Params::threshold_by_history`]); without a record the fixed one holds.
-//! - The share of additional bandwidth is a parameter because HB §5 compares 0, 50 and 100 %. At 100 % every
-//!   packet is sent twice, as HB says of Proactive TCP.
-//! - HB has one flow for each connection; what later answers of one are is [`LaterFlights`](super::LaterFlights)'s.
+//! - §3.3 estimates s "from arriving ACKs during the ROPR phase". Here from the first ack of the
+//!   phase to the one that meets the copies: what arrives later may have waited for a timer. With a
+//!   single ack, or none, there is no rate; then what was delivered is the window.
+//! - §3.3 does not say whether the window of s x RTT is one of slow start or of avoidance:
+//!   avoidance, since s is a measurement of the path. RTT is the smoothed one.
+//! - Normal TCP retransmission halves a window; that of the first flight is none. It follows what
+//!   got through ([`crate::first_recovery`]), as after a jump that failed.
+//! - A CE mark, which HB does not consider, hands the flight over to the base controller's cut, and
+//!   what is still to leave of it goes on paced over one RTT.
+//! - §3.1's other threshold, "largest throughput observed on recent connections, times the RTT", is
+//!   one record's rate here ([`Params::threshold_by_history`]); without a record the fixed one
+//!   holds.
+//! - The share of additional bandwidth is a parameter because HB §5 compares 0, 50 and 100 %. At
+//!   100 % every packet is sent twice, as HB says of Proactive TCP.
+//! - HB has one flow for each connection; what later answers of one are is
+//!   [`LaterFlights`](super::LaterFlights)'s.
 //!
 //! # Limits
 //!
-//! A transport that counts copies as bytes in flight holds normal retransmissions back until they are answered.
+//! A transport that counts copies as bytes in flight holds normal retransmissions back until they
+//! are answered.
 //!
-//! A flow of unknown size that ends before the threshold stays in Pacing; its copies leave all the same if the
-//! transport says that its first flight was sent.
+//! A flow of unknown size that ends before the threshold stays in Pacing; its copies leave all the
+//! same if the transport says that its first flight was sent.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -77,14 +81,16 @@ crate::parameters! {
     pub struct Params {
         /// The Pacing Threshold; more than 95 % of web transfers are smaller.
         threshold: Bytes = PACING_THRESHOLD, in Bytes::new(1)..=Bytes::new(1 << 40), from "HB §3.1";
-        /// Where there is a record, the threshold is what its rate moves in the handshake RTT instead.
+        /// Where there is a record, the threshold is what its rate moves in the handshake RTT
+        /// instead.
         threshold_by_history: bool = false, from "HB §3.1";
-        /// Segments that leave at once before the Pacing phase; HB §4.2.4 suggests 10 as a refinement.
+        /// Segments that leave at once before the Pacing phase; HB §4.2.4 suggests 10 as a
+        /// refinement.
         burst: u64 = 0, in 0..=10_000, from "HB §3.1";
         /// In which order the flight is sent again; forward is Halfback-forward of HB §5.
         order: Order = Order::Reverse, from "HB §3.2";
-        /// Copies for each ack; HB §5 would try two for every three. At line rate the first ack lets all of them leave
-        /// (Halfback-burst of HB §5).
+        /// Copies for each ack; HB §5 would try two for every three. At line rate the first ack
+        /// lets all of them leave (Halfback-burst of HB §5).
         clock: Clock = Clock::Acks(Ratio::ONE), in Ratio::percent(1)..=Ratio::percent(1000), from "HB §3.2";
         /// Additional bandwidth, as a share of the flight: nothing, a part of it, or all of it.
         additional: Ratio = Ratio::new(1, 2), in Ratio::percent(0)..=Ratio::percent(100), from "HB §5";
@@ -146,8 +152,8 @@ impl Halfback {
         &self.params
     }
 
-    /// Of a flight in order, one copy for each ack and one ack for each segment, acks meet copies when this much
-    /// is delivered (HB §3.2: half-way).
+    /// Of a flight in order, one copy for each ack and one ack for each segment, acks meet copies
+    /// when this much is delivered (HB §3.2: half-way).
     fn meeting_point(&self) -> Bytes {
         (self.begin + self.flight) / 2
     }
@@ -239,7 +245,8 @@ impl Startup for Halfback {
             Repair::Proactive(Proactive::default())
         } else {
             let params = ropr::Params { order, clock, budget: additional, stops_at_congestion };
-            // Asked too early, it covers what has been sent by the time it begins, rather than nothing.
+            // Asked too early, it covers what has been sent by the time it begins, rather than
+            // nothing.
             let flight = if self.flight.is_zero() { Bytes::MAX } else { self.flight };
             Repair::Ropr(Ropr::new(params, flight))
         }
@@ -457,7 +464,8 @@ mod tests {
         assert!(matches!(none.repair(), Repair::Reactive));
         let twice = established(Params { additional: Ratio::percent(100), ..half });
         assert!(matches!(twice.repair(), Repair::Proactive(_)));
-        // Forward order at 100 % is copies still, each for an ack, which nothing ends before the flight's own end.
+        // Forward order at 100 % is copies still, each for an ack, which nothing ends before the
+        // flight's own end.
         let forward = Params { order: Order::Forward, additional: Ratio::ONE, ..half };
         assert_eq!(
             ropr(forward),

@@ -1,22 +1,27 @@
-//! Send what the path is likely to have room for, and learn at the price of a loss how much that is.
+//! Send what the path is likely to have room for, and learn at the price of a loss how much that
+//! is.
 //!
-//! Source: this project's own (docs/headstart.md has the measurements; HS below). Of others it takes the paced first flight
-//! (JumpStart), half of what got through after a loss (JumpStart), the record by peer (WiseStart), the test of the path's RTT
-//! (RFC 9959).
+//! Source: this project's own (docs/headstart.md has the measurements; HS below). Of others it
+//! takes the paced first flight (JumpStart), half of what got through after a loss (JumpStart), the
+//! record by peer (WiseStart), the test of the path's RTT (RFC 9959).
 //!
 //! # Idea
 //!
-//! What a path has room for in its next round trip, K, is not known: it is a random variable, of which a record is what
-//! earlier starts showed. A flight of n bytes saves round trips for those that fit, and n - K are lost, at a cost to this flow and
-//! to others. If a lost byte costs p times what a byte that came through gains, the flight that costs least in expectation is the one of
-//! which the share 1/(1 + p) is lost on average: the newsvendor's quantile. It need not be computed. A **credit** that rises by
-//! 1/e of each byte that came through and falls by p/e of each that was lost rests exactly there, whatever the
-//! distribution is, follows it when it changes, and is one number for each peer. Random losses rarer than 1/(1 + p) do not move it.
+//! What a path has room for in its next round trip, K, is not known: it is a random variable, of
+//! which a record is what earlier starts showed. A flight of n bytes saves round trips for those
+//! that fit, and n - K are lost, at a cost to this flow and to others. If a lost byte costs p times
+//! what a byte that came through gains, the flight that costs least in expectation is the one of
+//! which the share 1/(1 + p) is lost on average: the newsvendor's quantile. It need not be
+//! computed. A **credit** that rises by 1/e of each byte that came through and falls by p/e of each
+//! that was lost rests exactly there, whatever the distribution is, follows it when it changes, and
+//! is one number for each peer. Random losses rarer than 1/(1 + p) do not move it.
 //!
-//! Three things that are known at the start change what the credit allows: first flights of the same host to the same peer that are
-//! still under way share it (they are reserved, [`Room`](crate::history::Room)); a handshake that took longer than the smallest RTT on
-//! record met a queue, whose room is gone; and a record fades with age. A peer without a record gets the credit of first contacts,
-//! which is learnt in the same way over all of them. Ten segments leave in any case, at once, as RFC 6928 has it.
+//! Three things that are known at the start change what the credit allows: first flights of the
+//! same host to the same peer that are still under way share it (they are reserved,
+//! [`Room`](crate::history::Room)); a handshake that took longer than the smallest RTT on record
+//! met a queue, whose room is gone; and a record fades with age. A peer without a record gets the
+//! credit of first contacts, which is learnt in the same way over all of them. Ten segments leave
+//! in any case, at once, as RFC 6928 has it.
 //!
 //! ```text
 //!  more than ten segments                     first ack with all of it sent                loss elsewhere, CE
@@ -36,14 +41,18 @@
 //!
 //! # Deviations
 //!
-//! There is no text to deviate from. From the trial that preceded it: the credit moves by bytes and not by flights, so that six flights that
-//! share it are one, and that it is at home on any path; a loss has a price instead of halving it; first contacts learn.
+//! There is no text to deviate from. From the trial that preceded it: the credit moves by bytes and
+//! not by flights, so that six flights that share it are one, and that it is at home on any path; a
+//! loss has a price instead of halving it; first contacts learn.
 //!
 //! # Limits
 //!
-//! - It relies on a recovery that finds lost retransmissions (RACK, or QUIC's); with RFC 6675 alone it is slower than slow start.
-//! - Where no store keeps account ([`Prior::room`]) every start is a first contact that nobody learns from.
-//! - Later flights of a connection ([`Startup::on_more`]) stay within what its first one was allowed but are not reserved.
+//! - It relies on a recovery that finds lost retransmissions (RACK, or QUIC's); with RFC 6675 alone
+//!   it is slower than slow start.
+//! - Where no store keeps account ([`Prior::room`]) every start is a first contact that nobody
+//!   learns from.
+//! - Later flights of a connection ([`Startup::on_more`]) stay within what its first one was
+//!   allowed but are not reserved.
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
@@ -80,7 +89,8 @@ crate::parameters! {
         earn: Ratio = Ratio::new(1, 16), in Ratio::percent(0)..=Ratio::ONE, from "HS";
         /// What a lost byte costs, in bytes that came through.
         price: u64 = 32, in 0..=1_000_000, from "HS";
-        /// How many times over a queue that the handshake met counts, as a share of the smallest RTT.
+        /// How many times over a queue that the handshake met counts, as a share of the smallest
+        /// RTT.
         caution: u64 = 4, in 0..=1000, from "HS";
         /// On a path shorter than this a round trip costs less than pacing does: slow start.
         short: Span = Span::from_millis(10), in Span::ZERO..=Span::from_secs(60), from "HS";
@@ -117,13 +127,15 @@ pub struct Headstart {
     beside: Bytes,
 }
 
-/// A mark on the first flight says that its queue is too long and not by how much: as if so much of it had been lost.
+/// A mark on the first flight says that its queue is too long and not by how much: as if so much of
+/// it had been lost.
 const MARK: Ratio = Ratio::new(1, 8);
 /// The smallest RTT on record rises by this share towards one that is larger, with each connection.
 const RISES: u64 = 8;
 /// More halvings leave nothing.
 const FORGOTTEN: u64 = 40;
-/// A handshake that is longer than the smallest RTT by no more than this met no queue: it is the noise of handshakes.
+/// A handshake that is longer than the smallest RTT by no more than this met no queue: it is the
+/// noise of handshakes.
 const NOISE: Span = Span::from_millis(1);
 
 impl Headstart {
@@ -297,7 +309,8 @@ impl Startup for Headstart {
         Some(Revision {
             start: self.cold(),
             earned: through * earn,
-            // A flight that came through says nothing of more than twice what was under way with it.
+            // A flight that came through says nothing of more than twice what was under way with
+            // it.
             most: (self.flight + self.beside) * 2,
             spent: self.lost * earn * self.params.price,
             least: self.floor(),

@@ -1,8 +1,8 @@
 //! Send all there is, paced over one round trip, and go on as TCP.
 //!
-//! Source (JS below): D. Liu, M. Allman, S. Jin, L. Wang, "Congestion Control Without a Startup Phase",
-//! PFLDNeT 2007; and, for what its competitors run, Halfback §2.2 and §3.1 (Q. Li, M. Dong, P. B. Godfrey,
-//! "Halfback: Running Short Flows Quickly and Safely", CoNEXT 2015).
+//! Source (JS below): D. Liu, M. Allman, S. Jin, L. Wang, "Congestion Control Without a Startup
+//! Phase", PFLDNeT 2007; and, for what its competitors run, Halfback §2.2 and §3.1 (Q. Li, M. Dong,
+//! P. B. Godfrey, "Halfback: Running Short Flows Quickly and Safely", CoNEXT 2015).
 //!
 //! ```text
 //!             first ack with all of it sent                 loss elsewhere, CE, or HyStart++'s exit
@@ -22,21 +22,26 @@
 //!
 //! # Deviations
 //!
-//! - Of JS only the abstract was at hand, Halfback's account of it, and its rule for the window after a loss.
-//!   Where those are silent the choice is ours, and named here.
-//! - Pacing ends at the first ack after the whole flight has left, not at the very first: an RTT below the
-//!   handshake's would let the rest of the flight out in one burst (Halfback §3.2 waits for the same reason).
+//! - Of JS only the abstract was at hand, Halfback's account of it, and its rule for the window
+//!   after a loss. Where those are silent the choice is ours, and named here.
+//! - Pacing ends at the first ack after the whole flight has left, not at the very first: an RTT
+//!   below the handshake's would let the rest of the flight out in one burst (Halfback §3.2 waits
+//!   for the same reason).
 //! - If the flow is longer than the flight, slow start goes on.
-//! - A CE mark on the first flight is answered by the base controller, as a mark in slow start is: nothing has
-//!   to be repaired, so there is no recovery to govern.
-//! - A timeout before the flight is through hands over what got through, not the size of the flight.
-//! - [`Params::burst`], [`Params::cap`] and [`Params::least`] are not in JS: Halfback §4.2.4 suggests the first for very small
-//!   flows, every deployment has the second, and connections with several requests need the third.
-//! - JS has one flow for each connection; what later answers of one are is [`LaterFlights`](super::LaterFlights)'s.
+//! - A CE mark on the first flight is answered by the base controller, as a mark in slow start is:
+//!   nothing has to be repaired, so there is no recovery to govern.
+//! - A timeout before the flight is through hands over what got through, not the size of the
+//!   flight.
+//! - [`Params::burst`], [`Params::cap`] and [`Params::least`] are not in JS: Halfback §4.2.4
+//!   suggests the first for very small flows, every deployment has the second, and connections with
+//!   several requests need the third.
+//! - JS has one flow for each connection; what later answers of one are is
+//!   [`LaterFlights`](super::LaterFlights)'s.
 //!
 //! # Limits
 //!
-//! A flow of unknown size that ends before its first flight is full stays in the first phase, paced.
+//! A flow of unknown size that ends before its first flight is full stays in the first phase,
+//! paced.
 
 use headstart_units::{Bytes, Ratio};
 
@@ -56,12 +61,14 @@ pub const ABOUT: About = About::new("jump-start", Needs::FlowSize, "all of the f
 crate::parameters! {
     /// What may be tuned, with the source of each default.
     pub struct Params {
-        /// Segments that leave at once; the others follow over one RTT. Halfback §4.2.4 suggests 10 for very small flows.
+        /// Segments that leave at once; the others follow over one RTT. Halfback §4.2.4 suggests 10
+        /// for very small flows.
         burst: u64 = 0, in 0..=10_000, from "JS: all is paced";
-        /// A limit on the first flight beside flow size and receive window; every deployment has one.
+        /// A limit on the first flight beside flow size and receive window; every deployment has
+        /// one.
         cap: Option<Bytes> = None, in Bytes::new(1)..=Bytes::new(1 << 40), from "JS";
-        /// Segments that the window has at least once the flight is out: a first flight of one segment is no reason to
-        /// send what the application has next more slowly than TCP would.
+        /// Segments that the window has at least once the flight is out: a first flight of one
+        /// segment is no reason to send what the application has next more slowly than TCP would.
         least: u64 = 0, in 0..=10_000, from "JS, whose connections have one flow";
         /// The share of what got through that is the window after a loss.
         kept: Ratio = first_recovery::KEPT, in Ratio::percent(1)..=Ratio::percent(100), from "JS";

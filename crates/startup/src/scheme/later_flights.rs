@@ -67,8 +67,8 @@ pub trait Flights: Startup {
     /// What of the flight is still to leave is now as in `plan`.
     fn extend(&mut self, plan: &Plan, so_far: &Progress);
 
-    /// What may be sent now, if a scheme that ends with its flight leaves room for `least` in flight
-    /// unless it repairs losses.
+    /// What may be sent now, if a scheme that ends with its flight leaves room for `least` in
+    /// flight unless it repairs losses.
     #[inline]
     fn allowance_of_at_least(&self, least: Bytes) -> Allowance {
         let _ = least;
@@ -212,7 +212,8 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
 
     #[inline]
     fn allowance(&self) -> Allowance {
-        // Room for the initial window while an answer is awaited, and for what slow start had reached.
+        // Room for the initial window while an answer is awaited, and for what slow start had
+        // reached.
         let awaited = if S::ENDS_WITH_FLIGHT && self.is_open() { self.initial_window } else { self.mss };
         self.scheme.allowance_of_at_least(awaited.max(self.mss).max(self.before))
     }
@@ -234,8 +235,8 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
 /// A flight of what there is to send now, as far as all flights together stay below `limit`. `None`
 /// if the window lets as much leave as it is, or if this is a connection with one flow.
 ///
-/// Of the initial window what is not in flight leaves at once, for so it would on any connection; the
-/// rest over one round trip, but no more slowly than a flight that is still under way.
+/// Of the initial window what is not in flight leaves at once, for so it would on any connection;
+/// the rest over one round trip, but no more slowly than a flight that is still under way.
 pub(super) fn later_flight(
     prior: &Prior,
     so_far: &Progress,

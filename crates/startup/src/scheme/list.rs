@@ -1,4 +1,5 @@
-//! What is generated from the one list of schemes ([`super`]): the modules, the enum, its dispatch and the catalogue's rows.
+//! What is generated from the one list of schemes ([`super`]): the modules, the enum, its dispatch
+//! and the catalogue's rows.
 
 /// What [`Startup`](super::Startup) asks without changing anything, answered by the scheme that
 /// `$each!(self, scheme => call)` reaches.
@@ -90,8 +91,8 @@ macro_rules! held {
     (scheme $held:expr, in $decorator:ident) => { $held.scheme() };
 }
 
-/// `module::Type,` for each scheme, or `module::Type in Decorator,`. The module holds the type, with
-/// `new(Params)` and `params()`, its [`Params`](crate::parameters) and `ABOUT`, its row of the
+/// `module::Type,` for each scheme, or `module::Type in Decorator,`. The module holds the type,
+/// with `new(Params)` and `params()`, its [`Params`](crate::parameters) and `ABOUT`, its row of the
 /// [catalogue](crate::catalogue). The decorator has `new(scheme)` and `scheme()`.
 macro_rules! schemes {
     ($($module:ident :: $scheme:ident $(in $decorator:ident)?,)+) => {
@@ -134,7 +135,8 @@ macro_rules! schemes {
                 }
             }
 
-            /// Prints its parameters that are not as by default: `(additional=25%,burst=10)`, or nothing.
+            /// Prints its parameters that are not as by default: `(additional=25%,burst=10)`, or
+            /// nothing.
             ///
             /// # Errors
             /// If nothing more can be written.

@@ -1,7 +1,7 @@
 //! Ask the network for a rate with a short train of packets; take it if the train met no queue.
 //!
-//! Source (PCP below): T. Anderson, A. Collins, A. Krishnamurthy, J. Zahorjan, "PCP: Efficient Endpoint
-//! Congestion Control", NSDI 2006. PCP stays in charge for ever: it never hands over.
+//! Source (PCP below): T. Anderson, A. Collins, A. Krishnamurthy, J. Zahorjan, "PCP: Efficient
+//! Endpoint Congestion Control", NSDI 2006. PCP stays in charge for ever: it never hands over.
 //!
 //! ```text
 //!               whole train left            delay flat or falling: base = probed rate, increase doubles
@@ -20,34 +20,40 @@
 //! | Probing | base rate + increase |
 //! | Judging, Waiting | base rate |
 //!
-//! Data leaves at the base rate, at least one segment for each round trip. Once in two round trips a queue that
-//! stood for a whole round trip lowers the base rate by as much as drains it (§3.2, "rate compensation"); where
-//! that does not help for several round trips, a TCP flow must be filling the queue, and the compensation is
-//! a tenth (§3.5, "tit for tat"). A timeout halves the base rate.
+//! Data leaves at the base rate, at least one segment for each round trip. Once in two round trips
+//! a queue that stood for a whole round trip lowers the base rate by as much as drains it (§3.2,
+//! "rate compensation"); where that does not help for several round trips, a TCP flow must be
+//! filling the queue, and the compensation is a tenth (§3.5, "tit for tat"). A timeout halves the
+//! base rate.
 //!
 //! # Deviations
 //!
-//! - The text of §3.2, of the end of §3.1 and of the end of §3.3 was not at hand; for what they are known to do
-//!   the rule is ours: the size of the compensation, what "consistent with flat" means, back-off and minimum.
-//! - Probes carry "limited payload" (Table 2) beside the base traffic. Here a train is five full segments of
-//!   the flow's own data, sent at base rate + increase instead of the base rate: the load is the same. At the
-//!   first rate, two segments for each RTT (§3.3), the first train takes two RTTs.
-//! - §3.1 accepts with a probability that depends on the variance. There is no random source here: the train is
-//!   accepted if the fitted slope is within one standard error of zero.
-//! - §3.1 measures one-way delay by timestamps of the receiver; here it is the RTT of each ack, so a queue on
-//!   the way back counts too.
-//! - A train that left more slowly than asked, because the application had no more, shows only its own rate.
-//! - §3.3 "binary search" is the doubling and halving of the increase that the same section describes: a refused
-//!   probe is followed by the middle between it and the base rate. No refused rate is remembered.
+//! - The text of §3.2, of the end of §3.1 and of the end of §3.3 was not at hand; for what they are
+//!   known to do the rule is ours: the size of the compensation, what "consistent with flat" means,
+//!   back-off and minimum.
+//! - Probes carry "limited payload" (Table 2) beside the base traffic. Here a train is five full
+//!   segments of the flow's own data, sent at base rate + increase instead of the base rate: the
+//!   load is the same. At the first rate, two segments for each RTT (§3.3), the first train takes
+//!   two RTTs.
+//! - §3.1 accepts with a probability that depends on the variance. There is no random source here:
+//!   the train is accepted if the fitted slope is within one standard error of zero.
+//! - §3.1 measures one-way delay by timestamps of the receiver; here it is the RTT of each ack, so
+//!   a queue on the way back counts too.
+//! - A train that left more slowly than asked, because the application had no more, shows only its
+//!   own rate.
+//! - §3.3 "binary search" is the doubling and halving of the increase that the same section
+//!   describes: a refused probe is followed by the middle between it and the base rate. No refused
+//!   rate is remembered.
 //! - Back-off spreads probes out (Table 2) but draws no random times here: no random source.
 //! - Loss: §3 does not need it. Once for each episode the base rate is halved, as after a timeout.
-//! - §3.4 remembers base rates; a record's delivery rate is used. The record of how well earlier predictions
-//!   held is not kept.
+//! - §3.4 remembers base rates; a record's delivery rate is used. The record of how well earlier
+//!   predictions held is not kept.
 //!
 //! # Limits
 //!
-//! Each packet of a train needs an ack of its own. With delayed acks the receiver's timer looks like a queue: the scheme says that it wants
-//! every ack ([`super::Scheme::wants_every_ack`]); over a stack that cannot give it, it is slower than PCP.
+//! Each packet of a train needs an ack of its own. With delayed acks the receiver's timer looks
+//! like a queue: the scheme says that it wants every ack ([`super::Scheme::wants_every_ack`]); over
+//! a stack that cannot give it, it is slower than PCP.
 
 mod queue;
 mod train;

@@ -1,9 +1,11 @@
-//! Answer every congestion mark in proportion to how many there are, and add a segment per round trip.
+//! Answer every congestion mark in proportion to how many there are, and add a segment per round
+//! trip.
 //!
-//! Source (Prague below): K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, "Prague Congestion Control",
-//! draft-briscoe-iccrg-prague-congestion-control-04, July 2024, which takes the average of marks from DCTCP (RFC 8257). Its data is L4S
-//! traffic, ECT(1) (Prague §2.2, RFC 9331 §4.1), whether other senders use ECN or not. It has a start-up of its own and needs no
-//! base controller: it never hands over.
+//! Source (Prague below): K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, "Prague Congestion
+//! Control", draft-briscoe-iccrg-prague-congestion-control-04, July 2024, which takes the average
+//! of marks from DCTCP (RFC 8257). Its data is L4S traffic, ECT(1) (Prague §2.2, RFC 9331 §4.1),
+//! whether other senders use ECN or not. It has a start-up of its own and needs no base controller:
+//! it never hands over.
 //!
 //! ```text
 //!  slow start ---- first mark: W / 2 ----> avoidance --+ marks: W (1 - alpha / 2), once a round
@@ -12,20 +14,21 @@
 //!     +------------- timeout -----------------+
 //! ```
 //!
-//! With a share p of marks the window of the steady state is 2 (1 - p) / p segments: it halves when marks double, so that their number in a
-//! round trip is always about two, whatever the rate.
+//! With a share p of marks the window of the steady state is 2 (1 - p) / p segments: it halves when
+//! marks double, so that their number in a round trip is always about two, whatever the rate.
 //!
 //! # Deviations
 //!
-//! - Marks are counted in packets, modulo 256, on every ack (AccECN, RFC 9768, has three bits for it in the header); bytes are
-//!   taken to be as many full segments.
-//! - A round in which the average is worked out, or further cuts are suppressed, is a smoothed RTT by the clock, at least the
-//!   virtual RTT once that counts (Prague §2.4.4); RFC 8257 counts it in sequence numbers.
-//! - The initial window is paced as slow start is, at twice the window per RTT (Prague §2.5.1 paces everything and leaves the
-//!   first round open), avoidance at the window per RTT.
+//! - Marks are counted in packets, modulo 256, on every ack (AccECN, RFC 9768, has three bits for
+//!   it in the header); bytes are taken to be as many full segments.
+//! - A round in which the average is worked out, or further cuts are suppressed, is a smoothed RTT
+//!   by the clock, at least the virtual RTT once that counts (Prague §2.4.4); RFC 8257 counts it in
+//!   sequence numbers.
+//! - The initial window is paced as slow start is, at twice the window per RTT (Prague §2.5.1 paces
+//!   everything and leaves the first round open), avoidance at the window per RTT.
 //! - The window is two segments at least. Prague §2.4.2 wishes for less on short paths.
-//! - It does not look for queues that mark ECT(1) as if it were ECT(0) (RFC 9331 §4.3, item 3): beside Classic traffic in one
-//!   queue that marks it takes more than its share.
+//! - It does not look for queues that mark ECT(1) as if it were ECT(0) (RFC 9331 §4.3, item 3):
+//!   beside Classic traffic in one queue that marks it takes more than its share.
 //! - Loss detection is the transport's. Prague §2.3.3 asks for one by time, which RACK is.
 
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -163,8 +166,8 @@ impl Prague {
         self.ssthresh = self.window;
     }
 
-    /// Prague §2.4.3: a segment for each window of unmarked bytes, also in the round after a cut; §2.4.4: less by
-    /// (R / R_virt)^2 where the RTT is shorter than the virtual one.
+    /// Prague §2.4.3: a segment for each window of unmarked bytes, also in the round after a cut;
+    /// §2.4.4: less by (R / R_virt)^2 where the RTT is shorter than the virtual one.
     fn grow(&mut self, unmarked: Bytes) {
         let whole = 1_u128 << PLACES;
         let virtual_rtt = self.virtual_rtt().as_nanos().max(1);
@@ -209,8 +212,8 @@ impl Startup for Prague {
         Next::Stay
     }
 
-    /// Prague §2.4.1: as Reno, with what marks have cut in the same round taken into account. Marks are answered when they are
-    /// counted.
+    /// Prague §2.4.1: as Reno, with what marks have cut in the same round taken into account. Marks
+    /// are answered when they are counted.
     fn on_congestion(&mut self, signal: &Congestion) -> Next {
         if signal.signal == Signal::Loss && signal.opens_episode {
             let recent = self.cut.filter(|(at, _)| signal.now.since(*at) < self.virtual_rtt());
@@ -347,7 +350,8 @@ mod tests {
         assert_eq!((prague.window, prague.phase()), (MSS * 20, "avoidance"));
     }
 
-    /// Rounds of a tenth of a second in which every n-th segment has a mark: 2 (1 - p) / p segments.
+    /// Rounds of a tenth of a second in which every n-th segment has a mark: 2 (1 - p) / p
+    /// segments.
     #[test]
     fn a_steady_share_of_marks_gives_the_window_of_the_formula() {
         for every in [5, 10, 20, 40] {
@@ -372,8 +376,9 @@ mod tests {
         }
     }
 
-    /// Over a second of unmarked acks: with 100 ms a segment in each of ten rounds; with 5 ms, once it is independent,
-    /// (5/25)^2 in each of 200, which is a rate that grows as fast as with 25 ms.
+    /// Over a second of unmarked acks: with 100 ms a segment in each of ten rounds; with 5 ms, once
+    /// it is independent, (5/25)^2 in each of 200, which is a rate that grows as fast as with 25
+    /// ms.
     #[test]
     fn short_round_trips_grow_as_if_they_took_25_ms() {
         for (rtt, independent_after, segments) in

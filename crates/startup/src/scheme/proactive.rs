@@ -1,7 +1,8 @@
 //! Slow start, and every packet twice.
 //!
-//! Source: Proactive of T. Flach et al., "Reducing Web Latency: the Virtue of Gentle Aggression", SIGCOMM 2013,
-//! as Halfback §2.2 and §4.1 compare with it: "two copies of every packet", initial window 2.
+//! Source: Proactive of T. Flach et al., "Reducing Web Latency: the Virtue of Gentle Aggression",
+//! SIGCOMM 2013, as Halfback §2.2 and §4.1 compare with it: "two copies of every packet", initial
+//! window 2.
 //!
 //! ```text
 //!  slow start ---- loss or CE ----> hand over          every packet twice, before and after
@@ -10,7 +11,8 @@
 //! # Deviations
 //!
 //! - Halfback's account is followed, not Flach et al.: every packet of every flow is doubled.
-//! - Copies are not counted against the window, which makes the additional bandwidth the 100 % of Halfback §5.
+//! - Copies are not counted against the window, which makes the additional bandwidth the 100 % of
+//!   Halfback §5.
 
 use super::Startup;
 use super::slow_start::{self, SlowStart};

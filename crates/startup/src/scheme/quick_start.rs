@@ -1,6 +1,7 @@
 //! Quick-Start: send at the rate that every router granted for one round trip, then go on as TCP.
 //!
-//! Sources: P. Sarolahti, M. Allman, S. Floyd, "Evaluating Quick-Start for TCP", February 2005 (QS below); RFC 4782 §4.
+//! Sources: P. Sarolahti, M. Allman, S. Floyd, "Evaluating Quick-Start for TCP", February 2005 (QS
+//! below); RFC 4782 §4.
 //!
 //! ```text
 //!             not granted, or not more than the initial window
@@ -23,25 +24,32 @@
 //!
 //! # Deviations
 //!
-//! - QS ends the Quick-Start phase at the first ack; a packet sent in it can still be lost afterwards, and that is a
-//!   failure too. Hence the phase "validating", which grows like slow start.
-//! - The window at the first ack is cut to what is in use (RFC 4782 §4.4), so that a short burst leaves no licence behind.
-//! - RFC 4782 §4.4 wants limited slow start (RFC 3742) after the flight. QS does not, and no other scheme here has it: left out.
-//! - QS's "slow start from the default initial window" happens while the losses are repaired. Acks of what was sent before the
-//!   failure do not open the window: they say nothing of the rate that the new window leads to.
-//! - After a failure the threshold stays where it was (none), "as it would have done if Quick-Start had not been approved". RFC 4782 §4.6,
-//!   which is younger, would have it lowered to half of what got through (SHOULD).
-//! - In the middle of a connection a failure is answered as at its beginning. RFC 4782 §4.8 takes half the Quick-Start window where that is less
-//!   than the default one, which it is for grants that are hardly worth using.
-//! - A timeout before the flight is through is answered by the base controller from the default initial window.
+//! - QS ends the Quick-Start phase at the first ack; a packet sent in it can still be lost
+//!   afterwards, and that is a failure too. Hence the phase "validating", which grows like slow
+//!   start.
+//! - The window at the first ack is cut to what is in use (RFC 4782 §4.4), so that a short burst
+//!   leaves no licence behind.
+//! - RFC 4782 §4.4 wants limited slow start (RFC 3742) after the flight. QS does not, and no other
+//!   scheme here has it: left out.
+//! - QS's "slow start from the default initial window" happens while the losses are repaired. Acks
+//!   of what was sent before the failure do not open the window: they say nothing of the rate that
+//!   the new window leads to.
+//! - After a failure the threshold stays where it was (none), "as it would have done if Quick-Start
+//!   had not been approved". RFC 4782 §4.6, which is younger, would have it lowered to half of what
+//!   got through (SHOULD).
+//! - In the middle of a connection a failure is answered as at its beginning. RFC 4782 §4.8 takes
+//!   half the Quick-Start window where that is less than the default one, which it is for grants
+//!   that are hardly worth using.
+//! - A timeout before the flight is through is answered by the base controller from the default
+//!   initial window.
 //! - A grant that is worth no more than the default initial window is not used.
 //! - Figure 4's third answer, no Quick-Start at all, is [`Amount::Never`].
 //!
 //! # Limits
 //!
-//! In the middle of a connection the scheme starts anew when it is established anew with a grant; the base controller's
-//! threshold is not remembered beyond that. No sender reports the approved rate, which RFC 4782 §3.1 demands for those who police:
-//! nobody here does.
+//! In the middle of a connection the scheme starts anew when it is established anew with a grant;
+//! the base controller's threshold is not remembered beyond that. No sender reports the approved
+//! rate, which RFC 4782 §3.1 demands for those who police: nobody here does.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -80,9 +88,11 @@ crate::parameters! {
         header: Bytes = Bytes::new(52), in Bytes::ZERO..=Bytes::new(1000), from "IPv4, TCP and timestamps";
         /// The rate to ask for.
         amount: Amount = Amount::Object, in Rate::from_bytes_per_sec(1)..=Rate::from_mbit_per_sec(1_000_000), from "QS §6.2";
-        /// The socket's buffer, for requests that depend on a window: of `window`, and of `object` for an unknown size.
+        /// The socket's buffer, for requests that depend on a window: of `window`, and of `object`
+        /// for an unknown size.
         socket_buffer: Bytes = Bytes::new(65_536), in Bytes::new(1)..=Bytes::new(1 << 40), from "QS §6.2";
-        /// How finely a request can say a rate: in the four bits of RFC 4782, rounded up, or to the byte per second.
+        /// How finely a request can say a rate: in the four bits of RFC 4782, rounded up, or to the
+        /// byte per second.
         granularity: Granularity = Granularity::Encoded, from "RFC 4782";
         /// An RTT that nobody has measured is taken for this when the request leaves.
         assumed_rtt: Span = Span::from_millis(100), in Span::from_micros(1)..=Span::from_secs(100), from "RFC 4782 §4.1";
@@ -224,7 +234,8 @@ impl Startup for QuickStart {
                     }
                 }
             }
-            // More of the same flight; what was sent since is the base controller's as soon as it is lost.
+            // More of the same flight; what was sent since is the base controller's as soon as it
+            // is lost.
             Phase::Restarting { since } if signal.newest_lost_sent_at <= since => Next::Stay,
             Phase::Restarting { .. } | Phase::SlowStart => Next::HandOver(HandOver::to_be_cut(self.window)),
         }
@@ -284,7 +295,8 @@ const HALF: Ratio = Ratio::new(1, 2);
 /// RFC 5681 §3.1: never below two segments after a loss.
 const MINIMUM_SEGMENTS: u64 = 2;
 
-/// QS Equation 1: rate x RTT / (MSS + H) whole segments; and the pace of their payload, that fills the RTT.
+/// QS Equation 1: rate x RTT / (MSS + H) whole segments; and the pace of their payload, that fills
+/// the RTT.
 fn flight(rate: Rate, prior: &Prior, header: Bytes) -> (Bytes, Rate) {
     let segments = (rate * prior.handshake_rtt).get() / (prior.mss + header).get().max(1);
     let window = prior.mss * segments;
@@ -301,7 +313,8 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(1000);
 
-    /// A path of 100 ms that granted so many bytes per second; without headers 1 kB/s is a tenth of a segment.
+    /// A path of 100 ms that granted so many bytes per second; without headers 1 kB/s is a tenth of
+    /// a segment.
     fn prior(granted: Option<u64>) -> Prior {
         let bare = Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 10_000);
         Prior { granted: granted.map(Rate::from_bytes_per_sec), ..bare }

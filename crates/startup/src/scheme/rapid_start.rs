@@ -1,6 +1,8 @@
-//! Triple the window each round trip until a queue begins to form, and shrink to what got through when it overflows.
+//! Triple the window each round trip until a queue begins to form, and shrink to what got through
+//! when it overflows.
 //!
-//! Source (RS below): K. Oku, "Rapid Startup of Congestion Control", draft-kazuho-ccwg-rapid-start-02 of 16 March 2026.
+//! Source (RS below): K. Oku, "Rapid Startup of Congestion Control",
+//! draft-kazuho-ccwg-rapid-start-02 of 16 March 2026.
 //!
 //! ```text
 //!            floor <= threshold
@@ -16,20 +18,23 @@
 //!
 //! # Deviations
 //!
-//! - The constant K is 2/3, as in revision 02. Earlier revisions and quicly have 11/18 ([`Params::k`]).
-//! - RS §3.3 does not say whether the losses that open the recovery are charged to the loss factor besides the silence
-//!   factor. RS Appendix A adds up all that was in flight before: they are, and so is the ack that told of them. quicly
-//!   charges them to the silence factor alone.
-//! - quicly compares the floor with the *larger* of the two thresholds; RS §3.2 says the smaller, and so it is here.
-//! - RS §3.1: only the first flight is paced here, over one handshake RTT; afterwards it is the transport's pacer that
-//!   spreads what the window allows.
+//! - The constant K is 2/3, as in revision 02. Earlier revisions and quicly have 11/18
+//!   ([`Params::k`]).
+//! - RS §3.3 does not say whether the losses that open the recovery are charged to the loss factor
+//!   besides the silence factor. RS Appendix A adds up all that was in flight before: they are, and
+//!   so is the ack that told of them. quicly charges them to the silence factor alone.
+//! - quicly compares the floor with the *larger* of the two thresholds; RS §3.2 says the smaller,
+//!   and so it is here.
+//! - RS §3.1: only the first flight is paced here, over one handshake RTT; afterwards it is the
+//!   transport's pacer that spreads what the window allows.
 //! - RS §3.3 lets a sender stop shrinking at the initial window times beta (MAY). Not taken.
-//! - The recovery period ends as QUIC's does (RFC 9002 §7.3.2), when data sent since its beginning is acknowledged.
+//! - The recovery period ends as QUIC's does (RFC 9002 §7.3.2), when data sent since its beginning
+//!   is acknowledged.
 //!
 //! # Limits
 //!
-//! quicly switches to slow start where the minimum RTT is below 4 ms. RS does not, and neither does this: there the
-//! threshold is a tenth of the RTT, which scheduling noise exceeds soon enough.
+//! quicly switches to slow start where the minimum RTT is below 4 ms. RS does not, and neither does
+//! this: there the threshold is a tenth of the RTT, which scheduling noise exceeds soon enough.
 
 use headstart_units::{Bytes, Ratio, Span, Time};
 
@@ -104,8 +109,8 @@ impl RapidStart {
     }
 
     fn begin_shrinking(&mut self, now: Time) {
-        // RS §3.3: "SHOULD NOT reduce the congestion window below pre_recovery_cwnd * beta / 3"; the minimum of
-        // RFC 5681 is a MUST NOT.
+        // RS §3.3: "SHOULD NOT reduce the congestion window below pre_recovery_cwnd * beta / 3";
+        // the minimum of RFC 5681 is a MUST NOT.
         let floor = (self.window * self.params.beta * THIRD).max(self.mss * MINIMUM_SEGMENTS);
         self.window = self.params.silence_factor(self.window).max(floor);
         self.phase = Phase::Shrinking { since: now, floor };
@@ -270,7 +275,8 @@ mod tests {
         assert_eq!(play(&mut start, &steps), Some(HandOver::avoiding(MSS * 84)));
     }
 
-    /// RS Appendix A: after recovery the window is beta times what was acknowledged, whatever was lost.
+    /// RS Appendix A: after recovery the window is beta times what was acknowledged, whatever was
+    /// lost.
     #[test]
     fn the_window_ends_at_beta_times_what_got_through() {
         for lost in [0, 1, 30, 60, 66] {

@@ -1,7 +1,7 @@
 //! RCP: send at the rate that the routers stamp, from the first packet to the last.
 //!
-//! Source (RCP below): N. Dukkipati, "Rate Control Protocol (RCP): Congestion control to make flows complete quickly", PhD
-//! thesis, Stanford 2007; the routers' side is [`rcp`](crate::rcp).
+//! Source (RCP below): N. Dukkipati, "Rate Control Protocol (RCP): Congestion control to make flows
+//! complete quickly", PhD thesis, Stanford 2007; the routers' side is [`rcp`](crate::rcp).
 //!
 //! ```text
 //!             no stamp on the handshake
@@ -13,16 +13,19 @@
 //!
 //! # Deviations
 //!
-//! - RCP has no window. Here twice the rate times the smoothed RTT limits what is in flight, so that a path on which acks
-//!   stop coming is not filled for ever.
-//! - RCP does not say what a timeout means. Acks have stopped, so has the feedback: the rate is halved until the next stamp.
-//! - Losses are repaired, at the stamped rate, and are no signal: the routers' rate accounts for queues already.
-//! - A path without a single RCP router stamps nothing: slow start from the default initial window, and the base
-//!   controller after it.
+//! - RCP has no window. Here twice the rate times the smoothed RTT limits what is in flight, so
+//!   that a path on which acks stop coming is not filled for ever.
+//! - RCP does not say what a timeout means. Acks have stopped, so has the feedback: the rate is
+//!   halved until the next stamp.
+//! - Losses are repaired, at the stamped rate, and are no signal: the routers' rate accounts for
+//!   queues already.
+//! - A path without a single RCP router stamps nothing: slow start from the default initial window,
+//!   and the base controller after it.
 //!
 //! # Limits
 //!
-//! A router that does not stamp cannot be seen if another one does; its queue is nobody's business then.
+//! A router that does not stamp cannot be seen if another one does; its queue is nobody's business
+//! then.
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 

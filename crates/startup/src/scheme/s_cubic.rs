@@ -1,7 +1,8 @@
-//! Pace the bandwidth-delay product that the last connection measured, then avoid congestion from the first ack on.
+//! Pace the bandwidth-delay product that the last connection measured, then avoid congestion from
+//! the first ack on.
 //!
-//! Source: *S-Cubic* of WiseStart §4.1 to §4.4, that is *Stateful-TCP*: L. Guo and J. Lee, "Stateful-TCP: a new
-//! approach to accelerate TCP slow-start", IEEE Access 8, 2020.
+//! Source: *S-Cubic* of WiseStart §4.1 to §4.4, that is *Stateful-TCP*: L. Guo and J. Lee,
+//! "Stateful-TCP: a new approach to accelerate TCP slow-start", IEEE Access 8, 2020.
 //!
 //! ```text
 //!  paced ------- first ack ------> hand over: avoidance from BtlBw x RTprop
@@ -12,15 +13,18 @@
 //!
 //! # Deviations
 //!
-//! - WiseStart describes S-Cubic in three places and never in full. It "enters into congestion avoidance directly at
-//!   the first ACK"; §4.2 adds that without adaptation to the application "the CWND setting" is "much lower when
-//!   exiting". The window stays at the BDP here; [`Onward`] has the other readings, that of what may be the authors' own stack among them.
+//! - WiseStart describes S-Cubic in three places and never in full. It "enters into congestion
+//!   avoidance directly at the first ACK"; §4.2 adds that without adaptation to the application
+//!   "the CWND setting" is "much lower when exiting". The window stays at the BDP here; [`Onward`]
+//!   has the other readings, that of what may be the authors' own stack among them.
 //! - The ack that ends the start grows nothing: avoidance grows from the second.
-//! - Whether the rate is that of the record, or the window over the present RTT, is not said: it is the record's.
+//! - Whether the rate is that of the record, or the window over the present RTT, is not said: it is
+//!   the record's.
 //!
 //! # Limits
 //!
-//! No age, no RTT and no other connection stops it from using the record: that is the scheme the paper measured.
+//! No age, no RTT and no other connection stops it from using the record: that is the scheme the
+//! paper measured.
 
 use headstart_units::{Bytes, Rate};
 
@@ -44,7 +48,8 @@ crate::parameters! {
         initial_window: u64 = 10, in 1..=10_000, from "WiseStart §3.2, its default slow start";
         /// Leave that slow start when delay grows (HyStart++).
         hystart: bool = false, from "the paper's baselines leave it on loss";
-        /// Hold window and rate to the end: Ideal of WiseStart §4.4.1, where the record says what the path is.
+        /// Hold window and rate to the end: Ideal of WiseStart §4.4.1, where the record says what
+        /// the path is.
         holds: bool = false, from "WiseStart §4.2";
         /// The window with which avoidance begins.
         onward: Onward = Onward::Record, from "WiseStart §4.1";
@@ -58,9 +63,10 @@ pub enum Onward {
     Record,
     /// What is in flight, however little.
     Flight,
-    /// What is in flight, but the initial window at least: WiseStart §4.2 as a public fork of ngtcp2 has it that we take to be
-    /// the authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic.c`, end of 2022). What the ack acknowledges is counted in
-    /// here, as WiseStart does; there it is not.
+    /// What is in flight, but the initial window at least: WiseStart §4.2 as a public fork of
+    /// ngtcp2 has it that we take to be the authors' (`Centaurus99/ngtcp2`,
+    /// `lib/ngtcp2_stateful_cubic.c`, end of 2022). What the ack acknowledges is counted in here,
+    /// as WiseStart does; there it is not.
     FlightOrInitial,
 }
 
@@ -196,7 +202,8 @@ mod tests {
         assert_eq!(how, Some(HandOver::avoiding(MSS * 40)));
     }
 
-    /// WiseStart §4.2: without adaptation to the application the window is "much lower when exiting slow start".
+    /// WiseStart §4.2: without adaptation to the application the window is "much lower when exiting
+    /// slow start".
     #[test]
     fn it_goes_on_with_what_was_in_flight_by_each_reading() {
         let (fill, few) = ((2, 30), (1, 0));

@@ -1,7 +1,8 @@
 //! Begin with an initial window in one burst and double it every round trip.
 //!
-//! Source: RFC 5681 §3.1, RFC 6928 (initial window 10, *Initial-Start* in the fast-startup comparison),
-//! RFC 9406 (HyStart++). Windows of 32 and 64 are what content networks use (WiseStart §4.1).
+//! Source: RFC 5681 §3.1, RFC 6928 (initial window 10, *Initial-Start* in the fast-startup
+//! comparison), RFC 9406 (HyStart++). Windows of 32 and 64 are what content networks use (WiseStart
+//! §4.1).
 //!
 //! ```text
 //!  slow start ---- loss or CE, or HyStart++'s exit ----> hand over
@@ -9,8 +10,8 @@
 //!
 //! # Deviations
 //!
-//! - RFC 5681 §3.1 begins with one segment if the SYN was lost. Linux does so only after two losses, ns-3
-//!   never; here never, and the prior says that it happened.
+//! - RFC 5681 §3.1 begins with one segment if the SYN was lost. Linux does so only after two
+//!   losses, ns-3 never; here never, and the prior says that it happened.
 //! - RFC 3742's limited slow start is not implemented: no source compares with it.
 
 use headstart_units::Bytes;

@@ -1,4 +1,5 @@
-//! Timelines whose rows say how a scheme hands over: to avoidance, to slow start, or to be cut. For tests.
+//! Timelines whose rows say how a scheme hands over: to avoidance, to slow start, or to be cut. For
+//! tests.
 //!
 //! [`super::timeline`] has the same events; its rows name the phase instead.
 

@@ -1,7 +1,9 @@
-//! Begin with the congestion window and slow start threshold at which the last connection to the peer ended.
+//! Begin with the congestion window and slow start threshold at which the last connection to the
+//! peer ended.
 //!
-//! Source: *TCP-Cache* of Halfback §4 ("caching older values of the cwnd and ssthresh"), after V. Padmanabhan and
-//! R. Katz, "TCP Fast Start: A technique for speeding up web transfers", GLOBECOM 1998 (PK below).
+//! Source: *TCP-Cache* of Halfback §4 ("caching older values of the cwnd and ssthresh"), after V.
+//! Padmanabhan and R. Katz, "TCP Fast Start: A technique for speeding up web transfers", GLOBECOM
+//! 1998 (PK below).
 //!
 //! ```text
 //!  cached ------- first ack --------> hand over: slow start below the cached threshold, avoidance from there
@@ -12,15 +14,17 @@
 //!
 //! # Deviations
 //!
-//! - PK marks the packets of the first flight so that routers drop them first, and goes back to plain slow start if
-//!   one is lost. Halfback says nothing of either: a loss is answered by the base controller as any other.
-//! - Halfback does not say whether a cached window smaller than the initial one is used. A connection that ended
-//!   after a timeout would leave one segment: the larger of the two is used.
+//! - PK marks the packets of the first flight so that routers drop them first, and goes back to
+//!   plain slow start if one is lost. Halfback says nothing of either: a loss is answered by the
+//!   base controller as any other.
+//! - Halfback does not say whether a cached window smaller than the initial one is used. A
+//!   connection that ended after a timeout would leave one segment: the larger of the two is used.
 //! - A cached threshold below the cached window means avoidance from the first byte.
 //!
 //! # Limits
 //!
-//! No age, no RTT and no other connection stops it from using the record: that is the scheme the papers measured.
+//! No age, no RTT and no other connection stops it from using the record: that is the scheme the
+//! papers measured.
 
 use headstart_units::Bytes;
 

@@ -1,6 +1,8 @@
-//! Timelines for tests: what happens, what the scheme then allows, and what the reader should see in it.
+//! Timelines for tests: what happens, what the scheme then allows, and what the reader should see
+//! in it.
 //!
-//! All times are milliseconds; the path is 100 ms long and segments have 1000 bytes unless a row says otherwise.
+//! All times are milliseconds; the path is 100 ms long and segments have 1000 bytes unless a row
+//! says otherwise.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -65,7 +67,8 @@ pub fn timeout(at: u64) -> Event {
     Event::Timeout(timed_out(Time::from_millis(at)))
 }
 
-/// Event, phase (`hand over` ends the scheme), window in bytes, pace in bytes per second (zero for none), and why.
+/// Event, phase (`hand over` ends the scheme), window in bytes, pace in bytes per second (zero for
+/// none), and why.
 pub type Step = (Event, &'static str, u64, u64, &'static str);
 
 /// Tells `scheme` everything in order and compares; returns the hand-over if there was one.
@@ -103,15 +106,17 @@ pub fn tell(scheme: &mut impl Startup, event: Event) -> Next {
     }
 }
 
-/// Begins from each prior and lets everything happen to it, absurdly large amounts included: nothing may panic, the
-/// window stays at `minimum` segments or more, and nobody is told to stand still.
+/// Begins from each prior and lets everything happen to it, absurdly large amounts included:
+/// nothing may panic, the window stays at `minimum` segments or more, and nobody is told to stand
+/// still.
 pub fn survive<S: Startup>(priors: &[Prior], minimum: u64, new: impl Fn() -> S) {
     for prior in priors {
         let mut scheme = new();
         let plan = scheme.establish(prior);
         let floor = prior.mss * minimum;
         assert!(plan.flight >= floor && plan.allowance.window >= floor, "{plan:?} of {prior:?}");
-        // A segment in the age of a tree is as good as none: only there may a pace round down to nothing.
+        // A segment in the age of a tree is as good as none: only there may a pace round down to
+        // nothing.
         let moves = |pace: Option<Rate>| prior.handshake_rtt == Span::MAX || pace != Some(Rate::ZERO);
         assert!(moves(plan.allowance.pace), "{plan:?} of {prior:?}");
         let huge = Bytes::new(1 << 40);

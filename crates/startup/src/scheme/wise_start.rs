@@ -1,8 +1,8 @@
-//! Begin with the recorded bandwidth-delay product at twice the recorded rate, and let the first acks decide whether to
-//! probe for more or to drain what was too much.
+//! Begin with the recorded bandwidth-delay product at twice the recorded rate, and let the first
+//! acks decide whether to probe for more or to drain what was too much.
 //!
-//! Source: "Cold Start or Hot Start? Robust Slow Start in Congestion Control with *A Priori* Knowledge for Mobile Web
-//! Services" (WS below), Algorithm 1, equation (1), §3.2 to §3.4.
+//! Source: "Cold Start or Hot Start? Robust Slow Start in Congestion Control with *A Priori*
+//! Knowledge for Mobile Web Services" (WS below), Algorithm 1, equation (1), §3.2 to §3.4.
 //!
 //! ```text
 //!  Sending --- 1st ack ---> Maintenance --- 6th ack ---> Probe ---- HyStart++ -------> hand over
@@ -23,31 +23,39 @@
 //! # Deviations
 //!
 //! - Algorithm 1 compares `Inflight` "on each packet sent": the packet is included here.
-//! - Algorithm 1 sets CWND to `Cur_Inflight`, and §3.3.2 says that packets leave only when acks arrive. Were the acked
-//!   bytes already gone from what is in flight, none could leave at all: they are counted in, losses are not.
-//! - §3.3.3 lets Drain converge "to the BDP according to the strategy of the Maintenance phase". One packet out for
-//!   each packet in converges nowhere, so in Drain the acked bytes are not counted in: nothing leaves until what is in
-//!   flight has come down to the estimated BDP, and from there avoidance goes on.
-//! - WS does not say in so many words what a loss does before the decision. It ends the start, as it ends CUBIC's slow start; the lost
-//!   bytes are subtracted first (§3.3.2), then the base cuts. [`Params::outlasts_loss`] is the other reading: Algorithm 1 has no branch for a
-//!   loss, and if one ended the start nothing would be left to subtract it from.
-//! - §3.4 does not say how `Est_SendRate` is averaged. At the first ack: over the time since the first byte left, less the time
-//!   during which the window was full. Nor what it is compared with while the pacing rate changes: with the time that the
-//!   same bytes would have taken at the rates set when they left. Nor how far below is limited: a tenth.
-//! - At the sixth ack it is the rate at which the very bytes that equation (1) counts had left: the acks of the second to the
-//!   sixth over the time between the sendings of the first and the sixth. Only so can a lower `Est_BtlBw` mean that "the
-//!   actual sending data fills the path": an application that pauses between two acks slows both rates alike. Lower by a quarter:
-//!   data that left at twice the rate of the path comes back at half of it, and what is less than a quarter is jitter and delayed acks.
-//! - §3.4 lets an application-limited sender go on pacing "as the Sending phase" after the first ack: window, pace
-//!   and the thresholds of lines 9 to 17 stay. Whether it is limited at the sixth ack is measured again, for "the
-//!   measurement lasts in all three phases"; a sender that was not limited at the first has no pacing rate to be
-//!   compared with and is not limited at the sixth.
-//! - Equation (1) divides by zero if the acks arrived together: the decision waits for the first one that did not.
+//! - Algorithm 1 sets CWND to `Cur_Inflight`, and §3.3.2 says that packets leave only when acks
+//!   arrive. Were the acked bytes already gone from what is in flight, none could leave at all:
+//!   they are counted in, losses are not.
+//! - §3.3.3 lets Drain converge "to the BDP according to the strategy of the Maintenance phase".
+//!   One packet out for each packet in converges nowhere, so in Drain the acked bytes are not
+//!   counted in: nothing leaves until what is in flight has come down to the estimated BDP, and
+//!   from there avoidance goes on.
+//! - WS does not say in so many words what a loss does before the decision. It ends the start, as
+//!   it ends CUBIC's slow start; the lost bytes are subtracted first (§3.3.2), then the base cuts.
+//!   [`Params::outlasts_loss`] is the other reading: Algorithm 1 has no branch for a loss, and if
+//!   one ended the start nothing would be left to subtract it from.
+//! - §3.4 does not say how `Est_SendRate` is averaged. At the first ack: over the time since the
+//!   first byte left, less the time during which the window was full. Nor what it is compared with
+//!   while the pacing rate changes: with the time that the same bytes would have taken at the rates
+//!   set when they left. Nor how far below is limited: a tenth.
+//! - At the sixth ack it is the rate at which the very bytes that equation (1) counts had left: the
+//!   acks of the second to the sixth over the time between the sendings of the first and the sixth.
+//!   Only so can a lower `Est_BtlBw` mean that "the actual sending data fills the path": an
+//!   application that pauses between two acks slows both rates alike. Lower by a quarter: data that
+//!   left at twice the rate of the path comes back at half of it, and what is less than a quarter
+//!   is jitter and delayed acks.
+//! - §3.4 lets an application-limited sender go on pacing "as the Sending phase" after the first
+//!   ack: window, pace and the thresholds of lines 9 to 17 stay. Whether it is limited at the sixth
+//!   ack is measured again, for "the measurement lasts in all three phases"; a sender that was not
+//!   limited at the first has no pacing rate to be compared with and is not limited at the sixth.
+//! - Equation (1) divides by zero if the acks arrived together: the decision waits for the first
+//!   one that did not.
 //! - After the decision nothing is paced, for slow start is not.
 //!
 //! # Limits
 //!
-//! No age, no RTT and no other connection stops it from using the record: that is the scheme the paper measured.
+//! No age, no RTT and no other connection stops it from using the record: that is the scheme the
+//! paper measured.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -86,9 +94,10 @@ crate::parameters! {
         initial_window: u64 = 10, in 1..=10_000, from "WiseStart §3.2";
         /// Leave slow start when delay grows (HyStart++).
         hystart: bool = true, from "WiseStart §5";
-        /// Losses until the decision, and in Drain, are subtracted from the window (§3.3.2) and end nothing: as
-        /// Algorithm 1 reads, and as a public fork of ngtcp2 does that we take to be the authors'
-        /// (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Else they end the start.
+        /// Losses until the decision, and in Drain, are subtracted from the window (§3.3.2) and end
+        /// nothing: as Algorithm 1 reads, and as a public fork of ngtcp2 does that we take to be
+        /// the authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Else
+        /// they end the start.
         outlasts_loss: bool = false, from "ours: the safe side";
     }
 }

@@ -6,7 +6,8 @@ use headstart_sim::workload::PageReport;
 use headstart_sim::{Collector, FlowReport, NullRecorder, Recorder};
 use headstart_units::{Bytes, Time};
 
-/// Observes a run. Unlike a [`Recorder`] it can be a trait object, so a carrier need not know its type.
+/// Observes a run. Unlike a [`Recorder`] it can be a trait object, so a carrier need not know its
+/// type.
 pub trait Observer {
     /// It observes senders, queues or packets too, not only what flows report.
     fn watches(&self) -> bool {
@@ -172,7 +173,8 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// An observer as the simulator's recorder. One that does not watch (`WATCHES` is false) costs nothing for each packet.
+/// An observer as the simulator's recorder. One that does not watch (`WATCHES` is false) costs
+/// nothing for each packet.
 pub struct AsRecorder<'a, const WATCHES: bool> {
     observer: &'a mut dyn Observer,
     is_wanted: bool,

@@ -32,7 +32,8 @@ impl FromStr for VectorFile {
         let bytes = read_at_most(Path::new(text), read::MAX_BYTES);
         let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
         let mut vectors = read::from_bytes(&bytes).map_err(|error| error.to_string())?;
-        // A trace's connections are in the order of their ends or of their starts; a replay wants the latter.
+        // A trace's connections are in the order of their ends or of their starts; a replay wants
+        // the latter.
         vectors.sort_by_key(|vector| vector.start);
         Ok(Self { name: text.to_owned(), vectors: vectors.into() })
     }

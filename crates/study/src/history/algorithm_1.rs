@@ -1,7 +1,8 @@
-//! One start, step by step as WS Algorithm 1 numbers them, told from what its sender was seen to do.
+//! One start, step by step as WS Algorithm 1 numbers them, told from what its sender was seen to
+//! do.
 //!
-//! Nothing here asks the scheme: Eq. (1) is worked out again from the acks that arrived, so that it can be laid beside what the
-//! scheme decided.
+//! Nothing here asks the scheme: Eq. (1) is worked out again from the acks that arrived, so that it
+//! can be laid beside what the scheme decided.
 
 use headstart_sim::FlowReport;
 use headstart_sim::packet::{Body, Packet};
@@ -88,7 +89,8 @@ pub struct Start {
     pub window: f64,
     /// The pace at establishment: line 7.
     pub pace: f64,
-    /// The sending rates of the stretches of lines 9 to 17: below kappa, from there, from one and a half kappa on.
+    /// The sending rates of the stretches of lines 9 to 17: below kappa, from there, from one and a
+    /// half kappa on.
     pub rates: [Option<f64>; 3],
     /// In flight when the first ack arrived, and the window and the pace after it: lines 20 and 21.
     pub first_ack: Option<FirstAck>,
@@ -168,7 +170,8 @@ impl Start {
                 });
                 break;
             }
-            // A start that outlasts losses is ended only by those that came with the ack, or with a timeout.
+            // A start that outlasts losses is ended only by those that came with the ack, or with a
+            // timeout.
             is_lossy &= !matches!(trace.event, SenderEvent::Acked { .. });
             before = trace;
         }

@@ -1,7 +1,8 @@
 //! What a mobile application asks for, and when: WS Figures 1 and 4 as a model.
 //!
-//! WS §2.1 counted a million requests: within 30 s of a connection's establishment 19.38 % of the requests, with 12.67 % of the bytes, come
-//! in the first second. Which requests, of which sizes, is not published. The model:
+//! WS §2.1 counted a million requests: within 30 s of a connection's establishment 19.38 % of the
+//! requests, with 12.67 % of the bytes, come in the first second. Which requests, of which sizes,
+//! is not published. The model:
 //!
 //! | | |
 //! |---|---|
@@ -9,12 +10,16 @@
 //! | the other 29 s | Poisson bursts, 16.64 on average; 1 to 3 requests each, 100 ms apart on average |
 //! | sizes | log-normal with a deviation of 1 in the logarithm: 12 kB on average in the first second, 19.9 kB later |
 //!
-//! Times are exponentially distributed and count from the moment at which the first response was read: it says what else there is to ask for. The ratio of counts (8 to 33.3) and of sizes (0.604) give the paper's two shares. Their scale is that of WS §4.4.2: when the first
-//! ack arrives, 11.8 kB are in flight where nothing but the application limits (37.8 kB less than 49.6 kB), which is about the first response.
-//! WS §2.3 also says that in 14.46 % of the cases nothing waits to be sent (Figure 4), without saying what a case is; here, of the data packets, it
-//! is half as many.
+//! Times are exponentially distributed and count from the moment at which the first response was
+//! read: it says what else there is to ask for. The ratio of counts (8 to 33.3) and of sizes
+//! (0.604) give the paper's two shares. Their scale is that of WS §4.4.2: when the first ack
+//! arrives, 11.8 kB are in flight where nothing but the application limits (37.8 kB less than 49.6
+//! kB), which is about the first response. WS §2.3 also says that in 14.46 % of the cases nothing
+//! waits to be sent (Figure 4), without saying what a case is; here, of the data packets, it is
+//! half as many.
 //!
-//! Requests of the first second are those of the first screen (WS §2.1: "most of which contribute to the First AFT").
+//! Requests of the first second are those of the first screen (WS §2.1: "most of which contribute
+//! to the First AFT").
 
 use headstart_sim::Seed;
 use headstart_sim::workload::replay::Message;
@@ -38,8 +43,8 @@ const SPREAD: f64 = 1.0;
 /// No response is smaller than its header, or larger than a large picture.
 const BYTES: (f64, f64) = (200.0, 400_000.0);
 
-/// The session that draw number `seed` is: what is asked for, in the order of time, the first at zero. Responses are so large as a share of the
-/// model's.
+/// The session that draw number `seed` is: what is asked for, in the order of time, the first at
+/// zero. Responses are so large as a share of the model's.
 #[must_use]
 pub fn session(seed: Seed, responses: Ratio) -> Vec<Message> {
     let (mut when, mut size) = (Random::named(seed, "requests"), Random::named(seed, "responses"));

@@ -1,10 +1,13 @@
-//! A connection over a path that has changed since it was recorded: WS §4.4.1 and Figure 9, and every step of Algorithm 1.
+//! A connection over a path that has changed since it was recorded: WS §4.4.1 and Figure 9, and
+//! every step of Algorithm 1.
 //!
-//! A first connection of the same scheme runs over the path as it was and leaves its record. Then the connection that counts runs
-//! over the path as it is, from that record. Or the record is drawn: as far from the path as WS Figure 2 found two connections of one peer.
+//! A first connection of the same scheme runs over the path as it was and leaves its record. Then
+//! the connection that counts runs over the path as it is, from that record. Or the record is
+//! drawn: as far from the path as WS Figure 2 found two connections of one peer.
 //!
-//! The buffer is that of the path as it is: only then does "S-Cubic drop a lot of packets when the new bandwidth is reduced to less than half"
-//! (WS §4.4.1); before a buffer of the old BDP it would not.
+//! The buffer is that of the path as it is: only then does "S-Cubic drop a lot of packets when the
+//! new bandwidth is reduced to less than half" (WS §4.4.1); before a buffer of the old BDP it would
+//! not.
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -135,7 +138,8 @@ impl Study for Anatomy {
 /// Runs it. `is_shown`: with the families for plots.
 ///
 /// # Errors
-/// If the path cannot be built; if the carrier gives and takes no histories, and records are to be others than connections leave.
+/// If the path cannot be built; if the carrier gives and takes no histories, and records are to be
+/// others than connections leave.
 fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<Measured> {
     let Case { setup, cast, seed } = *case;
     let seed = Seed(seed).child("changed path");
@@ -208,8 +212,8 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
     Ok(Measured { numbers, invalid: result.invalid })
 }
 
-/// One flow that is asked for, whose size the server's scheme is not told: as in the simulator, where the application does not say how
-/// much there will be.
+/// One flow that is asked for, whose size the server's scheme is not told: as in the simulator,
+/// where the application does not say how much there will be.
 fn single(setup: &Setup) -> Box<dyn Workload> {
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let start = Begin { at: Time::ZERO, group: TESTED, class: 0, bytes, size_known: false };

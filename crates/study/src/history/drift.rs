@@ -1,9 +1,11 @@
-//! How far the record of a peer is from the path that its next connection meets: WS Figure 2 as a model.
+//! How far the record of a peer is from the path that its next connection meets: WS Figure 2 as a
+//! model.
 //!
-//! WS §2.2 and §2.3 measured 11.65 million connections of 2.3 million addresses: for "more than 60 %" of the pairs of connections from one
-//! address the minimum RTTs differ by less than 20 %, the ratio of rates "shows consistent similarity", and in 8.5 % the rate changes by more
-//! than five times. The figure itself is not published as numbers. The model draws the ratio of the next connection to
-//! the recorded one:
+//! WS §2.2 and §2.3 measured 11.65 million connections of 2.3 million addresses: for "more than 60
+//! %" of the pairs of connections from one address the minimum RTTs differ by less than 20 %, the
+//! ratio of rates "shows consistent similarity", and in 8.5 % the rate changes by more than five
+//! times. The figure itself is not published as numbers. The model draws the ratio of the next
+//! connection to the recorded one:
 //!
 //! | share | ratio, or its inverse |
 //! |---|---|
@@ -11,8 +13,9 @@
 //! | 31.5 % | between 1.2 and 5, with a Pareto tail through both points: `P(more than x) = 0.4 (1.2 / x)^1.085` |
 //! | 8.5 % | the same tail from 5 to 20, where it is cut |
 //!
-//! Up and down are equally likely: the order of two connections says nothing. As 1/1.2 is 0.83, a little more than 60 % lie within 20 %. RTT
-//! and rate are drawn apart from each other, the RTT only from the first two rows: WS tells of no RTT that changed five-fold.
+//! Up and down are equally likely: the order of two connections says nothing. As 1/1.2 is 0.83, a
+//! little more than 60 % lie within 20 %. RTT and rate are drawn apart from each other, the RTT
+//! only from the first two rows: WS tells of no RTT that changed five-fold.
 
 use headstart_sim::Seed;
 

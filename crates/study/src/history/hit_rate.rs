@@ -1,9 +1,11 @@
-//! How often a history knows the peer, and what it weighs: WS §4.2 and Figure 7, on the store itself.
+//! How often a history knows the peer, and what it weighs: WS §4.2 and Figure 7, on the store
+//! itself.
 //!
-//! WS §2.1: a user opens 5.72 connections a day. WS §4.2: within the first hour of the deployment 24.59 % of them meet a record of their
-//! address, after 60 h 52.66 %. Were visits a Poisson process from one address for each user, 11 % would in the first hour and all of them
-//! after 60 h. So visits come in clusters (WS §2.1: "mobile users sometimes switch between multiple applications"), and users come from other
-//! addresses. The model:
+//! WS §2.1: a user opens 5.72 connections a day. WS §4.2: within the first hour of the deployment
+//! 24.59 % of them meet a record of their address, after 60 h 52.66 %. Were visits a Poisson
+//! process from one address for each user, 11 % would in the first hour and all of them after 60 h.
+//! So visits come in clusters (WS §2.1: "mobile users sometimes switch between multiple
+//! applications"), and users come from other addresses. The model:
 //!
 //! | | |
 //! |---|---|
@@ -12,12 +14,14 @@
 //! | a connection | is open for 60 s on average, exponentially distributed; its record is written when it closes |
 //! | the cluster's address | the user's own with probability 0.39, else one that nobody has had before |
 //!
-//! Cluster size and share of own addresses are fitted to the paper's two numbers: at their point they prove nothing. What the model is for is
-//! the way between them, what a bound on the memory costs, and what an entry weighs.
+//! Cluster size and share of own addresses are fitted to the paper's two numbers: at their point
+//! they prove nothing. What the model is for is the way between them, what a bound on the memory
+//! costs, and what an entry weighs.
 //!
 //! # Limits
 //!
-//! No daily rhythm, and no address that several users share: shared addresses would hit more often, with records of others.
+//! No daily rhythm, and no address that several users share: shared addresses would hit more often,
+//! with records of others.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -56,7 +60,8 @@ const AWAY_SECS: f64 = 240.0;
 const OPEN_SECS: f64 = 60.0;
 const OWN_ADDRESS: f64 = 0.39;
 
-/// What happens at a time: a visit to a user's address, or the end of one. The number orders what is at the same time.
+/// What happens at a time: a visit to a user's address, or the end of one. The number orders what
+/// is at the same time.
 type Event = Reverse<(u64, u64, Happening)>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +70,8 @@ enum Happening {
     End { number: usize },
 }
 
-/// Visits to a history, without a network: the setup's `peers` users against a store with room for its `history` records.
+/// Visits to a history, without a network: the setup's `peers` users against a store with room for
+/// its `history` records.
 pub struct HitRate;
 
 impl Study for HitRate {

@@ -1,12 +1,16 @@
-//! An application on one network after the other: WS §4.3 (Figure 8), §4.4.2 (Figure 10) and §4.2 (Figure 6).
+//! An application on one network after the other: WS §4.3 (Figure 8), §4.4.2 (Figure 10) and §4.2
+//! (Figure 6).
 //!
-//! The seed is the number of the scene: seed 1 is the first scene of the first row of seventy, seed 71 the first of the second row. On each,
-//! a client opens a connection and replays a session of [`application`](super::application); the server answers. A scheme goes through
-//! its row in sequence and without anything recorded at first: what it knows is what the scene before has left. Each row begins anew.
+//! The seed is the number of the scene: seed 1 is the first scene of the first row of seventy, seed
+//! 71 the first of the second row. On each, a client opens a connection and replays a session of
+//! [`application`](super::application); the server answers. A scheme goes through its row in
+//! sequence and without anything recorded at first: what it knows is what the scene before has
+//! left. Each row begins anew.
 //!
 //! The same row is needed for each of its scenes, so it is run once and kept with the study.
 //!
-//! With `records = "drawn"` every scene is a peer of its own, whose last connection lies as far back as WS Figure 2 says.
+//! With `records = "drawn"` every scene is a peer of its own, whose last connection lies as far
+//! back as WS Figure 2 says.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -87,7 +91,8 @@ pub struct NetworkSequenceParams {
     /// Rates of the networks that an application meets, over those of the model
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     scale: Ratio,
-    /// How far apart the rates of these networks are: the ratio of two of them is raised to this power
+    /// How far apart the rates of these networks are: the ratio of two of them is raised to this
+    /// power
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     spread: Ratio,
     /// Random loss of these networks, over that of the model
@@ -202,7 +207,8 @@ impl NetworkSequence {
     }
 }
 
-/// The means over the visits to a scene of what they measured; of the first screen also those of the first visit and of the others.
+/// The means over the visits to a scene of what they measured; of the first screen also those of
+/// the first visit and of the others.
 fn together(visits: &[Visit]) -> Visit {
     let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for (name, value) in visits.iter().flatten().filter(|(_, value)| value.is_finite()) {

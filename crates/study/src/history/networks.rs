@@ -1,7 +1,8 @@
 //! Seventy mobile networks in a row: WS §4.3 and Table 1.
 //!
-//! WS takes 70 recorded traces of three kinds (stationary cellular, highly variable, Wi-Fi) and draws the rest "randomly selected
-//! within the range in Tab. 1". How many there are of each kind, their rates and their order is not told. Here, by number:
+//! WS takes 70 recorded traces of three kinds (stationary cellular, highly variable, Wi-Fi) and
+//! draws the rest "randomly selected within the range in Tab. 1". How many there are of each kind,
+//! their rates and their order is not told. Here, by number:
 //!
 //! | scenes | kind | mean rate, uniform on a logarithmic scale |
 //! |---|---|---|
@@ -16,9 +17,11 @@
 //! | loss | one of three: none, uniform up to 0.1 %, uniform between 0.1 and 5 % |
 //! | buffer | one of three shares of the BDP (0.3 to 0.9, 0.9 to 1.1, 1.1 to 1.5), then uniform; two packets at least, the one that is being sent among them |
 //!
-//! The rates are chosen so that WiseStart's window after the first ack is what WS §4.4.2 makes of it: 37.8 kB are 76.26 % of 49.6 kB. It takes a
-//! mean BDP of 86 kB for that, because the window of a start is the smaller of what was recorded and what the application had to send, and records of an
-//! application that pauses lie below what the path could carry. [`mobile`] says what the traces are like. `--scale` makes all networks faster or slower, to see what hangs on it.
+//! The rates are chosen so that WiseStart's window after the first ack is what WS §4.4.2 makes of
+//! it: 37.8 kB are 76.26 % of 49.6 kB. It takes a mean BDP of 86 kB for that, because the window of
+//! a start is the smaller of what was recorded and what the application had to send, and records of
+//! an application that pauses lie below what the path could carry. [`mobile`] says what the traces
+//! are like. `--scale` makes all networks faster or slower, to see what hangs on it.
 //!
 //! [`mobile`]: headstart_net::trace::mobile
 
@@ -82,7 +85,8 @@ const LEAST_BUFFER: Bytes = Bytes::new(3000);
 const LENGTH: Span = Span::from_secs(60);
 
 impl Scene {
-    /// Scene `number` of the row that `seed` draws, counted from zero. A folder of the user's gives its traces in turn.
+    /// Scene `number` of the row that `seed` draws, counted from zero. A folder of the user's gives
+    /// its traces in turn.
     ///
     /// # Errors
     /// If no trace can have the rate drawn.

@@ -1,19 +1,23 @@
 //! Short flows that enter a path on which long ones are established.
 //!
-//! Source (BS below): Blitzstart §2 (Figure 1) and §4 (Table 1, Figures 2 to 4); what BS §7 names as open is a matter of
-//! options: several newcomers, at once or one after another, some of another scheme, several long flows, hints that are false or coarse.
+//! Source (BS below): Blitzstart §2 (Figure 1) and §4 (Table 1, Figures 2 to 4); what BS §7 names
+//! as open is a matter of options: several newcomers, at once or one after another, some of another
+//! scheme, several long flows, hints that are false or coarse.
 //!
-//! Each newcomer is a client that asks for one object. Its time counts from the request to the last byte, as the paper's figures do: 70 kB
-//! behind a buffer of 200 ms take it 279 ms, which is one round trip; with a handshake it would be two. Newcomers come at a moment
-//! drawn by seed from `--phases`: at any phase of the long flow's sawtooth.
+//! Each newcomer is a client that asks for one object. Its time counts from the request to the last
+//! byte, as the paper's figures do: 70 kB behind a buffer of 200 ms take it 279 ms, which is one
+//! round trip; with a handshake it would be two. Newcomers come at a moment drawn by seed from
+//! `--phases`: at any phase of the long flow's sawtooth.
 //!
 //! # Deviations
 //!
-//! - BS §4 captures packets behind the client's switch; here they are counted as they come out of the bottleneck's link, whose delay is that of the
-//!   whole way: the same but for jitter.
-//! - Over the emulator bytes count when the client reads them, without headers: half a round trip later, and of both sides alike. Which of the
-//!   bottleneck's drops were the long flows' is not known there, and `long.lost` and `utilisation` are left out.
-//! - BS lets the long flow "fully utilize the available bandwidth" before the other comes. How long that is says `--settled`.
+//! - BS §4 captures packets behind the client's switch; here they are counted as they come out of
+//!   the bottleneck's link, whose delay is that of the whole way: the same but for jitter.
+//! - Over the emulator bytes count when the client reads them, without headers: half a round trip
+//!   later, and of both sides alike. Which of the bottleneck's drops were the long flows' is not
+//!   known there, and `long.lost` and `utilisation` are left out.
+//! - BS lets the long flow "fully utilize the available bandwidth" before the other comes. How long
+//!   that is says `--settled`.
 
 mod delivery_log;
 mod flows;
@@ -39,7 +43,8 @@ const FETCHED: Bytes = Bytes::new(1_000_000);
 /// The long flows are watched for so long before the first newcomer, and so long after the last.
 const BEFORE: Span = Span::from_secs(5);
 const AFTER: Span = Span::from_secs(1);
-/// Smallest member of the grid of hints; the first step is drawn by seed, so that a bandwidth falls anywhere between two members.
+/// Smallest member of the grid of hints; the first step is drawn by seed, so that a bandwidth falls
+/// anywhere between two members.
 const GRID_FROM: Rate = Rate::from_bytes_per_sec(12_500);
 
 /// The numbers of a run.
@@ -142,10 +147,12 @@ pub struct RequestParams {
     /// Time between one newcomer and the next
     #[arg(long, default_value = "0 ms", value_name = "TIME")]
     newcomer_gap: Span,
-    /// How finely clients tell their bandwidth: the factor from one rate that can be announced to the next
+    /// How finely clients tell their bandwidth: the factor from one rate that can be announced to
+    /// the next
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     hint_step: Ratio,
-    /// How long long flows have been there before, and with `--phases` within how much more newcomers come, at random
+    /// How long long flows have been there before, and with `--phases` within how much more
+    /// newcomers come, at random
     #[arg(long, default_value = "30 s", value_name = "TIME")]
     settled: Span,
     /// See `--settled`
@@ -192,8 +199,9 @@ pub struct RequestTraceParams {
     pick: Ratio,
 }
 
-/// Does as many runs as there are candidates, picks the one at the quantile that is asked for, by the time of its newcomers, and gives its
-/// throughput over time beside its numbers: BS's Figure 3 shows "one of the fastest" runs, and one from the median.
+/// Does as many runs as there are candidates, picks the one at the quantile that is asked for, by
+/// the time of its newcomers, and gives its throughput over time beside its numbers: BS's Figure 3
+/// shows "one of the fastest" runs, and one from the median.
 pub struct RequestTrace(RequestTraceParams);
 
 impl Study for RequestTrace {
@@ -286,8 +294,8 @@ impl Contest {
         mean(self.newcomers(group).map(|report| self.request(report)))
     }
 
-    /// From the first packet that the first newcomer got to its last byte: what a capture at the client shows. What comes out of the
-    /// bottleneck's link has arrived, but for jitter.
+    /// From the first packet that the first newcomer got to its last byte: what a capture at the
+    /// client shows. What comes out of the bottleneck's link has arrived, but for jitter.
     fn response(&self) -> f64 {
         let Some(report) = self.newcomers(TESTED).min_by_key(|report| self.asked_at(report)) else {
             return f64::NAN;
@@ -317,16 +325,17 @@ impl RequestParams {
         LONG_FROM + self.settled + Span::from_micros(phase)
     }
 
-    /// What the clients announce: the bottleneck's rate times the setup's hint, as finely as they tell it. They round down, as
-    /// [`Steps`](headstart_startup::hint::Steps) do, to the powers of a factor: R10 is one of 126 %, R5 one of 158 %.
+    /// What the clients announce: the bottleneck's rate times the setup's hint, as finely as they
+    /// tell it. They round down, as [`Steps`](headstart_startup::hint::Steps) do, to the powers of
+    /// a factor: R10 is one of 126 %, R5 one of 158 %.
     fn hinted(&self, setup: &Setup, seed: Seed) -> Rate {
         let bandwidth = setup.bottleneck() * setup.workload.hint;
         let step = self.hint_step;
         if step.of(1_000_000) <= 1_000_000 {
             return bandwidth;
         }
-        // The grid begins anywhere between GRID_FROM and a step above it. The power of `step` is worked out with square roots alone,
-        // which are exact to the last bit on every machine.
+        // The grid begins anywhere between GRID_FROM and a step above it. The power of `step` is
+        // worked out with square roots alone, which are exact to the last bit on every machine.
         let mut draw = Random::new(seed.child("grid")).draw();
         let (mut origin, mut root) = (GRID_FROM.as_bytes_per_sec() as f64, step.as_f64());
         for _ in 0..32 {

@@ -1,11 +1,14 @@
 //! What a newcomer takes from a flow that is there: throughput of both in bins of 60 ms.
 //!
-//! Source: Halfback §4.3.4 (Figure 15). A TCP flow has the bottleneck for itself. Then a short flow comes, or several that
-//! carry the same bytes between them. The sender's newly acknowledged bytes are counted in bins.
+//! Source: Halfback §4.3.4 (Figure 15). A TCP flow has the bottleneck for itself. Then a short flow
+//! comes, or several that carry the same bytes between them. The sender's newly acknowledged bytes
+//! are counted in bins.
 //!
-//! Bins are counted from the newcomer's SYN. The flow's own rate just before is what "half" and "full" refer to: its mean over the
-//! second before. A bin counts as recovered if it and all of the next second reach 50 % or 90 %: a flow in congestion avoidance never
-//! keeps 100 % in every bin, and where losses are reported late it falls twice, first beside the newcomer and then by its own cut.
+//! Bins are counted from the newcomer's SYN. The flow's own rate just before is what "half" and
+//! "full" refer to: its mean over the second before. A bin counts as recovered if it and all of the
+//! next second reach 50 % or 90 %: a flow in congestion avoidance never keeps 100 % in every bin,
+//! and where losses are reported late it falls twice, first beside the newcomer and then by its own
+//! cut.
 
 use anyhow::Result;
 use headstart_sim::record::{SenderEvent, SenderTrace};
@@ -21,8 +24,9 @@ use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
 /// Width of a bin (Halfback §4.3.4).
 const BIN: Span = Span::from_millis(60);
-/// The newcomer comes so long after the flow that is there, and within so much more, by seed: one tooth of the saw that
-/// a window of avoidance draws takes 7 s on Halfback's path, and newcomers must meet it everywhere.
+/// The newcomer comes so long after the flow that is there, and within so much more, by seed: one
+/// tooth of the saw that a window of avoidance draws takes 7 s on Halfback's path, and newcomers
+/// must meet it everywhere.
 const START: Time = Time::from_millis(20_000);
 const PHASES: Span = Span::from_secs(10);
 /// How long both are watched from then on.
@@ -113,7 +117,8 @@ fn watch(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
         let again = fell.and_then(|fell| {
             (fell..last - HELD).find(|bin| (*bin..=bin + HELD).all(|bin| rate(bin, true) >= share * own))
         });
-        // Never below it: nothing to regain. Below it to the end: at least as long as it was watched.
+        // Never below it: nothing to regain. Below it to the end: at least as long as it was
+        // watched.
         let bins = match (fell, again) {
             (None, _) => 0,
             (Some(_), Some(bin)) => bin - OWN_BINS,
@@ -138,7 +143,8 @@ fn watch(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
     Ok(numbers)
 }
 
-/// Bytes newly acknowledged in each bin: those of the flow that was there (the run's first), and of all others.
+/// Bytes newly acknowledged in each bin: those of the flow that was there (the run's first), and of
+/// all others.
 #[derive(Debug)]
 struct Bins {
     from: Time,

@@ -20,7 +20,8 @@ pub struct UpOptions {
     /// Random loss on it, each packet for itself
     #[arg(long, default_value = "0 %", value_name = "SHARE")]
     pub up_loss: Ratio,
-    /// Bursts of loss on it: share of packets that begin one, and mean length in packets, as `0.1%,5`
+    /// Bursts of loss on it: share of packets that begin one, and mean length in packets, as
+    /// `0.1%,5`
     #[arg(long, value_name = "SHARE,LENGTH")]
     pub up_burst_loss: Option<Burst>,
     /// Random extra delay on it up to this, in order
@@ -100,7 +101,8 @@ impl PathOptions {
         let order = if self.reorder { Order::Free } else { Order::Kept };
         there.extend(chance(self.loss, self.burst_loss, self.jitter, order, self.duplicate));
         back.extend(chance(up.up_loss, up.up_burst_loss, up.up_jitter, Order::Kept, Ratio::new(0, 1)));
-        // Hosts farther away than the nearest have the difference on their own access link, half each way.
+        // Hosts farther away than the nearest have the difference on their own access link, half
+        // each way.
         let access = self.rtt.0.iter().map(|class| class.saturating_sub(rtt) / 2).collect();
         PathPlan { down: there, up: back, access }
     }

@@ -15,11 +15,12 @@ use super::RouterName;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Routers")]
 pub struct RouterOptions {
-    /// Target, Extreme: up to which share of the link they grant; Share: which share of what is free
-    /// [default: 90 %, Share 50 %]
+    /// Target, Extreme: up to which share of the link they grant; Share: which share of what is
+    /// free [default: 90 %, Share 50 %]
     #[arg(long, value_name = "SHARE")]
     pub router_share: Option<Ratio>,
-    /// How the link's use is measured: peak:N (of the last N intervals) or average:WEIGHT (of the newest interval)
+    /// How the link's use is measured: peak:N (of the last N intervals) or average:WEIGHT (of the
+    /// newest interval)
     #[arg(long, default_value = "peak:5", value_name = "MEASURE")]
     pub router_measure: MeasureName,
     /// The length of one such interval
@@ -28,7 +29,8 @@ pub struct RouterOptions {
     /// How long a grant counts
     #[arg(long, default_value = "150 ms", value_name = "TIME")]
     pub router_memory: Span,
-    /// Bins that the memory is kept in: a grant counts for one bin more at most; the authors' ns-2 router has 1
+    /// Bins that the memory is kept in: a grant counts for one bin more at most; the authors' ns-2
+    /// router has 1
     #[arg(long, default_value_t = 16, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=16))]
     pub router_memory_bins: u8,
     /// How finely routers say what they grant
@@ -40,7 +42,8 @@ pub struct RouterOptions {
     /// Requests a second beyond which a router looks at none [default: no limit]
     #[arg(long, value_name = "COUNT")]
     pub router_requests: Option<u32>,
-    /// Extreme: what it keeps beside flows: fair (nobody gets all while others get nothing), scores (of hosts), both, none
+    /// Extreme: what it keeps beside flows: fair (nobody gets all while others get nothing), scores
+    /// (of hosts), both, none
     #[arg(long, default_value = "both", value_name = "WHAT")]
     pub router_extras: ExtrasName,
     /// What routers take the links' rate for [default: what it is]

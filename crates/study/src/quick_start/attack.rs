@@ -1,7 +1,9 @@
-//! Requests that no connection stands behind, beside honest transfers: what each kind of router loses, and when it has recovered.
+//! Requests that no connection stands behind, beside honest transfers: what each kind of router
+//! loses, and when it has recovered.
 //!
-//! Source: Quick-Start §8. Honest hosts send transfers of one size as a Poisson process and ask for exactly what they need. After a third
-//! of the run the attack begins, and after two thirds it ends.
+//! Source: Quick-Start §8. Honest hosts send transfers of one size as a Poisson process and ask for
+//! exactly what they need. After a third of the run the attack begins, and after two thirds it
+//! ends.
 //!
 //! | attack | requests | whose address |
 //! |---|---|---|
@@ -10,8 +12,8 @@
 //! | made up | 20 MB/s each | made up |
 //! | framing | 20 MB/s each | that of one honest host, the victim |
 //!
-//! What honest flows were granted is told as a share of what they asked for, zero for those that were denied: a router that grants
-//! everybody a little has lost as much as one that denies most.
+//! What honest flows were granted is told as a share of what they asked for, zero for those that
+//! were denied: a router that grants everybody a little has lost as much as one that denies most.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -28,10 +30,12 @@ use crate::study::{Case, Declared, Measure, Measured, Study};
 /// What a request of each kind asks for.
 const SMALL: Rate = Rate::from_bits_per_sec(80_000);
 const LARGE: Rate = Rate::from_bytes_per_sec(20_000_000);
-/// Whose address the framing attack bears: one of the honest hosts; and an address that none of them has.
+/// Whose address the framing attack bears: one of the honest hosts; and an address that none of
+/// them has.
 const VICTIM: u32 = 0;
 const ATTACKER: u32 = 1 << 30;
-/// Honest flows that begin so soon after the attack does, or after it has ended, are not counted for "during" and "after".
+/// Honest flows that begin so soon after the attack does, or after it has ended, are not counted
+/// for "during" and "after".
 const SETTLING: Span = Span::from_secs(2);
 
 /// Numbers of each third of the run: before the attack, during it and after it.

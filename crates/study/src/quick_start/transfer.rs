@@ -1,11 +1,12 @@
 //! One transfer over the chain, with nothing beside it but perhaps a burst.
 //!
-//! Source: Quick-Start §5 ("these simulations use FTP to transfer a file of a given size with no reverse traffic"), Figures 1, 2
-//! and 4. All of the round trip is in the chain's links.
+//! Source: Quick-Start §5 ("these simulations use FTP to transfer a file of a given size with no
+//! reverse traffic"), Figures 1, 2 and 4. All of the round trip is in the chain's links.
 //!
-//! The burst is what §6.3 names first among the causes of a failure: traffic that arrives right after a router has approved a request.
-//! It is sent at once, from hosts beside the sender, when the transfer's first data reaches the first router, and its own losses
-//! are repaired as any sender's.
+//! The burst is what §6.3 names first among the causes of a failure: traffic that arrives right
+//! after a router has approved a request. It is sent at once, from hosts beside the sender, when
+//! the transfer's first data reaches the first router, and its own losses are repaired as any
+//! sender's.
 
 use anyhow::Result;
 use clap::Args;
@@ -76,7 +77,8 @@ fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
     let burst = params.cross_burst;
     let chain = spec(setup, vec![Access::default()], vec![]);
     let rtt = chain.rtt(0);
-    // Both have a handshake of one round trip; seeds differ in when in the flight's first tenth of a round trip the burst comes.
+    // Both have a handshake of one round trip; seeds differ in when in the flight's first tenth of
+    // a round trip the burst comes.
     let jitter = Span::from_nanos(Random::new(seed.child("burst")).below(rtt.as_nanos() / 10 + 1));
     let size_known = is_told_size(cast.tested);
     let mut starts = vec![Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known }];

@@ -1,13 +1,15 @@
 //! Web sessions over the chain: what routers approve, what fails, and what everybody gets of it.
 //!
-//! Source: Quick-Start §5 and §6.4 for the traffic. All measures are of the servers on the left, as in the paper; those on the right are
-//! background. The run ends when the duration is over, and what has not finished by then counts for nothing but the link.
+//! Source: Quick-Start §5 and §6.4 for the traffic. All measures are of the servers on the left, as
+//! in the paper; those on the right are background. The run ends when the duration is over, and
+//! what has not finished by then counts for nothing but the link.
 //!
 //! # Deviations
 //!
-//! - "The actual link delays are chosen to give a range of round-trip times that roughly matches those from measurements": only the
-//!   mean of 12 ms and the largest of 110 ms are told. Delays here are 110 ms x u^8 for a uniform u, whose mean is 12.2 ms; a power of
-//!   a uniform number is what the script does that Floyd published with ns-2's web traffic.
+//! - "The actual link delays are chosen to give a range of round-trip times that roughly matches
+//!   those from measurements": only the mean of 12 ms and the largest of 110 ms are told. Delays
+//!   here are 110 ms x u^8 for a uniform u, whose mean is 12.2 ms; a power of a uniform number is
+//!   what the script does that Floyd published with ns-2's web traffic.
 //! - Figure 11's round trips of 80 to 120 ms are uniform.
 
 use anyhow::Result;
@@ -21,7 +23,8 @@ use super::{HEADER, MSS, build, group, is_told_size, spec};
 use crate::carrier::{Detail, Observer, model};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
-/// Pages of a session, objects of a page, their gaps, and the shape of their sizes (Quick-Start §5).
+/// Pages of a session, objects of a page, their gaps, and the shape of their sizes (Quick-Start
+/// §5).
 const PAGES: u32 = 30;
 const OBJECTS: u32 = 10;
 const OBJECT_GAP: Span = Span::from_millis(10);
@@ -30,7 +33,8 @@ const SHAPE: f64 = 1.002;
 /// Access delays (Quick-Start §5, Figure 11).
 const FARTHEST: Span = Span::from_millis(110);
 const NARROW: Span = Span::from_millis(20);
-/// Where small transfers end, where medium ones begin, and large ones, in packets: 10 Mbit/s x 128 ms are 107.
+/// Where small transfers end, where medium ones begin, and large ones, in packets: 10 Mbit/s x 128
+/// ms are 107.
 const SMALL: u64 = 10;
 const MEDIUM: u64 = 30;
 const LARGE: u64 = 300;
@@ -108,7 +112,8 @@ impl Study for Web {
         prefixes: &[""],
         measures: MEASURES,
         profiles: &[
-            // Of single connections, of the run with the setup's first seed; a count behind the decimal point keeps equal ones apart.
+            // Of single connections, of the run with the setup's first seed; a count behind the
+            // decimal point keeps equal ones apart.
             Profile::new("duration", "s", "duration of each connection, by its packets"),
             Profile::new("length", "packets", "packets of each connection, by its start in seconds"),
             Profile::new(
@@ -208,7 +213,8 @@ fn access(hosts: HostsName, random: &mut Random) -> Access {
     }
 }
 
-/// Whether it had a Quick-Start phase: a grant that is worth no more than the initial window is not used.
+/// Whether it had a Quick-Start phase: a grant that is worth no more than the initial window is not
+/// used.
 fn is_used(report: &FlowReport) -> bool {
     let (Grant::Granted(rate), Some(established)) = (report.grant, report.established_at) else {
         return false;
@@ -314,7 +320,8 @@ impl Observer for Connections {
 mod tests {
     use super::*;
 
-    /// Quick-Start §5: "a mean one-way link delay of 12 msec and a maximum delay of 110 msec"; Figure 11: 80 to 120 ms.
+    /// Quick-Start §5: "a mean one-way link delay of 12 msec and a maximum delay of 110 msec";
+    /// Figure 11: 80 to 120 ms.
     #[test]
     fn hosts_are_as_far_away_as_the_paper_says() {
         let mut random = Random::new(Seed(1));

@@ -1,9 +1,10 @@
 //! Paths drawn at random: the wide area of PlanetLab, and four access networks before it.
 //!
-//! Source: Halfback (HB below) §4.1, §4.2.1 and §4.2.2. It states 2600 pairs of 100 hosts in five continents, round-trip
-//! times from 0.2 to 400 ms, flows of 100 kB, and that a quarter of the runs lost a packet; nothing else of its paths is
-//! published. `experiments/halfback/population.md` says how each part is drawn and why, and what hangs on it. The same
-//! seed draws the same paths everywhere; the part of a path that one draw changes does not disturb the others.
+//! Source: Halfback (HB below) §4.1, §4.2.1 and §4.2.2. It states 2600 pairs of 100 hosts in five
+//! continents, round-trip times from 0.2 to 400 ms, flows of 100 kB, and that a quarter of the runs
+//! lost a packet; nothing else of its paths is published. `experiments/halfback/population.md` says
+//! how each part is drawn and why, and what hangs on it. The same seed draws the same paths
+//! everywhere; the part of a path that one draw changes does not disturb the others.
 
 use clap::ValueEnum;
 use headstart_net::QueueDiscipline;
@@ -15,14 +16,16 @@ use crate::options::{Buffer, PathOptions, Rtts};
 /// How the paths of a population are drawn. A run's seed is the number of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Population {
-    /// Hosts in five continents behind access links of their own; shallow buffers, cross traffic and a little random
-    /// loss.
+    /// Hosts in five continents behind access links of their own; shallow buffers, cross traffic
+    /// and a little random loss.
     Continents,
-    /// Everything uniform between its bounds (rates and buffers on a logarithmic scale); losses from full buffers only.
+    /// Everything uniform between its bounds (rates and buffers on a logarithmic scale); losses
+    /// from full buffers only.
     Uniform,
     /// Fast paths with deep buffers, of which a part loses packets at random, in bursts.
     Random,
-    /// Round trips as in the first draw, and lines as in the third: no loss is the sender's own doing.
+    /// Round trips as in the first draw, and lines as in the third: no loss is the sender's own
+    /// doing.
     Lines,
     /// Servers as in the first draw to a home with DSL of about 6 Mbit/s behind Wi-Fi (HB §4.2.2).
     DslWifi,
@@ -93,7 +96,8 @@ impl PathSpec {
 const RTT_MS: (f64, f64) = (0.2, 400.0);
 /// Hosts (HB §4.1).
 const HOSTS: u64 = 100;
-/// Typical round-trip times between continents in milliseconds: North and South America, Europe, Asia, Australia.
+/// Typical round-trip times between continents in milliseconds: North and South America, Europe,
+/// Asia, Australia.
 const BETWEEN: [[f64; 5]; 5] = [
     [50.0, 150.0, 110.0, 190.0, 200.0],
     [150.0, 40.0, 220.0, 320.0, 310.0],
@@ -193,7 +197,8 @@ impl Population {
             Self::DslWifi | Self::BusyDslWifi | Self::Cable | Self::SharedWifi | Self::Wired => {
                 let rtt = BETWEEN[0][place.below(5) as usize] * place.log_uniform(0.5, 1.6);
                 let server = if speed.happens(0.4) { speed.between(8.0, 12.0) } else { 100.0 };
-                // Mbit/s down and up, buffer in ms of that, own delay in ms, jitter in ms, loss in ppm, load in %.
+                // Mbit/s down and up, buffer in ms of that, own delay in ms, jitter in ms, loss in
+                // ppm, load in %.
                 let (down, up, buffer, delay, jitter, loss, cross) = match self {
                     Self::DslWifi => (6.0, 0.75, 120.0, 20.0, 6.0, harm.log_uniform(1_000.0, 20_000.0), 0),
                     Self::BusyDslWifi => {

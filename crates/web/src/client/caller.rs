@@ -1,17 +1,19 @@
 //! A socket towards one server that hears when nobody listens there.
 //!
-//! A host without a listener answers a datagram with "port unreachable" (ICMP). Linux hands that to a UDP socket only if it is connected
-//! (RFC 1122 §4.1.3.3 wants it handed up, and leaves open how), and the stack's own are not: they send to many. A client that calls one
-//! server can connect its socket. The stack does not wait for errors, and one that it reads together with datagrams would be the end of
-//! its whole endpoint: so another descriptor of the same socket waits for them, and the stack never sees one.
+//! A host without a listener answers a datagram with "port unreachable" (ICMP). Linux hands that to
+//! a UDP socket only if it is connected (RFC 1122 §4.1.3.3 wants it handed up, and leaves open
+//! how), and the stack's own are not: they send to many. A client that calls one server can connect
+//! its socket. The stack does not wait for errors, and one that it reads together with datagrams
+//! would be the end of its whole endpoint: so another descriptor of the same socket waits for them,
+//! and the stack never sees one.
 //!
-//! Such an answer carries no signature: somebody on the way can forge it. It is believed while a connection is being set up, as TCP
-//! believes it (RFC 1122 §4.2.3.9), and never afterwards.
+//! Such an answer carries no signature: somebody on the way can forge it. It is believed while a
+//! connection is being set up, as TCP believes it (RFC 1122 §4.2.3.9), and never afterwards.
 //!
 //! # Limits
 //!
-//! Elsewhere than on Linux the socket is not connected: other systems refuse to send to an address from a connected socket. Refusals go
-//! unheard there.
+//! Elsewhere than on Linux the socket is not connected: other systems refuse to send to an address
+//! from a connected socket. Refusals go unheard there.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -74,7 +76,8 @@ impl Caller {
         &self.endpoint
     }
 
-    /// How often something came from the other end: not more than there were datagrams, and more than before if there was another.
+    /// How often something came from the other end: not more than there were datagrams, and more
+    /// than before if there was another.
     #[must_use]
     pub fn heard(&self) -> u64 {
         self.line.heard.load(Ordering::Relaxed)
@@ -98,7 +101,8 @@ impl Caller {
             };
             match error {
                 Ok(error) if is_refusal(&error) => return,
-                // An unreachable network or the like: it may be reachable again, and patience has an end.
+                // An unreachable network or the like: it may be reachable again, and patience has
+                // an end.
                 Ok(_) => {}
                 Err(_) => std::future::pending().await,
             }

@@ -88,7 +88,8 @@ fn summary(args: &GetArgs, samples: &[Sample]) -> Table {
     for scheme in schemes {
         let of: Vec<&Sample> = samples.iter().filter(|sample| sample.scheme.as_deref() == scheme).collect();
         let times: Vec<f64> = of.iter().map(|sample| ms(sample.visit.complete())).collect();
-        // The first connection met a server that knew nothing of this client, if it was asked for the first time.
+        // The first connection met a server that knew nothing of this client, if it was asked for
+        // the first time.
         let (first, others) = match times.as_slice() {
             [first, others @ ..] if !others.is_empty() => (*first, others),
             [first, ..] => (*first, times.as_slice()),

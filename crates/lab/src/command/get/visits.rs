@@ -9,8 +9,8 @@ use headstart_web::client::{Caller, Errand, FetchError, Visit};
 
 use super::{Sample, Way};
 
-/// A host that is silent for so long is told of. Between the first and the second repetition of the first packet, so that one lost packet
-/// is no news.
+/// A host that is silent for so long is told of. Between the first and the second repetition of the
+/// first packet, so that one lost packet is no news.
 const SILENCE: Duration = Duration::from_millis(2500);
 
 /// How long the last packet may take to leave: it needs no answer.
@@ -34,8 +34,8 @@ impl Visits<'_> {
             FetchError::Socket { host: format!("{host}: no socket towards {}", self.remote), source }
         })?;
         let samples = self.in_turn(&caller, ways, repeat).await;
-        // The last packet says that the connection is over. A server that does not hear it keeps the connection, and the record it
-        // reserved, for as long as connections may be idle.
+        // The last packet says that the connection is over. A server that does not hear it keeps
+        // the connection, and the record it reserved, for as long as connections may be idle.
         let _ = tokio::time::timeout(FAREWELL, caller.endpoint().wait_idle()).await;
         samples
     }

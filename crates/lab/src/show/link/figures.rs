@@ -121,10 +121,12 @@ fn delay(record: &Record) -> Svg {
     figure.svg()
 }
 
-/// The queue before the first link over time: as each packet found it, and lower by one as each left it to be sent.
+/// The queue before the first link over time: as each packet found it, and lower by one as each
+/// left it to be sent.
 ///
-/// A log says when a packet leaves the path, which is later than the queue by what its transmission and the rest of the path
-/// take: the least that a packet of this size took, for that one found nothing before it.
+/// A log says when a packet leaves the path, which is later than the queue by what its transmission
+/// and the rest of the path take: the least that a packet of this size took, for that one found
+/// nothing before it.
 fn queue_steps<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(Time, u32)> {
     let (mut arrived, mut passed) = (BTreeMap::new(), vec![]);
     // A packet that leaves and one that comes at the same time: what comes found the other gone.
@@ -183,7 +185,8 @@ fn queue(record: &Record) -> Svg {
     figure.svg()
 }
 
-/// Of neighbouring points the lowest and the highest, where there are more than can be told apart: no peak is lost.
+/// Of neighbouring points the lowest and the highest, where there are more than can be told apart:
+/// no peak is lost.
 fn envelope(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     if points.len() <= MOST_MARKS {
         return points;
@@ -212,7 +215,8 @@ mod tests {
         Entry { at, direction: Direction::Down, number, bytes: 1500, what }
     }
 
-    /// Eight packets come at once at 100 ms; at 150 ms one comes alone, and another while that one is sent.
+    /// Eight packets come at once at 100 ms; at 150 ms one comes alone, and another while that one
+    /// is sent.
     fn record() -> Record {
         let mut entries = vec![];
         for number in 0..8_u64 {

@@ -8,7 +8,8 @@ use crate::options::SizeName;
 use crate::setup::Setup;
 use crate::show::counted;
 
-/// Conditions that the title has at its beginning anyway, or that decide how long is measured and not what.
+/// Conditions that the title has at its beginning anyway, or that decide how long is measured and
+/// not what.
 const TOLD: [&str; 9] = ["rate", "trace", "rtt", "size", "load", "arrivals", "duration", "warm-up", "drain"];
 
 /// The title.

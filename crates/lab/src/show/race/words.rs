@@ -10,7 +10,8 @@ use crate::verdict::{Harm, Twins, Victims};
 
 /// So many names are listed before the others are only counted.
 const MOST_NAMES: usize = 4;
-/// With as few seeds or fewer, Student's t makes intervals nearly twice as wide as with the default of eight.
+/// With as few seeds or fewer, Student's t makes intervals nearly twice as wide as with the default
+/// of eight.
 const FEW_SEEDS: usize = 3;
 
 /// Stands behind the name of the fastest scheme whose harm does not show.

@@ -72,7 +72,8 @@ impl Sender {
             });
         }
         let is_advance = self.segments.base() > prior_base;
-        // RFC 5681 §3.2 step 1: a duplicate ack lets a packet go, but the window stays. QUIC knows no duplicate acks.
+        // RFC 5681 §3.2 step 1: a duplicate ack lets a packet go, but the window stays. QUIC knows
+        // no duplicate acks.
         let may_grow = is_advance || config.probe == Probe::Quic;
         let was_limit = !config.window_validation || self.newest_delivered <= self.limited_below;
         let marked = if echo.marks == self.marks {
@@ -112,7 +113,8 @@ impl Sender {
         });
     }
 
-    /// What the receiver's count of marks says of what was just delivered. An ack that others overtook counts nothing.
+    /// What the receiver's count of marks says of what was just delivered. An ack that others
+    /// overtook counts nothing.
     #[cold]
     fn newly_marked(&mut self, marks: u8, delivered: Bytes, mss: Bytes) -> Bytes {
         let fresh = marks.wrapping_sub(self.marks);
@@ -123,7 +125,8 @@ impl Sender {
         (mss * u64::from(fresh)).min(delivered)
     }
 
-    /// The peer has segment `number`; `via` is the transmission that brought it, where that is known.
+    /// The peer has segment `number`; `via` is the transmission that brought it, where that is
+    /// known.
     #[inline]
     fn deliver(&mut self, now: Time, number: u32, via: Option<u32>, newly: &mut Newly) {
         let segment = &mut self.segments[number];
@@ -141,7 +144,8 @@ impl Sender {
         let is_first_flight = segment.is(FIRST_FLIGHT);
         let transmission = via.unwrap_or(segment.transmission);
 
-        // Never sent twice, yet overtaken by what was delivered before: the path reorders (RFC 8985 §6.2).
+        // Never sent twice, yet overtaken by what was delivered before: the path reorders (RFC 8985
+        // §6.2).
         if !was_retransmitted && number + 1 < newly.highest_before {
             self.reordering_seen = true;
         }
@@ -161,7 +165,8 @@ impl Sender {
             return;
         };
         let sent_at = flight.stamp.sent_at;
-        // RFC 8985 §6.2: an ambiguous ack sooner than any round trip answers an earlier transmission.
+        // RFC 8985 §6.2: an ambiguous ack sooner than any round trip answers an earlier
+        // transmission.
         let is_credible = via.is_some() || !was_retransmitted || now.since(sent_at) >= self.rtt.min;
         if is_credible && transmission + 1 > self.newest_delivered {
             self.newest_delivered = transmission + 1;

@@ -1,7 +1,8 @@
-//! What leaves together, as Linux has it: one buffer is handed down and cut into segments on the way.
+//! What leaves together, as Linux has it: one buffer is handed down and cut into segments on the
+//! way.
 //!
-//! Source: Linux tcp_output.c (tcp_tso_autosize, tcp_write_xmit, tcp_tso_should_defer as of 6.18, __tcp_transmit_skb), the behaviour in own
-//! words. Asked of only with [`TcpConfig::as_linux`].
+//! Source: Linux tcp_output.c (tcp_tso_autosize, tcp_write_xmit, tcp_tso_should_defer as of 6.18,
+//! __tcp_transmit_skb), the behaviour in own words. Asked of only with [`TcpConfig::as_linux`].
 
 use super::*;
 
@@ -9,8 +10,8 @@ use super::*;
 const LARGEST: u64 = 44;
 /// A window's share that never waits (tcp_tso_win_divisor).
 const WINDOW_SHARE: u64 = 3;
-/// How old the latest transmission may be for the next to wait, or how long the pacer's leave, and how far ahead the ack that is waited
-/// for.
+/// How old the latest transmission may be for the next to wait, or how long the pacer's leave, and
+/// how far ahead the ack that is waited for.
 const SOON: Span = Span::from_millis(1);
 
 /// Segments of one buffer at that pace: what leaves in a 1024th of a second, two at least.
@@ -26,7 +27,8 @@ pub(super) struct Buffer {
 }
 
 impl Sender {
-    /// Whether new data waits for more of its kind: the window lets less go than fills a buffer, and an ack is due soon.
+    /// Whether new data waits for more of its kind: the window lets less go than fills a buffer,
+    /// and an ack is due soon.
     pub(super) fn defers(&self, now: Time, window: Bytes, config: &TcpConfig) -> bool {
         let latest = self.last_sent_at.max(self.next_send_at);
         if self.buffer.left > 0 || self.state != State::Open || now.since(latest) > SOON {

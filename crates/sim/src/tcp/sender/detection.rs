@@ -38,7 +38,8 @@ impl Sender {
         if opens_episode {
             self.state = State::Recovery { until: self.segments.end() };
             self.rescue_done = false;
-            // RFC 8985 §7.3: no tail loss probe in recovery. QUIC's probe is the only timer there is.
+            // RFC 8985 §7.3: no tail loss probe in recovery. QUIC's probe is the only timer there
+            // is.
             if config.probe != Probe::Quic {
                 self.probe_at = Time::NEVER;
             }
@@ -59,7 +60,8 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 §6.2 step 5: a packet is lost if one sent later was delivered and its own time is up.
+    /// RFC 8985 §6.2 step 5: a packet is lost if one sent later was delivered and its own time is
+    /// up.
     #[inline]
     fn detect_by_time(&mut self, now: Time, recorder: &mut impl Recorder) -> Losses {
         let mut losses = Losses::default();
@@ -111,7 +113,8 @@ impl Sender {
         losses
     }
 
-    /// A loss report names what was overtaken by three others; it is repeated while something is missing.
+    /// A loss report names what was overtaken by three others; it is repeated while something is
+    /// missing.
     #[cold]
     fn detect_by_report(&mut self, now: Time, udt: Udt, recorder: &mut impl Recorder) -> Losses {
         let mut losses = if udt.is_periodic { Losses::default() } else { self.detect_by_count(recorder) };

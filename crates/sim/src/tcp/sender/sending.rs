@@ -13,7 +13,8 @@ impl Sender {
         self.pace_at
     }
 
-    /// The next packet that may leave now: a retransmission before new data, new data before copies.
+    /// The next packet that may leave now: a retransmission before new data, new data before
+    /// copies.
     #[inline]
     pub fn next_departure(
         &mut self,
@@ -79,8 +80,8 @@ impl Sender {
         None
     }
 
-    /// RFC 6675 §4 NextSeg rules 3 and 4: below what was delivered and not sent again yet; then, once an episode,
-    /// the last one that is missing.
+    /// RFC 6675 §4 NextSeg rules 3 and 4: below what was delivered and not sent again yet; then,
+    /// once an episode, the last one that is missing.
     #[cold]
     fn choose_beyond_rules(&mut self) -> Option<Choice> {
         let range = self.segments.base()..self.segments.end();
@@ -196,8 +197,8 @@ impl Sender {
         config.pacing == Pacing::LinuxAlways && self.counts.packets_sent < UNPACED
     }
 
-    /// Segments that leave together. Linux sends what its pace lets through in a 1024th of a second as one, two at least, and what one
-    /// buffer holds at most.
+    /// Segments that leave together. Linux sends what its pace lets through in a 1024th of a second
+    /// as one, two at least, and what one buffer holds at most.
     fn quantum(&self, pace: Rate, config: &TcpConfig) -> u32 {
         match config.pacing {
             Pacing::Off | Pacing::Linux => config.quantum.max(1),
@@ -249,7 +250,8 @@ impl Sender {
         Departure { segment: number, transmission, payload, is_pushed: false }
     }
 
-    /// The next segment of those that a timeout sends again although they arrived. Each waits for what is missing before it.
+    /// The next segment of those that a timeout sends again although they arrived. Each waits for
+    /// what is missing before it.
     #[cold]
     fn go_back(&mut self, now: Time) -> Option<Departure> {
         self.back.start = self.back.start.max(self.segments.base());

@@ -1,4 +1,5 @@
-//! Timers: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 §7), QUIC's probe timeout (RFC 9002 §6.2).
+//! Timers: retransmission timeout (RFC 6298), tail loss probe (RFC 8985 §7), QUIC's probe timeout
+//! (RFC 9002 §6.2).
 
 use super::*;
 

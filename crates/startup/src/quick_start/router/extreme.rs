@@ -1,4 +1,5 @@
-//! Extreme Quick-Start: a memory of each grant until it is used, and of each host's way with grants.
+//! Extreme Quick-Start: a memory of each grant until it is used, and of each host's way with
+//! grants.
 //!
 //! Source: QS §7.2 and §8 with its Equation 4.
 //!
@@ -9,24 +10,30 @@
 //!      +------- nothing came within the interval -----------------------------------------+
 //! ```
 //!
-//! A promise counts in full until the flow's first packet arrives. The time this took is the flow's RTT as the router sees
-//! it, so rate x RTT bytes are to come; each byte that does takes its share off the promise, because the meter
-//! sees it from then on. What has not come after 5/4 RTT never will.
+//! A promise counts in full until the flow's first packet arrives. The time this took is the flow's
+//! RTT as the router sees it, so rate x RTT bytes are to come; each byte that does takes its share
+//! off the promise, because the meter sees it from then on. What has not come after 5/4 RTT never
+//! will.
 //!
 //! # Deviations
 //!
 //! - "We assume that the router implements a reliable method for evaluating RTTs": this one is it.
-//! - Fairness is only sketched: "reduce the rate approved for individual requests". Here: if a request of the last memory was
-//!   sent away empty, none gets more than the free rate over the number of requests in that time.
-//! - Equation 4 has a trap: a host at score zero is granted nothing, so nothing of it can be seen to be used, and it never rises. What
-//!   is left of a request is never less than [`Params::least`] (unless less was asked for): one flow that uses that is enough to rise.
-//!   A floor under the score instead, tried first, leaves an attacker whose request is many times the link as strong as ever.
-//! - The measurement interval of 1.5 s is for flows that never come; for others the end of the Quick-Start phase is known.
+//! - Fairness is only sketched: "reduce the rate approved for individual requests". Here: if a
+//!   request of the last memory was sent away empty, none gets more than the free rate over the
+//!   number of requests in that time.
+//! - Equation 4 has a trap: a host at score zero is granted nothing, so nothing of it can be seen
+//!   to be used, and it never rises. What is left of a request is never less than [`Params::least`]
+//!   (unless less was asked for): one flow that uses that is enough to rise. A floor under the
+//!   score instead, tried first, leaves an attacker whose request is many times the link as strong
+//!   as ever.
+//! - The measurement interval of 1.5 s is for flows that never come; for others the end of the
+//!   Quick-Start phase is known.
 //!
 //! # Limits
 //!
-//! At most [`Params::flows`] flows and [`Params::hosts`] hosts are remembered. A grant beyond is counted as Target would;
-//! the host whose score was used longest ago is forgotten first, so a storm of spoofed hosts wipes scores out.
+//! At most [`Params::flows`] flows and [`Params::hosts`] hosts are remembered. A grant beyond is
+//! counted as Target would; the host whose score was used longest ago is forgotten first, so a
+//! storm of spoofed hosts wipes scores out.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +57,8 @@ pub struct Params {
     pub scores: bool,
     /// The gain w of Equation 4. 0.2: QS §8.
     pub gain: Ratio,
-    /// What a request is not reduced below by the score. 80 kbit/s, the least that RFC 4782's four bits can say: ours.
+    /// What a request is not reduced below by the score. 80 kbit/s, the least that RFC 4782's four
+    /// bits can say: ours.
     pub least: Rate,
     /// Nobody gets more than an equal share while others get nothing. On: QS §7.2.
     pub fair: bool,

@@ -1,6 +1,7 @@
 //! At most so many requests a second are looked at, however many come (QS §8).
 //!
-//! The limit is kept by the time at which the next request would be on schedule; a tenth of a second's worth may come early.
+//! The limit is kept by the time at which the next request would be on schedule; a tenth of a
+//! second's worth may come early.
 
 use headstart_units::{Span, Time};
 

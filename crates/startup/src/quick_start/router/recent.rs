@@ -1,10 +1,12 @@
 //! `recent_qs_approvals`: the sum of what was granted lately, in constant memory.
 //!
-//! Source: QS §7.1. Grants are added up in bins, sixteen of which make up the memory; a bin is forgotten when its last instant is
-//! older than the memory. So a grant counts for at least the memory, and a sixteenth more at most.
+//! Source: QS §7.1. Grants are added up in bins, sixteen of which make up the memory; a bin is
+//! forgotten when its last instant is older than the memory. So a grant counts for at least the
+//! memory, and a sixteenth more at most.
 //!
-//! The authors' own router in ns-2 (`qsagent.cc`) has one bin: the present interval and the one before it count, so a grant counts
-//! for between once and twice the memory. [`Recent::new`] takes the number of bins, so both can be had.
+//! The authors' own router in ns-2 (`qsagent.cc`) has one bin: the present interval and the one
+//! before it count, so a grant counts for between once and twice the memory. [`Recent::new`] takes
+//! the number of bins, so both can be had.
 
 use headstart_units::{Rate, Span, Time};
 
@@ -26,7 +28,8 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Nothing was granted; what will be counts for `memory`, which is as long as so many bins (1 to [`MOST_BINS`]).
+    /// Nothing was granted; what will be counts for `memory`, which is as long as so many bins (1
+    /// to [`MOST_BINS`]).
     #[must_use]
     pub fn new(memory: Span, bins: u8) -> Self {
         let bins = bins.clamp(1, MOST_BINS);
@@ -70,7 +73,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a list of all grants: those within the memory count, those older than it by a bin do not.
+        /// Against a list of all grants: those within the memory count, those older than it by a
+        /// bin do not.
         #[test]
         fn a_grant_counts_for_the_memory_and_a_bin_more_at_most(
             bins in 1_u8..=16,

@@ -142,7 +142,8 @@ fn extreme_frees_a_promise_as_the_flow_uses_it() {
     assert_eq!((router.score(0), router.tracked()), (utilisation::FULL, (1, 1)));
 }
 
-/// QS Equation 4 with w = 0.2: 0.2 x 1 + 0.8 x 0 = 0.2; then 0.2 x 0.2 + 0.8 x 0 = 0.04; a good start from there: 0.2 x 1 + 0.8 x 0.04.
+/// QS Equation 4 with w = 0.2: 0.2 x 1 + 0.8 x 0 = 0.2; then 0.2 x 0.2 + 0.8 x 0 = 0.04; a good
+/// start from there: 0.2 x 1 + 0.8 x 0.04.
 #[test]
 fn a_host_that_asks_and_does_not_come_gets_less_next_time() {
     let mut router =
@@ -157,7 +158,8 @@ fn a_host_that_asks_and_does_not_come_gets_less_next_time() {
     assert_eq!(ask(&mut router, 3_300, 4, 7, 8_000), 1_856, "used: on the way back");
 }
 
-/// However often a host did not come, and however much it asks for, it is left the least rate, no more; one good start lets it rise.
+/// However often a host did not come, and however much it asks for, it is left the least rate, no
+/// more; one good start lets it rise.
 #[test]
 fn whoever_asks_for_many_times_the_link_is_held_down_and_can_rise() {
     let params = extreme::Params { fair: false, ..extreme::Params::default() };
@@ -178,15 +180,16 @@ fn nobody_gets_more_than_a_fair_share_while_others_get_nothing() {
     let mut router = Router::new(exact(extreme(extreme::Params::default())));
     assert_eq!(ask(&mut router, 0, 1, 1, 20_000), 9_000, "alone: all of it");
     assert_eq!(ask(&mut router, 10, 2, 2, 20_000), 0, "the second gets nothing");
-    // Flow 1's data comes and goes; the third request meets a free link and the memory of the second.
+    // Flow 1's data comes and goes; the third request meets a free link and the memory of the
+    // second.
     for n in 0..113 {
         router.on_packet(at(20 + n / 10), Bytes::new(1000), 1);
     }
     assert_eq!(ask(&mut router, 50, 3, 3, 20_000), 3_000, "a third of 9 Mbit/s: three asked lately");
 }
 
-/// A storm of requests from made-up hosts: memory stays within its bound, and once the storm is over a
-/// legitimate request gets what it would have got within one interval.
+/// A storm of requests from made-up hosts: memory stays within its bound, and once the storm is
+/// over a legitimate request gets what it would have got within one interval.
 #[test]
 fn a_storm_of_spoofed_requests_fills_no_more_than_its_places() {
     let tracking = extreme::Params { flows: 64, hosts: 128, ..extreme::Params::default() };
@@ -207,8 +210,9 @@ fn a_storm_of_spoofed_requests_fills_no_more_than_its_places() {
 }
 
 proptest! {
-    /// Whatever storm of made-up hosts comes, by whatever algorithm: memory stays within its bound, and what was promised to nobody is
-    /// free again when the memory of approvals is over (Extreme: its interval).
+    /// Whatever storm of made-up hosts comes, by whatever algorithm: memory stays within its bound,
+    /// and what was promised to nobody is free again when the memory of approvals is over (Extreme:
+    /// its interval).
     #[test]
     fn after_any_storm_the_router_recovers_within_its_memory(
         algorithm in algorithms(),
@@ -261,8 +265,9 @@ fn algorithms() -> impl Strategy<Value = Algorithm> {
 }
 
 proptest! {
-    /// Over random traffic no grant is above what was asked for, none goes beyond what the algorithm has left (counted
-    /// again here from a list of all grants), and the request says what was granted.
+    /// Over random traffic no grant is above what was asked for, none goes beyond what the
+    /// algorithm has left (counted again here from a list of all grants), and the request says what
+    /// was granted.
     #[test]
     fn grants_never_exceed_what_the_algorithm_allows(steps in steps(), algorithm in algorithms(), encoded: bool) {
         let granularity = if encoded { Granularity::Encoded } else { Granularity::Exact };

@@ -2,13 +2,14 @@
 //!
 //! Source: QS §7.1, Equation 3 and the paragraph after it.
 //!
-//! What is measured is the time during which the transmitter was busy. A first-in-first-out link is busy without
-//! a break until all it has taken is sent, so it is enough to know what it took and when: no event per packet sent.
+//! What is measured is the time during which the transmitter was busy. A first-in-first-out link is
+//! busy without a break until all it has taken is sent, so it is enough to know what it took and
+//! when: no event per packet sent.
 //!
 //! # Deviations
 //!
-//! - The text leaves open what M(t) is; here the busy share of the interval that ended at t, so never above one, also while
-//!   a queue stands.
+//! - The text leaves open what M(t) is; here the busy share of the interval that ended at t, so
+//!   never above one, also while a queue stands.
 //! - Intervals that nobody asked about are made up for later; the result is the same.
 
 use alloc::vec;

@@ -1,7 +1,9 @@
-//! Acks that come in lumps: how much more than expected was acknowledged at once, so that the window has room for it.
+//! Acks that come in lumps: how much more than expected was acknowledged at once, so that the
+//! window has room for it.
 //!
-//! Source: Linux's tcp_bbr.c (bbr_update_ack_aggregation, bbr_ack_aggregation_cwnd), which has it since 5.1. Wi-Fi and receivers that
-//! wait with their acks need it: a window of twice the BDP may be used up before the next lump comes.
+//! Source: Linux's tcp_bbr.c (bbr_update_ack_aggregation, bbr_ack_aggregation_cwnd), which has it
+//! since 5.1. Wi-Fi and receivers that wait with their acks need it: a window of twice the BDP may
+//! be used up before the next lump comes.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -21,7 +23,8 @@ pub struct Aggregation {
 }
 
 impl Aggregation {
-    /// One ack that gave a sample; `btl_bw` is the estimate after it, and no lump is larger than `window`.
+    /// One ack that gave a sample; `btl_bw` is the estimate after it, and no lump is larger than
+    /// `window`.
     pub fn on_ack(&mut self, ack: &Ack, begins_round: bool, btl_bw: Rate, window: Bytes) {
         if begins_round {
             self.rounds += 1;

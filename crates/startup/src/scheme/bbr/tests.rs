@@ -4,8 +4,9 @@ use crate::base::testing::acked;
 use crate::history::testing::{absurd_priors, prior_with};
 use crate::path::RateSample;
 
-/// An ack at `at` milliseconds of `segments`, after which `in_flight` are in flight and `delivered` have arrived, of
-/// which `prior` had when the newest left; the sample is of `rate` kilobytes per second. Milliseconds count from 7 s.
+/// An ack at `at` milliseconds of `segments`, after which `in_flight` are in flight and `delivered`
+/// have arrived, of which `prior` had when the newest left; the sample is of `rate` kilobytes per
+/// second. Milliseconds count from 7 s.
 fn ack(at: u64, segments: u64, in_flight: u64, (prior, delivered): (u64, u64), rate: u64) -> Ack {
     Ack {
         in_flight: MSS * in_flight,
@@ -57,7 +58,8 @@ fn it_finds_the_bandwidth_drains_its_queue_and_cruises() {
     let _ = cruising();
 }
 
-/// `lib/ngtcp2_bbr.c` of 2022: the first pace is for an RTT of a millisecond, and thrice what may leave at once is 64 KiB or ten segments.
+/// `lib/ngtcp2_bbr.c` of 2022: the first pace is for an RTT of a millisecond, and thrice what may
+/// leave at once is 64 KiB or ten segments.
 #[test]
 fn as_ngtcp2_it_paces_nothing_until_the_pipe_was_full_and_leaves_more_room() {
     let mut bbr = Bbr::new(Params { as_ngtcp2: true, ..Params::default() });
@@ -281,8 +283,8 @@ fn a_loss_conserves_packets_for_a_round_and_takes_nothing_for_good() {
     play(&mut bbr, &steps);
 }
 
-/// Linux's bbr_set_cwnd_to_recover_or_restore and bbr_check_full_bw_reached: a recovery takes its own time, so the rounds in which
-/// the pipe must not become faster do too.
+/// Linux's bbr_set_cwnd_to_recover_or_restore and bbr_check_full_bw_reached: a recovery takes its
+/// own time, so the rounds in which the pipe must not become faster do too.
 #[test]
 fn a_recovery_begins_the_round_anew() {
     let recovering = |ack: Ack| Ack { in_recovery: true, ..ack };
@@ -371,7 +373,8 @@ fn a_hint_is_the_first_estimate_and_is_cruised_at() {
     let params = Params { begins_from_hint: true, ..Params::default() };
     let mut bbr = Bbr::new(params);
     let plan = bbr.establish(&Prior { hint, ..prior_with(1, 60) });
-    // 1 MB/s, less one percent, over the recorded 60 ms: twice 60 kB, and three quanta of two segments.
+    // 1 MB/s, less one percent, over the recorded 60 ms: twice 60 kB, and three quanta of two
+    // segments.
     assert_eq!(
         plan.allowance,
         Allowance { window: MSS * 126, pace: Some(Rate::from_bytes_per_sec(990_000)) }

@@ -7,8 +7,9 @@ use crate::base::testing::{acked, lost};
 use crate::history::testing::{absurd_priors, prior_with};
 use crate::path::RateSample;
 
-/// An ack at `at` milliseconds of `segments`, after which `in_flight` are in flight and `delivered` have arrived, of which `prior` had when
-/// the newest left; what arrived since then came at `rate` kilobytes per second. Milliseconds count from 7 s.
+/// An ack at `at` milliseconds of `segments`, after which `in_flight` are in flight and `delivered`
+/// have arrived, of which `prior` had when the newest left; what arrived since then came at `rate`
+/// kilobytes per second. Milliseconds count from 7 s.
 fn ack(at: u64, segments: u64, in_flight: u64, (prior, delivered): (u64, u64), rate: u64) -> Ack {
     let since = MSS * (delivered - prior);
     Ack {
@@ -37,7 +38,8 @@ fn established() -> BbrV3 {
     bbr
 }
 
-/// In Cruise on a path of 250 kB/s and 100 ms; 245 segments have been delivered. Lumps of 40 segments were acknowledged.
+/// In Cruise on a path of 250 kB/s and 100 ms; 245 segments have been delivered. Lumps of 40
+/// segments were acknowledged.
 fn cruising() -> BbrV3 {
     let mut bbr = established();
     #[rustfmt::skip]
@@ -60,7 +62,8 @@ fn it_finds_the_bandwidth_drains_its_queue_and_cruises() {
     let _ = cruising();
 }
 
-/// LossLowerBounds: no less than what was delivered in the last round, and 0.7 of the bound at most.
+/// LossLowerBounds: no less than what was delivered in the last round, and 0.7 of the bound at
+/// most.
 #[test]
 fn losses_lower_the_short_term_bounds_once_a_round() {
     for (rate, bw, why) in [(100, 175_000, "0.7 x 250 kB/s"), (200, 200_000, "what was delivered")] {
@@ -104,8 +107,8 @@ fn it_refills_for_a_round_and_then_probes_a_quarter_faster() {
     assert_eq!(bbr.allowance().window, Bytes::new(95_000), "it grows by what is acknowledged");
 }
 
-/// HandleInflightTooHigh and InflightAtLoss by hand: 30 segments delivered and 2 lost since the packet left; 0.02 x 30 of them would
-/// have been fine, and a little more: 30 + 0.6 / 0.98.
+/// HandleInflightTooHigh and InflightAtLoss by hand: 30 segments delivered and 2 lost since the
+/// packet left; 0.02 x 30 of them would have been fine, and a little more: 30 + 0.6 / 0.98.
 #[test]
 fn too_many_losses_while_probing_set_the_long_term_bound_and_end_the_probe() {
     let mut bbr = probing(1000);
@@ -148,7 +151,8 @@ fn a_loss_of_two_percent_is_not_too_much() {
     }
 }
 
-/// ProbeInflightLongtermUpward: 1, 2, 4 segments more in successive rounds, each spread over a window of acks.
+/// ProbeInflightLongtermUpward: 1, 2, 4 segments more in successive rounds, each spread over a
+/// window of acks.
 #[test]
 fn the_long_term_bound_rises_ever_faster_while_probing() {
     let mut bbr = probing(40);

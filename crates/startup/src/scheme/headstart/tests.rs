@@ -187,7 +187,8 @@ fn the_credit_rests_where_the_price_says_and_follows_the_path() {
     let mut credit = None;
     let (mut lost, mut sent) = (0, 0);
     for visit in 0..4_000_u64 {
-        // What the path has room for: anything from 20 to 99 segments, and from the 2000th visit half of that.
+        // What the path has room for: anything from 20 to 99 segments, and from the 2000th visit
+        // half of that.
         let room = (20 + visit * 7_919 % 80) / (1 + visit / 2_000);
         let mut prior = Prior { flow_size: None, ..acquaintance(100, 0) };
         prior.room = Some(Room { reserved: Bytes::ZERO, credit });

@@ -1,4 +1,5 @@
-//! Rate compensation: a queue that stands is drained (PCP §3.2), unless draining it never helps (§3.5).
+//! Rate compensation: a queue that stands is drained (PCP §3.2), unless draining it never helps
+//! (§3.5).
 
 use headstart_units::{Rate, Ratio, Span};
 
@@ -30,8 +31,8 @@ impl Queue {
         self.round_min = self.round_min.min(rtt);
     }
 
-    /// A round has ended: what is left of the base rate. At base x min/met the flow has no more in flight than the
-    /// path holds without a queue.
+    /// A round has ended: what is left of the base rate. At base x min/met the flow has no more in
+    /// flight than the path holds without a queue.
     pub fn on_round(&mut self, params: &Params, base: Rate, min_rtt: Span) -> Rate {
         let met = core::mem::replace(&mut self.round_min, Span::MAX);
         let is_stale = core::mem::replace(&mut self.is_stale, false);

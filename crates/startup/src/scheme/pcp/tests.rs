@@ -177,8 +177,8 @@ fn a_mark_refuses_the_train_and_halves_the_rate() {
     assert_eq!((pcp.base, pcp.increase), (Rate::from_bytes_per_sec(100_000), asked * Ratio::new(1, 2)));
 }
 
-/// A link of `capacity` with endless room, 100 ms away and back, and a sender that always has data. Returns the
-/// base rate after `seconds`, the longest queueing delay, and the bytes delivered.
+/// A link of `capacity` with endless room, 100 ms away and back, and a sender that always has data.
+/// Returns the base rate after `seconds`, the longest queueing delay, and the bytes delivered.
 fn run(capacity: Rate, seconds: u64) -> (Rate, Span, Bytes) {
     let mut pcp = established();
     let (mut estimator, mut rtt) = (RateEstimator::default(), Rtt::default());
@@ -233,7 +233,8 @@ fn the_search_finds_the_capacity_of_a_path_and_keeps_its_queue_short() {
         let (base, longest, delivered) = run(capacity, 20);
         let used = base.as_bytes_per_sec() * 100 / capacity.as_bytes_per_sec();
         assert!((70..=100).contains(&used), "{kilobytes} kB/s: {used} % found");
-        // What the rate compensation forgives, what a train adds, and what grows before the next look.
+        // What the rate compensation forgives, what a train adds, and what grows before the next
+        // look.
         let bound = RTT / 8 + (MSS * 4) / capacity + RTT / 50;
         assert!(longest <= bound, "{kilobytes} kB/s: queued for {longest:?}");
         let share = delivered.get() * 100 / (capacity * Span::from_secs(20)).get();

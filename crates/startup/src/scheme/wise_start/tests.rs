@@ -186,8 +186,8 @@ fn an_application_limited_sender_that_fills_the_path_drains() {
     assert_eq!(play(&mut start, &steps), Some(HandOver::avoiding(MSS * 20)));
 }
 
-/// Three segments, a pause, twenty more: of six acks three come before the pause and three after it. Neither the acks nor what
-/// they acknowledge came faster than the application let them.
+/// Three segments, a pause, twenty more: of six acks three come before the pause and three after
+/// it. Neither the acks nor what they acknowledge came faster than the application let them.
 #[test]
 fn a_pause_between_the_acks_is_the_applications_and_not_the_paths() {
     let mut start = established(Params::default());

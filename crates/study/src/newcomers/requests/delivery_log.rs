@@ -1,4 +1,5 @@
-//! What is seen of a contest: every packet that comes out of the bottleneck or is dropped there, and how newcomers fared.
+//! What is seen of a contest: every packet that comes out of the bottleneck or is dropped there,
+//! and how newcomers fared.
 
 use headstart_sim::FlowReport;
 use headstart_sim::packet::{Body, Packet};
@@ -16,7 +17,8 @@ const BOTTLENECK: usize = 0;
 #[derive(Debug)]
 pub struct Tape {
     from: Time,
-    /// What came out of the bottleneck: when, whose, how much on the wire. Where packets are not shown: what clients read, without headers.
+    /// What came out of the bottleneck: when, whose, how much on the wire. Where packets are not
+    /// shown: what clients read, without headers.
     pub delivered: Vec<(Time, u16, u32)>,
     /// Data packets that were dropped there.
     pub dropped: Vec<(Time, u16)>,

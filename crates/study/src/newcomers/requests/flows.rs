@@ -1,9 +1,11 @@
-//! Who comes when: acquaintances, then long flows, then newcomers; and the end as soon as the newcomers are through.
+//! Who comes when: acquaintances, then long flows, then newcomers; and the end as soon as the
+//! newcomers are through.
 //!
-//! An *acquaintance* is a fetch over the empty path before anything else: it leaves the sender a record of the path, as an earlier
-//! visit does (Blitzstart §3: the RTT "from a previous connection"). Long flows never run dry: while one part of their data is on the
-//! way the next is written already. When the last newcomer is through no more is written, so that a run is no longer than what
-//! it is about.
+//! An *acquaintance* is a fetch over the empty path before anything else: it leaves the sender a
+//! record of the path, as an earlier visit does (Blitzstart §3: the RTT "from a previous
+//! connection"). Long flows never run dry: while one part of their data is on the way the next is
+//! written already. When the last newcomer is through no more is written, so that a run is no
+//! longer than what it is about.
 
 use std::collections::VecDeque;
 

@@ -1,17 +1,20 @@
 //! Front pages drawn from published statistics of real ones.
 //!
-//! Source: Halfback §4.4 fetches the front pages of the hundred most popular sites of its day and publishes none of them.
-//! What is known of such pages:
+//! Source: Halfback §4.4 fetches the front pages of the hundred most popular sites of its day and
+//! publishes none of them. What is known of such pages:
 //!
-//! - HTTP Archive, July 2014, top 100 sites: 90 requests and 1612 kB a page on average (A. King, "Average Web Page Breaks 1600K",
-//!   websiteoptimization.com, 2014, which also has 112 requests and 1622 kB for the top 1000);
-//! - J. Charzinski, "Traffic properties, client side cachability and CDN usage of popular web sites", MMB 2010 (quoted there): front
-//!   pages of 500 sites with an empty cache take 64.7 requests to 7.6 hosts and 507 kB on average; with a warm cache 16.1
-//!   requests to 5.5 hosts and 98.5 kB.
+//! - HTTP Archive, July 2014, top 100 sites: 90 requests and 1612 kB a page on average (A. King,
+//!   "Average Web Page Breaks 1600K", websiteoptimization.com, 2014, which also has 112 requests
+//!   and 1622 kB for the top 1000);
+//! - J. Charzinski, "Traffic properties, client side cachability and CDN usage of popular web
+//!   sites", MMB 2010 (quoted there): front pages of 500 sites with an empty cache take 64.7
+//!   requests to 7.6 hosts and 507 kB on average; with a warm cache 16.1 requests to 5.5 hosts and
+//!   98.5 kB.
 //!
-//! Of each we take the means, and shapes that published crawls agree on: the number of objects is log-normal with a standard
-//! deviation of 0.7 of its logarithm, sizes are log-normal with 1.5 (most objects are a few kB, a few hold most bytes), and the
-//! document is drawn from the same sizes. The sample of a hundred is then scaled so that its means *are* those stated. The same
+//! Of each we take the means, and shapes that published crawls agree on: the number of objects is
+//! log-normal with a standard deviation of 0.7 of its logarithm, sizes are log-normal with 1.5
+//! (most objects are a few kB, a few hold most bytes), and the document is drawn from the same
+//! sizes. The sample of a hundred is then scaled so that its means *are* those stated. The same
 //! hundred pages every time: a draw of its own, from a fixed seed.
 
 use clap::ValueEnum;
@@ -22,13 +25,15 @@ use headstart_units::Bytes;
 /// Whose statistics the pages follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PageStatistics {
-    /// HTTP Archive, July 2014, top 100: 90 objects, 1612 kB; all from one server, as in Halfback's testbed.
+    /// HTTP Archive, July 2014, top 100: 90 objects, 1612 kB; all from one server, as in Halfback's
+    /// testbed.
     Archive2014,
     /// Charzinski 2010, empty cache: 64.7 objects, 507 kB; one server.
     Survey2010,
     /// Charzinski 2010, warm cache: 16.1 objects, 98.5 kB; one server.
     Cached2010,
-    /// As `archive2014`, from 7.6 hosts on average (Charzinski 2010), each with connections of its own.
+    /// As `archive2014`, from 7.6 hosts on average (Charzinski 2010), each with connections of its
+    /// own.
     Hosts2014,
 }
 
@@ -68,7 +73,8 @@ pub fn draw(statistics: PageStatistics) -> Vec<Vec<Object>> {
         .iter()
         .map(|shape| {
             let count = libm::round(shape * scale).max(2.0) as usize;
-            // Larger pages draw on more hosts; half of the objects are the first host's, as the document is.
+            // Larger pages draw on more hosts; half of the objects are the first host's, as the
+            // document is.
             let hosts = libm::round(1.0 + (hosts - 1.0) * count as f64 / objects).max(1.0) as u64;
             (0..count)
                 .map(|number| {
@@ -89,7 +95,8 @@ pub fn draw(statistics: PageStatistics) -> Vec<Vec<Object>> {
     pages.iter().map(|page| page.iter().map(object).collect()).collect()
 }
 
-/// A normal variate: the sum of twelve uniform ones, less six. It has no tail beyond six deviations, and no logarithm either.
+/// A normal variate: the sum of twelve uniform ones, less six. It has no tail beyond six
+/// deviations, and no logarithm either.
 fn normal(random: &mut Random) -> f64 {
     (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }

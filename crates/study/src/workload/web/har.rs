@@ -1,37 +1,45 @@
-//! Reads a page from a HAR file (HTTP Archive 1.2), as browsers' developer tools and WebPageTest save it.
+//! Reads a page from a HAR file (HTTP Archive 1.2), as browsers' developer tools and WebPageTest
+//! save it.
 //!
-//! Source: J. Odvarko et al., "HTTP Archive (HAR) format", W3C draft of 2012-08-14 (HAR below); fields that begin with
-//! an underscore are the browsers' own.
+//! Source: J. Odvarko et al., "HTTP Archive (HAR) format", W3C draft of 2012-08-14 (HAR below);
+//! fields that begin with an underscore are the browsers' own.
 //!
 //! **Which size.** An object weighs what crossed the network, headers included:
 //!
 //! 1. `response._transferSize`, if known: Chrome and its relatives count exactly that.
-//! 2. Otherwise `response.bodySize` (the compressed body) plus `response.headersSize`, if that is known.
+//! 2. Otherwise `response.bodySize` (the compressed body) plus `response.headersSize`, if that is
+//!    known.
 //! 3. Otherwise the header `Content-Length`, plus `headersSize`.
-//! 4. Otherwise `response.content.size` (the unpacked body) less `content.compression`, plus `headersSize`: a guess, and counted as
-//!    one, where the body may have been compressed and nothing says what that saved.
+//! 4. Otherwise `response.content.size` (the unpacked body) less `content.compression`, plus
+//!    `headersSize`: a guess, and counted as one, where the body may have been compressed and
+//!    nothing says what that saved.
 //! 5. Otherwise `response.headersSize` alone.
 //!
-//! A redirect of which no size is known weighs 500 bytes, a guess too: what it costs is its round trip.
+//! A redirect of which no size is known weighs 500 bytes, a guess too: what it costs is its round
+//! trip.
 //!
 //! Absent, `null` and negative mean unknown (HAR says -1; browsers have written others).
 //!
-//! **Which entries.** Those of one page: the one that is asked for, or that of the earliest entry that names a page. Entries that
-//! name none belong to it too. What did not cross the network is left out and counted by [`Reason`]. A redirect or a 304 did cross it.
+//! **Which entries.** Those of one page: the one that is asked for, or that of the earliest entry
+//! that names a page. Entries that name none belong to it too. What did not cross the network is
+//! left out and counted by [`Reason`]. A redirect or a 304 did cross it.
 //!
-//! **Which order.** By `startedDateTime`, ties as in the file. The redirects that are earlier than the document, which is the earliest
-//! answer that is none, lead to it one after the other; a later redirect leads to the later entry that has the address it names.
+//! **Which order.** By `startedDateTime`, ties as in the file. The redirects that are earlier than
+//! the document, which is the earliest answer that is none, lead to it one after the other; a later
+//! redirect leads to the later entry that has the address it names.
 //!
 //! # Deviations
 //!
-//! - HAR sets `bodySize` to zero both for the cache and for a 304. Here a body that has a size but did not travel is
-//!   from the cache, unless the status is 304. A service worker's answers look the same, and count as such.
+//! - HAR sets `bodySize` to zero both for the cache and for a 304. Here a body that has a size but
+//!   did not travel is from the cache, unless the status is 304. A service worker's answers look
+//!   the same, and count as such.
 //! - Firefox gives pushed objects the status 0, as it does to failures. With bytes they are kept.
 //!
 //! # Limits
 //!
-//! If the document itself came from the cache, as on a second visit, the page begins with its first transfer, and
-//! [`Page::document_skipped`] says so. For HTTP/2, `headersSize` is that of the unpacked headers.
+//! If the document itself came from the cache, as on a second visit, the page begins with its first
+//! transfer, and [`Page::document_skipped`] says so. For HTTP/2, `headersSize` is that of the
+//! unpacked headers.
 
 mod json;
 
@@ -48,7 +56,8 @@ use json::{Content, Entry, Har, Map, PageEntry, Response};
 
 /// Files larger than this are refused. Bodies saved along with a large page stay well below.
 pub const MOST_FILE_BYTES: u64 = 256 << 20;
-/// More entries or pages than this are refused. No page makes so many requests, and origins fit a `u16`.
+/// More entries or pages than this are refused. No page makes so many requests, and origins fit a
+/// `u16`.
 pub const MOST_ENTRIES: usize = 10_000;
 /// An object larger than this is refused.
 pub const MOST_OBJECT_BYTES: u64 = 1 << 30;
@@ -258,7 +267,8 @@ struct Judged {
     verdict: Result<(String, Bytes), Reason>,
 }
 
-/// What a redirect weighs whose size is not known: a status line and the headers that most servers send along.
+/// What a redirect weighs whose size is not known: a status line and the headers that most servers
+/// send along.
 const REDIRECT: u64 = 500;
 
 /// The id of the page that is asked for.
@@ -479,7 +489,8 @@ fn is_multiplexed(version: &str) -> bool {
     begins || version.contains("quic")
 }
 
-/// Where a redirect from `url` leads: an address, one without its scheme or a path; nothing if it is relative to a folder.
+/// Where a redirect from `url` leads: an address, one without its scheme or a path; nothing if it
+/// is relative to a folder.
 fn absolute(scheme: &str, url: &str, location: &str) -> Option<String> {
     if location.contains("://") {
         Some(location.to_owned())
@@ -494,7 +505,8 @@ fn absolute(scheme: &str, url: &str, location: &str) -> Option<String> {
     }
 }
 
-/// Scheme, host and port of a URL that begins with `scheme`; `None` without a host or with a strange port.
+/// Scheme, host and port of a URL that begins with `scheme`; `None` without a host or with a
+/// strange port.
 fn origin(scheme: &str, url: &str) -> Option<String> {
     let rest = url.get(scheme.len()..)?.strip_prefix("://")?;
     let authority = rest.split(['/', '?', '#', '\\']).next()?;

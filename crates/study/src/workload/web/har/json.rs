@@ -1,4 +1,5 @@
-//! The JSON of a HAR file, as far as it is read: every key may be missing, and each mistake names its key.
+//! The JSON of a HAR file, as far as it is read: every key may be missing, and each mistake names
+//! its key.
 
 use std::fmt;
 use std::marker::PhantomData;
