@@ -179,10 +179,10 @@ mod object {
     use anyhow::Result;
     use headstart_study::setup::Setup;
 
-    pub type Object = ();
+    pub struct Object;
 
     pub fn load(_: &Setup, _: &[super::Start]) -> Result<Object> {
-        Ok(())
+        Ok(Object)
     }
 }
 
