@@ -1,8 +1,8 @@
-//! The stack's congestion controller over a scheme and a base controller.
+//! The stack's congestion controller, implemented by a scheme and a base controller.
 //!
-//! It holds no algorithm of its own: what the stack reports becomes the events of
-//! [`headstart_startup::event`], and what the [`Controller`] answers becomes the stack's window and
-//! pacing rate.
+//! It holds no algorithm of its own: it turns the stack's reports into the events of
+//! [`headstart_startup::event`], and the [`Controller`]'s allowance into the stack's window (bytes)
+//! and pacing rate (bytes per second).
 //!
 //! ```text
 //!              first ack                 first full data packet
@@ -12,32 +12,32 @@
 //! ```
 //!
 //! A scheme is established with the first full data packet after the first round-trip sample: only
-//! then are the RTT, the flow's size and the hint all known. One that plans with the flow's size
-//! begins with the first data packet after the application has told it. A response that rides on
-//! 0-RTT begins before that, with ten packets.
+//! then are the RTT, the flow's size and the hint all known. A scheme that plans with the flow's
+//! size begins with the first data packet after [`Handle::expect`](crate::Handle::expect). A
+//! response sent in 0-RTT begins earlier, with ten packets.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `ledger` | data packets by number, as long as their fate is open |
-//! | `opening` | what is known before the first byte; pacing until then |
-//! | `more` | what the application says later |
-//! | `decided` | the controller's last answer |
-//! | `steady` | the adapter's, while it stays the same |
-//! | `events` | acks and losses as the scheme hears of them |
+//! | `ledger` | data packets by number, until acknowledged or lost |
+//! | `opening` | inputs of the scheme before the first byte; pacing until then |
+//! | `more` | flow sizes announced later on the same connection |
+//! | `decided` | the controller with its allowance cached |
+//! | `steady` | the adapter's metrics, cached while they cannot change |
+//! | `events` | acks and losses in the scheme's order |
 //! | `repairs` | copies |
-//! | `closing` | what is left behind |
+//! | `closing` | the record written at the end |
 //!
 //! # Deviations
 //!
-//! - Schemes hear of losses before the ack that showed them; the stack tells them in the other
+//! - A scheme receives losses before the ack that showed them; the stack reports them in the other
 //!   order, within the same acknowledgement.
-//! - A QUIC packet is what the simulator's TCP calls a segment; sizes are those of whole packets,
-//!   headers and seal included, as the stack counts them. Each is sent once: data that was lost
-//!   leaves in new packets, and the stack does not say in which. After a loss, as many bytes as
-//!   were lost count as retransmissions.
-//! - The smoothed RTT is the stack's, which knows the peer's ack delay, as of the ack before;
-//!   minimum and variation are of plain samples.
-//! - The stack reports an idle time to nobody; a base controller keeps its window over it.
+//! - A QUIC packet corresponds to a segment of the simulator's TCP; sizes are those of whole
+//!   packets, headers and AEAD tag included, as the stack counts them. Each is sent once: lost data
+//!   leaves in new packets, which the stack does not identify. After a loss, as many bytes as were
+//!   lost count as retransmissions.
+//! - The smoothed RTT is the stack's, which accounts for the peer's ack delay, as of the previous
+//!   ack; minimum and variation are of plain samples.
+//! - The stack does not report idle periods; a base controller keeps its window over them.
 //! - Reactive's probe of the last packet is the stack's probe timeout (RFC 9002 §6.2).
 
 mod closing;
@@ -72,8 +72,8 @@ use opening::{Bucket, Stage};
 use repairs::Copier;
 use steady::Answer;
 
-/// Makes the controllers of one connection: the first is sped up; one more means that the path has
-/// changed.
+/// Makes the controllers of one connection: the first runs the scheme; a later one means that the
+/// path has changed, and runs slow start.
 #[derive(Debug)]
 pub(crate) struct Factory {
     shared: Arc<Shared>,
@@ -97,50 +97,48 @@ impl congestion::ControllerFactory for Factory {
 #[derive(Debug)]
 pub struct Adapter {
     shared: Arc<Shared>,
-    /// When the stack's events happen.
+    /// Time of the event that the stack reports.
     now: Watch,
-    /// When the packets left that they are about.
+    /// Departure time of the packets that it is about.
     then: Watch,
     controller: Decided,
-    /// What the stack is told until the next ack or loss, where nothing that leaves changes it.
+    /// Metrics for the stack until the next ack or loss, where no departure changes them.
     steady: Option<Answer>,
     stage: Stage,
     /// The scheme is one that plans with the flow's size.
     plans_with_size: bool,
-    /// On a path that came after the first one: slow start, no record, no copies.
+    /// On a path other than the connection's first: slow start, no record, no copies.
     is_late: bool,
-    /// A copy that the stack made, and that has not been told anything since.
+    /// A clone made by the stack that has received no event since.
     is_idle_copy: bool,
     packet: Bytes,
-    /// The largest that the path is known to carry: the stack may find out while the scheme keeps
-    /// the size it began with.
+    /// The path's current packet size; the scheme keeps the size it began with when the stack's
+    /// path MTU discovery finds a larger one.
     largest: Bytes,
     rtt: Rtt,
     rate: RateEstimator,
-    /// The fastest delivery, divided once for each ack: the stack asks several times for each
-    /// packet.
+    /// Highest delivery rate, computed once per ack: the stack reads it several times per packet.
     fastest: Option<Rate>,
     ledger: Ledger,
-    /// Bytes in flight that the scheme knows nothing of: the handshake's, probes of the path's
-    /// packet size.
+    /// Bytes in flight outside of the scheme's account: the handshake's, and path MTU probes.
     foreign: Bytes,
     batch: Batch,
     losses: Losses,
-    /// When the present recovery began.
+    /// Start of the current recovery period.
     recovering_since: Option<Time>,
-    /// As it was before that, in case it turns out to have been for nothing.
+    /// The controller before that, restored if the loss was spurious.
     before_recovery: Option<(Time, Box<Controller>)>,
     heard_at: Time,
     /// The window or the pacer was the limit for all data packets below this ordinal.
     limited_below: u64,
-    /// Lost bytes that have not left again.
+    /// Lost bytes not retransmitted yet.
     owed: Bytes,
     first_flight: Bytes,
-    /// What the application had said it would send when the scheme last planned.
+    /// Bytes announced by the application when the scheme last planned.
     told: Bytes,
-    /// The first flight is all there is to send.
+    /// The first flight covers all announced data.
     is_whole_flow: bool,
-    /// All that was to be sent when the scheme began fits into the initial window.
+    /// All data announced when the scheme began fits into the initial window.
     began_small: bool,
     burst: Bytes,
     bucket: Bucket,
@@ -203,7 +201,7 @@ impl Adapter {
         adapter
     }
 
-    /// So many foreign bytes are in flight now: what was worked out for another number is void.
+    /// Sets the foreign bytes in flight; a cached window for another number is void.
     #[inline]
     fn set_foreign(&mut self, bytes: Bytes) {
         if self.foreign != bytes {
@@ -216,8 +214,7 @@ impl Adapter {
         self.packet * MINIMUM_PACKETS
     }
 
-    /// A window of the scheme's as the stack counts: it must hold what the scheme knows nothing of
-    /// as well.
+    /// A window of the scheme as the stack counts it: with the foreign bytes in flight.
     fn with_foreign(&self, window: Bytes) -> u64 {
         (window + self.foreign).max(self.least()).get()
     }
@@ -243,15 +240,15 @@ impl Adapter {
         }
     }
 
-    /// What may be in flight, whoever sent it; `more` is what is foreseen.
+    /// Bytes that may be in flight, foreign ones included; `more` is the next flight's preview.
     fn window_with(&self, more: Option<&More>) -> u64 {
         let window = match &self.stage {
             Stage::Unmeasured => self.packet * INITIAL_PACKETS,
             Stage::Ready(ready) => ready.plan.allowance.window.max(self.packet * INITIAL_PACKETS),
             Stage::Started => {
                 let allowance = more.map_or(&self.controller, |more| &more.controller).allowance();
-                // The stack asks for room for the largest packet even where only the flow's last
-                // bytes are left to send.
+                // The stack requires room for a full packet even if only the flow's last bytes are
+                // left.
                 let is_last =
                     more.is_some() || (self.is_whole_flow && self.ledger.sent() < self.first_flight);
                 let least = if self.is_small() { self.packet * INITIAL_PACKETS } else { Bytes::ZERO };
@@ -262,8 +259,8 @@ impl Adapter {
         window.max(self.least()).get()
     }
 
-    /// The stack goes on with a copy after a change of the peer's port: the same path, but not the
-    /// same address.
+    /// After a change of the peer's port the stack continues with a clone: the same path, another
+    /// address.
     #[inline]
     fn wake(&mut self) {
         if self.is_idle_copy {
@@ -278,13 +275,13 @@ impl Adapter {
         self.note_migration();
     }
 
-    /// The scheme and base controller as they stand.
+    /// The scheme and base controller in their current state.
     #[must_use]
     pub fn controller(&self) -> &Controller {
         &self.controller
     }
 
-    /// What was counted so far.
+    /// Counters so far.
     #[must_use]
     pub const fn tally(&self) -> &Tally {
         &self.tally
@@ -300,8 +297,7 @@ impl congestion::Controller for Adapter {
         self.wake();
         let (now, bytes) = (self.now.time(now), Bytes::new(bytes.into()));
         let is_data = self.shared.sealing.is_data();
-        // A packet larger than the path is known to carry is a probe of the path, and not the
-        // scheme's.
+        // A packet above the path's current packet size is a path MTU probe, not the scheme's.
         let is_ours = is_data && bytes <= self.largest;
         if self.steady().is_none() {
             self.spend(now, bytes);
@@ -367,8 +363,7 @@ impl congestion::Controller for Adapter {
 
     fn on_mtu_update(&mut self, mtu: u16) {
         self.largest = Bytes::new(mtu.into());
-        // A scheme keeps the segment size it began with; only what has not begun yet begins with
-        // the new one.
+        // A scheme keeps the segment size it began with; the new one applies only before that.
         if !matches!(self.stage, Stage::Started) {
             self.packet = Bytes::new(mtu.into());
             self.foresee();
@@ -396,11 +391,11 @@ impl congestion::Controller for Adapter {
     }
 }
 
-/// A packet this much smaller than the largest is full all the same: frames do not always fill the
-/// last bytes.
+/// A packet this much below the largest still counts as full: frames do not always fill the last
+/// bytes.
 const SLACK: Bytes = Bytes::new(64);
 
-/// What is known once the first round trip was measured.
+/// Inputs known once the first round trip was measured.
 #[derive(Clone, Copy, Debug)]
 struct Ready {
     prior: Prior,
@@ -410,8 +405,7 @@ struct Ready {
 #[cfg(test)]
 mod tests;
 
-/// The stack clones a controller when the peer's port changes, and when somebody asks for its
-/// state.
+/// The stack clones a controller when the peer's port changes, and to export its state.
 impl Clone for Adapter {
     fn clone(&self) -> Self {
         self.shared.controller_begins();

@@ -1,7 +1,7 @@
-//! Schemes by name, as a server or client on this transport can ask for them.
+//! Schemes by name.
 //!
 //! The names and parameters are those of [`headstart_startup::catalogue`]. A scheme that this
-//! transport cannot carry is refused by name: nothing else is ever run under it.
+//! transport cannot carry is refused by name, never replaced by another.
 
 use headstart_startup::catalogue::{self, Entry, Name, Native, Needs};
 use headstart_startup::{Scheme, Startup as _, parameters};
@@ -22,39 +22,39 @@ enum Controller {
     Stack(Stack),
 }
 
-/// The stack's own controllers, without any part of ours.
+/// The stack's own controllers, without any part of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stack {
-    /// BBR version 3.
+    /// BBR version 3, as noq has it.
     Bbr,
-    /// CUBIC from ten packets: the stack's default.
+    /// CUBIC with an initial window of ten packets: the stack's default.
     Cubic,
 }
 
-/// Why a scheme cannot be had here.
+/// Reasons to refuse a scheme.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// There is no such scheme, or not with such parameters.
+    /// The catalogue has no such scheme, or the scheme no such parameters.
     #[error(transparent)]
     Unknown(#[from] parameters::Error),
-    /// It exists, but not on this transport.
+    /// The scheme exists, but not on this transport.
     #[error("`{name}` is not carried by QUIC yet: {why}")]
     NotCarried {
-        /// What was asked for.
+        /// The scheme requested.
         name: String,
-        /// What is missing.
+        /// The part that is missing.
         why: &'static str,
     },
 }
 
-/// The name of the stack's own CUBIC, which the catalogue does not have.
+/// Name of the stack's own CUBIC, which the catalogue does not have.
 const STACK_CUBIC: &str = "stack-cubic";
 
 impl Choice {
-    /// The scheme that a text asks for, as [`catalogue::find`] reads it.
+    /// The scheme that `text` names, with its parameters, as [`catalogue::find`] parses it.
     ///
     /// # Errors
-    /// There is none, or this transport does not carry it.
+    /// [`Refused`] if the catalogue does not have it or this transport cannot carry it.
     pub fn find(text: &str) -> Result<Self, Refused> {
         if text.trim().eq_ignore_ascii_case(STACK_CUBIC) {
             return Ok(Self::stack(Stack::Cubic));
@@ -62,11 +62,11 @@ impl Choice {
         Self::of(&catalogue::find(text)?)
     }
 
-    /// An entry of the catalogue on this transport; the stack's own controller where that is the
-    /// same scheme.
+    /// A catalogue entry on this transport; the stack's own controller where that is the same
+    /// scheme.
     ///
     /// # Errors
-    /// This transport does not carry it.
+    /// [`Refused::NotCarried`] if this transport cannot carry it.
     pub fn of(entry: &Entry) -> Result<Self, Refused> {
         match entry.native {
             Some(Native::Bbr) => Ok(Self::stack(Stack::Bbr)),
@@ -74,10 +74,10 @@ impl Choice {
         }
     }
 
-    /// An entry of the catalogue as this project has it, even where the stack has one of its own.
+    /// A catalogue entry in this project's implementation, even where the stack has its own.
     ///
     /// # Errors
-    /// This transport does not carry it.
+    /// [`Refused::NotCarried`] if this transport cannot carry it.
     pub fn ours(entry: &Entry) -> Result<Self, Refused> {
         if let Some(why) = entry.about().not_over_udp {
             return Err(Refused::NotCarried { name: entry.name.to_string(), why });
@@ -91,14 +91,14 @@ impl Choice {
         Ok(Self { name: entry.name, summary, needs: entry.needs, controller: Controller::Ours(scheme) })
     }
 
-    /// The same scheme with all parameters as by default.
+    /// The same scheme with default parameters.
     #[must_use]
     pub fn by_default(&self) -> Self {
         let plain = self.scheme().and_then(|scheme| Self::find(scheme.about().name).ok());
         plain.unwrap_or(*self)
     }
 
-    /// Everything that can be had without parameters, baselines first.
+    /// Every choice with default parameters, baselines first.
     pub fn all() -> impl Iterator<Item = Self> {
         let carried = catalogue::all().into_iter().filter_map(|entry| Self::of(&entry).ok());
         carried.chain([Self::stack(Stack::Cubic)])
@@ -110,31 +110,31 @@ impl Choice {
         &self.name
     }
 
-    /// The same, to be kept.
+    /// The same, as an owned name.
     #[must_use]
     pub const fn kept_name(&self) -> Name {
         self.name
     }
 
-    /// What it is, in a few words.
+    /// A description in a few words.
     #[must_use]
     pub const fn summary(&self) -> &'static str {
         self.summary
     }
 
-    /// What it must be told to be itself.
+    /// The input that the scheme cannot do without: a record, a hint or the flow's size.
     #[must_use]
     pub const fn needs(&self) -> Needs {
         self.needs
     }
 
-    /// Whether it sends copies of datagrams, for which it needs a [`Courier`](crate::Courier).
+    /// True if it sends copies of datagrams, for which it needs a [`Courier`](crate::Courier).
     #[must_use]
     pub fn needs_courier(&self) -> bool {
         self.scheme().is_some_and(|scheme| scheme.repair().is_active())
     }
 
-    /// The scheme itself; `None` for the stack's own controller.
+    /// The scheme; `None` for the stack's own controller.
     #[must_use]
     pub const fn scheme(&self) -> Option<Scheme> {
         match self.controller {
@@ -143,7 +143,7 @@ impl Choice {
         }
     }
 
-    /// The stack's own controller, if it is that.
+    /// The stack's own controller; `None` for a scheme.
     #[must_use]
     pub const fn stack_controller(&self) -> Option<Stack> {
         match self.controller {
@@ -152,7 +152,7 @@ impl Choice {
         }
     }
 
-    /// One of the stack's own controllers.
+    /// The choice of one of the stack's own controllers.
     #[must_use]
     pub fn stack(which: Stack) -> Self {
         let (name, summary) = match which {
@@ -164,7 +164,7 @@ impl Choice {
     }
 }
 
-/// Slow start from ten packets (RFC 9002 §7.2): what everybody does who knows nothing.
+/// Slow start from ten packets (RFC 9002 §7.2): the start without any prior information.
 #[must_use]
 pub fn slow_start() -> Choice {
     let name = Name::new("iw10").unwrap_or_default();

@@ -1,12 +1,11 @@
 //! A client's set-up: one per endpoint.
 //!
 //! A client hints its access link to the server, and may be a sender itself: an upload, a relay,
-//! media. It then starts from what its own earlier connections to that address and server name
-//! measured, and drops the record when the RTT is not what it was or at the first loss of a first
-//! flight.
+//! media. It then starts from the record of its own earlier connections to that address and server
+//! name, and drops the record when the RTT has changed or at the first loss of a first flight.
 //!
-//! Until its first acknowledgement a client is not paced: the stack's own pacer, which knows no RTT
-//! yet, would hold back the last packet of the handshake and the request with it.
+//! Until its first acknowledgement a client is not paced: the stack's own pacer, without an RTT
+//! sample, would delay the last packet of the handshake, and the request with it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,7 +29,7 @@ use crate::session::{ClientTls, Other, Sessions, tls};
 use crate::shared::{Handle, Shared};
 use crate::store::{Store, dialled};
 
-/// How a client starts its connections.
+/// Settings for the connections that a client initiates.
 #[derive(Clone)]
 pub struct ClientSetup {
     crypto: Crypto,
@@ -51,15 +50,15 @@ enum Crypto {
 }
 
 impl ClientSetup {
-    /// A client that starts as slow start does; [`Self::scheme`] changes it.
+    /// A client whose connections begin with slow start; [`Self::scheme`] changes that.
     ///
     /// # Errors
-    /// The TLS configuration does not suit QUIC.
+    /// [`SetupError::Tls`] if the TLS configuration does not suit QUIC.
     pub fn new(tls: Arc<rustls::ClientConfig>) -> Result<Self, SetupError> {
         Ok(Self::with(Crypto::Tls(ClientTls::new(tls)?)))
     }
 
-    /// A client whose sessions are not TLS: for simulations.
+    /// A client with sessions other than TLS: for simulations.
     #[must_use]
     pub fn with_sessions(sessions: Arc<dyn Sessions>) -> Self {
         Self::with(Crypto::Other(sessions))
@@ -81,28 +80,28 @@ impl ClientSetup {
 
     common_setters!();
 
-    /// How what this client sends begins.
+    /// The scheme of this client's own sending; slow start by default.
     #[must_use]
     pub fn scheme(mut self, choice: Choice) -> Self {
         Arc::make_mut(&mut self.rules).choice = choice;
         self
     }
 
-    /// The stack's settings, of which only congestion control is replaced.
+    /// The stack's transport settings, of which only congestion control is replaced.
     #[must_use]
     pub fn transport(mut self, transport: TransportConfig) -> Self {
         self.transport = transport;
         self
     }
 
-    /// Where tokens that validate our address are kept; in memory by default.
+    /// Store of the address validation tokens received; in memory by default.
     #[must_use]
     pub fn tokens(mut self, tokens: Arc<dyn TokenStore>) -> Self {
         self.tokens = tokens;
         self
     }
 
-    /// The configuration for one connection to `remote`.
+    /// Configuration and handle for one connection to `remote`.
     #[must_use]
     pub fn configure(&self, remote: SocketAddr, server_name: &str) -> (noq::ClientConfig, Handle) {
         let number = self.lots.draw(&self.dialled.fetch_add(1, Ordering::Relaxed).to_be_bytes());
@@ -132,8 +131,8 @@ impl ClientSetup {
         (config, Handle(shared))
     }
 
-    /// Dials. The record is written as soon as the connection is closed, once
-    /// [`Opening::established`] was waited for.
+    /// Initiates a connection. Its record is written as soon as it is closed, provided that
+    /// [`Opening::established`] was awaited.
     ///
     /// # Errors
     /// As [`noq::Endpoint::connect_with`].

@@ -1,21 +1,21 @@
-//! Datagrams sent again, byte for byte, although nobody knows them lost: Halfback's and Proactive's
-//! repair.
+//! Proactive retransmission of whole datagrams, byte for byte, before a loss is detected: the
+//! repair of Halfback and Proactive.
 //!
-//! The TLS session keeps the wire bytes of the data packets sent last (`Tap`); the congestion
-//! controller asks the scheme's repair which to send again, and a [`Courier`] puts them on the
-//! wire. Repeating a datagram repeats a nonce with the same plaintext, so nothing is learnt from
-//! it; the receiver takes the first that comes and drops the other.
+//! The TLS session retains the wire bytes of the latest data packets (`Tap`); the congestion
+//! controller lets the scheme's repair select packets, and a [`Courier`] sends them. A repeated
+//! datagram repeats a nonce with the same plaintext, which reveals nothing; the receiver processes
+//! the first copy to arrive and drops the other.
 //!
 //! # Rules
 //!
 //! - A copy bears the ECN codepoint of its original: the receiver drops duplicates before it counts
-//!   codepoints, but a sender that sees fewer marks than packets takes ECN for broken on the path.
-//! - Nothing older than [`REACH`] packets is copied: receivers remember 128 packet numbers and take
-//!   older ones for duplicates (noq and quinn do).
+//!   codepoints, but a sender that sees fewer marks than packets treats ECN as broken on the path.
+//! - Nothing older than [`REACH`] packets is copied: receivers remember 128 packet numbers and
+//!   treat older ones as duplicates (noq and quinn do).
 //! - Copies are not in flight, neither for the stack nor for the scheme (`docs/decisions/0003`):
-//!   what bounds them is the budget of the repair itself, and the most that [`CopyPolicy`] allows.
-//! - They end for good when the path changes, and by default when congestion is seen: a loss of
-//!   something that was not copied, or a mark.
+//!   they are bounded by the budget of the repair itself and by [`CopyPolicy`].
+//! - They end for good when the path changes, and by default at congestion: a loss of a packet that
+//!   was not copied, or a mark.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -24,16 +24,16 @@ use std::net::{IpAddr, SocketAddr};
 use bytes::Bytes;
 use headstart_units::Bytes as Size;
 
-/// The most packets before the newest that are worth a copy.
+/// Highest distance of a copied packet from the newest, in packets.
 pub const REACH: u64 = 120;
 
-/// What an operator allows.
+/// Limits on copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyPolicy {
-    /// No more copies once congestion was seen. On; Halfback as published goes on (its §4.2.1).
+    /// Ends copies at the first congestion. On; Halfback as published goes on (its §4.2.1).
     pub stop_at_congestion: bool,
-    /// The most bytes of copies for one connection. 300 kB: twice Halfback's pacing threshold, and
-    /// a bound for Proactive.
+    /// Most bytes of copies per connection. 300 kB: twice Halfback's pacing threshold, and a bound
+    /// for Proactive.
     pub budget: Size,
 }
 
@@ -46,43 +46,43 @@ impl Default for CopyPolicy {
 /// A datagram to be sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Duplicate {
-    /// To whom.
+    /// The peer's address.
     pub destination: SocketAddr,
-    /// From which of our addresses, if the stack knows.
+    /// Local source address, if the stack reports it.
     pub source: Option<IpAddr>,
-    /// The whole datagram.
+    /// Wire bytes of the whole datagram.
     pub contents: Bytes,
-    /// When.
+    /// Time of its departure.
     pub when: When,
 }
 
-/// When a copy may leave.
+/// Departure of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At once: an ack asked for it.
+    /// At once: triggered by an ack.
     Now,
-    /// Right after what is being sent, of which it is a copy.
+    /// Right after its original, which is being sent.
     Behind,
 }
 
-/// Puts copies on the wire.
+/// Sends copies.
 pub trait Courier: Send + Sync + Debug {
-    /// A connection to that peer may send copies from now on.
+    /// A connection may send copies to `destination` from now on.
     fn begin(&self, destination: SocketAddr) {
         let _ = destination;
     }
 
     /// Sends a copy with the ECN codepoint of the connection's latest datagram. It may be dropped:
-    /// nobody waits for it.
+    /// copies are not retransmitted.
     fn carry(&self, copy: Duplicate);
 
-    /// It does not any more.
+    /// A connection sends no more copies to `destination`.
     fn end(&self, destination: SocketAddr) {
         let _ = destination;
     }
 }
 
-/// The wire bytes of the data packets sent last.
+/// The wire bytes of the latest data packets.
 #[derive(Debug, Default)]
 pub(crate) struct Tap {
     kept: VecDeque<(u64, Bytes)>,

@@ -1,11 +1,11 @@
-//! The stack's instants as ours: nanoseconds since 1970 by default, so that records outlive the
+//! The stack's instants as [`Time`]: nanoseconds since 1970 by default, so that records outlive the
 //! process.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use headstart_units::{Span, Time};
 
-/// Where the two clocks meet.
+/// One moment on both clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {
     base: Instant,
@@ -13,13 +13,13 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// Says that `base` is our `at`: for virtual time.
+    /// Maps `base` to `at`: for virtual time.
     #[must_use]
     pub const fn new(base: Instant, at: Time) -> Self {
         Self { base, at }
     }
 
-    /// Reads both clocks of this machine, once.
+    /// Reads both clocks of this host, once.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the edge: from here on time is an argument")]
     pub fn now() -> Self {
@@ -27,7 +27,7 @@ impl Epoch {
         Self { base: Instant::now(), at: Time::ZERO + span(since) }
     }
 
-    /// An instant as ours.
+    /// An instant as [`Time`].
     #[must_use]
     pub fn time(&self, instant: Instant) -> Time {
         match instant.checked_duration_since(self.base) {
@@ -36,15 +36,14 @@ impl Epoch {
         }
     }
 
-    /// Ours as an instant; the base for what lies before it.
+    /// A [`Time`] as an instant; the base for times before it.
     #[must_use]
     pub fn instant(&self, time: Time) -> Instant {
         self.base + Duration::from_nanos(time.since(self.at).as_nanos())
     }
 }
 
-/// Reads an epoch, and remembers the last instant: the stack gives the same one to all packets of a
-/// batch.
+/// An epoch that caches the last instant: the stack passes the same one for all packets of a batch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
     epoch: Epoch,
@@ -65,16 +64,16 @@ impl Watch {
         self.read.1
     }
 
-    /// What it said last.
+    /// The last time returned.
     pub const fn last(&self) -> Time {
         self.read.1
     }
 }
 
-/// A duration as ours; saturates after 584 years.
+/// A duration as [`Span`]; saturates after 584 years.
 #[must_use]
 pub fn span(duration: Duration) -> Span {
-    // In 64 bits: this is done for each packet.
+    // In 64 bits: this runs for each packet.
     let seconds = duration.as_secs().saturating_mul(1_000_000_000);
     Span::from_nanos(seconds.saturating_add(duration.subsec_nanos().into()))
 }

@@ -1,17 +1,15 @@
-//! When a record is not used although there is one, where a fast start has nothing to gain, and who
-//! is left out on purpose.
+//! Conditions for the use of a record and for a fast start, and the control arm.
 //!
-//! A record is a claim of the past. It is withheld from the scheme, which then starts normally, if
-//! it is too old, if another connection that began from it is still alive, or if the path is not as
-//! long as it was (RFC 9959, Confirming the Path; the last two are [`Record::contradicted_by`]).
-//! The coin for the control arm is drawn *after* that, so that both arms hold the same kind of
-//! connections.
+//! A record describes the past. It is withheld from the scheme, which then starts normally, if it
+//! is too old, if another live connection began from it, or if the path's RTT has changed (RFC
+//! 9959, Confirming the Path; the last two are [`Record::contradicted_by`]). Arms are drawn *after*
+//! that, so that both hold the same kind of connections.
 //!
-//! A fast start saves round trips and pays for it by spreading its packets over one. On a path so
-//! short that a host's timers are no finer than the gaps between them it pays and saves nothing:
-//! slow start runs there ([`NothingToGain::ShortPath`]). Nor is there anything to save where slow
-//! start's first window does as well ([`NothingToGain::InitialWindow`]): an answer that fits into
-//! it leaves at once and the scheme goes on after it; a record or hint of a smaller bandwidth-delay
+//! A fast start saves round trips at the price of pacing its packets over one. On a path so short
+//! that a host's timers are no finer than the gaps between packets it saves nothing: slow start
+//! runs there ([`NothingToGain::ShortPath`]). Nor is there anything to save where slow start's
+//! initial window does as well ([`NothingToGain::InitialWindow`]): an answer that fits into it
+//! leaves at once and the scheme goes on after it; a record or hint with a smaller bandwidth-delay
 //! product would begin with less than slow start does, and is not used.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,36 +17,34 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use headstart_startup::history::{Known, Record, Refusal};
 use headstart_units::{Bytes, Span, Time};
 
-/// The conditions for the use of a record.
+/// Conditions for the use of a record and of a fast start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gates {
-    /// How old it may be. Ten minutes, as Careful Resume has it here.
+    /// Highest age of a record. Ten minutes, as Careful Resume has it here.
     pub lifetime: Span,
-    /// Whether the RTT must be about what it was. On; WiseStart as published has no such check.
+    /// Requires the record's RTT on the path. On; WiseStart as published has no such check.
     pub same_path: bool,
-    /// Whether it is for one live connection at a time. On: several at once would each send the
-    /// whole of it.
+    /// Allows one live connection per record. On: several at once would each send the whole of it.
     pub alone: bool,
-    /// The shortest RTT, that of the handshake, on which a fast start is tried; 2 ms
-    /// (`docs/short-paths.md`).
+    /// Lowest handshake RTT for a fast start; 2 ms (`docs/short-paths.md`).
     pub shortest_rtt: Span,
-    /// Whether a fast start must promise more than the initial window (RFC 9002 §7.2). On: an
-    /// answer that fits into it leaves unpaced whatever the scheme, and a record or hint whose
-    /// bandwidth-delay product is no more is not used.
+    /// Requires of a fast start more than the initial window (RFC 9002 §7.2). On: an answer that
+    /// fits into it leaves unpaced with any scheme, and a record or hint with no larger
+    /// bandwidth-delay product is not used.
     pub beyond_initial_window: bool,
 }
 
-/// Why a connection started as slow start does, although the scheme had what it needs.
+/// Reasons for slow start although the scheme's input was there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NothingToGain {
-    /// The round trip is shorter than [`Gates::shortest_rtt`].
+    /// The handshake RTT is below [`Gates::shortest_rtt`].
     ShortPath,
-    /// The answer fits into the initial window, or the hint promises no more than that.
+    /// The answer fits into the initial window, or the hint's bandwidth-delay product does.
     InitialWindow,
 }
 
 impl NothingToGain {
-    /// Both, in the order of tables.
+    /// All reasons, in the order of tables.
     pub const ALL: [Self; 2] = [Self::ShortPath, Self::InitialWindow];
 
     /// Its name in logs and labels.
@@ -74,7 +70,7 @@ impl Default for Gates {
 }
 
 impl Gates {
-    /// All open: a record is used whatever it is, and a scheme on whatever path, as the papers
+    /// All open: records are used unconditionally and schemes run on every path, as the papers
     /// measured them.
     pub const OPEN: Self = Self {
         lifetime: Span::MAX,
@@ -112,14 +108,14 @@ impl Gates {
 }
 
 impl Gates {
-    /// Whether a first flight of `planned` bytes is worth a fast start.
+    /// True if a first flight of `planned` bytes is worth a fast start.
     #[must_use]
     pub fn promises_more(&self, planned: Bytes, initial_window: Bytes) -> bool {
         !self.beyond_initial_window || planned > initial_window
     }
 }
 
-/// A refusal in words, for logs and labels.
+/// A refusal as a word, for logs and labels.
 #[must_use]
 pub const fn name(refusal: Refusal) -> &'static str {
     match refusal {
@@ -133,7 +129,7 @@ pub const fn name(refusal: Refusal) -> &'static str {
     }
 }
 
-/// How many of the eligible connections get the scheme. May be changed while the server runs.
+/// Share of the eligible connections that run the scheme. May change while the server runs.
 #[derive(Debug)]
 pub struct Rollout {
     hundredths: AtomicU32,
@@ -147,7 +143,7 @@ impl Default for Rollout {
 }
 
 impl Rollout {
-    /// So many percent, to a hundredth; below 0 is 0, above 100 is 100.
+    /// A share in percent, to a hundredth; below 0 is 0, above 100 is 100.
     #[must_use]
     pub fn new(percent: f64) -> Self {
         let rollout = Self { hundredths: AtomicU32::new(0), stopped: AtomicBool::new(false) };
@@ -155,13 +151,13 @@ impl Rollout {
         rollout
     }
 
-    /// Changes the percentage.
+    /// Sets the share, in percent.
     pub fn set(&self, percent: f64) {
-        // A float outside of the range of the integer saturates; what is no number becomes 0.
+        // A float outside the integer's range saturates; NaN becomes 0.
         self.hundredths.store((percent.clamp(0.0, 100.0) * 100.0).round() as u32, Ordering::Relaxed);
     }
 
-    /// The kill switch: from now on every new connection runs the control scheme.
+    /// The kill switch: every new connection runs the control scheme from now on.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -171,7 +167,7 @@ impl Rollout {
         self.stopped.store(false, Ordering::Relaxed);
     }
 
-    /// Which arm a connection belongs to, whose number is drawn evenly from all.
+    /// The arm of a connection with a uniformly drawn `number`.
     #[must_use]
     pub fn draw(&self, is_eligible: bool, number: u64) -> Arm {
         if self.stopped.load(Ordering::Relaxed) {
@@ -186,24 +182,24 @@ impl Rollout {
     }
 }
 
-/// What a connection got, and why.
+/// The arm of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arm {
-    /// Not decided yet: it has not begun to send.
+    /// Not decided yet: no data sent.
     #[default]
     Undecided,
-    /// The scheme, with what it needs.
+    /// The scheme, with its input.
     Treatment,
-    /// It could have had the scheme, but the coin said no: the control scheme.
+    /// Eligible, but drawn for the control scheme.
     Control,
-    /// The scheme, without what it needs: it starts normally.
+    /// The scheme without its input: a normal start.
     Ineligible,
-    /// The kill switch is on: the control scheme.
+    /// The control scheme, by the kill switch.
     Stopped,
 }
 
 impl Arm {
-    /// All of them, in the order of tables.
+    /// All arms, in the order of tables.
     pub const ALL: [Self; 5] =
         [Self::Undecided, Self::Treatment, Self::Control, Self::Ineligible, Self::Stopped];
 
@@ -220,13 +216,13 @@ impl Arm {
     }
 }
 
-/// Why a record is not what it should be, or nothing: for those who ask in both directions.
+/// The refusal of a judged record; `None` for a record that passed.
 #[must_use]
 pub fn refusal(judged: &Result<Known, Refusal>) -> Option<Refusal> {
     judged.as_ref().err().copied()
 }
 
-/// The record that passed.
+/// The record, if it passed.
 #[must_use]
 pub fn passed(judged: &Result<Known, Refusal>) -> Option<Record> {
     judged.as_ref().ok().map(|known| known.record)
@@ -274,7 +270,7 @@ mod tests {
         }
     }
 
-    /// 25 Mbit/s and 50 ms are 156 250 bytes.
+    /// 25 Mbit/s times 50 ms is 156 250 bytes.
     #[test]
     fn a_record_of_no_more_than_the_initial_window_has_nothing_to_give() {
         let judge = |gates: Gates, window| {

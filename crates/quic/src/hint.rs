@@ -1,9 +1,9 @@
 //! The hint among a peer's transport parameters (Blitzstart §3).
 //!
-//! What a hint is on the wire, and how coarse a client makes it, is [`headstart_startup::hint`]'s;
-//! here it is put among the parameters that the stack has encoded, and found among those of a peer.
-//! A peer that does not know the parameter ignores it (RFC 9000 §7.4.2). What does not parse is no
-//! hint, and never an error of the connection.
+//! [`headstart_startup::hint`] has its format on the wire and its quantisation; here it is appended
+//! to the parameters that the stack has encoded, and found among those of a peer. A peer that does
+//! not support the parameter ignores it (RFC 9000 §7.4.2). A malformed hint is ignored, and never
+//! an error of the connection.
 
 use bytes::Buf;
 use headstart_startup::hint::{self, PARAMETER};
@@ -15,16 +15,16 @@ use crate::shared::Shared;
 
 const _: () = assert!(PARAMETER < 1 << 62 && PARAMETER % 31 != 27, "a private id that is not grease");
 
-/// Why a peer's parameters hold no hint that can be used, although they hold something.
+/// Errors of a hint that cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// The parameters as a whole are cut short.
+    /// The parameters as a whole are truncated.
     #[error("transport parameters end within an entry")]
     Parameters,
-    /// The value is none.
+    /// The value is malformed.
     #[error(transparent)]
     Value(#[from] hint::Malformed),
-    /// The parameter is there twice.
+    /// The parameter occurs twice.
     #[error("the hint is given twice")]
     Twice,
 }
@@ -38,10 +38,10 @@ pub fn append(hint: Hint, parameters: &mut Vec<u8>) {
     parameters.extend_from_slice(&value);
 }
 
-/// Looks for the parameter among a peer's.
+/// Finds the parameter among a peer's.
 ///
 /// # Errors
-/// It is there but says nothing that can be used, or the parameters are cut short.
+/// [`Malformed`] if its value cannot be used or the parameters are truncated.
 pub fn find(parameters: &[u8]) -> Result<Option<Hint>, Malformed> {
     let mut found = None;
     for entry in entries(parameters) {
@@ -53,7 +53,7 @@ pub fn find(parameters: &[u8]) -> Result<Option<Hint>, Malformed> {
     Ok(found)
 }
 
-/// The peer's limit for the connection as a whole (RFC 9000 §18.2, `initial_max_data`).
+/// The peer's connection flow control limit, in bytes (RFC 9000 §18.2, `initial_max_data`).
 #[must_use]
 pub fn flow_control(parameters: &[u8]) -> Option<u64> {
     let entry = entries(parameters).filter_map(Result::ok).find(|(id, _)| *id == INITIAL_MAX_DATA);
@@ -62,7 +62,7 @@ pub fn flow_control(parameters: &[u8]) -> Option<u64> {
 
 const INITIAL_MAX_DATA: u64 = 0x04;
 
-/// Parameters one by one: id and value. The first that is cut short is the last.
+/// Parameters in order, as id and value. A truncated one is the last.
 fn entries(mut rest: &[u8]) -> impl Iterator<Item = Result<(u64, &[u8]), Malformed>> {
     std::iter::from_fn(move || {
         if !rest.has_remaining() {
@@ -80,7 +80,7 @@ fn entries(mut rest: &[u8]) -> impl Iterator<Item = Result<(u64, &[u8]), Malform
     })
 }
 
-/// Takes from a peer's parameters what concerns us. What is malformed is counted, and otherwise
+/// Reads hint and flow control limit of a peer's parameters. Malformed hints are counted and
 /// ignored.
 pub(crate) fn hear(parameters: &[u8], shared: &Shared) {
     let hint = find(parameters).unwrap_or_else(|malformed| {
@@ -101,7 +101,7 @@ mod tests {
         Hint { bandwidth: Rate::from_mbit_per_sec(mbit), access: Access::Dsl }
     }
 
-    /// `initial_max_data` of 32, the hint, and grease behind it.
+    /// `initial_max_data` of 32, the hint, then grease.
     fn encoded(hint: Hint) -> Vec<u8> {
         let mut parameters = vec![0x04, 0x01, 0x20];
         append(hint, &mut parameters);
@@ -133,7 +133,7 @@ mod tests {
         let twice = [encoded(hint(1)), encoded(hint(1))].concat();
         assert_eq!(find(&twice), Err(Malformed::Twice));
         let mut longer = encoded(hint(1));
-        // The length of the value, after an id of eight bytes.
+        // The value's length, after an id of eight bytes.
         longer[3 + 8] += 1;
         assert!(matches!(find(&longer), Err(Malformed::Value(_) | Malformed::Parameters)));
         let mut newer = encoded(hint(1));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What the fuzz target of the same name tries for longer.
+        /// The fuzz target of the same name tries this for longer.
         #[test]
         fn whatever_a_peer_sends_is_read_or_refused(
             mut bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..60),

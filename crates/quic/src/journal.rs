@@ -1,7 +1,7 @@
-//! What a connection's sender did, event by event: for simulations and tests.
+//! A connection's sender events in order: for simulations and tests.
 //!
-//! Kept only after [`Handle::keep_journal`](crate::Handle::keep_journal), and taken piece by piece,
-//! for it has no bound of its own.
+//! Recorded only after [`Handle::keep_journal`](crate::Handle::keep_journal), without a bound: to
+//! be taken regularly.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +10,10 @@ use headstart_host::locked;
 use headstart_startup::trace::SenderTrace;
 use headstart_units::Time;
 
-/// An event of a sender, and when it was. The stack does not say how much it holds: `unsent` is
-/// zero.
+/// An event of a sender, and its time. The stack does not report its backlog: `unsent` is zero.
 pub type Entry = (Time, SenderTrace);
 
-/// Entries that nobody has taken yet.
+/// Entries not taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     is_kept: AtomicBool,

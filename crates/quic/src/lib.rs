@@ -1,9 +1,38 @@
-//! Start-up schemes on a real QUIC stack, unmodified.
+//! Fast-start schemes for QUIC connections of an unmodified [noq](https://docs.rs/noq) stack.
 //!
-//! An operator who has a noq server changes one line: where it accepts a connection,
-//! [`ServerSetup::accept`] does. The connection then starts as the chosen scheme says, from what
-//! earlier connections measured or the client hints, and leaves behind a record for the next one
-//! and a [`Why`] that says what was decided and for what reason.
+//! A server that runs noq accepts its connections through [`ServerSetup::accept`] instead of
+//! `Incoming::accept`. Each connection then starts with the chosen scheme, from the record of
+//! earlier connections to the same peer or from the client's hint of its access link. At its end it
+//! writes a record for the next connection, and a report ([`Why`]) of the inputs, the decision and
+//! the outcome.
+//!
+//! ```no_run
+//! # async fn run(base: noq::ServerConfig, tls: std::sync::Arc<rustls::ServerConfig>)
+//! # -> Result<(), Box<dyn std::error::Error>> {
+//! use headstart_quic::{Choice, PreciseRuntime, ServerSetup, Sharded};
+//! use std::{net::UdpSocket, sync::Arc};
+//!
+//! let scheme = Choice::find("wise-start")?;
+//! let setup = ServerSetup::new(base.clone(), tls, scheme)?.history(Arc::new(Sharded::default()));
+//! let socket = UdpSocket::bind("[::]:4433")?;
+//! let runtime = PreciseRuntime::new();
+//! let config = noq::EndpointConfig::default();
+//! let endpoint = noq::Endpoint::new(config, Some(base), socket, runtime)?;
+//! while let Some(incoming) = endpoint.accept().await {
+//!     let accepted = setup.accept(incoming)?;
+//!     tokio::spawn(async move {
+//!         let (connection, handle) = accepted.established().await?;
+//!         // Serve `connection`, then log the report.
+//!         println!("{}", handle.why());
+//! #       drop(connection);
+//!         Ok::<_, noq::ConnectionError>(())
+//!     });
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! A client does the same with [`ClientSetup::connect`]. `examples/existing_server` is a whole
+//! server.
 //!
 //! ```text
 //!             peer address, connection id              hint, packet numbers, wire bytes
@@ -12,33 +41,32 @@
 //!      Store <--- record, why --- Adapter <--+-- one configuration per connection   Shared
 //!                                    |                                               ^
 //!                                    +-----------------------------------------------+
-//!                                    |  scheme and base controller: headstart-startup, the simulator's own
+//!                                    |       scheme and base controller: headstart-startup
 //!                                    +--> Courier: copies of datagrams (Halfback, Proactive)
 //! ```
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`choice`] | schemes by name, and why some are refused |
+//! | [`choice`] | schemes by name; those refused, with reasons |
 //! | [`server`], [`client`] | set-up: one per endpoint |
-//! | [`opening`] | connections that were accepted or dialled |
-//! | [`adapter`] | the stack's congestion controller over a scheme and a base controller |
-//! | [`session`] | the TLS session that carries hints and sees every packet |
+//! | [`opening`] | connections accepted or initiated, not established yet |
+//! | [`adapter`] | the stack's congestion controller, from a scheme and a base controller |
+//! | [`session`] | the TLS session that carries hints and taps outgoing packets |
 //! | [`hint`] | the transport parameter: format, quantisation |
-//! | [`limits`] | what hints may claim: for each connection, address, and in total |
-//! | [`gates`] | when a record is not used, although there is one; percentage and kill switch |
+//! | [`limits`] | caps on hints: per connection, per address, in total |
+//! | [`gates`] | conditions for the use of a record; percentage and kill switch |
 //! | [`store`] | records by peer, shared by all connections |
-//! | [`copies`] | datagrams sent again: what is kept, and who sends it |
-//! | [`why`], [`metrics`] | what was decided: for each connection, and counted |
-//! | [`journal`] | what a sender did, event by event: for simulations |
+//! | [`copies`] | proactive retransmission of whole datagrams |
+//! | [`why`], [`metrics`] | the report of a connection, and its counters per endpoint |
+//! | [`journal`] | a sender's events in order: for simulations |
 //! | [`runtime`] | timers precise enough for packets less than a millisecond apart |
-//! | [`epoch`] | the stack's instants as ours |
+//! | [`epoch`] | the stack's instants as this crate's time |
 //!
 //! # Limits
 //!
-//! - Quick-Start, RCP and PCP are not carried: [`choice`] says why.
-//! - `bbr` is the stack's own BBR, not the one of headstart-startup: it has neither history nor
-//!   record.
-//! - Of a connection with several paths only the first is sped up.
+//! - Quick-Start, RCP and PCP are refused: see [`choice`].
+//! - `bbr` is the stack's own BBR, not the one of headstart-startup: it uses and writes no record.
+//! - Of a connection with several paths only the first runs the scheme; later ones run slow start.
 
 pub mod adapter;
 pub mod choice;

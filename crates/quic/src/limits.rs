@@ -1,18 +1,18 @@
-//! What hints may claim: for each connection, each address, and all connections together.
+//! Caps on hints: per connection, per address, and in total.
 //!
-//! A hint is believed up to a cap, and only while its claimant has credit. A first flight that
-//! loses more than a tenth of itself halves the address's credit, one that does not gives a tenth
-//! of the whole back; without credit a hint is no hint. So a client that always lies upward soon
-//! starts as everybody else does. What is granted is reserved until the first flight is over, so
-//! that many connections at once cannot claim the same capacity (Blitzstart §7).
+//! A hint is granted up to a cap, scaled by its address's credit. A first flight that loses more
+//! than a tenth of its bytes halves the credit, any other restores a tenth of the maximum; below a
+//! tenth the hint is ignored. So a client that always overstates soon starts with slow start. A
+//! grant is reserved until the first flight is over, so that many connections at once cannot claim
+//! the same capacity (Blitzstart §7).
 //!
-//! A record is cut to the cap for one connection as well: a peer that acknowledges what it has not
-//! received yet makes its path look as fast as the server can send.
+//! A record is capped per connection as well: a peer that acknowledges data before it has received
+//! them makes its path appear as fast as the server can send.
 //!
 //! # Limits
 //!
-//! Credit is kept for a bounded number of addresses (of IPv6, networks of 64 bits), the latest
-//! heard of; a new one begins with all of it.
+//! Credit is kept for a bounded number of addresses (of IPv6, networks of 64 bits), the most
+//! recently used; a new one begins with full credit.
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -28,15 +28,15 @@ use crate::store::caller;
 /// The caps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The most that one connection's hint or record may claim. 1 Gbit/s.
+    /// Cap on one connection's hint or record. 1 Gbit/s.
     pub per_connection: Rate,
-    /// The most that hints of one address may claim at a time. 1 Gbit/s.
+    /// Cap on the concurrent grants of one address. 1 Gbit/s.
     pub per_address: Rate,
-    /// The most that all hints may claim at a time: a share of the server's own uplink. 10 Gbit/s.
+    /// Cap on all concurrent grants: a share of the server's own uplink. 10 Gbit/s.
     pub total: Rate,
-    /// Addresses whose credit is remembered.
+    /// Number of addresses whose credit is kept.
     pub addresses: NonZeroUsize,
-    /// Nobody loses credit: for experiments that measure what a false hint does.
+    /// Losses lower no credit: for experiments that measure the effect of a false hint.
     pub forgives: bool,
 }
 
@@ -52,7 +52,7 @@ impl Default for Policy {
     }
 }
 
-/// Hands out what hints ask for.
+/// Grants the bandwidth of hints.
 #[derive(Debug)]
 pub struct Limits {
     policy: Policy,
@@ -71,16 +71,16 @@ struct Account {
     credit: u32,
 }
 
-/// All the credit there is.
+/// Full credit, in percent of the hint.
 const FULL: u32 = 100;
-/// What a clean start gives back.
+/// Credit restored by a first flight without excess loss.
 const REGAINED: u32 = 10;
-/// Below this a hint is none.
+/// Credit below which a hint is ignored.
 const WORTHLESS: u32 = 10;
-/// A first flight that lost more than this share of itself was a lie.
+/// Share of a first flight whose loss marks the hint as false, if exceeded.
 pub const TOLERATED: Ratio = Ratio::new(1, 10);
 
-/// A rate that is granted and reserved; given back when it is dropped.
+/// A rate granted and reserved; released when dropped.
 #[derive(Debug)]
 pub struct Grant {
     limits: Arc<Limits>,
@@ -90,13 +90,13 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// How much was granted.
+    /// The rate granted.
     #[must_use]
     pub const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// The first flight is over: releases what was reserved, and settles the credit.
+    /// Releases the reservation at the end of the first flight, and settles the credit.
     pub fn settle(mut self, was_clean: bool) {
         self.was_clean = Some(was_clean);
     }
@@ -118,14 +118,14 @@ impl Drop for Grant {
 }
 
 impl Limits {
-    /// Nothing granted yet.
+    /// Caps of `policy`, with nothing granted.
     #[must_use]
     pub fn new(policy: Policy) -> Arc<Self> {
         let by_address = LruCache::new(policy.addresses);
         Arc::new(Self { policy, accounts: Mutex::new(Accounts { in_use: Rate::ZERO, by_address }) })
     }
 
-    /// As much of `claimed` as the caps and the address's credit leave; `None` if that is nothing.
+    /// The part of `claimed` within the caps and the address's credit; `None` if that is zero.
     #[must_use]
     pub fn grant(self: &Arc<Self>, peer: IpAddr, claimed: Rate) -> Option<Grant> {
         let address = caller(peer);
@@ -134,7 +134,8 @@ impl Limits {
         let fresh = Account { in_use: Rate::ZERO, credit: FULL };
         let account = accounts.by_address.get_or_insert_mut(address, || fresh);
         if account.credit < WORTHLESS {
-            // A way back: silence is not clean, but it is not forgotten either.
+            // Connections without a grant restore a little credit, so that no address is excluded
+            // for good.
             account.credit += 1;
             return None;
         }
@@ -148,14 +149,14 @@ impl Limits {
         Some(Grant { limits: Arc::clone(self), address, rate, was_clean: None })
     }
 
-    /// A record as far as it is believed.
+    /// The record, with its bottleneck bandwidth capped per connection.
     #[must_use]
     pub fn cut(&self, mut known: Known) -> Known {
         known.record.btl_bw = known.record.btl_bw.min(self.policy.per_connection);
         known
     }
 
-    /// What is granted now, in all.
+    /// Sum of the rates granted now.
     #[must_use]
     pub fn in_use(&self) -> Rate {
         locked(&self.accounts).in_use

@@ -1,8 +1,7 @@
-//! What the connections of an endpoint did, counted, and shown as Prometheus text.
+//! Counters of an endpoint's connections, as Prometheus text.
 //!
-//! Everything is counted by arm, so that the control arm can be compared with the treatment. A
-//! connection is counted when it is over. Serve [`Metrics::render`] wherever your metrics are
-//! collected.
+//! All counters are by arm, so that the control arm can be compared with the treatment. A
+//! connection is counted at its end. Serve [`Metrics::render`] at the scrape endpoint.
 
 use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -51,7 +50,7 @@ const REFUSALS: [Refusal; 7] = [
     Refusal::Congested,
 ];
 
-/// Name, help and counter of what is counted by arm alone.
+/// Name, help and value of a counter by arm alone.
 type Row = (&'static str, &'static str, fn(&OfArm) -> &AtomicU64);
 
 #[rustfmt::skip]
@@ -75,7 +74,7 @@ fn add(counter: &AtomicU64, amount: u64) {
 }
 
 impl Metrics {
-    /// Counts a connection that is over.
+    /// Counts a connection at its end.
     pub fn count(&self, why: &Why) {
         let Some(at) = Arm::ALL.iter().position(|arm| *arm == why.arm) else { return };
         let (arm, tally) = (&self.arms[at], &why.tally);
@@ -110,7 +109,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a hint that could not be read.
+    /// Counts a malformed hint.
     pub fn count_malformed_hint(&self) {
         add(&self.hints_malformed, 1);
     }
@@ -151,7 +150,7 @@ impl Metrics {
                 writeln!(out, "headstart_starts_total{{{labels}}} {}", value(counter))?;
             }
         }
-        // A sum that may shrink is no counter.
+        // A sum that may shrink is a gauge.
         let name = "headstart_rounds_saved";
         writeln!(out, "# HELP {name} Round trips saved against slow start from ten packets, summed up.")?;
         writeln!(out, "# TYPE {name} gauge")?;

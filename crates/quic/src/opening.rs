@@ -1,20 +1,20 @@
-//! A connection that was accepted or dialled and is not established yet.
+//! A connection that was accepted or initiated and is not established yet.
 
 use noq::ConnectionError;
 
 use crate::shared::Handle;
 
-/// A connection that was accepted or dialled and is not established yet.
+/// A connection that was accepted or initiated and is not established yet.
 #[derive(Debug)]
 pub struct Opening {
     /// The stack's own future of it: for 0-RTT.
     pub connecting: noq::Connecting,
-    /// What to tell the scheme, and what it says.
+    /// Inputs of the scheme, and its report.
     pub handle: Handle,
 }
 
 impl Opening {
-    /// Waits for the handshake. The record is written as soon as the connection is closed.
+    /// Completes the handshake. The record is written as soon as the connection is closed.
     ///
     /// # Errors
     /// The handshake failed.

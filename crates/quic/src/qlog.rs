@@ -1,7 +1,7 @@
-//! Our decisions as qlog events, in the same file as the stack's.
+//! The scheme's decisions as qlog events, in the stack's own file.
 //!
 //! The stack writes one record after the other (JSON-SEQ, RFC 7464) while it holds the connection;
-//! ours go in between. They belong to the namespace `headstart`:
+//! this crate's go in between. They belong to the namespace `headstart`:
 //!
 //! | event | when | data |
 //! |---|---|---|
@@ -24,26 +24,26 @@ use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side};
 use crate::epoch::Epoch;
 use crate::why::Why;
 
-/// Where qlog files go: one for each connection, named by its first connection id.
+/// Directory of qlog files: one per connection, named by its first connection id.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
 }
 
 impl Directory {
-    /// Files are made in `path`, which must exist.
+    /// Writes files to `path`, which must exist.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Where they go.
+    /// The directory's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes the log of one connection, and leaves it in `log` for our own events.
+    /// Creates one connection's log, and shares it through `log`.
     pub(crate) fn factory(
         self: &Arc<Self>,
         scheme: Name,
@@ -75,7 +75,7 @@ impl QlogFactory for OneConnection {
             tracing::warn!(target: "headstart", "no qlog: {}: {error}", path.display());
         });
         let writer = Writer(Arc::new(Mutex::new(BufWriter::new(file.ok()?))));
-        // A connection has one log: the stack asks once.
+        // A connection has one log: the stack creates it once.
         let _ = self.log.set(Log { writer: writer.clone(), began: self.epoch.time(now) });
         let mut config = QlogConfig::new(Box::new(writer));
         config.title(Some(format!("headstart {}", self.scheme))).start_time(now);
@@ -83,7 +83,7 @@ impl QlogFactory for OneConnection {
     }
 }
 
-/// One file, two writers.
+/// A file shared by two writers.
 #[derive(Clone, Debug)]
 struct Writer(Arc<Mutex<BufWriter<File>>>);
 
@@ -113,7 +113,7 @@ impl Log {
         let text = format!(
             "{SEPARATOR}{{\"time\":{millis:.6},\"name\":\"headstart:{name}\",\"data\":{{{data}}}}}\n"
         );
-        // A log that cannot be written is no reason to disturb the connection.
+        // A log that cannot be written does not end the connection.
         let _ = locked(&self.writer.0).write_all(text.as_bytes());
     }
 

@@ -1,27 +1,29 @@
 //! A runtime whose timers are precise enough for packets less than a millisecond apart, and whose
 //! sockets send copies.
 //!
-//! tokio's timers tick in milliseconds: at 25 Mbit/s, where a full packet takes half of one, a
-//! paced flight would leave in clumps. [`PreciseRuntime`] is tokio but for two things: on Linux its
+//! tokio's timers have a resolution of 1 ms: at 25 Mbit/s, where a full packet takes half of that,
+//! a paced flight would leave in bursts. [`PreciseRuntime`] is tokio with two changes: on Linux its
 //! timers end with a timerfd, and its sockets let a [`Courier`] send copies of datagrams. One for
 //! each endpoint:
 //!
 //! ```no_run
-//! # fn open(server: noq::ServerConfig, setup: headstart_quic::ServerSetup) -> std::io::Result<()> {
+//! # fn open(server: noq::ServerConfig, setup: headstart_quic::ServerSetup)
+//! # -> std::io::Result<()> {
 //! use std::net::UdpSocket;
 //! let runtime = headstart_quic::PreciseRuntime::new();
 //! let setup = setup.courier(runtime.courier());
 //! let socket = UdpSocket::bind("[::]:4433")?;
-//! let endpoint = noq::Endpoint::new(noq::EndpointConfig::default(), Some(server), socket, runtime)?;
+//! let config = noq::EndpointConfig::default();
+//! let endpoint = noq::Endpoint::new(config, Some(server), socket, runtime)?;
 //! # drop((setup, endpoint)); Ok(()) }
 //! ```
 //!
 //! # Limits
 //!
-//! - A timer needs a file descriptor, one for each connection that paces. Where there is none left,
-//!   or no Linux, the timer is tokio's.
-//! - A timer is as late as the machine is busy. Packets that are late leave together, up to what
-//!   the stack's pacer holds: ten, or what 2 ms of a high rate are.
+//! - A timer needs a file descriptor, one for each connection that paces. Where none is left, or
+//!   outside of Linux, the timer is tokio's.
+//! - A timer is delayed by the host's load. Delayed packets leave together, up to the depth of the
+//!   stack's pacer: ten packets, or 2 ms of a high rate.
 
 mod postbox;
 pub mod socket;
@@ -48,7 +50,7 @@ pub struct PreciseRuntime {
 }
 
 impl PreciseRuntime {
-    /// A runtime for one endpoint. To be used within tokio.
+    /// A runtime for one endpoint. Requires a tokio context.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::default()

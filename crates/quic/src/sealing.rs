@@ -1,8 +1,8 @@
-//! The packet that was sealed last: its number, and with which keys.
+//! Number and keys of the packet encrypted last.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// The keys that seal a packet: they tell the packet number spaces apart.
+/// The keys that encrypt a packet; they identify the packet number space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     Initial,
@@ -24,13 +24,13 @@ impl Default for Sealing {
 }
 
 impl Sealing {
-    /// A packet with that number is being sealed at that level.
+    /// A packet with that number is being encrypted at that level.
     pub fn sealed(&self, level: Level, number: u64) {
         self.level.store(level as u8, Ordering::Relaxed);
         self.number.store(number, Ordering::Relaxed);
     }
 
-    /// It was one of application data: the one that the stack reports as sent right after.
+    /// True for a packet of application data: the stack reports it as sent right after.
     pub fn is_data(&self) -> bool {
         self.level.load(Ordering::Relaxed) == Level::Data as u8
     }

@@ -1,17 +1,21 @@
 //! A server's set-up: one per endpoint.
 //!
 //! ```no_run
-//! # async fn serve(endpoint: noq::Endpoint, base: noq::ServerConfig, tls: std::sync::Arc<rustls::ServerConfig>)
-//! # -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn serve(
+//! #     endpoint: noq::Endpoint,
+//! #     base: noq::ServerConfig,
+//! #     tls: std::sync::Arc<rustls::ServerConfig>,
+//! # ) -> Result<(), Box<dyn std::error::Error>> {
 //! use headstart_quic::{Choice, ServerSetup, Sharded};
 //! use std::sync::Arc;
 //!
-//! let setup = ServerSetup::new(base, tls, Choice::find("wise-start")?)?.history(Arc::new(Sharded::default()));
+//! let scheme = Choice::find("wise-start")?;
+//! let setup = ServerSetup::new(base, tls, scheme)?.history(Arc::new(Sharded::default()));
 //! while let Some(incoming) = endpoint.accept().await {
 //!     let accepted = setup.accept(incoming)?;
 //!     tokio::spawn(async move {
 //!         let (connection, handle) = accepted.established().await?;
-//!         // As before; and handle.why() says what was done.
+//!         // Serve `connection` as before; `handle.why()` is the report.
 //! #       drop((connection, handle));
 //!         Ok::<_, noq::ConnectionError>(())
 //!     });
@@ -44,21 +48,21 @@ use crate::session::{Other, ServerTls, Sessions, tls};
 use crate::shared::{Handle, Rules, Shared};
 use crate::store::{Store, caller};
 
-/// Why an endpoint cannot be set up as asked.
+/// Errors of an endpoint's set-up.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SetupError {
     /// The TLS configuration does not suit QUIC.
     #[error("the TLS configuration does not suit QUIC: {0}")]
     Tls(#[from] NoInitialCipherSuite),
-    /// The scheme sends copies of datagrams, and nobody is there to send them.
+    /// The scheme sends copies of datagrams, and no courier was given.
     #[error("`{0}` sends copies of datagrams: give it a courier, such as PreciseRuntime::courier")]
     NoCourier(String),
-    /// The control arm must be able to do without anything.
+    /// The control scheme must need no input.
     #[error("`{0}` cannot be the control scheme: it is the stack's own controller")]
     Control(String),
 }
 
-/// How a server starts its connections.
+/// Settings for the connections that a server accepts.
 #[derive(Clone)]
 pub struct ServerSetup {
     base: noq::ServerConfig,
@@ -82,8 +86,8 @@ impl Lots {
         Self { seed: Some(seed), ..Self::default() }
     }
 
-    /// The same number for the same bytes: a secret keeps others from choosing their arm, a seed
-    /// makes runs repeatable.
+    /// The same number for the same bytes: a secret key keeps clients from choosing their arm, a
+    /// seed makes runs repeatable.
     pub fn draw(&self, bytes: &[u8]) -> u64 {
         match self.seed {
             None => self.secret.hash_one(bytes),
@@ -92,15 +96,15 @@ impl Lots {
     }
 }
 
-/// Where sessions come from.
+/// Source of sessions.
 #[derive(Clone)]
 enum Crypto {
     Tls(ServerTls),
-    /// Another kind of session: null crypto in virtual time.
+    /// Sessions other than TLS: null crypto in virtual time.
     Other(Arc<dyn Sessions>),
 }
 
-/// The rules as they are before anybody changes them.
+/// The default rules.
 pub(crate) fn rules(side: Side, choice: Choice) -> Rules {
     Rules {
         side,
@@ -119,38 +123,38 @@ pub(crate) fn rules(side: Side, choice: Choice) -> Rules {
     }
 }
 
-/// Halfback §4.1: the receive window that its senders met, and about what it paces out at most
-/// (§3.1).
+/// Halfback §4.1: the receive window of its senders, and about the most that it paces out (§3.1).
 const FLIGHT_LIMIT: Bytes = Bytes::new(141_000);
 
 macro_rules! common_setters {
     () => {
-        /// Where records are kept. None by default: nothing is remembered.
+        /// Store of records. None by default: no records are kept.
         #[must_use]
         pub fn history(mut self, store: Arc<dyn Store>) -> Self {
             Arc::make_mut(&mut self.rules).store = Some(store);
             self
         }
 
-        /// When a record is not used although there is one.
+        /// Conditions for the use of a record.
         #[must_use]
         pub fn gates(mut self, gates: Gates) -> Self {
             Arc::make_mut(&mut self.rules).gates = gates;
             self
         }
 
-        /// Who gets the scheme. Keep the other half of the [`Arc`] to change your mind.
+        /// Share of the connections that run the scheme. A clone of the [`Arc`] changes it at run
+        /// time.
         #[must_use]
         pub fn rollout(mut self, rollout: Arc<Rollout>) -> Self {
             Arc::make_mut(&mut self.rules).rollout = rollout;
             self
         }
 
-        /// What the control arm runs. Slow start from ten packets by default.
+        /// The control arm's scheme. Slow start from ten packets by default.
         ///
         /// # Errors
-        /// The stack's own controller cannot be it, for the arm is decided when the connection has
-        /// one already.
+        /// [`SetupError::Control`] for the stack's own controller: the arm is decided when the
+        /// connection already has its controller.
         pub fn control(mut self, choice: Choice) -> Result<Self, SetupError> {
             if choice.scheme().is_none() || choice.needs_courier() {
                 return Err(SetupError::Control(choice.name().to_owned()));
@@ -159,78 +163,78 @@ macro_rules! common_setters {
             Ok(self)
         }
 
-        /// The base controller to hand over to. CUBIC by default.
+        /// The base controller for congestion avoidance. CUBIC by default.
         #[must_use]
         pub fn base_controller(mut self, base: base::Kind) -> Self {
             Arc::make_mut(&mut self.rules).base = base;
             self
         }
 
-        /// Who sends copies of datagrams, for schemes that need it.
+        /// Sends copies of datagrams, for schemes that need it.
         #[must_use]
         pub fn courier(mut self, courier: Arc<dyn Courier>) -> Self {
             Arc::make_mut(&mut self.rules).courier = Some(courier);
             self
         }
 
-        /// How many copies are allowed.
+        /// Limits on copies.
         #[must_use]
         pub fn copies(mut self, policy: CopyPolicy) -> Self {
             Arc::make_mut(&mut self.rules).copies = policy;
             self
         }
 
-        /// Caps on what hints may claim.
+        /// Caps on hints.
         #[must_use]
         pub fn limits(mut self, policy: Policy) -> Self {
             Arc::make_mut(&mut self.rules).limits = Limits::new(policy);
             self
         }
 
-        /// The most that a scheme may send at once for no better reason than that there is so much
-        /// to send (JumpStart, Halfback). 141 kB by default.
+        /// Cap in bytes on a first flight that is limited by nothing but the flow's size
+        /// (JumpStart, Halfback). 141 kB by default.
         #[must_use]
         pub fn flight_limit(mut self, bytes: u64) -> Self {
             Arc::make_mut(&mut self.rules).flight_limit = Bytes::new(bytes);
             self
         }
 
-        /// Where connections are counted. Several endpoints may share one.
+        /// Counters of connections. Several endpoints may share one.
         #[must_use]
         pub fn metrics(mut self, metrics: Arc<Metrics>) -> Self {
             Arc::make_mut(&mut self.rules).metrics = metrics;
             self
         }
 
-        /// Draws the arms from a seed instead of a secret: for runs that can be repeated.
+        /// Draws the arms from a seed instead of a secret: for repeatable runs.
         #[must_use]
         pub fn seed(mut self, seed: u64) -> Self {
             self.lots = crate::server::Lots::seeded(seed);
             self
         }
 
-        /// Where the clocks meet: for virtual time. Records bear this time.
+        /// Mapping of the stack's clock to the time of records: for virtual time.
         #[must_use]
         pub fn epoch(mut self, epoch: Epoch) -> Self {
             Arc::make_mut(&mut self.rules).epoch = epoch;
             self
         }
 
-        /// A hint of our own access link for the peer, made as coarse as [`Steps`] are by default.
+        /// Sends the peer a hint of the local access link, quantised with the default [`Steps`].
         #[must_use]
         pub fn hint(mut self, hint: Hint) -> Self {
             self.announce = hint.quantised(Steps::default());
             self
         }
 
-        /// The same to the last kilobit: it tells the peer more of us than it has to know.
+        /// The same without quantisation: it discloses more of the link than a peer needs.
         #[must_use]
         pub fn exact_hint(mut self, hint: Hint) -> Self {
             self.announce = Some(hint);
             self
         }
 
-        /// What was counted.
+        /// The counters.
         #[must_use]
         pub fn counted(&self) -> &Arc<Metrics> {
             &self.rules.metrics
@@ -251,10 +255,10 @@ macro_rules! common_setters {
             self
         }
 
-        /// Whether everything is there that the scheme needs.
+        /// Verifies that the scheme has all that it needs.
         ///
         /// # Errors
-        /// It sends copies, and there is nobody to send them.
+        /// [`SetupError::NoCourier`] if it sends copies and no courier was given.
         pub fn check(&self) -> Result<(), SetupError> {
             if self.rules.choice.needs_courier() && self.rules.courier.is_none() {
                 return Err(SetupError::NoCourier(self.rules.choice.name().to_owned()));
@@ -266,12 +270,12 @@ macro_rules! common_setters {
 pub(crate) use common_setters;
 
 impl ServerSetup {
-    /// A server with the stack's configuration `base`, of which everything is kept but crypto and
-    /// congestion control: its token key above all, without which clients would lose their address
-    /// validation tokens.
+    /// A server with the stack's configuration `base`, of which only crypto and congestion control
+    /// are replaced. Its token key is kept: without it clients would lose their address validation
+    /// tokens.
     ///
     /// # Errors
-    /// The TLS configuration does not suit QUIC.
+    /// [`SetupError::Tls`] if the TLS configuration does not suit QUIC.
     pub fn new(
         base: noq::ServerConfig,
         tls: Arc<rustls::ServerConfig>,
@@ -280,7 +284,7 @@ impl ServerSetup {
         Ok(Self::with(base, Crypto::Tls(ServerTls::new(tls)?), choice))
     }
 
-    /// A server whose sessions are not TLS: for simulations.
+    /// A server with sessions other than TLS: for simulations.
     #[must_use]
     pub fn with_sessions(base: noq::ServerConfig, sessions: Arc<dyn Sessions>, choice: Choice) -> Self {
         Self::with(base, Crypto::Other(sessions), choice)
@@ -300,16 +304,14 @@ impl ServerSetup {
 
     common_setters!();
 
-    /// The same with another scheme; connections are counted with those of this one, and share its
-    /// history.
+    /// A copy with another scheme, which shares history and counters.
     #[must_use]
     pub fn scheme(mut self, choice: Choice) -> Self {
         Arc::make_mut(&mut self.rules).choice = choice;
         self
     }
 
-    /// The stack's own configuration that this one is built upon: what the endpoint itself is to be
-    /// given.
+    /// The stack's configuration, unchanged: for [`noq::Endpoint::new`].
     #[must_use]
     pub fn stack_config(&self) -> &noq::ServerConfig {
         &self.base
@@ -325,9 +327,8 @@ impl ServerSetup {
         Ok(Opening { connecting: incoming.accept_with(config)?, handle })
     }
 
-    /// The configuration for one connection: for those who drive the protocol themselves. `id` is
-    /// the client's first destination connection id; it decides, together with a secret, which arm
-    /// the connection belongs to.
+    /// The configuration for one connection: for a caller that drives the protocol itself. `id` is
+    /// the client's first destination connection id; with a secret it decides the connection's arm.
     #[must_use]
     pub fn configure(
         &self,
@@ -362,7 +363,7 @@ impl ServerSetup {
     }
 }
 
-/// Puts the congestion controller in.
+/// Installs the congestion controller.
 pub(crate) fn install(transport: &mut TransportConfig, shared: &Arc<Shared>) {
     match shared.rules.choice.stack_controller() {
         None => transport.congestion_controller_factory(Factory::new(Arc::clone(shared))),

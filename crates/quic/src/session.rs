@@ -1,13 +1,12 @@
-//! The TLS session that carries hints, and knows every packet that leaves.
+//! The TLS session that carries hints and taps outgoing packets.
 //!
-//! noq encodes transport parameters inside its own TLS session, so a parameter of our own needs a
-//! session of our own: [`tls`] has one over `rustls::quic`. Around any session goes `Tapped`, which
-//! wraps its keys: whoever encrypts a packet learns its number, and whoever protects its header,
-//! last of all, sees its final bytes. Both are assumptions about the stack; `headstart-stack` has a
-//! test for each.
+//! noq encodes transport parameters inside its own TLS session, so an additional parameter needs
+//! another session: [`tls`] has one over `rustls::quic`. `Tapped` wraps any session and its keys:
+//! the packet key sees each packet's number, and the header key, applied last, its final bytes.
+//! Both are assumptions about the stack; `headstart-stack` has a test for each.
 //!
-//! No cryptography is written here: keys are rustls', and what concerns Retry packets is left to
-//! noq's own session.
+//! No cryptography is written here: keys are rustls', and Retry packets are left to noq's own
+//! session.
 
 pub mod keys;
 pub mod tls;
@@ -29,23 +28,22 @@ use keys::{TappedHeaderKey, TappedPacketKey};
 
 pub use tls::{ClientTls, HandshakeData, ServerTls};
 
-/// Sessions that are not TLS: null crypto in virtual time, say. Parameters come encoded, our own
-/// among them.
+/// Sessions other than TLS, such as null crypto in virtual time. Parameters arrive encoded, the
+/// hint included.
 pub trait Sessions: Send + Sync {
-    /// Keys for the first packets.
+    /// Keys of Initial packets.
     fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys;
 
-    /// A session; what the peer's parameters are, it tells `ear` before it writes anything in
-    /// answer to them.
+    /// A session; it passes the peer's parameters to `ear` before it writes any answer to them.
     fn start(&self, side: Side, parameters: Vec<u8>, ear: Ear) -> Box<dyn crypto::Session>;
 }
 
-/// Hears the peer's encoded transport parameters.
+/// Receives the peer's encoded transport parameters.
 #[derive(Clone, Debug)]
 pub struct Ear(Arc<Shared>);
 
 impl Ear {
-    /// These are the peer's.
+    /// Takes the peer's encoded parameters.
     pub fn parameters(&self, encoded: &[u8]) {
         hint::hear(encoded, &self.0);
     }
@@ -92,7 +90,7 @@ impl crypto::ServerConfig for Other {
     }
 }
 
-/// A session whose packets are seen.
+/// A session whose outgoing packets are observed.
 pub(crate) struct Tapped {
     inner: Box<dyn crypto::Session>,
     shared: Arc<Shared>,
@@ -112,7 +110,7 @@ impl Tapped {
         Box::new(TappedPacketKey::new(key, level, Arc::clone(&self.shared)))
     }
 
-    /// Only what we seal is of interest, not what the peer does.
+    /// Only local keys are wrapped: the peer's packets are of no interest.
     fn keys(&self, keys: Keys, level: Level) -> Keys {
         Keys {
             header: KeyPair { local: self.header(keys.header.local, level), remote: keys.header.remote },
@@ -156,7 +154,7 @@ impl crypto::Session for Tapped {
         self.inner.transport_parameters()
     }
 
-    /// Keys come twice: for the handshake, then for data.
+    /// Keys come twice: for the handshake, then for 1-RTT.
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
         let keys = self.inner.write_handshake(buf)?;
         let level = if self.has_handshake_keys { Level::Data } else { Level::Handshake };

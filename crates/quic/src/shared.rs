@@ -1,5 +1,4 @@
-//! What the parts of one connection share: the TLS session, the congestion controller, and whoever
-//! accepted it.
+//! State shared by the parts of one connection: TLS session, congestion controller, and handle.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -23,12 +22,12 @@ use crate::sealing::Sealing;
 use crate::store::Store;
 use crate::why::{Left, Why};
 
-/// What holds for all connections of an endpoint.
+/// Settings common to all connections of an endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Rules {
     pub side: Side,
     pub choice: Choice,
-    /// What the control arm runs, and a connection that migrated.
+    /// The scheme of the control arm, and of a connection that migrated.
     pub control: Choice,
     pub base: base::Kind,
     pub store: Option<Arc<dyn Store>>,
@@ -39,11 +38,11 @@ pub(crate) struct Rules {
     pub epoch: Epoch,
     pub courier: Option<Arc<dyn Courier>>,
     pub copies: CopyPolicy,
-    /// What a receiver's window would be for schemes that send all there is.
+    /// Substitute, in bytes, for the receive window of schemes that send all data at once.
     pub flight_limit: Bytes,
 }
 
-/// What the parts of one connection share.
+/// State shared by the parts of one connection.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub rules: Arc<Rules>,
@@ -51,35 +50,35 @@ pub(crate) struct Shared {
     pub local: Option<IpAddr>,
     /// The store's key.
     pub key: IpAddr,
-    /// Drawn evenly: decides the arm.
+    /// Drawn uniformly: decides the arm.
     pub number: u64,
     pub sealing: Sealing,
     hint: OnceLock<Hint>,
-    /// The peer's limit for the connection as a whole (`initial_max_data`).
+    /// The peer's connection flow control limit, in bytes (`initial_max_data`).
     flow_control: AtomicU64,
-    /// Zero: nobody said.
+    /// Bytes announced by the application; zero if none.
     expected: AtomicU64,
     is_tapping: AtomicBool,
     tap: Mutex<Tap>,
     pub journal: Journal,
     pub ending: Mutex<Ending>,
-    /// Controllers alive: the stack clones them.
+    /// Number of live controllers: the stack clones them.
     controllers: AtomicUsize,
     #[cfg(feature = "qlog")]
     pub qlog: Arc<OnceLock<crate::qlog::Log>>,
 }
 
-/// What is settled when the connection is over.
+/// State settled at the connection's end.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
     pub why: Why,
     pub lease: Option<Lease>,
-    /// Its first flight is reserved there, and its fate is not known yet.
+    /// The store holds a reservation for its first flight.
     pub reserves: bool,
     pub grant: Option<Grant>,
-    /// What would be written now.
+    /// The outcome as it would be written now.
     pub outcome: Option<Outcome>,
-    /// When something was last heard of it.
+    /// Time of the last event.
     pub last_at: Time,
     is_closed: bool,
 }
@@ -113,10 +112,10 @@ impl Shared {
         })
     }
 
-    /// The peer's parameters have been read.
+    /// Takes the hint and limit of the peer's parameters.
     pub fn heard(&self, hint: Option<Hint>, flow_control: Option<u64>) {
         if let Some(hint) = hint {
-            // The handshake has one message of parameters: a second one changes nothing.
+            // The handshake carries the parameters once: a second call changes nothing.
             let _ = self.hint.set(hint);
         }
         if let Some(limit) = flow_control {
@@ -139,7 +138,7 @@ impl Shared {
         }
     }
 
-    /// Begins or stops to keep what is sent.
+    /// Starts or stops the retention of packets sent.
     pub fn tap(&self, on: bool) {
         self.is_tapping.store(on, Ordering::Relaxed);
         if !on {
@@ -147,14 +146,14 @@ impl Shared {
         }
     }
 
-    /// The data packet that was sealed last has its final form.
+    /// Retains the final bytes of the data packet encrypted last.
     pub fn wired(&self, packet: &[u8]) {
         if self.is_tapping.load(Ordering::Relaxed) {
             locked(&self.tap).keep(self.sealing.number(), packet);
         }
     }
 
-    /// The wire bytes of a data packet, if they are still there.
+    /// The wire bytes of a data packet, if they are retained.
     pub fn kept(&self, number: u64) -> Option<bytes::Bytes> {
         locked(&self.tap).get(number)
     }
@@ -163,15 +162,15 @@ impl Shared {
         self.controllers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The last one closes the connection's account.
+    /// A controller was dropped; the last one closes the connection.
     pub fn controller_ends(&self) {
         if self.controllers.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.close();
         }
     }
 
-    /// Writes what was measured, releases what was reserved, and says why. Only the first call does
-    /// anything.
+    /// Writes the outcome, releases reservations, and logs the report. Only the first call has an
+    /// effect.
     pub fn close(&self) {
         let mut ending = locked(&self.ending);
         if std::mem::replace(&mut ending.is_closed, true) {
@@ -196,51 +195,51 @@ impl Shared {
     }
 }
 
-/// A connection as its owner sees it: what to tell the scheme, and what the scheme says.
+/// The application's handle of a connection: flow sizes in, hint and report out.
 #[derive(Clone, Debug)]
 pub struct Handle(pub(crate) Arc<Shared>);
 
 impl Handle {
-    /// Tells that the application is about to send so many bytes more, for schemes that plan with
-    /// it (JumpStart, Halfback). To be called for each answer, before it is written: they add up to
-    /// what the connection has to send.
+    /// Announces so many further bytes of application data, for schemes that plan with the flow's
+    /// size (JumpStart, Halfback). To be called for each answer, before it is written: the sizes
+    /// add up.
     pub fn expect(&self, bytes: u64) {
         let add = |before: u64| Some(before.saturating_add(bytes));
-        // It cannot fail: there is always a sum.
+        // The closure always returns a sum.
         let _ = self.0.expected.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
-    /// What the peer said of its access link, once its first message has been read.
+    /// The peer's hint of its access link, once its first message has been read.
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {
         self.0.hint()
     }
 
-    /// What was decided and counted so far.
+    /// The report so far.
     #[must_use]
     pub fn why(&self) -> Why {
         locked(&self.0.ending).why.clone()
     }
 
-    /// From now on every event of the sender is kept, until [`Self::take_journal`] takes it.
+    /// Records every sender event from now on, until [`Self::take_journal`].
     pub fn keep_journal(&self) {
         self.0.journal.keep();
     }
 
-    /// What happened since it was last taken. The stack's own controllers keep none.
+    /// Events since the last call. The stack's own controllers record none.
     #[must_use]
     pub fn take_journal(&self) -> Vec<Entry> {
         self.0.journal.take()
     }
 
-    /// The connection is over for the application: writes the record now. Without this it is
-    /// written when the stack lets the connection go, three probe timeouts after its end.
+    /// Writes the record now: the application has finished with the connection. Otherwise it is
+    /// written when the stack drops the connection, three probe timeouts after its end.
     pub fn finish(&self) {
         self.0.close();
     }
 
-    /// The same, with why the connection is over. Nothing is kept of a peer that broke the
-    /// protocol: it may have acknowledged what it never had.
+    /// The same, with the reason of the connection's end. Nothing is kept of a peer that broke the
+    /// protocol: it may have acknowledged data that it never received.
     pub fn finish_for(&self, reason: &ConnectionError) {
         if matches!(reason, ConnectionError::TransportError(_)) {
             locked(&self.0.ending).outcome = Some(Outcome::Nothing);

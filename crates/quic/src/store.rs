@@ -1,15 +1,15 @@
 //! Records by peer, shared by all connections of a host.
 //!
-//! What a store is and does is [`headstart_startup::history`]'s; here it becomes something that
-//! many threads share. [`Sharded`] is the default: bounded, least recently used out first, one lock
-//! for each shard. A store of your own (on disk, in a database) implements [`Store`]; one that
-//! implements [`history::Store`] need only be put into a [`Mutex`].
+//! [`headstart_startup::history`] defines a store's behaviour; here many threads share it.
+//! [`Sharded`] is the default: bounded, evicting the least recently used, with one lock per shard.
+//! A store of your own (on disk, in a database) implements [`Store`]; one that implements
+//! [`history::Store`] need only be put into a [`Mutex`].
 //!
 //! # Keys
 //!
 //! A server keys by the peer's address, of which for IPv6 only the network part counts (RFC 6177: a
 //! site has one /64 at least). A client keys by remote address *and* server name ([`dialled`]), for
-//! behind one address of a content network stand servers at different distances.
+//! servers at different distances share one address of a content network.
 
 use std::fmt::Debug;
 use std::hash::{BuildHasher, RandomState};
@@ -21,20 +21,19 @@ use headstart_startup::history::{self, Known, Lease, MemoryStore, Outcome, Revis
 use headstart_units::Bytes;
 use headstart_units::hash::{FNV128, fnv128};
 
-/// Where records are kept.
+/// A shared store of records.
 pub trait Store: Send + Sync + Debug {
-    /// A connection to `peer` starts: what is known, and from now on this connection counts as
-    /// alive.
+    /// A connection to `peer` starts: its record, and a lease that counts the connection as live.
     fn open(&self, peer: IpAddr) -> (Option<Known>, Lease);
 
-    /// Its first flight begins: reads what there is to share and reserves what `plan` answers, in
-    /// one step. No lock that `plan` takes is one that a store may hold.
+    /// Its first flight begins: reads the room that the peer's connections share and reserves the
+    /// bytes that `plan` returns, in one step. `plan` takes no lock that a store may hold.
     fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes);
 
-    /// The fate of its first flight is known.
+    /// Every packet of its first flight is acknowledged or lost.
     fn release(&self, lease: &mut Lease, fate: &Revision);
 
-    /// It is over: writes the outcome and releases.
+    /// The connection is over: writes the outcome and releases the lease.
     fn close(&self, lease: Lease, outcome: Outcome);
 }
 
@@ -56,19 +55,19 @@ impl<S: history::Store + Send + Debug> Store for Mutex<S> {
     }
 }
 
-/// A bounded store in memory, divided so that connections seldom wait for each other.
+/// A bounded store in memory, sharded so that connections seldom contend for a lock.
 #[derive(Debug)]
 pub struct Sharded {
     hasher: RandomState,
     shards: Vec<Mutex<MemoryStore<RandomState>>>,
 }
 
-/// More shards than a machine has cores that serve connections.
+/// More shards than a host has cores that serve connections.
 const SHARDS: usize = 64;
 
 impl Sharded {
-    /// Room for about `capacity` peers; each shard holds its part, so a few may go earlier than
-    /// they had to.
+    /// A store for about `capacity` peers; each shard holds its part, so that a few may be evicted
+    /// early.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let shards = SHARDS.min(capacity.max(1));
@@ -85,19 +84,19 @@ impl Sharded {
         &self.shards[(hash % self.shards.len() as u64) as usize]
     }
 
-    /// Peers remembered now.
+    /// Number of peers stored.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shards.iter().map(|shard| locked(shard).len()).sum()
     }
 
-    /// Whether nothing is remembered.
+    /// True if nothing is stored.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Forgets everything (RFC 9959 asks for a way to do so after a change of configuration).
+    /// Removes all records (RFC 9959 requires this after a change of configuration).
     pub fn flush(&self) {
         for shard in &self.shards {
             locked(shard).flush();
@@ -133,7 +132,7 @@ impl Store for Sharded {
     }
 }
 
-/// The key of a peer that came to us: an IPv4 address whole, of an IPv6 one the /64.
+/// The key of a peer that initiated a connection: the whole IPv4 address, of IPv6 the /64.
 #[must_use]
 pub fn caller(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
@@ -142,9 +141,9 @@ pub fn caller(peer: IpAddr) -> IpAddr {
     }
 }
 
-/// The key of a server that was dialled: a unique local address (RFC 4193) made from its address
-/// and name, so that any store can keep it. The hash is the same in every run, for stores on disk;
-/// a client chooses whom it dials, so nobody else can make two keys meet.
+/// The key of a server: a unique local address (RFC 4193) hashed from its address and name, so that
+/// any store can hold it. The hash is the same in every run, for stores on disk; a client chooses
+/// its servers, so that no peer can provoke a collision.
 #[must_use]
 pub fn dialled(remote: IpAddr, server_name: &str) -> IpAddr {
     let address = match remote.to_canonical() {

@@ -1,14 +1,13 @@
-//! Why a connection started as it did: what was known, what was decided, and what came of it.
+//! The report of a connection's start: inputs, decision and outcome.
 //!
 //! # Round trips saved
 //!
-//! In the first round trip after it began to send, a connection sent B bytes, none of which an
-//! acknowledgement had called for. Slow start from ten packets sends 10, 20, 40, ... packets in
-//! successive round trips, so it has sent B bytes after r(B) = min { r : 10 (2^r - 1) packets >= B
-//! } of them. Saved are r(B - L) - 1 round trips, where L of the B bytes were lost, and one less if
-//! anything was lost at all, for its repair takes another. The number can be negative: then slow
-//! start would have been faster. Nothing else is claimed: that a flow is over sooner depends on
-//! what it was waiting for.
+//! In the first round trip after it began to send, a connection sent B bytes, before any
+//! acknowledgement. Slow start from ten packets sends 10, 20, 40, ... packets in successive round
+//! trips, so it has sent B bytes after r(B) = min { r : 10 (2^r - 1) packets >= B } of them. The
+//! connection saved r(B - L) - 1 round trips, where L of the B bytes were lost, and one less if L >
+//! 0, for the repair takes another. The number can be negative: then slow start would have been
+//! faster. A shorter completion time is not claimed: that depends on the application too.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -20,10 +19,10 @@ use headstart_units::{Bytes, Rate, Span};
 
 use crate::gates::{self, Arm, NothingToGain};
 
-/// What the first flight was made from.
+/// Input of the first flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Source {
-    /// Nothing: it started as slow start does.
+    /// None: slow start.
     #[default]
     Nothing,
     /// The size of the flow and the RTT.
@@ -35,7 +34,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// All of them, in the order of tables.
+    /// All sources, in the order of tables.
     pub const ALL: [Self; 4] = [Self::Nothing, Self::FlowSize, Self::History, Self::Hint];
 
     /// Its name in logs and labels.
@@ -50,17 +49,17 @@ impl Source {
     }
 }
 
-/// What became of the record at the end.
+/// Outcome for the record at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Left {
-    /// Not over yet.
+    /// The connection is not over yet.
     #[default]
     Open,
     /// A new record was written.
     Saved,
-    /// Nothing was measured that would be worth one.
+    /// Nothing worth a record was measured.
     Nothing,
-    /// The record it began from misled it and was dropped.
+    /// The record that it began from was wrong and was dropped.
     Dropped,
 }
 
@@ -75,94 +74,94 @@ impl Left {
     }
 }
 
-/// What was counted. Sizes are those of QUIC packets, without UDP and IP headers.
+/// Counters. Sizes are those of QUIC packets, without UDP and IP headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Bytes sent since it began to send data, copies not among them.
+    /// Bytes sent since it began to send data, copies excluded.
     pub sent: Bytes,
     /// Bytes acknowledged.
     pub delivered: Bytes,
-    /// Bytes sent before anything of them was acknowledged.
+    /// Bytes sent before the first acknowledgement of any of them.
     pub first_round: Bytes,
     /// Bytes of the first flight.
     pub first_flight: Bytes,
     /// Bytes declared lost.
     pub lost: Bytes,
-    /// Those of them that belong to the first flight.
+    /// Bytes of the first flight declared lost.
     pub first_flight_lost: Bytes,
-    /// Those of them of which a copy had been sent.
+    /// Bytes declared lost of which a copy had been sent.
     pub copied_lost: Bytes,
     /// Copies of datagrams sent.
     pub copies: u64,
-    /// Bytes of those.
+    /// Bytes of copies sent.
     pub copy_bytes: Bytes,
-    /// Congestion marks answered.
+    /// Congestion marks that reduced the window.
     pub marks: u64,
-    /// Losses that turned out to be none.
+    /// Losses found spurious.
     pub spurious: u64,
-    /// Persistent congestion, as the stack found it.
+    /// Persistent congestion, as detected by the stack.
     pub timeouts: u64,
 }
 
 impl Tally {
-    /// Bytes sent, copies among them: what the path had to carry.
+    /// Bytes sent, copies included: the load on the path.
     #[must_use]
     pub fn sent_with_copies(&self) -> Bytes {
         self.sent + self.copy_bytes
     }
 }
 
-/// The record of one connection.
+/// The report of one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Why {
-    /// The scheme asked for.
+    /// The scheme requested.
     pub scheme: Name,
     /// The peer, once known.
     pub peer: Option<SocketAddr>,
-    /// Which arm it fell into.
+    /// The arm drawn.
     pub arm: Arm,
-    /// What the first flight was made from.
+    /// Input of the first flight.
     pub source: Source,
     /// The RTT of the handshake.
     pub handshake_rtt: Span,
-    /// What the store knew.
+    /// The store's record and the state around it.
     pub known: Option<Known>,
-    /// The gate that the record did not pass.
+    /// The condition that the record did not meet.
     pub refusal: Option<Refusal>,
-    /// Why it started as slow start does, although the scheme had what it needs.
+    /// Reason for slow start although the scheme's input was there.
     pub nothing_to_gain: Option<NothingToGain>,
-    /// What the peer hinted.
+    /// The peer's hint.
     pub hint: Option<Hint>,
-    /// How much of it was granted; nothing if it was not asked for.
+    /// Part of the hint that was granted; `None` if not requested.
     pub granted: Option<Rate>,
-    /// Bytes that the application said it would send.
+    /// Bytes announced by the application.
     pub flow_size: Option<Bytes>,
-    /// The plan: at once, in all, and how fast.
+    /// Bytes of the plan to be sent at once.
     pub burst: Bytes,
-    /// The first flight as planned.
+    /// Bytes of the first flight as planned.
     pub planned: Bytes,
-    /// The pace planned; none leaves it to the stack.
+    /// The pace planned; `None` leaves it to the stack.
     pub pace: Option<Rate>,
-    /// Flights planned: more than one where the application had more to send after its first
-    /// answer, and the scheme plans with that.
+    /// Flights planned: more than one where the application announced more after its first answer,
+    /// and the scheme plans with that.
     pub flights: u32,
-    /// Phases with the time since it began to send, in the scheme's own words; the first sixteen.
+    /// Phases with the time since it began to send, as named by the scheme; the first sixteen.
     pub phases: Vec<(Span, &'static str)>,
-    /// What was counted.
+    /// The counters.
     pub tally: Tally,
     /// The minimum RTT.
     pub min_rtt: Span,
     /// The maximum delivery rate.
     pub btl_bw: Option<Rate>,
-    /// Full packets have this size.
+    /// Size of a full packet.
     pub packet: Bytes,
-    /// The path changed under it: from then on it was an ordinary connection.
+    /// The path changed during the connection: slow start from then on.
     pub migrated: bool,
-    /// What became of the record.
+    /// Outcome for the record.
     pub left: Left,
 }
 
-/// The initial window that saved round trips are counted against (RFC 9002 §7.2).
+/// Initial window, in packets, of the slow start compared with (RFC 9002 §7.2).
 const INITIAL_PACKETS: u64 = 10;
 
 /// Round trips that slow start from ten packets needs to send `bytes` in packets of `packet` bytes.
@@ -175,7 +174,7 @@ pub fn slow_start_rounds(bytes: Bytes, packet: Bytes) -> i32 {
 }
 
 impl Why {
-    /// Round trips saved against slow start, as the module says; nothing before it began to send.
+    /// Round trips saved against slow start, as defined above; zero before it began to send.
     #[must_use]
     pub fn rounds_saved(&self) -> i32 {
         let Tally { first_round, first_flight_lost, .. } = self.tally;
@@ -186,14 +185,14 @@ impl Why {
         slow_start_rounds(through, self.packet) - 1 - i32::from(!first_flight_lost.is_zero())
     }
 
-    /// The last phase, and how it came to it.
+    /// The last phase, with the reason for it.
     #[must_use]
     pub fn decision(&self) -> &'static str {
         self.phases.last().map_or("none", |(_, phase)| phase)
     }
 }
 
-/// One line, one field after the other, each `name=value`.
+/// One line of fields `name=value`.
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "scheme={} arm={} source={}", self.scheme, self.arm.name(), self.source.name())?;

@@ -1,8 +1,8 @@
-//! Copies on real sockets: they are on the wire, they are what was sent, and they repair.
+//! Copies on real sockets: present on the wire, identical to their originals, and a repair.
 //!
-//! How many there are to be, and what they save, is exact in virtual time (`headstart-stack`). Here
-//! a flight that is late meets its acks sooner and needs fewer, so that only runs count beside
-//! which the machine woke everybody in time, and of those nearly all must be good.
+//! Their number and their benefit are exact in virtual time (`headstart-stack`). Here a delayed
+//! flight meets its acks sooner and needs fewer, so that only runs without scheduling delays count,
+//! and of those nearly all must be good.
 
 mod common;
 
@@ -14,11 +14,11 @@ use headstart_quic::server::SetupError;
 use headstart_quic::{Choice, PreciseRuntime, ServerSetup, Why};
 
 const QUOTA: Quota = Quota { good: 5, of: 6 };
-/// A pause of the machine that can be seen: what four packets of a flight take.
+/// A scheduling delay that matters: four packets of a flight.
 const SEEN: Duration = Duration::from_millis(3);
 
-/// 100 kB over 60 ms: how long after the request, how many datagrams came twice, and what the
-/// server says.
+/// 100 kB over 60 ms: completion time from the request, number of duplicate datagrams, and the
+/// server's report.
 async fn download(scheme: &str, doomed_from: Option<usize>) -> (Duration, usize, Why) {
     let (server, client) = tls();
     let runtime = PreciseRuntime::new();
@@ -36,7 +36,7 @@ async fn download(scheme: &str, doomed_from: Option<usize>) -> (Duration, usize,
     let from = Instant::now();
     assert_eq!(fetch(&connection, 100_000).await, 100_000);
     let took = from.elapsed();
-    // The last acks are still under way.
+    // The last acks are still in flight.
     tokio::time::sleep(Duration::from_millis(80)).await;
     let (_, handle) = kept.lock().expect("unpoisoned")[0].clone();
     let (repeated, why) = (relay.seen.lock().expect("unpoisoned").repeated, handle.why());
@@ -61,7 +61,7 @@ async fn half_of_a_flight_is_sent_again_and_proactive_sends_all_of_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_tail_is_repaired_in_about_half_the_time() {
     let _others_wait = ALONE.lock().await;
-    // In pairs, so that both meet the same machine.
+    // In pairs, so that both run on the host under the same load.
     let run = async || {
         let without = download("jump-start", Some(66)).await.0;
         let with = download("halfback", Some(66)).await.0;

@@ -1,4 +1,4 @@
-//! The example of an operator's server does what it says.
+//! The example of an operator's server works as its comments describe.
 
 mod common;
 #[allow(dead_code, reason = "it has a main of its own")]
@@ -11,12 +11,12 @@ use std::time::Duration;
 use common::{NAME, endpoint, localhost, stock_client, tls};
 use noq::TokioRuntime;
 
-/// And goes on doing it when somebody sends what is no packet of a connection.
+/// It also survives datagrams that belong to no connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_example_serves_one_visitor_after_the_other() {
     let (server_tls, client_tls) = tls();
-    // The example does not speak of protocols; whoever names one is refused by a server that knows
-    // others.
+    // The example negotiates no ALPN; a server with other protocols rejects a client that offers
+    // some.
     let mut client_tls = (*client_tls).clone();
     client_tls.alpn_protocols.clear();
     let mut server_tls = (*server_tls).clone();

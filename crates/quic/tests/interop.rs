@@ -1,5 +1,4 @@
-//! With the stack as it is on the other end: hints are ignored, and nothing of the protocol is
-//! lost.
+//! Interoperation with the unmodified stack: hints are ignored, and every protocol feature works.
 
 mod common;
 
@@ -35,7 +34,7 @@ async fn a_stock_client_is_served_with_every_scheme() {
         let (_, handle) = kept.lock().expect("unpoisoned")[0].clone();
         assert_eq!(handle.hint(), None, "it gave none");
         if choice.scheme().is_some() {
-            // What is told is as of the latest ack, which may still be on its way.
+            // The report is as of the latest ack, which may still be in flight.
             until(choice.name(), || handle.why().tally.delivered.get() > 12_000).await;
         }
     }
@@ -80,7 +79,7 @@ async fn hints_go_both_ways_and_the_server_knows_before_it_answers() {
     assert_eq!(theirs.why().granted, Some(HINT.bandwidth));
 }
 
-/// 0-RTT, Retry and the tokens of NEW_TOKEN frames, all through our sessions.
+/// 0-RTT, Retry and NEW_TOKEN tokens, all through this crate's sessions.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_the_protocol_is_lost() {
     let (server, client) = tls();
@@ -96,7 +95,7 @@ async fn nothing_of_the_protocol_is_lost() {
     let (connection, _) = first.established().await.expect("connected after a Retry");
     assert_eq!(fetch(&connection, 10_000).await, 10_000);
     assert_eq!(kept.lock().expect("unpoisoned").len(), 1, "the first attempt was answered with a Retry");
-    // The token and the tickets come with the first data.
+    // Token and tickets arrive with the first data.
     connection.close(0_u32.into(), b"");
 
     let second = setup.connect(&here, address, common::NAME).expect("dialled");

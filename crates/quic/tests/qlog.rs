@@ -1,4 +1,4 @@
-//! Our decisions stand among the stack's events, each a record of its own.
+//! The scheme's decisions among the stack's qlog events, each a record of its own.
 #![cfg(feature = "qlog")]
 
 mod common;

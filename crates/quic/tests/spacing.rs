@@ -1,8 +1,7 @@
 //! Departure times on real sockets.
 //!
-//! The machine that runs this may be busy with other things, and a sender that does not get the
-//! processor cannot keep time. So only flights count beside which the machine woke everybody in
-//! time, and of those nearly all must be evenly spaced.
+//! The host may be loaded, and a sender that is not scheduled cannot keep time. So only flights
+//! without scheduling delays count, and of those nearly all must be evenly spaced.
 
 mod common;
 
@@ -18,16 +17,16 @@ use headstart_units::{Bytes, Rate, Span};
 
 const QUOTA: Quota = Quota { good: 10, of: 12 };
 const PACKET: u64 = 1_200;
-/// A pause of the machine that can be seen: a twentieth of a flight, which takes 50 ms.
+/// A scheduling delay that matters: a twentieth of a flight, which takes 50 ms.
 const SEEN: Duration = Duration::from_micros(2_500);
 
-/// What one flight was like.
+/// Spacing of one flight.
 #[derive(Debug)]
 struct Spacing {
-    /// From the first packet of the flight to the last, over what it should take.
+    /// Time from the flight's first packet to its last, over the ideal.
     whole: f64,
     median: f64,
-    /// Packets that left within a tenth of a gap of each other.
+    /// Most packets that left within a tenth of a gap of each other.
     longest_burst: usize,
 }
 
@@ -77,13 +76,13 @@ async fn flight(mbit: u64) -> Spacing {
     let (_, handle) = kept.lock().expect("unpoisoned")[0].clone();
     assert_eq!(handle.why().pace, Some(btl_bw), "{}", handle.why());
     let log = log.lock().expect("unpoisoned");
-    // The handshake's datagrams come first: at most three full ones.
+    // The handshake's datagrams precede: at most three full ones.
     let full: Vec<Instant> =
         log.iter().filter(|(_, size)| *size as u64 == PACKET).map(|(at, _)| *at).collect();
     let begins =
         (1..full.len()).find(|&at| full[at] - full[at - 1] > Duration::from_millis(20)).expect("a pause");
     let ideal = Duration::from_nanos((Bytes::new(PACKET) / btl_bw).as_nanos());
-    // What leaves after the first ack is another flight.
+    // Packets after the first ack belong to another flight.
     let end = full.len().min(begins + packets as usize * 9 / 10);
     spacing(&full[begins..end], ideal)
 }

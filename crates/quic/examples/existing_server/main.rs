@@ -1,10 +1,10 @@
-//! A noq server, and the lines that make its connections start like WiseStart.
+//! A noq server, with the lines that make its connections start with WiseStart.
 //!
 //! ```text
 //! cargo run -p headstart-quic --example existing_server
 //! ```
 //!
-//! Lines that end with `+` are new or changed; `yours.rs` is what stays as it was.
+//! Lines that end with `+` are new or changed; `yours.rs` stays as it was.
 
 mod yours;
 
@@ -17,7 +17,7 @@ async fn main() -> yours::Result<()> {
     serve(yours::tls()?, UdpSocket::bind("127.0.0.1:4433")?).await
 }
 
-/// Answers every visitor.
+/// Answers every connection.
 pub async fn serve(tls: Arc<rustls::ServerConfig>, socket: UdpSocket) -> yours::Result<()> {
     let config = yours::config(&tls)?;
     let setup = ServerSetup::new(config.clone(), tls, Choice::find("wise-start")?)? // +
@@ -29,7 +29,7 @@ pub async fn serve(tls: Arc<rustls::ServerConfig>, socket: UdpSocket) -> yours::
         tokio::spawn(async move {
             let (connection, start) = accepted.established().await?; // + was accepted.await?
             yours::answer(connection).await?;
-            println!("{}", start.why()); // + what was decided, and why
+            println!("{}", start.why()); // + inputs, decision and outcome
             yours::Result::Ok(())
         });
     }

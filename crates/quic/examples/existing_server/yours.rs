@@ -1,4 +1,4 @@
-//! What the server has already: a certificate, its configuration, and answers of a megabyte.
+//! The existing parts of the server: certificate, configuration, and answers of a megabyte.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub fn config(tls: &Arc<rustls::ServerConfig>) -> Result<noq::ServerConfig> {
     Ok(noq::ServerConfig::with_crypto(Arc::new(crypto)))
 }
 
-/// Each stream gets a megabyte, until the client hangs up.
+/// Sends a megabyte on each stream, until the client closes the connection.
 pub async fn answer(connection: noq::Connection) -> Result<()> {
     while let Ok((mut send, _)) = connection.accept_bi().await {
         send.write_all(&vec![0; 1_000_000]).await?;

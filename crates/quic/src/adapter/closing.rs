@@ -1,9 +1,9 @@
-//! What a connection leaves behind.
+//! The record that a connection writes at its end.
 //!
 //! A record is a delivery rate and a minimum RTT, never a window; only TCP-Cache, which is nothing
-//! but a cached window, leaves its window and threshold too. A sample that was limited by the
-//! application measures the application, and a flow shorter than the path is long measures nothing:
-//! then the record that was there stays.
+//! but a cached window, stores its window and threshold too. Application-limited samples measure
+//! the application, and a flow shorter than the bandwidth-delay product measures nothing: the
+//! previous record then stays.
 
 use headstart_host::locked;
 use headstart_startup::Startup;
@@ -15,15 +15,15 @@ use super::Adapter;
 use crate::limits::TOLERATED;
 use crate::why::Why;
 
-/// Phases that are remembered.
+/// Most phases kept in the report.
 const PHASES: usize = 16;
 
 impl Adapter {
-    /// The scheme may have entered another phase.
+    /// Notes the scheme's phase if it has changed.
     #[inline]
     pub(super) fn note_phase(&mut self, now: Time) {
         let phase = self.controller.phase();
-        // Nearly always it is the very same words.
+        // Nearly always it is the same string.
         if !std::ptr::eq(phase, self.phase) && phase != self.phase && !self.is_late {
             self.note_new_phase(now, phase);
         }
@@ -43,7 +43,7 @@ impl Adapter {
         }
     }
 
-    /// The path is not the one it was.
+    /// Notes in the report that the path has changed.
     pub(super) fn note_migration(&self) {
         self.shared.tap(false);
         let mut ending = locked(&self.shared.ending);
@@ -51,7 +51,7 @@ impl Adapter {
         ending.outcome = Some(Outcome::Nothing);
     }
 
-    /// Makes known what would be left behind if the connection ended now.
+    /// Publishes the outcome as it would be if the connection ended now.
     pub(super) fn publish(&self, now: Time) {
         if self.is_late {
             return;
@@ -79,7 +79,7 @@ impl Adapter {
         }
     }
 
-    /// The fate of all that left in the first flight is known.
+    /// Every packet of the first flight is acknowledged or lost.
     fn is_first_flight_over(&self) -> bool {
         let known = self.tally.delivered + self.tally.lost;
         self.ledger.sent() > Bytes::ZERO && known >= self.first_flight.min(self.ledger.sent())
@@ -89,8 +89,8 @@ impl Adapter {
         let began_from = why.known.as_ref();
         let has_lost = !self.tally.first_flight_lost.is_zero();
         if began_from.is_some() {
-            // A client that dials again trusts its own record only until it fails for the first
-            // time. Whose credit a loss lowers has learnt what there is to learn.
+            // A client reuses its own record only until the first loss of a first flight. For a
+            // scheme that reserves, a loss already lowers the credit.
             let is_betrayed = self.shared.rules.side == Side::Client
                 && !self.controller.scheme().reserves()
                 && (has_lost || is_refused_for_rtt(why));

@@ -1,10 +1,10 @@
-//! The controller with its answer at hand: the stack asks for it several times for each packet.
+//! The controller with its allowance cached: the stack reads it several times per packet.
 
 use std::ops::Deref;
 
 use headstart_startup::{Allowance, Controller};
 
-/// A controller, and what it allows since it was last told something.
+/// A controller, and its allowance since its last event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decided {
     controller: Controller,
@@ -17,7 +17,7 @@ impl Decided {
         Self { allowance: controller.allowance(), watches_sending: controller.watches_sending(), controller }
     }
 
-    /// Tells it something: the only way to change it.
+    /// Passes it an event: the only way to change it.
     pub fn tell<T>(&mut self, what: impl FnOnce(&mut Controller) -> T) -> T {
         let answer = what(&mut self.controller);
         self.allowance = self.controller.allowance();
@@ -25,12 +25,12 @@ impl Decided {
         answer
     }
 
-    /// As [`Controller::allowance`], worked out once.
+    /// As [`Controller::allowance`], computed once.
     pub const fn allowance(&self) -> Allowance {
         self.allowance
     }
 
-    /// As [`Controller::watches_sending`], worked out once.
+    /// As [`Controller::watches_sending`], computed once.
     pub const fn watches_sending(&self) -> bool {
         self.watches_sending
     }

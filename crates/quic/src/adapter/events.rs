@@ -1,4 +1,4 @@
-//! Acks and losses as the scheme hears of them.
+//! Acks and losses, from the stack's reports to the scheme's events.
 
 use headstart_startup::path::SendStamp;
 use headstart_startup::trace::{SenderEvent, SenderTrace};
@@ -9,11 +9,11 @@ use super::Adapter;
 use super::decided::Decided;
 use super::opening::Stage;
 
-/// What one acknowledgement delivers.
+/// Packets delivered by one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Batch {
     is_any: bool,
-    /// The packet of the highest number, and when it was sent.
+    /// Highest packet number, and when that packet was sent.
     largest: Option<(u64, Time)>,
     /// The stack's smoothed RTT before this ack.
     smoothed: Span,
@@ -22,19 +22,19 @@ pub(super) struct Batch {
     packets: u64,
     /// One past the highest ordinal.
     newest: u64,
-    /// That packet's.
+    /// Send stamp of that packet.
     stamp: SendStamp,
-    /// Where it ended.
+    /// End of that packet, as an offset in the bytes sent.
     end: Bytes,
 }
 
-/// What was found lost and not told yet.
+/// Losses detected and not passed to the scheme yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Losses {
     bytes: Bytes,
     first_flight: Bytes,
     newest_sent_at: Time,
-    /// Bytes of the handshake, since the connection began.
+    /// Bytes of lost handshake packets, since the connection began.
     pub handshake: Bytes,
 }
 
@@ -83,8 +83,8 @@ impl Adapter {
         if !std::mem::replace(&mut self.batch.is_any, true) {
             self.batch.smoothed = smoothed();
             if app_limited && matches!(self.stage, Stage::Started) {
-                // Nothing has left since the stack found nothing to send, so what is in flight is
-                // what was then.
+                // Nothing has left since the stack was application-limited, so the bytes in flight
+                // are those of that time.
                 self.rate.on_app_limited(self.ledger.in_flight());
             }
         }
@@ -99,8 +99,8 @@ impl Adapter {
             self.batch.first_flight += packet.bytes;
         }
         self.batch.packets += 1;
-        // Later packets carry later stamps, and of a batch the rate is sampled from the latest:
-        // once, when all have been told.
+        // Later packets carry later stamps: the rate is sampled once per batch, from the latest, at
+        // the end of the batch.
         if packet.ordinal >= self.batch.newest {
             self.batch.newest = packet.ordinal + 1;
             self.batch.stamp = packet.stamp;
@@ -108,7 +108,7 @@ impl Adapter {
         }
     }
 
-    /// That was all of one acknowledgement.
+    /// The acknowledgement is complete: passes it to the scheme.
     pub(super) fn end_of_acks(
         &mut self,
         now: Time,
@@ -184,7 +184,7 @@ impl Adapter {
             self.tally.first_flight_lost += packet.bytes;
         }
         if packet.is_copied {
-            // Its data is on its way again already: no reason to slow down.
+            // Its data was already duplicated: no reason to reduce the window.
             self.tally.copied_lost += packet.bytes;
             return;
         }
@@ -195,7 +195,7 @@ impl Adapter {
         self.losses.newest_sent_at = self.losses.newest_sent_at.max(packet.stamp.sent_at);
     }
 
-    /// Notes it, if anybody wants to know.
+    /// Appends to the journal, if one is kept.
     #[inline]
     pub(super) fn journal(&self, at: Time, event: SenderEvent) {
         if self.shared.journal.is_kept() && !self.is_late {
@@ -219,7 +219,7 @@ impl Adapter {
         self.shared.journal.add((at, trace));
     }
 
-    /// All losses of one look for them have been told.
+    /// All losses of one loss detection are known: passes them to the scheme.
     pub(super) fn lost(&mut self, now: Time, sent: Time, is_persistent: bool) {
         let losses = std::mem::take(&mut self.losses);
         self.losses.handshake = losses.handshake;
@@ -261,7 +261,7 @@ impl Adapter {
         let opens_episode = self.opens_episode(now, sent);
         let signal = self.congestion(now, Signal::CongestionExperienced, opens_episode, Bytes::ZERO);
         self.controller.tell(|controller| controller.on_congestion(&signal));
-        // A mark is no loss: there is nothing that could turn out to be spurious.
+        // A mark is no loss: it cannot be spurious.
         self.before_recovery = None;
         self.copies_meet_congestion();
         self.note_phase(now);
@@ -269,8 +269,8 @@ impl Adapter {
         self.settle_down();
     }
 
-    /// One answer for each round trip (RFC 9002 §7.3.2): what was sent before the present recovery
-    /// began changes nothing.
+    /// One reduction per round trip (RFC 9002 §7.3.2): losses of packets sent before the current
+    /// recovery period began change nothing.
     fn opens_episode(&mut self, now: Time, sent: Time) -> bool {
         let opens = self.recovering_since.is_none_or(|since| sent > since);
         if opens {
@@ -300,8 +300,8 @@ impl Adapter {
         self.tally.delivered.min(self.first_flight)
     }
 
-    /// Everything that was taken for lost has arrived (RFC 9438 §4.9.2: the window may be what it
-    /// was). The stack does not say when: what was long ago is not undone.
+    /// Every packet declared lost has arrived: the window is restored (RFC 9438 §4.9.2). The stack
+    /// does not say which loss was spurious; a reduction long ago is not undone.
     pub(super) fn undo(&mut self) {
         let Some((since, before)) = self.before_recovery.take() else { return };
         if self.heard_at.since(since) <= self.rtt.smoothed * UNDO_ROUNDS {

@@ -1,18 +1,18 @@
-//! Data packets by number, as long as their fate is open.
+//! Data packets by number, until they are acknowledged or lost.
 //!
 //! Packet numbers rise but skip values; ordinals count the scheme's packets from zero without a
-//! gap, and stand for the segments of a repair.
+//! gap, and are the segment numbers of a repair.
 //!
-//! A packet is looked at again when it is acknowledged, a thousand packets later on a fast path,
-//! and what lies in memory then is no longer in the processor's cache. So packets that left
-//! together are kept as one: a server hands the kernel ten at a time.
+//! A packet is looked up again when it is acknowledged, a thousand packets later on a fast path,
+//! when its memory has left the processor's cache. So packets that left together are kept as one
+//! entry: a server hands the kernel ten at a time.
 
 use std::collections::VecDeque;
 
 use headstart_startup::path::SendStamp;
 use headstart_units::{Bytes, Time};
 
-/// A data packet whose fate is open.
+/// A data packet that is neither acknowledged nor lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub number: u64,
@@ -20,7 +20,7 @@ pub(super) struct Packet {
     pub offset: Bytes,
 }
 
-/// A data packet whose fate is known now.
+/// A data packet that was acknowledged or lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settled {
     pub ordinal: u64,
@@ -36,28 +36,28 @@ pub(super) struct Settled {
 /// Packets of one size with successive numbers that left at the same time.
 #[derive(Clone, Copy, Debug)]
 struct Train {
-    /// Number of the first of them.
+    /// Number of the first packet.
     number: u64,
-    /// Its ordinal.
+    /// Ordinal of the first packet.
     ordinal: u64,
-    /// Bytes sent before it.
+    /// Bytes sent before the first packet.
     offset: Bytes,
     stamp: SendStamp,
-    /// Each packet's size.
+    /// Size of each packet.
     bytes: Bytes,
     length: u32,
     is_first_flight: bool,
-    /// The packets whose fate is open, a bit for each.
+    /// Packets neither acknowledged nor lost, a bit for each.
     open: u64,
-    /// Those of which a copy was sent.
+    /// Packets of which a copy was sent, a bit for each.
     copied: u64,
 }
 
-/// As many packets as a train has bits for.
+/// Most packets in a train: one per bit.
 const LONGEST: u32 = u64::BITS;
 
 impl Train {
-    /// Another packet joins, if it leaves as the others did.
+    /// Appends a packet, if its size, number and stamp continue the train.
     #[inline]
     fn couple(&mut self, number: u64, bytes: Bytes, stamp: &SendStamp, is_first_flight: bool) -> bool {
         let fits = self.length < LONGEST
@@ -72,7 +72,7 @@ impl Train {
         fits
     }
 
-    /// Where in the train that packet is.
+    /// Position of that packet in the train.
     #[inline]
     fn place(&self, number: u64) -> Option<u32> {
         place(self.number, number, self.length)
@@ -88,14 +88,14 @@ impl Train {
     }
 }
 
-/// How far after `first` that is, if it is less than `length`.
+/// Distance of `number` from `first`, if less than `length`.
 #[inline]
 fn place(first: u64, number: u64, length: u32) -> Option<u32> {
     let place = number.checked_sub(first)?;
     (place < u64::from(length)).then_some(place as u32)
 }
 
-/// The scheme's packets whose fate is open, and some that are not.
+/// The scheme's packets that are neither acknowledged nor lost, and some that are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     trains: VecDeque<Train>,
@@ -118,7 +118,7 @@ impl Ledger {
         self.in_flight += bytes;
     }
 
-    /// A train leaves, as yet of a single packet.
+    /// Starts a train with a single packet.
     #[inline(never)]
     fn begin(&mut self, number: u64, bytes: Bytes, stamp: SendStamp, is_first_flight: bool) {
         let (ordinal, offset, length, open, copied) = (self.end, self.sent, 1, 1, 0);
@@ -126,20 +126,20 @@ impl Ledger {
         self.trains.push_back(train);
     }
 
-    /// The packet of that number was acknowledged, if it is one of ours whose fate was open.
+    /// Settles the packet of that number as acknowledged, if it is one of the scheme's and open.
     #[inline]
     pub fn deliver(&mut self, number: u64, sent_at: Time) -> Option<Settled> {
         self.settle(number, |train| train.stamp.sent_at == sent_at)
     }
 
-    /// The packet of that number was declared lost.
+    /// Settles the packet of that number as lost.
     pub fn lose(&mut self, number: u64, bytes: Bytes) -> Option<Settled> {
         self.settle(number, |train| train.bytes == bytes)
     }
 
     #[inline]
     fn settle(&mut self, number: u64, is_ours: impl FnOnce(&Train) -> bool) -> Option<Settled> {
-        // Nearly always it is of the oldest that are still out.
+        // Nearly always the packet is in the oldest train.
         let at = if self.trains.front()?.place(number).is_some() { 0 } else { self.search(number)? };
         let train = self.trains.get_mut(at)?;
         let place = train.place(number).filter(|&place| train.is_open(place) && is_ours(train))?;
@@ -179,7 +179,7 @@ impl Ledger {
         self.end
     }
 
-    /// The ordinal before which every fate is settled.
+    /// The ordinal below which every packet is settled.
     pub fn base(&self) -> u64 {
         self.trains.front().map_or(self.end, |train| train.ordinal + u64::from(train.open.trailing_zeros()))
     }
@@ -191,7 +191,7 @@ impl Ledger {
         Some((at, place(train.ordinal, ordinal, train.length)?))
     }
 
-    /// The packet of that ordinal, if its fate is open.
+    /// The packet of that ordinal, if it is neither acknowledged nor lost.
     pub fn open(&self, ordinal: u64) -> Option<Packet> {
         let (at, place) = self.find(ordinal)?;
         let train = &self.trains[at];
@@ -205,12 +205,12 @@ impl Ledger {
         match self.find(ordinal) {
             Some((at, place)) => self.trains[at].offset(place),
             None if ordinal >= self.end => self.sent,
-            // Settled long ago: before the first that is still here.
+            // Settled earlier than the first packet still kept.
             None => self.trains.front().map_or(self.sent, |first| first.offset).saturating_sub(Bytes::new(1)),
         }
     }
 
-    /// A copy of that packet leaves.
+    /// Notes that a copy of that packet leaves.
     pub fn copied(&mut self, ordinal: u64) {
         if let Some((at, place)) = self.find(ordinal) {
             self.trains[at].copied |= 1 << place;
@@ -236,10 +236,10 @@ mod tests {
         ledger
     }
 
-    /// What may happen to a ledger.
+    /// An operation on a ledger.
     #[derive(Clone, Debug)]
     enum Event {
-        /// So many packets leave after so many skipped numbers and milliseconds.
+        /// So many packets leave, after a gap in packet numbers and in time (ms).
         Push {
             count: u8,
             skipped: u8,
@@ -247,7 +247,7 @@ mod tests {
             bytes: u16,
             is_first_flight: bool,
         },
-        /// The one that was sent at this place among all of them.
+        /// The packet sent at this position among all packets.
         Deliver(u16),
         Lose(u16),
         Copy(u16),
@@ -263,7 +263,7 @@ mod tests {
         ]
     }
 
-    /// A packet as somebody keeps it who keeps each on its own.
+    /// Reference model: each packet kept on its own.
     #[derive(Clone, Copy, Debug)]
     struct Plain {
         number: u64,
@@ -330,7 +330,7 @@ mod tests {
                     },
                     Event::Copy(place) => if let Some(at) = at(place) {
                         ledger.copied(at as u64);
-                        // Of a packet that is long gone nothing is kept, nor asked.
+                        // The ledger keeps nothing of a settled packet.
                         model.0[at].is_copied |= model.0[at].is_open;
                     },
                 }

@@ -1,8 +1,8 @@
-//! What the application says later: more answers on the same connection.
+//! Flow sizes announced later: more answers on the same connection.
 //!
-//! Between the application's word and the next packet nobody asks the adapter but for window and
-//! pace, which change nothing. So these are answered as if the scheme had heard of it, and with the
-//! packet it does.
+//! Between the announcement and the next packet the stack reads only window and pacing rate, which
+//! changes nothing. These are computed from a preview of the next flight; the scheme itself gets
+//! the announcement with the packet.
 
 use headstart_host::locked;
 use headstart_startup::trace::SenderEvent;
@@ -13,26 +13,26 @@ use super::decided::Decided;
 use super::opening::Stage;
 use super::{Adapter, INITIAL_PACKETS, SLACK};
 
-/// A later flight, as it would be if it began now.
+/// The next flight, as planned if it began now.
 pub(super) struct More {
     pub controller: Decided,
     pub plan: Plan,
-    /// All that the application has said.
+    /// Bytes announced by the application so far.
     told: Bytes,
-    /// What of it has not left.
+    /// Bytes of those not sent yet.
     left: Bytes,
 }
 
 impl Adapter {
-    /// The packet with which a scheme begins: a full one, or for a scheme that plans with it the
-    /// first after the flow's size was told.
+    /// The packet with which a scheme begins: a full one, or for a scheme that plans with the
+    /// flow's size the first after that was announced.
     pub(super) fn is_awaited(&self, bytes: Bytes) -> bool {
         let is_told = || self.plans_with_size && self.shared.expected().is_some();
         bytes + SLACK >= self.packet || is_told()
     }
 
-    /// What a flight of all that the application has said since would be, if there is something and
-    /// the scheme makes one.
+    /// Preview of a flight of all data announced since the last plan, if there is any and the
+    /// scheme plans one.
     #[inline]
     pub(super) fn foresee_more(&self) -> Option<Box<More>> {
         if !self.has_more() || !matches!(self.stage, Stage::Started) {
@@ -41,7 +41,7 @@ impl Adapter {
         self.shared.expected().and_then(|told| self.foresee_all_of(told)).map(Box::new)
     }
 
-    /// The application has said more than the scheme has heard of.
+    /// The application has announced more than the scheme has planned with.
     #[inline]
     pub(super) fn has_more(&self) -> bool {
         self.plans_with_size && self.shared.expected().is_some_and(|told| told > self.told)
@@ -65,14 +65,14 @@ impl Adapter {
         };
         let mut controller = *self.controller;
         let plan = controller.on_more(&prior, &so_far)?;
-        // The stack keeps packets for copies from before the first of them leaves.
+        // The stack must retain packets before the first one to be copied leaves.
         if self.copies_left(&controller).is_some() {
             self.shared.tap(true);
         }
         Some(More { controller: Decided::new(controller), plan, told, left })
     }
 
-    /// A packet leaves: the scheme hears of all that the application has said.
+    /// A packet leaves: passes all announced data to the scheme.
     pub(super) fn learn(&mut self, now: Time) {
         let more = self.foresee_more();
         if more.is_none() && matches!(self.stage, Stage::Started) {
@@ -95,8 +95,8 @@ impl Adapter {
         self.note_phase(now);
     }
 
-    /// The application has nothing to send: whether that is all it has said, and not a lull in the
-    /// middle of it. How many bytes it makes is estimated from the size of a header.
+    /// The application has nothing to send: true if all announced data has left, false in a lull
+    /// before its end. The size on the wire is estimated from the size of a header.
     pub(super) fn is_all_sent(&self) -> bool {
         let is_told = self.told > Bytes::ZERO && self.shared.expected() == Some(self.told);
         is_told
@@ -105,5 +105,5 @@ impl Adapter {
     }
 }
 
-/// Estimates are wrong by less than this part.
+/// The estimate's error is below this fraction (1/64).
 const ESTIMATED: u64 = 64;

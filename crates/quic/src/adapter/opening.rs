@@ -1,19 +1,19 @@
-//! What is known before the first byte, and pacing until then.
+//! Inputs of the scheme before the first byte, and pacing until then.
 //!
 //! # Pacing
 //!
-//! The stack's pacer is a bucket that holds 10 ms of the rate, at most ten packets (or 2 ms of a
-//! high rate). Whoever reports a high rate until the first flight begins has a full bucket then,
-//! and ten packets leave at once. So between the first ack and the first full packet a low rate is
+//! The stack's pacer is a token bucket of 10 ms of the rate, at most ten packets (or 2 ms of a high
+//! rate). With a high rate reported until the first flight begins, the bucket is full by then and
+//! ten packets leave at once. So between the first ack and the first full packet a low rate is
 //! reported if the plan is a paced one: the bucket holds two packets, and the packet that begins
-//! the flight empties it but for a part of one. Before the first ack a handshake must not wait, so
-//! nothing is paced; nor where the plan is a burst.
+//! the flight empties it but for a fraction of one. Before the first ack nothing is paced, so as
+//! not to delay the handshake; nor where the plan is a burst.
 //!
-//! What is sent between the first ack and the flight (tickets, tokens, the application's settings)
-//! is paid from the same two packets, which at that low rate take 10 ms to earn again. So once the
-//! bucket holds less than a full packet, the line's rate is reported: the packet that begins the
-//! flight leaves at once, and a low rate after it cuts the bucket to one packet, so that at most
-//! two leave together.
+//! Packets between the first ack and the flight (tickets, tokens, the application's settings) take
+//! tokens from the same bucket, which at that low rate need 10 ms to return. So once the bucket
+//! holds less than a full packet, an unlimited rate is reported: the packet that begins the flight
+//! leaves at once, and a low rate after it cuts the bucket to one packet, so that at most two leave
+//! together.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use super::{Adapter, INITIAL_PACKETS, Ready, plain_slow_start};
 use crate::gates::{Arm, Gates, NothingToGain, refusal};
 use crate::why::Source;
 
-/// Where a connection stands before its scheme decides.
+/// The connection's stage before its scheme begins.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -39,30 +39,29 @@ use crate::why::Source;
 pub(super) enum Stage {
     /// No round trip has been measured.
     Unmeasured,
-    /// One has: everything but the flow's size is known.
+    /// The RTT is measured: every input but the flow's size is known.
     Ready(Ready),
-    /// The scheme decides.
+    /// The scheme has begun.
     Started,
 }
 
-/// As fast as the machine can: a byte each nanosecond. Not more: what is missing of a byte would be
-/// a wait that the stack rounds to nothing, again and again.
+/// Unpaced: one byte per nanosecond. Not more: the pacer would round the wait for a fraction of a
+/// byte to zero, again and again.
 const LINE: Rate = Rate::from_mbit_per_sec(8_000);
-/// Nor must the second packet wait for ever.
+/// Lowest pace; at zero the pacer would never send again.
 const CRAWL: Rate = Rate::from_bytes_per_sec(1);
-/// The pacer's bucket holds what its rate moves in this time, as long as that is ten packets at
-/// most.
+/// Depth of the pacer's bucket, in time at its rate, up to ten packets.
 const BUCKET: Span = Span::from_millis(10);
-/// The same for larger bursts.
+/// Depth of the bucket for larger bursts.
 const LARGE_BUCKET: Span = Span::from_millis(2);
-/// How many packets the pacer lets go at once before it counts in [`LARGE_BUCKET`]s.
+/// Most packets in a burst of [`BUCKET`]; the pacer uses [`LARGE_BUCKET`] above.
 const BUCKET_PACKETS: u64 = 10;
-/// What the bucket holds at most, in packets.
+/// Most packets in the bucket.
 const LARGEST_BURST_PACKETS: u64 = 256;
-/// What the bucket may hold when a paced flight begins, in packets.
+/// Most packets in the bucket when a paced flight begins.
 const OPENING: Ratio = Ratio::new(19, 10);
 
-/// What the pacer's bucket holds before a paced flight, as far as one can tell from outside.
+/// Model of the pacer's bucket before a paced flight, from the packets that left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {
     tokens: Bytes,
@@ -76,12 +75,12 @@ impl Default for Bucket {
 }
 
 impl Bucket {
-    /// Holds less than a full packet when its last packet left.
+    /// Held less than a full packet when its last packet left.
     fn is_low(&self, packet: Bytes) -> bool {
         self.tokens < packet
     }
 
-    /// A packet left: at the line's rate if the bucket was low, otherwise at that of `opening`.
+    /// A packet left: unpaced if the bucket was low, otherwise at the rate for `opening`.
     fn spend(&mut self, now: Time, bytes: Bytes, packet: Bytes, opening: Bytes) {
         let (rate, capacity) = match self.is_low(packet) {
             true => (LINE, packet * LARGEST_BURST_PACKETS),
@@ -94,7 +93,7 @@ impl Bucket {
 }
 
 impl Adapter {
-    /// The first round trip was measured: asks for what is known of the peer.
+    /// The first round trip was measured: reads record and hint, and plans.
     pub(super) fn open(&mut self, now: Time) {
         let rules = &self.shared.rules;
         let mut prior = Prior::bare(now, self.packet, self.rtt.min, Bytes::ZERO);
@@ -108,7 +107,7 @@ impl Adapter {
             let initial_window = self.packet * INITIAL_PACKETS;
             if let Some(store) = &rules.store {
                 let (known, lease) = store.open(self.shared.key);
-                // Who shares a credit with the peer's other connections need not be alone.
+                // Connections that share a peer's credit may use its record together.
                 let alone = rules.gates.alone && !self.controller.scheme().reserves();
                 let gates = Gates { alone, ..rules.gates };
                 let judged = gates.judge(known, now, self.rtt.min, initial_window);
@@ -155,7 +154,7 @@ impl Adapter {
         self.foresee();
     }
 
-    /// What the plan would be if the flight began now.
+    /// Previews the plan of a flight that begins now.
     pub(super) fn foresee(&mut self) {
         let Stage::Ready(Ready { mut prior, .. }) = self.stage else { return };
         prior.mss = self.packet;
@@ -202,8 +201,7 @@ impl Adapter {
         self.note_phase(now);
     }
 
-    /// All that the application has said it will send fits into the initial window, and nothing of
-    /// it was lost.
+    /// All announced data fits into the initial window, and none of it was lost.
     pub(super) fn fits_initial_window(&self) -> bool {
         let fits = |told| self.wire(told) <= self.packet * INITIAL_PACKETS;
         self.shared.rules.gates.beyond_initial_window
@@ -211,13 +209,12 @@ impl Adapter {
             && self.shared.expected().is_some_and(fits)
     }
 
-    /// The scheme began with an answer that fits into the initial window, and has not been given
-    /// more.
+    /// The scheme began with data that fits into the initial window, and no more was announced.
     pub(super) fn is_small(&self) -> bool {
         self.began_small && self.fits_initial_window()
     }
 
-    /// The plan of the first flight; what it holds is reserved if the scheme is one that does.
+    /// Plans the first flight; reserves it in the store if the scheme shares a peer's credit.
     fn establish(&mut self, prior: &mut Prior) -> Plan {
         let shared = Arc::clone(&self.shared);
         let mut ending = locked(&shared.ending);
@@ -242,7 +239,7 @@ impl Adapter {
         }
     }
 
-    /// What so many bytes of an application take on the wire.
+    /// Size on the wire of so many bytes of application data.
     pub(super) fn wire(&self, bytes: Bytes) -> Bytes {
         let payload = self.packet.saturating_sub(OVERHEAD).max(Bytes::new(1));
         let full = bytes.get() / payload.get();
@@ -251,7 +248,7 @@ impl Adapter {
         Bytes::new(full.saturating_mul(self.packet.get()).saturating_add(last))
     }
 
-    /// What the pacer is told, with what is foreseen; `None` leaves it to the stack.
+    /// Rate for the stack's pacer, given the next flight; `None` leaves it to the stack.
     pub(super) fn pacing_rate(&self, more: Option<&More>) -> Option<Rate> {
         match &self.stage {
             Stage::Unmeasured => Some(LINE),
@@ -282,7 +279,7 @@ impl Adapter {
         }
     }
 
-    /// The rate at which the pacer's bucket holds that much.
+    /// The rate whose bucket holds `burst`.
     fn bucket_of(&self, burst: Bytes) -> Rate {
         if burst <= self.packet * BUCKET_PACKETS { burst / BUCKET } else { burst / LARGE_BUCKET }
     }
@@ -293,6 +290,6 @@ fn is_paced(controller: &Controller, prior: &Prior) -> bool {
     Controller::clone(controller).establish(prior).allowance.pace.is_some()
 }
 
-/// A packet without its application's data: header with an 8-byte connection id, frame header,
-/// seal.
+/// Bytes of a packet besides application data: header with an 8-byte connection id, frame header,
+/// AEAD tag.
 const OVERHEAD: Bytes = Bytes::new(37);

@@ -1,4 +1,4 @@
-//! Copies: which packets the scheme's repair wants sent again, and who does it.
+//! Copies: packets that the scheme's repair duplicates, and their submission to the courier.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::ledger::Ledger;
 use crate::copies::{Courier, Duplicate, REACH, When};
 use crate::shared::Shared;
 
-/// Sends the copies that the scheme's repair asks for.
+/// Sends the duplicates that the scheme's repair selects.
 #[derive(Debug)]
 pub(super) struct Copier {
     repair: Repair,
@@ -36,7 +36,7 @@ impl Copier {
     }
 }
 
-/// The ledger as a repair sees it.
+/// The ledger, as a repair reads it.
 struct Board<'a> {
     ledger: &'a Ledger,
     first_flight: Bytes,
@@ -50,8 +50,7 @@ impl Segments for Board<'_> {
     fn end(&self) -> u64 {
         self.ledger.end()
     }
-    /// What was declared lost is on its way again in another packet: a copy of it would come too
-    /// late.
+    /// The data of a lost packet is already being retransmitted: a copy would come too late.
     fn is_delivered(&self, segment: u64) -> bool {
         self.ledger.open(segment).is_none()
     }
@@ -66,8 +65,7 @@ impl Segments for Board<'_> {
 impl Adapter {
     /// A flight begins: its copies, if the scheme makes some.
     pub(super) fn copy_anew(&mut self) {
-        // The one before ends before the next one begins: both are known to the courier by their
-        // peer.
+        // The previous flight's copies end first: the courier tells flights apart only by peer.
         self.copier = None;
         self.copier = self.copies_left(&self.controller).and_then(|left| {
             let repair = self.controller.scheme().repair();
@@ -76,7 +74,7 @@ impl Adapter {
         self.shared.tap(self.copier.is_some());
     }
 
-    /// How many bytes the scheme may still copy; `None` if it copies nothing.
+    /// Bytes that may still be copied; `None` if the scheme copies nothing.
     pub(super) fn copies_left(&self, controller: &Controller) -> Option<Bytes> {
         let has_courier = self.shared.rules.courier.is_some();
         let left = self.shared.rules.copies.budget.saturating_sub(self.tally.copy_bytes);
@@ -92,8 +90,8 @@ impl Adapter {
         }
     }
 
-    /// So many packets were acknowledged. Halfback sends one copy for each ack and has one ack for
-    /// each packet; QUIC acknowledges several at once, so each packet stands for an ack.
+    /// Halfback sends one copy per ack, with an ack per packet; QUIC acknowledges several packets
+    /// at once, so each acknowledged packet counts as an ack.
     pub(super) fn copy_after_acks(&mut self, now: Time, packets: u64, is_all_sent: bool) {
         let first_flight = self.first_flight;
         let Some(copier) = &mut self.copier else { return };
@@ -131,7 +129,7 @@ impl Adapter {
         }
     }
 
-    /// A loss of something that was not copied, or a mark.
+    /// Congestion: a loss of a packet that was not copied, or a mark.
     pub(super) fn copies_meet_congestion(&mut self) {
         let Some(copier) = &mut self.copier else { return };
         copier.repair.on_congestion();

@@ -1,17 +1,17 @@
-//! What the stack is told, as long as nothing of it hangs on what leaves.
+//! The adapter's metrics, cached while no departure can change them.
 //!
-//! The stack asks for window and pace several times for each packet. Once a scheme's burst is out
-//! it hears of changes only with acks and losses, and the answer is worked out there.
+//! The stack reads window and pacing rate several times per packet. After a scheme's burst they
+//! change only with acks and losses, and are computed there.
 
 use noq_proto::congestion::ControllerMetrics;
 
 use super::Adapter;
 use super::opening::Stage;
 
-/// What the stack asks for.
+/// Metrics for the stack.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
-    /// Bytes in flight, whoever sent them.
+    /// Window, in bytes, foreign bytes in flight included.
     pub window: u64,
     /// Bytes per second.
     pub pacing_rate: Option<u64>,
@@ -33,7 +33,7 @@ impl From<Answer> for ControllerMetrics {
 }
 
 impl Adapter {
-    /// Acks, losses or marks have been told.
+    /// Called after acks, losses or marks: caches the metrics if they stay valid.
     pub(super) fn settle_down(&mut self) {
         let sent = self.ledger.sent();
         let is_steady = matches!(self.stage, Stage::Started)
@@ -48,7 +48,7 @@ impl Adapter {
         });
     }
 
-    /// The answer, if it can be given without working it out.
+    /// The cached metrics, if they are valid.
     #[inline]
     pub(super) fn steady(&self) -> Option<&Answer> {
         self.steady.as_ref().filter(|_| !self.has_more())

@@ -1,5 +1,4 @@
-//! Whatever the stack reports, and whatever a peer made it report: windows and rates stay within
-//! reason.
+//! Windows and rates stay within bounds for any sequence of reports, hostile peers' included.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -19,7 +18,7 @@ use crate::store::{Sharded, Store, caller};
 
 const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
-/// What a stack may report, in any order.
+/// Reports of a stack, in any order.
 #[derive(Clone, Debug)]
 enum Event {
     /// So many packets of a size leave, as data or not.
@@ -35,7 +34,7 @@ enum Event {
         count: u8,
         app_limited: bool,
     },
-    /// The same are lost.
+    /// Those packets are lost.
     Lose {
         from: u16,
         count: u8,
@@ -67,7 +66,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// A record and a hint that are absurd.
+/// An absurd record and hint.
 fn shared(choice: Choice, now: Instant, rate: u64, rtt: u64) -> Arc<Shared> {
     let store = Arc::new(Sharded::new(10));
     let mut rules = crate::server::rules(Side::Server, choice);
@@ -127,7 +126,7 @@ fn play(choice: Choice, events: &[Event], rate: u64, rtt: u64) {
             Event::Mtu(mtu) => adapter.on_mtu_update(mtu),
             Event::Wait(micros) => now += Duration::from_micros(micros.into()),
             Event::Expect(bytes) => crate::Handle(Arc::clone(&shared)).expect(bytes),
-            // As the stack does it, but that its own RTT cannot be made outside of it.
+            // As the stack does it, except that its `RttEstimator` cannot be built outside of it.
             Event::Ack { from, count, app_limited } => {
                 let acked: Sent = sent.iter().skip(from.into()).take(count.into()).copied().collect();
                 let time = |at| shared.rules.epoch.time(at);
@@ -166,7 +165,7 @@ proptest! {
     }
 }
 
-/// The same flight for every scheme, from handshake to the end: nothing gets stuck.
+/// One flow for every scheme, from handshake to end: none stalls.
 #[test]
 fn every_scheme_lets_a_flow_finish() {
     for choice in Choice::all().filter(|choice| choice.scheme().is_some()) {
@@ -229,7 +228,7 @@ fn on_a_path_shorter_than_the_gate_every_scheme_starts_as_slow_start_and_says_wh
             }
         }
     }
-    // A record and a hint of two packets are not begun from on a longer path either.
+    // A record and a hint of two packets are not used on a longer path either.
     let rate = Rate::from_mbit_per_sec(5);
     for scheme in ["wise-start", "s-cubic", "careful-resume", "blitzstart"] {
         let (shared, mut adapter, now) = after_handshake(scheme, Gates::default(), rate, at * 2);
@@ -240,7 +239,7 @@ fn on_a_path_shorter_than_the_gate_every_scheme_starts_as_slow_start_and_says_wh
         assert!(why.to_string().contains("nothing"), "{scheme}: {why}");
         assert!(adapter.metrics().congestion_window >= 12_000, "{scheme}");
     }
-    // Nor is slow start itself said to be anything else.
+    // Slow start itself reports no such reason.
     let (shared, mut adapter, now) =
         after_handshake("iw10", Gates::default(), Rate::from_mbit_per_sec(1_000), below);
     adapter.on_packet_sent(now, 1200, 1);
@@ -272,8 +271,8 @@ fn an_answer_that_fits_the_initial_window_is_not_paced_until_there_is_more_to_se
 }
 
 /// A server's tickets, tokens and settings leave between the first ack and the request. At the low
-/// rate that keeps the bucket small until a paced flight begins, the packet that begins it would
-/// wait 5 ms for what they took: longer than a whole answer takes on a short path.
+/// rate that keeps the bucket small until a paced flight begins, the first packet of the flight
+/// would wait 5 ms for the tokens they took: longer than a whole answer takes on a short path.
 #[test]
 fn the_first_packet_of_a_paced_flight_does_not_wait_for_what_small_packets_took_from_the_bucket() {
     let mbit = Rate::from_mbit_per_sec(25);
@@ -284,7 +283,7 @@ fn the_first_packet_of_a_paced_flight_does_not_wait_for_what_small_packets_took_
             let rate = adapter.metrics().pacing_rate.expect("it is paced") as f64;
             (1200.0 - tokens).max(0.0) / rate
         };
-        // The stack's bucket at 1.9 packets each 10 ms, from which everything is sent at this
+        // The stack's bucket at 1.9 packets per 10 ms, out of which all packets leave at this
         // instant.
         let mut tokens: f64 = 1200.0 * 1.9;
         for number in 0..small {

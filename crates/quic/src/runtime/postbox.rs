@@ -19,7 +19,7 @@ pub(super) struct Postbox {
     outlet: Mutex<Option<Outlet>>,
     /// Peers to which copies may be sent.
     routes: Mutex<BTreeMap<SocketAddr, Route>>,
-    /// How many of them there are: nearly always none, and then nobody waits for the lock.
+    /// Their number: nearly always zero, and then no lock is taken.
     open: AtomicUsize,
 }
 
@@ -33,19 +33,19 @@ struct Outlet {
 struct Route {
     users: usize,
     ecn: Option<EcnCodepoint>,
-    /// Copies of what is being sent.
+    /// Copies of the datagram being sent.
     waiting: Vec<Duplicate>,
 }
 
 impl Postbox {
-    /// Copies leave through this socket from now on.
+    /// Sends copies through this socket from now on.
     pub fn open(&self, socket: UdpSocket) -> io::Result<()> {
         let state = UdpSocketState::new((&socket).into())?;
         *locked(&self.outlet) = Some(Outlet { socket, state });
         Ok(())
     }
 
-    /// A copy that does not fit into the socket's buffer is not worth waiting for.
+    /// A copy that does not fit into the socket's buffer is dropped.
     fn post(&self, copy: &Duplicate, ecn: Option<EcnCodepoint>) {
         if let Some(Outlet { socket, state }) = &*locked(&self.outlet) {
             let (destination, contents) = (copy.destination, &copy.contents[..]);
@@ -78,7 +78,7 @@ impl Listener for Postbox {
 impl Courier for Postbox {
     fn begin(&self, destination: SocketAddr) {
         let mut routes = locked(&self.routes);
-        // The stack sends with ECN until it finds that the path does not let it through.
+        // The stack sends with ECN until its validation fails on the path.
         let fresh = Route { users: 0, ecn: Some(EcnCodepoint::Ect0), waiting: vec![] };
         routes.entry(destination).or_insert(fresh).users += 1;
         self.open.store(routes.len(), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A socket that tells what was sent through it.
+//! A socket that reports its datagrams to a listener.
 
 use std::fmt::Debug;
 use std::io;
@@ -11,13 +11,13 @@ use std::task::{Context, Poll, ready};
 use noq::udp::{RecvMeta, Transmit};
 use noq::{AsyncUdpSocket, UdpSender};
 
-/// Wants to know what is sent.
+/// Receives every datagram sent.
 pub trait Listener: Debug + Send + Sync + 'static {
-    /// The stack has sent this.
+    /// The stack has sent `transmit`.
     fn sent(&self, transmit: &Transmit<'_>);
 }
 
-/// An endpoint's socket, whose senders tell a listener what they sent.
+/// An endpoint's socket, whose senders report to a listener.
 #[derive(Debug)]
 pub struct Socket<L> {
     inner: Box<dyn AsyncUdpSocket>,
@@ -25,7 +25,7 @@ pub struct Socket<L> {
 }
 
 impl<L: Listener> Socket<L> {
-    /// The same socket, overheard.
+    /// Wraps `inner`, and reports to `listener`.
     #[must_use]
     pub fn new(inner: Box<dyn AsyncUdpSocket>, listener: Arc<L>) -> Self {
         Self { inner, listener }

@@ -1,8 +1,8 @@
-//! A timer of the kernel's: late by tens of microseconds rather than a millisecond.
+//! A kernel timer: late by tens of microseconds rather than a millisecond.
 //!
-//! It costs system calls where tokio's costs none, so it only has the last [`NEAR`] of each wait;
-//! tokio's has what comes before. Most timers of a connection watch for losses and are put off
-//! again and again: they never come that near, and need no descriptor.
+//! It costs system calls where tokio's costs none, so it only covers the last [`NEAR`] of each
+//! wait; tokio's covers the rest. Most timers of a connection are for loss detection and are
+//! postponed again and again: they never come that near, and need no descriptor.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,14 +20,14 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::Sleep;
 
-/// tokio's timers tick in milliseconds, as does the sleep of its driver, and both round up.
+/// Resolution of tokio's timers and of its driver's sleep, 1 ms each, both rounded up.
 const NEAR: Duration = Duration::from_millis(3);
 
-/// Descriptors that timers have left: to open one costs more than to set it.
+/// Descriptors of finished timers: opening one costs more than setting it.
 #[derive(Debug, Default)]
 pub(super) struct Pool(Mutex<Vec<Descriptor>>);
 
-/// How many are kept.
+/// Most descriptors kept.
 const MOST_LEFT: usize = 64;
 
 impl Pool {
@@ -44,18 +44,18 @@ impl Pool {
     }
 }
 
-/// A timer that is as precise at its end as the kernel's.
+/// A timer whose expiry is as precise as the kernel's.
 #[derive(Debug)]
 pub(super) struct Timer {
     at: Instant,
     far: Alarm<Pin<Box<Sleep>>>,
-    /// From the first time that it is needed; never, where there is no descriptor left.
+    /// Set from its first use on; `None` where no descriptor is left.
     near: Option<Alarm<Descriptor>>,
     pool: Arc<Pool>,
 }
 
-/// What can wake us, and when it is going to. One that is early is let go off, which costs less
-/// than putting it off each time.
+/// A wakeup and its time. An early one is left to expire, which costs less than postponing it each
+/// time.
 #[derive(Debug)]
 struct Alarm<T> {
     inner: T,
@@ -68,7 +68,7 @@ impl Timer {
         Self { at, far: Alarm { inner: sleep, armed: None }, near: None, pool }
     }
 
-    /// Whether the time may have come.
+    /// Ready if the time may have come.
     fn poll_far(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
         let Alarm { inner, armed } = &mut self.far;
         if armed.is_none_or(|armed| armed > at) {
@@ -122,7 +122,7 @@ impl AsyncTimer for Timer {
             let woken = if left > NEAR {
                 this.poll_far(this.at - NEAR, cx)
             } else {
-                // Too late is better than never.
+                // Without a descriptor the timer is late by tokio's resolution.
                 this.poll_near(left, cx).unwrap_or_else(|_| this.poll_far(this.at, cx))
             };
             if woken.is_pending() {
@@ -150,7 +150,7 @@ impl Descriptor {
         Ok(())
     }
 
-    /// Its counter is not read: setting it again clears that, and whoever asks looks at the clock.
+    /// Its counter is not read: setting it again clears that, and the caller reads the clock.
     fn poll_expired(&self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
         Ok(match self.0.poll_read_ready(cx) {
             Poll::Ready(guard) => {
@@ -215,8 +215,8 @@ mod tests {
         wait(&mut timer).await;
     }
 
-    /// A timer that waits for its descriptor. Who is held up before its first poll finds that its
-    /// time has come, and needs none.
+    /// A timer that has acquired its descriptor. If the thread is delayed before the first poll,
+    /// the time has come by then, and no descriptor is needed.
     #[expect(clippy::disallowed_methods, reason = "it is the clock that is tested")]
     async fn waiting(pool: &Arc<Pool>) -> Timer {
         for _ in 0..1000 {

@@ -1,4 +1,4 @@
-//! Keys that say what they seal.
+//! Keys that report the packets they encrypt.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use noq_proto::crypto::{CryptoError, HeaderKey, PacketKey};
 use crate::sealing::Level;
 use crate::shared::Shared;
 
-/// Learns the number of each packet.
+/// Reports the number of each packet.
 pub(super) struct TappedPacketKey {
     inner: Box<dyn PacketKey>,
     level: Level,
     shared: Arc<Shared>,
-    /// Asked for with each packet.
+    /// Cached: read for each packet.
     tag_len: usize,
     confidentiality_limit: u64,
 }
@@ -55,12 +55,12 @@ impl PacketKey for TappedPacketKey {
     }
 }
 
-/// Sees the final bytes of each packet.
+/// Reports the final bytes of each packet.
 pub(super) struct TappedHeaderKey {
     inner: Box<dyn HeaderKey>,
     level: Level,
     shared: Arc<Shared>,
-    /// Asked for with each packet.
+    /// Cached: read for each packet.
     sample_size: usize,
 }
 

@@ -22,12 +22,12 @@ use crate::hint;
 use crate::shared::Shared;
 use headstart_startup::prior::Hint;
 
-/// What the handshake negotiated: noq's own type of that name cannot be made outside of noq.
+/// Outcome of the handshake: noq's own type of that name cannot be built outside of noq.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandshakeData {
     /// The application protocol, if one was negotiated.
     pub protocol: Option<Vec<u8>>,
-    /// The server name that the client asked for; `None` on the client.
+    /// The server name in the client's hello; `None` on the client.
     pub server_name: Option<String>,
 }
 
@@ -64,8 +64,10 @@ pub struct ServerTls {
 }
 
 impl ClientTls {
+    /// Prepares a configuration for QUIC.
+    ///
     /// # Errors
-    /// The configuration lacks the cipher suite of QUIC's first packets, or TLS 1.3.
+    /// The configuration lacks TLS 1.3 or the cipher suite of Initial packets.
     pub fn new(config: Arc<rustls::ClientConfig>) -> Result<Self, NoInitialCipherSuite> {
         let stack = QuicClientConfig::try_from(Arc::clone(&config))?;
         let suite = initial_suite(config.crypto_provider());
@@ -75,8 +77,10 @@ impl ClientTls {
 }
 
 impl ServerTls {
+    /// Prepares a configuration for QUIC.
+    ///
     /// # Errors
-    /// The configuration lacks the cipher suite of QUIC's first packets, or TLS 1.3.
+    /// The configuration lacks TLS 1.3 or the cipher suite of Initial packets.
     pub fn new(config: Arc<rustls::ServerConfig>) -> Result<Self, NoInitialCipherSuite> {
         let stack = QuicServerConfig::try_from(Arc::clone(&config))?;
         let suite = initial_suite(config.crypto_provider());
@@ -90,7 +94,7 @@ fn initial_suite(provider: &rustls::crypto::CryptoProvider) -> Option<Suite> {
     provider.cipher_suites.iter().find(is_initial)?.tls13()?.quic_suite()
 }
 
-/// RFC 9000's version. Drafts are not spoken any more.
+/// Version of RFC 9000; drafts are not supported.
 const VERSION: u32 = 1;
 
 impl crypto::ClientConfig for ClientConfig {
@@ -152,7 +156,7 @@ pub(super) fn encoded(params: &TransportParameters, announce: Option<Hint>) -> V
     bytes
 }
 
-/// What it takes to verify a Retry packet.
+/// Inputs to verify a Retry packet.
 struct Retry {
     stack: QuicClientConfig,
     server_name: String,
@@ -197,7 +201,7 @@ impl TlsSession {
         }
     }
 
-    /// The peer's parameters are there: before our first flight leaves.
+    /// Passes on the peer's parameters, before the first local flight leaves.
     fn listen(&mut self) {
         if self.has_parameters {
             return;
@@ -276,8 +280,8 @@ impl crypto::Session for TlsSession {
             return Err(told);
         }
         self.listen();
-        // rustls does not say when the first message of the peer has been understood: these are its
-        // traces.
+        // rustls does not report that it has processed the peer's first message; these are signs of
+        // it.
         let is_news = !self.has_handshake_data
             && (self.inner.alpn_protocol().is_some()
                 || self.server_name().is_some()
@@ -306,7 +310,7 @@ impl crypto::Session for TlsSession {
         Some(KeyPair { local: packet(next.local), remote: packet(next.remote) })
     }
 
-    /// Seldom needed, and not worth keys of our own: a session of the stack's is made for it.
+    /// Seldom needed: the stack's own session is created for it.
     fn is_valid_retry(&self, orig_dst_cid: ConnectionId, header: &[u8], payload: &[u8]) -> bool {
         let Some(Retry { stack, server_name, params }) = &self.retry else { return false };
         let session = crypto::ClientConfig::start_session(stack, VERSION, server_name, params);

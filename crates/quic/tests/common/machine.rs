@@ -1,8 +1,8 @@
 //! Runs in real time, judged by a quota.
 //!
-//! Tests of real time share the machine with everything else that runs. A run beside which the
-//! machine woke nobody in time says nothing of the code under test and is made again; of those that
-//! count, nearly all must be good.
+//! Tests in real time share the host with other processes. A run during which the host delayed
+//! timers too long says nothing of the code under test and is repeated; of the runs that count,
+//! nearly all must be good.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::fmt::Debug;
@@ -11,22 +11,22 @@ use std::time::Duration;
 use headstart_host::load::Sleepers;
 use headstart_host::not_run;
 
-/// One run at a time: they would disturb each other.
+/// Serialises runs, which would disturb each other.
 pub static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// How many runs count, and how many of them must be good.
+/// Number of runs that count, and of good ones among them.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
     pub good: usize,
     pub of: usize,
 }
 
-/// Runs tried for each that is to count.
+/// Attempts for each run that is to count.
 const ATTEMPTS: usize = 4;
 
-/// Makes `run` until as many runs as the quota asks for passed without a pause of the machine
-/// longer than `tolerated`, and fails if fewer than the quota of them are good. Reports `NOT RUN`
-/// where the machine pauses too often; `false` then.
+/// Repeats `run` until `of` runs passed without a scheduling delay above `tolerated`, and fails if
+/// fewer than `good` of them are good. Reports `NOT RUN` and returns `false` on a host that is
+/// delayed too often.
 pub async fn hold_to<T: Debug>(
     quota: Quota,
     tolerated: Duration,

@@ -1,5 +1,5 @@
-//! What the tests on real sockets share: a certificate, a server that answers with as many bytes as
-//! it is asked for, a relay that delays, and a runtime that notes when datagrams leave.
+//! Parts shared by tests on real sockets: a certificate, a server that sends as many bytes as
+//! requested, a relay that delays, and a runtime that logs departures.
 #![allow(dead_code, reason = "not every test needs all of it")]
 #![expect(clippy::disallowed_methods, reason = "real sockets, real time")]
 
@@ -22,7 +22,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 pub const NAME: &str = "localhost";
 
-/// TLS for both ends.
+/// TLS for both endpoints.
 pub fn tls() -> (Arc<rustls::ServerConfig>, Arc<rustls::ClientConfig>) {
     let issued = rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a certificate");
     let certificate = issued.cert.der().clone();
@@ -46,7 +46,7 @@ pub fn tls() -> (Arc<rustls::ServerConfig>, Arc<rustls::ClientConfig>) {
     (Arc::new(server), Arc::new(client))
 }
 
-/// The stack's own configuration of a server: what an operator has already.
+/// The stack's own configuration of a server: an operator's existing one.
 pub fn stock_server(tls: &Arc<rustls::ServerConfig>) -> noq::ServerConfig {
     let crypto = noq_proto::crypto::rustls::QuicServerConfig::try_from(Arc::clone(tls)).expect("suits QUIC");
     let mut config = noq::ServerConfig::with_crypto(Arc::new(crypto));
@@ -75,7 +75,7 @@ pub fn endpoint(server: Option<noq::ServerConfig>, runtime: Arc<dyn Runtime>) ->
     noq::Endpoint::new(noq::EndpointConfig::default(), server, localhost(), runtime).expect("an endpoint")
 }
 
-/// Answers every stream with as many zeros as it asks for.
+/// Answers every stream with as many zeros as requested.
 pub async fn serve(connection: noq::Connection, handle: Option<headstart_quic::Handle>) {
     while let Ok((mut send, mut receive)) = connection.accept_bi().await {
         let Ok(request) = receive.read_to_end(8).await else { continue };
@@ -89,7 +89,7 @@ pub async fn serve(connection: noq::Connection, handle: Option<headstart_quic::H
     }
 }
 
-/// Accepts with `setup` until the endpoint is closed; what each connection was accepted as is kept.
+/// Accepts with `setup` until the endpoint is closed; keeps the handle of each connection.
 pub fn accept_all(
     endpoint: &noq::Endpoint,
     setup: ServerSetup,
@@ -118,7 +118,7 @@ async fn answer(accepted: Opening) {
     }
 }
 
-/// Asks for `size` bytes; how many came.
+/// Requests `size` bytes; returns the number received.
 pub async fn fetch(connection: &noq::Connection, size: u64) -> usize {
     let (mut send, mut receive) = connection.open_bi().await.expect("a stream");
     send.write_all(&size.to_be_bytes()).await.expect("sent");
@@ -133,11 +133,10 @@ pub struct Relay {
     pub seen: Arc<Mutex<Seen>>,
 }
 
-/// What a relay saw on its way to the client.
+/// Observations of a relay in the direction of the client.
 #[derive(Default)]
 pub struct Seen {
-    /// From this data packet of 300 bytes and more on, what comes for the first time is lost until
-    /// there is a pause.
+    /// Drops new datagrams from this data packet (of 300 bytes or more) on, until a pause.
     pub doomed_from: Option<usize>,
     pub contents: Vec<Vec<u8>>,
     pub repeated: usize,
@@ -145,11 +144,11 @@ pub struct Seen {
     last: Option<Instant>,
 }
 
-/// A flight is over when nothing new has come for so long.
+/// A flight ends when nothing new has arrived for this time.
 const PAUSE: Duration = Duration::from_millis(15);
 
 impl Seen {
-    /// Whether it goes on.
+    /// True if the datagram is forwarded.
     fn meet(&mut self, datagram: &[u8]) -> bool {
         if datagram.len() < 300 || datagram[0] & 0x80 != 0 {
             return true;
@@ -223,7 +222,7 @@ fn relay(
     }
 }
 
-/// Waits for what is sure to come, however busy the machine is.
+/// Waits for a certain event, on a loaded host too.
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..60_000 {
         if is_so() {
@@ -234,7 +233,7 @@ pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     panic!("waited a minute in vain: {what}");
 }
 
-/// Notes when datagrams leave: time, size of each, for every send.
+/// Logs departures: time and size of every datagram.
 #[derive(Debug)]
 pub struct Watched {
     pub inner: Arc<dyn Runtime>,
@@ -273,7 +272,7 @@ impl Runtime for Watched {
     }
 }
 
-/// Notes each datagram of a send.
+/// Logs each datagram of a send.
 #[derive(Debug)]
 struct Notes(Log);
 
