@@ -1,21 +1,22 @@
-//! What the adapter costs a server: the same traffic with the stack as it is and with ours, and
-//! what one look into the history takes.
+//! The adapter's cost to a server: the same traffic with the unmodified stack and with the adapter,
+//! and the cost of a history lookup.
 //!
 //! ```text
 //! cargo run --release -p headstart-stack --example cost
 //! ```
 //!
-//! Where the clock is noise, count instructions: `count SCHEME CONNECTIONS` plays so many downloads
+//! Where timing is too noisy, count instructions: `count SCHEME CONNECTIONS` runs so many downloads
 //! of 10 kB once, `count SCHEME bulk` one of 20 MB, both with TLS.
 //!
 //! ```text
 //! valgrind --tool=cachegrind --cache-sim=no target/release/examples/cost count halfback 200
 //! ```
 //!
-//! Everything runs in one thread and in virtual time; measured is that thread's processor time, for
-//! both ends together: what the server alone loses may be twice the difference. `stack` has nothing
-//! of ours at the server; `stack-cubic` has our session and configuration for each connection, but
-//! the stack's own controller. Runs alternate, and the quickest of each is taken.
+//! Everything runs in one thread and in virtual time; the figure is that thread's processor time
+//! for both endpoints together: the server alone may lose twice the difference. `stack` is the
+//! unmodified stack at the server; `stack-cubic` has this project's session and configuration for
+//! each connection, but the stack's own controller. Runs alternate, and the fastest of each is
+//! taken.
 
 use std::error::Error;
 use std::hash::RandomState;
@@ -42,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(_) if what == "bulk" => bulk(Crypto::Tls),
             Err(_) => return Err(format!("found `{what}`, expected `bulk` or how many connections").into()),
         };
-        // No clock is read: valgrind does not bear how it is done.
+        // No clock is read: valgrind does not support how it is done.
         return visits(&scenario, run).map(|visits| drop(visits.play(scenario.deadline)));
     }
     for crypto in [Crypto::Tls, Crypto::Null] {
@@ -63,7 +64,7 @@ fn bulk(crypto: Crypto) -> Scenario {
     path(Bytes::new(20_000_000), crypto)
 }
 
-/// One after the other, so that all of them may start from the record.
+/// Sequential downloads, so that all may start from the record.
 fn short(crypto: Crypto, connections: u64) -> Scenario {
     let bytes = Bytes::new(10_000);
     let mut short = path(bytes, crypto);
@@ -96,7 +97,7 @@ fn compare(name: &str, scenario: &Scenario) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// `stack` is the stack with nothing of ours at the server.
+/// `stack` is the unmodified stack at the server.
 fn visits(scenario: &Scenario, run: &str) -> Result<Visits, Box<dyn Error>> {
     let choice = Choice::find(if run == "stack" { "stack-cubic" } else { run })?;
     let mut scenario = scenario.clone();
@@ -112,7 +113,7 @@ fn processor_time() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
-/// A hundred thousand peers, a million visits.
+/// A hundred thousand peers, a million connections.
 fn history() {
     let record = Record {
         saved_at: Time::ZERO,

@@ -1,8 +1,9 @@
 //! Every scheme on the real stack over one path, as a table: completion, loss and copies with a
-//! right prior, with one that is five times too high, and with a lost tail.
+//! correct prior, with one five times too high, and with a lost tail.
 //!
 //! ```text
-//! cargo run --release -p headstart-stack --example how_good [bytes] [Mbit/s] [RTT in ms] [buffer in packets]
+//! cargo run --release -p headstart-stack --example how_good \
+//!     [bytes] [Mbit/s] [RTT in ms] [buffer in packets]
 //! ```
 
 use std::error::Error;

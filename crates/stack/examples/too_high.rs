@@ -1,13 +1,12 @@
-//! A prior that is five times too high: who is over when, and who loses how much, over paths and
-//! sizes.
+//! A prior five times too high: completion times and losses over paths and sizes.
 //!
 //! ```text
 //! cargo run --release -p headstart-stack --example too_high [times]
 //! ```
 //!
-//! Milliseconds from dialling to the last byte, and packets that the server's stack declared lost.
-//! The first path with 1024 kB is that of WiseStart's Figure 9 at a fifth of the recorded 24
-//! Mbit/s.
+//! Milliseconds from the start of the handshake to the last byte, and packets that the server's
+//! stack declared lost. The first path with 1024 kB is that of WiseStart's Figure 9 at a fifth of
+//! the recorded 24 Mbit/s.
 
 use std::error::Error;
 
@@ -16,7 +15,7 @@ use headstart_units::{Bytes, Packets, Rate, Span};
 
 const SCHEMES: [&str; 4] = ["iw10", "iw64", "s-cubic", "wise-start"];
 const SIZES: [u64; 3] = [100_000, 500_000, 1_024_000];
-/// UDP payload of a full packet, and with its headers.
+/// Bytes of a full packet: UDP payload of 1200 and headers.
 const PACKET: u64 = 1_228;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -41,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     ] {
         let rate = Rate::from_bits_per_sec(kilobits * 1000);
         let rtt = Span::from_millis(millis);
-        // None: one BDP, as in the paper.
+        // Default: one BDP, as in the paper.
         let packets = buffer.unwrap_or_else(|| (rate * rtt).get().div_ceil(PACKET));
         for size in SIZES {
             let plain = Scenario::new(rate, rtt, Packets::new(packets), Bytes::new(size));

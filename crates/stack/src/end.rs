@@ -1,4 +1,4 @@
-//! One end of a connection, and what goes with it.
+//! One endpoint of a connection, with its handle.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -15,13 +15,13 @@ use noq_proto::{
 use crate::datagram::Datagram;
 use crate::null::NoSecret;
 
-/// One end of a connection.
+/// One endpoint of a connection.
 pub(crate) struct End {
     pub id: ConnectionHandle,
     pub connection: Connection,
-    /// None: the stack as it is.
+    /// `None` for the unmodified stack.
     pub handle: Option<Handle>,
-    /// Where its latest datagram went, and with which codepoint.
+    /// Destination and codepoint of its latest datagram.
     pub destination: Option<SocketAddr>,
     pub ecn: Option<EcnCodepoint>,
 }
@@ -82,7 +82,7 @@ pub(crate) fn hash(contents: &[u8]) -> u64 {
     by_words(0, contents)
 }
 
-/// A wall clock that stands still: tokens bear its time, and are the same in every run.
+/// A constant wall clock: tokens carry its time, and are the same in every run.
 pub(crate) struct Standing;
 
 impl TimeSource for Standing {
@@ -91,7 +91,7 @@ impl TimeSource for Standing {
     }
 }
 
-/// Any instant will do: only distances from it are used.
+/// An arbitrary instant: only differences from it are used.
 #[expect(clippy::disallowed_methods, reason = "an instant cannot be made in any other way")]
 pub(crate) fn base() -> Instant {
     Instant::now()

@@ -1,4 +1,4 @@
-//! A certificate for a server named `localhost`, and clients that know it.
+//! A certificate for a server named `localhost`, and clients that trust it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 /// The server's name.
 pub const NAME: &str = "localhost";
-/// The application protocol: ours alone.
+/// The application protocol, private to this project.
 const PROTOCOL: &[u8] = b"headstart-size";
 
 /// A self-signed certificate and its key.
@@ -17,10 +17,10 @@ pub struct Identity {
     key: PrivatePkcs8KeyDer<'static>,
 }
 
-/// Why there is no identity.
+/// Errors of a certificate or its TLS configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// The certificate could not be made.
+    /// The certificate could not be created.
     #[error("no certificate: {0}")]
     Certificate(#[from] rcgen::Error),
     /// rustls refuses it.
@@ -29,20 +29,20 @@ pub enum IdentityError {
 }
 
 impl Identity {
-    /// A new one. Only its key differs from others.
+    /// Creates a certificate; certificates differ in nothing but the key.
     ///
     /// # Errors
     /// There is no randomness for a key.
     pub fn new() -> Result<Self, IdentityError> {
         let key = KeyPair::generate_for(&PKCS_ED25519)?;
         let mut params = CertificateParams::new([NAME.to_owned()])?;
-        // By default it is made from the key, and not always of the same length.
+        // The default is derived from the key, and varies in length.
         params.serial_number = Some(SerialNumber::from(1));
         let certificate = params.self_signed(&key)?.der().clone();
         Ok(Self { certificate, key: key.serialize_der().into() })
     }
 
-    /// One that is made once for the whole process: for runs in great number.
+    /// A certificate created once per process: for large numbers of runs.
     ///
     /// # Errors
     /// There is no randomness for a key.
@@ -68,7 +68,7 @@ impl Identity {
         Ok(Arc::new(config))
     }
 
-    /// A client's TLS configuration; 0-RTT is tried.
+    /// A client's TLS configuration; 0-RTT is attempted.
     ///
     /// # Errors
     /// rustls refuses it.

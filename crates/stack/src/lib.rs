@@ -1,39 +1,39 @@
 //! The real QUIC stack in virtual time.
 //!
-//! noq-proto reads no clock: every timestamp is an argument. So two endpoints of it, unmodified,
-//! with the very adapters of [`headstart_quic`], run over the path elements of [`headstart_net`] as
-//! the simulator's TCP does: the same inputs give the same departures to the nanosecond. That is
-//! where departure times, copies and hints are tested exactly, and what the TCP model can be
-//! compared with.
+//! noq-proto reads no clock: every timestamp is an argument. So two of its endpoints, unmodified,
+//! with the adapters of [`headstart_quic`], run over the path elements of [`headstart_net`] as the
+//! simulator's TCP does: the same inputs give the same departures to the nanosecond. Departure
+//! times, copies and hints are tested exactly here, and the TCP model can be compared with the
+//! stack.
 //!
 //! ```text
-//!   client 1 --+                                             +-- server 1: its own connection, scheme and handle
-//!   client 2 --+--- reverse path ----------------------------+-- server 2
-//!       ^      |                                             |
-//!       +------+------ forward path <------------------------+     what the servers send shares one path: the bottleneck
+//!   client 1 --+                                 +-- server 1: connection, scheme, handle
+//!   client 2 --+--- reverse path ----------------+-- server 2
+//!       ^      |                                 |
+//!       +------+------ forward path <------------+     shared by all servers: the bottleneck
 //! ```
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`simulation`] | the simulator's own scenarios, with this transport in place of its TCP model; observers of its datagrams |
-//! | [`visits`] | visits of clients to servers, and what each of them saw |
+//! | [`simulation`] | the simulator's scenarios over this transport; observers of its datagrams |
+//! | [`visits`] | connections of clients to servers, and the outcome of each |
 //! | [`scenario`] | a bottleneck, schemes and priors in a few lines |
-//! | [`misbehaving`] | a receiver that acknowledges what it does not have |
+//! | [`misbehaving`] | a receiver that acknowledges data it does not have |
 //! | [`datagram`] | packets |
-//! | [`request`] | what a client asks for, here and over the emulator |
+//! | [`request`] | a client's request, here and over the emulator |
 //! | [`identity`] | a certificate |
 //! | [`null`] | sessions without cryptography, for large sweeps |
 //!
 //! # Repeatability
 //!
-//! With null crypto the same seed gives the same bytes on the wire. With TLS, whose randomness is
-//! its own, times and sizes are the same; the certificate is an Ed25519 one, for signatures of
+//! With null crypto the same seed gives the same bytes on the wire. With TLS, which draws its own
+//! randomness, times and sizes are the same; the certificate is an Ed25519 one, for signatures of
 //! other kinds vary in length.
 //!
 //! # Limits
 //!
-//! - Computing takes no time: a handshake is exactly as long as its path.
-//! - Servers know of each other only by what they share: history, limits, counters.
+//! - Computation takes no virtual time: a handshake takes exactly the path's delay.
+//! - Servers share only history, limits and counters.
 
 pub mod datagram;
 mod end;

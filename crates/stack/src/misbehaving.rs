@@ -1,34 +1,33 @@
-//! A receiver whose acknowledgements are not of what it has: a decorator of what observes a run.
+//! A receiver that acknowledges packets it does not have: an observer around another.
 //!
-//! It shakes hands and asks as any client does. When data comes it falls silent and forges packets
-//! of its own, which null crypto lets it: each holds one ACK frame (RFC 9000 §19.3). Its packet
-//! numbers are far above those of the real client, whose later packets the server then takes for
-//! old duplicates.
+//! It completes the handshake and sends its request as any client does. Once data arrives, the
+//! client's packets are dropped and forged ones sent instead, which null crypto permits: each holds
+//! one ACK frame (RFC 9000 §19.3). Their packet numbers are far above those of the real client,
+//! whose later packets the server then drops as old duplicates.
 //!
-//! It sees every datagram at the moment it leaves the server: no real attacker knows more, or
-//! sooner.
+//! It observes every datagram as it leaves the server: no real attacker has more or earlier
+//! information.
 
 use bytes::Bytes;
 
 use crate::datagram::Datagram;
 use crate::simulation::observer::{DATA, Last, Observer, Passing};
 
-/// How a receiver misbehaves.
+/// Kinds of misbehaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misbehaviour {
-    /// It acknowledges packets so far ahead of the last one that was sent.
+    /// Acknowledges packets this far ahead of the last one sent.
     Ahead(u64),
-    /// It acknowledges every number up to the last one that was sent, as one that guesses what is
-    /// under way.
+    /// Acknowledges every number up to the last one sent, without having received them.
     Guessing,
-    /// It acknowledges what was sent, and nothing else, at the moment it is sent: half a round trip
-    /// before it has it.
+    /// Acknowledges exactly the packets sent, as they leave: half a round trip before their
+    /// arrival.
     Early,
-    /// It acknowledges what it has, so many times over.
+    /// Acknowledges the packets received, this many times over.
     Storm(u32),
 }
 
-/// The receiver of one flow, misbehaving.
+/// The misbehaving receiver of one flow.
 #[derive(Debug)]
 pub struct MisbehavingReceiver<O> {
     inner: O,
@@ -40,13 +39,13 @@ pub struct MisbehavingReceiver<O> {
     seen: Vec<(u64, u64)>,
     packets: u64,
     next_number: u32,
-    /// Made from what was seen last.
+    /// Acknowledgements forged after the latest datagram.
     forged: Vec<Bytes>,
 }
 
-/// Length of connection ids here.
+/// Length of connection ids here, in bytes.
 const ID: usize = 8;
-/// Data packets before it begins: by then the request has been read.
+/// Data packets before the misbehaviour: by then the request has been read.
 const HONEST: u64 = 3;
 /// Number of the first forged packet.
 const FIRST_NUMBER: u32 = 1_000_000;
@@ -95,14 +94,14 @@ impl<O: Observer> Observer for MisbehavingReceiver<O> {
 }
 
 impl<O> MisbehavingReceiver<O> {
-    /// The receiver of the flow of that serial number misbehaves.
+    /// Lets the receiver of the flow with that serial number misbehave.
     #[must_use]
     pub fn new(inner: O, flow: u64, misbehaviour: Misbehaviour) -> Self {
         let (seen, forged) = (vec![], vec![]);
         Self { inner, flow, misbehaviour, server: None, seen, packets: 0, next_number: FIRST_NUMBER, forged }
     }
 
-    /// What the real client sends: passes until the misbehaviour begins.
+    /// True if the real client's datagram passes: until the misbehaviour begins.
     fn lets_pass(&mut self, datagram: &Datagram) -> bool {
         if datagram.is_data()
             && let Some(id) = datagram.contents.get(1..=ID)

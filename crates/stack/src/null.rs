@@ -1,7 +1,7 @@
-//! Sessions without cryptography: packets keep their sizes and lose nothing but their secrecy.
+//! Sessions without cryptography: packets keep their sizes and their order.
 //!
-//! The handshake has the messages of TLS 1.3 in order and about in size, each a length and a body;
-//! the first of each side bears its transport parameters. Packets have a seal of zeros.
+//! The handshake has the messages of TLS 1.3 in order and roughly in size, each a length and a
+//! body; the first of each side carries its transport parameters. The AEAD tag is zeros.
 
 use std::any::Any;
 
@@ -14,7 +14,7 @@ use noq_proto::crypto::{
 use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{ConnectionId, PathId, Side, TransportError, TransportErrorCode};
 
-/// Makes sessions without cryptography.
+/// Creates sessions without cryptography.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullSessions;
 
@@ -28,8 +28,8 @@ impl Sessions for NullSessions {
     }
 }
 
-/// Sizes of the messages: hello of either side, then the rest of the server's flight, the client's
-/// finish.
+/// Sizes of the messages in bytes: either side's hello, the rest of the server's flight, the
+/// client's finish.
 const HELLO: usize = 280;
 const CERTIFICATE: usize = 700;
 const FINISH: usize = 52;
@@ -40,7 +40,7 @@ struct NullSession {
     ear: Option<Ear>,
     peer: Option<Vec<u8>>,
     received: Vec<u8>,
-    /// Messages read and written.
+    /// Number of messages read and written.
     read: u32,
     written: u32,
     has_handshake_keys: bool,
@@ -70,7 +70,7 @@ impl NullSession {
         self.written += 1;
     }
 
-    /// The body of the next message, once all of it is there.
+    /// The body of the next message, once it is complete.
     fn next(&mut self) -> Option<Vec<u8>> {
         let [a, b, c, d] = *self.received.first_chunk()?;
         let (body, padding) =
@@ -142,7 +142,7 @@ impl Session for NullSession {
                 self.write(buf, &parameters, HELLO);
                 None
             }
-            // The server's hello: keys for the handshake, and nothing to say yet.
+            // The server's hello: handshake keys, and nothing to send yet.
             (Side::Client, 1, 1..) if !self.has_handshake_keys => {
                 self.has_handshake_keys = true;
                 Some(keys())
@@ -189,10 +189,10 @@ fn keys() -> Keys {
     }
 }
 
-/// Seals with zeros, which the stack has put there already.
+/// The AEAD tag is zeros, which the stack has written already.
 struct NoKey;
 
-/// As long as the seals and samples of AES-GCM.
+/// Bytes of AES-GCM's tag and sample.
 const SEAL: usize = 16;
 
 impl PacketKey for NoKey {
@@ -227,7 +227,7 @@ impl HeaderKey for NoKey {
     }
 }
 
-/// Keys for tokens and resets that are no secret: the same in every run.
+/// Keys for tokens and resets without secrecy: the same in every run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSecret;
 
@@ -245,7 +245,7 @@ impl HandshakeTokenKey for NoSecret {
 
 impl HmacKey for NoSecret {
     fn sign(&self, data: &[u8], signature: &mut [u8]) {
-        // Different for different connection ids, as the stack keeps tables by it.
+        // Different for different connection ids, which the stack uses as keys of a table.
         for (at, byte) in signature.iter_mut().enumerate() {
             *byte = data.get(at % data.len().max(1)).map_or(0, |it| it.wrapping_add(at as u8));
         }
@@ -262,7 +262,7 @@ impl HmacKey for NoSecret {
     }
 }
 
-/// The same for an endpoint: what answers before a connection has a configuration of its own.
+/// The same for an endpoint, which answers before a connection is configured.
 impl noq_proto::crypto::ServerConfig for NullSessions {
     fn initial_keys(&self, _: u32, _: ConnectionId) -> Result<Keys, UnsupportedVersion> {
         Ok(keys())

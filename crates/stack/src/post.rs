@@ -1,4 +1,4 @@
-//! Copies that wait to be put on the path.
+//! Queue of copies to be put on the path.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use headstart_host::locked;
 use headstart_quic::Courier;
 use headstart_quic::copies::{Duplicate, When};
 
-/// What the server's adapters want sent again.
+/// Copies requested by the server's adapters.
 #[derive(Debug, Default)]
 pub(crate) struct Post(Mutex<Vec<Duplicate>>);
 

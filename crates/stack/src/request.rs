@@ -1,4 +1,4 @@
-//! The request of a simulated or emulated client: so many bytes, please.
+//! The request of a simulated or emulated client: a number of bytes.
 //!
 //! ```text
 //! bytes  0        8       12       13
@@ -10,31 +10,31 @@
 
 use headstart_units::Bytes;
 
-/// A client asks for an answer.
+/// A client's request for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The size of the answer.
+    /// Size of the answer.
     pub bytes: Bytes,
-    /// Which flow asks, where the server cannot know it otherwise.
+    /// The flow's tag, where the server cannot identify the flow otherwise.
     pub tag: Option<Tag>,
 }
 
-/// Where flows of a run share a server.
+/// Identifies a flow where the flows of a run share a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
     /// The flow's number in its run.
     pub flow: u32,
-    /// The server's scheme is told the size of the answer.
+    /// The server announces the answer's size to its scheme.
     pub is_told: bool,
 }
 
-/// Why it is no request.
+/// Errors of a malformed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Neither with a tag nor without.
+    /// The length is neither that of a tagged request nor that of an untagged one.
     #[error("found a request of {found} bytes, expected {} or {}", Request::LENGTH, Request::TAGGED)]
     Length {
-        /// Its length.
+        /// Its length in bytes.
         found: usize,
     },
     /// The last byte is neither 0 nor 1.
@@ -46,9 +46,9 @@ pub enum Malformed {
 }
 
 impl Request {
-    /// Length without a tag.
+    /// Length without a tag, in bytes.
     pub const LENGTH: usize = 8;
-    /// Length with a tag.
+    /// Length with a tag, in bytes.
     pub const TAGGED: usize = 13;
 
     /// A request without a tag.
@@ -63,7 +63,7 @@ impl Request {
         Self { bytes, tag: Some(Tag { flow, is_told }) }
     }
 
-    /// Its bytes.
+    /// The encoded request.
     #[must_use]
     pub fn emit(&self) -> Vec<u8> {
         let mut written = self.bytes.get().to_be_bytes().to_vec();
@@ -74,7 +74,7 @@ impl Request {
         written
     }
 
-    /// Reads a whole request.
+    /// Parses a whole request.
     ///
     /// # Errors
     /// It has the wrong length, or the last byte of its tag is neither 0 nor 1.

@@ -1,4 +1,4 @@
-//! A bottleneck, a scheme and what is known, in a few lines.
+//! A bottleneck, a scheme and a prior, in a few lines.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,46 +19,46 @@ use crate::null::{NoSecret, NullSessions};
 use crate::simulation::Crypto;
 use crate::visits::{Fetch, Outcome, Visits};
 
-/// One client behind a bottleneck, and others that compete with it.
+/// A client behind a bottleneck, and its competitors.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The bottleneck, towards the client.
+    /// Rate of the bottleneck, towards the client.
     pub rate: Rate,
-    /// The RTT of an empty path, serialisation not included.
+    /// RTT of the empty path, serialisation not included.
     pub rtt: Span,
     /// The bottleneck's buffer.
     pub buffer: Packets,
-    /// What is fetched.
+    /// The client's transfer.
     pub fetch: Fetch,
-    /// What the record says of the client, if there is one.
+    /// The server's record of the client, if any.
     pub prior: Option<Prior>,
-    /// What the client hints.
+    /// The client's hint.
     pub hint: Option<Hint>,
-    /// When a record is refused.
+    /// Conditions for the use of the record.
     pub gates: Gates,
     /// Caps on hints.
     pub policy: Policy,
     /// Caps on copies.
     pub copies: CopyPolicy,
-    /// Congestion avoidance.
+    /// The base controller for congestion avoidance.
     pub base: base::Kind,
-    /// Data packets that are lost as they leave ([`Losing`](crate::simulation::observer::Losing)).
+    /// Data packets dropped as they leave ([`Losing`](crate::simulation::observer::Losing)).
     pub forced_losses: Vec<u64>,
-    /// What other clients fetch over the same bottleneck, with the scheme each is started with.
+    /// Transfers of other clients over the same bottleneck, with the scheme of each.
     pub competitors: Vec<(Fetch, Choice)>,
-    /// UDP payload of a full packet.
+    /// UDP payload of a full packet, in bytes.
     pub packet: u16,
-    /// Whether the ends look for a larger one, up to 1452 bytes (RFC 8899).
+    /// Enables path MTU discovery, up to 1452 bytes (RFC 8899).
     pub discovers_mtu: bool,
     /// Protection of packets.
     pub crypto: Crypto,
-    /// Tells runs apart.
+    /// Distinguishes runs.
     pub seed: u64,
-    /// When to give up.
+    /// Time limit of the run.
     pub deadline: Time,
 }
 
-/// What a record says.
+/// Contents of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prior {
     /// The delivery rate.
@@ -67,30 +67,30 @@ pub struct Prior {
     pub rtt: Span,
 }
 
-/// Why a scenario cannot be run.
+/// Errors of a scenario that cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// No such scheme here.
+    /// The scheme is not available here.
     #[error(transparent)]
     Refused(#[from] Refused),
     /// The endpoint cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// Not every group has a scheme, or the other way round.
+    /// The numbers of schemes and groups differ.
     #[error("found {found} schemes, expected {expected}: one for each group")]
     Cast {
-        /// Schemes.
+        /// Number of schemes.
         found: usize,
-        /// Groups.
+        /// Number of groups.
         expected: usize,
     },
-    /// There is no certificate.
+    /// The certificate could not be created.
     #[error(transparent)]
     Identity(#[from] IdentityError),
 }
 
 impl Scenario {
-    /// A download of `size` over a bottleneck; nothing is known beforehand but the size.
+    /// A download of `size` over a bottleneck; the prior is the size alone.
     #[must_use]
     pub fn new(rate: Rate, rtt: Span, buffer: Packets, size: Bytes) -> Self {
         Self {
@@ -114,7 +114,7 @@ impl Scenario {
         }
     }
 
-    /// A record of the bottleneck as it is, times a ratio.
+    /// Adds a record of the bottleneck's actual rate, times a ratio.
     #[must_use]
     pub fn knowing(mut self, numerator: u64, denominator: u64) -> Self {
         let rate = Rate::from_bytes_per_sec(self.rate.as_bytes_per_sec() * numerator / denominator);
@@ -122,14 +122,14 @@ impl Scenario {
         self
     }
 
-    /// The same with a hint.
+    /// Adds a hint.
     #[must_use]
     pub fn hinting(mut self, hint: Hint) -> Self {
         self.hint = Some(hint);
         self
     }
 
-    /// Plays it with the scheme of that name: what the client saw, and the others after it.
+    /// Runs it with the scheme of that name: outcomes of the client and of its competitors.
     ///
     /// # Errors
     /// The scheme is not carried, or an endpoint cannot be set up.
@@ -137,7 +137,7 @@ impl Scenario {
         self.play_choice(Choice::find(scheme)?)
     }
 
-    /// The same with a scheme that has parameters of its own.
+    /// The same with a scheme that has its own parameters.
     ///
     /// # Errors
     /// An endpoint cannot be set up.
@@ -145,7 +145,7 @@ impl Scenario {
         Ok(self.visits(choice)?.play(self.deadline))
     }
 
-    /// The visits before anything happens.
+    /// The connections before the run.
     ///
     /// # Errors
     /// An endpoint cannot be set up.

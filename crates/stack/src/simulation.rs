@@ -1,35 +1,35 @@
 //! The simulator's own scenarios with the real QUIC stack in place of its TCP model.
 //!
-//! The same [`Scenario`] as [`headstart_sim::Simulation`] takes: path, groups, workload; the same
-//! [`Recorder`] listens. So whatever is asked of the TCP model can be asked of the stack, and the
-//! answers laid beside each other: races, traces, experiments.
+//! It takes the same [`Scenario`] as [`headstart_sim::Simulation`] (path, groups, workload) and the
+//! same [`Recorder`]. So every experiment with the TCP model can be repeated with the stack and the
+//! results compared: races, traces, experiments.
 //!
 //! | the scenario's | over QUIC |
 //! |---|---|
-//! | sender, receiver | server, client: the receiver dials, whoever opens the scenario's connection |
-//! | message | a stream; its size is what the request on it names. Answers leave in the order of the requests |
-//! | segment | a full packet: as large on the link as the group's segments (1500 bytes), headers included |
+//! | sender, receiver | server, client: the receiver initiates every connection |
+//! | message | a stream of the size in its request. Answers leave in the order of requests |
+//! | segment | a full packet: on the link as large as the group's segments (1500 bytes) |
 //! | receive window | flow control of the connection and of each stream |
-//! | scheme, base controller, hint, history | the adapters of [`headstart_quic`], one server for each group |
-//! | loss detection, probes, acknowledgements, pacing where a scheme gives none | the stack's own; a group's settings of these change nothing |
+//! | scheme, base controller, hint, history | adapters of [`headstart_quic`], a server per group |
+//! | loss detection, probes, acks, default pacing | the stack's own; group settings are ignored |
 //!
-//! So that nothing differs but the transport, schemes get what the TCP model gives them: records
-//! are not gated ([`Gates::OPEN`]), hints neither capped nor held against anybody, copies not
-//! limited but by their own budget.
+//! So that nothing differs but the transport, schemes get the TCP model's inputs: records are not
+//! gated ([`Gates::OPEN`]), hints neither capped nor penalised, copies limited only by their own
+//! budget.
 //!
 //! # Reports
 //!
-//! - A flow opens when the client dials, and is established when the sender has read the first
-//!   request.
+//! - A flow opens when the client initiates the connection, and is established when the sender has
+//!   read the first request.
 //! - Sent and delivered are bytes of packets with application data, not of payload; their ratio
 //!   means the same.
-//! - Places in a sender's trace are those of packets in the order in which they left, since lost
-//!   data leaves in other packets; `acknowledged` is where the newest packet ended that an ack
-//!   covered. What the application has not written yet is known to a packet.
+//! - Offsets in a sender's trace are those of packets in the order of departure, since lost data
+//!   leaves in other packets; `acknowledged` is the end of the newest packet that an ack covered.
+//!   The application's unwritten data is estimated to within a packet.
 //! - Retransmissions are the packets declared lost; timeouts are persistent congestion; probes and
-//!   repetitions of the handshake are not told.
+//!   retransmissions of the handshake are not reported.
 //! - The stack's own controllers trace nothing; its BBR draws from the system's randomness, so that
-//!   a run with it cannot be repeated. The lab takes the simulator's BBR instead.
+//!   a run with it cannot be repeated. The lab runs the simulator's BBR instead.
 //!
 //! # Repeatability
 //!
@@ -75,45 +75,43 @@ use exchange::{Answering, Asking, Awaited};
 use flow::{Counted, Flow, Flows, Side};
 use observer::{Observer, Passing};
 
-/// Who takes part, beyond what the scenario says.
+/// Parameters of a run beyond the scenario's.
 #[derive(Clone, Debug)]
 pub struct Cast {
-    /// The scheme of each of the scenario's groups, in their order.
+    /// The scheme of each group, in the scenario's order.
     pub choices: Vec<Choice>,
     /// Protection of packets.
     pub crypto: Crypto,
-    /// Decides connection ids, and what the stack leaves to chance.
+    /// Determines connection ids and the stack's random choices.
     pub seed: Seed,
 }
 
-/// How packets are protected.
+/// Protection of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Crypto {
     /// As on the Internet.
     #[default]
     Tls,
-    /// Not at all: for large sweeps.
+    /// None: for large sweeps.
     Null,
 }
 
-/// How the connections of a group are set up at both ends.
+/// Settings of a group's connections at both endpoints.
 #[derive(Clone)]
 pub struct Ends {
-    /// Accepts.
+    /// Accepts connections.
     pub server: ServerSetup,
-    /// Dials.
+    /// Initiates connections.
     pub client: ClientSetup,
-    /// The client sends what is transferred, of its own accord; otherwise the server does, when it
-    /// is asked.
+    /// The client sends the data, without a request; otherwise the server does, on request.
     pub client_sends: bool,
-    /// The server is the stack as it is, with nothing of ours: to compare with.
+    /// The server is the unmodified stack: for comparisons.
     pub is_bare: bool,
     /// ECN codepoints cross the path.
     pub ecn: bool,
     /// UDP payload of a full packet.
     pub packet: Bytes,
-    /// The sender goes on when the receiver's connection has failed, as one does that hears nothing
-    /// of it.
+    /// The sender goes on after the receiver's connection has failed, as if it had no notice of it.
     pub outlives_receiver: bool,
 }
 
@@ -128,13 +126,13 @@ pub struct Simulation<R> {
     flows: Flows,
     timers: Timers,
     orders: Vec<Order>,
-    /// Crossed a path without delay.
+    /// Packets that crossed a path without delay.
     at_once: VecDeque<Packet>,
     seed: Seed,
     is_null: bool,
     recorder: R,
     observer: Option<Box<dyn Observer>>,
-    /// Clients that appear at another address: when, which flow, where. The earliest first.
+    /// Client address changes: time, flow, new address. The earliest first.
     moves: VecDeque<(Time, u64, SocketAddr)>,
     summary: Summary,
 }
@@ -146,11 +144,11 @@ struct Host {
 }
 
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
-/// Streams that a peer may open: more than any workload asks for at a time.
+/// Streams that a peer may open: more than any workload needs at a time.
 const STREAMS: VarInt = VarInt::from_u32(100_000);
 
 impl<R: Recorder> Simulation<R> {
-    /// A run that has not begun.
+    /// A run before its start.
     ///
     /// # Errors
     /// An endpoint cannot be set up; or there are not as many choices as groups.
@@ -166,8 +164,8 @@ impl<R: Recorder> Simulation<R> {
         Ok(Self::with_hosts(epoch, path, hosts, workload, until, cast, recorder))
     }
 
-    /// A run whose groups are set up otherwise than a scenario's; of `cast` only crypto and seed
-    /// count.
+    /// A run whose groups are set up with other endpoints than the scenario's; of `cast` only
+    /// crypto and seed are used.
     pub fn between(
         path: Path,
         ends: Vec<Ends>,
@@ -213,14 +211,14 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    /// Shows every datagram to `observer`, which may lose it.
+    /// Passes every datagram to `observer`, which may drop it.
     #[must_use]
     pub fn observed(mut self, observer: Box<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Lets the clients of flows, by serial number, appear at another address from a time on.
+    /// Changes the clients' addresses of flows, by serial number, at the given times.
     #[must_use]
     pub fn moving(mut self, mut moves: Vec<(Time, u64, SocketAddr)>) -> Self {
         moves.sort_unstable();
@@ -228,7 +226,7 @@ impl<R: Recorder> Simulation<R> {
         self
     }
 
-    /// The senders of `group` begin with this history, from an earlier run.
+    /// Gives the senders of `group` the history of an earlier run.
     #[must_use]
     pub fn with_history(self, group: u16, history: MemoryStore) -> Self {
         if let Some(host) = self.hosts.get(usize::from(group)) {
@@ -237,7 +235,7 @@ impl<R: Recorder> Simulation<R> {
         self
     }
 
-    /// Runs to the end: until nothing is left to happen, or until the scenario's limit.
+    /// Runs until no event is left, or until the scenario's limit.
     pub fn run(mut self) -> Finished<R> {
         while self.step() {}
         let ended_at = self.now;
@@ -288,8 +286,8 @@ impl<R: Recorder> Simulation<R> {
         true
     }
 
-    /// Does what the workload wants, and takes in what crossed the path at once, until both have an
-    /// end.
+    /// Carries out the workload's orders, and delivers packets that crossed the path at once, until
+    /// neither is left.
     fn obey(&mut self) {
         loop {
             if let Some(packet) = self.at_once.pop_front() {
@@ -327,7 +325,7 @@ impl<R: Recorder> Simulation<R> {
                 }
             }
             Order::PageDone(report) => self.recorder.page(&report),
-            // A question to routers, which only packets of another transport can ask.
+            // A request to routers, which only packets of another transport carry.
             Order::Request(_) => {}
         }
     }
@@ -391,7 +389,7 @@ impl<R: Recorder> Simulation<R> {
 
     // --- packets ----------------------------------------------------------------------------------
 
-    /// A datagram leaves one of the ends, and is seen.
+    /// A datagram leaves one of the endpoints, and is observed.
     fn launch(&mut self, id: FlowId, is_forward: bool, datagram: Datagram, is_stray: bool) {
         let Some(observer) = &mut self.observer else { return self.put(id, is_forward, datagram) };
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -404,7 +402,7 @@ impl<R: Recorder> Simulation<R> {
         self.inject(id, forged);
     }
 
-    /// Puts what an observer made on the way to the sender.
+    /// Puts an observer's packets on the path to the sender.
     fn inject(&mut self, id: FlowId, forged: Vec<bytes::Bytes>) {
         for contents in forged {
             self.put(id, false, Datagram { ecn: None, contents, is_copy: false });
@@ -512,7 +510,7 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    /// Lets the receiver's end do all it can at this instant.
+    /// Runs the receiver's endpoint until it has nothing left to do at this instant.
     fn pump_receiver(&mut self, id: FlowId) {
         let (now, instant) = (self.now, self.epoch.instant(self.now));
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -546,7 +544,7 @@ impl<R: Recorder> Simulation<R> {
         self.end_if_over(id);
     }
 
-    /// The same for the sender's end.
+    /// The same for the sender's endpoint.
     fn pump_sender(&mut self, id: FlowId) {
         let (now, instant) = (self.now, self.epoch.instant(self.now));
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -589,8 +587,8 @@ impl<R: Recorder> Simulation<R> {
 
     // --- timers -----------------------------------------------------------------------------------
 
-    /// Sets a timer if it is due earlier than what is set. One that moved later is left: when it
-    /// goes off it is set again.
+    /// Sets a timer if it is due earlier than the one set. A timer that moved later is kept, and
+    /// set again when it expires.
     fn schedule(&mut self, id: FlowId) {
         let epoch = self.epoch;
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -646,7 +644,7 @@ impl<R: Recorder> Simulation<R> {
     }
 }
 
-/// Ports of clients: dials of one peer differ in them.
+/// First port of clients: connections of one peer differ in it.
 const FIRST_PORT: u16 = 10_000;
 const PORTS: u64 = 50_000;
 
@@ -666,7 +664,7 @@ impl Host {
                 let tls = identity.server()?;
                 let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(SetupError::from)?;
                 let base = server_base(Arc::new(crypto), &transport);
-                // Every connection shakes hands in full, as the TCP model's do.
+                // Every connection performs a full handshake, as in the TCP model.
                 let mut client = rustls::ClientConfig::clone(&*identity.client()?);
                 client.resumption = rustls::client::Resumption::disabled();
                 (ServerSetup::new(base, tls, choice)?, ClientSetup::new(Arc::new(client))?)
@@ -710,7 +708,7 @@ impl Host {
     }
 }
 
-/// Hints are believed whatever they say, as the TCP model believes them.
+/// Hints are granted in full, as in the TCP model.
 pub const UNCAPPED: Policy = Policy {
     per_connection: Rate::MAX,
     per_address: Rate::MAX,
@@ -724,7 +722,7 @@ fn server_base(
     transport: &TransportConfig,
 ) -> noq_proto::ServerConfig {
     let mut base = noq_proto::ServerConfig::new(crypto, Arc::new(NoSecret));
-    // Tokens would tell one connection of another, which nothing in the model stands for.
+    // Tokens would link connections, which the model does not represent.
     let mut tokens = ValidationTokenConfig::default();
     tokens.sent(0);
     base.transport_config(Arc::new(transport.clone()));
@@ -732,12 +730,12 @@ fn server_base(
     base
 }
 
-/// A full packet is as large on the link as the group's segments.
+/// A full packet's payload, so that it is as large on the link as the group's segments.
 fn packet_of(group: &Group) -> Bytes {
     (group.tcp.mss + group.tcp.header).saturating_sub(HEADERS)
 }
 
-/// The stack's settings for a group, here and wherever else the same is to be seen.
+/// The stack's settings for a group, here and wherever the same run is compared.
 #[must_use]
 pub fn transport(group: &Group) -> TransportConfig {
     let mut transport = TransportConfig::default();

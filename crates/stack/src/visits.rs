@@ -1,8 +1,8 @@
-//! Visits of clients to servers over one path, and what each of them saw: the vocabulary of this
-//! crate's tests and examples.
+//! Connections of clients to servers over one path, and their outcomes: for this crate's tests and
+//! examples.
 //!
-//! Every visit has ends of its own, so that anything may differ between two of them: scheme,
-//! history, limits, what the client hints.
+//! Every connection has its own endpoints, so that any two may differ in anything: scheme, history,
+//! limits, the client's hint.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -23,39 +23,39 @@ use crate::misbehaving::{MisbehavingReceiver, Misbehaviour};
 use crate::simulation::observer::{Last, Losing, Observer, Passing};
 use crate::simulation::{Cast, Crypto, Ends, Simulation};
 
-/// What is transferred, and when.
+/// A transfer and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
-    /// When the client dials.
+    /// Start of the connection.
     pub at: Time,
-    /// How many bytes.
+    /// Bytes transferred.
     pub size: Bytes,
-    /// The client sends them; otherwise it asks for them.
+    /// The client sends them; otherwise it requests them.
     pub is_upload: bool,
-    /// Whether the run goes on until it is over.
+    /// The run continues until it is complete.
     pub is_awaited: bool,
-    /// When the client's address changes, and to what.
+    /// Time and new address of a client's migration.
     pub moves: Option<(Time, SocketAddr)>,
 }
 
 impl Fetch {
-    /// A download of `size` from `at` on, whose size the server knows.
+    /// A download of `size` at `at`; the server's scheme has the size.
     #[must_use]
     pub const fn download(at: Time, size: Bytes) -> Self {
         Self { at, size, is_upload: false, is_awaited: true, moves: None }
     }
 
-    /// An upload of `size` from `at` on, whose size the client knows.
+    /// An upload of `size` at `at`; the client's scheme has the size.
     #[must_use]
     pub const fn upload(at: Time, size: Bytes) -> Self {
         Self { at, size, is_upload: true, is_awaited: true, moves: None }
     }
 }
 
-/// A datagram as it left the sender.
+/// A datagram's departure from the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// When.
+    /// Time of departure.
     pub at: Time,
     /// UDP payload.
     pub bytes: Bytes,
@@ -65,38 +65,38 @@ pub struct Departure {
     pub is_copy: bool,
 }
 
-/// What a client saw, and what its sender said.
+/// Outcome at the client, and the sender's report.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// When it dialled.
+    /// Start of the connection.
     pub dialled: Time,
-    /// When its handshake was through and the request left.
+    /// Completion of its handshake and departure of the request.
     pub requested: Option<Time>,
-    /// When the receiver had read the last byte.
+    /// Time when the receiver had read the last byte.
     pub completed: Option<Time>,
-    /// What the sender sent.
+    /// Departures from the sender.
     pub departures: Vec<Departure>,
-    /// What the sender decided.
+    /// The sender's report.
     pub why: Why,
-    /// A digest of every byte that either side sent to the other, and when.
+    /// A digest of every byte on the path in both directions, with its time.
     pub digest: u64,
-    /// Copies that equal nothing that left before them.
+    /// Copies without an equal earlier datagram.
     pub strange_copies: u64,
-    /// Copies to an address to which the stack does not send any more.
+    /// Copies to an address that the stack no longer uses.
     pub stray_copies: u64,
-    /// Whether the sender still sends with ECN at the end.
+    /// True if the sender still sends with ECN at the end.
     pub is_ecn_on: bool,
     /// Packets that the sender's stack declared lost.
     pub lost_packets: u64,
-    /// Why the sender's connection failed, if it did.
+    /// Reason of the sender's connection failure, if it failed.
     pub failure: Option<String>,
     originals: BTreeSet<u64>,
     is_over: bool,
 }
 
 impl Outcome {
-    /// From the request to the last byte: what an established connection takes; [`Span::MAX`] if it
-    /// never came.
+    /// Time from the request to the last byte, on an established connection; [`Span::MAX`] if it
+    /// never arrived.
     #[must_use]
     pub fn response(&self) -> Span {
         match (self.requested, self.completed) {
@@ -105,13 +105,13 @@ impl Outcome {
         }
     }
 
-    /// From dialling to the last byte; [`Span::MAX`] if it never came.
+    /// Time from the connection's start to the last byte; [`Span::MAX`] if it never arrived.
     #[must_use]
     pub fn completion(&self) -> Span {
         self.completed.map_or(Span::MAX, |at| at.since(self.dialled))
     }
 
-    /// Full data packets that left the sender, copies not among them.
+    /// Full data packets that left the sender, copies excluded.
     pub fn full_packets(&self) -> impl Iterator<Item = &Departure> {
         self.departures.iter().filter(|it| it.is_data && !it.is_copy && it.bytes >= FULL)
     }
@@ -119,7 +119,7 @@ impl Outcome {
 
 const FULL: Bytes = Bytes::new(1_100);
 
-/// Clients, their servers, and one path for all of them.
+/// Clients, their servers, and one path shared by all.
 pub struct Visits {
     plan: PathPlan,
     cast: Cast,
@@ -136,36 +136,36 @@ struct Visit {
 }
 
 impl Visits {
-    /// Nobody yet, on this path: down from servers to clients.
+    /// No connections yet, on this path: forward from servers to clients.
     #[must_use]
     pub fn new(plan: PathPlan, seed: u64) -> Self {
         let cast = Cast { choices: vec![], crypto: Crypto::Null, seed: Seed(seed) };
         Self { plan, cast, visits: vec![], forced_losses: vec![], is_blind: false }
     }
 
-    /// Loses these of the senders' data packets ([`Losing`]).
+    /// Drops these of the senders' data packets ([`Losing`]).
     #[must_use]
     pub fn losing(mut self, forced_losses: impl IntoIterator<Item = u64>) -> Self {
         self.forced_losses.extend(forced_losses);
         self
     }
 
-    /// Servers are the stack as it is, with nothing of ours: to compare with.
+    /// Runs the servers on the unmodified stack: for comparisons.
     #[must_use]
     pub fn bare(mut self) -> Self {
         self.visits.iter_mut().for_each(|visit| visit.ends.is_bare = true);
         self
     }
 
-    /// Looks at no datagram: for benchmarks. Outcomes are empty then.
+    /// Observes no datagram: for benchmarks. Outcomes are then empty.
     #[must_use]
     pub fn blind(mut self) -> Self {
         self.is_blind = true;
         self
     }
 
-    /// Adds a visit of the peer of that number; returns the visit's number. Visits of one peer come
-    /// from one address.
+    /// Adds a connection of the peer of that number; returns the connection's number. Connections
+    /// of one peer come from one address.
     pub fn add(&mut self, peer: u32, fetch: Fetch, client: ClientSetup, server: &ServerSetup) -> usize {
         let ends = Ends {
             server: server.clone(),
@@ -180,7 +180,7 @@ impl Visits {
         self.visits.len() - 1
     }
 
-    /// Lets the receiver of that visit misbehave. Only null crypto lets it.
+    /// Lets the receiver of that connection misbehave. Requires null crypto.
     pub fn misbehave(&mut self, number: usize, misbehaviour: Misbehaviour) {
         if let Some(visit) = self.visits.get_mut(number) {
             visit.misbehaviour = Some(misbehaviour);
@@ -188,7 +188,7 @@ impl Visits {
         }
     }
 
-    /// Plays until every awaited visit is over, or until `deadline`; what each client saw.
+    /// Runs until every awaited connection is over, or until `deadline`; the outcome of each.
     #[must_use]
     pub fn play(self, deadline: Time) -> Vec<Outcome> {
         // Flows are numbered as they open.
@@ -230,7 +230,7 @@ impl Visits {
     }
 }
 
-/// What the simulation takes for a full packet when it estimates how much is unsent.
+/// A full packet, in bytes, for the estimate of unsent data.
 const PACKET: Bytes = Bytes::new(1_200);
 
 fn opening(number: usize, visit: &Visit) -> (Time, FlowSpec) {
@@ -264,7 +264,7 @@ impl Workload for Openings {
     }
 }
 
-/// When each flow's message was read whole.
+/// Completion time of each flow's message.
 #[derive(Debug, Default)]
 struct Completions(Vec<(u64, Time)>);
 
@@ -277,7 +277,7 @@ impl Recorder for Completions {
 /// Outcomes by the flows' serial numbers.
 type Notes = Rc<RefCell<Vec<Outcome>>>;
 
-/// Writes down what passes.
+/// Notes every datagram.
 struct Watching(Notes);
 
 impl Observer for Watching {

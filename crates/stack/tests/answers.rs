@@ -1,4 +1,4 @@
-//! Several answers on one connection, as a page's are: what the first one leaves to the next.
+//! Several answers on one connection, as for a page: the effect of the first one on the next.
 
 use headstart_net::{Limit, PathPlan};
 use headstart_quic::{Access, Choice, Hint};
@@ -16,8 +16,8 @@ use headstart_units::{Bytes, Packets, Rate, Span, Time};
 const RATE: Rate = Rate::from_mbit_per_sec(25);
 const RTT: Span = Span::from_millis(50);
 
-/// One connection: an answer of `first` bytes, and after a pause answers that are asked for one
-/// `stagger` after the other.
+/// One connection: an answer of `first` bytes, and after a pause answers that are requested
+/// `stagger` apart.
 #[derive(Clone, Debug)]
 struct Answers {
     first: u64,
@@ -96,11 +96,11 @@ impl Recorder for Messages {
     }
 }
 
-/// What the first answer took, and from the first of the others being asked for to the last byte of
-/// them, in milliseconds.
+/// Milliseconds of the first answer, and from the first of the further requests to the last byte of
+/// their answers.
 fn play(scheme: &str, script: &Answers) -> (f64, f64) {
     let needs = catalogue::find(scheme).map_or(Needs::Nothing, |entry| entry.needs);
-    // Two round trips' worth: a jump of the largest script fits.
+    // Two BDPs: the burst of the largest script fits.
     let plan = PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(208)));
     let bandwidth = Rate::from_mbit_per_sec(24);
     let group = Group {
@@ -143,7 +143,7 @@ fn carried() -> impl Iterator<Item = Name> {
     catalogue::all().into_iter().filter(|entry| Choice::of(entry).is_ok()).map(|entry| entry.name)
 }
 
-/// First answers of less than a packet to some twenty of them; then one answer or eight, as a
+/// First answers of less than a packet to some twenty packets; then one answer or eight, as for a
 /// page's parts.
 fn scripts() -> Vec<Answers> {
     let eight = [20_000, 40_000, 12_000, 24_000, 36_000, 48_000, 60_000, 72_000];
@@ -159,23 +159,22 @@ fn scripts() -> Vec<Answers> {
     scripts
 }
 
-/// What is slower than slow start from ten packets by definition, and by what definition.
+/// True where slow start from ten packets is faster by a scheme's definition.
 fn is_excused(scheme: &str, script: &Answers) -> bool {
     match scheme {
         // They begin with two or three packets.
         "iw2" | "iw3" | "reactive" | "proactive" => true,
-        // The ablation without adaptation to the application: WiseStart section 4.4.2 shows what
-        // that costs.
+        // The ablation without adaptation to the application: WiseStart section 4.4.2 shows its
+        // cost.
         "wise-start-wa" => true,
-        // It spreads the window over a round trip.
+        // It paces the window over a round trip.
         "rapid-start" => script.then.iter().sum::<u64>() <= 20_000,
         _ => false,
     }
 }
 
-/// RFC 9002 section 7.2 and RFC 6928 let any connection begin with ten packets. What a scheme
-/// learns from an answer that was over before it said anything of the path must not leave the next
-/// answer with less.
+/// RFC 9002 section 7.2 and RFC 6928 let any connection begin with ten packets. A first answer too
+/// short to measure the path must not leave the next one with less.
 #[test]
 fn a_small_first_answer_never_makes_the_next_one_slower_than_plain_slow_start_does() {
     for script in &scripts() {
@@ -189,7 +188,7 @@ fn a_small_first_answer_never_makes_the_next_one_slower_than_plain_slow_start_do
                 then <= plain * 1.05 + 1.0,
                 "{scheme}: {then:.1} ms, slow start {plain:.1} ms: {script:?}"
             );
-            // Nor do schemes that know the size hold back what fits into the initial window.
+            // Nor do schemes that plan with the size delay data that fits into the initial window.
             let is_told = scheme == "jump-start" || scheme.starts_with("halfback");
             assert!(
                 !is_told || first <= plain_first * 1.05 + 1.0,
@@ -199,9 +198,9 @@ fn a_small_first_answer_never_makes_the_next_one_slower_than_plain_slow_start_do
     }
 }
 
-/// The two things that made a page slow over Halfback: a window of what the first answer was, for
-/// avoidance to grow; and a flight planned with the first of several answers, for the others to
-/// wait behind. 312 kB took 1125 and 715 ms then; slow start takes 290.
+/// Two causes once made a page slow over Halfback: a window of the first answer's size, left to
+/// congestion avoidance; and a flight planned for the first of several answers, with the others
+/// behind it. 312 kB took 1125 and 715 ms then; slow start takes 290.
 #[test]
 fn a_page_after_a_small_document_is_faster_over_halfback_and_jump_start_than_over_slow_start() {
     for script in scripts().iter().filter(|it| it.first <= 12_000 && it.then.iter().sum::<u64>() >= 100_000) {

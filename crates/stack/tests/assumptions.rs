@@ -1,18 +1,18 @@
-//! What is relied upon beyond the stack's documentation. A new version of it that breaks one of
-//! these breaks a test here.
+//! Behaviour of the stack that is relied upon beyond its documentation: a version that changes it
+//! fails a test here.
 //!
-//! - A packet is sealed by `PacketKey::encrypt` and right after it by `HeaderKey::encrypt`, over
-//!   the whole packet: what the tap keeps is what leaves.
+//! - A packet is encrypted by `PacketKey::encrypt` and right after it by `HeaderKey::encrypt`, over
+//!   the whole packet: the tap retains exactly the bytes sent.
 //! - `metrics()` is read again for every packet: the paces of WiseStart in `first_flight.rs` depend
 //!   on it.
 //! - The pacer keeps an explicit rate (not so before 1.2.0), and its bucket holds 10 ms of it:
 //!   `first_flight.rs`.
-//! - `on_packet_sent` comes right after the sealing, so that the last key used tells the packet
+//! - `on_packet_sent` follows the encryption, so that the last key used identifies the packet
 //!   number space.
 //! - A second `build`, or an event for a clone, means that the path has changed.
 //!
-//! Not relied upon: that acks of handshake packets come before those of data. Both are told apart
-//! by number and time.
+//! Not relied upon: that acks of handshake packets precede those of data. They are distinguished by
+//! number and time.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -20,7 +20,7 @@ use headstart_sim::peer_address;
 use headstart_stack::{Outcome, Scenario};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
-/// Nobody's address.
+/// An address of TEST-NET-2 (RFC 5737).
 const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 9));
 
 fn scenario(size: u64) -> Scenario {
@@ -57,7 +57,7 @@ fn bytes_are_counted_as_the_stack_counts_them() {
     }
 }
 
-/// The flow is on its way when its client appears at another port, or another address altogether.
+/// During the flow its client migrates to another port, or to another address.
 #[test]
 fn after_a_migration_nothing_is_copied_and_nothing_saved() {
     for address in [peer_address(0), ELSEWHERE] {
@@ -73,15 +73,15 @@ fn after_a_migration_nothing_is_copied_and_nothing_saved() {
     }
 }
 
-/// On the new path it begins as anybody does: what was known was of the old one.
+/// The new path starts normally: record and hint were of the old one.
 #[test]
 fn a_new_path_begins_with_slow_start() {
     let moved = |address| {
         let mut scenario = scenario(2_000_000);
         scenario.fetch.moves = Some((Time::from_millis(200), SocketAddr::new(address, 5_555)));
         let outcome = play(&scenario, "s-cubic");
-        // Half a round trip later the server knows, and for one round trip it may send ten packets
-        // at most.
+        // Half a round trip later the server detects the migration; for one round trip it may send
+        // ten packets at most.
         let (from, to) = (Time::from_millis(260), Time::from_millis(300));
         outcome.full_packets().filter(|it| it.at > from && it.at < to).count()
     };

@@ -1,4 +1,4 @@
-//! First flights, exactly: departure times, completion, and that a run can be repeated.
+//! First flights, exactly: departure times, completion, and repeatability.
 
 use headstart_quic::{Access, Choice, Hint};
 use headstart_stack::{Crypto, Departure, Outcome, Scenario};
@@ -6,7 +6,7 @@ use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 const RTT: Span = Span::from_millis(50);
 
-/// 25 Mbit/s, 50 ms, 104 packets of buffer, and a record of just that.
+/// 25 Mbit/s, 50 ms, 104 packets of buffer, and a record of exactly that.
 fn dsl(size: u64) -> Scenario {
     Scenario::new(Rate::from_mbit_per_sec(25), RTT, Packets::new(104), Bytes::new(size)).knowing(1, 1)
 }
@@ -31,7 +31,7 @@ fn a_paced_flight_leaves_packet_by_packet_at_exactly_its_rate() {
             let scenario = Scenario::new(rate, RTT, Packets::new(1_000), Bytes::new(300_000)).knowing(1, 1);
             let outcome = play(&Scenario { crypto, ..scenario }, "s-cubic");
             let ideal = (Bytes::new(1_200) / rate).as_nanos();
-            // The flight is one BDP; what comes after it waits for acks.
+            // The flight is one BDP; packets after it wait for acks.
             let flight = (mbit * 125_000 / 1_200 / 20) as usize;
             let gaps = gaps(outcome.full_packets().take(flight.min(250)));
             assert!(gaps[0] <= ideal, "the pacer's bucket may hold a part of the second packet");
@@ -45,7 +45,7 @@ fn a_paced_flight_leaves_packet_by_packet_at_exactly_its_rate() {
     }
 }
 
-/// All of the flow over one handshake RTT: n packets, each an n-th of it after the other.
+/// The whole flow is paced over one handshake RTT: n packets at intervals of one n-th of it.
 #[test]
 fn a_jump_start_fills_one_round_trip() {
     let outcome = play(&dsl(100_000), "jump-start");
@@ -57,8 +57,8 @@ fn a_jump_start_fills_one_round_trip() {
     assert!(gaps[0].abs_diff(ideal) * 50 < ideal, "the bucket is known to a byte or two of a hundred");
 }
 
-/// Blitzstart §4: the window, which is what the smallest known RTT holds, over three quarters of
-/// the handshake's.
+/// Blitzstart §4: the window, rate times smallest known RTT, is paced over three quarters of the
+/// handshake's.
 #[test]
 fn a_blitzstart_is_paced_over_three_quarters_of_a_round_trip() {
     let hint = Hint { bandwidth: Rate::from_mbit_per_sec(25), access: Access::Dsl };
@@ -71,7 +71,7 @@ fn a_blitzstart_is_paced_over_three_quarters_of_a_round_trip() {
     assert_eq!(outcome.why.granted, Some(hint.bandwidth));
 }
 
-/// Blitzstart §3: an operator who knows what an access technology buffers scales its window.
+/// Blitzstart §3: the operator's factor for the buffer of an access technology scales the window.
 #[test]
 fn each_access_technology_has_the_factor_that_the_operator_gave_it() {
     let planned = |access, scheme| {
@@ -120,7 +120,7 @@ fn the_right_prior_is_within_five_percent_of_the_ideal_and_far_below_slow_start(
     for scheme in ["s-cubic", "wise-start", "blitzstart"] {
         let hint = Hint { bandwidth: Rate::from_mbit_per_sec(25), access: Access::Dsl };
         let outcome = play(&dsl(100_000).hinting(hint), scheme);
-        // The handshake is over for the server when the request arrives.
+        // The server's handshake is complete when the request arrives.
         let handshake = outcome.requested.expect("requested").since(outcome.dialled) + RTT / 2;
         let ideal = (handshake + RTT / 2 + flight).as_millis_f64();
         let (is, slow) = (outcome.completion().as_millis_f64(), slow.as_millis_f64());
@@ -151,9 +151,8 @@ fn with_tls_times_and_sizes_are_the_same_each_time() {
     assert_eq!(departures(), departures());
 }
 
-/// The stack asks for room for a full packet even where only the rest of the data is left, and
-/// probes for larger ones: neither is a reason to hold the end of a flight back until the whole of
-/// it is acknowledged.
+/// The stack requires room for a full packet even if only the rest of the data is left, and probes
+/// for larger ones: neither may delay the end of a flight until the whole of it is acknowledged.
 #[test]
 fn the_last_packet_of_a_flight_is_not_held_back_whatever_its_size() {
     for (packet, discovers_mtu) in [(1_200, false), (1_352, false), (1_452, false), (1_200, true)] {

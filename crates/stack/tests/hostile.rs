@@ -1,4 +1,4 @@
-//! Clients that lie, through whole connections: what they acknowledge is not what they have.
+//! Misbehaving receivers over whole connections: they acknowledge packets that they do not have.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn play(scheme: &str, size: u64, lie: Option<Misbehaviour>) -> Outcome {
     visits.play(scenario.deadline).remove(0)
 }
 
-/// The packet with which lying begins: whoever lies is honest for three.
+/// Departure of the packet with which misbehaviour begins, after three acknowledged correctly.
 fn began_at(outcome: &Outcome) -> Time {
     outcome.full_packets().nth(3).expect("data").at
 }
@@ -31,12 +31,12 @@ fn began_at(outcome: &Outcome) -> Time {
 #[test]
 fn acks_of_what_was_never_sent_end_the_connection() {
     for scheme in SCHEMES {
-        // So far that none of it leaves before the lie arrives.
+        // So far ahead that none of it leaves before the forged ack arrives.
         for ahead in [10_000, 1 << 40] {
             let outcome = play(scheme, 2_000_000, Some(Misbehaviour::Ahead(ahead)));
             let why = outcome.failure.clone().unwrap_or_default();
             assert!(why.contains("unsent packet acked"), "{scheme}, {ahead} ahead: `{why}`");
-            // The lie is half a round trip under way.
+            // The forged ack takes half a round trip.
             let caught_at = began_at(&outcome) + RTT / 2;
             let late = outcome.full_packets().filter(|it| it.at > caught_at).count();
             assert_eq!(late, 0, "{scheme}, {ahead} ahead: data after it was caught");
@@ -46,9 +46,9 @@ fn acks_of_what_was_never_sent_end_the_connection() {
     }
 }
 
-/// The stack leaves numbers out: one of the first 64, one of the next 64, then of 128, and so on.
-/// It remembers the last of them: who acknowledges what it has not seen is caught when the number
-/// is left out before the lie arrives, and the next one is not.
+/// The stack skips numbers: one of the first 64, one of the next 64, then of 128, and so on. It
+/// remembers the last of them: an ack of a packet not received is detected if the number is skipped
+/// before the ack arrives and the next one is not.
 #[test]
 fn who_acknowledges_by_guessing_is_caught_at_the_first_number_that_was_left_out() {
     for scheme in SCHEMES {
@@ -62,9 +62,8 @@ fn who_acknowledges_by_guessing_is_caught_at_the_first_number_that_was_left_out(
     }
 }
 
-/// Who acknowledges exactly what is sent, before it has it, cannot be told from a short and fast
-/// path: it may have its connection as fast as the server sends. What it cannot have is a record of
-/// that beyond the cap for one connection.
+/// Acks of packets sent but not received are indistinguishable from a short and fast path: the
+/// connection may get the server's full rate. Its record is limited to the cap for one connection.
 #[test]
 fn who_acknowledges_early_starts_next_time_no_faster_than_the_cap() {
     let cap = Rate::from_mbit_per_sec(40);
@@ -79,7 +78,7 @@ fn who_acknowledges_early_starts_next_time_no_faster_than_the_cap() {
     let client = || ClientSetup::with_sessions(Arc::new(NullSessions)).seed(1);
     let fetch = |at| Fetch::download(Time::from_millis(at), Bytes::new(4_000_000));
     let liar = world.add(0, fetch(0), client(), &setup);
-    // It is through, or given up for idle, long before it comes again.
+    // The first connection is complete, or idle and closed, long before the next one.
     let again = world.add(0, fetch(100_000), client(), &setup);
     world.misbehave(liar, Misbehaviour::Early);
     let visits = world.play(Time::from_millis(300_000));
@@ -102,8 +101,8 @@ fn a_storm_of_acks_makes_nobody_send_more() {
         let (calm, stormy) = (sent(&honest), sent(&storm));
         println!("{scheme}: {calm} packets, in the storm {stormy}");
         assert!(stormy <= calm + calm / 10, "{scheme}: {calm} packets, in the storm {stormy}");
-        // The real client gives up when it is told of forged packets that it never sent; the server
-        // does not know.
+        // The real client gives up at the stack's answer to forged packets that it never sent; the
+        // server has no notice of it.
         assert!(storm.why.tally.delivered >= Bytes::new(size), "{scheme}: {}", storm.why);
         let small = storm.departures.iter().filter(|it| it.bytes.get() <= 300).count();
         assert!(small < 600, "{scheme}: {small} small packets in answer to some 75 000");

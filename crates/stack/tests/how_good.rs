@@ -1,5 +1,4 @@
-//! What the schemes gain on the real stack, and what they cost: the figures that were asked for,
-//! each as a claim.
+//! Benefit and cost of the schemes on the real stack: the required figures, each as a claim.
 
 use headstart_quic::{Access, Choice, Hint};
 use headstart_stack::{Crypto, Fetch, Outcome, Scenario};
@@ -34,8 +33,8 @@ fn wise_start_with_a_prior_five_times_too_high_is_never_much_slower_than_slow_st
     }
 }
 
-/// On a path that has become five times slower, with a buffer that holds the wrong window. On one
-/// whose buffer does not hold it, see below.
+/// On a path that has become five times slower, with a buffer that holds the wrong window. For
+/// smaller buffers see below.
 #[test]
 fn wise_start_loses_less_than_those_who_do_not_look() {
     for size in SIZES {
@@ -47,9 +46,9 @@ fn wise_start_loses_less_than_those_who_do_not_look() {
     }
 }
 
-/// What does not hold: where a BDP five times too large is more than path and buffer hold, nothing
-/// in Algorithm 1 stops WiseStart before the first ack, and by then all of it has left. It loses
-/// less than S-Cubic, but more than 64 packets in a burst.
+/// A limit: where a BDP five times too large exceeds path and buffer, nothing in Algorithm 1 stops
+/// WiseStart before the first ack, and by then all of it has left. It loses less than S-Cubic, but
+/// more than 64 packets in a burst.
 #[test]
 fn wise_start_does_lose_more_than_a_burst_of_64_when_the_wrong_window_is_larger_than_path_and_buffer() {
     let scenario = path(25, 500_000).knowing(5, 1);
@@ -62,7 +61,7 @@ fn wise_start_does_lose_more_than_a_burst_of_64_when_the_wrong_window_is_larger_
     assert!(wise.completion() < iw64.completion(), "and yet it is sooner over");
 }
 
-/// Counted from the request: the handshake is the same for both.
+/// Timed from the request: the handshake is the same for both.
 #[test]
 fn halfback_repairs_a_lost_tail_in_little_more_than_half_the_time() {
     let lost = |forced_losses: std::ops::Range<u64>| Scenario {
@@ -115,7 +114,7 @@ fn without_loss_copies_cost_no_time_and_are_as_many_as_they_should_be() {
 }
 
 /// Blitzstart's DSL-fast case: 50 Mbit/s, 208 packets of buffer, 2 MB beside one long flow, the
-/// right hint.
+/// correct hint.
 #[test]
 fn a_blitzstart_beside_a_long_flow_takes_about_half_the_standard_time() {
     let rate = Rate::from_mbit_per_sec(50);

@@ -1,5 +1,4 @@
-//! Congestion marks: they are heard, answered once for each round trip, and copies keep the
-//! codepoint that carries them.
+//! Congestion marks: answered once per round trip; copies keep the codepoint that carries them.
 
 use std::sync::Arc;
 

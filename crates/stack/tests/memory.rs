@@ -1,4 +1,4 @@
-//! What one connection leaves behind, and what the next one makes of it.
+//! The record that one connection writes, and its effect on the next one.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
@@ -40,10 +40,10 @@ fn path(rtt: Span) -> Visits {
     Visits::new(PathPlan::link_and_delay(link, rtt / 2), 3)
 }
 
-/// The number of the peer that comes again.
+/// Number of the returning peer.
 const HOME: u32 = 0;
 
-/// Downloads from one address, at these milliseconds.
+/// Downloads from one address, at these times (ms).
 fn visit(setup: &ServerSetup, at: &[u64], size: u64) -> Vec<Outcome> {
     let mut visits = path(RTT);
     for &at in at {

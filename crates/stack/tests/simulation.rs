@@ -1,5 +1,5 @@
-//! The simulator's own scenarios over the real stack: they repeat, they add up, and they say what
-//! the TCP model says where both are the same.
+//! The simulator's own scenarios over the real stack: repeatable, consistent, and in agreement with
+//! the TCP model where both are the same.
 
 use headstart_net::{ElementPlan, Limit, PathPlan};
 use headstart_quic::Choice;
@@ -21,7 +21,7 @@ const RATE: Rate = Rate::from_mbit_per_sec(25);
 const RTT: Span = Span::from_millis(50);
 
 fn group(scheme: &str) -> Group {
-    // The stack's own controller has no row in the catalogue; what it is, the cast says.
+    // The stack's own controller has no catalogue entry; the cast names it.
     let entry = catalogue::find(if scheme == "stack-cubic" { "iw10" } else { scheme }).expect("a scheme");
     let tcp = TcpConfig { receive_window: Bytes::new(4_000_000), ..TcpConfig::default() };
     Group { scheme: entry.scheme(), base: base::Kind::default(), tcp, hint: None, history_capacity: 64 }
@@ -101,7 +101,7 @@ fn play(scheme: &str, workload: Box<dyn Workload>, record: Option<Record>) -> Ta
 fn right() -> Record {
     Record {
         saved_at: Time::ZERO,
-        // Headers have their part of the path's.
+        // Headers take their part of the path's rate.
         btl_bw: Rate::from_mbit_per_sec(24),
         rt_prop: RTT,
         window: RATE * RTT,
@@ -136,7 +136,7 @@ fn the_same_seed_is_the_same_run_to_the_last_byte_on_any_number_of_threads() {
     }
 }
 
-/// Everything that the simulator's own checker knows of links holds for these packets too.
+/// The simulator's own checks of links hold for these packets too.
 #[test]
 fn every_packet_is_accounted_for() {
     for scheme in ["iw64", "halfback", "stack-cubic"] {
@@ -155,7 +155,7 @@ fn every_packet_is_accounted_for() {
     }
 }
 
-/// Slow start from ten packets takes the same number of round trips whoever models it.
+/// Slow start from ten packets takes the same number of round trips in both models.
 #[test]
 fn an_empty_path_gives_what_the_tcp_model_gives() {
     for (scheme, bytes) in [("iw10", 10_000), ("iw10", 300_000), ("jump-start", 100_000)] {
@@ -213,7 +213,7 @@ fn what_a_connection_measured_the_next_one_begins_from() {
     assert!(ms(&hot) < 0.75 * ms(&cold), "{} and {} ms", ms(&hot), ms(&cold));
 }
 
-/// One connection, several messages, in the order in which they were asked for.
+/// One connection, several messages, in the order of their requests.
 #[test]
 fn messages_on_one_connection_come_one_after_the_other() {
     let message = |at, bytes| Message { at: Span::from_millis(at), bytes: Bytes::new(bytes) };
@@ -226,8 +226,7 @@ fn messages_on_one_connection_come_one_after_the_other() {
     assert!(tape.reports[0].completed_at.is_some_and(|at| at > Time::from_millis(950)));
 }
 
-/// More peers than the history has room for: it does not grow, and whoever is pushed out starts as
-/// a stranger does.
+/// More peers than the history holds: it does not grow, and evicted peers start without a record.
 #[test]
 fn thousands_of_addresses_do_not_outgrow_the_history() {
     let room = 50;

@@ -1,8 +1,8 @@
-//! The application of a simulated connection: the receiver asks, each message on a stream of its
+//! The application of a simulated connection: the receiver sends each request on a stream of its
 //! own; the sender answers in the order of the requests.
 //!
-//! A request is a stream with a [`Request`]; the answer comes back on the same stream. What nobody
-//! asked for comes on a stream that the sender opens.
+//! A request is a stream with a [`Request`]; the answer returns on the same stream. A message
+//! without a request arrives on a stream that the sender opens.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +11,7 @@ use noq_proto::{Connection, ConnectionError, Dir, Event, StreamEvent, StreamId};
 
 use crate::request::Request;
 
-/// A message that was asked for and is not read whole.
+/// A message requested and not read completely.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Awaited {
     pub asked_at: Time,
@@ -21,12 +21,12 @@ pub(super) struct Awaited {
 /// The receiver's side.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
-    /// When the handshake was through.
+    /// Completion of the handshake.
     pub connected_at: Option<Time>,
-    /// Asked for before there was a connection, or more than the peer lets us open.
+    /// Requests made before the connection is established, or above the peer's stream limit.
     queue: VecDeque<Awaited>,
     open: BTreeMap<StreamId, Awaited>,
-    /// Handed over by the sender's application, in this order.
+    /// Messages without a request, in the order of the sender's application.
     unasked: VecDeque<Awaited>,
     /// Bytes read.
     pub read: Bytes,
@@ -39,17 +39,17 @@ impl Asking {
         self.queue.push_back(message);
     }
 
-    /// The sender will write this of its own accord.
+    /// Expects a message that the sender writes without a request.
     pub fn expect(&mut self, message: Awaited) {
         self.unasked.push_back(message);
     }
 
-    /// Nothing is awaited.
+    /// True if no message is outstanding.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.open.is_empty() && self.unasked.is_empty()
     }
 
-    /// Works on what has happened; the messages that were read whole.
+    /// Processes events; returns the messages read completely.
     pub fn work(&mut self, now: Time, connection: &mut Connection) -> Vec<Awaited> {
         let mut readable = vec![];
         while let Some(event) = connection.poll() {
@@ -77,7 +77,7 @@ impl Asking {
             && let Some(message) = self.queue.front()
             && let Some(stream) = connection.streams().open(Dir::Bi)
         {
-            // Eight bytes fit into any window that a peer of ours grants a stream.
+            // Eight bytes fit into any stream window of this crate's endpoints.
             let mut sending = connection.send_stream(stream);
             let _ = sending.write(&Request::new(message.bytes).emit());
             let _ = sending.finish();
@@ -95,34 +95,34 @@ impl Asking {
 /// The sender's side.
 #[derive(Debug, Default)]
 pub(super) struct Answering {
-    /// Requests that are not read whole.
+    /// Requests not read completely.
     heads: BTreeMap<StreamId, Vec<u8>>,
-    /// What is left to write of each answer.
+    /// Bytes left to write of each answer.
     unwritten: BTreeMap<StreamId, u64>,
-    /// Answers that are not acknowledged whole.
+    /// Number of answers not acknowledged completely.
     unacknowledged: u64,
-    /// Handed over before the connection was there.
+    /// Messages submitted before the connection was established.
     queue: VecDeque<Bytes>,
     is_connected: bool,
-    /// Bytes asked for so far.
+    /// Bytes requested so far.
     pub written: Bytes,
-    /// Why the connection failed, if it did.
+    /// Reason of the connection's failure, if it failed.
     pub lost: Option<ConnectionError>,
 }
 
 impl Answering {
-    /// The application hands a message over that nobody asked for.
+    /// Submits a message without a request.
     pub fn hand_over(&mut self, bytes: Bytes) {
         self.queue.push_back(bytes);
     }
 
-    /// All that was written is acknowledged.
+    /// True if all data written is acknowledged.
     pub fn is_done(&self) -> bool {
         self.unacknowledged == 0 && self.queue.is_empty()
     }
 
-    /// Works on what has happened. Whether there is more to send than before: the scheme may be
-    /// told how much.
+    /// Processes events; true if there is more to send than before, which may be announced to the
+    /// scheme.
     pub fn work(&mut self, connection: &mut Connection) -> bool {
         let before = self.written;
         let mut writable = vec![];
@@ -159,13 +159,13 @@ impl Answering {
         self.written > before
     }
 
-    /// In the order of their opening.
+    /// Sorts streams in the order of their opening.
     fn heads_first(&self, writable: &mut Vec<StreamId>) {
         writable.sort_unstable();
         writable.dedup();
     }
 
-    /// Reads a request; its stream, once all of it is there.
+    /// Reads a request; returns its stream, once the request is complete.
     fn hear(&mut self, connection: &mut Connection, stream: StreamId) -> Option<StreamId> {
         let head = self.heads.get_mut(&stream)?;
         let mut receiving = connection.recv_stream(stream);
@@ -196,7 +196,7 @@ impl Answering {
     }
 }
 
-/// Writes zeros until the stack takes no more. Returns whether all are written.
+/// Writes zeros until the stack takes no more. True if all are written.
 fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
     static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
     while *unsent > 0 {
@@ -210,8 +210,7 @@ fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
     true
 }
 
-/// Reads and forgets; `None` if there is nothing to read any more. Returns whether the end was
-/// read.
+/// Reads and discards; `None` if nothing can be read any more, true at the end of the stream.
 fn drink(connection: &mut Connection, stream: StreamId, read: &mut Bytes) -> Option<bool> {
     let mut stream = connection.recv_stream(stream);
     let mut chunks = stream.read(false).ok()?;

@@ -1,4 +1,4 @@
-//! Both ends of a simulated connection, and the table of live ones.
+//! Both endpoints of a simulated connection, and the table of live ones.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -21,10 +21,10 @@ use super::wire::Wires;
 use crate::end::End;
 use crate::post::Post;
 
-/// A full packet without its application's data: header, frame header, seal.
+/// Bytes of a full packet besides application data: header, frame header, AEAD tag.
 const OVERHEAD: Bytes = Bytes::new(37);
 
-/// One end of a connection and the endpoint it belongs to.
+/// One end of a connection and its endpoint.
 pub(super) struct Side {
     pub endpoint: Endpoint,
     pub end: Option<End>,
@@ -44,31 +44,31 @@ pub(super) struct Flow {
     pub wires: Wires,
     pub post: Arc<Post>,
     pub is_closing: bool,
-    /// The sender goes on when the receiver's connection has failed.
+    /// The sender goes on after the receiver's connection has failed.
     pub outlives_receiver: bool,
     pub opened_at: Time,
     pub established_at: Option<Time>,
     pub completed_at: Option<Time>,
-    /// Earliest timer that was set for it.
+    /// Earliest timer set for it.
     pub due: Time,
     /// UDP payload of a full packet.
     pub packet: Bytes,
     pub counted: Counted,
 }
 
-/// What was seen of it on the way.
+/// Counters of its datagrams on the path.
 #[derive(Default)]
 pub(super) struct Counted {
     /// Datagrams with application data that the sender sent, and their bytes.
     pub data: (u64, u64),
     pub copies: (u64, u64),
-    /// Digests of what arrived, where copies may follow; and arrivals of what had arrived.
+    /// Digests of the datagrams that arrived, where copies may follow; and number of duplicates.
     pub arrived: BTreeSet<u64>,
     pub duplicates: u32,
 }
 
 impl Flow {
-    /// Nothing is left to be done.
+    /// True if nothing is left to do.
     pub fn is_over(&self) -> bool {
         let is_lost = (self.asking.is_lost && !self.outlives_receiver) || self.answering.lost.is_some();
         is_lost || (self.is_closing && self.asking.is_idle() && self.answering.is_done())
@@ -83,7 +83,7 @@ impl Flow {
         of(&self.receiver).min(of(&self.sender))
     }
 
-    /// What the sender's journal says, with what only the application knows.
+    /// The sender's journal, completed with the application's backlog.
     pub fn traces(&self) -> Vec<Entry> {
         let handle = self.sender.end.as_ref().and_then(|end| end.handle.as_ref());
         let mut entries = handle.map(Handle::take_journal).unwrap_or_default();
@@ -93,8 +93,8 @@ impl Flow {
         entries
     }
 
-    /// The stack does not say how much it holds: what was written, less what left, as if nothing
-    /// had left twice.
+    /// The stack does not report its backlog: bytes written less bytes sent, as if none had been
+    /// retransmitted.
     fn unsent(&self, event: &SenderEvent) -> Bytes {
         let SenderEvent::Sent { offset, payload, transmission: Transmission::Original } = *event else {
             return Bytes::ZERO;
@@ -104,7 +104,7 @@ impl Flow {
         self.answering.written.saturating_sub(left.saturating_sub(OVERHEAD * packets))
     }
 
-    /// What is known of it when it is over.
+    /// The flow's final state.
     pub fn last(&mut self) -> Last {
         let mut end = self.sender.end.as_mut();
         Last {
@@ -115,7 +115,7 @@ impl Flow {
         }
     }
 
-    /// What came of it.
+    /// The flow's report.
     pub fn report(&mut self, now: Time) -> FlowReport {
         let (mut why, mut lost, mut min_rtt) = (Why::default(), 0, Span::ZERO);
         if let Some(end) = &mut self.sender.end {
@@ -124,7 +124,7 @@ impl Flow {
             min_rtt = if why.min_rtt.is_zero() { measured } else { why.min_rtt };
         }
         let (data, copies) = (self.counted.data, self.counted.copies);
-        // The stack's own controllers tell nothing: what did not get lost was delivered.
+        // The stack's own controllers report nothing: data sent and not lost counts as delivered.
         let is_told = !why.tally.sent.is_zero();
         let sent = if is_told { why.tally.sent.get() } else { data.1 };
         let share = data.0.saturating_sub(lost);
@@ -172,7 +172,7 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    /// A place for a new one, and its serial number.
+    /// Reserves a place, and returns its serial number.
     pub fn reserve(&mut self) -> (FlowId, u64) {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
@@ -192,7 +192,7 @@ impl Flows {
         flow.as_deref_mut().filter(|_| *generation == id.generation)
     }
 
-    /// The client of that flow appears at another address.
+    /// Changes the address of that flow's client.
     pub fn move_to(&mut self, serial: u64, address: SocketAddr) {
         let flows = self.slots.iter_mut().filter_map(|(_, flow)| flow.as_deref_mut());
         if let Some(flow) = flows.into_iter().find(|flow| flow.serial == serial) {
@@ -211,7 +211,7 @@ impl Flows {
         Some(flow)
     }
 
-    /// Those that are alive, in the order of their opening.
+    /// The live flows, in the order of their opening.
     pub fn live(&self) -> Vec<FlowId> {
         let mut live: Vec<_> =
             self.slots.iter().filter_map(|(_, flow)| flow.as_ref().map(|it| (it.serial, it.id))).collect();
@@ -219,7 +219,7 @@ impl Flows {
         live.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Places ever needed at the same time.
+    /// Highest number of places in use at a time.
     pub fn peak(&self) -> u64 {
         self.slots.len() as u64
     }

@@ -1,7 +1,6 @@
-//! A view of every datagram of a run, with a hand on it: what tests look at, losses on purpose,
-//! receivers that misbehave.
+//! Observers of every datagram of a run: for tests, forced losses and misbehaving receivers.
 //!
-//! Observers are decorators: each sees what passes, and passes it on to the one inside it.
+//! Observers nest: each handles a datagram and passes it on to the one inside it.
 
 use std::collections::BTreeSet;
 
@@ -14,40 +13,40 @@ use crate::datagram::Datagram;
 /// A datagram at one end of the path.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing<'a> {
-    /// When.
+    /// Time of passing.
     pub now: Time,
     /// Serial number of its flow.
     pub flow: u64,
-    /// From sender to receiver.
+    /// True from sender to receiver.
     pub is_forward: bool,
-    /// The datagram. Of one that arrives it is not known whether it was a copy.
+    /// The datagram. On arrival it is not marked as a copy.
     pub datagram: &'a Datagram,
-    /// A copy to an address to which the stack does not send any more.
+    /// A copy to an address that the stack no longer uses.
     pub is_stray: bool,
 }
 
-/// What is known of a flow when it is over.
+/// Final state of a flow.
 #[derive(Clone, Debug, Default)]
 pub struct Last {
-    /// When the receiver's handshake was through, if it was the receiver who dialled.
+    /// Completion of the receiver's handshake, if the receiver initiated the connection.
     pub connected_at: Option<Time>,
-    /// The sender's record.
+    /// The sender's report.
     pub why: Why,
     /// Packets that the sender's stack declared lost.
     pub lost_packets: u64,
-    /// Why the sender's connection failed, if it did.
+    /// Reason of the sender's connection failure, if it failed.
     pub failure: Option<String>,
 }
 
-/// Sees what passes between the ends and the path.
+/// Observes datagrams between the endpoints and the path.
 pub trait Observer {
-    /// A datagram is about to enter the path. Returns whether it does; otherwise it is lost.
+    /// A datagram is about to enter the path; `false` drops it.
     fn leaves(&mut self, passing: &Passing<'_>) -> bool;
 
     /// A datagram has crossed the path.
     fn arrives(&mut self, passing: &Passing<'_>);
 
-    /// Packets to be put on the way to the flow's sender after what was seen last.
+    /// Packets to inject on the path to the flow's sender, after the latest datagram.
     fn forged(&mut self, flow: u64) -> Vec<Bytes> {
         let _ = flow;
         vec![]
@@ -56,7 +55,7 @@ pub trait Observer {
     /// A flow is over.
     fn ended(&mut self, flow: u64, last: &Last);
 
-    /// Nothing more is to be seen: the run may end.
+    /// True if nothing is left to observe: the run may end.
     fn is_over(&self) -> bool {
         false
     }
@@ -84,8 +83,8 @@ impl Observer for Box<dyn Observer> {
     }
 }
 
-/// Loses packets on purpose: those of 300 bytes and more of application data on the way to the
-/// receiver, by number as they leave, whatever is in them. Copies are not counted, and pass.
+/// Drops packets on purpose: those of 300 bytes and more of application data on the way to the
+/// receiver, by number of departure, retransmissions included. Copies are not counted, and pass.
 #[derive(Debug)]
 pub struct Losing<O> {
     inner: O,
@@ -93,11 +92,11 @@ pub struct Losing<O> {
     packets: u64,
 }
 
-/// Smaller packets are acks and the like.
+/// Lowest size of a data packet in bytes; smaller packets are acks and the like.
 pub(crate) const DATA: u64 = 300;
 
 impl<O> Losing<O> {
-    /// Loses these, counted from zero.
+    /// Drops the packets of these numbers, counted from zero.
     #[must_use]
     pub fn new(inner: O, forced_losses: impl IntoIterator<Item = u64>) -> Self {
         Self { inner, forced_losses: forced_losses.into_iter().collect(), packets: 0 }

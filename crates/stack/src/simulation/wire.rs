@@ -1,5 +1,5 @@
-//! Datagrams as the simulator's packets: the path sees sizes, routes and codepoints; contents wait
-//! here.
+//! Datagrams as the simulator's packets: the path handles sizes, routes and codepoints; contents
+//! are kept here.
 
 use std::collections::VecDeque;
 
@@ -9,16 +9,15 @@ use noq_proto::EcnCodepoint;
 
 use crate::datagram::{Datagram, HEADERS};
 
-/// Contents of a flow's datagrams that are under way in one direction.
+/// Contents of a flow's datagrams in flight in one direction.
 #[derive(Debug, Default)]
 pub(super) struct Wire {
     waiting: VecDeque<Option<Bytes>>,
-    /// Number of the first of them.
+    /// Number of the first datagram.
     base: u32,
 }
 
-/// Datagrams that may be under way at once; of what was lost, contents stay until so many more have
-/// left.
+/// Most datagrams in flight; contents of lost datagrams are kept until so many more have left.
 const MOST: usize = 1 << 16;
 
 impl Wire {
@@ -32,9 +31,9 @@ impl Wire {
         number
     }
 
-    /// What is in the datagram of that number. A second one of the same number is a duplicate that
-    /// the path made: whoever received the first discards it by its packet number (RFC 9000 §12.3),
-    /// so there is nothing to hand over.
+    /// Contents of the datagram of that number. A second one of the same number is a duplicate made
+    /// by the path: the receiver discards it by its packet number (RFC 9000 §12.3), so it has no
+    /// contents.
     fn take(&mut self, number: u32) -> Option<Bytes> {
         let contents = self.waiting.get_mut(number.wrapping_sub(self.base) as usize)?.take();
         while let Some(None) = self.waiting.front() {
@@ -53,8 +52,7 @@ pub(super) struct Wires {
 }
 
 impl Wires {
-    /// The packet that stands for a datagram on `route`, of which even numbers lead from sender to
-    /// receiver.
+    /// The packet that represents a datagram on `route`; even routes lead from sender to receiver.
     pub fn launch(&mut self, id: FlowId, route: u16, is_ecn_on: bool, datagram: Datagram) -> Packet {
         let is_forward = route.is_multiple_of(2);
         let is_data = is_forward && datagram.is_data();
@@ -77,7 +75,7 @@ impl Wires {
         Packet { slot: id.slot, generation: id.generation, size, route, hop: 0, ecn, body }
     }
 
-    /// What arrived, and with which codepoint.
+    /// Contents and codepoint of a packet that arrived.
     pub fn land(&mut self, packet: &Packet) -> Option<(Bytes, Option<EcnCodepoint>)> {
         let number = match packet.body {
             Body::Data { segment: number, .. } | Body::Datagram { number } => number,
