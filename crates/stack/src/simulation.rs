@@ -387,7 +387,7 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    // --- packets ----------------------------------------------------------------------------------
+    // --- packets --------------------------------------------------------------------------------
 
     /// A datagram leaves one of the endpoints, and is observed.
     fn launch(&mut self, id: FlowId, is_forward: bool, datagram: Datagram, is_stray: bool) {
@@ -585,7 +585,7 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    // --- timers -----------------------------------------------------------------------------------
+    // --- timers ---------------------------------------------------------------------------------
 
     /// Sets a timer if it is due earlier than the one set. A timer that moved later is kept, and
     /// set again when it expires.
@@ -621,7 +621,7 @@ impl<R: Recorder> Simulation<R> {
         self.schedule(id);
     }
 
-    // --- ends -------------------------------------------------------------------------------------
+    // --- ends -----------------------------------------------------------------------------------
 
     fn end_if_over(&mut self, id: FlowId) {
         if self.flows.get_mut(id).is_some_and(|flow| flow.is_over()) {
