@@ -1,10 +1,11 @@
-//! What fast starts cost a server: the adapter against the stack alone, in one run, in turns.
+//! CPU cost of fast starts to a server: the adapter against the stack alone, alternating in one
+//! run.
 //!
-//! `cargo bench -p headstart-web --bench cost [-- [ROUNDS] [WORD...]]`, of all rows those with
-//! these words. Server and client talk over loopback. The server has a thread of its own, whose
-//! processor time from the first call to the last answer is what is compared: it does not depend on
-//! what else the machine does. The wall clock is reported beside it. Linux only: `/proc` knows the
-//! time of each thread.
+//! `cargo bench -p headstart-web --bench cost [-- [ROUNDS] [WORD...]]`; words select the rows that
+//! contain them. Server and client communicate over loopback. The comparison is of the processor
+//! time of the server's own thread, from the first connection to the last answer: it does not
+//! depend on the host's other load. The wall clock is reported beside it. Linux only: `/proc` has
+//! the time of each thread.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
@@ -27,16 +28,16 @@ use tokio::runtime;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What serves.
+/// The server under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// noq as it comes.
+    /// noq, unmodified.
     Alone,
-    /// The adapter with this scheme.
+    /// noq with the adapter and this scheme.
     With(&'static str),
 }
 
-/// What is fetched.
+/// A workload of fetches.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     connections: u64,
@@ -70,7 +71,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
     let (tell, hear) = mpsc::channel();
     let shutdown = CancellationToken::new();
     let until = shutdown.clone();
-    // Its name tells a profiler which of the two it looks at.
+    // The thread's name identifies it in a profiler.
     let name = match kind {
         Kind::Alone => "alone",
         Kind::With(scheme) => scheme,
@@ -105,7 +106,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                         rollout: Arc::new(Rollout::default()),
                         asked: Arc::new(Rollout::default()),
                         hints: Policy::default(),
-                        // Loopback is shorter than any path on which a scheme would be tried.
+                        // The RTT of loopback is below the lowest one for a fast start.
                         gates: Gates { shortest_rtt: Span::ZERO, ..Gates::default() },
                         qlog: None,
                     };
@@ -158,22 +159,22 @@ fn measure(kind: Kind, work: Work, identity: &Arc<Identity>) -> Cost {
     Cost { wall, server }
 }
 
-/// The median, and between which two values it lies in 95 of 100 cases.
+/// The median and its 95 % confidence interval.
 fn median(mut values: Vec<f64>) -> (f64, f64, f64) {
     values.sort_by(f64::total_cmp);
-    // The rank of the median of a sample is binomial: 1.96 standard deviations of it are about as
-    // many half roots.
+    // The rank of a sample's median is binomial; 1.96 standard deviations of it are 0.98 square
+    // roots of the sample's size.
     let (middle, off) = (values.len() / 2, (values.len() as f64).sqrt() * 0.98);
     let (low, high) = (middle.saturating_sub(off as usize), (middle + off as usize).min(values.len() - 1));
     (values[middle], values[low], values[high])
 }
 
-/// The adapter's cost over the stack's, in turns. Two that follow one another share the moods of
-/// the machine, so what is compared is pairs.
+/// The adapter's cost over the stack's, alternating. Successive runs meet the same state of the
+/// host, so pairs are compared.
 fn compare(name: &str, scheme: &'static str, work: Work, rounds: usize, identity: &Arc<Identity>) {
     let (mut processor, mut wall, mut alone, mut with) = (vec![], vec![], vec![], vec![]);
     for round in 0..rounds {
-        // Who begins changes: what one run leaves behind, the other meets as often.
+        // The order alternates, so that effects of one run on the next cancel out.
         let pair = if round % 2 == 0 {
             let first = measure(Kind::Alone, work, identity);
             (first, measure(Kind::With(scheme), work, identity))
@@ -200,7 +201,7 @@ fn compare(name: &str, scheme: &'static str, work: Work, rounds: usize, identity
     );
 }
 
-/// What it takes to look a peer up and to write what was measured.
+/// Cost of a lookup of a peer's record and of its update.
 fn history() {
     let store = Sharded::default();
     let record = Record {
@@ -231,7 +232,7 @@ fn history() {
 }
 
 fn main() {
-    // cargo passes `--bench` and whatever the user wants.
+    // cargo passes `--bench` and the user's arguments.
     let rounds = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(61);
     let only: Vec<String> =
         std::env::args().skip(1).filter(|word| word.starts_with(char::is_alphabetic)).collect();

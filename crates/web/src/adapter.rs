@@ -1,6 +1,6 @@
-//! HTTP/3's view of a QUIC connection: the `h3` crate's traits for noq's streams.
+//! The `h3` crate's transport traits for noq's connections and streams.
 //!
-//! Private, because `h3` is still 0.0.x: nothing of it is seen outside this crate.
+//! Private, because `h3` is still 0.0.x: none of its types is public in this crate.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -12,7 +12,7 @@ use h3::error::Code;
 use h3::quic::{self, ConnectionErrorIncoming, StreamErrorIncoming, StreamId, WriteBuf};
 use noq::{ConnectionError, ReadError, VarInt, WriteError};
 
-/// The most that one read takes: with more, a fast peer would keep one stream's reader to itself.
+/// Most bytes of one read: with more, a fast peer would monopolise one stream's reader.
 const READ_AT_ONCE: usize = 64 * 1024;
 
 type Waiting<T> = Option<Pin<Box<dyn Future<Output = Result<T, ConnectionError>> + Send + Sync>>>;
@@ -44,8 +44,8 @@ impl Opener {
     }
 }
 
-/// Goes on with the operation under way, or begins it. The operation outlives one poll: dropping it
-/// would forget its waker.
+/// Continues the operation in progress, or starts it. The operation outlives one poll: dropping it
+/// would lose its waker.
 fn poll_next<T, F>(
     waiting: &mut Waiting<T>,
     cx: &mut Context<'_>,
@@ -61,7 +61,7 @@ where
 }
 
 impl Clone for Opener {
-    /// Opens streams of the same connection; what the original has under way stays with it.
+    /// Opens streams of the same connection; operations in progress stay with the original.
     fn clone(&self) -> Self {
         Self::new(self.inner.clone())
     }
@@ -140,8 +140,7 @@ impl<B: Buf> quic::OpenStreams<B> for Opener {
     }
 
     fn close(&mut self, code: Code, reason: &[u8]) {
-        // h3 closes whatever it lets go of; a reason that is already known must not be lost to
-        // that.
+        // h3 closes every connection that it drops; that must not replace an earlier close reason.
         if self.inner.close_reason().is_none() {
             self.inner.close(error_code(code.value()), reason);
         }
@@ -155,7 +154,7 @@ impl quic::RecvStream for RecvStream {
     type Buf = Bytes;
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
-        // The read leaves its waker with the connection, not with the future: that may go at once.
+        // The connection stores the read's waker, so that the future may be dropped.
         pin!(self.0.read_chunk(READ_AT_ONCE)).poll(cx).map_err(|error| match error {
             ReadError::Reset(code) => StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() },
             ReadError::ConnectionLost(error) => stream_of_closed_connection(error),
@@ -166,7 +165,7 @@ impl quic::RecvStream for RecvStream {
     }
 
     fn stop_sending(&mut self, code: u64) {
-        // It can only fail on a stream that has ended: then there is nothing to stop.
+        // It fails only on a stream that has ended, which needs no stop.
         let _ = self.0.stop(error_code(code));
     }
 
@@ -281,13 +280,13 @@ impl<B: Buf> quic::SendStream<B> for BidiStream<B> {
     }
 }
 
-/// h3's codes are all below 2^62; one that is not could only be its error, and would be cut to fit.
+/// h3's codes are all below 2^62; a larger one could only be a bug of h3, and would be truncated.
 fn error_code(code: u64) -> VarInt {
     VarInt::from_u64(code).unwrap_or(VarInt::MAX)
 }
 
 fn stream_id(id: noq::StreamId) -> StreamId {
-    // noq's identifiers keep the same bound as h3's, 2^62.
+    // noq's identifiers have the same bound as h3's, 2^62.
     StreamId::try_from(u64::from(id)).expect("a stream identifier is below 2^62")
 }
 

@@ -1,24 +1,24 @@
-//! How connections are let in: the seam between a web server and what makes its connections start
-//! fast.
+//! Acceptance of connections: the interface between a web server and the fast start of its
+//! connections.
 //!
-//! The server knows requests and sizes; an [`Admission`] knows transports. [`Plain`] is the QUIC
-//! stack as it comes: the baseline of every comparison, and what `headstart_quic` replaces.
+//! The server handles requests and sizes; an [`Admission`] handles the transport. [`Plain`] is the
+//! unmodified QUIC stack: the baseline of every comparison, replaced by `headstart_quic`.
 
 use std::fmt::Debug;
 
 use noq::{Connecting, Connection, ConnectionError, Incoming};
 
-/// Lets connections in and configures each before it exists.
+/// Accepts connections and configures each before it exists.
 pub trait Admission: Send + Sync + 'static {
-    /// What is kept beside each connection.
+    /// State of each connection.
     type Session: Session;
 
-    /// Lets a connection in. `scheme` is what the client asked for, if it asked (see
+    /// Accepts a connection. `scheme` is the client's choice, if any (see
     /// [`choice`](crate::choice)).
     ///
     /// # Errors
     ///
-    /// If the stack refuses the connection; nobody else needs to be told.
+    /// If the stack refuses the connection.
     fn admit(
         &self,
         incoming: Incoming,
@@ -26,23 +26,23 @@ pub trait Admission: Send + Sync + 'static {
     ) -> Result<(Connecting, Self::Session), ConnectionError>;
 }
 
-/// One connection, as the transport's extension sees it.
+/// One connection, for the transport's extension.
 pub trait Session: Debug + Send + Sync + 'static {
     /// The handshake is complete.
     fn established(&self, connection: &Connection);
 
-    /// An answer of `bytes` begins. Several may be under way at once.
+    /// An answer of `bytes` begins. Several may be in progress.
     fn will_send(&self, connection: &Connection, bytes: u64);
 
-    /// The scheme that governs the start, as clients are told when they may choose; `None` if there
-    /// is none to name.
+    /// The scheme of the start, reported to clients that may choose; `None` if there is none to
+    /// name.
     fn scheme(&self) -> Option<&str>;
 
     /// The connection has ended.
     fn closed(&self, connection: &Connection, reason: &ConnectionError);
 }
 
-/// The stack as it comes.
+/// The unmodified stack.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain;
 

@@ -1,31 +1,31 @@
-//! How a client asks for a scheme: a name in the list of application protocols of its ClientHello.
+//! A client's choice of scheme: a name in the ALPN list of its ClientHello.
 //!
-//! That list is the only thing a server can read before a connection exists and that a foreign
-//! server is bound to ignore: it picks `h3` from it and goes on. A server that was told to allow
-//! the choice answers with the header [`HEADER`], in which the client sees that it was heard;
-//! without the header it was not, and a comparison would compare nothing.
+//! That list is the only part that a server can read before a connection exists and that a foreign
+//! server must ignore: it selects `h3` and goes on. A server that allows the choice confirms it
+//! with the header [`HEADER`]; without the header the choice had no effect, and a comparison would
+//! be void.
 
-/// What precedes the scheme's name in the list of protocols.
+/// Prefix of the scheme's name in the ALPN list.
 const PREFIX: &str = "headstart/";
 
-/// The header that names the scheme that governs the connection. Sent only by a server that allows
+/// Response header with the scheme that governs the connection. Sent only by a server that allows
 /// the choice.
 pub const HEADER: &str = "headstart-scheme";
 
 /// The protocol of HTTP/3 (RFC 9114 §3.1).
 pub const HTTP3: &[u8] = b"h3";
 
-/// The longest name that is looked at: what a client sends is anything.
+/// Length limit of a scheme's name, in bytes: the list is untrusted input.
 const LONGEST: usize = 200;
 
-/// The protocols that a client offers to ask for `scheme`.
+/// The ALPN list of a client that requests `scheme`.
 #[must_use]
 pub fn offer(scheme: Option<&str>) -> Vec<Vec<u8>> {
     let asked = scheme.map(|name| format!("{PREFIX}{name}").into_bytes());
     [HTTP3.to_vec()].into_iter().chain(asked).collect()
 }
 
-/// The scheme that a list of protocols asks for.
+/// The scheme that an ALPN list requests.
 #[must_use]
 pub fn asked<'a>(protocols: impl IntoIterator<Item = &'a [u8]>) -> Option<&'a str> {
     protocols

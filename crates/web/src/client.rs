@@ -1,11 +1,10 @@
-//! Fetches pages over HTTP/3 and says how long each took.
+//! Fetches pages over HTTP/3 and measures their completion times.
 //!
-//! The clock starts when the first packet is about to be sent: names are resolved before. It stops
-//! when the last byte of the body has been read. So the handshake counts, as everywhere in
-//! headstart (`docs/definitions.md`).
+//! Timing starts before the first packet is sent, after name resolution, and stops when the last
+//! byte of the body has been read. So the handshake counts, as everywhere in headstart
+//! (`docs/definitions.md`).
 //!
-//! A host that says that nobody listens ends the call at once, a silent one when patience does
-//! ([`Caller`]).
+//! An ICMP port unreachable ends the attempt at once, silence after the time limit ([`Caller`]).
 
 use std::io;
 use std::net::SocketAddr;
@@ -33,22 +32,22 @@ mod trust;
 
 pub use caller::Caller;
 
-/// Whose certificates a client believes.
+/// Certificates that a client trusts.
 #[derive(Clone, Debug)]
 pub enum Trust {
-    /// Those the operating system trusts, and `also`.
+    /// Those that the operating system trusts, and `also`.
     System {
-        /// Certificates beside the system's: for example those that [`identity`](crate::identity)
-        /// made.
+        /// Certificates beside the system's: for example self-signed ones of
+        /// [`identity`](crate::identity).
         also: Vec<CertificateDer<'static>>,
     },
     /// Only those in this PEM file.
     File(PathBuf),
-    /// Everybody's. For measurements, where nothing is at stake.
+    /// Every certificate. For measurements, where nothing is at stake.
     Anybody,
 }
 
-/// Why there is no client, or no page.
+/// Errors of a client or of a fetch.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
     /// The file of certificates to trust has none.
@@ -59,86 +58,85 @@ pub enum FetchError {
     Trust {
         /// The file.
         path: PathBuf,
-        /// What was wrong.
+        /// Cause.
         source: pem::Error,
     },
     /// TLS could not be set up.
     #[error("TLS: {0}")]
     Tls(#[from] rustls::Error),
-    /// The URL is no URL of a page.
+    /// The URL does not identify a page.
     #[error("found `{found}`, expected a URL such as https://example.org/page")]
     Url {
-        /// What was found.
+        /// The URL.
         found: String,
     },
-    /// The name has no address, or no socket could be had.
+    /// The name has no address, or no socket could be opened.
     #[error("{host}: {source}")]
     Socket {
         /// The host.
         host: String,
-        /// What went wrong.
+        /// Cause.
         source: io::Error,
     },
-    /// The stack would not even begin.
+    /// The stack refused to start the connection.
     #[error("{host}: {source}")]
     Connect {
         /// The host.
         host: String,
-        /// What went wrong.
+        /// Cause.
         source: noq::ConnectError,
     },
-    /// The host says that nobody listens at this port.
+    /// The host reports its port as unreachable (ICMP).
     #[error("{host}: nobody listens at {remote}, UDP: expected a server of HTTP/3 there")]
     Refused {
         /// The host.
         host: String,
-        /// Who was called.
+        /// The address tried.
         remote: SocketAddr,
     },
-    /// The server's certificate is not believed.
+    /// The server's certificate is not trusted.
     #[error("{host}: its certificate is not trusted: {reason}")]
     Certificate {
         /// The host.
         host: String,
-        /// What is wrong with it.
+        /// The verifier's reason.
         reason: String,
     },
-    /// The connection failed or broke.
+    /// The connection failed.
     #[error("{host}: {source}")]
     Connection {
         /// The host.
         host: String,
-        /// What went wrong.
+        /// Cause.
         source: ConnectionError,
     },
     /// HTTP/3 failed.
     #[error("{0}")]
     Http(Box<dyn std::error::Error + Send + Sync>),
-    /// Nothing ever came back.
+    /// No packet of the server arrived.
     #[error(
         "{host}: no answer from {remote}, UDP, in {after:?}: expected a server of HTTP/3 there, and that no firewall is in between"
     )]
     Silent {
         /// The host.
         host: String,
-        /// Who was called.
+        /// The address tried.
         remote: SocketAddr,
-        /// How long was waited.
+        /// Time waited.
         after: Duration,
     },
-    /// It took too long.
+    /// The time limit passed.
     #[error("{host}: not complete after {after:?}")]
     TimedOut {
         /// The host.
         host: String,
-        /// How long was waited.
+        /// Time waited.
         after: Duration,
     },
 }
 
-/// The alerts that say what is wrong with a certificate (RFC 8446 §6): from bad_certificate to
-/// certificate_unknown, unknown_ca, and decrypt_error, which is a signature that is none of its
-/// signer's.
+/// TLS alerts about a certificate (RFC 8446 §6): from bad_certificate to certificate_unknown,
+/// unknown_ca, and decrypt_error, which reports an invalid signature.
 const CERTIFICATE_ALERTS: [u8; 7] = [42, 43, 44, 45, 46, 48, 51];
 
 impl FetchError {
@@ -157,9 +155,8 @@ impl FetchError {
     }
 }
 
-/// TLS for a client: whom it trusts, the scheme it asks for, and whether it sends requests before
-/// the handshake is complete where a server remembers it (0-RTT). One configuration remembers the
-/// tickets of all its connections.
+/// TLS for a client: trusted certificates, the scheme requested, and 0-RTT for servers with a
+/// ticket. One configuration shares the tickets of all its connections.
 ///
 /// # Errors
 ///
@@ -199,12 +196,12 @@ pub fn tls(
 
 fn roots(certificates: impl IntoIterator<Item = CertificateDer<'static>>) -> RootCertStore {
     let mut roots = RootCertStore::empty();
-    // Systems ship certificates that are older than the rules: those are left out, as everywhere.
+    // Systems ship certificates older than the current rules: those are skipped, as everywhere.
     roots.add_parsable_certificates(certificates);
     roots
 }
 
-/// The stack's own configuration for a client, without anything of headstart: the baseline.
+/// The stack's own configuration for a client, without headstart: the baseline.
 ///
 /// # Errors
 ///
@@ -215,17 +212,17 @@ pub fn plain(tls: rustls::ClientConfig) -> Result<noq::ClientConfig, FetchError>
     Ok(noq::ClientConfig::new(Arc::new(crypto)))
 }
 
-/// Where a page is.
+/// Server of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// Name or address.
     pub host: String,
-    /// Port of UDP.
+    /// UDP port.
     pub port: u16,
 }
 
 impl Origin {
-    /// The origin of a URL; HTTP/3 knows only `https` (RFC 9114 §3.1).
+    /// The origin of a URL; HTTP/3 supports only `https` (RFC 9114 §3.1).
     ///
     /// # Errors
     ///
@@ -249,7 +246,7 @@ impl Origin {
     ///
     /// # Errors
     ///
-    /// If the name is not known.
+    /// If the name cannot be resolved.
     pub async fn resolve(&self) -> Result<Vec<SocketAddr>, FetchError> {
         let failed = |source| FetchError::Socket { host: self.host.clone(), source };
         let found: Vec<SocketAddr> =
@@ -261,22 +258,21 @@ impl Origin {
     }
 }
 
-/// An endpoint that can reach `remote`, on a port of the system's choice. To be called within
-/// tokio.
+/// An endpoint that can reach `remote`, on a port of the system's choice. Requires a tokio context.
 ///
 /// # Errors
 ///
-/// If no socket can be had.
+/// If no socket can be opened.
 pub fn endpoint(remote: SocketAddr) -> io::Result<Caller> {
     Caller::towards(remote)
 }
 
-/// One connection and what was fetched over it.
+/// One connection and the pages fetched over it.
 #[derive(Clone, Debug)]
 pub struct Visit {
-    /// When the handshake was complete. With 0-RTT, requests left before.
+    /// Completion of the handshake. With 0-RTT, requests left before.
     pub established: Duration,
-    /// The server took requests sent in the first packet.
+    /// The server accepted requests sent in 0-RTT.
     pub early_data: bool,
     /// The pages, in the order of the URLs.
     pub pages: Vec<Page>,
@@ -287,7 +283,7 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// When the last page was complete.
+    /// Completion of the last page.
     #[must_use]
     pub fn complete(&self) -> Duration {
         self.pages.iter().map(|page| page.complete).max().unwrap_or_default()
@@ -297,39 +293,39 @@ impl Visit {
 /// One page.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The server's answer.
+    /// HTTP status of the answer.
     pub status: StatusCode,
-    /// The scheme that the server says governs the connection, if it says.
+    /// The scheme that governs the connection, if the server reports it.
     pub scheme: Option<String>,
     /// Bytes of the body.
     pub bytes: u64,
-    /// When the first byte of the body had come; the head of the answer, if there is no body.
+    /// Arrival of the body's first byte; of the answer's header, if there is no body.
     pub first_byte: Duration,
-    /// When the last byte had come.
+    /// Arrival of the last byte.
     pub complete: Duration,
-    /// The body, if it was asked for.
+    /// The body, if it was to be kept.
     pub body: Option<Vec<u8>>,
 }
 
-/// What to fetch, and how patiently.
+/// Pages to fetch over one connection, with a time limit.
 #[derive(Clone, Debug)]
 pub struct Errand {
-    /// Whose pages.
+    /// Server of the pages.
     pub origin: Origin,
-    /// Which pages, all at once over one connection.
+    /// The pages, all requested at once.
     pub urls: Vec<Uri>,
     /// Keep the bodies.
     pub keep: bool,
-    /// How long all of it may take.
+    /// Time limit for all of it.
     pub patience: Duration,
 }
 
 impl Errand {
-    /// Dials `remote`, fetches the pages and hangs up.
+    /// Connects to `remote`, fetches the pages and closes the connection.
     ///
     /// # Errors
     ///
-    /// If nobody listens there, there is no connection, it breaks, or patience ends.
+    /// If the port is unreachable, the connection fails, or the time limit passes.
     pub async fn run(
         &self,
         caller: &Caller,
@@ -353,7 +349,7 @@ impl Errand {
         match done {
             Err(_) if is_silent => Err(FetchError::Silent { host: host(), remote, after: self.patience }),
             Err(_) => Err(FetchError::TimedOut { host: host(), after: self.patience }),
-            // The stack may lose patience first.
+            // The stack's own time limit may pass first.
             Ok(Err(FetchError::Connection { source: ConnectionError::TimedOut, .. })) if is_silent => {
                 Err(FetchError::Silent { host: host(), remote, after: begin.elapsed() })
             }
@@ -407,8 +403,8 @@ impl Errand {
             .build::<_, _, Bytes>(adapter::Connection::new(connection.clone()))
             .await
             .map_err(|error| FetchError::Http(Box::new(error)))?;
-        // Reads the server's settings; ends with the connection, never before it: a control stream
-        // that ends sooner is an error to the server (RFC 9114 §6.2.1).
+        // Reads the server's settings; ends with the connection, never before it: closing the
+        // control stream is an error to the server (RFC 9114 §6.2.1).
         tokio::spawn(async move { driver.wait_idle().await });
         let fetches = self.urls.iter().map(|url| self.fetch(sender.clone(), url, begin));
         join_all(fetches).await.into_iter().collect()
@@ -429,8 +425,8 @@ impl Errand {
             .map_err(|_| FetchError::Url { found: url.to_string() })?;
         let mut stream = sender.send_request(request).await.map_err(http)?;
         match stream.finish().await {
-            // A server that needs no more of the request says so; its answer counts all the same
-            // (RFC 9114 §4.1).
+            // A server may refuse the rest of the request; its answer is still valid (RFC 9114
+            // §4.1).
             Err(h3::error::StreamError::RemoteTerminate { code, .. }) if code == Code::H3_NO_ERROR => {}
             done => done.map_err(http)?,
         }
@@ -451,7 +447,7 @@ impl Errand {
     }
 }
 
-/// Comes back when the host says that nobody listens, while the connection is not open yet.
+/// Completes when the host reports the port unreachable, while the connection is not open yet.
 async fn refused(caller: &Caller, opened: watch::Receiver<bool>) {
     caller.refused().await;
     if *opened.borrow() {

@@ -1,4 +1,4 @@
-//! The certificate and key that a server shows: the user's own, or one made on first use and kept.
+//! The server's certificate and key: the user's own, or self-signed on first use and kept.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -17,15 +17,15 @@ pub struct Identity {
     pub key: PrivateKeyDer<'static>,
 }
 
-/// Why there is no identity.
+/// Errors of a certificate or key.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// A file could not be read or is not what it should be.
+    /// A file could not be read or parsed.
     #[error("{path}: {source}")]
     Read {
         /// The file.
         path: PathBuf,
-        /// What was wrong with it.
+        /// Cause.
         source: pem::Error,
     },
     /// The file has no certificate.
@@ -39,20 +39,20 @@ pub enum IdentityError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What went wrong.
+        /// Cause.
         source: io::Error,
     },
-    /// A name cannot stand in a certificate.
+    /// A name is not valid in a certificate.
     #[error("found the server name `{names}`, which cannot stand in a certificate: {source}")]
     Names {
-        /// The names asked for.
+        /// The names requested.
         names: String,
-        /// What was wrong with them.
+        /// Cause.
         source: rcgen::Error,
     },
 }
 
-/// The names that a certificate of our own always has.
+/// The names of every self-signed certificate.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 impl Identity {
@@ -76,7 +76,7 @@ impl Identity {
         Ok(Self { chain: certificates, key })
     }
 
-    /// A self-signed certificate for this machine that nobody keeps.
+    /// A self-signed certificate for this host, not written to disk.
     ///
     /// # Errors
     ///
@@ -87,14 +87,13 @@ impl Identity {
         Ok(Self { chain: vec![certificate.der().clone()], key })
     }
 
-    /// The self-signed certificate kept in `folder`, made now if there is none yet.
+    /// The self-signed certificate kept in `folder`, created on first use.
     ///
-    /// It is good for this machine and for `names`; other names make another file. It does not run
-    /// out.
+    /// It is valid for this host and for `names`, without expiry; other names use another file.
     ///
     /// # Errors
     ///
-    /// If the files cannot be read or written, or a name cannot stand in a certificate.
+    /// If the files cannot be read or written, or a name is not valid in a certificate.
     pub fn kept(folder: &Path, names: &[String]) -> Result<Self, IdentityError> {
         let file = folder.join(file_name(names));
         if !file.exists() {
@@ -104,8 +103,8 @@ impl Identity {
     }
 }
 
-/// The certificates of our own making that are kept in `folder`: what a client on this machine may
-/// trust. Files that cannot be read are passed over.
+/// The self-signed certificates kept in `folder`, for a client on this host to trust. Unreadable
+/// files are skipped.
 #[must_use]
 pub fn kept_certificates(folder: &Path) -> Vec<CertificateDer<'static>> {
     let Ok(entries) = fs::read_dir(folder) else { return vec![] };
@@ -116,12 +115,12 @@ pub fn kept_certificates(folder: &Path) -> Vec<CertificateDer<'static>> {
         .collect()
 }
 
-/// How the names of kept files end. One file holds certificate and key, so that neither can be
-/// without the other.
+/// Suffix of kept files. One file holds certificate and key, so that neither exists without the
+/// other.
 const KEPT: &str = "identity.pem";
 
 fn file_name(names: &[String]) -> String {
-    // Names come from a command line: what could lead out of the folder becomes a dash.
+    // Names come from a command line: characters that could leave the folder become dashes.
     let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
     let mut name: String = names.iter().flat_map(|name| name.chars().map(plain).chain(['-'])).collect();
     name.push_str(KEPT);
@@ -147,8 +146,7 @@ fn self_signed(names: &[String]) -> Result<(Certificate, KeyPair), IdentityError
     Ok((certificate, key))
 }
 
-/// Writes a file that only its owner may read, whole or not at all. If somebody else was first,
-/// theirs stays.
+/// Writes a file readable only by its owner, atomically. An existing file stays.
 fn write_once(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
     let unfinished = folder.join(format!(".{}.unfinished", std::process::id()));
     let mut options = fs::OpenOptions::new();
@@ -166,7 +164,7 @@ fn write_once(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
     linked
 }
 
-/// Where certificates, history and tokens of this user are kept; `None` if the user has no home.
+/// Folder for this user's certificates, history and tokens; `None` if the user has no home.
 #[must_use]
 pub fn data_folder() -> Option<PathBuf> {
     use etcetera::BaseStrategy as _;

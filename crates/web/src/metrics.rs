@@ -16,13 +16,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Says what `GET /metrics` answers.
+/// Produces the text of `GET /metrics`.
 pub type Render = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// A collector that says nothing for so long is gone.
+/// Time limit for a silent collector.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Serves what `render` says until `shutdown`.
+/// Serves the text of `render` until `shutdown`.
 pub async fn serve(listener: TcpListener, render: Render, shutdown: CancellationToken) {
     loop {
         let accepted = tokio::select! {
@@ -64,7 +64,7 @@ fn answer(method: &Method, path: &str, render: &Render) -> Response<Full<Bytes>>
     answer
 }
 
-/// Several sets of the same counters as one: the format allows each name one block of samples.
+/// Merges several sets of the same counters: the format allows each name one block of samples.
 #[must_use]
 pub fn merged(texts: impl IntoIterator<Item = String>) -> String {
     let mut families: Vec<(String, Vec<String>, Vec<String>)> = vec![];

@@ -1,4 +1,4 @@
-//! From a certificate, schemes and a history to an endpoint that serves.
+//! A server's endpoint, from a certificate, schemes and a history.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -15,80 +15,80 @@ use crate::identity::Identity;
 use crate::server;
 use crate::start::Starts;
 
-/// What a server is made of.
+/// Settings of a server.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
-    /// What it shows to its clients.
+    /// Certificate and key for its clients.
     pub identity: &'a Identity,
-    /// How connections start.
+    /// The default scheme.
     pub scheme: Choice,
-    /// What clients may ask for instead. Each scheme has a history of its own, in memory, so that
-    /// none profits from what another has measured.
+    /// Schemes that clients may choose instead. Each has its own history in memory, so that none
+    /// profits from another's measurements.
     pub others: Vec<Choice>,
-    /// What `scheme` remembers.
+    /// Store of `scheme`'s records.
     pub history: Arc<dyn Store>,
-    /// Who gets `scheme`, of those who do not ask.
+    /// Share of the connections that run `scheme`, of those without a choice.
     pub rollout: Arc<Rollout>,
-    /// The kill switch for those who ask.
+    /// The kill switch for connections with a choice.
     pub asked: Arc<Rollout>,
-    /// When a record or a scheme is not used although it could be.
+    /// Conditions for the use of records and of fast starts.
     pub gates: Gates,
-    /// What hints may claim.
+    /// Caps on hints.
     pub hints: Policy,
-    /// Where qlogs are written.
+    /// Folder for qlogs.
     pub qlog: Option<PathBuf>,
 }
 
-/// Why there is no server.
+/// Errors of a server's set-up.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Key and certificate do not suit.
+    /// Key and certificate do not match.
     #[error("the certificate cannot be used: {0}")]
     Certificate(#[from] rustls::Error),
-    /// The scheme needs what is not there.
+    /// The scheme lacks a part that it needs.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The address cannot be had.
+    /// The address cannot be bound.
     #[error("{address}, UDP: {source}")]
     Socket {
         /// The address.
         address: SocketAddr,
-        /// What went wrong.
+        /// Cause.
         source: io::Error,
     },
-    /// qlog was asked for and is not there.
+    /// qlog was requested and is not built in.
     #[error("qlog is not built in: build with --features qlog")]
     NoQlog,
 }
 
-/// What the kernel is asked to hold for a socket while nobody reads; it may give less.
+/// Receive buffer requested of the kernel, in bytes; it may grant less.
 const SOCKET_BUFFER: usize = 4 << 20;
 
-/// Peers that are remembered for a scheme that clients ask for.
+/// Records kept for each scheme that clients may choose, in peers.
 const PEERS: usize = 4096;
 
-/// A UDP socket at `address`; of IPv6's unspecified address also for IPv4.
+/// A UDP socket at `address`; IPv6's unspecified address also receives IPv4.
 ///
 /// # Errors
 ///
-/// If the address cannot be had.
+/// If the address cannot be bound.
 pub fn socket(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {
         socket.set_only_v6(false)?;
     }
-    // More is better, and what the system allows is enough.
+    // A larger buffer helps; the system's limit is acceptable.
     let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
     socket.bind(&address.into())?;
     Ok(socket.into())
 }
 
-/// Opens the endpoint. To be called within tokio.
+/// Opens the endpoint. Requires a tokio context.
 ///
 /// # Errors
 ///
-/// If the certificate cannot be used or the address cannot be had.
+/// If the certificate cannot be used or the address cannot be bound.
 pub fn open(plan: Plan<'_>, address: SocketAddr) -> Result<(Endpoint, Starts), OpenError> {
     let tls = Arc::new(server::tls(plan.identity)?);
     let unsuited = |_| rustls::Error::General("it has no cipher suite that QUIC begins with".into());

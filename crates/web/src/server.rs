@@ -19,20 +19,20 @@ use crate::choice;
 use crate::identity::Identity;
 use crate::site::{Body, Site};
 
-/// How a server treats its clients.
+/// Policies of a server.
 #[derive(Clone, Debug)]
 pub struct Manners {
-    /// Clients may ask for a scheme.
+    /// Clients may choose a scheme.
     pub scheme_choice: bool,
-    /// Every address is validated by a Retry packet before anything is kept for it (RFC 9000
+    /// Validates every address with a Retry packet before any state is kept for it (RFC 9000
     /// §8.1.2).
     pub retry: bool,
-    /// Connections at once; more are refused.
+    /// Limit on concurrent connections; more are refused.
     pub most_connections: usize,
-    /// How long a handshake may take. 10 s: the stack's idle time allows three times as long to a
-    /// peer that says nothing.
+    /// Time limit of a handshake. 10 s: the stack's idle timeout allows a silent peer three times
+    /// that.
     pub handshake: Duration,
-    /// How long connections may go on once the server shuts down.
+    /// Time for connections to finish after shutdown.
     pub grace: Duration,
 }
 
@@ -48,28 +48,27 @@ impl Default for Manners {
     }
 }
 
-/// The largest block of headers that is read. 64 KiB: what web servers commonly allow, and it
-/// bounds what a client can make us keep.
+/// Limit on a request's header section. 64 KiB, as is common in web servers: bounds the memory that
+/// a client can occupy.
 const LARGEST_HEAD: u64 = 64 * 1024;
 
-/// TLS for HTTP/3. A client that was here before may send its request in its first packet: it only
-/// reads.
+/// TLS for HTTP/3. 0-RTT is accepted: requests only read.
 ///
 /// # Errors
 ///
-/// If key and certificate do not belong together.
+/// If key and certificate do not match.
 pub fn tls(identity: &Identity) -> Result<rustls::ServerConfig, rustls::Error> {
     let mut config = rustls::ServerConfig::builder_with_provider(crate::provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_no_client_auth()
         .with_single_cert(identity.chain.clone(), identity.key.clone_key())?;
     config.alpn_protocols = vec![choice::HTTP3.to_vec()];
-    // The only other value that RFC 9001 §4.6.1 allows is none at all.
+    // RFC 9001 §4.6.1 allows only this value and 0.
     config.max_early_data_size = u32::MAX;
     Ok(config)
 }
 
-/// How long the rest of a request that has been answered is waited for.
+/// Time limit for the rest of a request that has been answered.
 const REST: Duration = Duration::from_secs(1);
 
 /// Serves `site` on `endpoint` until `shutdown`, then lets connections finish.
@@ -93,7 +92,7 @@ pub async fn serve<A: Admission>(
             continue;
         }
         if manners.retry && !incoming.remote_address_validated() && incoming.may_retry() {
-            // It fails only for a packet that already carried a token, which was just ruled out.
+            // It fails only for a packet with a token, which was just ruled out.
             let _ = incoming.retry();
             continue;
         }
@@ -106,7 +105,7 @@ pub async fn serve<A: Admission>(
         connections.spawn(guest.welcome(incoming));
     }
     connections.close();
-    // Peers that ignore the GOAWAY are cut off.
+    // Peers that ignore the GOAWAY are closed.
     let _ = tokio::time::timeout(manners.grace, connections.wait()).await;
     endpoint.close(no_error(), b"the server shuts down");
     connections.wait().await;
@@ -117,7 +116,7 @@ fn no_error() -> VarInt {
     VarInt::from_u64(Code::H3_NO_ERROR.value()).expect("the code of RFC 9114 §8.1 is a small number")
 }
 
-/// What a connection's task needs.
+/// State of a connection's task.
 struct Guest<A> {
     admission: Arc<A>,
     site: Arc<Site>,
@@ -137,9 +136,8 @@ impl<A: Admission> Guest<A> {
                 return;
             }
         };
-        // A request that came in the first packet is answered at once only where the address is
-        // known to be the client's: elsewhere the answer could not exceed three times what the
-        // client sent (RFC 9000 §8.1).
+        // A request in 0-RTT is answered at once only if the address is validated: otherwise the
+        // answer could not exceed three times the bytes received (RFC 9000 §8.1).
         let connecting = match is_validated {
             true => connecting.into_0rtt().map(|(connection, _)| connection),
             false => Err(connecting),
@@ -180,15 +178,15 @@ impl<A: Admission> Guest<A> {
             let next = tokio::select! {
                 () = self.shutdown.cancelled(), if !is_leaving => {
                     is_leaving = true;
-                    // GOAWAY: what has been asked for is answered, nothing more.
+                    // GOAWAY: requests received are answered, further ones are not.
                     http.shutdown(0).await?;
                     continue;
                 }
                 next = http.accept() => next?,
             };
             let Some(resolver) = next else {
-                // All that was asked for has been written, and may still be on its way: who has it
-                // closes (RFC 9114 §5.2). To let go of `http` would close now.
+                // All answers have been written, and may still be in flight: the client closes
+                // after the last one (RFC 9114 §5.2). Dropping `http` would close now.
                 connection.closed().await;
                 return Ok(());
             };
@@ -246,7 +244,7 @@ impl<S: Session> Exchange<S> {
         }
         stream.send_response(head).await?;
         match send(&mut stream, body).await {
-            // The client must not take what it has for the whole.
+            // The client must not take a truncated body for the whole.
             Err(error @ ExchangeError::Body(_)) => {
                 stream.stop_stream(Code::H3_INTERNAL_ERROR);
                 Err(error)
@@ -254,8 +252,8 @@ impl<S: Session> Exchange<S> {
             Err(error) => Err(error),
             Ok(()) => {
                 stream.finish().await?;
-                // The end of the request may still be on its way. A body that goes on and on is not
-                // wanted (RFC 9114 §4.1).
+                // The end of the request may still be in flight. An endless body is refused (RFC
+                // 9114 §4.1).
                 let rest = async { while let Ok(Some(_)) = stream.recv_data().await {} };
                 if tokio::time::timeout(REST, rest).await.is_err() {
                     stream.stop_sending(Code::H3_NO_ERROR);

@@ -1,4 +1,4 @@
-//! Connections that start fast: [`headstart_quic`] behind the door of the web server.
+//! Fast-starting connections: [`headstart_quic`] as an [`Admission`].
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,13 +14,13 @@ use noq::{Connecting, Connection, ConnectionError, Incoming};
 
 use crate::admission::{Admission, Session};
 
-/// Hears why a connection started as it did, once it is over.
+/// Receives the report of a connection at its end.
 pub type Listener = Arc<dyn Fn(&Why) + Send + Sync>;
 
-/// Starts every connection as one scheme says, or as the client asks.
+/// Starts connections with one scheme, or with the client's choice.
 pub struct Starts {
     usual: ServerSetup,
-    /// By the catalogue's name: what a client may ask for.
+    /// Schemes that a client may choose, by the catalogue's name.
     others: BTreeMap<Name, ServerSetup>,
     listener: Option<Listener>,
 }
@@ -33,34 +33,33 @@ impl fmt::Debug for Starts {
 }
 
 impl Starts {
-    /// Every connection as `usual` says.
+    /// Starts every connection with `usual`.
     #[must_use]
     pub const fn new(usual: ServerSetup) -> Self {
         Self { usual, others: BTreeMap::new(), listener: None }
     }
 
-    /// Clients that ask for a scheme of one of these get it; whoever asks for another, or for
-    /// nothing, gets the usual.
+    /// Adds schemes that clients may choose; any other request gets the usual scheme.
     #[must_use]
     pub fn or(mut self, others: impl IntoIterator<Item = ServerSetup>) -> Self {
         self.others.extend(others.into_iter().map(|setup| (setup.choice().kept_name(), setup)));
         self
     }
 
-    /// Tells `listener` of every connection that ended.
+    /// Reports every connection that ended to `listener`.
     #[must_use]
     pub fn tell(mut self, listener: Listener) -> Self {
         self.listener = Some(listener);
         self
     }
 
-    /// What was counted, by scheme, the usual one first.
+    /// Counters by scheme, the usual one first.
     pub fn counted(&self) -> impl Iterator<Item = (Name, &Arc<Metrics>)> {
         let others = self.others.values().filter(|setup| setup.choice().name() != self.usual.choice().name());
         std::iter::once(&self.usual).chain(others).map(|setup| (setup.choice().kept_name(), setup.counted()))
     }
 
-    /// Parameters that a client asks for are those of its connection alone.
+    /// Parameters in a client's request apply to its connection alone.
     fn setup(&self, asked: Option<&str>) -> Cow<'_, ServerSetup> {
         let found = asked.filter(|_| !self.others.is_empty()).and_then(|text| Choice::find(text).ok());
         let Some(choice) = found.filter(|choice| choice.name() != self.usual.choice().name()) else {
@@ -129,7 +128,7 @@ impl Session for Started {
     }
 }
 
-/// A history that survives a restart, as the transport's store.
+/// A persistent history, as the transport's store.
 #[derive(Clone, Debug)]
 pub struct Kept(pub History);
 

@@ -1,5 +1,4 @@
-//! The same site over HTTP/1.1 and HTTP/2 on TCP, which tells browsers where HTTP/3 is (Alt-Svc,
-//! RFC 7838).
+//! The same site over HTTP/1.1 and HTTP/2 on TCP, which advertise HTTP/3 (Alt-Svc, RFC 7838).
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -25,14 +24,14 @@ use crate::site::Site;
 /// The protocols of TLS over TCP, the preferred one first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// How long a client may remember where HTTP/3 is: a day, RFC 7838's own default.
+/// Time for which a client may remember the alternative service: a day, RFC 7838's own default.
 const REMEMBER: Duration = Duration::from_secs(24 * 3600);
 
 /// TLS for TCP.
 ///
 /// # Errors
 ///
-/// If key and certificate do not belong together.
+/// If key and certificate do not match.
 pub fn tls(identity: &Identity) -> Result<Arc<rustls::ServerConfig>, rustls::Error> {
     let mut config = rustls::ServerConfig::builder_with_provider(crate::provider())
         .with_safe_default_protocol_versions()?
@@ -42,8 +41,8 @@ pub fn tls(identity: &Identity) -> Result<Arc<rustls::ServerConfig>, rustls::Err
     Ok(Arc::new(config))
 }
 
-/// Serves `site` on `listener` until `shutdown`, then lets requests under way finish. `port` is
-/// where HTTP/3 is.
+/// Serves `site` on `listener` until `shutdown`, then completes requests in progress. `port` is
+/// that of HTTP/3.
 pub async fn serve(
     listener: TcpListener,
     tls: Arc<rustls::ServerConfig>,

@@ -1,4 +1,4 @@
-//! What an admission hears of each connection before it exists, and what clients hear of it.
+//! Events of an admission before and during each connection, and the scheme reported to clients.
 
 mod common;
 
@@ -11,7 +11,7 @@ use headstart_web::server::Manners;
 use headstart_web::site::Site;
 use noq::{Connecting, Connection, ConnectionError, Incoming};
 
-/// Writes down what it hears.
+/// Logs its events.
 #[derive(Debug, Default)]
 struct Listening {
     heard: Arc<Mutex<Vec<String>>>,
@@ -77,7 +77,7 @@ async fn it_hears_the_life_of_a_connection_and_the_size_of_each_answer() {
     let (admission, heard) = listening();
     let server = start_with(admission, Manners::default(), folder).await;
     server.fetch(&["/picture.png"]).await;
-    // A server told to stop closes what it has: the client's own close must have been heard before.
+    // A server closes its connections at shutdown: the client's own close must arrive before.
     let closed = || heard.lock().expect("not poisoned").iter().any(|line| line.starts_with("closed"));
     until("the client's close", closed).await;
     server.stop().await;

@@ -1,4 +1,4 @@
-//! Who calls hears whether anybody is there.
+//! A client detects a server that is not there.
 
 mod common;
 
@@ -12,7 +12,7 @@ use headstart_web::site::Site;
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, timeout};
 
-/// Longer than any of this takes on a busy machine.
+/// Generous for a loaded host.
 const AGES: Duration = Duration::from_secs(120);
 
 async fn server() -> Running {
@@ -24,7 +24,7 @@ async fn fetch(server: &Running, errand: &Errand, remote: SocketAddr) -> Result<
     errand.run(&caller, server.client(None, false), remote).await
 }
 
-/// A port at which nobody listens, as far as anybody can know.
+/// A closed UDP port, as far as can be determined.
 async fn dead_port() -> SocketAddr {
     UdpSocket::bind("127.0.0.1:0").await.and_then(|socket| socket.local_addr()).expect("a port")
 }
@@ -59,7 +59,7 @@ async fn a_host_that_never_answers_is_told_from_one_that_is_slow() {
 async fn a_caller_that_was_refused_can_call_again() {
     let server = server().await;
     let errand = Errand { patience: AGES, ..server.errand(&["/bytes/1000"]) };
-    // A port that is dead first and a way to the server later.
+    // A port that is closed at first and a relay to the server later.
     let port = dead_port().await;
     let caller = client::endpoint(port).expect("a socket");
     let refused = errand.run(&caller, server.client(None, false), port).await;
@@ -71,7 +71,7 @@ async fn a_caller_that_was_refused_can_call_again() {
     server.stop().await;
 }
 
-/// The answer of a stranger: on an open connection it proves nothing, and the peer may be back.
+/// ICMP is not authenticated: it does not end an open connection, and the peer may return.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_does_not_end_a_connection_that_is_open() {
     let server = server().await;
@@ -95,8 +95,7 @@ async fn a_refusal_does_not_end_a_connection_that_is_open() {
     server.stop().await;
 }
 
-/// Carries datagrams between one client and a server until it is closed; then nobody listens at its
-/// port.
+/// Relays datagrams between one client and a server until it is closed; then its port is closed.
 struct Relay {
     address: SocketAddr,
     carrying: tokio::task::JoinHandle<()>,

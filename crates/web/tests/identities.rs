@@ -1,4 +1,4 @@
-//! Certificates: made once, kept, and refused with a reason.
+//! Certificates: created once, kept, and refused with a reason.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn a_name_cannot_lead_out_of_the_folder() {
     let folder = tempfile::tempdir().expect("a folder");
     let home = folder.path().join("home");
     for name in ["../../evil", "/etc/evil", "..", "a/b"] {
-        // Some cannot stand in a certificate at all; none may leave a file elsewhere.
+        // Some are not valid in a certificate; none may create a file elsewhere.
         let _ = Identity::kept(&home, &[name.into()]);
     }
     let elsewhere: Vec<_> =

@@ -1,4 +1,4 @@
-//! Pages over HTTP/3, as clients see them.
+//! Pages over HTTP/3, from the client's side.
 
 mod common;
 
@@ -92,8 +92,8 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
     server.stop().await;
 }
 
-/// A client that says it will go away and still reads; written byte by byte, for ours says nothing
-/// before it is done.
+/// A client that sends GOAWAY and still reads; encoded by hand, for this project's client sends
+/// GOAWAY only at its end.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_under_way_outlives_the_clients_goodbye() {
     const BYTES: usize = 1_000_000;
@@ -106,7 +106,8 @@ async fn an_answer_under_way_outlives_the_clients_goodbye() {
     let mut control = connection.open_uni().await.expect("a stream");
     control.write_all(&[0, 4, 0, 7, 1, 0]).await.expect("sent");
     let (mut ask, mut answer) = connection.open_bi().await.expect("a stream");
-    // RFC 9204 §4.5: nothing dynamic; GET and https by their numbers, authority and path by name.
+    // RFC 9204 §4.5: no dynamic entries; GET and https by their numbers, authority and path by
+    // name.
     let mut fields = vec![0, 0, 0xc0 | 17, 0xc0 | 23];
     for (name, value) in [(0x50, "localhost"), (0x51, "/bytes/1000000")] {
         fields.extend([name, value.len() as u8]);

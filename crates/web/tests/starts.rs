@@ -1,4 +1,4 @@
-//! Connections that start fast, from the first packet to the record they leave.
+//! Fast-starting connections, from the first packet to the record written.
 
 mod common;
 
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 type Whys = Arc<Mutex<Vec<Why>>>;
 
-/// A server whose clients may choose; what it says of each connection.
+/// A server whose clients may choose; collects the report of each connection.
 fn start(usual: &str, rollout: Rollout) -> (Running, Whys) {
     let keys = tempfile::tempdir().expect("a folder for keys");
     let identity = Identity::kept(keys.path(), &[]).expect("a certificate");
@@ -28,7 +28,7 @@ fn start(usual: &str, rollout: Rollout) -> (Running, Whys) {
         rollout: Arc::new(rollout),
         asked: Arc::new(Rollout::default()),
         hints: Policy::default(),
-        // Loopback is shorter than any path on which a scheme has something to gain.
+        // The RTT of loopback is below the lowest one for a fast start.
         gates: Gates { shortest_rtt: Span::ZERO, ..Gates::default() },
         qlog: None,
     };

@@ -1,4 +1,4 @@
-//! The same pages over TCP, for those who do not know HTTP/3 yet.
+//! The same pages over TCP, for clients without HTTP/3.
 
 mod common;
 

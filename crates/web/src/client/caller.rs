@@ -1,19 +1,18 @@
-//! A socket towards one server that hears when nobody listens there.
+//! A socket towards one server that detects ICMP port unreachable.
 //!
-//! A host without a listener answers a datagram with "port unreachable" (ICMP). Linux hands that to
-//! a UDP socket only if it is connected (RFC 1122 §4.1.3.3 wants it handed up, and leaves open
-//! how), and the stack's own are not: they send to many. A client that calls one server can connect
-//! its socket. The stack does not wait for errors, and one that it reads together with datagrams
-//! would be the end of its whole endpoint: so another descriptor of the same socket waits for them,
-//! and the stack never sees one.
+//! Linux reports the ICMP error of a closed port to a UDP socket only if it is connected (RFC 1122
+//! §4.1.3.3 requires a report, and leaves open how), and the stack's own are not: they send to many
+//! peers. A client of one server can connect its socket. The stack does not wait for errors, and
+//! one that it read together with datagrams would end its whole endpoint: so another descriptor of
+//! the same socket waits for them, and the stack never sees one.
 //!
-//! Such an answer carries no signature: somebody on the way can forge it. It is believed while a
-//! connection is being set up, as TCP believes it (RFC 1122 §4.2.3.9), and never afterwards.
+//! ICMP is not authenticated: a host on the path can forge it. It is trusted during connection
+//! establishment, as in TCP (RFC 1122 §4.2.3.9), and never afterwards.
 //!
 //! # Limits
 //!
-//! Elsewhere than on Linux the socket is not connected: other systems refuse to send to an address
-//! from a connected socket. Refusals go unheard there.
+//! The socket is connected on Linux only: other systems refuse to send to an address from a
+//! connected socket. There port unreachable is not detected.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -29,30 +28,30 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 
-/// An endpoint that calls one server.
+/// An endpoint for connections to one server.
 #[derive(Clone, Debug)]
 pub struct Caller {
     endpoint: Endpoint,
     line: Arc<Line>,
 }
 
-/// What was heard of the other end's host.
+/// Signals of the server's host.
 #[derive(Debug)]
 struct Line {
-    /// The same socket again, to hear of errors.
+    /// A second descriptor of the same socket, for errors.
     errors: UdpSocket,
-    /// A refusal that was read in place of a datagram.
+    /// An error that was read in place of a datagram.
     refused: Notify,
     /// Reads of one or more datagrams.
     heard: AtomicU64,
 }
 
 impl Caller {
-    /// An endpoint towards `remote`, on a port of the system's choice. To be called within tokio.
+    /// An endpoint towards `remote`, on a port of the system's choice. Requires a tokio context.
     ///
     /// # Errors
     ///
-    /// If no socket can be had, or there is no way to `remote`.
+    /// If no socket can be opened, or there is no route to `remote`.
     pub fn towards(remote: SocketAddr) -> io::Result<Self> {
         let any: IpAddr =
             if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -76,21 +75,21 @@ impl Caller {
         &self.endpoint
     }
 
-    /// How often something came from the other end: not more than there were datagrams, and more
-    /// than before if there was another.
+    /// Number of reads with datagrams of the server: at most the number of datagrams, and higher
+    /// after every further one.
     #[must_use]
     pub fn heard(&self) -> u64 {
         self.line.heard.load(Ordering::Relaxed)
     }
 
-    /// Forgets refusals of earlier calls.
+    /// Discards errors of earlier connections.
     pub(super) fn forget_refusals(&self) {
-        // Both may be there or not: it is enough that they are gone.
+        // Both, one or none may be pending.
         let _ = self.line.errors.take_error();
         let _ = futures_util::FutureExt::now_or_never(self.line.refused.notified());
     }
 
-    /// Comes back when the host says that nobody listens.
+    /// Completes when the host reports the port unreachable.
     pub(super) async fn refused(&self) {
         let errors = &self.line.errors;
         let next = || errors.take_error()?.ok_or_else(|| io::ErrorKind::WouldBlock.into());
@@ -101,8 +100,8 @@ impl Caller {
             };
             match error {
                 Ok(error) if is_refusal(&error) => return,
-                // An unreachable network or the like: it may be reachable again, and patience has
-                // an end.
+                // An unreachable network or the like: it may become reachable within the time
+                // limit.
                 Ok(_) => {}
                 Err(_) => std::future::pending().await,
             }
@@ -114,7 +113,7 @@ fn is_refusal(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionRefused
 }
 
-/// The stack's socket, without refusals.
+/// The stack's socket, without these errors.
 #[derive(Debug)]
 struct Socket {
     inner: Box<dyn AsyncUdpSocket>,
@@ -123,7 +122,7 @@ struct Socket {
 
 impl AsyncUdpSocket for Socket {
     fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
-        // One that meets an error, instead of sending, goes on by itself.
+        // A sender that meets an error continues by itself.
         self.inner.create_sender()
     }
 
@@ -135,7 +134,7 @@ impl AsyncUdpSocket for Socket {
     ) -> Poll<io::Result<usize>> {
         loop {
             match ready!(self.inner.poll_recv(cx, bufs, meta)) {
-                // Reading it took it away: each is met once, so this ends.
+                // Reading the error cleared it, so this loop ends.
                 Err(error) if is_refusal(&error) => self.line.refused.notify_one(),
                 Ok(count) => {
                     self.line.heard.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Trust in everybody, for measurements.
+//! Trust in every certificate, for measurements.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_t
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// Takes any certificate, but still checks that the server has its key.
+/// Accepts any certificate, but still verifies that the server has its key.
 #[derive(Debug)]
 pub struct Anybody(WebPkiSupportedAlgorithms);
 

@@ -1,4 +1,4 @@
-//! A server on this machine, with files to fetch.
+//! A server on this host, with files to fetch.
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use std::fs;
@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// However busy the machine is: who waits so long waits for ever.
+/// Test timeout, generous for a loaded host.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Running {
@@ -43,7 +43,7 @@ pub async fn start(manners: Manners, site: impl FnOnce(&TempDir) -> Site) -> Run
     start_with(Arc::new(Plain), manners, site).await
 }
 
-/// The same, with an admission that looks on.
+/// The same, with another admission.
 pub async fn start_with<A: Admission>(
     admission: Arc<A>,
     manners: Manners,
@@ -71,7 +71,7 @@ pub async fn start_with<A: Admission>(
     Running { address, shutdown, done, files, keys }
 }
 
-/// The same port of TCP and UDP; one that is free of TCP may be somebody's of UDP.
+/// The same port of TCP and UDP; one that is free for TCP may be taken for UDP.
 async fn both_ports(identity: &Identity) -> (TcpListener, Endpoint) {
     for _ in 0..100 {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port of TCP");
@@ -83,7 +83,7 @@ async fn both_ports(identity: &Identity) -> (TcpListener, Endpoint) {
     panic!("somebody has a hundred ports");
 }
 
-/// Waits for what is sure to come, however busy the machine is.
+/// Waits for a certain event, on a loaded host too.
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let clock = tokio::time::Instant::now();
     while !is_so() {
