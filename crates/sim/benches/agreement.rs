@@ -1,9 +1,9 @@
 //! Our TCP model beside ns-3's, row by row of `benches/peers/ns3/reference`: `cargo bench -p
 //! headstart-sim --bench agreement`.
 //!
-//! Same arrivals, same dumbbell, same settings; `docs/ns3.md` says what comes out and why. Nothing
-//! here depends on the machine: the output repeats exactly. `-- --only alone` runs the sections
-//! whose names contain that.
+//! Same arrivals, same dumbbell, same settings; `docs/ns3.md` gives the results and their reasons.
+//! Nothing here depends on the machine: the output repeats exactly. `-- --only alone` runs the
+//! sections whose names contain that.
 
 mod common;
 
@@ -37,7 +37,7 @@ impl Recorder for Times {
     }
 }
 
-/// What is compared.
+/// Results of one run, or of one row of a reference table.
 #[derive(Clone, Copy, Default)]
 struct Outcome {
     mean: f64,
@@ -74,8 +74,8 @@ fn number(row: &Row, column: &str) -> f64 {
     row[column].parse().unwrap_or_else(|_| panic!("{column}: found '{}', expected a number", row[column]))
 }
 
-/// What ns-3 measured. Its `loss_percent` counts handshakes and FINs among the packets offered;
-/// here only data counts.
+/// Results of ns-3. Its `loss_percent` counts handshakes and FINs among the packets offered; here
+/// only data counts.
 fn theirs(row: &Row) -> Outcome {
     let dropped = number(row, "packets_dropped");
     let offered = dropped + number(row, "packets_forwarded") - NOT_DATA * number(row, "flows");
@@ -168,9 +168,9 @@ fn short(table: &str) -> (usize, usize) {
     (agreeing, judged)
 }
 
-/// What the handshake's ACK, a packet of its own at ns-3, costs the data behind it on an empty
-/// path: 54 bytes at the bottleneck and on the first access link, less the part of the first
-/// segment's way there that runs meanwhile.
+/// Delay that the handshake's ACK, a packet of its own in ns-3, adds to the data behind it on an
+/// empty path: 54 bytes at the bottleneck and on the first access link, less the part of the first
+/// segment's way there that overlaps.
 const HANDSHAKE_ACK_MS: f64 = 0.028_8 + 0.000_432 - 0.012_016;
 
 /// One flow on an empty path: nothing to average.

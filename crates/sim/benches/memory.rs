@@ -4,8 +4,8 @@
 //! The short plan's flows (100 kB, slow start from ten segments, CUBIC, 60 % load) over a link of
 //! 150 Mbit/s with ten times the buffer, where nothing is lost, and last over the short plan's own
 //! link, where much is; everything counted by a [`Collector`] and a history of a thousand peers
-//! kept. Prints the peak of the resident memory of this process (`VmHWM` of Linux; elsewhere
-//! nothing is claimed) after 10^5, 10^6, .. flows.
+//! kept. Prints the peak resident memory of this process (`VmHWM` of Linux; nothing elsewhere)
+//! after 10^5, 10^6, .. flows.
 
 mod common;
 
@@ -26,7 +26,7 @@ const FAST: Bottleneck = Bottleneck {
 /// nanoseconds.
 const GAP_TIMES_RATE: u64 = 1_333_333_333_333_333;
 
-/// Peak of the resident memory in kB, as the kernel tells it.
+/// Peak of the resident memory in kB, as the kernel reports it.
 fn peak_resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -81,7 +81,7 @@ fn main() {
         "| Mbit/s | flows | data packets | declared lost | most at once | mean, ms | peak resident, MiB | wall, s | M packets/s |"
     );
     println!("|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
-    // From small to large: the peak is the process's, so it can only tell growth in this order.
+    // From small to large: the peak is the process's, so growth shows in this order only.
     let mut flows = 100_000;
     while flows < most {
         run(flows, FAST);

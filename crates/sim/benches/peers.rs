@@ -2,10 +2,10 @@
 //! --bench peers`.
 //!
 //! Two plans, described in `benches/peers/ns3`: *short* (100 kB flows, Poisson, 60 % load, 600 s)
-//! and *bulk* (four long flows, 100 Mbit/s, 60 s). Ours runs with what a user needs: every flow's
-//! report goes into a [`Collector`]; nothing is traced. Both run on one core, in turns, so that
-//! what else happens on the machine meets both. Counted are data packets that crossed the
-//! bottleneck, on both sides: handshakes and FINs take time but do not count.
+//! and *bulk* (four long flows, 100 Mbit/s, 60 s). Ours runs with every flow's report collected by
+//! a [`Collector`] and nothing traced. Both run on one core, in turns, so that other load on the
+//! machine affects both. The count is of data packets that crossed the bottleneck, on both sides:
+//! handshakes and FINs take time but do not count.
 //!
 //! `-- --runs 5` sets how often (default 3; ns-3 needs half a minute for each); `-- --plan short`
 //! takes one plan.
@@ -38,7 +38,7 @@ impl Run {
 }
 
 fn scenario(plan: &str) -> Scenario {
-    // The peer's settings: what counts here is that both do the same work.
+    // The peer's settings: both must do the same work.
     let tcp = common::like_ns3(2);
     if plan == "bulk" {
         return common::bulk(BULK.path(), 1, tcp);
@@ -110,7 +110,7 @@ fn main() {
         let _warm_up = ours(plan);
         let (mut our_runs, mut their_runs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..times {
-            // Ours takes a hundredth of the time: several in each turn, the middle one counts.
+            // Ours takes a hundredth of the time: several in each turn, of which the median counts.
             let turn: Vec<Run> = (0..7).map(|_| ours(plan)).collect();
             let speed = common::median(&turn.iter().map(Run::per_second).collect::<Vec<_>>());
             our_runs.extend(turn);

@@ -1,11 +1,11 @@
 //! Start-up schemes over paths drawn from written distributions: the search for Headstart's
-//! parameters, and what it gives where nobody has looked.
+//! parameters, and the results on paths that the search did not use.
 //!
 //! `cargo run --profile ci -p headstart-sim --example matrix -- SET FROM..TO SCHEME...` writes one
 //! line of CSV for each path and scheme. SET is `default` (the paper's path at many loads, with the
 //! harm to others), or names a set of drawn paths: `search` is the one that parameters were chosen
-//! on, `unseen` the one that was only looked at afterwards; any other name is another set. FROM..TO
-//! are the numbers of paths (of `default`: seeds). SCHEME is a name of the catalogue, with other
+//! on, `unseen` the one that was run only afterwards; any other name is another set. FROM..TO are
+//! the numbers of paths (of `default`: seeds). SCHEME is a name of the catalogue, with other
 //! parameters or without: `headstart(price=4,cold=30)`. The same path has the same arrivals, sizes,
 //! peers and losses for every scheme.
 
@@ -63,7 +63,7 @@ fn scheme(text: &str) -> Scheme {
     }
 }
 
-/// One path with what happens on it.
+/// One path and its traffic.
 struct Cell {
     text: String,
     path: PathPlan,
@@ -154,7 +154,7 @@ impl Cell {
     }
 }
 
-/// 15 Mbit/s, 60 ms, 115 kB, flows of 100 kB, 20 peers: loads without anybody beside, and with
+/// 15 Mbit/s, 60 ms, 115 kB, flows of 100 kB, 20 peers: loads without other traffic, and with
 /// `iw10` for half of the flows.
 fn default_path(seed: u64) -> Vec<Cell> {
     let alone = [5, 25, 50, 60, 65, 70, 75, 80, 85, 90, 95].map(|load| (load, false));

@@ -14,8 +14,8 @@
 //! # Limits
 //!
 //! Access links have a delay and no rate: in the paper that uses them (Quick-Start §5) they have
-//! 1000 Mbit/s, and a packet takes 12 us to cross one. The routers at the ends are not asked a
-//! second time for the way to the host.
+//! 1000 Mbit/s, and a packet takes 12 us to cross one. The routers at the ends do not process a
+//! request again on the access link to the host.
 
 use headstart_net::{AnyElement, Delay, Limit, Link, RoutedLink, RouterPlan};
 use headstart_units::{Rate, Span};
@@ -35,7 +35,7 @@ pub struct ChainLink {
     pub limit: Limit,
 }
 
-/// A server and its clients: how far they are from their ends of the chain, one way.
+/// One-way delays of a server and its clients to their ends of the chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// From the server to its router.
@@ -44,7 +44,7 @@ pub struct Access {
     pub client: Span,
 }
 
-/// What a chain consists of.
+/// Links and access links of a chain.
 #[derive(Clone, Debug)]
 pub struct ChainSpec {
     /// The links, from left to right.
@@ -60,7 +60,7 @@ pub struct ChainSpec {
 pub struct Chain {
     /// The path.
     pub path: Path,
-    /// What a checker may rely on.
+    /// Properties of each element that a checker may rely on.
     pub claims: Vec<Claim>,
     /// The elements of the links from left to right, and of their twins from right to left, both in
     /// the order of the links.
@@ -68,8 +68,8 @@ pub struct Chain {
 }
 
 impl ChainSpec {
-    /// Builds it; `router` gives the router before a link of this rate, if that takes part in
-    /// anything.
+    /// Builds it; `router` gives the router before a link of this rate, if it is Quick-Start or RCP
+    /// capable.
     #[must_use]
     pub fn build(&self, router: impl Fn(Rate) -> Option<RouterPlan>, seed: Seed) -> Chain {
         let mut builder = Builder { path: PathBuilder::default(), claims: vec![] };

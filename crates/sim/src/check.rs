@@ -1,11 +1,10 @@
-//! An independent check of a run: what the elements did is worked out again from what was told.
+//! An independent check of a run: the elements' behaviour is recomputed from the recorded events.
 //!
-//! The checker listens like any recorder and knows nothing of the elements' insides. For every
-//! element it was told about it checks that packets are neither made nor lost silently (offered =
-//! delivered + dropped + still inside); for a constant-rate first-in-first-out link moreover that
-//! packets come out in order and unchanged, no sooner than serialisation and propagation allow,
-//! never faster than the rate, and that the buffer was never above its limit and never refused a
-//! packet that would have fitted.
+//! The checker is a recorder and has no access to the elements' state. For every element given to
+//! it, it checks that packets are neither made nor lost silently (offered = delivered + dropped +
+//! still inside); for a constant-rate first-in-first-out link moreover that packets leave in order
+//! and unchanged, no sooner than serialisation and propagation allow, never faster than the rate,
+//! and that the buffer was never above its limit and never refused a packet that would have fitted.
 
 use std::collections::VecDeque;
 
@@ -17,7 +16,7 @@ use crate::path::Path;
 use crate::record::{ElementEvent, FlowReport, MessageReport, Recorder, SenderTrace};
 use crate::workload::PageReport;
 
-/// What the checker is told of an element.
+/// The type of an element, as far as the checker can verify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// A constant-rate link with a drop-tail queue.
@@ -49,7 +48,7 @@ impl Claim {
     }
 }
 
-/// Checks a run while it listens, and passes everything on.
+/// Checks a run as its recorder, and passes every event on.
 #[derive(Debug)]
 pub struct Checker<R> {
     inner: R,
@@ -63,12 +62,12 @@ struct Watched {
     offered: u64,
     delivered: u64,
     dropped: u64,
-    /// Packets inside, with when their serialisation began and when they must come out.
+    /// Packets inside, with the begin of their serialisation and the time at which they must leave.
     inside: VecDeque<(Time, Time, Packet)>,
     free_at: Time,
 }
 
-/// Enough to see what is wrong.
+/// Faults kept at most.
 const MOST_FAULTS: usize = 20;
 
 impl<R> Checker<R> {
@@ -85,8 +84,7 @@ impl<R> Checker<R> {
         Self { inner, elements: claims.iter().map(watch).collect(), faults: vec![] }
     }
 
-    /// What was found wrong, the path's own account included; and the recorder that listened
-    /// behind.
+    /// The faults found, the path's own account included; and the inner recorder.
     pub fn finish(mut self, path: &Path) -> (Vec<String>, R) {
         for (watched, (name, account)) in self.elements.iter().zip(path.accounts()) {
             let told = (watched.offered, watched.delivered, watched.dropped);

@@ -1,4 +1,4 @@
-//! What a run adds up to, in memory that does not grow with it.
+//! Totals of a run, in memory that does not grow with it.
 //!
 //! Times go into histograms whose buckets are 1/256 of their value wide: a quantile read from one
 //! is right to 0.4 %, a mean is exact.
@@ -52,7 +52,7 @@ impl Histogram {
         self.sum += u128::from(span.as_nanos());
     }
 
-    /// How many were counted.
+    /// Number of values counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.total
@@ -90,7 +90,7 @@ impl Histogram {
         )
     }
 
-    /// Adds what another histogram counted.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
         if other.counts.len() > self.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -132,7 +132,7 @@ impl TryFrom<InUse> for Histogram {
     }
 }
 
-/// What one group's flows add up to.
+/// Totals of one group's flows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Totals {
     /// Flows that began after the warm-up.
@@ -150,10 +150,10 @@ pub struct Totals {
     pub millirounds: u64,
     /// Flows that never measured an RTT.
     pub without_rtt: u64,
-    /// Payload bytes that senders know delivered.
+    /// Payload bytes acknowledged at the senders.
     #[serde(serialize_with = "as_number", deserialize_with = "from_number")]
     pub delivered: Bytes,
-    /// What the senders counted, added up.
+    /// Sum of the senders' counters.
     pub counts: Counts,
     /// Segments that arrived although they had arrived before.
     pub duplicates: u64,
@@ -165,29 +165,29 @@ pub struct Totals {
     pub asked: u64,
     /// Those of them that were granted one.
     pub granted: u64,
-    /// Those of the granted whose first flight lost something (Quick-Start failures).
+    /// Those of the granted whose first flight lost a packet (Quick-Start failures).
     pub granted_and_failed: u64,
-    /// Starts that were granted nothing, by reason in the order of [`Denied::ALL`].
+    /// Starts whose request was denied, by reason in the order of [`Denied::ALL`].
     pub denied: [u64; Denied::ALL.len()],
     /// Requests in the middle of a connection, and those of them that began a new start.
     pub again: (u64, u64),
     /// Bytes of the first flights that were sent at a granted rate.
     pub granted_bytes: u64,
-    /// From asking for a message to its last byte.
+    /// From the request for a message to its last byte.
     pub messages: Histogram,
     /// From a page's first SYN to its last byte.
     pub pages: Histogram,
     /// The rates of the flows in bytes a second, size over completion time: their sum, and that of
     /// their squares.
     pub rates: (u128, u128),
-    /// Completion times over those of the [`Ideal`]: a nanosecond stands for a millionth.
+    /// Completion times over those of the [`Ideal`]: a nanosecond is a millionth.
     pub slowdown: Histogram,
-    /// Completion times by size, in the order of [`SIZE_BINS`] and what is larger: how many, and
-    /// their sum in nanoseconds.
+    /// Completion times by size, in the order of [`SIZE_BINS`] and then all larger sizes: their
+    /// number, and their sum in nanoseconds.
     pub by_size: [(u64, u128); SIZE_BINS.len() + 1],
 }
 
-/// The largest flow of each bin of sizes, in bytes; what is larger has a bin of its own.
+/// The largest flow of each bin of sizes, in bytes; larger flows have a bin of their own.
 pub const SIZE_BINS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
 /// The fastest that a flow can be: the handshake, then all of it at the bottleneck's rate.
@@ -199,7 +199,7 @@ pub struct Ideal {
     pub half_rounds: u64,
     /// Payload of a segment.
     pub mss: Bytes,
-    /// What it has besides on the link.
+    /// Bytes of a segment on the link beyond its payload.
     pub header: Bytes,
 }
 
@@ -227,8 +227,7 @@ impl Totals {
         self.counts.bytes_sent as f64 / (self.delivered.get() as f64).max(1.0)
     }
 
-    /// Mean completion time in round trips of the flow's own path; not a number if no flow measured
-    /// one.
+    /// Mean completion time in round trips of the flow's own path; NaN if no flow measured one.
     #[must_use]
     pub fn mean_rounds(&self) -> f64 {
         let measured = self.flows - self.without_rtt;
@@ -241,7 +240,7 @@ impl Totals {
         self.counts.lost as f64 / self.counts.packets_sent.max(1) as f64
     }
 
-    /// Adds what another run of the same group added up to.
+    /// Adds the totals of another run of the same group.
     pub fn merge(&mut self, other: &Self) {
         self.flows += other.flows;
         self.unfinished += other.unfinished;
@@ -307,7 +306,7 @@ impl Totals {
 #[derive(Clone, Debug)]
 pub struct Collector {
     warm_up: Time,
-    /// What flows are held against, if anything.
+    /// Reference for the slowdown, if any.
     ideal: Option<Ideal>,
     /// One for each group.
     pub groups: Vec<Totals>,
@@ -316,7 +315,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// For so many groups; what began before the end of the warm-up is left out.
+    /// Totals of so many groups; flows that began before the end of the warm-up are left out.
     #[must_use]
     pub fn new(groups: usize, warm_up: Time) -> Self {
         Self { warm_up, ideal: None, groups: vec![Totals::default(); groups], last_at: Time::ZERO }

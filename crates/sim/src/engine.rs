@@ -1,9 +1,9 @@
-//! The engine: takes what happens next and lets everybody concerned answer it.
+//! The engine: takes the next event and dispatches it.
 //!
-//! Three things can be next: a packet comes out of an element, a timer goes off, the workload wants
-//! to be called. At the same instant packets come first, then timers, then the workload; among
-//! themselves packets go by the number of the element, timers by flow and kind. Nothing else
-//! decides an order, so a run is the same everywhere.
+//! Events are of three kinds: a packet leaves an element, a timer expires, the workload is due. At
+//! the same instant packets come first, then timers, then the workload; packets among themselves
+//! are ordered by the number of the element, timers by flow and kind. Nothing else decides an
+//! order, so a run is the same everywhere.
 
 mod halves;
 mod opening;
@@ -35,30 +35,30 @@ use crate::workload::{BareRequest, FlowSpec, Opener, Order, Workload};
 pub struct Group {
     /// The start-up scheme, as it is before establishment.
     pub scheme: Scheme,
-    /// What it hands over to.
+    /// Congestion avoidance that it hands over to.
     pub base: base::Kind,
     /// Settings of the TCP model.
     pub tcp: TcpConfig,
-    /// What the peers say of their access links.
+    /// Access link rates reported by the peers.
     pub hint: Option<Hint>,
-    /// How many peers the senders' host remembers; zero: no history.
+    /// Peers of which the senders' host keeps a record; zero: no history.
     pub history_capacity: usize,
 }
 
-/// Everything a run needs.
+/// Complete description of a run.
 #[derive(Debug)]
 pub struct Scenario {
     /// The path.
     pub path: Path,
     /// The groups that flows belong to.
     pub groups: Vec<Group>,
-    /// What is transferred.
+    /// The traffic.
     pub workload: Box<dyn Workload>,
     /// The run ends here, whatever is still under way.
     pub until: Time,
 }
 
-/// What a run was, beyond what its recorder heard.
+/// Counters of a run beyond the events of its recorder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// A hash over the stream of events: equal for equal runs.
@@ -80,13 +80,13 @@ pub struct Summary {
 /// A run that is over.
 #[derive(Debug)]
 pub struct Finished<R> {
-    /// What it was.
+    /// Its counters.
     pub summary: Summary,
     /// The path, with the account of every packet.
     pub path: Path,
     /// The history of each group.
     pub histories: Vec<MemoryStore>,
-    /// Whoever listened.
+    /// The recorder.
     pub recorder: R,
 }
 
@@ -141,7 +141,7 @@ impl<R: Recorder> Simulation<R> {
         self
     }
 
-    /// Runs to the end: until nothing is left to happen, or until the scenario's limit.
+    /// Runs to the end: until no event is left, or until the scenario's limit.
     pub fn run(mut self) -> Finished<R> {
         while self.step() {}
         let ended_at = self.now;
@@ -196,7 +196,7 @@ impl<R: Recorder> Simulation<R> {
             (self.summary.fingerprint.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 
-    // --- orders of the workload -------------------------------------------------------------------
+    // --- orders of the workload ------------------------------------------------------------------
 
     fn obey(&mut self) {
         let mut orders = std::mem::take(&mut self.orders);
@@ -215,8 +215,7 @@ impl<R: Recorder> Simulation<R> {
                 Order::Request(request) => self.send_bare(&request),
             }
         }
-        // Sending may have crossed a path without delay and so made new orders; they come after
-        // these.
+        // Sending may have crossed a path without delay and so made new orders; they follow these.
         orders.append(&mut self.orders);
         self.orders = orders;
         if !self.orders.is_empty() {
@@ -280,7 +279,7 @@ impl<R: Recorder> Simulation<R> {
             }
             Opener::Receiver => {
                 flow.wanted.push_back(bytes);
-                // What is asked for before the connection is there goes with its first request.
+                // Messages requested before the handshake is complete go with its first request.
                 if flow.opener_done {
                     flow.client_tries = 0;
                     self.send_request(id);
@@ -289,7 +288,7 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    // --- packets ----------------------------------------------------------------------------------
+    // --- packets ---------------------------------------------------------------------------------
 
     #[inline(always)]
     fn send(&mut self, flow: FlowId, route: u16, size: u16, ecn: Ecn, body: Body) {
@@ -361,7 +360,7 @@ impl<R: Recorder> Simulation<R> {
         }
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
-        // What arrives answers all requests only if all were heard: a later one may have been lost.
+        // Data answers all requests only if all of them arrived: a later one may have been lost.
         if flow.heard == flow.asked {
             flow.client_at = Time::NEVER;
         }
@@ -410,7 +409,7 @@ impl<R: Recorder> Simulation<R> {
         self.send(id, route, size, echo, Body::Ack(ack, stamp, marks));
     }
 
-    /// Lets everything go that may leave now, and sets the timers.
+    /// Sends everything that may leave now, and sets the timers.
     #[inline]
     fn pump(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -435,10 +434,10 @@ impl<R: Recorder> Simulation<R> {
         self.schedule(id);
     }
 
-    // --- timers -----------------------------------------------------------------------------------
+    // --- timers ----------------------------------------------------------------------------------
 
-    /// Puts timers into the heap that are due earlier than what the heap holds for them. A timer
-    /// that moved later is left where it is: when it goes off it is put back.
+    /// Puts timers into the heap that are due earlier than their entry there. A timer that moved
+    /// later is left: at its expiry it is put back.
     #[inline]
     fn schedule(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -490,7 +489,7 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    // --- ends -------------------------------------------------------------------------------------
+    // --- ends ------------------------------------------------------------------------------------
 
     fn end_if_over(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -499,7 +498,7 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    /// What the first flight reserved is released when its fate is known.
+    /// Releases the reservation of the first flight once the flight is acknowledged or lost.
     fn release(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         if let (Some(lease), Some(fate)) = (&mut flow.lease, flow.sender.controller().scheme().fate()) {

@@ -1,7 +1,7 @@
 //! A flow: both ends of one connection, and the table of all live ones.
 //!
-//! Sender and receiver of a flow lie side by side in memory and are used again for a later flow
-//! when the connection is over: memory does not grow with finished flows.
+//! Sender and receiver of a flow are adjacent in memory and are reused for a later flow when the
+//! connection is over: memory does not grow with finished flows.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use crate::schedule::FLOW_TIMERS;
 use crate::tcp::{Receiver, Sender};
 use crate::workload::Opener;
 
-/// Where a connection stands.
+/// State of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
     /// The slot is free.
@@ -28,32 +28,32 @@ pub enum Stage {
     Established,
 }
 
-/// How often a SYN or a request is sent before the opener gives up counting attempts apart.
+/// Attempts of a SYN or a request that the opener counts apart.
 pub const ATTEMPTS: usize = 8;
 
 /// Both ends of one connection.
 #[derive(Debug, Default)]
 pub struct Flow {
-    /// Tells this flow from earlier ones in the same slot.
+    /// Distinguishes this flow from earlier ones in the same slot.
     pub generation: u16,
-    /// Where the connection stands.
+    /// State of the connection.
     pub stage: Stage,
     /// Which flow of the run it is.
     pub serial: u64,
-    /// Whose settings it runs with.
+    /// Group whose settings it runs with.
     pub group: u16,
     /// Its class of hosts.
     pub class: u16,
     /// The peer's number.
     pub peer: u32,
-    /// Who opened it.
+    /// The side that opened it.
     pub opener: Opener,
-    /// The other direction of the connection that has one handshake with this one, until nobody
-    /// needs to know any more.
+    /// The other direction of the connection that shares its handshake, until the handshake is
+    /// complete on both.
     pub other_half: Option<FlowId>,
     /// Its workload's mark.
     pub tag: u64,
-    /// The scheme is told the size.
+    /// The size is given to the scheme.
     pub size_known: bool,
     /// No more messages will follow.
     pub is_closing: bool,
@@ -64,52 +64,51 @@ pub struct Flow {
     /// Its first flight is reserved there, and its fate is not known yet.
     pub reserves: bool,
 
-    /// What the sender asked the routers for.
+    /// The sender's request to the routers.
     pub request: Option<Asked>,
-    /// What a receiver that opened has to say of it with its first request.
+    /// Answer to it that a receiver that opened carries in its first request.
     pub echo: Note,
-    /// What came of it.
+    /// Result of the request.
     pub grant: Grant,
     /// Requests in the middle of the connection, and those of them that began a new start.
     pub again: (u32, u32),
 
-    /// When the first SYN left.
+    /// Time at which the first SYN left.
     pub opened_at: Time,
     /// When the sender knew it established.
     pub established_at: Option<Time>,
-    /// When the receiver had everything.
+    /// Time at which the receiver had every byte.
     pub completed_at: Option<Time>,
-    /// When each attempt of the packet that times the handshake left.
+    /// Times at which the attempts of the packet that times the handshake left.
     pub attempts: [Time; ATTEMPTS],
     /// At the opener: the latest attempt of its SYN, and from the SYN-ACK on the one that was
     /// answered.
     pub attempt: u8,
     /// Round trips of the handshake that are over.
     pub handshakes: u8,
-    /// The opener has seen the other side answer.
+    /// The opener has received an answer of the other side.
     pub opener_done: bool,
-    /// When the opener sends its SYN or request again, and how often it has.
+    /// Time at which the opener sends its SYN or request again.
     pub client_at: Time,
     /// Repetitions of the present SYN or request.
     pub client_tries: u32,
     /// Repetitions in all.
     pub client_repeats: u32,
 
-    /// Messages asked for, and those of them that the sender has heard of.
+    /// Messages requested.
     pub asked: u32,
     /// Requests that reached the sender.
     pub heard: u32,
-    /// Sizes of the messages asked for and not yet heard of, and when each message not yet read was
-    /// asked for.
+    /// Sizes of the messages requested and not yet known to the sender.
     pub wanted: VecDeque<Bytes>,
-    /// When each unread message was asked for, and its size.
+    /// Time of the request for each unread message, and its size.
     pub unread: VecDeque<(Time, Bytes)>,
     /// Bytes read by the receiving application.
     pub read: Bytes,
     /// Bytes handed over for sending.
     pub written: Bytes,
 
-    /// What was known at establishment, kept for the scheme until there is something to send.
+    /// The prior at establishment, kept for the scheme until there is data to send.
     pub waiting: Option<Box<Prior>>,
 
     /// The sending side.
@@ -155,7 +154,7 @@ impl Flows {
         (FlowId { slot, generation: flow.generation }, flow)
     }
 
-    /// The flow, if it is still alive.
+    /// The flow, if it is in the table.
     #[inline]
     pub fn get_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
         let flow = self.slots.get_mut(id.slot as usize)?;

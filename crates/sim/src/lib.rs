@@ -1,23 +1,24 @@
 //! A packet simulator for start-up schemes: virtual time, a full TCP model, millions of flows.
 //!
 //! A run is a [`Scenario`]: a path made of the elements of `headstart-net`, groups of flows with
-//! their schemes and settings, and a workload that opens connections. A [`Recorder`] listens. The
-//! same scenario and seed give the same events, told by a fingerprint over all of them.
+//! their schemes and settings, and a workload that opens connections. A [`Recorder`] gets its
+//! events. The same scenario and seed give the same events, verified by a fingerprint over all of
+//! them.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`engine`] | the run itself: what happens next, and who answers it |
+//! | [`engine`] | the run itself: the next event, and its dispatch |
 //! | [`path`] | elements, routes, and the account of every packet |
 //! | [`chain`] | routers in a chain with traffic both ways |
 //! | [`tcp`] | the TCP model: sender, receiver, settings |
 //! | [`flow`] | both ends of a connection, and the table of live ones |
-//! | [`workload`] | what is transferred |
-//! | [`vectors`] | connections as traces tell them (Tmix), and drawn from statistics |
-//! | [`record`] | what a run tells its listeners |
-//! | [`collect`] | what a run adds up to, in bounded memory |
+//! | [`workload`] | the traffic |
+//! | [`vectors`] | connections from traces (Tmix), and drawn from statistics |
+//! | [`record`] | events and reports of a run |
+//! | [`collect`] | totals of a run, in bounded memory |
 //! | [`check`] | an independent check of every packet of a run |
 //! | [`random`] | seeds by name |
-//! | [`sizes`] | how large flows are |
+//! | [`sizes`] | distributions of flow sizes |
 //! | [`schedule`], [`ring`], [`packet`] | the plumbing |
 
 pub mod chain;

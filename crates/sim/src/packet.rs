@@ -1,15 +1,15 @@
-//! What travels: headers reduced to what the model needs, sizes as on the link.
+//! Packets: headers reduced to the fields that the model needs, sizes as on the link.
 
 use headstart_startup::quick_start::{Echo, Nonce, Request};
 use headstart_units::{Bytes, Rate, Span};
 
-/// A flow's place in the table of live flows; the generation tells it from a later flow in the same
-/// place.
+/// A flow's place in the table of live flows; the generation distinguishes it from a later flow in
+/// the same place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowId {
     /// Index into the table.
     pub slot: u32,
-    /// How often the slot had been used before, modulo 2^16.
+    /// Number of earlier uses of the slot, modulo 2^16.
     pub generation: u16,
 }
 
@@ -30,9 +30,9 @@ pub enum Ecn {
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Whose it is: [`FlowId::slot`].
+    /// Its flow: [`FlowId::slot`].
     pub slot: u32,
-    /// Whose it is: [`FlowId::generation`].
+    /// Its flow: [`FlowId::generation`].
     pub generation: u16,
     /// Bytes on the link, headers included.
     pub size: u16,
@@ -42,19 +42,19 @@ pub struct Packet {
     pub hop: u8,
     /// Congestion notification.
     pub ecn: Ecn,
-    /// What it carries.
+    /// Headers and payload.
     pub body: Body,
 }
 
 impl Packet {
-    /// Whose it is.
+    /// Its flow.
     #[must_use]
     #[inline]
     pub const fn flow(&self) -> FlowId {
         FlowId { slot: self.slot, generation: self.generation }
     }
 
-    /// The packet without anything that a router may change.
+    /// The packet without the fields that a router may change.
     #[must_use]
     pub fn without_notes(mut self) -> Self {
         match &mut self.body {
@@ -92,7 +92,7 @@ impl Packet {
     }
 }
 
-/// What a packet carries.
+/// Type and headers of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Opens a connection; `attempt` counts from zero.
@@ -109,10 +109,10 @@ pub enum Body {
         /// For the routers, or from them.
         note: Note,
     },
-    /// Completes the handshake of a connection that the receiver opened, or asks for the next
+    /// Completes the handshake of a connection that the receiver opened, or requests the next
     /// message.
     Request {
-        /// How many messages have been asked for, this one included.
+        /// Messages requested so far, this one included.
         number: u32,
         /// The SYN-ACK's attempt, echoed: gives the server its handshake RTT.
         attempt: u8,
@@ -123,8 +123,8 @@ pub enum Body {
     Data {
         /// Number of the segment.
         segment: u32,
-        /// Number of this transmission, over the whole connection: what timestamps tell a real TCP
-        /// and packet numbers tell QUIC.
+        /// Number of this transmission, over the whole connection: in place of a real TCP's
+        /// timestamps and QUIC's packet numbers.
         transmission: u32,
         /// The last of several that left as one buffer (TCP's PSH flag, as Linux sets it).
         is_pushed: bool,
@@ -141,19 +141,19 @@ pub enum Body {
         /// The echo.
         note: Note,
     },
-    /// An acknowledgement, the stamp of the packet that set it off, and how many data packets have
-    /// arrived with a mark so far, modulo 256 (AccECN's counter, RFC 9768 §3.2.2, which has three
-    /// bits there).
+    /// An acknowledgement, the stamp of the packet that triggered it, and the number of data
+    /// packets that have arrived with a mark so far, modulo 256 (AccECN's counter, RFC 9768 §3.2.2,
+    /// which has three bits there).
     Ack(Acknowledgement, Stamp, u8),
     /// Another transport's packet that carries none of the sender's data: a handshake,
-    /// acknowledgements, requests. What is in it its transport keeps, under this number.
+    /// acknowledgements, requests. Its transport keeps the contents, under this number.
     Datagram {
         /// Its number.
         number: u32,
     },
 }
 
-/// What a packet of the handshake carries for routers, or back from them.
+/// Request to routers in a packet of the handshake, or their answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Note {
     /// Nothing.
@@ -163,7 +163,7 @@ pub enum Note {
     Asking {
         /// The request.
         request: Carried,
-        /// Who asks.
+        /// The requesting host.
         host: u32,
     },
     /// The receiver's answer to a request; the byte is the difference of the TTLs.
@@ -218,7 +218,7 @@ impl From<Carried> for Echo {
     }
 }
 
-/// What a data packet has for RCP routers: a stamp, and its sender's RTT.
+/// Fields of a data packet for RCP routers: a stamp, and its sender's RTT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     /// The smallest rate so far.
@@ -242,7 +242,7 @@ pub struct Stamp(u16);
 
 const MANTISSA: u32 = 11;
 
-/// The largest code that stands for no more than `value`.
+/// The code of the largest value that is at most `value`.
 const fn coded(value: u64) -> u16 {
     let exponent = (64 - value.leading_zeros()).saturating_sub(MANTISSA);
     if exponent > 31 { u16::MAX } else { (exponent << MANTISSA) as u16 | (value >> exponent) as u16 }
@@ -275,12 +275,12 @@ impl Stamp {
     }
 }
 
-/// An acknowledgement: cumulative, selective, and what set it off.
+/// An acknowledgement: cumulative, selective, and the segment that triggered it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acknowledgement {
     /// The first segment not yet received.
     pub cumulative: u32,
-    /// The segment whose arrival set it off.
+    /// The segment whose arrival triggered it.
     pub trigger: u32,
     /// The transmission of that segment that arrived.
     pub transmission: u32,

@@ -17,7 +17,7 @@ pub struct Path {
     elements: Vec<Hop>,
     /// Forward routes at even numbers, the reverse of each at the odd number after it.
     routes: Vec<Vec<u16>>,
-    /// How many routers each route crosses.
+    /// Routers on each route.
     routers: Vec<u8>,
     tournament: Tournament,
 }
@@ -64,7 +64,7 @@ impl PathBuilder {
         let tournament = Tournament::new(self.elements.len());
         let crossed = |route: &Vec<u16>| -> u8 {
             let routers = route.iter().filter(|number| self.routers[usize::from(**number)]).count();
-            // A time to live is a byte: a longer path would not be crossed.
+            // A time to live is a byte: packets cannot cross a longer path.
             routers.min(usize::from(u8::MAX)) as u8
         };
         let routers = self.routes.iter().map(crossed).collect();
@@ -101,19 +101,19 @@ impl Path {
         builder.build()
     }
 
-    /// How many routers a packet on this route crosses: what its time to live loses.
+    /// Routers on this route: the decrease of a packet's time to live.
     #[must_use]
     pub fn routers(&self, route: u16) -> u8 {
         self.routers[usize::from(route)]
     }
 
-    /// How many classes of hosts there are.
+    /// Number of classes of hosts.
     #[must_use]
     pub fn classes(&self) -> u16 {
         (self.routes.len() / 2) as u16
     }
 
-    /// When something comes out of an element next.
+    /// Time at which the next packet leaves an element.
     #[inline]
     pub fn next_at(&self) -> Time {
         self.tournament.first().0
@@ -121,9 +121,9 @@ impl Path {
 
     /// Sends a packet on its way. Returned if its route is empty or all of it was crossed at once.
     ///
-    /// A packet whose way begins with a plain link is written straight into it. It matters: a
-    /// packet that is built in one place and copied to another at once costs more than the link
-    /// itself, because the processor cannot forward several narrow stores to one wide load.
+    /// A packet whose way begins with a plain link is written straight into it: a packet that is
+    /// built in one place and copied to another at once costs more than the link itself, because
+    /// the processor cannot forward several narrow stores to one wide load.
     #[inline(always)]
     pub fn launch(&mut self, now: Time, mut packet: Packet, recorder: &mut impl Recorder) -> Option<Packet> {
         let first = self.routes[usize::from(packet.route)].first().copied().map(usize::from);
@@ -231,7 +231,7 @@ impl Path {
         self.elements.iter().map(|hop| (hop.name.as_str(), &hop.account))
     }
 
-    /// How long packets have waited before the first element, if it is a link of a plan.
+    /// Queueing delays before the first element, if it is a link of a plan.
     #[must_use]
     pub fn waits(&self) -> Option<&Waits> {
         self.elements.first().and_then(|hop| Element::<Packet>::waits(&hop.element))

@@ -1,4 +1,4 @@
-//! What a run tells whoever listens.
+//! Events and reports of a run, and the trait of their receivers.
 //!
 //! A recorder is a type parameter of the simulation: what it does not implement costs nothing.
 
@@ -82,30 +82,30 @@ pub struct NullRecorder;
 
 impl Recorder for NullRecorder {}
 
-/// What happened to a packet at an element.
+/// Events of a packet at an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementEvent {
     /// It was taken in.
     Taken,
     /// It was dropped at the door.
     Refused(DropReason),
-    /// It went straight through.
+    /// It crossed the element without delay.
     Passed,
-    /// It came out.
+    /// It left the element.
     Delivered,
     /// It was dropped after it had been taken in.
     Dropped(DropReason),
 }
 
-/// What the routers of the path said to a start.
+/// The routers' answer to a start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grant {
-    /// Nobody asked.
+    /// No request was made.
     #[default]
     NotAsked,
     /// This rate was granted (Quick-Start) or stamped (RCP).
     Granted(Rate),
-    /// Nothing was granted.
+    /// The request was denied.
     Denied(Denied),
     /// No RCP router stamped the handshake.
     Unstamped,
@@ -126,7 +126,7 @@ pub struct FlowReport {
     pub established_at: Option<Time>,
     /// When the receiver had the last payload byte; `None` if the run ended first.
     pub completed_at: Option<Time>,
-    /// When the run let go of it.
+    /// Time at which the run removed it.
     pub ended_at: Time,
     /// The path's minimum RTT as the sender measured it.
     pub min_rtt: Span,
@@ -134,7 +134,7 @@ pub struct FlowReport {
     pub written: Bytes,
     /// Bytes of messages that the receiver read whole.
     pub read: Bytes,
-    /// Payload bytes that the sender knows delivered.
+    /// Payload bytes acknowledged at the sender.
     pub delivered: Bytes,
     /// Segments that arrived although they had arrived before.
     pub duplicates: u32,
@@ -142,15 +142,15 @@ pub struct FlowReport {
     pub handshake_retransmissions: u32,
     /// The start could draw on a record of the peer.
     pub had_history: bool,
-    /// What routers said to its start.
+    /// The routers' answer to its start.
     pub grant: Grant,
     /// Requests in the middle of the connection, and those of them that began a new start.
     pub again: (u32, u32),
     /// Bytes that its first flight sent; with a new start in the middle, those before it included.
     pub first_flight: Bytes,
-    /// What the sender counted.
+    /// The sender's counters.
     pub counts: Counts,
-    /// The phase at its end, in the scheme's words; empty where the transport does not tell.
+    /// The phase at its end, as its scheme names it; empty where the transport does not report one.
     pub phase: &'static str,
 }
 
@@ -175,7 +175,7 @@ pub struct MessageReport {
     pub serial: u64,
     /// Its group.
     pub group: u16,
-    /// When it was asked for (or handed over, where nobody asks).
+    /// Time of its request (or of its hand-over, where there is no request).
     pub asked_at: Time,
     /// When its last byte was read.
     pub read_at: Time,

@@ -18,7 +18,7 @@ impl<T: Copy + Default> Ring<T> {
         Self { slots: Vec::new(), base: 0, end: 0 }
     }
 
-    /// Forgets everything and begins at number zero again; keeps its memory.
+    /// Empties it and begins at number zero again; keeps its memory.
     pub fn clear(&mut self) {
         self.base = 0;
         self.end = 0;
@@ -63,7 +63,7 @@ impl<T: Copy + Default> Ring<T> {
         self.slots = slots;
     }
 
-    /// Forgets everything below `number`.
+    /// Drops every entry below `number`.
     #[inline]
     pub fn forget_below(&mut self, number: u32) {
         debug_assert!(number >= self.base && number <= self.end);

@@ -1,20 +1,20 @@
-//! What happens next: a heap of timers, and a tournament between the elements of the path.
+//! The order of events: a heap of timers, and a tournament between the elements of the path.
 //!
-//! Packets in transit do not go through the heap: each element holds its own in order and knows
-//! when the first is due; the tournament keeps the earliest of those. Ties are broken by fixed
-//! numbers, never by chance.
+//! Packets in transit do not go through the heap: each element holds its own in order, with the
+//! time of the first; the tournament keeps the earliest of those. Ties are broken by fixed numbers,
+//! never by chance.
 
 use headstart_units::Time;
 
 use crate::packet::FlowId;
 
-/// What a timer is for.
+/// The kinds of per-flow timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum TimerKind {
     /// Loss detection: reordering, probe or retransmission timeout.
     Loss,
-    /// The pacer lets the next packet go.
+    /// The pacer releases the next packet.
     Pace,
     /// A delayed acknowledgement is due.
     DelayedAck,
@@ -22,17 +22,17 @@ pub enum TimerKind {
     Client,
 }
 
-/// How many kinds of per-flow timers there are.
+/// Number of kinds of per-flow timers.
 pub const FLOW_TIMERS: usize = 4;
 
 /// An entry of the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timer {
-    /// When it goes off.
+    /// Time of its expiry.
     pub at: Time,
-    /// Whose it is.
+    /// Its flow.
     pub flow: FlowId,
-    /// What it is for.
+    /// Its kind.
     pub kind: TimerKind,
 }
 
@@ -51,7 +51,7 @@ impl Timer {
 pub struct Timers(Vec<Timer>);
 
 impl Timers {
-    /// When the first goes off.
+    /// Time of the first expiry.
     #[inline]
     pub fn next_at(&self) -> Time {
         self.0.first().map_or(Time::NEVER, |timer| timer.at)
@@ -100,13 +100,13 @@ impl Timers {
         Some(first)
     }
 
-    /// How many are waiting, stale ones included.
+    /// Number of pending timers, stale ones included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none is waiting.
+    /// True if none is pending.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -123,7 +123,7 @@ pub struct Tournament {
 }
 
 impl Tournament {
-    /// `contestants` of whom none has anything due.
+    /// `contestants` without any due time.
     #[must_use]
     pub fn new(contestants: usize) -> Self {
         let places = contestants.next_power_of_two().max(2);
@@ -137,14 +137,14 @@ impl Tournament {
         Self { times: vec![Time::NEVER; places], winners, places }
     }
 
-    /// The earliest time, and whose it is.
+    /// The earliest time, and its contestant.
     #[inline]
     pub fn first(&self) -> (Time, usize) {
         let winner = usize::from(self.winners[1]);
         (self.times[winner], winner)
     }
 
-    /// Contestant `who` now has `at` due.
+    /// Sets the due time of contestant `who` to `at`.
     #[inline]
     pub fn update(&mut self, who: usize, at: Time) {
         if self.times[who] == at {

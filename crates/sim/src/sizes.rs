@@ -1,5 +1,5 @@
-//! How large flows are: fixed, measured distributions as the Halfback paper uses them, and two
-//! textbook shapes.
+//! Flow sizes: fixed, measured distributions as the Halfback paper uses them, and two textbook
+//! shapes.
 //!
 //! Sources: Halfback (HB below) §1, §2.1 with its Figure 2, §4.2.4. It draws from three
 //! measurements: F. Qian et al., "TCP revisited: a fresh look at TCP in the wild", IMC 2009
@@ -24,8 +24,8 @@
 //!   content with approximations. Ours are bound by the numbers each table names; the anchors
 //!   between those are smooth fits of ours and no measurement. HB's numbers were checked against
 //!   its text; those of VL2 and of Benson et al. are cited as the literature repeats them.
-//! - HB §4.2.4 truncates at 1 MB and does not say how. Here a flow above the limit does not occur
-//!   and the rest keep their proportions (a conditional distribution); piling the tail up at the
+//! - HB §4.2.4 truncates at 1 MB and does not give the method. Here a flow above the limit does not
+//!   occur and the rest keep their proportions (a conditional distribution); moving the tail to the
 //!   limit would have made a tenth of the data-centre flows exactly 1 MB.
 //! - Sizes are rounded to whole bytes, at least one. [`Sizes::mean`] is that of the unrounded
 //!   distribution.
@@ -67,7 +67,7 @@ impl Weighted {
     }
 }
 
-/// A piecewise log-linear distribution: what the anchors become.
+/// A piecewise log-linear distribution, built from anchors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     pieces: Vec<Piece>,
@@ -96,7 +96,7 @@ pub struct Pareto {
     kept: f64,
 }
 
-/// A size in bytes, and how many flows of a million are no larger.
+/// A size in bytes, and the flows of a million that are no larger.
 type Anchor = (u64, u32);
 
 /// A Tier-1 backbone link (Qian et al.).
@@ -132,7 +132,7 @@ const ENTERPRISE: &[Anchor] = &[
 ];
 
 impl Sizes {
-    /// The names [`Sizes::named`] knows.
+    /// The names accepted by [`Sizes::named`].
     pub const NAMES: [&str; 3] = ["internet", "data-center", "enterprise"];
 
     /// The measured distribution of that name, without flows above `limit`.
@@ -165,7 +165,7 @@ impl Sizes {
         Self::from_anchors(ENTERPRISE, limit)
     }
 
-    /// A power law from `minimum` to `limit`. A limit no larger than the minimum leaves that one
+    /// A power law from `minimum` to `limit`. A limit no larger than the minimum leaves only that
     /// size.
     #[must_use]
     pub fn pareto(minimum: Bytes, shape: Ratio, limit: Bytes) -> Self {
@@ -189,7 +189,7 @@ impl Sizes {
         let points = (-STEPS..=STEPS).map(|step| {
             let normal = f64::from(step) / 8.0;
             let share = match step {
-                // What lies further out, two flows in a thousand million, is not drawn.
+                // The tails beyond, two flows in a thousand million, are not drawn.
                 _ if step == -STEPS => 0.0,
                 STEPS => 1.0,
                 _ => libm::erfc(-normal / core::f64::consts::SQRT_2) / 2.0,
@@ -229,7 +229,7 @@ impl Sizes {
         )
     }
 
-    /// Joins points that rise in both coordinates and drops what lies above the limit.
+    /// Joins points that rise in both coordinates and drops those above the limit.
     fn from_points(points: impl IntoIterator<Item = (f64, f64)>, limit: Bytes) -> Self {
         let limit = limit.max(Bytes::new(1));
         let most = limit.get() as f64;
@@ -238,7 +238,7 @@ impl Sizes {
         for (size, share) in points {
             if let Some((from, below)) = last.filter(|(from, _)| *from < most) {
                 let (to, log) = (size.min(most), libm::log(size / from));
-                // The part of the piece that lies under the limit.
+                // The part of the piece below the limit.
                 let kept = if size > most { libm::log(most / from) } else { log };
                 pieces.push(Piece { from, to, log: kept, below, share: (share - below) * kept / log });
             }
@@ -292,7 +292,7 @@ impl Sizes {
         self.bytes_up_to(size.get() as f64) / self.mean()
     }
 
-    /// What flows no larger than `most` contribute to the mean.
+    /// Contribution of flows no larger than `most` to the mean.
     fn bytes_up_to(&self, most: f64) -> f64 {
         match self {
             Self::Fixed(bytes) if bytes.get() as f64 <= most => bytes.get() as f64,

@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`config`] | everything that can be chosen, with defaults and their sources |
-//! | [`sender`] | scoreboard, loss recovery, timers, pacing: what leaves and when |
+//! | [`sender`] | scoreboard, loss recovery, timers, pacing: which packet leaves, and when |
 //! | [`udt`] | loss recovery as UDT does it: the Halfback paper's own transport |
 //! | [`receiver`] | reassembly, acknowledgements |
 

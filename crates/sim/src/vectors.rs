@@ -1,19 +1,19 @@
-//! Connection vectors: what the two ends of a TCP connection said to each other, without the
+//! Connection vectors: the data that the two ends of a TCP connection exchanged, without the
 //! network between them.
 //!
 //! Source: F. Hernandez-Campos, F. D. Smith, K. Jeffay, "Generating Realistic TCP Workloads", CMG
 //! 2004, and M. C. Weigle et al., "Tmix: A Tool for Generating Realistic TCP Application Workloads
-//! in ns-2", CCR 36(3), 2006 (Tmix below). The file formats are those of Tmix in ns-2, told in its
-//! manual (chapter "Tmix") and by its converter from the one to the other.
+//! in ns-2", CCR 36(3), 2006 (Tmix below). The file formats are those of Tmix in ns-2, as in its
+//! manual (chapter "Tmix") and in its converter from the one to the other.
 //!
 //! A *sequential* connection is a series of epochs a-b-t: the initiator sends a bytes, the acceptor
 //! answers with b bytes, and after a time t the next epoch follows. In a *concurrent* one each end
-//! sends at its own times, whatever it has received.
+//! sends at its own times, independently of its input.
 //!
-//! The original format, and the alternate one that says the same:
+//! The original format, and the alternate one with the same content:
 //!
 //! ```text
-//! SEQ 1500 2 7 21            S 1500 2 7 21        start in us, epochs, two numbers that nobody needs
+//! SEQ 1500 2 7 21            S 1500 2 7 21        start in us, epochs, two unused numbers
 //! w 64240 8760               w 64240 8760         windows of initiator and acceptor in bytes
 //! r 20000                    r 20000              round-trip time in us
 //! l 0.000000 0.010000        l 0.000000 0.010000  loss from and to the initiator
@@ -23,7 +23,7 @@
 //! t 70000                    A 0 9000 512
 //! > 310                      A 2000 0 0           2 ms after its last data: the end
 //! t 9000
-//! < 512                      CONC 3000 2 1 8 22   start in us, data units of the initiator, of the acceptor
+//! < 512                      CONC 3000 2 1 8 22   start in us, units of the initiator and acceptor
 //! t 2000                     c> 100
 //!                            t> 2500
 //!                            c> 90
@@ -33,7 +33,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`read`] | the reader of both formats |
-//! | [`web`] | vectors of web connections, for those who have no trace |
+//! | [`web`] | vectors of web connections, where no trace is at hand |
 //!
 //! # Deviations
 //!
@@ -53,9 +53,9 @@ pub use read::VectorError;
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Who sent the SYN.
+    /// The end that sent the SYN.
     Initiator,
-    /// Who answered it.
+    /// The end that answered it.
     Acceptor,
 }
 
@@ -75,24 +75,24 @@ impl Side {
 pub enum Wait {
     /// As soon as there is a connection, or with what it sent before.
     None,
-    /// So long after it handed over what it sent before; a first one: after the connection began.
+    /// So long after the hand-over of its previous unit; a first one: after the connection began.
     Sent(Span),
-    /// So long after it had read everything that the other end sends before this.
+    /// So long after it had read all units of the other end before this one.
     Received(Span),
 }
 
 /// An application data unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// Who sends it.
+    /// Its sender.
     pub from: Side,
     /// When.
     pub wait: Wait,
-    /// How much; at least a byte.
+    /// Its size; at least a byte.
     pub bytes: Bytes,
 }
 
-/// What a trace tells of the path that a connection crossed.
+/// Path that a connection crossed, as recorded in a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     /// The windows of initiator and acceptor.
@@ -110,9 +110,9 @@ pub struct Vector {
     pub start: Time,
     /// The ends send at their own times.
     pub is_concurrent: bool,
-    /// What the trace tells of its path.
+    /// The recorded path.
     pub observed: Observed,
-    /// What is sent; of a sequential connection in its order. At least one.
+    /// Its data units; of a sequential connection in their order. At least one.
     pub units: Vec<Unit>,
 }
 
@@ -143,7 +143,7 @@ impl Vector {
             .collect()
     }
 
-    /// What the head of a vector counts: epochs, or units of initiator and acceptor.
+    /// Counts in the head of a vector: epochs, or units of initiator and acceptor.
     fn counts(&self) -> Vec<u64> {
         if self.is_concurrent {
             let of = |side: Side| self.units.iter().filter(|unit| unit.from == side).count() as u64;
@@ -153,7 +153,7 @@ impl Vector {
     }
 }
 
-/// Writes the alternate format: it can say everything.
+/// Writes the alternate format, which can represent every vector.
 impl fmt::Display for Vector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = |nanos: u64| nanos / 1000;
@@ -174,7 +174,7 @@ impl fmt::Display for Vector {
         }
         for unit in &self.units {
             let from = if unit.from == Side::Initiator { 'I' } else { 'A' };
-            // A time of zero could not be told from no time.
+            // Zero means no time: at least a microsecond.
             let time = |span: Span| micros(span.as_nanos()).max(1);
             let (sent, received) = match unit.wait {
                 Wait::None => (0, 0),
@@ -189,16 +189,16 @@ impl fmt::Display for Vector {
 
 /// Vectors for a run of `duration` in which `payload` is offered, both ends' together: as many of
 /// `vectors` as that takes, over and over if there are too few, with their starts spread out or
-/// pressed together so that they fill the duration.
+/// compressed so that they fill the duration.
 ///
-/// What is offered is the same whatever the seed, to within the last vector.
+/// The offered payload is the same for every seed, to within the last vector.
 #[must_use]
 pub fn offered(vectors: impl Iterator<Item = Vector>, payload: Bytes, duration: Span) -> Vec<Vector> {
     offered_by(vectors, payload, duration, |vector| vector.units.iter().map(|unit| unit.bytes).sum())
 }
 
-/// As [`offered`], with what a vector counts for in place of its payload; one that counts for
-/// nothing counts for a byte.
+/// As [`offered`], with a weight of each vector in place of its payload; a weight of zero counts as
+/// a byte.
 pub fn offered_by(
     vectors: impl Iterator<Item = Vector>,
     amount: Bytes,

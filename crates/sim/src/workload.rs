@@ -1,4 +1,4 @@
-//! What is transferred: the trait of all workloads, and one file for each.
+//! Traffic: the trait of all workloads, and one file for each.
 
 pub mod arrivals;
 pub mod conversations;
@@ -24,16 +24,16 @@ pub use replay::Replay;
 pub use spoof::{BareRequest, Spoof};
 pub use web::WebSessions;
 
-/// Decides what is transferred and when.
+/// Decides the transfers of a run and their times.
 pub trait Workload: std::fmt::Debug + Send {
-    /// When it wants to be called next; [`Time::NEVER`] if only a message can change that.
+    /// Time of its next call; [`Time::NEVER`] if only a message can change that.
     fn next_at(&self) -> Time;
 
-    /// Its time has come.
+    /// The time of [`Self::next_at`] has come.
     fn on_time(&mut self, now: Time, orders: &mut Vec<Order>);
 
     /// A connection that it ordered and that stays open has been opened: further messages can be
-    /// asked for.
+    /// requested.
     fn on_open(&mut self, flow: FlowId, tag: u64) {
         let _ = (flow, tag);
     }
@@ -44,7 +44,7 @@ pub trait Workload: std::fmt::Debug + Send {
     }
 }
 
-/// What a workload wants done.
+/// Actions that a workload orders.
 #[derive(Clone, Copy, Debug)]
 pub enum Order {
     /// Open a connection.
@@ -56,7 +56,7 @@ pub enum Order {
         /// The message's size.
         bytes: Bytes,
     },
-    /// Hand a message over at the sender of a connection that was left open: nobody asks for it.
+    /// Hand a message over at the sender of a connection that was left open, without a request.
     Write {
         /// The connection.
         flow: FlowId,
@@ -65,7 +65,7 @@ pub enum Order {
     },
     /// Close a connection that was left open, once everything is acknowledged.
     Close(FlowId),
-    /// A page is complete: tell the recorder.
+    /// A page is complete: pass it to the recorder.
     PageDone(PageReport),
     /// Send a Quick-Start request that no connection stands behind.
     Request(BareRequest),
@@ -87,18 +87,18 @@ pub struct PageReport {
 /// A connection to be opened.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowSpec {
-    /// Whose settings it runs with: an index into the run's groups.
+    /// Its settings: an index into the run's groups.
     pub group: u16,
     /// Which class of hosts it belongs to.
     pub class: u16,
     /// The peer's number: the key of its history.
     pub peer: u32,
-    /// Who sends the SYN.
+    /// The end that sends the SYN.
     pub opener: Opener,
     /// Size of the first message; zero: none yet, and the sender's scheme begins with the first one
     /// that is written.
     pub bytes: Bytes,
-    /// The sender's scheme is told the size.
+    /// The size is given to the sender's scheme.
     pub size_known: bool,
     /// The connection is left open for more messages.
     pub keep_open: bool,
@@ -109,12 +109,12 @@ pub struct FlowSpec {
     pub tag: u64,
 }
 
-/// Who opens a connection.
+/// The end that opens a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Opener {
     /// The data sender: its SYN crosses the data direction (the papers' bulk flows).
     #[default]
     Sender,
-    /// The data receiver: a client that asks a server.
+    /// The data receiver: a client that requests from a server.
     Receiver,
 }

@@ -51,7 +51,7 @@ fn counts(path: &mut Path, element: u16) -> Counts {
     *router.counts()
 }
 
-/// Runs a workload with a group for each class; nothing may be wrong with any packet.
+/// Runs a workload with a group for each class; the checker must find no fault.
 fn run(
     scheme: &str,
     router: impl Fn(Rate) -> Option<RouterPlan>,
@@ -139,8 +139,8 @@ fn reverse_traffic_crosses_the_reverse_links() {
     assert_eq!(again.summary, finished.summary, "the same run again");
 }
 
-/// Quick-Start §8: a request without a connection is answered by nobody, and every router on its
-/// way grants it.
+/// Quick-Start §8: a request without a connection gets no answer, and every router on its way
+/// grants it.
 #[test]
 fn bare_requests_are_granted_and_nothing_comes_of_them() {
     for source in [Source::One(3), Source::MadeUp] {

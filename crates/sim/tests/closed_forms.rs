@@ -1,4 +1,4 @@
-//! What must come out exactly, by arithmetic.
+//! Results that arithmetic gives exactly.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Connection vectors over a dumbbell: what is said is what is carried, when it was said, whatever
-//! the scheme.
+//! Connection vectors over a dumbbell: all data of a vector is carried, at its times, with every
+//! scheme.
 
 use std::sync::Arc;
 
@@ -72,11 +72,11 @@ fn millis(report: &PageReport) -> u64 {
     (report.ended_at.since(report.began_at).as_millis_f64() + 0.5) as u64
 }
 
-/// A round trip of 100 ms on a link so fast that nothing else takes time.
+/// A round trip of 100 ms on a link so fast that serialisation takes no time.
 #[test]
 fn an_epoch_takes_what_the_network_takes_and_quiet_times_do_not_count() {
     // A request within one segment, an answer of ten; then the same again after two seconds; then
-    // the acceptor goes on by itself.
+    // the acceptor sends without a request.
     let vectors =
         read("SEQ 0 3\n> 300\nt 30000\n< 14480\nt 2000000\n> 300\nt 30000\n< 14480\nt 500000\n< 100\n");
     let (heard, summary) = run("iw10", vectors, 1, FAST, 10_000);
@@ -105,7 +105,7 @@ fn an_acceptor_may_speak_first_and_a_half_without_data_is_not_opened() {
     assert_eq!((summary.flows, summary.unfinished), (3, 0));
     let mut took: Vec<u64> = heard.epochs.iter().map(millis).collect();
     took.sort_unstable();
-    // SYN, SYN-ACK, and with the ack of that one the acceptor knows and sends.
+    // SYN, SYN-ACK, and with the ack of that one the acceptor is established and sends.
     assert_eq!(took, [50, 200, 200]);
 }
 
@@ -125,7 +125,7 @@ fn the_ends_of_a_concurrent_connection_do_not_wait_for_each_other() {
 }
 
 /// Connections of one request and one answer, of a segment each, over 50 ms each way that lose so
-/// many packets of a hundred at random. Returns what was heard and the packets that were sent.
+/// many packets of a hundred at random. Returns the recorder and the number of packets sent.
 fn exchange(connections: u64, lost: u32, scheme: &str) -> (Heard, u64) {
     let mut path = PathBuilder::default();
     let mut way = |seed: u64| {
@@ -171,12 +171,12 @@ fn a_connection_with_data_in_both_directions_has_one_handshake() {
     let (heard, sent) = exchange(1, 0, "iw10");
     assert_eq!(sent, 7, "SYN, SYN-ACK and its ack; two segments and their acks");
     assert_eq!(millis(&heard.epochs[0]), 200);
-    // What an acceptor asks routers has no place in the SYN-ACK here.
+    // An acceptor's request to routers has no place in the SYN-ACK here.
     let (heard, sent) = exchange(1, 0, "rcp");
     assert_eq!((sent, millis(&heard.epochs[0])), (8, 200));
 }
 
-/// A SYN or a SYN-ACK that is lost costs a second, its ack nothing: the request stands for it. At a
+/// A SYN or a SYN-ACK that is lost costs a second, its ack nothing: the request replaces it. At a
 /// loss of one in ten that happens to 1 - 0.9^2 = 19 % of all connections; were there two
 /// handshakes, to 41 %.
 #[test]
@@ -214,7 +214,7 @@ fn what_is_said_arrives_whatever_the_scheme() {
         assert_eq!(summary.unfinished, 0, "{}", entry.name);
         let read: u64 = heard.messages.iter().map(|message| message.bytes.get()).sum();
         let epochs: u64 = heard.epochs.iter().map(|epoch| epoch.bytes.get()).sum();
-        // Starts fill the run to its end; a request that came too late is not answered.
+        // Starts fill the run to its end; a request that arrived after it is not answered.
         let late: u64 = said - read;
         assert!(late * 100 < said, "{}: {late} of {said} bytes were not said", entry.name);
         assert!(epochs <= read && read - epochs < 100_000, "{}", entry.name);

@@ -1,9 +1,9 @@
 //! Runs that must not change unnoticed: two for each scheme, with the fingerprint over all events
 //! of each.
 //!
-//! A difference is no fault by itself: a fix or a better model changes results. It must be meant,
-//! though. When it is, `HEADSTART_BLESS=1 cargo test -p headstart-sim --test fingerprints` writes
-//! the table anew; say in the commit why.
+//! A difference is no fault by itself: a fix or a better model changes results. It must be
+//! intended, though. `HEADSTART_BLESS=1 cargo test -p headstart-sim --test fingerprints` writes the
+//! table anew; give the reason in the commit.
 
 mod common;
 
@@ -20,8 +20,8 @@ use headstart_startup::prior::{Access, Hint};
 use headstart_startup::{Scheme, base};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-/// Halfback's access path at half load of flows of `size`, for twenty seconds: what became of them,
-/// then the fingerprint.
+/// Halfback's access path at half load of flows of `size`, for twenty seconds: counters of the
+/// flows, then the fingerprint.
 fn run(scheme: Scheme, size: Bytes) -> String {
     let rate = Rate::from_mbit_per_sec(15);
     let plan = PathPlan::dumbbell(rate, Span::from_millis(60), Limit::bytes(Bytes::new(115_000)));
@@ -103,9 +103,9 @@ fn schemes_are_told_apart() {
         lines.chunks(2).map(|pair| (pair[0][0], [pair[0][7], pair[1][7]])).collect();
     for (at, (name, row)) in rows.iter().enumerate() {
         for (other, same) in &rows[..at] {
-            // With a probe for everybody's lost tails Reactive is slow start; WiseStart's
-            // adaptation is for applications that pause. No router takes part here: those who need
-            // one fall back to slow start.
+            // With a probe for every sender's lost tails Reactive is slow start; WiseStart's
+            // adaptation is for applications that pause. No router takes part here: schemes that
+            // need one fall back to slow start.
             let is_known = matches!((*name, *other), ("reactive", "iw2") | ("wise-start-wa", "wise-start"))
                 || ["quick-start", "rcp"].contains(name);
             assert!(is_known || row != same, "{name} does what {other} does");

@@ -1,5 +1,5 @@
-//! Headstart where somebody or something means it ill: what it costs its own flows, and everybody
-//! else's, against the same with IW 10.
+//! Headstart against attacks and wrong records: the cost to its own flows, and to all others,
+//! against the same with IW 10.
 
 use headstart_net::changing::LinkChange;
 use headstart_net::{ElementPlan, Limit, PathPlan};
@@ -21,7 +21,7 @@ struct Play {
     peers: u32,
     /// So many flows to one peer at once, after 20 s.
     storm: usize,
-    /// What the history says at the beginning.
+    /// The history at the beginning.
     history: fn(&mut MemoryStore),
 }
 
@@ -102,8 +102,7 @@ fn a_path_that_changed_is_learnt_anew_at_a_bounded_cost() {
     }
 }
 
-/// Everybody's record promises a hundred times what the path has room for, and an RTT that explains
-/// any queue.
+/// Each peer's record has a hundred times the path's capacity, and an RTT that explains any queue.
 fn poison(history: &mut MemoryStore, rt_prop: Span) {
     for peer in 0..20 {
         let (_, mut lease) = history.open(peer_address(peer));

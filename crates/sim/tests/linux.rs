@@ -1,5 +1,5 @@
-//! What Linux's sender does otherwise than the RFCs, rule by rule ([`TcpConfig::as_linux`] names
-//! the source of each).
+//! Rules of Linux's sender that differ from the RFCs, one by one ([`TcpConfig::as_linux`] names the
+//! source of each).
 
 use headstart_sim::NullRecorder;
 use headstart_sim::packet::{Acknowledgement, Block};
@@ -27,7 +27,7 @@ fn sender(segments: u64, config: &TcpConfig) -> Sender {
     sender
 }
 
-/// Everything that may leave now: whether each has PSH.
+/// All packets that may leave now: true for each with PSH.
 fn departures(sender: &mut Sender, now: Time, config: &TcpConfig) -> Vec<bool> {
     std::iter::from_fn(|| sender.next_departure(now, config, &mut NullRecorder))
         .map(|left| left.is_pushed)
@@ -110,8 +110,8 @@ fn half_a_buffer_waits_while_the_latest_is_young_and_an_ack_is_due() {
     }
 }
 
-/// The text looks at each ack, and finds that all has left; Linux looks when the application
-/// writes, which is at the very first write, too.
+/// The text checks at each ack, and finds that all has left; Linux checks when the application
+/// writes, the very first write included.
 #[test]
 fn the_application_is_the_limit_where_it_is_looked_for() {
     for (segments, linux, text, why) in [
@@ -126,7 +126,7 @@ fn the_application_is_the_limit_where_it_is_looked_for() {
             assert_eq!(sender.rate().fastest().is_app_limited, expected, "as Linux: {as_linux}: {why}");
         }
     }
-    // All has left, and one comes again: that is what the end of a start-up with losses is made of.
+    // All has left, and one segment is sent again: as at the end of a start-up with losses.
     for (as_linux, expected) in [(true, false), (false, true)] {
         let config = config(as_linux);
         let mut sender = sender(10, &config);

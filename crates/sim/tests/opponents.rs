@@ -16,12 +16,12 @@ use headstart_sim::{Claim, FlowReport, Path, Recorder, Scenario, Seed, TcpConfig
 use headstart_startup::base;
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
-/// What flows measured at the bottleneck, after a time to settle.
+/// Measurements of flows at the bottleneck, after a time to settle.
 #[derive(Debug)]
 struct Watch {
     bottleneck: usize,
     from: Time,
-    /// Data packets that wait or travel, and since when.
+    /// Data packets that wait or travel, with their time of entry.
     inside: BTreeMap<(u32, u32), Time>,
     /// From arrival at the bottleneck to the far end of its link, for each flow in the order of
     /// opening.
@@ -59,7 +59,7 @@ impl Recorder for Watch {
     }
 }
 
-/// A link, what stands before it, and flows.
+/// A link, the elements before it, and flows.
 struct Bench {
     rate: Rate,
     rtt: Span,
@@ -87,7 +87,7 @@ impl Bench {
         }
     }
 
-    /// Flows of these schemes that never end, opened 10 ms apart, and then `more`; what they met
+    /// Flows of these schemes that never end, opened 10 ms apart, and then `more`; measurements
     /// after a sixth of the time.
     fn run(&self, schemes: &[&str], more: &[Start]) -> Met {
         let link = LinkPlan { discipline: self.queue, ..LinkPlan::new(self.rate, self.rtt / 2, self.buffer) };
@@ -112,7 +112,7 @@ impl Bench {
             workload: Box::new(Listed::new(starts, Opener::Sender)),
             until,
         };
-        // Links come first, then what else there is.
+        // Links come first, then the other elements.
         let watch = Watch {
             bottleneck: 0,
             from: Time::from_millis(self.seconds * 1000 / 6),
@@ -133,7 +133,7 @@ impl Bench {
     }
 }
 
-/// What the flows of a bench met.
+/// Measurements of a bench's flows.
 struct Met {
     watch: Watch,
     least: Span,
@@ -172,8 +172,8 @@ impl Met {
     }
 }
 
-/// RFC 8033 §4.2: the waiting time is held at 15 ms, whoever fills the queue. Two flows halve too
-/// often to hold it there.
+/// RFC 8033 §4.2: the queueing delay is held at 15 ms, with any flows. Two flows halve too often to
+/// hold it there.
 #[test]
 fn pie_holds_its_target() {
     for seed in 1..=3 {
@@ -217,7 +217,7 @@ fn sparse_flows_do_not_wait_in_fq_codel() {
 /// RFC 9332 §1: Prague's packets wait for less than a millisecond, Reno's for 15, and with a
 /// coupling of two both get about as much: as much where Prague takes its round trip for the 25 ms
 /// that Reno's has, and less than three times as much where it is shorter than Reno's by the wait
-/// and nothing makes up for it.
+/// and nothing compensates for it.
 #[test]
 fn prague_and_reno_share_a_dual_queue() {
     for (mbit, rtt, most) in [(10, 20, 2.0), (40, 10, 1.3), (40, 20, 2.0), (40, 50, 2.9), (100, 30, 2.9)] {
@@ -246,7 +246,7 @@ fn five_pragues_and_five_others_share_a_dual_queue() {
     }
 }
 
-/// The ramp of 0.8 to 1.2 ms alone holds Prague; 1.2 ms is a single packet at 10 Mbit/s.
+/// Only the ramp of 0.8 to 1.2 ms limits Prague; 1.2 ms is a single packet at 10 Mbit/s.
 #[test]
 fn pragues_alone_fill_a_link_with_a_wait_of_a_millisecond() {
     for (mbit, rtt, used) in [(10, 20, 0.95), (40, 10, 0.98), (40, 50, 0.97), (100, 30, 0.98)] {
@@ -293,8 +293,8 @@ fn bbr_v3_fills_a_link_and_not_its_buffer() {
     }
 }
 
-/// What version 3 was made for: in shallow buffers version 1 leaves Reno next to nothing, because
-/// it does not hear losses.
+/// The purpose of version 3: in shallow buffers version 1 leaves Reno nearly nothing, because it
+/// does not react to losses.
 #[test]
 fn bbr_v3_leaves_reno_more_than_version_1_does_in_a_shallow_buffer() {
     for bdps in [0.5, 1.0] {

@@ -1,4 +1,4 @@
-//! Messages that are asked for at given times on one connection.
+//! Messages that are requested at given times on one connection.
 
 mod common;
 
@@ -30,7 +30,7 @@ impl Recorder for Heard {
     }
 }
 
-/// 100 Mbit/s and 100 ms, nothing in the way.
+/// 100 Mbit/s and 100 ms, without queueing.
 fn replay(messages: &[(u64, u64)], from: From, opener: Opener) -> Heard {
     replay_with(TcpConfig::default(), messages, from, opener)
 }
@@ -62,8 +62,8 @@ fn messages_are_asked_for_at_their_times_and_read_in_order() {
     }
 }
 
-/// What a client asks for before its handshake is through goes with the first request: the server
-/// is established one and a half round trips after the SYN, and everything asked for until a round
+/// A client's requests before the end of its handshake go with the first one: the server is
+/// established one and a half round trips after the SYN, and everything requested until a round
 /// trip after it leaves at once.
 #[test]
 fn what_is_asked_for_during_the_handshake_waits_for_it() {

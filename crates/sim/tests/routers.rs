@@ -1,4 +1,4 @@
-//! Quick-Start and RCP end to end: hosts ask, routers answer, senders obey.
+//! Quick-Start and RCP end to end: requests of hosts, answers of routers, rates of senders.
 
 mod common;
 
@@ -17,7 +17,7 @@ use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 
 const RATE: Rate = Rate::from_mbit_per_sec(10);
 
-/// What stands before each of the two links.
+/// Router before each of the two links.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Plain,
@@ -98,7 +98,7 @@ fn every_router_agrees_and_the_flow_is_over_in_two_round_trips() {
     }
 }
 
-/// What is not granted is slow start, packet for packet.
+/// A start without a grant is slow start, packet for packet.
 #[test]
 fn a_path_that_does_not_take_part_is_told_from_one_that_does() {
     let zero = Params { algorithm: Algorithm::Target { threshold: Ratio::percent(0) }, ..target() };
@@ -125,10 +125,10 @@ fn a_path_that_does_not_take_part_is_told_from_one_that_does() {
     }
 }
 
-/// QS §6.3 and Figure 4: routers that grant four times what the link can carry. Slow start from the
-/// default window loses a round trip or two against a start that never asked. Half of the flight is
-/// still more than this path holds, so halving is quicker here; where it is not is for the
-/// experiment.
+/// QS §6.3 and Figure 4: routers that grant four times the link's capacity. Slow start from the
+/// default window loses a round trip or two against a start without a request. Half of the flight
+/// is still more than this path holds, so halving is quicker here; the experiment covers paths
+/// where it is not.
 #[test]
 fn a_failure_costs_a_round_trip_or_two() {
     let liar = Params { bandwidth: Rate::from_mbit_per_sec(1000), ..target() };
@@ -205,8 +205,8 @@ fn rcp_shares_the_link_among_flows() {
     assert!(most / least < 1.1 && most < 13.0, "{times:?}: 12 MB at 10 Mbit/s take 9.9 s");
 }
 
-/// Web-like arrivals of Quick-Start and other flows: the run repeats itself, and utilisation stays
-/// what it was.
+/// Web-like arrivals of Quick-Start and other flows: the run repeats itself, and utilisation does
+/// not change.
 fn arrivals(kind: Kind, scheme: Scheme, load: f64) -> (Totals, u64, f64) {
     let (path, _) = path([kind; 2], 150);
     let gap = Span::from_nanos((60.0 * 1448.0 * 8.0 / (load * 10e6) * 1e9) as u64);

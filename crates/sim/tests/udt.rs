@@ -14,7 +14,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 #[derive(Debug, Default)]
 struct Events {
     acknowledged: u64,
-    /// Originals that ended more than a window beyond what was acknowledged.
+    /// Originals that ended more than a window beyond the acknowledged bytes.
     beyond: u32,
     again: Vec<(Time, u64)>,
     timeouts: Vec<Time>,

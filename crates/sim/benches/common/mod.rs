@@ -1,4 +1,4 @@
-//! What the benches share: the two plans of `benches/peers/ns3`, set up in our simulator.
+//! Shared by the benches: the two plans of `benches/peers/ns3`, set up in our simulator.
 #![allow(dead_code, reason = "each bench uses its part")]
 
 use std::path::PathBuf;
@@ -199,8 +199,8 @@ pub fn arrivals(load: f64, seed: u64, seconds: f64) -> Vec<Time> {
     }
 }
 
-/// Refuses to go on if the generator above is not C++'s: its ten thousandth word is known (C++
-/// standard, rand.predef).
+/// Panics if the generator above is not C++'s: its ten thousandth word is fixed by the C++ standard
+/// (rand.predef).
 pub fn check_twister() {
     let mut words = Twister::new(5489);
     let tenth_thousandth = (0..10_000).map(|_| words.draw()).last();
@@ -212,7 +212,7 @@ pub fn ns3() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../benches/peers/ns3")
 }
 
-/// Runs something and says how many seconds of wall time it took.
+/// Runs something and returns its result with the seconds of wall time that it took.
 #[expect(clippy::disallowed_methods, reason = "how long a run takes on the wall is what a bench is for")]
 pub fn timed<T>(run: impl FnOnce() -> T) -> (T, f64) {
     let began = Instant::now();

@@ -3,17 +3,17 @@
 //! ```text
 //!  initiator (sender of the first half)                   acceptor (sender of the second)
 //!    SYN of the first half         ---------------------->
-//!                                  <--  SYN-ACK of the second half, only if it has something for routers to answer
-//!                                  <--  SYN-ACK of the first half, with what its SYN was answered
+//!                                  <--  SYN-ACK of the second half, if it has a request to routers
+//!                                  <--  SYN-ACK of the first half, with the answer to its request
 //!    ack: request of the second half  ------------------->  the second half is established
 //!    data of the first half        ---------------------->  ... or with this, if the ack was lost
 //! ```
 //!
 //! # Deviations
 //!
-//! - In TCP the acceptor's question to routers and its answer to the initiator's are options of the
-//!   same SYN-ACK. Here a packet has a place for one of them, so the question has a packet of its
-//!   own. If that one alone is lost nothing was granted; the handshake does not wait for it.
+//! - In TCP the acceptor's request to routers and its answer to the initiator's are options of the
+//!   same SYN-ACK. Here a packet has a place for one of them, so the request has a packet of its
+//!   own. If only that one is lost nothing was granted; the handshake does not wait for it.
 
 use super::*;
 
@@ -38,7 +38,7 @@ impl<R: Recorder> Simulation<R> {
         if flow.opener != Opener::Receiver || flow.opener_done {
             return;
         }
-        // As in `on_syn`: a copy of a SYN comes later than the one that is timed.
+        // As in `on_syn`: a copy of a SYN arrives later than the one that is timed.
         let at = usize::from(attempt);
         if flow.attempts[at] == Time::ZERO || at == ATTEMPTS - 1 {
             flow.attempts[at] = now;
@@ -64,7 +64,7 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    /// Data of the first half has arrived: whoever sent it had the acceptor's SYN-ACK.
+    /// Data of the first half has arrived: its sender received the acceptor's SYN-ACK.
     pub(super) fn establish_other(&mut self, first: FlowId) {
         let Some(flow) = self.flows.get_mut(first) else { return };
         if flow.opener != Opener::Sender {

@@ -1,4 +1,4 @@
-//! How a connection comes about: SYN, SYN-ACK, request, what routers answered, and the sender's
+//! Connection establishment: SYN, SYN-ACK, request, the routers' answer, and the sender's
 //! establishment.
 
 use super::*;
@@ -26,8 +26,8 @@ impl<R: Recorder> Simulation<R> {
         self.send(id, route, size, Ecn::NotCapable, Body::Syn { attempt, note });
     }
 
-    /// What the sender's packet of the handshake has for routers. A packet that is sent again asks
-    /// for nothing: the first may have been dropped for its request (RFC 4782 §4.7.2).
+    /// The request to routers in the sender's packet of the handshake. A packet that is sent again
+    /// has none: the first may have been dropped for its request (RFC 4782 §4.7.2).
     pub(super) fn question(&mut self, id: FlowId, attempt: u8) -> Note {
         let Some(flow) = self.flows.get_mut(id) else { return Note::Nothing };
         let group = &self.groups[usize::from(flow.group)];
@@ -48,12 +48,12 @@ impl<R: Recorder> Simulation<R> {
         Note::Asking { request: request.into(), host: flow.peer }
     }
 
-    /// There is more to send after an idle time: a scheme that asks again does, on a packet of its
-    /// own before the data.
+    /// There is more to send after an idle time: a scheme that repeats its request does so on a
+    /// packet of its own before the data.
     pub(super) fn ask_again(&mut self, id: FlowId, bytes: Bytes) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = &self.groups[usize::from(flow.group)];
-        // RFC 4782 §4.4: who was lied to does not ask again.
+        // RFC 4782 §4.4: no further request after a wrong nonce.
         let is_distrusted = flow.grant == Grant::Denied(Denied::Nonce);
         let scheme = flow.sender.controller().scheme();
         if flow.stage != Stage::Established || is_distrusted || !scheme.asks_again() {
@@ -75,8 +75,8 @@ impl<R: Recorder> Simulation<R> {
         self.send(id, route, size, Ecn::NotCapable, Body::Question { note });
     }
 
-    /// A request that no connection stands behind. Its flow number is one that no connection ever
-    /// has, so whoever gets it does not answer.
+    /// A request without a connection. Its flow number is one that no connection ever has, so the
+    /// receiving host does not answer.
     pub(super) fn send_bare(&mut self, bare: &BareRequest) {
         let random = Seed(bare.number).child("bare request").0;
         let (_, request) = Asked::new(bare.rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
@@ -110,7 +110,7 @@ impl<R: Recorder> Simulation<R> {
         self.pump(id);
     }
 
-    /// What the receiver has to say of a note that arrived on this route.
+    /// The receiver's answer to a note that arrived on this route.
     pub(super) fn answer(&self, note: Note, route: u16) -> Note {
         match note {
             Note::Asking { request, .. } => Note::Answering(
@@ -121,7 +121,7 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    /// The receiver that opened completes the handshake, or asks for the next message.
+    /// The receiver that opened completes the handshake, or requests the next message.
     pub(super) fn send_request(&mut self, id: FlowId) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -142,14 +142,14 @@ impl<R: Recorder> Simulation<R> {
         if flow.opener_done { self.send_request(id) } else { self.send_syn(id) }
     }
 
-    /// `answer` is what the receiver has to say; a sender that was opened to asks itself.
+    /// `answer` is the receiver's; a sender that was opened to makes its own request.
     pub(super) fn on_syn(&mut self, id: FlowId, attempt: u8, answer: Note) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
         if flow.opener == Opener::Receiver {
-            // A copy of a SYN comes later than the one that is timed; only the last number stands
-            // for several attempts.
+            // A copy of a SYN arrives later than the one that is timed; only the last number is
+            // shared by several attempts.
             let at = usize::from(attempt);
             if flow.attempts[at] == Time::ZERO || at == ATTEMPTS - 1 {
                 flow.attempts[at] = now;
@@ -219,7 +219,7 @@ impl<R: Recorder> Simulation<R> {
         if is_opening { self.establish(id, attempt, note) } else { self.pump(id) }
     }
 
-    /// The sender knows the connection established.
+    /// The sender's connection is established.
     fn establish(&mut self, id: FlowId, attempt: u8, note: Note) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -251,8 +251,7 @@ impl<R: Recorder> Simulation<R> {
             )
         };
         if flow.written.is_zero() {
-            // The opener's other half tells it that the handshake is through (see
-            // `workload::conversations`).
+            // The opener's other half completes the handshake (see `workload::conversations`).
             flow.client_at = Time::NEVER;
             flow.waiting = Some(Box::new(prior));
             return;
@@ -281,10 +280,10 @@ impl<R: Recorder> Simulation<R> {
     }
 
     /// The application at the sender hands a message over. With the first one of a connection that
-    /// was opened without any the scheme begins. What Quick-Start routers granted in the handshake
-    /// may be used within a retransmission timeout of it (before there is a second sample, three
-    /// round trips: RFC 6298 §2.2); later a scheme that asks again does, and so does one that did
-    /// not ask in the handshake because nobody knew the size.
+    /// was opened without any the scheme begins. A rate that Quick-Start routers granted in the
+    /// handshake may be used within a retransmission timeout of it (before there is a second
+    /// sample, three round trips: RFC 6298 §2.2); later a scheme that repeats its request does so,
+    /// and so does one that made none in the handshake because the size was unknown.
     pub(super) fn write(&mut self, id: FlowId, bytes: Bytes) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
@@ -311,7 +310,8 @@ impl<R: Recorder> Simulation<R> {
         self.pump(id);
     }
 
-    /// There is more to send on a connection that carries several answers: its scheme hears of it.
+    /// Reports to the scheme that there is more to send, on a connection that carries several
+    /// answers.
     pub(super) fn tell_more(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
@@ -325,7 +325,7 @@ impl<R: Recorder> Simulation<R> {
 /// The time to live that packets begin with.
 const IP_TTL: u8 = 64;
 
-/// What the routers said, as the sender believes it.
+/// The routers' answer, as verified by the sender.
 fn verdict(request: Option<&Asked>, note: Note) -> Grant {
     match (request, note) {
         (Some(asked), Note::Answering(echo)) => match asked.judge(&echo.into()) {

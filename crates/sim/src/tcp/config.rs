@@ -1,10 +1,10 @@
-//! Everything of the TCP model that can be chosen.
+//! Options of the TCP model.
 
 use headstart_units::{Bytes, Span};
 
 use super::udt::Udt;
 
-/// How losses are found.
+/// Loss detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detection {
     /// RACK (RFC 8985): by the time at which later packets were delivered; finds lost
@@ -17,7 +17,7 @@ pub enum Detection {
     Udt(Udt),
 }
 
-/// What happens when acks stop coming before the retransmission timeout.
+/// Probes before the retransmission timeout, when acks stop arriving.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Probe {
     /// Nothing.
@@ -50,13 +50,13 @@ pub struct DelayedAck {
 /// The segments that a receiver acknowledges at once though it delays other acks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ImmediateAck {
-    /// Any segment while one before it is missing, and whatever fills a hole or comes twice (RFC
+    /// Any segment while one before it is missing, and any that fills a hole or is a duplicate (RFC
     /// 5681 §4.2).
     #[default]
     OutOfOrder,
-    /// As QUIC, whose packets never bear a number twice: the first so many packets from each new
-    /// gap on, and a packet that was overtaken. RFC 9000 §13.2.1 asks for 1; Google QUIC had 4. Not
-    /// for an old gap, nor for retransmissions.
+    /// As QUIC, which never reuses a packet number: the first so many packets after each new gap,
+    /// and a packet that was overtaken. RFC 9000 §13.2.1 has 1; Google QUIC had 4. Not for an old
+    /// gap, nor for retransmissions.
     NewGap(u32),
 }
 
@@ -73,7 +73,7 @@ impl DelayedAck {
     pub const SECOND: Self = Self { every: 2, timeout: Span::from_millis(200), ..Self::IMMEDIATE };
 }
 
-/// Pacing by the transport, where the scheme does not give a pace of its own.
+/// Pacing by the transport, where the scheme gives no pace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
     /// Packets leave as the window opens.
@@ -82,9 +82,9 @@ pub enum Pacing {
     /// As Linux paces: 200 % of the window per smoothed RTT in slow start, 120 % in avoidance,
     /// where the scheme gives no pace of its own.
     Linux,
-    /// The same, and whoever gives the pace, Linux carries it out: the first ten segments go at
-    /// once, and later ones in bursts of about a millisecond. No scheme's first flight is paced
-    /// then as it asks: this is for what is held against the kernel.
+    /// The same, and Linux carries out a scheme's pace too: the first ten segments leave at once,
+    /// and later ones in bursts of about a millisecond. No scheme's first flight then has the pace
+    /// that it gives: for comparisons with the kernel.
     LinuxAlways,
 }
 
@@ -101,20 +101,20 @@ pub struct TcpConfig {
     pub syn: Bytes,
     /// The receiver's window. 141 kB: Halfback §4.1.
     pub receive_window: Bytes,
-    /// How losses are found.
+    /// Loss detection.
     pub detection: Detection,
-    /// What happens when acks stop coming.
+    /// Probes when acks stop arriving.
     pub probe: Probe,
-    /// Proportional rate reduction (RFC 9937) while a base controller is in recovery; otherwise the
-    /// window alone limits.
+    /// Proportional rate reduction (RFC 9937) while a base controller is in recovery; otherwise
+    /// only the window limits.
     pub prr: bool,
-    /// With it, below the goal every ack lets one segment more go than it delivered: RFC 6937's
-    /// slow start reduction bound, which Linux and Google QUIC had until RFC 9937 asked for more
-    /// (§4: only acks that show progress and no new loss).
+    /// With it, below the goal every ack allows one segment more than it delivered: RFC 6937's slow
+    /// start reduction bound, which Linux and Google QUIC had until RFC 9937 restricted it (§4:
+    /// only acks that show progress and no new loss).
     pub prr_slow_start: bool,
     /// When acknowledgements are sent.
     pub delayed_ack: DelayedAck,
-    /// Lower bound of the retransmission timeout. 200 ms as Linux; RFC 6298 §2.4 says 1 s.
+    /// Lower bound of the retransmission timeout. 200 ms as in Linux; 1 s in RFC 6298 §2.4.
     pub min_rto: Span,
     /// Retransmission timeout before there is a sample, and of the SYN. 1 s: RFC 6298 §2.1.
     pub initial_rto: Span,
@@ -122,7 +122,7 @@ pub struct TcpConfig {
     pub max_rto: Span,
     /// Pacing where the scheme gives none.
     pub pacing: Pacing,
-    /// Segments that a pacer lets go at once. 1: ideal spacing; a real stack sends bursts of up to
+    /// Segments that a pacer releases at once. 1: ideal spacing; a real stack sends bursts of up to
     /// ten.
     pub quantum: u32,
     /// Negotiate ECN: marks instead of drops where a queue can.
@@ -132,29 +132,29 @@ pub struct TcpConfig {
     pub idle_restart: bool,
     /// Segments of that window. 10: RFC 6928 §2.
     pub restart_window: u64,
-    /// Connections carry several answers: schemes are told the initial window, of
-    /// [`Self::restart_window`] segments, and that there is more to send
-    /// ([`Startup::on_more`](headstart_startup::Startup::on_more)), as the QUIC stack tells them.
-    /// No: the papers' models have one flow for each connection.
+    /// Connections carry several answers: schemes get the initial window, of
+    /// [`Self::restart_window`] segments, and a call when there is more to send
+    /// ([`Startup::on_more`](headstart_startup::Startup::on_more)), as from the QUIC stack. No: the
+    /// papers' models have one flow for each connection.
     pub several_answers: bool,
-    /// The window grows only for acks of what left while it was the limit (RFC 9002 §7.8, RFC 9438
-    /// §5.8); else for every ack.
+    /// The window grows only for acks of data that left while the window was the limit (RFC 9002
+    /// §7.8, RFC 9438 §5.8); else for every ack.
     pub window_validation: bool,
-    /// What Linux's sender does otherwise than the RFCs, or where they say nothing. No; it is what
-    /// the kernel is held against.
+    /// Rules of Linux's sender that differ from the RFCs, or that these leave open. No; for
+    /// comparisons with the kernel.
     ///
     /// - New data leaves in buffers of about a millisecond, two segments at least (tcp_output.c,
     ///   tcp_tso_autosize); a smaller one waits for an ack that is due within a millisecond
     ///   (tcp_tso_should_defer); and the last segment of a buffer of several has PSH
     ///   (__tcp_transmit_skb).
-    /// - The least of the retransmission timeout is that of its variation: SRTT + max(4 RTTVAR,
-    ///   least) (tcp_input.c, tcp_rtt_estimator).
+    /// - The lower bound of the retransmission timeout is that of its variation: SRTT + max(4
+    ///   RTTVAR, bound) (tcp_input.c, tcp_rtt_estimator).
     /// - A tail loss probe for a single segment waits for 2 SRTT and the least timeout, for several
     ///   2 SRTT and 2 ms, and no longer than the timeout in any case (tcp_output.c,
     ///   tcp_schedule_loss_probe; the last is RFC 8985 §7.2 as well).
-    /// - Samples are limited by the application only if it writes while it is the limit (tcp.c,
-    ///   tcp_sendmsg_locked; tcp_rate_check_app_limited), the very first write included: that it
-    ///   wrote too little is known when it writes again.
+    /// - Samples are marked application-limited only if the application writes while it is the
+    ///   limit (tcp.c, tcp_sendmsg_locked; tcp_rate_check_app_limited), the very first write
+    ///   included: the shortage is detected at its next write.
     /// - Proportional rate reduction counts whole segments, rounded up (tcp_input.c,
     ///   tcp_cwnd_reduction).
     pub as_linux: bool,
@@ -164,7 +164,7 @@ pub struct TcpConfig {
 }
 
 impl TcpConfig {
-    /// The initial window that schemes are told: zero where a connection is one flow.
+    /// The initial window that schemes get: zero where a connection is one flow.
     pub(crate) fn initial_window(&self) -> Bytes {
         if self.several_answers { self.mss * self.restart_window } else { Bytes::ZERO }
     }

@@ -14,7 +14,7 @@ pub struct Prr {
     out: u64,
     /// In flight when it began (RecoverFS).
     recover_fs: u64,
-    /// What may be in flight after the present ack.
+    /// Limit of the bytes in flight after the present ack.
     window: u64,
 }
 
@@ -29,9 +29,8 @@ impl Prr {
         };
     }
 
-    /// One ack of the episode delivered so much. `grain` is what the reduction is rounded up to: a
-    /// byte, or a segment. `is_safe` (SafeACK): it advanced the cumulative point and found no new
-    /// loss.
+    /// One ack of the episode delivered so much. The reduction is rounded up to `grain`: a byte, or
+    /// a segment. `is_safe` (SafeACK): it advanced the cumulative point and found no new loss.
     pub fn on_ack(
         &mut self,
         newly_delivered: Bytes,
@@ -47,22 +46,21 @@ impl Prr {
             let share = u128::from(self.delivered) * u128::from(ssthresh);
             (share.div_ceil(u128::from(self.recover_fs)) as u64).next_multiple_of(grain.get().max(1))
         } else {
-            // Packet conservation; one segment more, as in slow start, only while the ack says that
-            // all goes well.
+            // Packet conservation; one segment more, as in slow start, only while the ack is safe.
             let limit = self.delivered.max(self.out + delivered) + if is_safe { mss.get() } else { 0 };
             (ssthresh - in_flight).saturating_add(self.out).min(limit)
         };
-        // Fast retransmit: the first ack of an episode always lets one segment go.
+        // Fast retransmit: the first ack of an episode always allows one segment.
         let floor = if self.out == 0 { mss.get() } else { 0 };
         self.window = in_flight + may_send.saturating_sub(self.out).max(floor);
     }
 
-    /// Bytes left.
+    /// Bytes were sent.
     pub fn on_sent(&mut self, bytes: Bytes) {
         self.out += bytes.get();
     }
 
-    /// What may be in flight.
+    /// Limit of the bytes in flight.
     #[must_use]
     pub fn window(&self) -> Bytes {
         Bytes::new(self.window)
@@ -76,7 +74,7 @@ mod tests {
     const MSS: Bytes = Bytes::new(1000);
     const BYTE: Bytes = Bytes::new(1);
 
-    /// Ten in flight, one lost, threshold five: half of the acks let a segment go.
+    /// Ten in flight, one lost, threshold five: half of the acks allow a segment.
     #[test]
     fn a_single_loss_halves_the_rate_at_once() {
         let mut prr = Prr::default();
@@ -111,8 +109,8 @@ mod tests {
         assert_eq!(prr.window(), MSS * 10);
     }
 
-    /// Seventeen in flight, eight wanted: after each of the acks so many have left, by the byte and
-    /// as Linux counts.
+    /// Seventeen in flight, threshold eight: after each of the acks so many have left, by the byte
+    /// and as Linux counts.
     #[test]
     fn whole_segments_are_rounded_up() {
         for (grain, expected) in [(BYTE, [1, 1, 1, 1, 2]), (MSS, [1, 1, 2, 2, 3])] {
@@ -132,7 +130,7 @@ mod tests {
         }
     }
 
-    /// A scheme that stays in charge may have no window to speak of.
+    /// A scheme that stays in charge may have a practically unlimited window.
     #[test]
     fn no_threshold_is_too_large() {
         let mut prr = Prr::default();

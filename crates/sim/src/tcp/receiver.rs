@@ -9,16 +9,16 @@ use headstart_units::Time;
 use super::config::{DelayedAck, ImmediateAck};
 use crate::packet::{Acknowledgement, Block, Stamp};
 
-/// What to do after a data packet.
+/// The receiver's answer to a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Acknowledge now.
     Now,
-    /// Acknowledge when the timer goes off, unless another segment comes first.
+    /// Acknowledge when the timer expires, unless another segment arrives first.
     Later,
 }
 
-/// A data packet, as a receiver sees it.
+/// A data packet at the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Number of the segment.
@@ -44,7 +44,7 @@ pub struct Receiver {
     duplicates: u32,
     unacknowledged: u32,
     last: (u32, u32),
-    /// Number of the transmission that comes next if none is missing.
+    /// Number of the next transmission if none is missing.
     next_transmission: u32,
     /// Packets that are still acknowledged at once because of a gap between transmissions.
     immediate: u32,
@@ -52,18 +52,18 @@ pub struct Receiver {
     pub stamp: Stamp,
     /// Packets that arrived with a mark, modulo 256, to be echoed.
     pub marks: u8,
-    /// When a delayed ack is due.
+    /// Expiry of the delayed-ack timer.
     pub ack_at: Time,
 }
 
 impl Receiver {
-    /// Forgets everything; keeps its memory.
+    /// Empties it; keeps its memory.
     pub fn reset(&mut self) {
         self.ranges.clear();
         *self = Self { ranges: std::mem::take(&mut self.ranges), ack_at: Time::NEVER, ..Self::default() };
     }
 
-    /// The first segment not yet received: everything before it can be read by the application.
+    /// The first segment not yet received: the application can read everything before it.
     #[inline]
     pub fn next(&self) -> u32 {
         self.next
@@ -100,7 +100,7 @@ impl Receiver {
         Answer::Later
     }
 
-    /// Whether transmissions before this one are missing since lately, or it was overtaken.
+    /// True for the first packets after a new gap, and for a packet that was overtaken.
     #[inline]
     fn is_immediate(&mut self, transmission: u32, immediate: ImmediateAck) -> bool {
         let ImmediateAck::NewGap(packets) = immediate else { return false };
@@ -165,7 +165,8 @@ impl Receiver {
         let mut blocks = [Block::default(); 3];
         let mut count = 0;
         // The range of the segment that just arrived, then those that changed before it, then the
-        // lowest: the last fills what is left, so that a range whose report was lost is told again.
+        // lowest: the last fills the remaining place, so that a range whose report was lost is
+        // repeated.
         let named = std::iter::once(self.last.0).chain(self.recent).filter_map(|segment| {
             let at = self.ranges.partition_point(|range| range.end <= segment);
             self.ranges.get(at).filter(|range| range.start <= segment).copied()
@@ -246,8 +247,8 @@ mod tests {
         }
     }
 
-    /// RFC 9000 §13.2.1: a packet after a gap at once, and one that was overtaken; an old gap and
-    /// what is sent again do not matter.
+    /// RFC 9000 §13.2.1: an immediate ack for a packet after a gap, and for one that was overtaken;
+    /// none for an old gap and for retransmissions.
     #[test]
     fn as_quic_only_a_new_gap_hastens_an_ack() {
         use Answer::{Later, Now};

@@ -2,25 +2,25 @@
 //!
 //! Two rings hold everything: *segments*, numbered along the stream, and *transmissions*, numbered
 //! in the order of sending. A segment names its latest transmission, a transmission its segment.
-//! RACK (RFC 8985) walks the transmissions from the oldest: each is looked at until it is resolved
-//! and never again, so loss detection costs a constant per packet whatever is lost.
+//! RACK (RFC 8985) walks the transmissions from the oldest: each is examined until it is resolved
+//! and never again, so loss detection costs a constant per packet at any loss rate.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `acks` | what an acknowledgement delivers, and who is told |
-//! | `buffers` | what leaves together, as Linux has it |
-//! | `detection` | what is lost: by time, by count, by report |
-//! | `sending` | what leaves next, if window and pacer let it |
+//! | `acks` | data that an acknowledgement delivers, and the calls of the scheme |
+//! | `buffers` | segments that leave together, as in Linux |
+//! | `detection` | loss detection: by time, by count, by report |
+//! | `sending` | the next packet, within window and pace |
 //! | `timers` | retransmission timeout and probes |
 //!
 //! # Deviations
 //!
-//! - An ack names the transmission that set it off, as timestamps (RFC 7323) let a real sender
-//!   guess and QUIC's packet numbers let it know. RTT samples and Karn's rule hang on that alone.
+//! - An ack names the transmission that triggered it: a real sender infers it from timestamps (RFC
+//!   7323), and QUIC's has packet numbers. Only RTT samples and Karn's rule depend on it.
 //! - Nothing is undone when a retransmission turns out to have been unnecessary (Eifel, DSACK
 //!   undo). RACK's reordering window keeps its initial size of a quarter of the minimum RTT.
 //! - Proactive copies do not count as in flight: to the scoreboard they are packets that the
-//!   network made.
+//!   network duplicated.
 //! - [`Probe::Quic`]: the backed-off timeout is bounded as a TCP's is; RFC 9002 has no bound and
 //!   gives up instead, when the connection was idle for too long.
 //! - [`Probe::Quic`]: persistent congestion (RFC 9002 §7.6) is found within one loss detection, not
@@ -49,7 +49,7 @@ use crate::ring::Ring;
 /// Three segments delivered beyond make a segment lost (RFC 6675 §2, RFC 8985 §4).
 const DUP_THRESH: u32 = 3;
 
-/// A packet that the sender lets go.
+/// A packet that the sender sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
     /// Number of the segment.
@@ -62,7 +62,7 @@ pub struct Departure {
     pub is_pushed: bool,
 }
 
-/// What the receiver echoes beside what it has.
+/// Fields of an ack that the receiver echoes from data packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Echoed {
     /// The packet that set the ack off had a congestion mark.
@@ -76,7 +76,7 @@ pub struct Echoed {
 /// One segment of the stream, from its first transmission until it is acknowledged cumulatively.
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
-    /// Where in the stream it begins.
+    /// Offset of its first byte in the stream.
     offset: u64,
     /// Its latest transmission that is not a copy.
     transmission: u32,
@@ -107,17 +107,17 @@ impl Segment {
 struct Flight {
     stamp: SendStamp,
     segment: u32,
-    /// A proactive copy: its loss is nobody's business.
+    /// A proactive copy: its loss is ignored.
     is_copy: bool,
     is_original: bool,
     /// Declared lost, or overtaken by a later transmission of the same segment.
     is_settled: bool,
 }
 
-/// Where loss recovery stands.
+/// State of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 enum State {
-    /// Nothing was lost lately.
+    /// No loss recovery in progress.
     #[default]
     Open,
     /// Fast recovery, until everything sent before it is acknowledged.
@@ -132,7 +132,7 @@ pub struct Sender {
     controller: Controller,
     wants_stamps: bool,
     is_l4s: bool,
-    /// The receiver's count of marks, as last heard.
+    /// The receiver's count of marks in the latest ack.
     marks: u8,
     repair: Repair,
     tail_probe: bool,
@@ -142,14 +142,14 @@ pub struct Sender {
     segments: Ring<Segment>,
     flights: Ring<Flight>,
     in_flight: Bytes,
-    /// Bytes of the first flight that came through as originals.
+    /// Bytes of the first flight that were delivered as originals.
     first_flight_delivered: Bytes,
     first_flight: u64,
 
     /// Stream bytes handed over by the application, and sent at least once.
     written: u64,
     sent: u64,
-    /// Where messages end in the stream; segments do not cross these.
+    /// Offsets of the messages' ends in the stream; segments do not cross these.
     ends: VecDeque<u64>,
     /// The last segments of messages, as they are formed: the receiver's side reads messages by
     /// these.
@@ -159,17 +159,17 @@ pub struct Sender {
 
     state: State,
     prr: Prr,
-    /// Segments declared lost and not sent again, and where to look for the first.
+    /// Segments declared lost and not sent again, and a lower bound of the first one's number.
     lost_pending: u32,
     lost_hint: u32,
     /// Segments delivered beyond the first missing one.
     delivered_beyond: u32,
     /// The three highest segments delivered, for RFC 6675.
     highest: [u32; 3],
-    /// RFC 6675: everything below has been judged.
+    /// RFC 6675: loss detection has handled every segment below.
     judged: u32,
     rescue_done: bool,
-    /// UDT: what a timeout still has to send again although it was received.
+    /// UDT: segments that a timeout still has to send again although they were received.
     back: Range<u32>,
     /// The newest transmission delivered, plus one; and when it was sent.
     newest_delivered: u32,
@@ -184,7 +184,7 @@ pub struct Sender {
     probe_at: Time,
     reorder_at: Time,
     tail_probe_out: bool,
-    /// A probe timer went off: the next packet leaves whatever the window says.
+    /// A probe timer expired: the next packet leaves regardless of the window.
     probe_due: bool,
     last_sent_at: Time,
 
@@ -253,7 +253,7 @@ impl Default for Sender {
     }
 }
 
-/// The scoreboard as repair policies see it.
+/// The scoreboard as presented to repair policies.
 struct Board<'a> {
     segments: &'a Ring<Segment>,
     sent: u64,
@@ -312,7 +312,7 @@ impl Sender {
         };
     }
 
-    /// The handshake is through. The application's size, if it is known, is what the prior says.
+    /// The handshake is complete. The application's size, if known, is in the prior.
     pub fn establish(&mut self, now: Time, prior: &Prior, recorder: &mut impl Recorder) {
         self.rtt.update(prior.handshake_rtt);
         let plan = self.controller.establish(prior);
@@ -323,7 +323,7 @@ impl Sender {
         recorder.sender(now, || self.snapshot(SenderEvent::Established));
     }
 
-    /// The application hands over a message of `bytes`. Returns whether the connection was idle for
+    /// The application hands over a message of `bytes`. Returns true if the connection was idle for
     /// a retransmission timeout before.
     pub fn write(&mut self, now: Time, bytes: Bytes, config: &TcpConfig) -> bool {
         if config.as_linux && self.waits_for_application(config) {
@@ -339,7 +339,7 @@ impl Sender {
         was_idle
     }
 
-    /// Less than a segment is left to send, the window has room and nothing lost waits
+    /// Less than a segment is left to send, the window has room and no lost segment is pending
     /// (tcp_rate_check_app_limited).
     fn waits_for_application(&self, config: &TcpConfig) -> bool {
         self.written - self.sent < config.mss.get()
@@ -375,7 +375,7 @@ impl Sender {
         true
     }
 
-    /// There is more to send than the scheme knew of: it may take it as another flight.
+    /// There is more to send than the scheme was given: it may start another flight.
     pub fn on_more(&mut self, now: Time, config: &TcpConfig, recorder: &mut impl Recorder) {
         let prior = Prior {
             flow_size: Some(Bytes::new(self.written - self.sent)),
@@ -414,7 +414,7 @@ impl Sender {
         self.message_ends.pop_front();
     }
 
-    /// What was counted.
+    /// Its counters.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -434,8 +434,7 @@ impl Sender {
         &self.controller
     }
 
-    /// What this connection leaves behind for the next one to the same peer; `None` if it measured
-    /// no rate.
+    /// The path record for the next connection to the same peer; `None` if no rate was measured.
     #[must_use]
     pub fn record(&self, now: Time, config: &TcpConfig) -> Option<Record> {
         let lost = self.counts.first_flight_lost > 0;
@@ -461,13 +460,13 @@ impl Sender {
         }
     }
 
-    /// What the next data packet has for RCP routers.
+    /// The RCP label of the next data packet.
     #[inline]
     pub fn label(&self) -> Label {
         if self.wants_stamps { Label::wanted(self.rtt.smoothed) } else { Label::default() }
     }
 
-    /// What the first flight holds.
+    /// Size of the first flight.
     pub fn first_flight(&self) -> Bytes {
         Bytes::new(self.first_flight)
     }

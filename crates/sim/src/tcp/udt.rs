@@ -1,4 +1,4 @@
-//! Wait for a loss report, then re-send everything that it names at once, whatever the window says.
+//! Wait for a loss report, then re-send everything that it names at once, regardless of the window.
 //!
 //! Halfback (HB below) measured all schemes but PCP inside UDT, a transport over UDP, "with
 //! Selective ACK" (§4.1). Of that transport HB says: three later packets make a loss (§3.4); all
@@ -7,9 +7,9 @@
 //! and with a small buffer Halfback's losses that the receiver *notices* are a tenth of JumpStart's
 //! (§4.2.3), although both send the same first flight: by then the copies have filled the gaps. UDT
 //! itself (Y. Gu, draft-gg-udt-03, 2010, UD below; release 4, 2009-2013) explains most of this: the
-//! receiver keeps a list of what is missing and reports it; what is reported joins the sender's
-//! loss list; that list goes before new data and asks no congestion window; the report is repeated
-//! on a timer; and when nothing was heard for a timeout, everything that is not acknowledged
+//! receiver keeps a list of missing packets and reports it; reported packets join the sender's loss
+//! list; that list goes before new data and is not limited by the congestion window; the report is
+//! repeated on a timer; and when nothing arrived for a timeout, everything that is not acknowledged
 //! cumulatively joins the list, received or not.
 //!
 //! ```text
@@ -20,49 +20,49 @@
 //!  timeout: everything from the first missing segment on, received or not
 //! ```
 //!
-//! One parameter set for all figures, chosen among the rows below as the closest to the capacities
-//! of HB Figure 12: that figure is no independent evidence for it. The rows come from separate
-//! short runs (rule 1 of `docs/definitions.md`, Reno, 1 s minimum timeout; HB: TCP 90, TCP-10 85,
-//! JumpStart 50, Halfback 70, forward 35):
+//! One parameter set for all figures (bold, the default), chosen among the rows below as the
+//! closest to the capacities of HB Figure 12: that figure is no independent evidence for it. The
+//! rows come from separate short runs (rule 1 of `docs/definitions.md`, Reno, 1 s minimum timeout;
+//! HB: TCP 90, TCP-10 85, JumpStart 50, Halfback 70, forward 35):
 //!
 //! | reports | acks | TCP | TCP-10 | JumpStart | Halfback | forward |
 //! |---|---|---|---|---|---|---|
-//! | **on the timer, every 4 RTT + RTTVAR + 10 ms** (UD §4; default) | every second segment | 90 | 80 | 55 | 60 | 50 |
+//! | **timer, every T = 4 RTT + RTTVAR + 10 ms** (UD §4) | every second | 90 | 80 | 55 | 60 | 50 |
 //! | the same | every segment | 90 | 80 | 55 | 55 | 40 |
 //! | the same | on UDT's timer, every 10 ms | 90 | 85 | 55 | 65 | 60 |
 //! | on the timer, every 300 ms (UDT 4's least) | every second | 90 | 80 | 60 | 60 | 50 |
 //! | on the timer, every 120 ms | every second | 85 | 85 | 60 | 60 | 50 |
-//! | at once and never repeated (UDT 4.10 on), timeouts go back | every second | 85 | 80 | 60 | 50 | 40 |
-//! | at once, repeated after 4 RTT + RTTVAR + 10 ms (UD as written) | every segment | 90 | 85 | 65 | 55 | 45 |
+//! | at once, never repeated (UDT 4.10), timeouts go back | every second | 85 | 80 | 60 | 50 | 40 |
+//! | at once, repeated after T (UD as written) | every segment | 90 | 85 | 65 | 55 | 45 |
 //! | at once, repeated every 10 ms | every segment | 55 | 40 | 35 | 30 | 30 |
 //! | RFC 6675, for comparison | every second | 90 | 85 | 70 | 55 | 45 |
 //!
-//! **JumpStart below Halfback takes two things together.** Reports must be late, so that copies
-//! have filled the gaps by then and only who has no copies pays for the burst; and acks must be
-//! fewer than segments, so that copies, one for each ack, stay below half of the flow. UDT's own
-//! class for TCP-like congestion control (release 4, `CTCP`) sets both an ack for every second
-//! packet and a timeout of one second: those are the experiment's settings. With UDT's plain ack
-//! timer copies are fewer still, Halfback's 70 comes out and the 50 % of additional bandwidth of HB
-//! §5 does not. Repeats every 10 ms (what a trial of ours needed for JumpStart's 50) pull TCP down
-//! with them once the loss list asks no window, and so are not what HB ran.
+//! **JumpStart below Halfback needs two conditions together.** Reports must be delayed, so that
+//! copies have filled the gaps by then and only schemes without copies suffer from the burst; and
+//! acks must be fewer than segments, so that copies, one for each ack, stay below half of the flow.
+//! UDT's own class for TCP-like congestion control (release 4, `CTCP`) sets both an ack for every
+//! second packet and a timeout of one second: those are the experiment's settings. With UDT's plain
+//! ack timer copies are fewer still, which gives Halfback's 70 but not the 50 % of additional
+//! bandwidth of HB §5. Repeats every 10 ms (needed for JumpStart's 50 in a trial of ours) reduce
+//! TCP as well once the loss list is not limited by the window, and so are not HB's setting.
 //!
 //! # Deviations
 //!
 //! - UD reports a gap as soon as it is seen *and* on the timer. Here only on the timer: HB's burst
-//!   of *all* lost packets, and its tenth of noticed losses, cannot come from reports at once. This
-//!   is our inference.
+//!   of *all* lost packets, and its tenth of noticed losses, cannot result from immediate reports.
+//!   This is our inference.
 //! - Reports are not packets of their own: the sender repeats them from its own scoreboard. Acks
-//!   that arrive at once tell it what a report sent at the same instant would; were acks lost, a
-//!   real report would come later.
+//!   that arrive at once carry the content of a report sent at the same instant; were acks lost, a
+//!   real report would arrive later.
 //! - UDT's acks are a setting of the receiver, [`super::TcpConfig::delayed_ack`], not of this part.
-//! - UD reports after one later packet, HB §3.4 speaks of three duplicate acks: three.
-//! - The congestion window is told of the first report of a packet only: a repeat is no new
+//! - UD reports after one later packet, HB §3.4 has three duplicate acks: three.
+//! - The congestion window reacts to the first report of a packet only: a repeat is no new
 //!   congestion.
-//! - UDT's timeout restarts at whatever the peer sends; here at progress, and it backs off, as in
+//! - UDT's timeout restarts at any packet of the peer; here at progress, and it backs off, as in
 //!   RFC 6298.
-//! - UD §6 counts the window from the first missing packet on; here from what is in flight, since
-//!   HB §4.1 has "Selective ACK". [`Udt::spans`] is UD's way; what it changes stands in the notes
-//!   of HB's figures 6, 10, 13 and 15.
+//! - UD §6 counts the window from the first missing packet on; here from the bytes in flight, since
+//!   HB §4.1 has "Selective ACK". [`Udt::spans`] is UD's way; its effect is in the notes of HB's
+//!   figures 6, 10, 13 and 15.
 //!
 //! # Limits
 //!
@@ -93,15 +93,15 @@ pub struct Udt {
     pub reports: Reports,
     /// The first report waits for the interval too.
     pub is_periodic: bool,
-    /// What is reported asks the window and the pacer as everything else.
+    /// Reported segments are limited by window and pacer as everything else.
     pub asks_window: bool,
     /// A timeout sends everything again that is not acknowledged cumulatively, received or not.
     pub goes_back: bool,
-    /// What was sent again is reported again while it is missing; else a lost retransmission waits
-    /// for the timeout, as HB §4.2.3 says.
+    /// Retransmissions are reported again while they are missing; else a lost retransmission waits
+    /// for the timeout, as in HB §4.2.3.
     pub repeats: bool,
     /// The window counts from the first segment that is missing, received or not: UD's sender
-    /// compares it with what is not acknowledged, and an ack names the first missing segment only.
+    /// compares it with the unacknowledged data, and an ack names the first missing segment only.
     pub spans: bool,
 }
 

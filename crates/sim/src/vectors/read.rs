@@ -1,12 +1,12 @@
-//! Reads connection vectors in both formats of Tmix; what is none is refused with its line, what
-//! was found and what was expected.
+//! Reads connection vectors in both formats of Tmix; anything else is refused with its line, the
+//! text found and the text expected.
 //!
 //! # Deviations
 //!
 //! - ns-2 ignores the counts of a head. Here they are checked: a trace that was cut short is
 //!   refused.
-//! - A file holds one format. Blank lines and lines that begin with `#` are passed over.
-//! - A trailing time, and a data unit of no bytes, say when the connection ends. A replay ends it
+//! - A file holds one format. Blank lines and lines that begin with `#` are skipped.
+//! - A trailing time, and a data unit of no bytes, give the end of the connection. A replay ends it
 //!   when all is read.
 //! - Files longer than [`MAX_BYTES`], more than [`MAX_VECTORS`] connections or [`MAX_UNITS`] data
 //!   units, a unit above [`MAX_UNIT_BYTES`] and times above [`MAX_MICROS`] are refused.
@@ -33,9 +33,9 @@ pub const MAX_MICROS: u64 = 1_000_000_000_000;
 pub struct VectorError {
     /// Counted from one.
     pub line: usize,
-    /// What is there, made printable.
+    /// Text found, made printable.
     pub found: String,
-    /// What should be.
+    /// Text expected.
     pub expected: String,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Display for VectorError {
 
 impl core::error::Error for VectorError {}
 
-/// How a file is written.
+/// Format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Original,
@@ -63,14 +63,14 @@ struct Draft {
     /// Times read that belong to the next unit: of a sequential connection the first, otherwise of
     /// each end.
     times: [Option<Span>; 2],
-    /// The alternate format has said that the end sends no more.
+    /// In the alternate format: the end sends no more.
     is_over: [bool; 2],
 }
 
 /// Reads the connections of a file.
 ///
 /// # Errors
-/// With the line, what was found and what was expected.
+/// With the line, the text found and the text expected.
 pub fn from_bytes(text: &[u8]) -> Result<Vec<Vector>, VectorError> {
     if text.len() > MAX_BYTES {
         let found = format!("{} bytes", text.len());
@@ -160,12 +160,12 @@ fn share(word: &[u8]) -> Option<u32> {
 }
 
 /// A time of zero is a microsecond, as in the converter of ns-2: in the alternate format zero means
-/// that there is nothing to wait for.
+/// no wait.
 fn at_least(time: Span) -> Span {
     time.max(Span::from_micros(1))
 }
 
-/// The beginning of what was found, without control characters.
+/// The beginning of the text found, without control characters.
 fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(&text[..text.len().min(80)]);
     let text: String = text.chars().map(|c| if c.is_control() { '?' } else { c }).take(40).collect();
@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(other.epochs(), [0, 1, 2]);
     }
 
-    /// Refused texts: line, and what the message must say.
+    /// Refused texts: line, and the expected message.
     #[test]
     fn what_is_no_vector_is_refused_with_line_found_and_expected() {
         #[rustfmt::skip]

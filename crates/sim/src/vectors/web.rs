@@ -1,21 +1,23 @@
-//! Connection vectors of web traffic, drawn from published statistics: for those who have no trace.
+//! Connection vectors of web traffic, drawn from published statistics: for runs without a trace.
 //!
 //! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith, M. C. Weigle, "Stochastic
 //! Models for Generating Synthetic HTTP Source Traffic", INFOCOM 2004 (PackMime below), with the
 //! parameters that its authors published with ns-2. It was fitted to packet traces of the links of
 //! Bell Labs and of the University of North Carolina, of which the latter gave Tmix its traces too;
-//! and it describes what a vector holds: connections, their requests, answers and quiet times.
+//! and it describes the contents of a vector: connections, their requests, answers and quiet times.
 //!
-//! | what | distribution |
+//! | quantity | distribution |
 //! |---|---|
 //! | connections with more than one request allowed | 9 % |
-//! | pages on these | 1 (82 %), otherwise more: exponential of mean 0.417 beyond the first, rounded up |
-//! | objects of a page | 1 (69 %), otherwise more: exponential of mean 1.578 beyond the first, rounded up |
-//! | request | 51 B to 421 B for the smaller half, median 421 B, 1.4 kB for the largest fortieth, a tail of index 1.48; the same all through a connection |
+//! | pages on these | 1 (82 %), else 1 + exponential of mean 0.417, rounded up |
+//! | objects of a page | 1 (69 %), else 1 + exponential of mean 1.578, rounded up |
+//! | request, the same all through a connection | smaller half 51 B to 421 B (the median) |
+//! | the largest fortieth of requests | from 1.4 kB, a tail of index 1.48 |
 //! | answer: nothing new (a quarter) | 5 B to 272 B, median 141 B |
-//! | answer: a download | at least 280 B, median 2.2 kB, 90 % below 20 kB; the largest hundredth above 67 kB with a tail of index 1.23 |
-//! | answers after the first download of a connection | log-normal about a median that is itself log-normal, 2^10.62 B |
-//! | time of the server | one over a Weibull variable of shape 0.63 and scale 305/s; 0.1 s at most, median 6 ms |
+//! | answer: a download | at least 280 B, median 2.2 kB, 90 % below 20 kB |
+//! | the largest hundredth of downloads | above 67 kB, a tail of index 1.23 |
+//! | answers after the first download | log-normal about a log-normal median, 2^10.62 B |
+//! | time of the server, 0.1 s at most, median 6 ms | 1 / Weibull of shape 0.63 and scale 305/s |
 //! | quiet time within a page | log-normal about a median that is itself log-normal, 2^-4.15 s |
 //! | quiet time between pages | likewise, 2^3.22 s |
 //!
@@ -23,13 +25,13 @@
 //!
 //! - PackMime has its sizes as curves of a hundred points. Here are the few points above and
 //!   between them straight lines in the same scale.
-//! - Runs of answers without news and of downloads alternate in PackMime; the quarter is what its
-//!   mean run lengths come to. Requests are correlated from connection to connection; here they are
+//! - Runs of answers without news and of downloads alternate in PackMime; the quarter is the result
+//!   of its mean run lengths. Requests are correlated from connection to connection; here they are
 //!   not.
-//! - The text of ns-2's generator cuts counts off instead of rounding them up, so that most pages
+//! - The code of ns-2's generator truncates counts instead of rounding them up, so that most pages
 //!   of several objects would have one.
 //! - An answer above [`WebSpec::largest`] is drawn again: PackMime's tail reaches 60 MB, a minute
-//!   of a link of 10 Mbit/s, and one of those in a short run decides all of its numbers. Quiet
+//!   of a link of 10 Mbit/s, and one of those in a short run dominates all of its results. Quiet
 //!   times end at a minute.
 //! - Start times are Poisson; PackMime has long-range dependence.
 //!
@@ -43,7 +45,7 @@ use headstart_units::{Bytes, Span, Time};
 use super::{Observed, Side, Unit, Vector, Wait};
 use crate::random::{Random, Seed, unit_above_zero};
 
-/// What may be chosen.
+/// Parameters of the generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebSpec {
     /// No answer is larger.
@@ -67,11 +69,11 @@ pub struct WebVectors {
     start: Time,
 }
 
-/// Points of a curve: what is drawn, and the size.
+/// Points of a curve: the drawn value, and the size.
 type Curve = &'static [(f64, f64)];
 
-/// A tail that begins at the end of a curve in binary logarithms: by how many of them sizes grow
-/// while half as many are larger.
+/// A tail that begins at the end of a curve, in binary logarithms: growth of the size for each
+/// halving of the share of larger ones.
 type Slope = f64;
 
 /// Sizes of answers without news: by share.
@@ -99,8 +101,8 @@ const LARGEST_REQUEST: f64 = 65_536.0;
 
 /// Answers of which nothing is new, of all.
 const UNCHANGED_SHARE: f64 = 0.25;
-/// A first answer up to this size means that nothing is new, and then nothing is all through the
-/// connection.
+/// A first answer up to this size means that nothing is new, and then all answers of the connection
+/// are so.
 const UNCHANGED_LIMIT: u64 = 275;
 
 /// A log-normal variable about a log-normal median, in binary logarithms: mean and variance of the
@@ -179,7 +181,7 @@ impl WebVectors {
         libm::exp2(around.median + around.deviation * self.normal())
     }
 
-    /// How many there are: one, or more.
+    /// A count: one, or more.
     fn count(&mut self, single: f64, mean: f64) -> u32 {
         if self.happens(single) { 1 } else { 1 + libm::ceil(self.exponential(mean)).max(1.0) as u32 }
     }
@@ -294,7 +296,7 @@ mod tests {
         values[values.len() * percent / 100]
     }
 
-    /// The table above, at what twenty thousand connections allow.
+    /// The table above, within the accuracy of twenty thousand connections.
     #[test]
     fn the_statistics_are_those_that_are_stated() {
         let vectors = some(20_000);

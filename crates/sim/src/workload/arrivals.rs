@@ -34,11 +34,11 @@ pub enum Gaps {
     Poisson(Span, Random),
     /// At these times, in order.
     Given(std::vec::IntoIter<Time>),
-    /// At these times, in order, with these sizes; and how many have been looked at.
+    /// At these times, in order, with these sizes; and the number taken so far.
     Listed(Arc<[(Time, Bytes)]>, usize),
 }
 
-/// What a stream of arrivals consists of.
+/// Parameters of a stream of arrivals.
 #[derive(Debug)]
 pub struct ArrivalSpec {
     /// Mean gap of the Poisson process, or the times themselves.
@@ -53,11 +53,11 @@ pub struct ArrivalSpec {
     pub classes: u16,
     /// Different peers, equally likely.
     pub peers: u32,
-    /// Who opens the connections.
+    /// The end that opens the connections.
     pub opener: Opener,
 }
 
-/// When flows arrive, as it is asked for.
+/// Arrival times of flows, as specified.
 #[derive(Clone, Debug)]
 pub enum GapSpec {
     /// A Poisson process with this mean gap.

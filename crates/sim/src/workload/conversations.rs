@@ -1,18 +1,18 @@
-//! Connection vectors played again: what the two ends said, over whatever path there is now.
+//! Replay of connection vectors: the same data of both ends, over the path of the run.
 //!
 //! ```text
 //!  initiator  SYN, a1 ---->        t1        a2 ---->
-//!  acceptor           ta   b1 ---->                  ...     (an epoch: from a1's hand-over to b1 read whole, less ta)
+//!  acceptor           ta   b1 ---->             ... (epoch: a1's hand-over to b1 read, less ta)
 //! ```
 //!
 //! Each end's data is a half-connection of its own in the simulator, with a sender of its own: as
 //! in TCP the two directions share nothing but the handshake. That one is the initiator's, so an
-//! acceptor knows the round-trip time when it has something to say; and [`Order::Write`] hands its
-//! data over when the vector says so. A half on which nothing is sent is not opened.
+//! acceptor has the round-trip time before it has data; and [`Order::Write`] hands its data over at
+//! the vector's time. A half without data is not opened.
 //!
-//! An epoch's duration is what the network took: for each of its units the time from its hand-over
-//! to its last byte's being read, added up. What the ends were quiet in between does not count. The
-//! first epoch includes the handshake.
+//! An epoch's duration is the time of the network: the sum over its units of the time from the
+//! hand-over to the reading of the last byte. Quiet times of the ends do not count. The first epoch
+//! includes the handshake.
 //!
 //! # Deviations
 //!
@@ -30,7 +30,7 @@ use crate::packet::FlowId;
 use crate::random::{Random, Seed};
 use crate::vectors::{Side, Vector, Wait};
 
-/// What is played, and by whom.
+/// Parameters of a replay.
 #[derive(Clone, Debug)]
 pub struct ConversationSpec {
     /// The connections, in the order of their starts.
@@ -44,10 +44,10 @@ pub struct ConversationSpec {
     /// Parties, equally likely: the flows of party `p` belong to the groups `p * 2 * pairs +
     /// class`.
     pub parties: u16,
-    /// A connection stays open for so long after its last unit was read: as a server's that waits
-    /// for another request.
+    /// Time that a connection stays open after its last unit was read: as a server's that waits for
+    /// another request.
     pub linger: Span,
-    /// Senders are told how large the unit is that they begin with.
+    /// The size of their first unit is given to senders.
     pub size_known: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct Conversations {
     next: usize,
     /// Connections that are over, to be closed then.
     closing: VecDeque<(Time, [Option<FlowId>; 2])>,
-    /// Whose unit is due when.
+    /// Next units: time, connection and end.
     due: BTreeSet<(Time, u64, u8)>,
     live: BTreeMap<u64, Live>,
 }
@@ -74,7 +74,7 @@ struct End {
     waiting: VecDeque<u32>,
     /// Units that the other end has not read whole: number, and when it was handed over.
     under_way: VecDeque<(u32, Time)>,
-    /// Of its units, how many the other end has read.
+    /// Number of its units that the other end has read.
     read: u32,
     /// When it handed over its last one, and when the last of the other end's was read.
     handed_at: Time,
@@ -88,8 +88,7 @@ struct Live {
     vector: usize,
     group: [u16; 2],
     ends: [End; 2],
-    /// Epoch of each unit, and units of each epoch that are not read yet, with what they took and
-    /// weighed so far.
+    /// Epoch of each unit, and of each epoch the unread units, the time taken and the bytes so far.
     epoch_of: Vec<u32>,
     epochs: Vec<Epoch>,
 }
@@ -147,7 +146,7 @@ impl Conversations {
             end.waiting.extend(own.map(|(number, _)| number));
             (end.handed_at, end.read_at) = (now, now);
             let Some(&first) = end.waiting.front() else { continue };
-            // What is there at once is known when the connection is opened.
+            // Data without a wait is handed over when the connection is opened.
             let first = vector.units[first as usize];
             let bytes = if first.wait == Wait::None { first.bytes } else { Bytes::ZERO };
             if !bytes.is_zero() {
@@ -171,7 +170,7 @@ impl Conversations {
         SIDES.into_iter().for_each(|from| self.consider(tag, from));
     }
 
-    /// Puts the next unit of an end among those that are due, if it is known when that will be.
+    /// Puts the next unit of an end among those that are due, if its time is determined.
     fn consider(&mut self, tag: u64, from: Side) {
         let Some(live) = self.live.get_mut(&tag) else { return };
         let vector = &self.spec.vectors[live.vector];

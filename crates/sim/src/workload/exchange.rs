@@ -1,7 +1,7 @@
 //! Requests and responses with think times on persistent connections: starts that the application
 //! limits.
 //!
-//! A session is one connection on which the client asks for one response after another, thinking
+//! A session is one connection on which the client requests one response after another, thinking
 //! before each. Sessions arrive as a Poisson process and go through one of the given scripts.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,14 +15,14 @@ use crate::random::{Random, Seed};
 /// One request of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// How long the client waits after the response before this was read whole; of the first
-    /// request: ignored.
+    /// Time from the end of reading the previous response to the request; of the first request:
+    /// ignored.
     pub think: Span,
     /// Size of the response.
     pub bytes: Bytes,
 }
 
-/// What a stream of sessions consists of.
+/// Parameters of a stream of sessions.
 #[derive(Clone, Debug)]
 pub struct SessionSpec {
     /// The scripts, equally likely; each has at least one exchange.
@@ -43,7 +43,7 @@ pub struct Sessions {
     spec: SessionSpec,
     random: Random,
     next_at: Time,
-    /// Thinking clients: when they ask next.
+    /// Thinking clients: times of their next requests.
     thinking: BTreeSet<(Time, u64, FlowId)>,
     live: BTreeMap<u64, Session>,
     opened: u64,
@@ -52,7 +52,7 @@ pub struct Sessions {
 #[derive(Clone, Copy, Debug)]
 struct Session {
     script: usize,
-    /// Exchanges asked for so far.
+    /// Exchanges requested so far.
     asked: usize,
 }
 

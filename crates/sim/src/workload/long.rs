@@ -16,9 +16,9 @@ pub struct Start {
     pub group: u16,
     /// Its class of hosts.
     pub class: u16,
-    /// How much it sends.
+    /// Bytes that it sends.
     pub bytes: Bytes,
-    /// Whether its scheme is told.
+    /// The size is given to its scheme.
     pub size_known: bool,
 }
 

@@ -5,7 +5,7 @@ use headstart_units::Time;
 use super::{FlowSpec, Order, Workload};
 use crate::packet::FlowId;
 
-/// The top byte of a tag tells whose flow it is; what is left is the child's own.
+/// The top byte of a tag is the part that ordered the flow; the rest is that part's own.
 const SHIFT: u32 = 56;
 
 /// Workloads side by side.

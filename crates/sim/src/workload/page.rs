@@ -2,10 +2,9 @@
 //! connections.
 //!
 //! The client opens the connections. The first object of a page is its document; when that is read,
-//! the others are asked for in order, each connection carrying one object at a time. [`Fetch`] says
-//! whether connections are kept and how many there are for each origin, or whether one connection
-//! carries everything at once. A redirect ([`Object::leads`]) holds back what it leads to, the
-//! document too, until it is read.
+//! the others are requested in order, each connection carrying one object at a time. [`Fetch`] sets
+//! whether connections are kept and their number for each origin, or one connection for everything
+//! at once. A redirect ([`Object::leads`]) delays its target, the document too, until it is read.
 //!
 //! The page's response time runs from the first SYN to the last byte of the last object.
 //!
@@ -25,15 +24,15 @@ use crate::random::{Random, Seed};
 /// One object of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Object {
-    /// Which of the page's origins it comes from.
+    /// Its origin, one of the page's.
     pub origin: u16,
     /// Its size on the wire.
     pub bytes: Bytes,
-    /// It is a redirect: the object after it is asked for when it is read, and not before.
+    /// It is a redirect: the object after it is requested once it is read.
     pub leads: bool,
 }
 
-/// How objects are fetched.
+/// Connections that fetch the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fetch {
     /// A connection for each object, so many at a time from each origin (HTTP/1.0).
@@ -60,13 +59,13 @@ pub struct Pages {
     opened: u32,
 }
 
-/// What a stream of pages consists of.
+/// Parameters of a stream of pages.
 #[derive(Clone, Debug)]
 pub struct PageSpec {
     /// The pages, equally likely. Each has at least one object, and fewer than 32 768.
     pub pages: Vec<Vec<Object>>,
-    /// How the objects of each page are fetched; the last one holds for the pages beyond. At least
-    /// one.
+    /// Method of fetching the objects of each page; the last one holds for the pages beyond. At
+    /// least one.
     pub fetches: Vec<Fetch>,
     /// Mean gap of the Poisson process.
     pub gap: Span,
@@ -88,7 +87,7 @@ struct Visit {
     page: usize,
     fetch: Fetch,
     document_read: bool,
-    /// Objects not asked for yet, by origin, as places in the page.
+    /// Objects not requested yet, by origin, as places in the page.
     waiting: BTreeMap<u16, VecDeque<usize>>,
     unread: usize,
     /// Connections kept open that have answered once.
@@ -101,12 +100,12 @@ struct Visit {
 #[derive(Debug)]
 struct Connection {
     origin: u16,
-    /// The objects that it was asked for and has not answered with, in order.
+    /// The objects requested and not yet answered, in order.
     owes: VecDeque<usize>,
 }
 
-/// What a connection's tag says: the visit, the origin, whether it is kept, and the first object
-/// asked for.
+/// Fields of a connection's tag: the visit, the origin, whether it is kept, and the first object
+/// requested.
 struct Tag {
     visit: u32,
     origin: u16,
@@ -176,12 +175,12 @@ impl Pages {
         }));
     }
 
-    /// The document is read: connections to every origin are opened and everything that may be is
-    /// asked for.
+    /// The document is read: connections to every origin are opened and every object without a
+    /// redirect is requested.
     fn begin_objects(visit: &mut Visit, number: u32, page: &[Object], orders: &mut Vec<Order>) {
         let origins: Vec<u16> = visit.waiting.keys().copied().collect();
         for origin in origins {
-            // What carried the document or a redirect goes on with what else there is of its
+            // The connection of the document or of a redirect continues with other objects of its
             // origin.
             let idle: Vec<FlowId> = visit.idle(origin).collect();
             for flow in idle {
@@ -196,7 +195,7 @@ impl Pages {
         }
     }
 
-    /// Asks for the origin's next object on a connection that is free; all of them if it carries
+    /// Requests the origin's next object on a connection that is free; all of them if it carries
     /// many at once.
     fn ask_next(visit: &mut Visit, page: &[Object], flow: FlowId, orders: &mut Vec<Order>) {
         let Some(connection) = visit.connections.get_mut(&flow) else { return };
@@ -208,8 +207,7 @@ impl Pages {
         }
     }
 
-    /// Asks for an object that a redirect has led to, as soon as its origin has a connection for
-    /// it.
+    /// Requests the target of a redirect, as soon as its origin has a connection for it.
     fn follow(visit: &mut Visit, number: u32, page: &[Object], object: usize, orders: &mut Vec<Order>) {
         let Object { origin, bytes, .. } = page[object];
         let free = visit.idle(origin).next();
@@ -231,7 +229,7 @@ impl Visit {
         !matches!(self.fetch, Fetch::Parallel(_))
     }
 
-    /// Connections of an origin that can be asked for something now.
+    /// Connections of an origin that can take a request now.
     fn idle(&self, origin: u16) -> impl Iterator<Item = FlowId> + '_ {
         let is_idle = move |connection: &Connection| {
             connection.origin == origin && (self.fetch == Fetch::Multiplexed || connection.owes.is_empty())
@@ -350,8 +348,8 @@ mod tests {
         Object { leads: true, ..object(origin, bytes) }
     }
 
-    /// Plays one page; after each step the first thing that was asked for and not read is read.
-    /// What is asked for at each step, by size.
+    /// Fetches one page; after each step the first requested and unread object is read. Returns the
+    /// requests of each step, by size.
     fn steps(page: &[Object], fetch: Fetch) -> Vec<Vec<u64>> {
         let spec = PageSpec {
             pages: vec![page.to_vec()],
@@ -408,7 +406,7 @@ mod tests {
         for (fetch, expected) in [
             (Fetch::Persistent(6), vec![vec![1], vec![2, 4, 5], vec![3]]),
             (Fetch::Parallel(6), vec![vec![1], vec![2, 4, 5], vec![3]]),
-            // The connection to the other host has not answered yet: what is to follow waits for
+            // The connection to the other host is not answered yet: the redirect's target waits for
             // it.
             (Fetch::Multiplexed, vec![vec![1], vec![2, 4, 5], vec![], vec![], vec![3]]),
             (Fetch::Persistent(1), vec![vec![1], vec![2, 5], vec![4], vec![3]]),

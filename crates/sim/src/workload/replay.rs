@@ -1,5 +1,4 @@
-//! One connection on which messages are asked for at given times, whether those before have arrived
-//! or not.
+//! One connection on which messages are requested at given times, independently of those before.
 //!
 //! Source: WiseStart §4.1, "a simple request-response messaging application [..] which sends
 //! requests and responses with application traces".
@@ -12,19 +11,19 @@ use crate::packet::FlowId;
 /// One message of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// When it is asked for, from what its trace counts from on ([`From`]); of the first message:
-    /// ignored.
+    /// Time of its request, from the origin of its trace's times on ([`From`]); of the first
+    /// message: ignored.
     pub at: Span,
     /// Its size.
     pub bytes: Bytes,
 }
 
-/// What times count from.
+/// Origin of the times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
     /// The opening of the connection.
     Opening,
-    /// The moment at which the first message was read: it says what else there is to ask for.
+    /// The moment at which the first message was read, which names the further requests.
     FirstRead,
 }
 
@@ -43,7 +42,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// The trace, by a flow of `group` that opens at `opens_at`. The first message is asked for
+    /// The trace, by a flow of `group` that opens at `opens_at`. The first message is requested
     /// with the opening, the others in the order of their times; without any, nothing happens.
     #[must_use]
     pub fn new(mut messages: Vec<Message>, from: From, group: u16, opener: Opener, opens_at: Time) -> Self {

@@ -1,50 +1,50 @@
 //! An attacker who sends Quick-Start requests and nothing else (Quick-Start §8).
 //!
-//! No connection stands behind the requests: nobody answers them, and no data follows. An attacker
-//! can be one host, can make its source addresses up, or can borrow the address of somebody else,
-//! who will be blamed.
+//! The requests belong to no connection: they get no answer, and no data follows. An attacker can
+//! be one host, can make its source addresses up, or can use the address of another host, which
+//! routers then hold responsible.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::{Order, Workload};
 use crate::random::{Random, Seed};
 
-/// A packet that asks the routers of a route for a rate, without a connection.
+/// A packet that requests a rate from the routers of a route, without a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BareRequest {
-    /// The class of hosts whose way to the client it goes.
+    /// The class of hosts whose route to the client it takes.
     pub class: u16,
-    /// Who it says has sent it.
+    /// Its source address.
     pub host: u32,
-    /// The rate it asks for.
+    /// The rate requested.
     pub rate: Rate,
     /// Its size on the link.
     pub size: Bytes,
-    /// Tells it from others: routers that remember flows take each for a flow of its own.
+    /// Distinguishes it from others: routers that keep flows take each for a flow of its own.
     pub number: u64,
 }
 
-/// Whose address the requests bear.
+/// Source addresses of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The attacker's own, or that of whom it wants to be blamed.
+    /// The attacker's own, or that of another host.
     One(u32),
-    /// A new one each time, out of 2^31 that no honest host has.
+    /// A new one each time, out of 2^31 that no other host has.
     MadeUp,
 }
 
-/// What the attack consists of.
+/// Parameters of the attack.
 #[derive(Clone, Copy, Debug)]
 pub struct SpoofSpec {
-    /// The first request leaves then.
+    /// Time of the first request.
     pub from: Time,
     /// No request leaves at or after this time.
     pub until: Time,
     /// Mean gap; they are a Poisson process.
     pub gap: Span,
-    /// What each asks for.
+    /// Rate of each request.
     pub rate: Rate,
-    /// Whose address they bear.
+    /// Source addresses of the requests.
     pub source: Source,
     /// The way that they go.
     pub class: u16,

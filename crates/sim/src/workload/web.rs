@@ -2,8 +2,8 @@
 //! own.
 //!
 //! Source: Quick-Start §5 and the web traffic generator that comes with ns-2 (its model: A.
-//! Feldmann et al., "Dynamics of IP traffic", SIGCOMM 1999). What the paper leaves to the
-//! generator's defaults is as S. Floyd's published scripts set it: sessions begin at times that are
+//! Feldmann et al., "Dynamics of IP traffic", SIGCOMM 1999). Defaults of the generator that the
+//! paper does not state are as in S. Floyd's published scripts: sessions begin at times that are
 //! uniform over the run, and objects of a page follow each other after exponential gaps of 10 ms
 //! mean.
 //!
@@ -19,16 +19,16 @@
 //! objects so large that hardly any run has one: of a mean of 400 packets and a shape of 1.002 half
 //! of all objects have one packet, one in a hundred more than 78.
 //!
-//! Each session draws from a seed of its own, in an order that does not hang on what the network
-//! does: two schemes meet the same pages and objects.
+//! Each session draws from a seed of its own, in an order that does not depend on the network: two
+//! schemes get the same pages and objects.
 //!
 //! # Deviations
 //!
 //! - In ns-2 a client's request is a packet on a connection of its own, and the server answers on
-//!   another one that it opens. Here the request is not sent: the server opens when the page's
-//!   clock says so, and its SYN has the Quick-Start request.
-//! - A page's server is drawn for each page from all; server and client stand for one class of
-//!   hosts, so a session's client is not always as far away.
+//!   another one that it opens. Here the request is not sent: the server opens at the page's time,
+//!   and its SYN has the Quick-Start request.
+//! - A page's server is drawn for each page from all; server and client belong to one class of
+//!   hosts, so the distance of a session's client varies.
 //! - An object has at most 2^24 packets: a draw of ns-2 can be larger, but no run gets there.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,10 +67,10 @@ impl ParetoTwo {
     }
 }
 
-/// What the sessions of one side consist of.
+/// Parameters of the sessions of one side.
 #[derive(Clone, Debug)]
 pub struct WebSpec {
-    /// How many there are.
+    /// Number of sessions.
     pub sessions: u32,
     /// They begin before this time, uniformly; no page begins at or after it.
     pub until: Time,
@@ -86,16 +86,16 @@ pub struct WebSpec {
     pub sizes: ParetoTwo,
     /// Payload of a packet.
     pub mss: Bytes,
-    /// How many servers there are: equally likely.
+    /// Number of servers, equally likely.
     pub servers: u16,
     /// Group and class of the first server; each other has the next ones. The server's number is
     /// the flow's peer.
     pub first: u16,
-    /// Senders are told how large objects are.
+    /// The sizes of objects are given to senders.
     pub size_known: bool,
 }
 
-/// What comes next of a session.
+/// Kind of a session's next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Object,
@@ -117,7 +117,7 @@ struct Session {
     server: u16,
     page_began_at: Time,
     page_bytes: Bytes,
-    /// Objects of the page: not yet asked for, and not yet read.
+    /// Objects of the page: not yet requested, and not yet read.
     waiting: u32,
     unread: u32,
 }
@@ -249,8 +249,8 @@ mod tests {
         }
     }
 
-    /// Plays the sessions on a network that takes `millis` for each object; returns what was
-    /// opened, by session.
+    /// Runs the sessions on a network that takes `millis` for each object; returns the opened
+    /// flows, by session.
     fn played(millis: u64) -> BTreeMap<u64, Vec<(u16, u64)>> {
         let mut web = WebSessions::new(spec(), Seed(3));
         let mut under_way: BTreeSet<(Time, u64)> = BTreeSet::new();

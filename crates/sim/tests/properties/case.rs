@@ -1,4 +1,4 @@
-//! A run as data, and how it is run.
+//! A run as data, and its execution.
 
 use headstart_net::burst_loss;
 use headstart_net::jitter::Order;
@@ -34,7 +34,7 @@ pub fn jitter(bound: Span, order: Order) -> ElementPlan {
     ElementPlan::Jitter { bound, order }
 }
 
-/// What is transferred.
+/// Transfers of a run.
 #[derive(Clone, Debug)]
 pub enum Transfer {
     /// Flows of a size, at a time in milliseconds.
@@ -45,7 +45,7 @@ pub enum Transfer {
     Pages(Vec<(u16, u64)>, Fetch, u64),
 }
 
-/// A run: path, hosts, settings and what is transferred.
+/// A run: path, hosts, settings and transfers.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub forward: Vec<ElementPlan>,
@@ -60,7 +60,7 @@ pub struct Case {
     pub seed: u64,
 }
 
-/// Long enough for everything that makes any progress at all.
+/// Long enough for every run that makes any progress.
 const UNTIL: Time = Time::from_millis(20_000_000_000);
 /// No flow, session or page begins later.
 const LAST_START: Time = Time::from_millis(4_000);

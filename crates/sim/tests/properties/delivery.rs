@@ -20,7 +20,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
 
     prop_assert_eq!(summary.unfinished, 0, "flows were left over at {} s", summary.ended_at.as_secs_f64());
     for ((name, account), placed) in path.accounts().zip(plan.elements(Seed(0))) {
-        // Nothing is left to happen, so nothing is left inside.
+        // No event is left, so no packet is left inside.
         let out = account.delivered + account.dropped_in_all();
         let least_and_most = match placed.plan {
             ElementPlan::Duplicate(_) => account.offered..=account.offered * 2,
@@ -54,7 +54,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     }
     prop_assert!(summary.events <= 100 * summary.data_packets + 10_000 * (1 + summary.flows), "{summary:?}");
 
-    // A run does not depend on who listens, and is the same each time.
+    // A run does not depend on its recorder, and is the same each time.
     let (again, _, second) = case.run(Watch::new(case));
     prop_assert_eq!(summary, again);
     prop_assert_eq!(format!("{:?}", watch.reports), format!("{:?}", second.reports));

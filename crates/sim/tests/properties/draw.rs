@@ -1,4 +1,4 @@
-//! How cases are drawn: by a generator with a fixed seed, so that everybody tests the same ones.
+//! Drawing of cases: a generator with a fixed seed gives the same ones on every machine.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ fn trace() -> impl Strategy<Value = Arc<Trace>> {
     })
 }
 
-/// A link that asks its queue each time: one that changes nothing when it changes.
+/// A link that consults its queue for each packet: one whose changes change nothing.
 fn managed(rate: Rate, delay: Span, limit: Limit, discipline: QueueDiscipline) -> ElementPlan {
     let changes = vec![(Time::ZERO, LinkChange::Rate(rate))];
     ElementPlan::Link(LinkPlan { discipline, changes, ..LinkPlan::new(rate, delay, limit) })
@@ -78,7 +78,7 @@ fn any_link() -> impl Strategy<Value = ElementPlan> {
     ]
 }
 
-/// Nothing, often; else something that disturbs.
+/// Nothing, often; else an element that disturbs.
 fn disturbance() -> impl Strategy<Value = Option<ElementPlan>> {
     prop_oneof![
         4 => Just(None),

@@ -25,8 +25,8 @@ fn a_copy_of_the_syn_does_not_shorten_the_handshake() {
     }
 }
 
-/// A client whose second SYN was too early has the answer to its first one: that is what its
-/// request echoes, however often it is sent.
+/// A client whose second SYN was too early has the answer to its first one: its request echoes that
+/// attempt, in every repetition.
 #[test]
 fn a_repeated_request_echoes_the_syn_that_was_answered() {
     for seed in 0..1_000 {

@@ -1,4 +1,4 @@
-//! What holds of every run, whatever the path, the scheme, the settings and the workload.
+//! Properties of every run, for every path, scheme, setting and workload.
 //!
 //! `HEADSTART_CASES=5000 cargo test -p headstart-sim --test properties` tests more cases than
 //! usual.
@@ -6,8 +6,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`case`] | a run as data |
-//! | [`draw`] | how cases are drawn |
-//! | [`watch`] | a recorder that notes what no sender may do |
+//! | [`draw`] | drawing of cases |
+//! | [`watch`] | a recorder that notes forbidden actions of senders |
 //! | [`delivery`] | everything is delivered once |
 //! | [`recovery`] | timers, probes and retransmissions |
 //! | [`handshake`] | the RTT of handshakes that lose packets |

@@ -1,4 +1,4 @@
-//! Losses are repaired: no timer is forgotten, and none goes off where nothing is late or lost.
+//! Losses are repaired: no timer is lost, and none expires without a delay or a loss.
 
 use headstart_net::jitter::Order;
 use headstart_net::{ElementPlan, Limit};
@@ -13,8 +13,8 @@ use crate::case::{Case, Transfer, bursts, disturbed, jitter, link};
 use crate::draw::{case, delay, logarithmic, over, rate};
 use crate::watch::Watch;
 
-/// Requests that follow one another on one connection: data that answers an earlier one says
-/// nothing of a later one.
+/// Requests that follow one another on one connection: data that answers an earlier one does not
+/// acknowledge a later one.
 #[test]
 fn a_lost_request_is_repeated_though_earlier_answers_arrive() {
     for seed in 0..100 {
@@ -24,8 +24,8 @@ fn a_lost_request_is_repeated_though_earlier_answers_arrive() {
     }
 }
 
-/// The reordering timer finds losses, the window lets nothing go, and the rest of what is in flight
-/// is lost too: without a probe nothing would ever happen again.
+/// The reordering timer finds losses, the window allows no packet, and the rest of the data in
+/// flight is lost too: without a probe the connection would stall.
 #[test]
 fn a_quic_probe_stays_armed_when_the_reordering_timer_finds_losses() {
     for seed in 0..100 {
@@ -51,7 +51,7 @@ fn a_quic_probe_comes_back_within_the_longest_timeout() {
     }
 }
 
-/// One to three plain links with as much buffer as it takes, and packets late but in order.
+/// One to three plain links with as much buffer as it takes, and packets delayed but in order.
 fn faultless_direction() -> impl Strategy<Value = Vec<ElementPlan>> {
     let late =
         proptest::option::of((0..=60_u64).prop_map(|bound| jitter(Span::from_millis(bound), Order::Kept)));
@@ -64,7 +64,7 @@ fn faultless_case() -> impl Strategy<Value = Case> {
     (case(), faultless_direction(), faultless_direction()).prop_map(|(case, forward, reverse)| Case {
         forward,
         reverse,
-        // No timer goes off: whatever is sent twice then was declared lost although it was not.
+        // No timer expires: any segment sent twice was then declared lost although it was not.
         tcp: TcpConfig {
             probe: Probe::None,
             min_rto: Span::from_secs(100_000),
@@ -76,8 +76,8 @@ fn faultless_case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Where nothing is lost and nothing is overtaken, nothing is sent twice but copies, and nothing
-/// waits for a timeout.
+/// Where nothing is lost and nothing is overtaken, only copies are sent twice, and no packet waits
+/// for a timeout.
 #[test]
 fn nothing_is_sent_twice_where_nothing_is_lost() {
     over(2_000, faultless_case(), |case| {
@@ -98,7 +98,7 @@ fn nothing_is_sent_twice_where_nothing_is_lost() {
     });
 }
 
-/// A path with time to spare before every timer: there none goes off.
+/// A path with a margin before every timer: none expires there.
 fn calm_case() -> impl Strategy<Value = Case> {
     let rate = (20_000_000..=1_000_000_000_u64).prop_map(Rate::from_bits_per_sec);
     let delay = (1..=50_u64).prop_map(Span::from_millis);

@@ -1,4 +1,4 @@
-//! A recorder that notes what no sender may do.
+//! A recorder that notes forbidden actions of senders.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use headstart_units::{Bytes, Time};
 
 use crate::case::Case;
 
-/// What one sender did.
+/// Actions of one sender.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
     pub established: Option<(Time, SenderTrace)>,
-    /// Something was acknowledged or lost: the first flight is no longer alone in charge.
+    /// A segment was acknowledged or lost: the first flight no longer alone sets the pace.
     pub answered: bool,
     pub originals: u64,
     pub originals_in_flight: u64,
@@ -27,7 +27,7 @@ pub struct Watched {
     pub timed_out: bool,
 }
 
-/// Listens to senders and notes what must not be.
+/// Records senders' events and notes forbidden ones.
 #[derive(Debug)]
 pub struct Watch {
     pub name: Name,
@@ -91,7 +91,7 @@ impl Watch {
             self.fault(format!("pace of {pace} B/s in the first flight, {granted} B/s granted"));
         }
         if at_start.pace.is_some() {
-            // One segment at once, and what a pacer's quantum lets go early.
+            // One segment at once, and a pacer's quantum early.
             let mss = self.tcp.mss.get() as f64;
             let early = mss * f64::from(self.tcp.quantum + 1);
             let most = granted * 1.000_1 * now.since(began).as_secs_f64() + early + 2.0;

@@ -1,4 +1,4 @@
-//! Acknowledgements: what one delivers, and who is told.
+//! Acknowledgements: data that one delivers, and the calls of the scheme.
 
 use super::*;
 
@@ -72,8 +72,8 @@ impl Sender {
             });
         }
         let is_advance = self.segments.base() > prior_base;
-        // RFC 5681 §3.2 step 1: a duplicate ack lets a packet go, but the window stays. QUIC knows
-        // no duplicate acks.
+        // RFC 5681 §3.2 step 1: a duplicate ack allows a packet, but the window stays. QUIC has no
+        // duplicate acks.
         let may_grow = is_advance || config.probe == Probe::Quic;
         let was_limit = !config.window_validation || self.newest_delivered <= self.limited_below;
         let marked = if echo.marks == self.marks {
@@ -113,8 +113,8 @@ impl Sender {
         });
     }
 
-    /// What the receiver's count of marks says of what was just delivered. An ack that others
-    /// overtook counts nothing.
+    /// The part of the newly delivered bytes that the receiver's count reports as marked. An ack
+    /// that others overtook counts nothing.
     #[cold]
     fn newly_marked(&mut self, marks: u8, delivered: Bytes, mss: Bytes) -> Bytes {
         let fresh = marks.wrapping_sub(self.marks);
@@ -144,7 +144,7 @@ impl Sender {
         let is_first_flight = segment.is(FIRST_FLIGHT);
         let transmission = via.unwrap_or(segment.transmission);
 
-        // Never sent twice, yet overtaken by what was delivered before: the path reorders (RFC 8985
+        // Never sent twice, yet overtaken by data delivered before: the path reorders (RFC 8985
         // §6.2).
         if !was_retransmitted && number + 1 < newly.highest_before {
             self.reordering_seen = true;
@@ -185,7 +185,7 @@ impl Sender {
     }
 }
 
-/// What one ack delivered.
+/// Data delivered by one ack.
 #[derive(Clone, Copy, Debug, Default)]
 struct Newly {
     bytes: Bytes,

@@ -1,20 +1,20 @@
-//! What leaves together, as Linux has it: one buffer is handed down and cut into segments on the
-//! way.
+//! Segments that leave together, as in Linux: one buffer is handed down and cut into segments on
+//! the way.
 //!
 //! Source: Linux tcp_output.c (tcp_tso_autosize, tcp_write_xmit, tcp_tso_should_defer as of 6.18,
-//! __tcp_transmit_skb), the behaviour in own words. Asked of only with [`TcpConfig::as_linux`].
+//! __tcp_transmit_skb), the behaviour in own words. In use only with [`TcpConfig::as_linux`].
 
 use super::*;
 
 /// Segments of 64 kB.
 const LARGEST: u64 = 44;
-/// A window's share that never waits (tcp_tso_win_divisor).
+/// Divisor of the window: a buffer of at least that share is never deferred (tcp_tso_win_divisor).
 const WINDOW_SHARE: u64 = 3;
-/// How old the latest transmission may be for the next to wait, or how long the pacer's leave, and
-/// how far ahead the ack that is waited for.
+/// Largest age of the latest transmission, or of the pacer's next departure, at which a buffer is
+/// deferred, and largest time until the ack that it waits for.
 const SOON: Span = Span::from_millis(1);
 
-/// Segments of one buffer at that pace: what leaves in a 1024th of a second, two at least.
+/// Segments of one buffer at that pace: those of a 1024th of a second, two at least.
 pub(super) fn largest_buffer(pace: Rate, config: &TcpConfig) -> u32 {
     ((pace.as_bytes_per_sec() >> 10) / config.mss.get().max(1)).clamp(2, LARGEST) as u32
 }
@@ -27,8 +27,8 @@ pub(super) struct Buffer {
 }
 
 impl Sender {
-    /// Whether new data waits for more of its kind: the window lets less go than fills a buffer,
-    /// and an ack is due soon.
+    /// True if new data is deferred until more can leave with it: the window allows less than a
+    /// buffer, and an ack is due soon.
     pub(super) fn defers(&self, now: Time, window: Bytes, config: &TcpConfig) -> bool {
         let latest = self.last_sent_at.max(self.next_send_at);
         if self.buffer.left > 0 || self.state != State::Open || now.since(latest) > SOON {
@@ -50,7 +50,7 @@ impl Sender {
         expected <= now + SOON.min(self.rtt.smoothed / 2)
     }
 
-    /// One more segment of new data leaves; whether it is the last of a buffer of several.
+    /// One more segment of new data leaves; true if it is the last of a buffer of several.
     pub(super) fn fill_buffer(&mut self, window: Bytes, config: &TcpConfig) -> bool {
         if self.buffer.left == 0 {
             let (segments, _) = self.next_buffer(window, config);
@@ -66,7 +66,7 @@ impl Sender {
         largest_buffer(pace.unwrap_or_else(|| window * percent / 100 / self.rtt.smoothed), config)
     }
 
-    /// Segments of the next buffer, and whether these are all that there is to send.
+    /// Segments of the next buffer, and true if they are all of the data.
     fn next_buffer(&self, window: Bytes, config: &TcpConfig) -> (u32, bool) {
         let mss = config.mss.get().max(1);
         let room = window.saturating_sub(self.in_flight).get() / mss;

@@ -7,7 +7,8 @@ impl Sender {
         self.detect_after(now, self.in_flight, config, recorder);
     }
 
-    /// Looks for losses and answers them; `prior_in_flight` is what was in flight before the event.
+    /// Detects losses and reacts to them; `prior_in_flight` is the bytes in flight before the
+    /// event.
     #[inline]
     pub(super) fn detect_after(
         &mut self,
@@ -60,8 +61,8 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 §6.2 step 5: a packet is lost if one sent later was delivered and its own time is
-    /// up.
+    /// RFC 8985 §6.2 step 5: a packet is lost if one sent later was delivered and its own
+    /// reordering window is over.
     #[inline]
     fn detect_by_time(&mut self, now: Time, recorder: &mut impl Recorder) -> Losses {
         let mut losses = Losses::default();
@@ -113,7 +114,7 @@ impl Sender {
         losses
     }
 
-    /// A loss report names what was overtaken by three others; it is repeated while something is
+    /// A loss report names the segments that three others overtook; it is repeated while one is
     /// missing.
     #[cold]
     fn detect_by_report(&mut self, now: Time, udt: Udt, recorder: &mut impl Recorder) -> Losses {
@@ -195,7 +196,7 @@ impl Sender {
     }
 }
 
-/// What one look for losses found.
+/// Result of one pass of loss detection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
     bytes: Bytes,

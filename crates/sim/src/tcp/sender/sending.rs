@@ -1,4 +1,4 @@
-//! Sending: what leaves next, whether window and pacer let it, and how it is remembered.
+//! Sending: the next packet, within window and pace, and its entries on the scoreboard.
 
 use super::buffers::largest_buffer;
 use super::*;
@@ -7,7 +7,7 @@ use super::*;
 const UNPACED: u64 = 10;
 
 impl Sender {
-    /// When the pacer lets the next packet go; [`Time::NEVER`] if it is not what holds it back.
+    /// Time of the pacer's next release; [`Time::NEVER`] if the pacer is not the limit.
     #[inline]
     pub fn pace_timer(&self) -> Time {
         self.pace_at
@@ -48,7 +48,7 @@ impl Sender {
         }
     }
 
-    /// What would leave next if it may.
+    /// The next packet to leave if it may.
     #[inline]
     fn choose(&mut self, config: &TcpConfig) -> Option<Choice> {
         if self.lost_pending > 0 {
@@ -69,7 +69,7 @@ impl Sender {
             return match config.probe {
                 // RFC 8985 §7.3: the last one.
                 Probe::TailLoss | Probe::None => range.rev().find(is_waiting),
-                // RFC 9002 §6.2.4: what was sent before; the oldest helps most.
+                // RFC 9002 §6.2.4: data sent before; the oldest helps most.
                 Probe::Quic => range.clone().find(is_waiting),
             }
             .map(Choice::Again);
@@ -80,8 +80,8 @@ impl Sender {
         None
     }
 
-    /// RFC 6675 §4 NextSeg rules 3 and 4: below what was delivered and not sent again yet; then,
-    /// once an episode, the last one that is missing.
+    /// RFC 6675 §4 NextSeg rules 3 and 4: segments below the highest delivered and not sent again
+    /// yet; then, once an episode, the last one that is missing.
     #[cold]
     fn choose_beyond_rules(&mut self) -> Option<Choice> {
         let range = self.segments.base()..self.segments.end();
@@ -118,7 +118,7 @@ impl Sender {
             Choice::Again(number) => self.segments[number].payload,
         };
         let bytes = Bytes::new(u64::from(payload));
-        // UDT's loss list asks neither window nor pacer.
+        // UDT's loss list is limited by neither window nor pacer.
         let is_free = self.probe_due
             || matches!(
                 (config.detection, choice),
@@ -192,13 +192,13 @@ impl Sender {
         }
     }
 
-    /// Linux paces nobody's first ten segments, whoever says how fast.
+    /// Linux paces no connection's first ten segments, at any pace.
     fn is_before_pacing(&self, config: &TcpConfig) -> bool {
         config.pacing == Pacing::LinuxAlways && self.counts.packets_sent < UNPACED
     }
 
-    /// Segments that leave together. Linux sends what its pace lets through in a 1024th of a second
-    /// as one, two at least, and what one buffer holds at most.
+    /// Segments that leave together. Linux sends those of a 1024th of a second at its pace as one,
+    /// two at least, and one buffer at most.
     fn quantum(&self, pace: Rate, config: &TcpConfig) -> u32 {
         match config.pacing {
             Pacing::Off | Pacing::Linux => config.quantum.max(1),
@@ -206,11 +206,11 @@ impl Sender {
         }
     }
 
-    /// Whether `bytes` may leave now at `pace`; takes them if so, sets the timer if not.
+    /// True if `bytes` may leave now at `pace`; takes them if so, sets the timer if not.
     fn take_from_pacer(&mut self, now: Time, bytes: Bytes, pace: Rate, config: &TcpConfig) -> bool {
         if self.burst_left >= bytes.get() {
             self.burst_left -= bytes.get();
-            // What follows the burst leaves one gap after its last packet.
+            // The packet after the burst leaves one gap after its last packet.
             self.next_send_at = now + bytes / pace;
             return true;
         }
@@ -251,7 +251,7 @@ impl Sender {
     }
 
     /// The next segment of those that a timeout sends again although they arrived. Each waits for
-    /// what is missing before it.
+    /// the missing ones before it.
     #[cold]
     fn go_back(&mut self, now: Time) -> Option<Departure> {
         self.back.start = self.back.start.max(self.segments.base());
@@ -289,7 +289,7 @@ impl Sender {
         Departure { segment: number, transmission, payload, is_pushed: false }
     }
 
-    /// The next proactive copy, if the scheme's repair wants one.
+    /// The next proactive copy, if the scheme's repair has one.
     fn next_copy(&mut self, now: Time, recorder: &mut impl Recorder) -> Option<Departure> {
         let number = {
             let board = board!(self);
@@ -335,7 +335,7 @@ impl Sender {
     }
 }
 
-/// What would leave next.
+/// The next packet to leave.
 #[derive(Clone, Copy, Debug)]
 enum Choice {
     /// So many bytes of new data.

@@ -3,11 +3,11 @@
 
 use super::*;
 
-/// Linux: what a probe waits beyond two round trips at the least (TCP_TIMEOUT_MIN_US).
+/// Linux: least wait of a probe beyond two round trips (TCP_TIMEOUT_MIN_US).
 const LEAST_PROBE_WAIT: Span = Span::from_millis(2);
 
 impl Sender {
-    /// When [`Self::on_loss_timer`] wants to be called.
+    /// Time at which [`Self::on_loss_timer`] is due.
     #[inline]
     pub fn loss_timer(&self) -> Time {
         self.reorder_at.min(self.probe_at).min(self.rto_at)
@@ -116,7 +116,7 @@ impl Sender {
         recorder.sender(now, || self.snapshot(SenderEvent::Timeout));
     }
 
-    /// Lets one probe go on the next call of [`Self::next_departure`], whatever the window says.
+    /// Allows one probe on the next call of [`Self::next_departure`], regardless of the window.
     fn on_probe_timer(&mut self, now: Time, config: &TcpConfig) {
         self.counts.probes += 1;
         self.probe_due = true;
