@@ -1,10 +1,10 @@
-//! Addresses of paths, so that several stand side by side and one inside another.
+//! Addresses of paths, so that several coexist side by side and nested.
 //!
-//! Every path owns a block of 100.64.0.0/10, the addresses set aside for use between carriers and
-//! customers (RFC 6598). The first four of a block are for its two ends; the rest is for paths that
-//! are set up inside. A path at the top has a /18, of which 256 fit; one inside has an eighth of
-//! its parent's block, of which seven are free: five levels in all. Each IPv4 address has an IPv6
-//! address beside it, fd68:6561:6473:: and the same four bytes (RFC 4193).
+//! Every path owns a block of 100.64.0.0/10, the shared address space between carriers and
+//! customers (RFC 6598). The first four addresses of a block are for its two ends; the rest is for
+//! nested paths. A top-level path has a /18, of which 256 fit; a nested one has an eighth of its
+//! parent's block, of which seven are free: five levels in all. Each IPv4 address has an IPv6
+//! counterpart, fd68:6561:6473:: and the same four bytes (RFC 4193).
 
 use core::fmt;
 use core::str::FromStr;
@@ -19,15 +19,15 @@ pub struct Block {
 
 /// RFC 6598.
 const ALL: Block = Block { first: u32::from_be_bytes([100, 64, 0, 0]), length: 10 };
-/// Blocks at the top.
+/// Prefix length of top-level blocks.
 const TOP: u8 = 18;
-/// How much longer the prefix of a block inside another is.
+/// Prefix bits added by each level of nesting.
 const STEP: u8 = 3;
-/// The smallest block that has two ends.
+/// Prefix length of the smallest block with two ends.
 const LEAST: u8 = 30;
 
 impl Block {
-    /// Addresses in it.
+    /// Number of addresses in it.
     const fn size(self) -> u32 {
         1 << (32 - self.length)
     }
@@ -38,7 +38,7 @@ impl Block {
         Ipv4Addr::from_bits(self.first + 1)
     }
 
-    /// The end where the program is.
+    /// The end of the program.
     #[must_use]
     pub const fn inside(self) -> Ipv4Addr {
         Ipv4Addr::from_bits(self.first + 2)
@@ -50,7 +50,7 @@ impl Block {
         (Ipv4Addr::from_bits(self.first), self.length)
     }
 
-    /// The blocks for paths inside `parent`, or at the top.
+    /// The blocks for paths nested in `parent`, or at the top level.
     pub fn candidates(parent: Option<Self>) -> impl Iterator<Item = Self> {
         let (all, length, skip) = match parent {
             None => (ALL, TOP, 0),
@@ -64,11 +64,11 @@ impl Block {
         })
     }
 
-    /// Whether they share an address.
+    /// True if the blocks share an address.
     #[must_use]
     pub const fn overlaps(self, other: Self) -> bool {
         let length = if self.length < other.length { self.length } else { other.length };
-        // A prefix of no length is everything, and shifting by 32 is not defined.
+        // A prefix of length zero covers everything, and a shift by 32 is undefined.
         length == 0 || (self.first ^ other.first) >> (32 - length) == 0
     }
 
@@ -79,7 +79,7 @@ impl Block {
     }
 }
 
-/// The IPv6 address beside an IPv4 address.
+/// The IPv6 counterpart of an IPv4 address.
 #[must_use]
 pub const fn beside(address: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = address.octets();

@@ -1,18 +1,17 @@
-//! Writing files beside a relay that must not wait for a disk.
+//! File output on another thread, for a relay that must not wait for a disk.
 
 use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-/// Blocks that may wait for the disk.
+/// Most blocks queued for the disk.
 const WAITING: usize = 256;
 
-/// A thread that writes blocks in the order in which they are handed over. If it cannot keep up,
-/// blocks are left out.
+/// A thread that writes blocks in order. If the disk is too slow, blocks are dropped.
 ///
-/// Empty blocks come back to be filled again. The relay must not free or allocate what the other
-/// thread does: the allocator's lock in the hands of a thread of ordinary priority made departures
-/// milliseconds late on a busy machine.
+/// Empty blocks are returned for reuse. The relay must not allocate or free memory of the other
+/// thread: the allocator's lock, held by a thread of ordinary priority, delayed departures by
+/// milliseconds on a loaded host.
 #[derive(Debug)]
 pub(crate) struct Background<T> {
     sender: Option<SyncSender<Vec<T>>>,
@@ -21,7 +20,7 @@ pub(crate) struct Background<T> {
 }
 
 impl<T: Send + Clone + 'static> Background<T> {
-    /// Blocks of `length`, each written by `write`, which is called with `None` at the end.
+    /// Blocks of `length`, each passed to `write`, which gets `None` at the end.
     pub(crate) fn start(
         name: &str,
         length: usize,
@@ -36,7 +35,7 @@ impl<T: Send + Clone + 'static> Background<T> {
             for mut block in receiver {
                 write(Some(&block))?;
                 block.clear();
-                // If there are too many of them, this one is not needed.
+                // With too many spare blocks, this one is not needed.
                 let _ = give_back.try_send(block);
             }
             write(None)
@@ -49,8 +48,8 @@ impl<T: Send + Clone + 'static> Background<T> {
         self.empty.try_recv().unwrap_or_default()
     }
 
-    /// Hands a block over and puts an empty one in its place; false if too many wait, and this one
-    /// is left out.
+    /// Queues a block and replaces it by an empty one; false if the queue is full, and the block
+    /// dropped.
     pub(crate) fn hand_over(&self, block: &mut Vec<T>) -> bool {
         let Some(sender) = &self.sender else { return false };
         let full = core::mem::replace(block, self.empty());
@@ -64,10 +63,10 @@ impl<T: Send + Clone + 'static> Background<T> {
         }
     }
 
-    /// Hands the last block over, however long that takes, and waits for the disk.
+    /// Queues the last block without a time limit, and waits for the disk.
     pub(crate) fn finish(&mut self, last: Vec<T>) -> io::Result<()> {
         if let Some(sender) = self.sender.take() {
-            // If it fails the thread has failed, and says why.
+            // An error means that the thread has failed; it is reported below.
             let _ = sender.send(last);
         }
         match self.writer.take().map(JoinHandle::join) {

@@ -1,16 +1,15 @@
-//! A capture of both sides in the pcapng format, for programs that read captures.
+//! A capture of both sides in the pcapng format, for packet analysers.
 //!
 //! Source: the pcapng format (draft-ietf-opsawg-pcapng §4.1 section header, §4.2 interface
 //! description, §4.3 enhanced packet). Two interfaces, `inside` and `outside`, nanosecond time
-//! stamps. A packet is in it where it arrives and where it leaves; what was dropped is only where
-//! it arrived.
+//! stamps. A packet is recorded on arrival and on departure; a dropped one on arrival only.
 //!
 //! # Deviations
 //!
-//! - Link type RAW (101) would be the natural one, IPv4 or IPv6 without a header. But libpcap, and
-//!   with it tcpdump, opens no file with two interfaces of it ("an interface has a type 101
+//! - Link type RAW (101), IPv4 or IPv6 without a header, would be the natural one. But libpcap, and
+//!   with it tcpdump, refuses a file with two interfaces of that type ("an interface has a type 101
 //!   different from the type of the first interface", seen with 1.10.3). So it is NULL (0): four
-//!   bytes before the packet say which family it is of.
+//!   bytes before the packet with its address family.
 
 use std::io::{self, Write};
 
@@ -22,34 +21,34 @@ use crate::packet::version;
 
 /// Bytes in a block for the disk.
 const BLOCK: usize = 1 << 17;
-/// A packet's block is hardly longer than this.
+/// Most bytes of a usual packet's block.
 const LONGEST: usize = 2000;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 const LINKTYPE_NULL: u32 = 0;
-/// Its header: the family in the section's byte order, as BSD numbers it (IPv6: one of three
-/// numbers that readers know).
+/// Address families in the section's byte order, as BSD numbers them (IPv6: one of three numbers
+/// that readers accept).
 const FAMILY_IPV4: u32 = 2;
 const FAMILY_IPV6: u32 = 30;
-/// Options: the end, an interface's name, its resolution of time, a section's application.
+/// Options: end, interface name, time resolution, application of the section.
 const END: u16 = 0;
 const IF_NAME: u16 = 2;
 const IF_TSRESOL: u16 = 9;
 const SHB_USERAPPL: u16 = 4;
 
-/// Which end of the path.
+/// An end of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where the program is.
+    /// The program's end.
     Inside,
-    /// Where the rest of the world is.
+    /// The network's end.
     Outside,
 }
 
 impl Side {
-    /// Where a packet of that direction arrives.
+    /// The end where a packet of that direction arrives.
     #[must_use]
     pub const fn entrance(direction: Direction) -> Self {
         match direction {
@@ -58,7 +57,7 @@ impl Side {
         }
     }
 
-    /// Where it leaves.
+    /// The end where it departs.
     #[must_use]
     pub const fn exit(direction: Direction) -> Self {
         match direction {
@@ -68,7 +67,7 @@ impl Side {
     }
 }
 
-/// A capture that is being written.
+/// A capture in progress.
 #[derive(Debug)]
 pub struct Capture {
     began: u64,
@@ -79,9 +78,10 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Into `file`; `began` is the run's beginning in nanoseconds after 1970.
+    /// Writes to `file`; `began` is the run's start in nanoseconds since 1970.
     ///
     /// # Errors
+    /// If the header cannot be written, or no thread can be started.
     /// If the beginning cannot be written, or no thread can be started.
     pub fn new(mut file: impl Write + Send + 'static, began: u64) -> io::Result<Self> {
         file.write_all(&opening())?;
@@ -106,15 +106,16 @@ impl Capture {
         }
     }
 
-    /// Packets that the disk was too slow for.
+    /// Packets dropped because the disk was too slow.
     #[must_use]
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Writes what is left and waits for the disk.
+    /// Writes the rest and waits for the disk.
     ///
     /// # Errors
+    /// If a write failed.
     /// If something could not be written.
     pub fn finish(mut self) -> io::Result<()> {
         let last = core::mem::take(&mut self.buffer);
@@ -127,7 +128,7 @@ fn opening() -> Vec<u8> {
     let mut bytes = vec![];
     let mut body = BYTE_ORDER.to_le_bytes().to_vec();
     body.extend([1, 0, 0, 0]);
-    // The section's length is not known beforehand.
+    // The section's length is not known in advance.
     body.extend(u64::MAX.to_le_bytes());
     option(&mut body, SHB_USERAPPL, b"headstart");
     option(&mut body, END, &[]);

@@ -1,20 +1,20 @@
-//! The real clock: nanoseconds since a run began, never going back.
+//! The real clock: nanoseconds since the start of a run, monotonic.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use headstart_units::Time;
 use rustix::time::{ClockId, clock_gettime};
 
-/// A clock that began with the run.
+/// A clock that starts with the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: u64,
-    /// Nanoseconds from 1970 to the run's beginning, for files that want a date.
+    /// Nanoseconds from 1970 to the run's start, for files with dates.
     pub began_at_unix_nanos: u64,
 }
 
 impl Clock {
-    /// Begins now.
+    /// Starts now.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the emulator is what gives time to the elements")]
     pub fn start() -> Self {
@@ -23,7 +23,7 @@ impl Clock {
         Self { origin: monotonic(), began_at_unix_nanos }
     }
 
-    /// The time since it began.
+    /// Time since the start.
     #[must_use]
     #[inline]
     pub fn now(&self) -> Time {
@@ -33,6 +33,6 @@ impl Clock {
 
 fn monotonic() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    // Seconds since the machine began and nanoseconds below 10^9: neither is ever negative.
+    // Seconds since boot and nanoseconds below 10^9: neither is ever negative.
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

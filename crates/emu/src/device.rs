@@ -1,9 +1,9 @@
-//! A TUN device: what is sent into it can be read from its descriptor, and what is written there
-//! arrives from it.
+//! A TUN device: packets routed into it can be read from its descriptor, and packets written there
+//! arrive from it.
 //!
-//! A device is not persistent: it vanishes with the last descriptor, however the process that holds
-//! it ends, and its addresses and routes with it. Nothing here touches another device or a setting
-//! of the whole machine.
+//! A device is not persistent: it disappears with its last descriptor, with its addresses and
+//! routes, whichever way its process ends. Nothing here changes another device or a setting of the
+//! whole host.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -25,21 +25,21 @@ use tun_rs::DeviceBuilder;
 
 use crate::address::{Block, beside};
 
-/// What a device has.
+/// Settings of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Its own address.
+    /// Local address.
     pub ours: Ipv4Addr,
     /// The address at the other end of the path.
     pub peer: Ipv4Addr,
-    /// Where it leads: a block of the other end's, or everywhere.
+    /// Destination of its route: the other end's block; `None` for the default route.
     pub leads_to: Option<Block>,
-    /// Longest packet.
+    /// MTU in bytes.
     pub mtu: u16,
 }
 
-/// Packets that the kernel may hold for a relay that is late: a hundredth of a second at a gigabit
-/// per second, ten times.
+/// Packets that the kernel queues for a delayed relay: ten times a hundredth of a second at 1
+/// Gbit/s.
 const QUEUE: u32 = 8192;
 
 /// A device with its addresses and routes, up.
@@ -47,15 +47,15 @@ const QUEUE: u32 = 8192;
 pub struct Device {
     /// Its name.
     pub name: String,
-    /// What packets are read from and written to; it does not block.
+    /// Reads and writes packets; non-blocking.
     pub descriptor: OwnedFd,
 }
 
 impl Device {
-    /// Makes a device in the namespace of this thread.
+    /// Creates a device in this thread's namespace.
     ///
     /// # Errors
-    /// If this process may not, or an address or route is taken.
+    /// If this process lacks the privilege, or an address or route is taken.
     pub fn new(name: &str, settings: &Settings) -> io::Result<Self> {
         let device = DeviceBuilder::new()
             .name(name)
@@ -71,7 +71,7 @@ impl Device {
 
         let index = index(&name)?;
         let netlink = Netlink::new()?;
-        // The kernel would greet its neighbours on the path; there are none.
+        // Disables the kernel's neighbour discovery: the path has no neighbours.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
         netlink.up(index, Some((u32::from(settings.mtu), QUEUE)))?;
         netlink.address(index, settings.ours.into(), settings.peer.into())?;
@@ -80,7 +80,7 @@ impl Device {
             settings.leads_to.map(|block| (IpAddr::from(block.prefix().0), block.prefix().1)),
             false,
         )?;
-        // A machine without IPv6 has paths without IPv6.
+        // A host without IPv6 has paths without IPv6.
         let six = netlink.address(index, beside(settings.ours).into(), beside(settings.peer).into());
         if six.is_ok() {
             let leads_to =
@@ -91,29 +91,29 @@ impl Device {
     }
 }
 
-/// Brings up the loopback of the namespace of this thread.
+/// Brings up the loopback of this thread's namespace.
 ///
 /// # Errors
-/// If this process may not.
+/// If this process lacks the privilege.
 pub fn loopback_up() -> io::Result<()> {
     Netlink::new()?.up(index("lo")?, None)
 }
 
-/// Makes every address one of this thread's namespace that no other route leads to: whoever is
-/// called, it answers.
+/// Makes every address without a more specific route local to this thread's namespace, so that
+/// sockets accept packets for any destination.
 ///
 /// # Errors
-/// If this process may not.
+/// If this process lacks the privilege.
 pub fn everything_is_local() -> io::Result<()> {
     let netlink = Netlink::new()?;
     let index = index("lo")?;
     netlink.local(index, false)?;
-    // A machine without IPv6 has a world without IPv6.
+    // A host without IPv6 has no IPv6 beyond the path.
     let _ = netlink.local(index, true);
     Ok(())
 }
 
-/// Whether a route of the namespace of this thread, other than the default, leads into `block`.
+/// True if a route of this thread's namespace, other than the default, leads into `block`.
 ///
 /// # Errors
 /// If the table cannot be read.
@@ -123,7 +123,7 @@ pub fn is_taken(block: Block) -> io::Result<bool> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let number = |at: usize| u32::from_str_radix(fields.get(at)?, 16).ok().map(u32::swap_bytes);
         let (first, mask) = (number(1)?, number(7)?);
-        // The table has the machine's byte order.
+        // The table is in the host's byte order.
         Some(if cfg!(target_endian = "little") {
             (first, mask)
         } else {
@@ -144,7 +144,7 @@ fn index(name: &str) -> io::Result<u32> {
     Ok(rustix::net::netdevice::name_to_index(&socket, name)?)
 }
 
-/// A socket to the kernel's routing.
+/// A netlink socket for routing.
 struct Netlink(Socket);
 
 impl Netlink {
@@ -196,8 +196,8 @@ impl Netlink {
         self.ask("cannot give the device its address", message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// All addresses are ours, but those that a longer prefix leads elsewhere. In the main table:
-    /// the local one comes before all others, and would keep answers from the device.
+    /// All addresses are local, except those with a more specific route. In the main table: the
+    /// local table precedes all others, and would divert answers from the device.
     fn local(&self, index: u32, is_six: bool) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {

@@ -1,21 +1,21 @@
-//! Packets that a relay could not take or send.
+//! Packets that a relay could not receive or send.
 
-/// DropReason a packet could not be taken or sent, though no element dropped it.
+/// Reasons why a packet was not received or sent, though no element dropped it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RelayError {
-    /// The device or socket takes no more.
+    /// The buffer of the device or socket is full.
     Full,
-    /// Nobody is there: a connection refused, a device that went down.
+    /// The connection was refused, or the device went down.
     Gone,
-    /// The client was silent for too long and has been forgotten, or there are too many.
+    /// The client was silent for too long and has been removed, or there are too many.
     NoClient,
-    /// It is no packet of a protocol that is known here.
+    /// Not a packet of a supported protocol.
     Malformed,
-    /// It is for neighbours only, as a kernel sends them by itself; no router forwards it.
+    /// Link-local, as a kernel sends by itself; no router forwards it.
     LinkLocal,
-    /// It is for somebody beyond this machine, and only TCP and UDP get there.
+    /// For a destination beyond this host, where only TCP and UDP are supported.
     Beyond,
-    /// The system said something else.
+    /// Another error of the system.
     Other,
 }
 

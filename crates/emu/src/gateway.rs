@@ -1,23 +1,22 @@
-//! Beyond this machine: what a program behind a path sends to the world is ended here and goes on
-//! over this machine's own sockets.
+//! User-space NAT: terminates the TCP and UDP of a program behind a path and relays it over this
+//! host's sockets.
 //!
-//! A machine that forwards nobody's packets would drop those that are for others, and to make it
-//! forward is a setting of the whole machine. So the path has a second outer end, in a network
-//! namespace of its own in which every address is local: the kernel answers there for whoever is
-//! called, a connection is dialled from here to the true address, and bytes are passed on. For each
-//! address and port that is called for the first time a socket is made before the packet that calls
-//! it is delivered.
+//! A host that does not forward would drop packets for other hosts, and forwarding is a setting of
+//! the whole host. So the path has a second outer end, in a network namespace of its own in which
+//! every address is local: the kernel there accepts connections to any destination, the gateway
+//! connects to the true address, and relays bytes. For each new address and port a socket is opened
+//! before the first packet to it is delivered.
 //!
-//! Only this thread's namespace is touched; it is gone with its sockets.
+//! Only this thread's namespace is changed; it disappears with its sockets.
 //!
 //! # Limits
 //!
-//! - Only TCP and UDP go further; the rest is counted as trouble.
-//! - TCP is two connections: on the path this machine sends with its own congestion control,
-//!   whatever the far server has, and the client's handshake is over before the server is asked.
-//!   UDP is passed on as it is, so QUIC is end to end.
-//! - A datagram's ECN bits are lost, and its answers come from the address and port that were
-//!   asked.
+//! - Only TCP and UDP are relayed; other packets are counted as errors.
+//! - TCP is split into two connections: on the path this host sends with its own congestion
+//!   control, not the server's, and the client's handshake completes before the server is
+//!   contacted. UDP is relayed as it is, so QUIC is end to end.
+//! - A datagram's ECN bits are lost, and its answers bear the address and port of the request's
+//!   destination.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,56 +36,57 @@ use crate::namespace::separate_thread;
 use crate::packet::{HeaderSummary, TCP, UDP, version};
 use crate::relay::{Urgency, prepare_thread};
 
-/// Addresses and ports that may be called, connections, and askers by UDP, each at most.
+/// Limit on destinations, on connections and on UDP clients, each.
 const MOST: usize = 1024;
-/// How long a server may take to answer a call.
+/// Time limit for a connection to a server.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// An asker by UDP that hears nothing for so long is forgotten.
+/// Idle timeout of a UDP client.
 const IDLE: Duration = Duration::from_secs(60);
-/// What is passed on at a time; a datagram is never longer.
+/// Bytes relayed at a time; no datagram is longer.
 const CHUNK: usize = 65_536;
 const BACKLOG: i32 = 128;
 
-/// Whom a packet calls: protocol, address and port.
+/// Destination of a packet: protocol, address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Called {
     protocol: u8,
     address: SocketAddr,
 }
 
-/// The outer end towards the world.
+/// The outer end for destinations beyond this host.
 #[derive(Debug)]
 pub struct Gateway {
-    /// Where packets are read from and written to.
+    /// Reads and writes packets.
     pub descriptor: OwnedFd,
-    /// Who was called, and whether somebody listens there by now.
+    /// Destinations, and whether a socket is open for each.
     known: BTreeMap<Called, Arc<AtomicBool>>,
-    /// Addresses, and whether they are this machine's.
+    /// Addresses, and whether they are local to this host.
     is_here: BTreeMap<IpAddr, bool>,
     first: Sender<First>,
 }
 
-/// A packet that calls somebody who does not listen yet, and where to say that he does.
+/// The first packet to a destination, and the flag to set once its socket is open.
 type First = (Called, Vec<u8>, Arc<AtomicBool>);
 
-/// What becomes of a packet for the world.
+/// Route of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// It is for this machine, or another path's end: not the gateway's.
+    /// To this host or another path's end: not through the gateway.
     Here,
     /// To be written to the gateway's descriptor.
     Known,
-    /// The gateway has taken it: nobody was called there before.
+    /// Taken by the gateway: the first packet to its destination.
     Taken,
-    /// Nothing of its kind goes further, or too many are called already.
+    /// Protocol not supported, or too many destinations.
     Refused,
 }
 
 impl Gateway {
-    /// A gateway whose device is at the other end of the path from `settings.peer`. The thread that
-    /// calls this stays where it is, and dials from there.
+    /// A gateway whose device is at the other end of the path from `settings.peer`. The calling
+    /// thread keeps its namespace; connections are opened from there.
     ///
     /// # Errors
+    /// If this process may not create namespaces or devices.
     /// If this process may not make namespaces or devices.
     pub fn new(settings: device::Settings) -> io::Result<Self> {
         let (first, firsts) = channel();
@@ -102,13 +102,13 @@ impl Gateway {
             }
         })?;
         let descriptor = device.recv().map_err(|_| io::Error::other("the gateway's thread has failed"))??;
-        // From this namespace.
+        // Runs in the caller's namespace.
         thread::Builder::new().name("headstart-dialler".into()).spawn(move || dial_all(&dials))?;
         Ok(Self { descriptor, known: BTreeMap::new(), is_here: BTreeMap::new(), first })
     }
 
-    /// Whose a packet is. The first one that calls an address and port is taken, and delivered once
-    /// somebody listens there.
+    /// Routes a packet. The first one to an address and port is taken, and delivered once a socket
+    /// is open for it.
     pub fn pass(&mut self, packet: &[u8], header: &HeaderSummary) -> Route {
         let Some(to) = destination(packet) else { return Route::Refused };
         if self.is_here(to) {
@@ -131,7 +131,7 @@ impl Gateway {
         }
     }
 
-    /// Whether an address is this machine's, or that of a path's end.
+    /// True for an address of this host or of a path's end.
     fn is_here(&mut self, address: IpAddr) -> bool {
         if is_of_a_path(address) {
             return true;
@@ -139,7 +139,7 @@ impl Gateway {
         if self.is_here.len() >= MOST {
             self.is_here.clear();
         }
-        // Whoever has an address can bind it; nothing is sent.
+        // A local address can be bound; nothing is sent.
         *self.is_here.entry(address).or_insert_with(|| UdpSocket::bind((address, 0)).is_ok())
     }
 }
@@ -148,7 +148,7 @@ fn copied(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), error.to_string())
 }
 
-/// The blocks of [`crate::address`].
+/// True for the blocks of [`crate::address`].
 fn is_of_a_path(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => address.octets()[0] == 100 && address.octets()[1] & 0xc0 == 64,
@@ -163,7 +163,7 @@ fn destination(packet: &[u8]) -> Option<IpAddr> {
     })
 }
 
-// --- in the gateway's namespace -------------------------------------------------------------------
+// --- in the gateway's namespace ------------------------------------------------------------------
 
 fn prepare(settings: &device::Settings) -> io::Result<Device> {
     separate_thread()?;
@@ -173,19 +173,19 @@ fn prepare(settings: &device::Settings) -> io::Result<Device> {
     Ok(device)
 }
 
-/// Who has called whom, and has to be connected.
+/// A client's connection or datagram, to be relayed.
 enum Dial {
     Stream(TcpStream, SocketAddr),
-    /// The socket that was asked, who asked it, and what.
+    /// The socket that received it, the client, and the payload.
     Datagram(Arc<UdpSocket>, SocketAddr, Vec<u8>),
 }
 
-/// Makes a socket for each that is called, and then delivers the packet that called.
+/// Opens a socket for each destination, and then delivers its first packet.
 fn open_all(device: &Device, firsts: &Receiver<First>, accepted: &Sender<Dial>) {
     let mut opened = BTreeSet::new();
     while let Ok((called, packet, is_open)) = firsts.recv() {
         if opened.insert(called) {
-            // Without a socket the kernel refuses the call, which is an answer too.
+            // Without a socket the kernel refuses the connection, which is a valid answer.
             let _ = match called.protocol {
                 TCP => listen(called.address, accepted.clone()),
                 _ => ask(called.address, accepted.clone()),
@@ -198,7 +198,7 @@ fn open_all(device: &Device, firsts: &Receiver<First>, accepted: &Sender<Dial>) 
 
 fn socket(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
-    // The address is everybody's in this namespace, but nobody gave it to a device.
+    // The address is local in this namespace, but of no device.
     if address.is_ipv4() {
         socket.set_freebind_v4(true)?
     } else {
@@ -229,7 +229,7 @@ fn ask(address: SocketAddr, accepted: Sender<Dial>) -> io::Result<()> {
     let socket = Arc::new(UdpSocket::from(socket(address, Type::DGRAM, Protocol::UDP)?));
     small_thread(move || {
         prepare_thread(Urgency::End);
-        // Askers, and how to reach whoever passes on what they say.
+        // Receives datagrams of all clients of this destination.
         let mut buffer = vec![0; CHUNK];
         while let Ok((length, from)) = socket.recv_from(&mut buffer) {
             let datagram = Dial::Datagram(Arc::clone(&socket), from, buffer[..length].to_vec());
@@ -244,12 +244,12 @@ fn small_thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().stack_size(256 * 1024).spawn(work).map(drop)
 }
 
-// --- in the namespace of whoever made the gateway -------------------------------------------------
+// --- in the caller's namespace -------------------------------------------------------------------
 
-/// A socket of ours that asks a server for somebody, and whether it still hears the answers.
+/// A socket to a server for one client, and whether it is still open.
 type Asker = (UdpSocket, Arc<AtomicBool>);
 
-/// Connects those who have called.
+/// Relays connections and datagrams to their servers.
 fn dial_all(dials: &Receiver<Dial>) {
     prepare_thread(Urgency::End);
     let busy = Arc::new(AtomicUsize::new(0));
@@ -264,7 +264,7 @@ fn dial_all(dials: &Receiver<Dial>) {
                 let over = Arc::clone(&busy);
                 let _ = small_thread(move || {
                     prepare_thread(Urgency::End);
-                    // Whoever cannot be reached is told so by a connection that ends at once.
+                    // On failure the client's connection is reset.
                     let _ = connect(&stream, address);
                     over.fetch_sub(1, Ordering::AcqRel);
                 });
@@ -279,10 +279,10 @@ fn dial_all(dials: &Receiver<Dial>) {
                     askers.insert((from, address), asker);
                 }
                 if let Some((socket, _)) = askers.get(&(from, address)) {
-                    // A refusal is said of an earlier one: this one has not been sent.
+                    // A refusal concerns an earlier datagram: this one has not been sent.
                     let is_stale = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
                     if socket.send(&datagram).is_err_and(|error| is_stale(&error)) {
-                        // A datagram that cannot be sent is lost, as datagrams are.
+                        // A second failure loses the datagram, as UDP may.
                         let _ = socket.send(&datagram);
                     }
                 }
@@ -291,8 +291,7 @@ fn dial_all(dials: &Receiver<Dial>) {
     }
 }
 
-/// A socket of ours for one asker of one server, and a thread that passes back what the server
-/// says.
+/// A socket to a server for one client, and a thread that relays the server's answers.
 fn answerer(asked: &Arc<UdpSocket>, from: SocketAddr, server: SocketAddr) -> io::Result<Asker> {
     let any: IpAddr =
         if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -307,7 +306,7 @@ fn answerer(asked: &Arc<UdpSocket>, from: SocketAddr, server: SocketAddr) -> io:
         loop {
             match ours.recv(&mut buffer) {
                 Ok(length) => drop(theirs.send_to(&buffer[..length], from)),
-                // The server's port is closed: the next one may be open.
+                // The server's port is closed: a later datagram may find it open.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(_) => break,
             }
@@ -317,12 +316,12 @@ fn answerer(asked: &Arc<UdpSocket>, from: SocketAddr, server: SocketAddr) -> io:
     Ok((socket, is_open))
 }
 
-/// Dials, and passes on both ways until both have ended.
+/// Connects, and relays in both directions until both have ended.
 fn connect(stream: &TcpStream, address: SocketAddr) -> io::Result<()> {
     let server = match TcpStream::connect_timeout(&address, PATIENCE) {
         Ok(server) => server,
         Err(error) => {
-            // A reset, not an end: nothing was served.
+            // A reset instead of FIN: nothing was served.
             let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
             return Err(error);
         }

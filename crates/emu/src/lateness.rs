@@ -1,21 +1,21 @@
-//! How late departures were against their deadlines, and whether the machine kept real time.
+//! Lateness of departures against their deadlines, and the validity of a run.
 
 use std::fmt;
 
 use hdrhistogram::Histogram;
 use headstart_units::{Span, Time};
 
-/// How late a run's departures may be before it is worth nothing.
+/// Highest lateness of a valid run's departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tolerance {
-    /// 99 of 100 departures are at most so late.
+    /// Limit on the 99th percentile.
     pub p99: Span,
-    /// And none is later than this.
+    /// Limit on the maximum.
     pub worst: Span,
 }
 
 impl Default for Tolerance {
-    /// Half a millisecond and twenty: what moves a completion time of tens of milliseconds by about
+    /// 0.5 ms and 20 ms: later departures change a completion time of tens of milliseconds by about
     /// one per cent.
     fn default() -> Self {
         Self { p99: Span::from_micros(500), worst: Span::from_millis(20) }
@@ -26,33 +26,33 @@ impl Default for Tolerance {
 #[derive(Clone, Debug)]
 pub struct Lateness(Histogram<u64>);
 
-/// What is left of it at the end.
+/// Quantiles of the distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// Departures measured.
     pub count: u64,
-    /// Half were at most so late.
+    /// Median.
     pub p50: Span,
-    /// Nine of ten.
+    /// 90th percentile.
     pub p90: Span,
-    /// 99 of 100.
+    /// 99th percentile.
     pub p99: Span,
-    /// 999 of 1000.
+    /// 99.9th percentile.
     pub p999: Span,
-    /// The latest of all.
+    /// Maximum.
     pub worst: Span,
 }
 
 impl Default for Lateness {
     fn default() -> Self {
-        // A minute at most; what is later counts as a minute. The bounds are constants that the
-        // histogram accepts.
+        // Values above a minute count as a minute. The bounds are constants that the histogram
+        // accepts.
         Self(Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("bounds and digits are in range"))
     }
 }
 
 impl Lateness {
-    /// A departure that was due at `due` happened at `at`.
+    /// Records a departure at `at` with deadline `due`.
     #[inline]
     pub fn record(&mut self, due: Time, at: Time) {
         self.0.saturating_record(at.since(due).as_nanos());
@@ -74,7 +74,7 @@ impl Lateness {
 }
 
 impl Report {
-    /// Whether the machine kept real time.
+    /// True if the run was in time.
     #[must_use]
     pub fn is_within(&self, tolerance: Tolerance) -> bool {
         self.p99 <= tolerance.p99 && self.worst <= tolerance.worst

@@ -1,28 +1,27 @@
 //! The simulator's path elements on real packets, driven by the real clock.
 //!
-//! A [`Path`] is one direction: it is told which packet arrived and when, and answers what comes
-//! out and when that is due. It knows no clock, so the same arrivals give the same departures
-//! whether a simulator drives it or a machine that is late. A [`Relay`](relay::Relay) is such a
-//! machine: it stamps what it reads from its two ends, sends what is due, and measures how late it
-//! was.
+//! A [`Path`] is one direction: for packets and their arrival times it returns departures and their
+//! deadlines. It reads no clock, so the same arrivals give the same departures under a simulator
+//! and on a delayed host. A [`Relay`](relay::Relay) drives it in real time: it stamps the packets
+//! read from its two ends, sends those that are due, and measures its own lateness.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
 //! | [`path`] | elements in a row, sans I/O |
-//! | [`packet`] | a real packet as the elements see it |
+//! | [`packet`] | a real packet, for the elements |
 //! | [`relay`] | the driver: reads, waits, sends, measures |
-//! | [`error`] | why a packet could not be taken or sent |
+//! | [`error`] | reasons why a packet was not received or sent |
 //! | [`udp`] | its ends for UDP programs, without privileges |
 //! | [`tunnel`] | its ends for any program: two TUN devices |
-//! | [`device`], [`address`] | making such a device and giving it addresses and routes |
-//! | [`gateway`] | how a program behind a path reaches the world beyond this machine |
+//! | [`device`], [`address`] | TUN devices, their addresses and routes |
+//! | [`gateway`] | user-space NAT for a program behind a path |
 //! | [`namespace`] | a program in network namespaces of its own, with a device in them |
-//! | [`lateness`] | how late departures were, and whether that is too late |
+//! | [`lateness`] | lateness of departures, and its tolerance |
 //! | [`log`] | one line for each arrival, departure and drop |
-//! | [`record`] | reading that again |
+//! | [`record`] | reads that log |
 //! | [`capture`] | both sides as pcapng |
-//! | [`signals`] | waiting for Ctrl-C, for a child, or for some time |
-//! | [`clock`] | the only place that reads time |
+//! | [`signals`] | waits for Ctrl-C, a child or a time limit |
+//! | [`clock`] | the only place that reads the clock |
 
 pub mod address;
 mod background;

@@ -1,15 +1,16 @@
-//! The log of a run: a header that says what the run was, then one line for each arrival, departure
-//! and drop.
+//! The log of a run: a header that describes the run, then one line for each arrival, departure and
+//! drop.
 //!
-//! The relay only copies a [`Line`] for each event into a block; a thread of its own turns blocks
-//! into text. If the disk cannot keep up, whole blocks are left out and counted: a log never delays
-//! a packet.
+//! The relay only copies a [`Line`] for each event into a block; another thread formats blocks as
+//! text. If the disk is too slow, whole blocks are dropped and counted: a log never delays a
+//! packet.
 //!
 //! ```text
 //! # headstart link log 1
 //! # version: 0.1.0
 //! # plan: ...
-//! time_ns,way,event,number,bytes,queue_packets,queue_bytes,due_ns,cause,protocol,from,to,flags,sequence,payload
+//! time_ns,way,event,number,bytes,queue_packets,queue_bytes,due_ns,cause,protocol,\
+//!     from,to,flags,sequence,payload
 //! 1000,down,arrival,0,1500,0,0,,,tcp,80,51000,A,1,1448
 //! 480000,down,departure,0,1500,,,479990,,,,,,,
 //! 500000,down,drop,7,1500,,,,queue full,,,,,,
@@ -36,33 +37,33 @@ const BLOCK: usize = 512;
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// When.
+    /// Time of the event.
     pub at: Time,
-    /// In which direction.
+    /// Direction of the packet.
     pub direction: Direction,
-    /// Which packet, counted from zero in that direction.
+    /// Number of the packet, from zero in each direction.
     pub number: u64,
-    /// Its size on the link.
+    /// Size on the link, in bytes.
     pub bytes: u32,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// What happened to a packet.
+/// An event of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It arrived, and found this before the first link (itself included if it waits there).
+    /// It arrived; the queue is that of the first link (the packet included if it is queued there).
     Arrival {
-        /// Packets that wait.
+        /// Packets in the queue.
         queue_packets: u32,
-        /// Bytes that wait.
+        /// Bytes in the queue.
         queue_bytes: u64,
-        /// What its headers say.
+        /// Fields of its headers.
         header: HeaderSummary,
     },
     /// It was sent.
     Departure {
-        /// When it should have been.
+        /// Deadline of the departure.
         due: Time,
     },
     /// An element dropped it.
@@ -71,7 +72,7 @@ pub enum Event {
     Unsent(RelayError),
 }
 
-/// Where the relay puts its lines.
+/// The relay's log.
 #[derive(Debug)]
 pub struct Log {
     block: Vec<Line>,
@@ -80,7 +81,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log into `file`: `header` is `name: value` pairs; line ends in values become blanks.
+    /// Writes to `file`; `header` is `name: value` pairs, with control characters replaced by
+    /// spaces.
     ///
     /// # Errors
     /// If the header cannot be written, or no thread can be started.
@@ -118,15 +120,16 @@ impl Log {
         }
     }
 
-    /// Lines that the disk was too slow for.
+    /// Lines dropped because the disk was too slow.
     #[must_use]
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Writes what is left and waits for the disk.
+    /// Writes the rest and waits for the disk.
     ///
     /// # Errors
+    /// If a write failed.
     /// If something could not be written.
     pub fn finish(mut self) -> io::Result<()> {
         let last = core::mem::take(&mut self.block);

@@ -1,12 +1,12 @@
 //! A program in network namespaces of its own, at one end of a path.
 //!
-//! The process that shall run it, called the end, is this program again: it enters the namespaces,
-//! makes the device, hands the device's descriptor to the relay, waits for the relay to be ready,
-//! and becomes the program. Its standard input is at first the socket over which that is spoken;
-//! the true one comes over it.
+//! The process that is to run it, called the end, is this executable again: it enters the
+//! namespaces, creates the device, passes the device's descriptor to the relay, waits for the relay
+//! to be ready, and executes the program. Its standard input is at first the socket to the relay;
+//! the real one is passed over it.
 //!
 //! Without root the end enters a user namespace too, in which it is root and nothing else. When the
-//! relay's process dies, however, the kernel kills the program; the device goes with its descriptor
+//! relay's process dies, the kernel kills the program; the device disappears with its descriptor
 //! and the namespaces with their last process.
 
 use std::ffi::{OsStr, OsString};
@@ -26,24 +26,24 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::address::Block;
 use crate::device::{self, Device};
 
-/// The environment variable that names the address of the outside, for the program.
+/// Environment variable of the program with the outside's address.
 pub const OUTSIDE: &str = "HEADSTART_OUTSIDE";
-/// And its IPv6 address.
+/// Environment variable with its IPv6 address.
 pub const OUTSIDE_IPV6: &str = "HEADSTART_OUTSIDE_IPV6";
-/// The environment variable by which a path inside another finds its addresses.
+/// Environment variable with the block of addresses for a nested path.
 pub const BLOCK: &str = "HEADSTART_BLOCK";
 
-/// Messages over the socket: from the end, all is well; from the relay, begin.
+/// Messages over the socket: ready or failed from the end, begin from the relay.
 const READY: u8 = b'r';
 const FAILED: u8 = b'f';
 const BEGIN: u8 = b'b';
-/// The longest explanation of a failure.
+/// Most bytes of an error message.
 const EXPLANATION: usize = 4000;
 
-/// Whether this process may make devices and namespaces without a user namespace.
+/// True if this process may create devices and namespaces without a user namespace.
 #[must_use]
 pub fn is_privileged() -> bool {
-    /// CAP_NET_ADMIN and CAP_SYS_ADMIN, by their numbers.
+    /// CAP_NET_ADMIN and CAP_SYS_ADMIN, by their bits.
     const NEEDED: u64 = 1 << 12 | 1 << 21;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
@@ -51,7 +51,7 @@ pub fn is_privileged() -> bool {
     bits & NEEDED == NEEDED
 }
 
-/// An end whose program waits to begin.
+/// An end whose program has not started.
 #[derive(Debug)]
 pub struct End {
     child: Child,
@@ -61,11 +61,11 @@ pub struct End {
 }
 
 impl End {
-    /// Starts an end: `entry` is how this program is told to be one (its own name and the words
-    /// before the settings); the environment is the program's, beside this process' own.
+    /// Starts an end: `entry` is this executable with its arguments before the settings; the
+    /// environment is added to this process' own.
     ///
     /// # Errors
-    /// If there can be no namespace or no device; the message says which and why.
+    /// If a namespace or device cannot be created; the message has the reason.
     pub fn start(
         entry: &[&OsStr],
         settings: &device::Settings,
@@ -87,7 +87,7 @@ impl End {
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::from(theirs));
         let child = end.spawn()?;
-        // From here on the child is killed if something fails.
+        // From here on the child is killed on any error.
         let mut end = Unfinished(Some(child));
         send(&ours, BEGIN, &[], Some(io::stdin().as_fd()))?;
         let (kind, text, device) = receive(&ours)?;
@@ -101,10 +101,10 @@ impl End {
         }
     }
 
-    /// Lets the program begin.
+    /// Starts the program.
     ///
     /// # Errors
-    /// If the end has gone.
+    /// If the end has exited.
     pub fn begin(self) -> io::Result<Program> {
         let space = space_of(&self.child.id().to_string());
         let program = Program { child: self.child, space };
@@ -113,13 +113,12 @@ impl End {
     }
 }
 
-/// A program at an end of a path. Neither it nor what it started in its network namespace outlives
-/// this.
+/// A program at an end of a path. It and all processes of its network namespace are killed on drop.
 #[derive(Debug)]
 pub struct Program {
     /// Its first process.
     pub child: Child,
-    /// Its network namespace, as the kernel names it.
+    /// Its network namespace, as identified by the kernel.
     space: Option<OsString>,
 }
 
@@ -139,8 +138,8 @@ impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // What the program left behind has a network no more. Whatever of it starts processes
-        // meanwhile is met again.
+        // Processes left by the program have lost their network. Those started meanwhile are found
+        // in the next pass.
         let ours = space_of("self");
         for _ in 0..20 {
             let Some(space) = self.space.as_deref().filter(|space| Some(*space) != ours.as_deref()) else {
@@ -158,7 +157,7 @@ impl Drop for Program {
     }
 }
 
-/// A child that is killed unless it is taken out.
+/// A child that is killed on drop unless taken out.
 struct Unfinished(Option<Child>);
 
 impl Drop for Unfinished {
@@ -205,10 +204,10 @@ fn receive(socket: impl AsFd) -> io::Result<Received> {
     Ok((kind, text.split_off(text.len().min(1)), descriptor))
 }
 
-/// What an end is told on its command line.
+/// Command line arguments of an end.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// The relay's process.
+    /// Process id of the relay.
     pub parent: u32,
     /// The device.
     pub device: device::Settings,
@@ -216,8 +215,8 @@ pub struct Told {
     pub command: Vec<OsString>,
 }
 
-/// Is an end: returns only if the program could not be run, with what to say of it and the code to
-/// exit with.
+/// Runs an end: returns only if the program could not be run, with an error message and an exit
+/// code.
 #[must_use]
 pub fn run(told: &Told) -> (String, u8) {
     let stdin = io::stdin();
@@ -231,7 +230,7 @@ pub fn run(told: &Told) -> (String, u8) {
             input
         }
         Err(error) => {
-            // The relay tells it.
+            // The relay reports the error.
             let _ = send(socket, FAILED, error.to_string().as_bytes(), None);
             return (String::new(), 125);
         }
@@ -251,27 +250,26 @@ pub fn run(told: &Told) -> (String, u8) {
     (format!("cannot run {}: {error}", program.display()), code)
 }
 
-/// The true standard input, and the device in a namespace of this process' own.
+/// The real standard input, and the device in this process' own namespace.
 fn prepare(told: &Told, socket: BorrowedFd<'_>) -> io::Result<(OwnedFd, Device)> {
     let (_, _, input) = receive(socket)?;
     let input = input.ok_or_else(|| io::Error::other("the relay sent no standard input"))?;
     enter()?;
-    // Only now: what changes a process' rights takes this away again.
+    // Only now: a change of credentials clears this setting.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
     if parent.and_then(|parent| u32::try_from(parent).ok()) != Some(told.parent) {
         return Err(io::Error::other("the relay is gone"));
     }
     device::loopback_up()?;
-    // So that a path inside this one reaches the outside through it. It is this namespace's own
-    // setting.
+    // Lets a nested path reach the outside through it. The setting is of this namespace only.
     for file in ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"] {
         let _ = std::fs::write(file, "1");
     }
     Ok((input, Device::new("headstart", &told.device)?))
 }
 
-/// Enters a network namespace, and a user namespace before it where that is needed.
+/// Enters a network namespace, and where necessary a user namespace first.
 fn enter() -> io::Result<()> {
     if is_privileged() {
         return Ok(unshare(CloneFlags::CLONE_NEWNET)?);
@@ -282,22 +280,22 @@ fn enter() -> io::Result<()> {
         let reason = forbidden().unwrap_or_default();
         io::Error::new(error.kind(), format!("no user namespace without root: {error}{reason}"))
     })?;
-    // A process without rights may name one group only, and must give up setting groups first.
+    // A process without privileges may map one group only, and must disable setgroups first.
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
-/// Puts this thread, and those that it starts, into a network namespace of its own. It ends with
-/// the last of them, of the sockets made in it and of the devices.
+/// Moves this thread, and threads it starts, to a new network namespace. The namespace ends with
+/// the last of these threads, of its sockets and of its devices.
 ///
 /// # Errors
-/// If this process may not.
+/// If this process lacks the privilege.
 pub fn separate_thread() -> io::Result<()> {
     Ok(unshare(CloneFlags::CLONE_NEWNET)?)
 }
 
-/// The setting of this machine that forbids user namespaces, if one is known to.
+/// The setting of this host that forbids user namespaces, if a known one does.
 fn forbidden() -> Option<String> {
     let says = |file: &str, value: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
     for (file, value) in [
@@ -312,7 +310,7 @@ fn forbidden() -> Option<String> {
     None
 }
 
-/// The block of the path that this process is in, if it is in one.
+/// The block of the path that this process runs in, if any.
 #[must_use]
 pub fn surrounding() -> Option<Block> {
     std::env::var(BLOCK).ok()?.parse().ok()

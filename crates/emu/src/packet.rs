@@ -1,22 +1,22 @@
-//! A real packet as the elements see it, and what its headers say, read without trust.
+//! A real packet for the elements, with its header fields, parsed without trust.
 
 mod quick_start;
 
 use headstart_startup::quick_start::Request;
 use headstart_units::{Bytes, Time};
 
-/// A packet on its way: its bytes, and what was noted when it arrived.
+/// A packet on the path: its bytes, and the state noted on arrival.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Counted from zero in each direction.
+    /// Number, from zero in each direction.
     pub number: u64,
-    /// When it arrived.
+    /// Time of arrival.
     pub arrived: Time,
     /// The client it belongs to, where the relay has several.
     pub client: u64,
-    /// What it is made of.
+    /// The packet's bytes.
     pub content: Content,
-    /// What its headers say.
+    /// Fields of its headers.
     pub header: HeaderSummary,
 }
 
@@ -25,21 +25,21 @@ pub struct Packet {
 pub enum Content {
     /// A whole IP packet.
     Ip(Vec<u8>),
-    /// The payload of a UDP datagram, whose headers the kernel keeps.
+    /// The payload of a UDP datagram, whose headers stay in the kernel.
     Datagram {
         /// The payload.
         payload: Vec<u8>,
-        /// Bytes of the headers that it has on a link.
+        /// Bytes of its headers on a link.
         headers: u8,
         /// The two ECN bits of its IP header (RFC 3168 §5).
         ecn: u8,
     },
 }
 
-/// What a log says of a packet.
+/// Header fields for the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderSummary {
-    /// IP protocol number; zero where there is none to be read.
+    /// IP protocol number; zero if there is none.
     pub protocol: u8,
     /// TCP's flags; zero for others.
     pub tcp_flags: u8,
@@ -49,19 +49,19 @@ pub struct HeaderSummary {
     pub to: u16,
     /// TCP's sequence number.
     pub sequence: u32,
-    /// Bytes behind the transport header.
+    /// Bytes after the transport header.
     pub payload: u32,
 }
 
-/// IP protocol numbers.
+/// IP protocol number of TCP.
 pub const TCP: u8 = 6;
-/// As above.
+/// IP protocol number of UDP.
 pub const UDP: u8 = 17;
 /// The ECN code points (RFC 3168 §5): congestion experienced.
 const CE: u8 = 3;
 
 impl Packet {
-    /// Its bytes, for whoever sends them.
+    /// The bytes to send.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.content {
@@ -152,8 +152,7 @@ pub fn version(packet: &[u8]) -> Option<u8> {
     }
 }
 
-/// Whether it is meant for neighbours only, so that no router forwards it (RFC 5771 §4, RFC 4291
-/// §2.7).
+/// True if it is link-local, so that no router forwards it (RFC 5771 §4, RFC 4291 §2.7).
 #[must_use]
 pub fn is_link_local(packet: &[u8]) -> bool {
     match version(packet) {
@@ -179,7 +178,7 @@ fn ip_ecn(packet: &[u8]) -> u8 {
     }
 }
 
-/// Sets both ECN bits, and keeps IPv4's checksum right (RFC 1624 Eq. 3).
+/// Sets both ECN bits, and updates IPv4's checksum (RFC 1624 Eq. 3).
 fn mark(packet: &mut [u8]) {
     match version(packet) {
         Some(4) => {
@@ -193,7 +192,7 @@ fn mark(packet: &mut [u8]) {
     }
 }
 
-/// One 16-bit word of an IPv4 header went from `old` to `new`: HC' = ~(~HC + ~m + m') (RFC 1624 Eq.
+/// Updates the checksum for one 16-bit word of an IPv4 header: HC' = ~(~HC + ~m + m') (RFC 1624 Eq.
 /// 3).
 pub(crate) fn update_checksum(packet: &mut [u8], old: u16, new: u16) {
     let Some(checksum) = half(packet, 10) else { return };
@@ -204,7 +203,7 @@ pub(crate) fn update_checksum(packet: &mut [u8], old: u16, new: u16) {
 }
 
 impl HeaderSummary {
-    /// Reads what there is. Fragments, other extension headers than IPv6's hop-by-hop options and
+    /// Parses the headers. Fragments, IPv6 extension headers other than hop-by-hop options and
     /// unknown protocols have no ports.
     #[must_use]
     pub fn of_ip(packet: &[u8]) -> Self {
@@ -219,7 +218,7 @@ impl HeaderSummary {
             Some(_) => {
                 let whole = half(packet, 4).map_or(0, |length| 40 + usize::from(length)).min(packet.len());
                 let rest = packet[..whole].get(40..).unwrap_or(&[]);
-                // Hop-by-hop options are passed over; nothing else is.
+                // Hop-by-hop options are skipped; no other header is.
                 match (packet[6], rest) {
                     (0, [next, units, ..]) => {
                         Self::of_transport(*next, rest.get(8 + usize::from(*units) * 8..).unwrap_or(&[]))
@@ -254,7 +253,7 @@ mod tests {
     use headstart_net::Packet as _;
     use proptest::prelude::*;
 
-    /// An IPv4 SYN of 40 bytes from port 1000 to port 80, ECT(0), checksum right.
+    /// An IPv4 SYN of 40 bytes from port 1000 to port 80, ECT(0), with a correct checksum.
     pub(crate) fn syn() -> Vec<u8> {
         let mut packet = vec![0x45, 2, 0, 40, 0, 1, 0x40, 0, 64, TCP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         packet.extend([3, 232, 0, 80, 0, 0, 0, 7, 0, 0, 0, 0, 0x50, 2, 255, 255, 0, 0, 0, 0]);
@@ -263,7 +262,7 @@ mod tests {
         packet
     }
 
-    /// The Internet checksum over an IPv4 header whose checksum field counts as it is.
+    /// The Internet checksum of an IPv4 header, its checksum field included.
     fn checksum(packet: &[u8]) -> u16 {
         let sum: u32 =
             packet[..20].chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
@@ -312,8 +311,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the bytes are: no panic, and a mark changes neither length nor, for IPv4, the
-        /// checksum's truth.
+        /// For any bytes: no panic, and a mark preserves the length and, for IPv4, the checksum's
+        /// correctness.
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..120), first in any::<u8>()) {
             let mut bytes = bytes;

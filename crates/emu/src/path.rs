@@ -1,35 +1,35 @@
-//! One direction of a path: elements in a row, sans I/O.
+//! One direction of a path: elements in series, sans I/O.
 //!
-//! Whatever is due inside happens at its own time, not at the time of asking: a driver that comes
-//! late finds the same outcomes with the same times, and can say how late it is.
+//! Events inside happen at their own deadlines, not at the time of the call: a delayed driver gets
+//! the same outcomes with the same times, and can measure its lateness.
 
 use headstart_net::{
     Account, AnyElement, Direction, DropReason, Element, Fate, Output, Packet, PathPlan, Seed,
 };
 use headstart_units::{Bytes, Time};
 
-/// What became of a packet.
+/// Outcome of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<P> {
-    /// It is through, or will be sent too late to be.
+    /// It crossed the path.
     Out {
-        /// When it is due at the far end.
+        /// Deadline of its departure at the far end.
         due: Time,
         /// The packet.
         packet: P,
     },
-    /// It is gone.
+    /// An element dropped it.
     Dropped {
-        /// When.
+        /// Time of the drop.
         at: Time,
         /// The packet.
         packet: P,
-        /// DropReason.
+        /// Reason of the drop.
         reason: DropReason,
     },
 }
 
-/// Elements in a row.
+/// Elements in series.
 #[derive(Debug)]
 pub struct Path<P> {
     hops: Vec<Hop<P>>,
@@ -43,21 +43,20 @@ struct Hop<P> {
 }
 
 impl<P: Packet + Clone> Path<P> {
-    /// Named elements, in the order in which packets cross them; none is a path that does nothing.
+    /// Named elements, in the order of traversal; without elements packets pass unchanged.
     #[must_use]
     pub fn new(elements: impl IntoIterator<Item = (String, AnyElement<P>)>) -> Self {
         let hop = |(name, element)| Hop { name, element, account: Account::default() };
         Self { hops: elements.into_iter().map(hop).collect() }
     }
 
-    /// A packet arrives. What was due before comes out first. Times never go back from call to
-    /// call.
+    /// A packet arrives, after all events due before. Times never decrease from call to call.
     pub fn arrive(&mut self, now: Time, packet: P, out: &mut Vec<Outcome<P>>) {
         self.advance(now, out);
         self.offer(now, 0, packet, out);
     }
 
-    /// Everything that is due at or before `now`.
+    /// Processes every event due at or before `now`.
     pub fn advance(&mut self, now: Time, out: &mut Vec<Outcome<P>>) {
         while let Some((at, number)) = self.first().filter(|(at, _)| *at <= now) {
             let hop = &mut self.hops[number];
@@ -75,31 +74,30 @@ impl<P: Packet + Clone> Path<P> {
         }
     }
 
-    /// One direction of `plan`, for its first class of hosts. The draws are those of the simulator.
+    /// One direction of `plan`, for its first class of hosts, with the simulator's random draws.
     #[must_use]
     pub fn of(plan: &PathPlan, direction: Direction, seed: Seed) -> Self {
         Self::new(plan.row(direction, 0, seed))
     }
 
-    /// When to ask again; [`Time::NEVER`] while only an arrival can change anything.
+    /// Time of the next event; [`Time::NEVER`] if only an arrival can change anything.
     #[must_use]
     pub fn next_at(&self) -> Time {
         self.first().map_or(Time::NEVER, |(at, _)| at)
     }
 
-    /// What waits before the first link, as its limit counts it.
+    /// Queue of the first link, as counted by its limit.
     pub fn queue(&mut self, now: Time) -> (u64, Bytes) {
         let link = self.hops.iter_mut().find(|hop| hop.element.is_link());
         link.map_or((0, Bytes::ZERO), |hop| hop.element.queue(now))
     }
 
-    /// Each element's name and account.
+    /// Name and counters of each element.
     pub fn accounts(&self) -> impl Iterator<Item = (&str, &Account)> {
         self.hops.iter().map(|hop| (hop.name.as_str(), &hop.account))
     }
 
-    /// The element that is due first; of several the one that comes first on the way, as in the
-    /// simulator.
+    /// The element with the earliest event; of several the first on the path, as in the simulator.
     fn first(&self) -> Option<(Time, usize)> {
         let times = self.hops.iter().zip(0..).map(|(hop, number)| (hop.element.next_at(), number));
         times.min().filter(|(at, _)| *at != Time::NEVER)

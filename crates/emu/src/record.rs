@@ -1,4 +1,4 @@
-//! Reading a log of a run again.
+//! Parser of a run's log.
 
 use core::fmt;
 use std::io::BufRead;
@@ -8,10 +8,10 @@ use headstart_units::Time;
 use crate::log::{COLUMNS, FIRST_LINE};
 use headstart_net::Direction;
 
-/// A log that has been read.
+/// A parsed log.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// What its header says, in order.
+    /// Header entries, in order.
     pub header: Vec<(String, String)>,
     /// Its lines.
     pub entries: Vec<Entry>,
@@ -20,39 +20,39 @@ pub struct Record {
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When.
+    /// Time of the event.
     pub at: Time,
-    /// In which direction.
+    /// Direction of the packet.
     pub direction: Direction,
-    /// Which packet, counted from zero in that direction.
+    /// Number of the packet, from zero in each direction.
     pub number: u64,
-    /// Its size on the link.
+    /// Size on the link, in bytes.
     pub bytes: u32,
-    /// What happened.
+    /// The event.
     pub what: What,
 }
 
-/// What happened to a packet.
+/// An event of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// It arrived, and so many packets waited.
+    /// It arrived.
     Arrival {
-        /// Packets.
+        /// Packets in the queue.
         queue_packets: u32,
     },
-    /// It was sent, and should have been at that time.
+    /// It was sent.
     Departure {
-        /// Its deadline.
+        /// Deadline of the departure.
         due: Time,
     },
     /// It was dropped, or could not be sent.
     Lost {
-        /// DropReason.
+        /// Reason.
         cause: String,
     },
 }
 
-/// DropReason a file is no log.
+/// Errors of a malformed log.
 #[derive(Debug)]
 pub struct NoLog {
     /// Counted from one.
@@ -69,15 +69,14 @@ impl fmt::Display for NoLog {
 
 impl core::error::Error for NoLog {}
 
-/// A line longer than this is none of ours.
+/// Most bytes of a line.
 const LONGEST: usize = 4096;
 
 impl Record {
-    /// Reads a log. One that was cut off in its last line, as a crash leaves it, is read up to
-    /// there.
+    /// Parses a log. A log truncated in its last line, as after a crash, is read up to there.
     ///
     /// # Errors
-    /// Line and reason, if it is no log.
+    /// Line and reason, if the log is malformed.
     pub fn read(mut file: impl BufRead) -> Result<Self, NoLog> {
         let mut record = Self::default();
         let (mut text, mut number, mut is_body) = (vec![], 0, false);

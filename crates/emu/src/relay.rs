@@ -1,10 +1,9 @@
-//! The driver: reads packets from two ends, hands them to a path each way, sends what is due, and
-//! measures how late it was.
+//! The driver: reads packets from two ends, passes them to a path in each direction, sends those
+//! that are due, and measures its own lateness.
 //!
-//! One thread does everything, so that nothing is ever locked and order is plain. It sleeps until
-//! the next deadline or the next packet, whichever comes first, with absolute deadlines in
-//! nanoseconds and no timer slack; if it may, it runs at real-time priority, and it can spin
-//! through the last stretch before a deadline.
+//! One thread does everything, without locks and in a deterministic order. It sleeps until the next
+//! deadline or the next packet, with absolute deadlines in nanoseconds and no timer slack; with the
+//! privilege it runs at real-time priority, and it can spin before a deadline.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -26,32 +25,33 @@ use crate::path::{Outcome, Path};
 
 /// The two ends of a path.
 pub trait Ends: Send {
-    /// Waits until there is something to read or [`Stop`] was used, at most for `timeout`; `None`:
-    /// for as long as it takes.
+    /// Waits until a packet can be read or [`Stop`] was used, at most for `timeout`; `None` sets no
+    /// limit.
     ///
     /// # Errors
     /// If the system cannot wait; the relay ends.
+    /// If the system cannot wait; the relay ends.
     fn wait(&mut self, timeout: Option<Span>) -> io::Result<()>;
 
-    /// Reads a batch. Whether there may be more.
+    /// Reads a batch; true if there may be more.
     ///
     /// # Errors
-    /// If an end is gone for good; the relay ends.
+    /// If an end has failed; the relay ends.
     fn receive(&mut self, clock: &Clock, into: &mut Inbox) -> io::Result<bool>;
 
-    /// Sends a packet that comes out of the path.
+    /// Sends a packet that has crossed the path.
     ///
     /// # Errors
-    /// The reason why it could not be sent; it is counted, and the relay goes on.
+    /// The reason why it was not sent; it is counted, and the relay continues.
     fn send(&mut self, direction: Direction, packet: &Packet) -> Result<(), RelayError>;
 
-    /// Called about once in a second.
+    /// Called about once per second.
     fn on_second(&mut self, now: Time) {
         let _ = now;
     }
 }
 
-/// What was read.
+/// A batch of packets and errors.
 #[derive(Debug, Default)]
 pub struct Inbox {
     packets: Vec<(Direction, Packet)>,
@@ -59,25 +59,25 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// A packet; its number is given by the relay.
+    /// Adds a packet; the relay numbers it.
     pub fn packet(&mut self, direction: Direction, packet: Packet) {
         self.packets.push((direction, packet));
     }
 
-    /// Something that was read and is no packet that can be sent on.
+    /// Adds an error: input that cannot be forwarded.
     pub fn error(&mut self, direction: Direction, error: RelayError) {
         self.errors.push((direction, error));
     }
 }
 
-/// How the relay runs.
+/// Settings of a relay.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Before a deadline it does not sleep but spin for so long.
+    /// Time before a deadline in which it spins instead of sleeping.
     pub spin: Span,
-    /// Whether to ask for real-time priority.
+    /// Requests real-time priority.
     pub real_time: bool,
-    /// When a run counts as invalid.
+    /// Lateness above which a run is invalid.
     pub tolerance: Tolerance,
 }
 
@@ -87,43 +87,43 @@ impl Default for Settings {
     }
 }
 
-/// What one direction did.
+/// Counters of one direction.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionSummary {
     /// Packets that arrived.
     pub arrived: u64,
-    /// Packets that were sent on.
+    /// Packets forwarded.
     pub sent: u64,
-    /// Bytes of these.
+    /// Bytes forwarded.
     pub sent_bytes: u64,
-    /// What could not be taken or sent though no element dropped it.
+    /// Packets not received or sent, though no element dropped them.
     pub errors: BTreeMap<RelayError, u64>,
-    /// Most packets that waited before the first link.
+    /// Longest queue of the first link, in packets.
     pub peak_queue: u64,
     /// Packets still inside at the end.
     pub inside: u64,
-    /// Each element's account.
+    /// Name and counters of each element.
     pub elements: Vec<(String, Account)>,
-    /// How late packets were sent.
+    /// Lateness of departures.
     pub lateness: lateness::Report,
 }
 
-/// What a run was.
+/// Summary of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// How long it lasted.
+    /// Duration.
     pub lasted: Span,
     /// From the program outwards.
     pub up: DirectionSummary,
     /// Towards the program.
     pub down: DirectionSummary,
-    /// Whether it had real-time priority.
+    /// True if it ran at real-time priority.
     pub real_time: bool,
-    /// Whether the machine kept real time.
+    /// True if lateness was within the tolerance.
     pub is_valid: bool,
-    /// Lines that the log lacks, as the disk was too slow.
+    /// Log lines dropped because the disk was too slow.
     pub log_left_out: u64,
-    /// Packets that the capture lacks, for the same reason.
+    /// Packets missing from the capture, for the same reason.
     pub capture_left_out: u64,
 }
 
@@ -146,7 +146,7 @@ pub struct Relay<E> {
     outcomes: Vec<Outcome<Packet>>,
 }
 
-/// Stops a relay. Ends have the other copy among what they wait for.
+/// Stops a relay. The ends wait for its descriptor too.
 #[derive(Clone, Debug)]
 pub struct Stop {
     event: Arc<OwnedFd>,
@@ -163,16 +163,16 @@ impl Stop {
         Ok(Self { event: Arc::new(event), is_asked: Arc::default() })
     }
 
-    /// What becomes readable when a relay is to stop.
+    /// Becomes readable when the relay is to stop.
     #[must_use]
     pub fn descriptor(&self) -> &OwnedFd {
         &self.event
     }
 
-    /// Asks the relay to stop.
+    /// Requests the relay to stop.
     pub fn stop(&self) {
         self.is_asked.store(true, std::sync::atomic::Ordering::Release);
-        // It can fail only if it was asked 2^64 times before.
+        // It fails only after 2^64 requests.
         let _ = rustix::io::write(&*self.event, &1_u64.to_ne_bytes());
     }
 
@@ -181,7 +181,7 @@ impl Stop {
     }
 }
 
-/// A relay at work on a thread of its own. It stops when this is dropped.
+/// A relay running on its own thread. Stops on drop.
 #[derive(Debug)]
 pub struct Handle {
     stop: Stop,
@@ -190,10 +190,10 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Stops it and tells what the run was.
+    /// Stops it and returns the run's summary.
     ///
     /// # Errors
-    /// If the relay could not go on, or the log could not be written.
+    /// If the relay failed, or the log could not be written.
     pub fn stop(mut self) -> io::Result<Summary> {
         self.stop.stop();
         self.join()
@@ -210,13 +210,13 @@ impl Handle {
         }
     }
 
-    /// What it did up to about a second ago.
+    /// The summary as of about a second ago.
     #[must_use]
     pub fn latest(&self) -> Summary {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What stops it, to be kept elsewhere.
+    /// A copy of its stop signal.
     #[must_use]
     pub fn stopper(&self) -> Stop {
         self.stop.clone()
@@ -233,7 +233,7 @@ impl Drop for Handle {
 }
 
 impl<E: Ends> Relay<E> {
-    /// A relay between `ends`, which crosses `up` and `down`.
+    /// A relay between `ends` over `up` and `down`.
     #[must_use]
     pub fn new(ends: E, up: Path<Packet>, down: Path<Packet>, clock: Clock, settings: Settings) -> Self {
         let lane = |path| Lane {
@@ -268,7 +268,7 @@ impl<E: Ends> Relay<E> {
         self
     }
 
-    /// Starts it on a thread of its own.
+    /// Starts it on its own thread.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -286,10 +286,10 @@ impl<E: Ends> Relay<E> {
         Ok(Handle { stop, thread: Some(thread), latest })
     }
 
-    /// Runs on this thread until it is stopped; `tell` hears about once in a second how it goes.
+    /// Runs on this thread until stopped; `tell` gets a summary about once per second.
     ///
     /// # Errors
-    /// If an end is gone for good, or the log could not be written.
+    /// If an end has failed, or the log could not be written.
     pub fn run(mut self, stop: &Stop, mut tell: impl FnMut(Summary)) -> io::Result<Summary> {
         let real_time = prepare_thread(if self.settings.real_time { Urgency::Relay } else { Urgency::None });
         let mut inbox = Inbox::default();
@@ -305,7 +305,7 @@ impl<E: Ends> Relay<E> {
             }
             let next_at = self.up.path.next_at().min(self.down.path.next_at()).min(next_second);
             let pause = next_at.since(self.clock.now());
-            // A burst is read in batches, between which what has become due is sent.
+            // A burst is read in batches, with due packets sent in between.
             if pause > self.settings.spin && !is_more {
                 self.ends.wait(Some(pause.saturating_sub(self.settings.spin)))?;
             }
@@ -324,7 +324,7 @@ impl<E: Ends> Relay<E> {
         Ok(summary)
     }
 
-    /// Hands what was read to the paths.
+    /// Passes a batch to the paths.
     fn take(&mut self, inbox: &mut Inbox) {
         for (direction, error) in inbox.errors.drain(..) {
             *self.lane(direction).summary.errors.entry(error).or_default() += 1;
@@ -353,7 +353,7 @@ impl<E: Ends> Relay<E> {
         }
     }
 
-    /// Sends everything that is due.
+    /// Sends every packet that is due.
     fn send_due(&mut self) {
         for direction in Direction::BOTH {
             let now = self.clock.now();
@@ -367,7 +367,7 @@ impl<E: Ends> Relay<E> {
         }
     }
 
-    /// Does what the path has decided.
+    /// Carries out the path's outcomes.
     fn settle(&mut self, direction: Direction) {
         let lane = match direction {
             Direction::Up => &mut self.up,
@@ -420,7 +420,7 @@ impl<E: Ends> Relay<E> {
             summary.lateness = lane.lateness.report();
             summary.elements =
                 lane.path.accounts().map(|(name, account)| (name.to_owned(), *account)).collect();
-            // Copies come out without having arrived.
+            // Duplicates depart without having arrived.
             summary.inside = summary.arrived.saturating_sub(summary.sent + lane.dropped);
             summary
         };
@@ -434,25 +434,24 @@ impl<E: Ends> Relay<E> {
     }
 }
 
-/// How urgent a thread's work is, against that of the others of the machine.
+/// Priority class of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// As everybody's.
+    /// Ordinary priority.
     None,
-    /// A program's at the end of a path: before everybody else's, after the relay's.
+    /// A program's at the end of a path: above ordinary priority, below the relay's.
     End,
     /// The relay's.
     Relay,
 }
 
-/// Gives this thread no timer slack, and real-time priority if it is wanted and allowed; whether it
-/// is.
+/// Removes this thread's timer slack and sets its priority; true if real-time priority was granted.
 pub fn prepare_thread(urgency: Urgency) -> bool {
     use thread_priority::{
         RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
         thread_native_id,
     };
-    // Both may be forbidden; what follows from it is measured.
+    // Either may be forbidden; the effect shows in the lateness.
     let _ = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
     let level: u8 = match urgency {
         Urgency::None => return false,

@@ -1,4 +1,4 @@
-//! Waiting for Ctrl-C, for a child, or for some time.
+//! Waits for Ctrl-C, a child or a time limit.
 
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::udp::timespec;
 
-/// Tells a child. One that has ended, and has not been waited for, does not mind.
+/// Sends a signal to a child, which may be a zombie.
 pub fn tell(child: &std::process::Child, signal: Signal) {
     let process = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(process) = process {
@@ -20,9 +20,9 @@ pub fn tell(child: &std::process::Child, signal: Signal) {
     }
 }
 
-/// Whether Ctrl-C at a terminal would reach this process, and then its children of the same process
-/// group too. What reaches one that is in front of no terminal (a script's, a supervisor's) was
-/// sent to it, and its children know nothing.
+/// True if this process' group is in the foreground of a terminal: Ctrl-C then reaches this process
+/// and its children of that group. Otherwise (under a script or a supervisor) a signal reaches this
+/// process only.
 #[must_use]
 pub fn is_in_front() -> bool {
     let terminal = std::fs::File::open("/dev/tty");
@@ -30,21 +30,21 @@ pub fn is_in_front() -> bool {
     front.is_some_and(|front| front == rustix::process::getpgrp())
 }
 
-/// What was heard.
+/// Outcome of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Ctrl-C or Ctrl-\, or what somebody sent instead. A terminal has told every process in front
-    /// of it ([`is_in_front`]).
+    /// SIGINT or SIGQUIT, from Ctrl-C, Ctrl-\ or another process. A terminal sends it to every
+    /// process in the foreground ([`is_in_front`]).
     Interrupt(Signal),
-    /// A request to end that only this process has heard.
+    /// A request to terminate, sent to this process only.
     Terminate,
-    /// A child has ended, or something else.
+    /// A child has ended, or another signal.
     Other,
-    /// The time is over.
+    /// The time limit passed.
     Nothing,
 }
 
-/// Signals of this process, from the time this is made. They do not end it any more.
+/// Handles this process' signals from its creation on. They no longer terminate it.
 #[derive(Debug)]
 pub struct Signals {
     receiver: UnixStream,
@@ -56,10 +56,10 @@ const TERMINATE: usize = 2;
 const QUIT: usize = 3;
 
 impl Signals {
-    /// Begins to listen.
+    /// Installs the handlers.
     ///
     /// # Errors
-    /// If the system does not let it.
+    /// If the system refuses.
     pub fn new() -> io::Result<Self> {
         let (receiver, sender) = UnixStream::pair()?;
         receiver.set_nonblocking(true)?;
@@ -75,7 +75,7 @@ impl Signals {
         Ok(Self { receiver, requests })
     }
 
-    /// Waits for the next signal, or until the time is over.
+    /// Waits for the next signal, or for the time limit.
     ///
     /// # Errors
     /// If the system cannot wait.

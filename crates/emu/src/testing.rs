@@ -1,4 +1,4 @@
-//! For tests: a file in memory that is still readable when its writer is done.
+//! For tests: a file in memory, readable after its writer has finished.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};

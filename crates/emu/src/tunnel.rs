@@ -1,4 +1,4 @@
-//! A path between two TUN devices, in namespaces of any two programs.
+//! A path between two TUN devices, in any two namespaces.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,24 +15,24 @@ use crate::packet::{Content, HeaderSummary, Packet, is_link_local, version};
 use crate::relay::{Ends, Inbox, Stop};
 use crate::udp::timespec;
 
-/// Packets read from one device before the other has its turn.
+/// Packets read from one device before the other.
 const BATCH: usize = 32;
-/// The longest packet that a device can have.
+/// Most bytes of a packet on a device.
 const LONGEST: usize = 65_536;
 
 /// The two devices.
 #[derive(Debug)]
 pub struct TunnelEnds {
-    /// Where the program is.
+    /// The program's device.
     inside: Side,
     outside: Side,
-    /// What is for others than this machine goes there.
+    /// The gateway for other hosts, and whether it has failed.
     world: Option<(Gateway, bool)>,
     stop: Stop,
     buffer: Vec<u8>,
 }
 
-/// Where something is read from.
+/// Source of a packet.
 #[derive(Clone, Copy, Debug)]
 enum From {
     Inside,
@@ -47,21 +47,22 @@ struct Side {
 }
 
 impl TunnelEnds {
-    /// Between the device of the program and the device outside; neither descriptor may block.
+    /// A path between the program's device and the device outside; both descriptors must be
+    /// non-blocking.
     #[must_use]
     pub fn new(inside: OwnedFd, outside: OwnedFd, stop: Stop) -> Self {
         let side = |descriptor| Side { descriptor, is_gone: false };
         Self { inside: side(inside), outside: side(outside), world: None, stop, buffer: vec![0; LONGEST] }
     }
 
-    /// With a gateway to the world.
+    /// Adds a gateway for other hosts.
     #[must_use]
     pub fn with_world(mut self, gateway: Option<Gateway>) -> Self {
         self.world = gateway.map(|gateway| (gateway, false));
         self
     }
 
-    /// Reads up to a batch; whether there may be more.
+    /// Reads up to a batch; true if there may be more.
     fn read(&mut self, direction: Direction, from: From, clock: &Clock, into: &mut Inbox) -> bool {
         let (descriptor, is_gone) = match (from, &mut self.world) {
             (From::Inside, _) => (&self.inside.descriptor, &mut self.inside.is_gone),
@@ -81,7 +82,7 @@ impl TunnelEnds {
                 Err(Errno::AGAIN) => return false,
                 Err(Errno::INTR) => {}
                 Err(error) => {
-                    // A device that went away does not come back: it is not asked again.
+                    // A device that went down is not read again.
                     *is_gone = true;
                     into.error(direction, relay_error(error));
                 }
@@ -96,7 +97,7 @@ fn packet(bytes: &[u8], clock: &Clock) -> Packet {
     Packet { number: 0, arrived: clock.now(), client: 0, content, header }
 }
 
-/// Whether it is a packet that a router would forward.
+/// Refuses packets that no router would forward.
 fn accept(bytes: &[u8]) -> Result<(), RelayError> {
     match version(bytes) {
         None => Err(RelayError::Malformed),

@@ -1,9 +1,8 @@
 //! A path between UDP programs, without privileges: clients send to the relay's port, the relay to
 //! the server.
 //!
-//! Each client has a socket of its own towards the server, so that answers find their way back.
-//! Clients that are silent for too long are forgotten, and there are never more than a fixed
-//! number. ECN marks cross the relay both ways.
+//! Each client has its own socket to the server, so that answers find their way back. Clients idle
+//! for too long are removed, and their number is limited. ECN marks cross the relay both ways.
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSliceMut};
@@ -22,25 +21,25 @@ use crate::packet::{Content, HeaderSummary, Packet, UDP};
 use crate::path::Path;
 use crate::relay::{self, Ends, Handle, Inbox, Relay, Stop};
 
-/// Where a relay listens and where it sends.
+/// Addresses and limits of a relay.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Where clients send; port 0: one that is free.
+    /// Address for clients; port 0 selects a free one.
     pub listen: SocketAddr,
     /// The server.
     pub server: SocketAddr,
-    /// Clients at the same time.
+    /// Limit on concurrent clients.
     pub most_clients: usize,
-    /// A client that is silent for so long, both ways, is forgotten.
+    /// Idle timeout of a client, in both directions.
     pub idle: Span,
-    /// The server sees the client's own address, not the relay's: for clients of this machine, on
-    /// addresses of its loopback.
+    /// The server receives from the client's own address, not the relay's: for clients of this
+    /// host, on loopback addresses.
     pub keeps_addresses: bool,
 }
 
 impl Settings {
-    /// A relay for programs of this machine in front of `server`, listening on a free port of the
-    /// same family's loopback.
+    /// A relay for programs of this host in front of `server`, on a free port of the same family's
+    /// loopback.
     #[must_use]
     pub const fn before(server: SocketAddr) -> Self {
         let loopback = match server {
@@ -52,9 +51,9 @@ impl Settings {
     }
 }
 
-/// What the kernel is asked to hold for a socket; it may give less.
+/// Buffer requested of the kernel for a socket, in bytes; it may grant less.
 const SOCKET_BUFFER: usize = 8 << 20;
-/// Whatever datagram there is: it fits.
+/// Most bytes of a datagram.
 const LONGEST: usize = 65_536;
 const LISTENER: u64 = 0;
 const STOP: u64 = u64::MAX;
@@ -69,7 +68,7 @@ struct Port {
 #[derive(Debug)]
 struct Client {
     address: SocketAddr,
-    /// The address of ours that it sends to.
+    /// The relay's address that the client sends to.
     ours: Option<IpAddr>,
     port: Port,
     last: Time,
@@ -81,15 +80,15 @@ pub struct UdpEnds {
     settings: Settings,
     epoll: std::os::fd::OwnedFd,
     listener: Port,
-    /// By number, counted from one.
+    /// Clients by number, counted from one.
     clients: BTreeMap<u64, Client>,
     numbers: BTreeMap<SocketAddr, u64>,
     next_number: u64,
-    /// Which sockets can be read, as far as is known.
+    /// Sockets that may be readable.
     ready: Vec<u64>,
     buffer: Vec<u8>,
     headers: u8,
-    /// Refusals that a send was told of, to be counted with the next read.
+    /// Refusals reported by a send, to be counted with the next read.
     refused: u64,
     _stop: Stop,
 }
@@ -97,7 +96,7 @@ pub struct UdpEnds {
 impl Port {
     fn new(address: SocketAddr) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-        // More is better, and what the system allows is enough.
+        // A larger buffer helps; the system's limit is acceptable.
         let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
         let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
         socket.bind(&address.into())?;
@@ -130,7 +129,7 @@ impl UdpEnds {
             |fd, number| epoll::add(&epoll, fd, epoll::EventData::new_u64(number), epoll::EventFlags::IN);
         add(std::os::fd::AsFd::as_fd(&listener.socket), LISTENER)?;
         add(std::os::fd::AsFd::as_fd(stop.descriptor()), STOP)?;
-        // UDP and IP: what the datagram costs on a link.
+        // Bytes of the UDP and IP headers on a link.
         let headers = if settings.server.is_ipv4() { 28 } else { 48 };
         Ok(Self {
             settings,
@@ -147,10 +146,10 @@ impl UdpEnds {
         })
     }
 
-    /// Where it listens.
+    /// The address for clients.
     ///
     /// # Errors
-    /// If the system does not tell.
+    /// If the system does not report it.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.socket.local_addr()
     }
@@ -169,7 +168,7 @@ impl UdpEnds {
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let port = Port::new(SocketAddr::new(from, 0)).ok()?;
-        // Connected, so that a server that is not there is noticed, and nobody else can answer.
+        // Connected, so that a closed port is detected and no other host can answer.
         port.socket.connect(self.settings.server).ok()?;
         let number = self.next_number;
         let data = epoll::EventData::new_u64(number);
@@ -180,7 +179,7 @@ impl UdpEnds {
         Some(number)
     }
 
-    /// Reads a batch from one socket; whether anything was there.
+    /// Reads a batch from one socket; true if it held any.
     fn read(&mut self, number: u64, clock: &Clock, into: &mut Inbox) -> bool {
         let direction = if number == LISTENER { Direction::Up } else { Direction::Down };
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
@@ -197,8 +196,7 @@ impl UdpEnds {
             Ok(count) => count,
             Err(error) => {
                 self.buffer = buffer;
-                // A refused connection is told by the next read: one such message, and the socket
-                // goes on.
+                // The read reports a refused connection once; the socket stays usable.
                 return match relay_error(&error) {
                     RelayError::Full => false,
                     other => {
@@ -214,7 +212,7 @@ impl UdpEnds {
                 Direction::Up => self.client(meta.addr, meta.dst_ip, arrived),
                 Direction::Down => Some(number),
             };
-            // One read may hold several datagrams of equal size, the last one shorter.
+            // One read may hold several datagrams of equal size, the last one shorter (GRO).
             for payload in bytes[..meta.len.min(LONGEST)].chunks(meta.stride.max(1)) {
                 let Some(client) = client else {
                     into.error(direction, RelayError::NoClient);
@@ -263,8 +261,7 @@ impl Ends for UdpEnds {
     fn wait(&mut self, timeout: Option<Span>) -> io::Result<()> {
         let mut events =
             [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 64];
-        // Waiting for the epoll itself to become readable: its own timeout is counted in
-        // milliseconds, and rounded up.
+        // Polls the epoll descriptor itself: epoll's own timeout is in milliseconds, rounded up.
         if timeout != Some(Span::ZERO) {
             let mut polled = [PollFd::new(&self.epoll, PollFlags::IN)];
             match poll(&mut polled, timeout.map(timespec).as_ref()) {
@@ -288,10 +285,10 @@ impl Ends for UdpEnds {
             into.error(Direction::Down, RelayError::Gone);
         }
         if self.ready.is_empty() {
-            // Whoever spins does not wait, and has to ask.
+            // A spinning relay does not wait, so poll here.
             self.wait(Some(Span::ZERO))?;
         }
-        // What is left in a socket is told again by the next wait.
+        // The next wait reports sockets with remaining datagrams again.
         while let Some(number) = self.ready.pop() {
             if number != STOP && self.read(number, clock, into) {
                 break;
@@ -304,8 +301,8 @@ impl Ends for UdpEnds {
         let Some(client) = self.clients.get_mut(&packet.client) else { return Err(RelayError::NoClient) };
         let result = match direction {
             Direction::Up => match client.port.send(self.settings.server, None, packet) {
-                // That is said of an earlier datagram: this one has not been sent, and by now
-                // somebody may listen.
+                // The error concerns an earlier datagram: this one has not been sent, and the port
+                // may be open by now.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                     self.refused += 1;
                     client.port.send(self.settings.server, None, packet)
@@ -325,7 +322,7 @@ impl Ends for UdpEnds {
     }
 }
 
-/// Starts a relay on a thread of its own: where it listens, and the handle that stops it.
+/// Starts a relay on its own thread; returns its address for clients and its handle.
 ///
 /// # Errors
 /// If the address cannot be bound or no thread can be started.
@@ -344,10 +341,10 @@ pub fn start(
     Ok((address, handle))
 }
 
-/// A time to wait as the system counts it.
+/// A timeout in the system's type.
 pub(crate) fn timespec(span: Span) -> Timespec {
     let nanos = span.as_nanos();
-    // A day at most: nobody waits longer, and it fits whatever the system's type is.
+    // A day at most, which fits every system's type.
     Timespec { tv_sec: (nanos / 1_000_000_000).min(86_400) as _, tv_nsec: (nanos % 1_000_000_000) as _ }
 }
 
@@ -369,7 +366,7 @@ mod tests {
         let (short, soon) = (Span::from_micros(100), Span::from_micros(900));
         let mut shortest = Span::from_secs(1);
         let mut anybodys = shortest;
-        // On a busy machine most are late, and one that is not tells what it can do.
+        // On a loaded host most waits are late; one in time is proof enough.
         for _ in 0..2000 {
             shortest = shortest.min(took(&mut || ends.wait(Some(short)).expect("it waits")));
             assert!(shortest >= short, "{shortest}");
@@ -383,14 +380,14 @@ mod tests {
         headstart_host::not_run("this machine wakes nobody within a millisecond");
     }
 
-    /// The kernel tells of a refusal when it is next asked for anything, and then does not do that.
+    /// The kernel reports a refusal with the next operation, which then fails.
     #[test]
     fn a_refusal_costs_no_later_datagram() {
-        // Only a port that was asked for by number is kept when the peer is given up.
+        // Only a port bound by number is kept when the socket is disconnected.
         let found = || UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
         let again = |_| UdpSocket::bind(found().expect("a port")).ok();
         let server = (0..100).find_map(again).expect("nobody takes a hundred ports");
-        // Nobody else's, and yet it refuses whoever is not its peer.
+        // A connected socket: it refuses all but its peer.
         server.connect((Ipv4Addr::LOCALHOST, 9)).expect("a peer");
         let address = server.local_addr().expect("bound");
         let mut ends = UdpEnds::new(Settings::before(address), Stop::new().expect("one")).expect("a port");

@@ -1,4 +1,4 @@
-//! A path under the virtual clock: whoever asks, and how late, changes nothing.
+//! A path under the virtual clock: time and frequency of calls change nothing.
 
 use headstart_emu::packet::{Content, HeaderSummary, Packet};
 use headstart_emu::path::{Outcome, Path};
@@ -14,7 +14,7 @@ fn packet(number: u64, at: Time, bytes: usize) -> Packet {
     Packet { number, arrived: at, client: 0, content, header: HeaderSummary::default() }
 }
 
-/// What can be told apart of an outcome.
+/// The distinguishable parts of an outcome.
 fn seen(outcome: &Outcome<Packet>) -> (u64, Time, String) {
     match outcome {
         Outcome::Out { due, packet } => (packet.number, *due, format!("out, ecn {}", packet.ecn())),
@@ -61,7 +61,7 @@ fn plan(discipline: QueueDiscipline, mix: u8) -> PathPlan {
     plan
 }
 
-/// Sends packets of these gaps (us) and sizes through a path that is also asked at other times.
+/// Sends packets of these gaps (us) and sizes through a path that is also called at other times.
 fn run(
     plan: &PathPlan,
     arrivals: &[(u64, usize)],
@@ -82,8 +82,7 @@ fn run(
 }
 
 proptest! {
-    /// One driver asks at every deadline on time; one only when it has a packet to hand over; one
-    /// at odd times.
+    /// One driver calls at every deadline; one only with a packet; one at arbitrary times.
     #[test]
     fn early_late_and_odd_askers_see_the_same(
         arrivals in proptest::collection::vec((0_u64..3000, 1_usize..1500), 1..200),

@@ -1,4 +1,4 @@
-//! The UDP relay on this machine's loopback, by the real clock.
+//! The UDP relay on this host's loopback, in real time.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -29,7 +29,7 @@ impl Write for Shared {
     }
 }
 
-/// What is sure to come is waited for however busy the machine is.
+/// Time limit for a certain event, generous for a loaded host.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn socket(address: &str) -> UdpSocket {
@@ -43,7 +43,7 @@ fn plain(mbit: u64, delay_ms: u64, packets: u64) -> PathPlan {
     PathPlan::dumbbell(Rate::from_mbit_per_sec(mbit), Span::from_millis(2 * delay_ms), limit)
 }
 
-/// Ordinary priority: a test must not fight with others for the machine.
+/// Ordinary priority: tests must not compete for the host.
 fn how() -> relay::Settings {
     relay::Settings { real_time: false, tolerance: Tolerance::default(), spin: Span::ZERO }
 }
@@ -118,8 +118,8 @@ fn too_many_clients_are_counted_and_those_that_are_there_go_on() {
 
 #[test]
 fn a_server_that_is_not_there_is_counted_and_the_rest_goes_on() {
-    // A socket with a peer refuses everybody else, and keeps its port from others.
-    // Only a port that was asked for by number is kept when the peer is given up.
+    // A connected socket refuses all but its peer, and keeps its port from others. Only a port
+    // bound by number is kept when the socket is disconnected.
     let found = || UdpSocket::bind("127.0.0.1:0").and_then(|it| it.local_addr());
     let again = |_| UdpSocket::bind(found().expect("a port")).ok();
     let server = (0..100).find_map(again).expect("nobody takes a hundred ports");
@@ -131,7 +131,7 @@ fn a_server_that_is_not_there_is_counted_and_the_rest_goes_on() {
     let client = socket("127.0.0.1:0");
     for _ in 0..5 {
         client.send_to(&[1], address).expect("sent");
-        // The answer is that there is none; a moment is enough for the refusal to come back.
+        // The expected answer is a refusal, which arrives within this time.
         client.set_read_timeout(Some(Duration::from_millis(30))).expect("a time-out");
         assert!(client.recv(&mut [0; 10]).is_err());
     }
@@ -174,8 +174,8 @@ fn read(text: &str, direction: &str) -> Vec<Logged> {
         .collect()
 }
 
-/// Waits until nothing is inside: nothing overtakes, so that all has left when a datagram sent
-/// after it is there. Some are lost on their way; how many were sent.
+/// Waits until the relay is empty: packets keep their order, so all have left when a datagram sent
+/// later arrives. Some are lost; returns the number sent.
 fn empty(client: &UdpSocket, address: SocketAddr, server: &UdpSocket) -> usize {
     server.set_read_timeout(Some(Duration::from_secs(1))).expect("a time-out");
     for number in 1_u8..=60 {
@@ -190,8 +190,8 @@ fn empty(client: &UdpSocket, address: SocketAddr, server: &UdpSocket) -> usize {
     panic!("the relay lets nothing through");
 }
 
-/// The element driven by the real clock and by the virtual clock with the same arrivals gives the
-/// same departures.
+/// The element in real time and under the virtual clock gives the same departures for the same
+/// arrivals.
 #[test]
 fn the_real_clock_and_the_virtual_clock_agree() {
     for (discipline, loss) in
@@ -210,7 +210,7 @@ fn the_real_clock_and_the_virtual_clock_agree() {
         let settings = Settings::before(server.local_addr().expect("bound"));
         let (address, handle) = start(settings, &plan, Some(log));
         let client = socket("127.0.0.1:0");
-        // Bursts of 20 packets, each of which takes about 0.8 ms: the queue overflows now and then.
+        // Bursts of 20 packets of about 0.8 ms each: the queue overflows now and then.
         for burst in 0..8_usize {
             for n in 0..20 {
                 client.send_to(&vec![0; 100 + (burst * 37 + n * 211) % 1300], address).expect("sent");

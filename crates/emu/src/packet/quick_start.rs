@@ -1,7 +1,7 @@
 //! Quick-Start requests in the IP header of a real packet, for the routers of a path.
 //!
-//! Source: RFC 4782 §3.1 (the IPv4 option), §3.2 (the IPv6 hop-by-hop option) and §3.3 (what a
-//! router does with them); the codec and the routers' algorithms are those of the simulator.
+//! Source: RFC 4782 §3.1 (the IPv4 option), §3.2 (the IPv6 hop-by-hop option) and §3.3 (processing
+//! by routers); the codec and the routers' algorithms are those of the simulator.
 //!
 //! # Deviations
 //!
@@ -14,7 +14,7 @@ use headstart_startup::quick_start::{IpOption, Request};
 
 use super::{update_checksum, version};
 
-/// RFC 791 §3.1: end of the list, no operation.
+/// RFC 791 §3.1: end of option list, no operation.
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
 /// RFC 4782 §3.1.
@@ -25,12 +25,12 @@ const LENGTH: usize = 8;
 const KIND_6: u8 = 0x26;
 const PAD_ONE: u8 = 0;
 const PAD: u8 = 1;
-/// What an IPv6 request that is deleted becomes.
+/// Replacement of a deleted IPv6 request.
 const PADDING: [u8; LENGTH] = [PAD, LENGTH as u8 - 2, 0, 0, 0, 0, 0, 0];
-/// RFC 8200 §4.3: hop-by-hop options come first of all.
+/// RFC 8200 §4.3: hop-by-hop options precede all other headers.
 const HOP_BY_HOP: u8 = 0;
 
-/// The place of the request in a packet's header, if there is a whole one.
+/// Position of the request in a packet's header, if it is complete.
 fn place(packet: &[u8]) -> Option<Range<usize>> {
     match version(packet)? {
         4 => place_ipv4(packet),
@@ -92,12 +92,12 @@ pub(super) fn read(packet: &[u8]) -> Option<Request> {
     let is_six = version(packet) == Some(6);
     match if is_six { IpOption::parse_ipv6(option) } else { IpOption::parse_ipv4(option) } {
         Ok(IpOption::Request { rate, ttl, nonce }) => Some(Request { rate: rate.rate(), ttl, nonce }),
-        // A report is for the receiver, and what is malformed is not for us to mend.
+        // A report is for the receiver; a malformed option is left unchanged.
         Ok(IpOption::Report { .. }) | Err(_) => None,
     }
 }
 
-/// Writes what has become of the request; nothing if the packet has none.
+/// Updates or deletes the packet's request, if it has one.
 pub(super) fn write(packet: &mut [u8], request: Option<Request>) {
     let Some(place) = place(packet) else { return };
     if version(packet) == Some(6) {
@@ -108,8 +108,7 @@ pub(super) fn write(packet: &mut [u8], request: Option<Request>) {
     change_header(packet, |header| header[place].copy_from_slice(&option));
 }
 
-/// A router forwards the packet: its time to live is one less, though never none, as nobody here
-/// would drop it.
+/// Forwards the packet: decrements its time to live, but not to zero, as no element would drop it.
 pub(super) fn lower_time_to_live(packet: &mut [u8]) {
     match version(packet) {
         Some(4) => change_header(packet, |header| header[8] = header[8].saturating_sub(1).max(1)),
@@ -118,7 +117,7 @@ pub(super) fn lower_time_to_live(packet: &mut [u8]) {
     }
 }
 
-/// Changes an IPv4 header and keeps the checksum as right, or as wrong, as it was.
+/// Changes an IPv4 header and updates the checksum, which stays correct or incorrect.
 fn change_header(packet: &mut [u8], change: impl FnOnce(&mut [u8])) {
     let length = (usize::from(packet[0] & 15) * 4).max(20).min(packet.len());
     let mut before = [0; 60];
@@ -140,8 +139,8 @@ mod tests {
     use headstart_units::Rate;
     use proptest::prelude::*;
 
-    /// An IPv4 header with a no-operation, a request of code 9 (20.48 Mbit/s) and padding; checksum
-    /// right.
+    /// An IPv4 header with a no-operation, a request of code 9 (20.48 Mbit/s) and padding; its
+    /// checksum is correct.
     fn packet() -> Vec<u8> {
         let mut packet = vec![0x48, 0, 0, 32, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         packet.extend([NO_OPERATION, KIND, 8, 0x09, 200, 0, 0, 4, 0xd0, NO_OPERATION, NO_OPERATION, END]);
@@ -219,7 +218,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the options hold: no panic, the same length, and what was written is read.
+        /// For any options: no panic, the same length, and a request written can be read.
         #[test]
         fn any_hop_by_hop_options_are_survived(rest in proptest::collection::vec(any::<u8>(), 0..60), units in 0_u8..8) {
             let mut packet = packet_ipv6()[..40].to_vec();
@@ -233,7 +232,7 @@ mod tests {
             prop_assert_eq!(packet.len(), length);
         }
 
-        /// Whatever the header holds: no panic, the same length, and a right checksum stays right.
+        /// For any header: no panic, the same length, and a correct checksum stays correct.
         #[test]
         fn any_header_is_survived(bytes in proptest::collection::vec(any::<u8>(), 20..70), words in 0_u8..16) {
             let mut packet = bytes;
