@@ -1,16 +1,16 @@
-//! The order of trust.
+//! Priority of the sources.
 //!
-//! 1. **Explicit.** Somebody knows better. Nothing is taken off.
-//! 2. **Past.** A transport got this through this very network, to real servers: it contains
-//!    everything that lies in between, and cannot be made up by anybody else. It may be too small
-//!    (nobody asked for more), which does no harm.
-//! 3. **Gateway.** It knows its line, but not what else uses it or lies behind it, and gateways
-//!    have been seen that answer with a constant. Only its share for payload counts
-//!    ([`crate::estimate::share_of_line`]). A number that is a port's speed is a bound, not a line.
-//! 4. **Wi-Fi and Ethernet** are what lies between this machine and the gateway: bounds. The
-//!    smallest of them caps what 2 and 3 say (BS §3.1: "depending on the WiFi and access speed, the
-//!    WiFi can be the bottleneck"); it is never used alone, for a gigabit wire before a line of 16
-//!    Mbit/s would be a hint sixty times too high (BS §4.1 measures what 4 times cost).
+//! 1. **Explicit.** The user's value, taken as it is.
+//! 2. **Past.** A transport achieved this through this very network, to real servers: it includes
+//!    every link in between, and no other host can forge it. It may be too low, if no transfer
+//!    needed more, which does no harm.
+//! 3. **Gateway.** It reports its access line, without the traffic that shares it or a bottleneck
+//!    behind it, and some gateways answer with a constant. Only its share for payload counts
+//!    ([`crate::estimate::share_of_line`]). A port's speed is a bound, not a line rate.
+//! 4. **Wi-Fi and Ethernet** are the links between this host and the gateway: bounds. The smallest
+//!    of them caps 2 and 3 (BS §3.1: "depending on the WiFi and access speed, the WiFi can be the
+//!    bottleneck"); it is never used alone, for a gigabit link before a line of 16 Mbit/s would be
+//!    a hint sixty times too high (BS §4.1 measures the cost of a factor of 4).
 
 use core::fmt;
 
@@ -18,23 +18,23 @@ use headstart_startup::prior::Hint;
 
 use crate::estimate::{Answer, Estimate, Meaning, Source};
 
-/// What will be hinted, before it is made coarse.
+/// The hint before quantisation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Bandwidth and access technology.
     pub hint: Hint,
-    /// Whose estimate it is.
+    /// Source of the estimate.
     pub source: Source,
-    /// Whose bound made it smaller.
+    /// Source of the bound that reduced it, if any.
     pub bounded_by: Option<Source>,
 }
 
-/// Why nothing will be hinted.
+/// Reasons to send no hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoChoice {
-    /// Nobody knew anything.
+    /// No source has an estimate.
     Nothing,
-    /// These are only upper bounds.
+    /// The sources have upper bounds only.
     OnlyBounds(Vec<Source>),
 }
 
@@ -54,10 +54,10 @@ impl fmt::Display for NoChoice {
     }
 }
 
-/// Whose answer is used.
+/// Selects the estimate to use.
 ///
 /// # Errors
-/// If there is none to use.
+/// If there is none.
 pub fn choose(answers: &[Answer]) -> Result<Choice, NoChoice> {
     let usable = |answer: &Answer| answer.outcome.clone().ok().map(|estimate| (answer.source, estimate));
     let usable: Vec<(Source, Estimate)> = answers.iter().filter_map(usable).collect();

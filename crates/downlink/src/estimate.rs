@@ -1,27 +1,27 @@
-//! What an answer is, and by how much each kind is scaled down to what a transport can get.
+//! Estimates, and for each kind its share that a transport can expect.
 
 use core::fmt;
 
 use headstart_startup::prior::Access;
 use headstart_units::{Rate, Ratio, Span};
 
-/// Who answers.
+/// Sources of estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A person.
+    /// The user.
     Explicit,
     /// The largest rate seen on this network.
     Past,
     /// The home gateway.
     Gateway,
-    /// The radio.
+    /// The Wi-Fi interface.
     Wifi,
-    /// The wire.
+    /// The Ethernet link.
     Ethernet,
 }
 
 impl Source {
-    /// All, the most trusted first.
+    /// All sources, in order of priority.
     pub const ALL: [Self; 5] = [Self::Explicit, Self::Past, Self::Gateway, Self::Wifi, Self::Ethernet];
 
     /// The name in tables and records.
@@ -43,16 +43,16 @@ impl fmt::Display for Source {
     }
 }
 
-/// What an answer's number means.
+/// Interpretation of an estimate's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// What somebody said, to be taken as it is.
+    /// A user's value, taken as it is.
     Told,
-    /// What a transport really got.
+    /// A rate achieved by a transport.
     Measured,
-    /// What the access line carries.
+    /// The rate of the access line.
     Line,
-    /// Not more than this, and nobody knows how much less.
+    /// An upper bound.
     Bound,
 }
 
@@ -67,31 +67,31 @@ impl fmt::Display for Meaning {
     }
 }
 
-/// An answer that can be used.
+/// A usable estimate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// The rate as the source says it.
+    /// The rate that the source reports.
     pub says: Rate,
-    /// What of it a transport can expect.
+    /// The rate that a transport can expect.
     pub expects: Rate,
     /// The kind of access link.
     pub access: Access,
-    /// How old it is; `None` if it was asked for just now.
+    /// Age of the value; `None` if it is current.
     pub age: Option<Span>,
-    /// What the number means.
+    /// Interpretation of the number.
     pub meaning: Meaning,
-    /// Where it comes from, in a few words.
+    /// Origin, in a few words.
     pub detail: String,
 }
 
-/// Why there is no answer that can be used.
+/// Reasons why a source has no usable estimate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unavailable {
-    /// There is no such thing here, or nothing was asked.
+    /// The source does not exist here, or was not queried.
     Absent(String),
-    /// It answered, but not so that it could be believed.
+    /// Its answer was rejected.
     Refused(String),
-    /// It could not be asked.
+    /// The query failed.
     Failed(String),
 }
 
@@ -105,21 +105,21 @@ impl fmt::Display for Unavailable {
     }
 }
 
-/// What one source had to say.
+/// Answer of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Who.
+    /// The source.
     pub source: Source,
-    /// What.
+    /// Its estimate.
     pub outcome: Result<Estimate, Unavailable>,
 }
 
-/// What of a line's rate arrives as payload.
+/// Share of a line's rate that arrives as payload.
 ///
-/// The rate of a digital subscriber line counts the frames (or ATM cells) of the line: of 1492
-/// bytes of IP, ATM needs 32 cells of 53 bytes, which leaves 0.85 of it to payload; packet mode
-/// leaves 0.93. The smaller is taken, for nobody says which. Others are provisioned in Ethernet
-/// frames: 1448 bytes of payload take 1538 on the wire.
+/// The rate of a digital subscriber line counts the frames (or ATM cells) of the line: 1492 bytes
+/// of IP take 32 ATM cells of 53 bytes, a share of 0.85 for payload; packet mode has 0.93. The
+/// smaller is used, for no source reports the mode. Other lines are provisioned in Ethernet frames:
+/// 1448 bytes of payload take 1538 on the wire.
 #[must_use]
 pub const fn share_of_line(access: Access) -> Ratio {
     match access {
@@ -129,21 +129,22 @@ pub const fn share_of_line(access: Access) -> Ratio {
     }
 }
 
-/// What of a radio's bit rate arrives: half. Preambles, acknowledgements, contention and the other
-/// direction share the air (BS §3.1: from the bit rate "an approximate bandwidth can be derived").
+/// Share of a radio's bit rate that arrives: half. Preambles, acknowledgements, contention and the
+/// other direction share the channel (BS §3.1: from the bit rate "an approximate bandwidth can be
+/// derived").
 pub const SHARE_OF_AIR: Ratio = Ratio::percent(50);
 
-/// What of a wire's speed arrives: 1448 of 1538 bytes.
+/// Share of an Ethernet link's speed that arrives: 1448 of 1538 bytes.
 pub const SHARE_OF_WIRE: Ratio = Ratio::percent(94);
 
-/// Nobody's link is slower and still worth a hint, or faster.
+/// Lowest and highest plausible rate of an access link.
 const LEAST: Rate = Rate::from_bytes_per_sec(8_000);
 const MOST: Rate = Rate::from_mbit_per_sec(400_000);
 
-/// Refuses a rate that no access link has: less than 64 kbit/s, more than 400 Gbit/s.
+/// Rejects a rate that no access link has: less than 64 kbit/s, more than 400 Gbit/s.
 ///
 /// # Errors
-/// What was found and what was expected.
+/// The rate found and the range expected.
 pub fn plausible(rate: Rate) -> Result<Rate, String> {
     if (LEAST..=MOST).contains(&rate) {
         return Ok(rate);
@@ -151,7 +152,7 @@ pub fn plausible(rate: Rate) -> Result<Rate, String> {
     Err(format!("found a rate of {rate}, expected {LEAST} to {MOST}"))
 }
 
-/// A peer's text for people to read: short, and without anything that a terminal would obey.
+/// A peer's text for display: truncated, without control characters.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     const LONGEST: usize = 60;

@@ -1,4 +1,4 @@
-//! The wire's speed.
+//! Speed of the Ethernet link.
 //!
 //! BS §3.1: access speeds "are usually inferior to typical gigabit Ethernet that is deployed within
 //! a home". So this is an upper bound and never an estimate of its own.
@@ -10,23 +10,23 @@ use crate::estimate::{Estimate, Meaning, SHARE_OF_WIRE, Unavailable, plausible};
 use crate::machine::Machine;
 use crate::network::{Kind, Network};
 
-/// What the driver of the default route's interface says.
+/// Speed of the default route's interface, as reported by its driver.
 ///
 /// # Errors
-/// If the interface is no wire, is down, or its driver does not know.
+/// If the interface is not Ethernet, is down, or its driver has no speed.
 pub fn estimate(machine: &Machine, network: Option<&Network>) -> Result<Estimate, Unavailable> {
     let network = network.ok_or_else(|| Unavailable::Absent("there is no default route".into()))?;
     let name = &network.interface;
     if network.kind != Kind::Ethernet {
         return Err(Unavailable::Absent(format!("{name} is no wire")));
     }
-    // The driver refuses to answer (EINVAL) while the link is down.
+    // The driver returns EINVAL while the link is down.
     let text = machine
         .read(format!("sys/class/net/{name}/speed"))
         .map_err(|_| Unavailable::Absent(format!("the driver of {name} tells no speed")))?;
     let megabits: i64 =
         text.trim().parse().map_err(|_| Unavailable::Refused(format!("the speed of {name} is no number")))?;
-    // -1 (SPEED_UNKNOWN), which some print as the unsigned number of the same bits.
+    // -1 (SPEED_UNKNOWN), which some drivers print as unsigned.
     let Some(megabits) =
         u64::try_from(megabits).ok().filter(|speed| !matches!(speed, 0 | 65_535 | 4_294_967_295))
     else {

@@ -1,4 +1,4 @@
-//! The home gateway, asked by UPnP IGD and TR-064 for what its access line carries.
+//! The access line's rate from the home gateway, by UPnP IGD and TR-064.
 //!
 //! Sources: UPnP Device Architecture 1.1 (UDA: discovery §1, description §2, control §3); UPnP
 //! WANCommonInterfaceConfig:1 (CIC: the action GetCommonLinkProperties §2.4.4); DSL Forum TR-064
@@ -16,27 +16,27 @@
 //!    |<=========================================>|
 //! ```
 //!
-//! Whoever answers may be hostile, or broken:
+//! Answers are untrusted:
 //!
-//! - Only the default gateway is believed; if none is known, only private addresses.
-//! - Every URL must name the address that answered, as an address: nobody can make this client ask
-//!   somebody else.
+//! - Only the default gateway is accepted; if it is not known, only private addresses.
+//! - Every URL must name the address that answered, as an address: no answer can direct this client
+//!   to another host.
 //! - Redirections are refused, proxies of the environment are not used.
 //! - Sizes are capped (datagram 2 kB, header 16 kB, document 128 kB, 4096 nodes), and so are the
 //!   numbers of answers and of services. XML with a document type, and thus with entities, is
 //!   refused.
-//! - There is one deadline for everything.
-//! - A rate that no line has, or that is the largest number of its type, is refused. One that is
-//!   the speed of an Ethernet port is taken as a bound: many gateways tell their port's, whatever
-//!   the line behind it.
+//! - One deadline covers everything.
+//! - A rate that no line has, or that is the largest number of its type, is rejected. The speed of
+//!   an Ethernet port is used as a bound: many gateways report their port's speed instead of the
+//!   line's.
 //!
 //! # Deviations
 //!
-//! - UDA §1.3.2 asks to wait for MX seconds. The first answer that holds ends the waiting.
+//! - UDA §1.3.2 requires to wait for MX seconds. The first valid answer ends the wait.
 //! - UDA §1.3.3 allows a search to be sent to one host; here both are sent, for some gateways
 //!   answer only one of them.
-//! - TR-064 asks for a password for most of its services (RFC 7616): then the gateway is named as
-//!   asking for one, and not used. What UPnP IGD offers beside it needs none.
+//! - TR-064 requires a password for most of its services (RFC 7616): this is reported, and the
+//!   gateway not used. UPnP IGD beside it needs none.
 
 mod description;
 mod error;
@@ -55,14 +55,14 @@ pub use soap::LinkProperties;
 
 use headstart_host::Deadline;
 
-/// Whom to ask, and for how long.
+/// Addresses to search, and time limit.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where searches are sent.
+    /// Destinations of the search.
     pub search: Vec<SocketAddr>,
-    /// Who alone is believed; `None` for anybody with a private address.
+    /// The only address accepted; `None` accepts any private address.
     pub gateway: Option<IpAddr>,
-    /// How long everything may take.
+    /// Time limit for everything.
     pub timeout: Duration,
 }
 
@@ -71,7 +71,7 @@ const EVERYBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255,
 const PORT: u16 = 1900;
 
 impl Options {
-    /// The default gateway, if there is one, and everybody on this network.
+    /// The default gateway, if there is one, and the multicast address.
     #[must_use]
     pub fn new(gateway: Option<Ipv4Addr>, timeout: Duration) -> Self {
         let gateway = gateway.map(IpAddr::V4);
@@ -81,28 +81,28 @@ impl Options {
     }
 }
 
-/// What a gateway says of its line.
+/// A gateway's report of its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Who.
+    /// The gateway's address.
     pub gateway: IpAddr,
-    /// By which service.
+    /// The service that answered.
     pub service: String,
-    /// What.
+    /// The line's properties.
     pub properties: LinkProperties,
 }
 
 /// Descriptions fetched from one search.
 const MOST_DESCRIPTIONS: usize = 4;
-/// Services asked in one description. A gateway with two lines has two.
+/// Services queried per description. A gateway with two lines has two.
 const MOST_SERVICES: usize = 4;
-/// The part of the time that may pass without any answer.
+/// Divisor of the time limit for the wait without any answer.
 const LISTENING: u32 = 2;
 
-/// Finds the gateway and asks for its line. The first line that is up is the answer.
+/// Searches the gateway and queries its line. The first line that is up is the answer.
 ///
 /// # Errors
-/// If nobody answers, or nobody so that it could be believed: the last reason.
+/// If no valid answer arrives: the last reason.
 pub fn ask(options: &Options) -> Result<Link, Error> {
     let deadline = Deadline::after(options.timeout);
     let listening = deadline.or_after(options.timeout / LISTENING);

@@ -1,24 +1,24 @@
-//! What a client can know of its own downlink before the first byte.
+//! Estimates of a client's own downlink before the first byte.
 //!
 //! Source: J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC
 //! Connections", technical report, RWTH Aachen (BS in this crate), §3.1: client-side bandwidth
-//! estimation. A [`Survey`] asks every estimator there is, none of which needs a privilege, and
-//! [`choose()`] decides which one is used. Each answer says what it means and how old it is.
+//! estimation. A [`Survey`] queries every estimator, none of which needs a privilege, and
+//! [`choose()`] selects one. Each answer carries its interpretation and its age.
 //!
-//! | module | estimator | what its number means |
+//! | module | estimator | interpretation |
 //! |---|---|---|
-//! | [`survey`] | an explicit value | what a person said |
-//! | [`past`] | the largest rate seen on this network | what was measured, end to end |
-//! | [`gateway`] | the home gateway, by UPnP IGD and TR-064 | what the access line is synchronised or provisioned to |
-//! | [`wifi`] | the radio's bit rate, by nl80211 | an upper bound: the air in between |
-//! | [`ethernet`] | the link's speed | an upper bound: the wire in between |
+//! | [`survey`] | an explicit value | the user's |
+//! | [`past`] | the largest rate seen on this network | measured end to end |
+//! | [`gateway`] | the home gateway, by UPnP IGD and TR-064 | the access line's rate |
+//! | [`wifi`] | the radio's bit rate, by nl80211 | an upper bound: the link in between |
+//! | [`ethernet`] | the link's speed | an upper bound: the link in between |
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`estimate`] | what an answer is, and by how much each kind is scaled down to what a transport can get |
-//! | [`mod@choose`] | the order of trust |
-//! | [`network`] | which network this is: interface, gateway, hardware address, name |
-//! | [`machine`] | the files of the system that are read, under a root that tests replace |
+//! | [`estimate`] | estimates, and each kind's share that a transport can expect |
+//! | [`mod@choose`] | priority of the sources |
+//! | [`network`] | identity of the network: interface, gateway, hardware address, name |
+//! | [`machine`] | the system files that are read, under a root that tests replace |
 //!
 //! ```no_run
 //! use headstart_downlink::{Past, Survey};
@@ -26,21 +26,22 @@
 //! use headstart_startup::hint::Steps;
 //!
 //! let report = Survey { past: Past::of_this_user(), ..Survey::default() }.ask(unix_now());
-//! // The value of transport parameter `headstart_startup::hint::PARAMETER`, if there is anything to tell.
+//! // The value of transport parameter `headstart_startup::hint::PARAMETER`, if there is a hint.
 //! let value: Option<[u8; 6]> = report.hint(Steps::default()).and_then(|hint| hint.emit());
 //! ```
 //!
 //! # Deviations
 //!
 //! - BS §3.1 would query Wi-Fi's modulation index; the kernel computes the bit rate from it, which
-//!   is asked for instead.
-//! - BS §3.1: mobile access (LTE) cannot be estimated with what systems expose. Nor is it here; a
+//!   is queried instead.
+//! - BS §3.1: mobile access (LTE) cannot be estimated with the interfaces of systems. Nor is it
+//!   here; a past maximum still can.
 //!   past maximum still can.
 //!
 //! # Limits
 //!
-//! - Networks are told apart by their IPv4 default route. Without one there is only the interface's
-//!   name.
+//! - Networks are distinguished by their IPv4 default route. Without one only the interface's name
+//!   is available.
 //! - Linux only: the files under `/proc` and `/sys`, and nl80211.
 
 pub mod choose;

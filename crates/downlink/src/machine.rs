@@ -1,33 +1,33 @@
-//! The files of the system that are read, under a root that tests replace.
+//! The system files that are read, under a root that tests replace.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-/// A Linux system's view of its network.
+/// A Linux system's state of its network.
 #[derive(Clone, Debug)]
 pub struct Machine {
     root: PathBuf,
 }
 
 impl Default for Machine {
-    /// This one.
+    /// The running system.
     fn default() -> Self {
         Self::under("/")
     }
 }
 
-/// Where packets go that have nowhere else to go.
+/// The default route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Through this interface.
+    /// The interface.
     pub interface: String,
-    /// To this gateway; `None` on links without one.
+    /// The gateway; `None` on links without one.
     pub gateway: Option<Ipv4Addr>,
 }
 
-/// No file of the system that is read here is longer.
+/// Most bytes read of a system file.
 const LONGEST: u64 = 1 << 20;
 
 impl Machine {
@@ -40,14 +40,14 @@ impl Machine {
     /// A file's text.
     ///
     /// # Errors
-    /// If it cannot be read, or is no text.
+    /// If it cannot be read, or is not UTF-8.
     pub fn read(&self, path: impl AsRef<Path>) -> io::Result<String> {
         let mut text = String::new();
         File::open(self.root.join(path))?.take(LONGEST).read_to_string(&mut text)?;
         Ok(text)
     }
 
-    /// Whether there is such a file or folder.
+    /// True if the file or folder exists.
     #[must_use]
     pub fn has(&self, path: impl AsRef<Path>) -> bool {
         self.root.join(path).exists()
@@ -73,7 +73,7 @@ impl Machine {
         routes.min_by_key(|(metric, _)| *metric).map(|(_, route)| route)
     }
 
-    /// The hardware address of a neighbour, if the system has met it.
+    /// The hardware address of a neighbour, if it is in the neighbour table.
     #[must_use]
     pub fn hardware_address(&self, neighbour: Ipv4Addr, interface: &str) -> Option<String> {
         let table = self.read("proc/net/arp").ok()?;
@@ -91,13 +91,13 @@ impl Machine {
 const IS_UP: u32 = 1;
 const HAS_GATEWAY: u32 = 2;
 
-/// An address as the kernel prints it there: the four bytes in memory, read as one number of this
-/// machine.
+/// An address as the kernel prints it there: the four bytes in memory, as one number in host byte
+/// order.
 fn address(hex: &str) -> Option<Ipv4Addr> {
     u32::from_str_radix(hex, 16).ok().map(|number| Ipv4Addr::from(number.to_ne_bytes()))
 }
 
-/// Whether a name can be an interface's, and not lead anywhere else as part of a path (Linux
+/// True if a name is valid for an interface, and cannot leave its folder as part of a path (Linux
 /// `dev_valid_name`).
 #[must_use]
 pub fn is_interface(name: &str) -> bool {

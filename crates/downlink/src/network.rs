@@ -1,9 +1,9 @@
-//! Which network this is.
+//! Identity of a network.
 //!
-//! The same interface meets many networks. What stays the same in one of them is its gateway: of
-//! all that a program without privileges can see, the gateway's hardware address tells networks
-//! apart best; a radio network's name is added, for an access point may be replaced. Without
-//! either, it is the interface and the gateway's address, which many homes share.
+//! The same interface connects to many networks. A network is recognised by its gateway: of all
+//! properties visible without privileges, the gateway's hardware address distinguishes networks
+//! best; a radio network's name is added, for an access point may be replaced. Without either, the
+//! identity is the interface and the gateway's address, which many homes share.
 
 use std::net::Ipv4Addr;
 
@@ -12,13 +12,13 @@ use crate::machine::Machine;
 /// The kind of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A wire.
+    /// Ethernet.
     Ethernet,
     /// A radio of the IEEE 802.11 family.
     Wifi,
     /// A mobile modem.
     Mobile,
-    /// A tunnel, a bridge, one end of a virtual pair: nothing of it is a property of a link.
+    /// A tunnel, a bridge, one end of a virtual pair: no physical link.
     Virtual,
 }
 
@@ -38,8 +38,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Looks at the machine; `None` without a default route. `ssid` is for a radio's name, which no
-    /// file tells.
+    /// Reads the system's state; `None` without a default route. `ssid` is left to the caller,
+    /// since no file has it.
     #[must_use]
     pub fn find(machine: &Machine) -> Option<Self> {
         let route = machine.default_route()?;
@@ -49,7 +49,7 @@ impl Network {
         Some(Self { interface: route.interface, kind, gateway: route.gateway, hardware_address, ssid: None })
     }
 
-    /// What it is remembered by.
+    /// Key under which its observations are stored.
     #[must_use]
     pub fn key(&self) -> String {
         let place = match (&self.hardware_address, self.gateway) {

@@ -1,13 +1,12 @@
 //! The largest rate seen on this network.
 //!
 //! BS §3.1: a client can "leverage past maximum bandwidth observations". For each network, the
-//! largest rate of each of the last thirty days on which anything was seen is kept: a line that has
-//! become slower is forgotten after a month, and a day on which nothing large was fetched takes
-//! nothing away.
+//! largest rate of each of the last thirty days with an observation is kept: a line that has become
+//! slower is forgotten after a month, and a day without large transfers changes nothing.
 //!
-//! The file is JSON, readable to its owner only (it says where a machine has been), written whole
-//! beside the old one and put in its place. Processes that observe at once wait for each other. A
-//! file that is no such file is refused and left as it is.
+//! The file is JSON, readable by its owner only (it reveals the host's locations), replaced
+//! atomically. Concurrent processes take turns. A file of another format is refused and left
+//! unchanged.
 
 use core::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -23,17 +22,17 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::{Estimate, Meaning, Unavailable, plausible};
 use crate::network::Network;
 
-/// The memory of networks, in a file.
+/// The observations of networks, in a file.
 #[derive(Clone, Debug)]
 pub struct Past {
     path: PathBuf,
 }
 
-/// Networks remembered; the one not met for the longest time goes first.
+/// Networks stored; the least recently used is removed first.
 const MOST_NETWORKS: usize = 64;
-/// Days that count, and that are kept.
+/// Days evaluated and stored.
 const DAYS: u64 = 30;
-/// Longer than what is written here can ever be.
+/// Most bytes of the file, above any that is written here.
 const LONGEST: u64 = 1 << 20;
 const VERSION: u32 = 1;
 
@@ -60,7 +59,7 @@ struct Day {
     bits_per_s: u64,
 }
 
-/// Why the file cannot be used.
+/// Errors of the file.
 #[derive(Debug)]
 pub struct Error {
     path: PathBuf,
@@ -75,28 +74,28 @@ impl fmt::Display for Error {
 
 impl core::error::Error for Error {}
 
-/// The largest rate that counts.
+/// The largest recent rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Best {
     /// The rate.
     pub rate: Rate,
-    /// The access technology, as it was known then.
+    /// The access technology at that time.
     pub access: Access,
-    /// When it was seen.
+    /// Time of the observation.
     pub seen_at: Time,
 }
 
 const SECOND: u64 = 1_000_000_000;
 
 impl Past {
-    /// The memory in this file, which need not exist yet.
+    /// The observations in this file, which need not exist yet.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// The memory of this user: `headstart/networks.json` in the state folder (XDG Base Directory
-    /// Specification). `None` if the environment names none.
+    /// The observations of this user: `headstart/networks.json` in the state folder (XDG Base
+    /// Directory Specification). `None` if the environment names none.
     #[must_use]
     pub fn of_this_user() -> Option<Self> {
         let absolute = |path: PathBuf| path.is_absolute().then_some(path);
@@ -106,7 +105,7 @@ impl Past {
         Some(Self::new(state.join("headstart/networks.json")))
     }
 
-    /// Where it is.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -115,7 +114,7 @@ impl Past {
     /// The largest rate of the last thirty days on this network.
     ///
     /// # Errors
-    /// If the file cannot be read or is none of ours.
+    /// If the file cannot be read or has another format.
     pub fn best(&self, network: &str, now: Time) -> Result<Option<Best>, Error> {
         let document = self.read()?;
         let Some(entry) = document.networks.iter().find(|entry| entry.network == network) else {
@@ -126,17 +125,18 @@ impl Past {
         let best = entry.days.iter().filter(counts).max_by_key(|day| day.bits_per_s);
         Ok(best.map(|day| Best {
             rate: Rate::from_bits_per_sec(day.bits_per_s),
-            // Names were checked when the file was read.
+            // Names were validated when the file was parsed.
             access: entry.access.parse().unwrap_or(Access::Unknown),
             seen_at: Time::from_nanos(day.seen_at_unix_s.saturating_mul(SECOND)),
         }))
     }
 
-    /// A transport got `rate` through this network, in a sample that was not limited by the
-    /// application.
+    /// Stores that a transport achieved `rate` through this network, in a sample that was not
+    /// application-limited.
     ///
     /// # Errors
-    /// If the rate is none, or the file cannot be read, is none of ours, or cannot be written.
+    /// If the rate is implausible, or the file cannot be read, has another format, or cannot be
+    /// written.
     pub fn observe(&self, network: &str, rate: Rate, access: Access, now: Time) -> Result<(), Error> {
         plausible(rate).map_err(|why| self.error(why))?;
         if let Some(folder) = self.path.parent() {
@@ -153,7 +153,7 @@ impl Past {
         };
         entry.access = access.name().to_owned();
         entry.note(Day { seen_at_unix_s: now, bits_per_s: rate.as_bits_per_sec() });
-        // The latest last, so that the first is the one to go.
+        // In order of use, so that the first is the one to remove.
         document.networks.push(entry);
         let surplus = document.networks.len().saturating_sub(MOST_NETWORKS);
         document.networks.drain(..surplus);
@@ -227,10 +227,10 @@ impl Entry {
     }
 }
 
-/// What is remembered of this network.
+/// The estimate for this network.
 ///
 /// # Errors
-/// If there is nothing, or the file cannot be used.
+/// If there is none, or the file cannot be used.
 pub fn estimate(past: Option<&Past>, network: Option<&Network>, now: Time) -> Result<Estimate, Unavailable> {
     let past = past.ok_or_else(|| Unavailable::Absent("no file of networks was given".into()))?;
     let network = network.ok_or_else(|| Unavailable::Absent("there is no default route".into()))?;

@@ -1,4 +1,4 @@
-//! Everybody is asked, and one is chosen.
+//! Queries every source and selects one.
 
 use core::fmt;
 use std::time::Duration;
@@ -16,27 +16,27 @@ use crate::past::{self, Past};
 use crate::wifi::{self, Nl80211, Radio};
 use headstart_host::Deadline;
 
-/// Whom to ask, and how.
+/// Sources and settings of a query.
 pub struct Survey {
-    /// The machine.
+    /// The system's state.
     pub machine: Machine,
     /// Its radios.
     pub radio: Box<dyn Radio>,
-    /// What somebody said.
+    /// The user's value.
     pub explicit: Option<Hint>,
-    /// The memory of networks.
+    /// The observations of networks.
     pub past: Option<Past>,
-    /// Where a gateway is searched; `None` asks the default gateway and everybody, an empty list
-    /// nobody.
+    /// Destinations of the gateway search; `None` uses the default gateway and multicast, an empty
+    /// list no address.
     pub search: Option<gateway::Options>,
-    /// Whether a gateway is searched at all.
+    /// Searches a gateway.
     pub ask_gateway: bool,
-    /// How long the answers may take together.
+    /// Time limit for all answers together.
     pub timeout: Duration,
 }
 
 impl Default for Survey {
-    /// This machine, its gateway, two seconds.
+    /// The running system, its gateway, two seconds.
     fn default() -> Self {
         Self {
             machine: Machine::default(),
@@ -59,19 +59,19 @@ impl fmt::Debug for Survey {
     }
 }
 
-/// What everybody said, and whose word is used.
+/// Answers of all sources, and the one selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The network, if there is a default route.
     pub network: Option<Network>,
-    /// One answer of each source, the most trusted first.
+    /// One answer per source, in order of priority.
     pub answers: Vec<Answer>,
-    /// What will be hinted.
+    /// The hint before quantisation.
     pub choice: Result<Choice, NoChoice>,
 }
 
 impl Report {
-    /// The hint as it is sent, as coarse as `steps` makes it.
+    /// The hint as sent, quantised with `steps`.
     #[must_use]
     pub fn hint(&self, steps: Steps) -> Option<Hint> {
         self.choice.as_ref().ok()?.hint.quantised(steps)
@@ -79,7 +79,7 @@ impl Report {
 }
 
 impl Survey {
-    /// Asks. `now` is the wall clock ([`headstart_host::unix_now`]).
+    /// Queries all sources. `now` is the wall clock ([`headstart_host::unix_now`]).
     #[must_use]
     pub fn ask(&self, now: Time) -> Report {
         let deadline = Deadline::after(self.timeout);
@@ -110,7 +110,7 @@ impl Survey {
             Some(options) => gateway::Options { timeout, ..options.clone() },
             None => match network {
                 None => return Err(Unavailable::Absent("there is no default route".into())),
-                // Behind a tunnel stands another network's gateway, if any.
+                // The gateway behind a tunnel, if any, is another network's.
                 Some(network) if network.kind == Kind::Virtual && network.gateway.is_none() => {
                     return Err(Unavailable::Absent(format!("{} has no gateway", network.interface)));
                 }

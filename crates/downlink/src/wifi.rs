@@ -1,15 +1,14 @@
-//! The radio's bit rate.
+//! Bit rate of the Wi-Fi interface.
 //!
 //! BS §3.1: "Using the current modulation and coding scheme (MCS) index, an approximated PHY-rate
-//! can be calculated", which the kernel does; it is asked through nl80211 (generic netlink), which
+//! can be calculated", which the kernel does; it is read through nl80211 (generic netlink), which
 //! needs no privilege. Of the two directions the one *from* the access point counts; some drivers
-//! tell only the other.
+//! report only the other.
 //!
 //! # Limits
 //!
-//! It has never been run against a radio: the machines that this was written on have none. What is
-//! tested is the reading of messages laid out as the kernel's `nl80211.h` says, and that a kernel
-//! without radios is met in peace.
+//! It has never been run with a radio: the hosts of its development have none. Tests cover the
+//! parsing of messages laid out according to the kernel's `nl80211.h`, and a kernel without radios.
 
 mod messages;
 mod netlink;
@@ -25,19 +24,19 @@ use crate::network::{Kind, Network};
 
 pub use netlink::Nl80211;
 
-/// Who knows about radios.
+/// Queries Wi-Fi interfaces.
 pub trait Radio {
-    /// The connection of the interface of this number.
+    /// The connection of the interface with this index.
     ///
     /// # Errors
-    /// Why it cannot be told, in a few words.
+    /// The reason, in a few words.
     fn connection(&self, interface: u32, timeout: Duration) -> Result<Connection, String>;
 }
 
-/// What is known of a radio's connection.
+/// State of a Wi-Fi connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connection {
-    /// Whether it is a client of an access point, and not one itself.
+    /// True for a client of an access point, false for an access point itself.
     pub is_client: bool,
     /// The network's name.
     pub ssid: Option<String>,
@@ -47,10 +46,10 @@ pub struct Connection {
     pub sent: Option<Rate>,
 }
 
-/// The connection of the network's interface, if that is a radio.
+/// The connection of the network's interface, if that is Wi-Fi.
 ///
 /// # Errors
-/// If it is none, or its driver does not answer.
+/// If it is not, or its driver does not answer.
 pub fn connection(
     machine: &Machine,
     radio: &dyn Radio,
@@ -68,10 +67,10 @@ pub fn connection(
     radio.connection(index, timeout).map_err(Unavailable::Failed)
 }
 
-/// What a connection is worth as a bound.
+/// The bound that a connection's bit rate gives.
 ///
 /// # Errors
-/// If the interface is no client, or no rate is known.
+/// If the interface is not a client, or has no rate.
 pub fn estimate(connection: &Connection) -> Result<Estimate, Unavailable> {
     if !connection.is_client {
         return Err(Unavailable::Absent("the radio is no client of an access point".into()));

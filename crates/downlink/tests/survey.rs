@@ -1,4 +1,4 @@
-//! Whole machines, made of files: who answers, and whose word is used.
+//! Systems simulated by files: available sources, and the one selected.
 
 use std::fs;
 use std::path::Path;
@@ -55,7 +55,7 @@ fn machine(name: &str, files: &[(&str, &str)]) -> (TempDir, Machine) {
 const WIRE: [(&str, &str); 3] = [("type", "1\n"), ("device/vendor", "0x8086\n"), ("speed", "1000\n")];
 const RADIO: [(&str, &str); 3] = [("type", "1\n"), ("phy80211/index", "0\n"), ("ifindex", "3\n")];
 
-/// A radio that says this.
+/// A radio with this answer.
 struct Says(Result<Connection, String>);
 
 impl Radio for Says {

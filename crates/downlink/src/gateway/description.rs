@@ -1,31 +1,31 @@
-//! The description: which service tells of the line, and where is it? (UDA §2.3)
+//! The description: finds the service that reports the line, and its URL (UDA §2.3).
 
 use ureq::http::Uri;
 
 use super::error::Error;
 use super::xml;
 
-/// A service that tells of the line.
+/// A service that reports the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Service {
-    /// Its type, as the gateway spells it: the action must be called by it.
+    /// Its type, as the gateway spells it: the action must use this spelling.
     pub kind: String,
-    /// Where it is called; not checked yet.
+    /// Control URL; not checked yet.
     pub control: String,
 }
 
-/// The same service by its names: UPnP's, its second version's, and that of TR-064.
+/// The service's names: UPnP's first and second version, and TR-064's.
 const KINDS: [&str; 3] = [
     "urn:schemas-upnp-org:service:WANCommonInterfaceConfig:1",
     "urn:schemas-upnp-org:service:WANCommonInterfaceConfig:2",
     "urn:dslforum-org:service:WANCommonInterfaceConfig:1",
 ];
 
-/// All of them in a description that was found at `base`, in the order in which they are there. A
-/// gateway with two lines describes the one in use first.
+/// All such services of a description at `base`, in document order. A gateway with two lines
+/// describes the active one first.
 pub(super) fn services(description: &str, base: &Uri) -> Result<Vec<Service>, Error> {
     let document = xml::parse(description)?;
-    // UDA 1.0 knew a base of its own; UDA 1.1 §2.3 has relative URLs resolved against the
+    // UDA 1.0 had an explicit base; UDA 1.1 §2.3 has relative URLs resolved against the
     // description's.
     let root = document.root_element();
     let base = xml::text(root, "URLBase")
@@ -41,8 +41,8 @@ pub(super) fn services(description: &str, base: &Uri) -> Result<Vec<Service>, Er
     if found.is_empty() { Err(Error::NoService) } else { Ok(found) }
 }
 
-/// A reference relative to a base (RFC 3986 §5.2, as far as gateways use it). Whether it leads
-/// where it may is checked later.
+/// A reference relative to a base (RFC 3986 §5.2, as far as gateways use it). Its destination is
+/// checked later.
 fn resolve(base: &str, reference: &str) -> String {
     if reference.contains("://") {
         return reference.to_owned();

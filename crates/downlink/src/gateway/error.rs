@@ -1,4 +1,4 @@
-//! Why a gateway's answer is not used.
+//! Reasons to reject a gateway's answer.
 
 use core::fmt;
 use std::net::IpAddr;
@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use crate::estimate::quoted;
 
-/// Why a gateway's answer is not used.
+/// Reasons to reject a gateway's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// Nobody answered.
+    /// No answer arrived.
     Silent {
-        /// How long we waited.
+        /// Time waited.
         waited: Duration,
     },
-    /// Somebody else answered, and only the gateway is believed.
+    /// Only hosts other than the gateway answered.
     Strangers {
-        /// How many answers came from elsewhere.
+        /// Number of their answers.
         count: usize,
     },
-    /// An answer to the search that is none.
+    /// A malformed answer to the search.
     Discovery {
-        /// What is wrong with it.
+        /// The defect.
         why: &'static str,
     },
-    /// A URL that is none, or not of HTTP.
+    /// Not an HTTP URL.
     Url {
         /// The text found.
         found: String,
@@ -33,74 +33,74 @@ pub enum Error {
     Elsewhere {
         /// The text found.
         found: String,
-        /// Who answered.
+        /// The host that answered.
         host: IpAddr,
     },
-    /// It wanted to send us on.
+    /// A redirection.
     Redirected {
-        /// Where to.
+        /// Its destination.
         to: String,
     },
-    /// It asks for a password.
+    /// A password is required.
     Password,
-    /// Another status than that of success.
+    /// A status other than success.
     Status {
-        /// Which.
+        /// The status code.
         code: u16,
     },
-    /// More than anybody needs.
+    /// An answer above the size limit.
     TooLarge {
-        /// How much was allowed.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// Time ran out.
+    /// The time limit passed.
     TimedOut,
-    /// It broke the connection, or never made one, or does not speak HTTP.
+    /// The connection failed, or the peer's HTTP is invalid.
     Broken {
-        /// What the client says of it.
+        /// The HTTP client's error.
         why: String,
     },
     /// No XML, or XML that is refused.
     Xml {
-        /// What the parser says of it.
+        /// The parser's error.
         why: String,
     },
-    /// It has no service that tells of its line.
+    /// No service reports the line.
     NoService,
-    /// It knows the service but refuses the action (CIC §2.4, UDA §3.2.2).
+    /// The service refused the action (CIC §2.4, UDA §3.2.2).
     Fault {
         /// UPnP's code, if there is one.
         code: Option<u32>,
         /// Its description.
         text: String,
     },
-    /// The answer lacks something.
+    /// An element is missing.
     Missing {
-        /// The element.
+        /// Name of the element.
         what: &'static str,
     },
-    /// A rate that cannot be.
+    /// An implausible rate.
     Rate {
-        /// What was found, and what was expected.
+        /// The rate found, and the range expected.
         why: String,
     },
-    /// Its line is down.
+    /// The line is down.
     Down,
-    /// The system refused.
+    /// A system call failed.
     System {
-        /// What it said.
+        /// The system's error.
         why: String,
     },
 }
 
 impl Error {
-    /// Whether nobody was there: no answer is no wrong answer.
+    /// True if no gateway is there, rather than one with a wrong answer.
     #[must_use]
     pub const fn is_absence(&self) -> bool {
         matches!(self, Self::Silent { .. } | Self::Strangers { .. } | Self::NoService)
     }
 
-    /// Whether it is this side's trouble, or the path's.
+    /// True if this host or the path failed.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::System { .. } | Self::TimedOut | Self::Broken { .. })

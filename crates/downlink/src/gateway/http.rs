@@ -9,11 +9,11 @@ use super::error::Error;
 use super::soap;
 use headstart_host::Deadline;
 
-/// The longest description seen in the wild has some 30 kB.
+/// Most bytes of a document; the longest description seen in practice has some 30 kB.
 const LONGEST: u64 = 128 * 1024;
 const LONGEST_HEADER: usize = 16 * 1024;
 
-/// A client that talks to one host only.
+/// A client of one host only.
 #[derive(Debug)]
 pub(super) struct Client {
     host: IpAddr,
@@ -25,15 +25,15 @@ impl Client {
         Self { host, deadline }
     }
 
-    /// A URL, if it is one of HTTP at this very host, written as an address: a name could lead
-    /// anywhere.
+    /// Accepts an HTTP URL at this very host, written as an address: a name could resolve to any
+    /// host.
     pub fn checked(&self, text: &str) -> Result<Uri, Error> {
         let malformed = || Error::Url { found: text.to_owned() };
         let url: Uri = text.parse().map_err(|_| malformed())?;
         let authority = url.authority().filter(|_| url.scheme_str() == Some("http")).ok_or_else(malformed)?;
         let host = authority.host().trim_start_matches('[').trim_end_matches(']');
         let is_here = host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical() == self.host);
-        // `user@host` is not for gateways.
+        // Gateways' URLs have no user part.
         if !is_here || authority.as_str().contains('@') {
             return Err(Error::Elsewhere { found: text.to_owned(), host: self.host });
         }
@@ -57,13 +57,13 @@ impl Client {
         let (status, text) = read(request.send(body).map_err(|error| refused(&error))?)?;
         match status {
             StatusCode::OK => Ok(text),
-            // UDA §3.2.2: a refused action is told in the body.
+            // UDA §3.2.2: the body has the reason of a refused action.
             StatusCode::INTERNAL_SERVER_ERROR => Err(soap::fault(&text)),
             other => Err(Error::Status { code: other.as_u16() }),
         }
     }
 
-    /// A new one for each request, so that nothing is kept from one to the next but the deadline.
+    /// A new agent for each request: only the deadline is shared between requests.
     fn agent(&self) -> Result<Agent, Error> {
         let left = self.deadline.left().ok_or(Error::TimedOut)?;
         let config = Agent::config_builder()

@@ -1,4 +1,4 @@
-//! What a gateway's answer is worth.
+//! Interpretation of a gateway's rate.
 
 use headstart_startup::prior::Access;
 use headstart_units::Rate;
@@ -6,8 +6,8 @@ use headstart_units::Rate;
 use super::Link;
 use crate::estimate::{Estimate, Meaning, share_of_line};
 
-/// The speeds of Ethernet ports in Mbit/s. A gateway whose rate is exactly one of them most likely
-/// tells its port's.
+/// The speeds of Ethernet ports in Mbit/s. A rate that equals one of them is most likely the
+/// port's.
 const PORTS: [u64; 9] = [10, 100, 1_000, 2_500, 5_000, 10_000, 25_000, 40_000, 100_000];
 
 /// A gateway's line as an estimate.
@@ -17,7 +17,7 @@ pub fn estimate_of(link: &Link) -> Estimate {
     let says = link.properties.downstream;
     let is_port = PORTS.into_iter().any(|speed| says == Rate::from_mbit_per_sec(speed));
     let is_bound = is_port || access == Access::Ethernet;
-    // A port's speed says nothing of the technology behind it either.
+    // Nor does a port's speed identify the technology behind it.
     let access = if is_bound { Access::Ethernet } else { access };
     let what = if is_bound { "port speed" } else { "line rate" };
     Estimate {

@@ -8,19 +8,19 @@ use super::xml;
 
 pub(super) const ACTION: &str = "GetCommonLinkProperties";
 
-/// What a gateway says of its line, checked.
+/// A gateway's report of its line, validated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkProperties {
     /// The downstream rate of the physical layer.
     pub downstream: Rate,
-    /// The access technology as far as we have a name for it.
+    /// The access technology, if it has a name here.
     pub access: Access,
-    /// Whether the line is up. A gateway that does not say is taken to be.
+    /// True if the line is up, or its status is missing.
     pub is_up: bool,
 }
 
 pub(super) fn request(service: &str) -> String {
-    // The service is one of the few names that we know, so nothing in it needs to be escaped.
+    // The service is one of a few constants, so nothing in it needs to be escaped.
     format!(
         "<?xml version=\"1.0\"?>\r\n\
          <s:Envelope xmlns:s=\"http://schemas.xmlsoap.org/soap/envelope/\" \
@@ -29,7 +29,7 @@ pub(super) fn request(service: &str) -> String {
     )
 }
 
-/// Reads the answer.
+/// Parses the answer.
 pub(super) fn properties(answer: &str) -> Result<LinkProperties, Error> {
     let document = xml::parse(answer)?;
     let missing = |what| Error::Missing { what };
@@ -41,7 +41,7 @@ pub(super) fn properties(answer: &str) -> Result<LinkProperties, Error> {
         None | Some("") => true,
         Some(status) => status.eq_ignore_ascii_case("Up"),
     };
-    // A line that is down has no rate to be checked: gateways write 0, or the last one.
+    // A line that is down has no valid rate: gateways write 0, or the last one.
     let text = field("NewLayer1DownstreamMaxBitRate").ok_or(missing("NewLayer1DownstreamMaxBitRate"));
     let downstream = if is_up { rate(text?)? } else { Rate::ZERO };
     let access = field("NewWANAccessType").map_or(Access::Unknown, access);
@@ -59,7 +59,7 @@ fn rate(text: &str) -> Result<Rate, Error> {
         None => {
             refuse(format!("found a rate of {}, expected bit/s as digits", crate::estimate::quoted(text)))
         }
-        // What a counter says that is too small for the line, or an error that was made positive.
+        // A counter too small for the line, or an error code made positive.
         Some(bits) if bits == u64::from(u32::MAX) || bits == i32::MAX as u64 => {
             refuse(format!("found a rate of {bits} bit/s, the largest number of its type, expected a rate"))
         }
@@ -83,7 +83,7 @@ fn access(text: &str) -> Access {
     }
 }
 
-/// Why an action was refused (UDA §3.2.2).
+/// Reason of a refused action (UDA §3.2.2).
 pub(super) fn fault(answer: &str) -> Error {
     let document = match xml::parse(answer) {
         Ok(document) => document,

@@ -1,4 +1,4 @@
-//! The search: who here is a gateway, and where is its description? (UDA §1.3)
+//! The search for gateways and their descriptions (UDA §1.3).
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -8,18 +8,18 @@ use std::time::Duration;
 use super::error::Error;
 use headstart_host::Deadline;
 
-/// What is searched for.
+/// Search targets.
 const TARGETS: [&str; 3] = [
     "urn:schemas-upnp-org:device:InternetGatewayDevice:1",
     "urn:schemas-upnp-org:device:InternetGatewayDevice:2",
     "urn:dslforum-org:device:InternetGatewayDevice:1",
 ];
-/// Datagrams looked at; a gateway sends one for each target, and may repeat them.
+/// Limit on datagrams; a gateway sends one for each target, and may repeat them.
 const MOST_DATAGRAMS: usize = 64;
 /// UDA §1.3.3 gives no limit; real answers have 300 bytes.
 const LONGEST: usize = 2048;
 
-/// Where a description is, and who said so.
+/// URL of a description, and the host that sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Location {
     pub gateway: IpAddr,
@@ -69,7 +69,7 @@ impl Search {
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     return Ok(None);
                 }
-                // Nobody listens at one of the addresses (ICMP), or a signal came.
+                // A closed port at one of the addresses (ICMP), or a signal.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::Interrupted) =>
                 {
@@ -92,7 +92,7 @@ impl Search {
         Ok(None)
     }
 
-    /// Why there was no answer.
+    /// The error if no answer arrived.
     pub fn silence(&self, waited: Duration) -> Error {
         match self.strangers {
             0 => Error::Silent { waited },
@@ -109,12 +109,12 @@ impl Search {
 }
 
 fn search(address: SocketAddr, target: &str) -> String {
-    // UDA §1.3.2 and §1.3.3: MX belongs to the search that is sent to everybody.
+    // UDA §1.3.2 and §1.3.3: MX belongs to the multicast search.
     let wait = if address.ip().is_multicast() { "MX: 1\r\n" } else { "" };
     format!("M-SEARCH * HTTP/1.1\r\nHOST: {address}\r\nMAN: \"ssdp:discover\"\r\n{wait}ST: {target}\r\n\r\n")
 }
 
-/// The description's URL; `None` for what is no answer to our search, of which there is much on
+/// The description's URL; `None` for datagrams that do not answer the search, which are frequent on
 /// such a network.
 fn location(datagram: &[u8]) -> Result<Option<String>, Error> {
     let Ok(text) = core::str::from_utf8(datagram) else {
@@ -140,8 +140,7 @@ fn location(datagram: &[u8]) -> Result<Option<String>, Error> {
     header("LOCATION").map(Some).ok_or(Error::Discovery { why: "has no LOCATION" })
 }
 
-/// An address that only this network, or one around it, can have (RFC 1918, RFC 3927, RFC 4193, RFC
-/// 6598).
+/// True for an address of this network, or one around it (RFC 1918, RFC 3927, RFC 4193, RFC 6598).
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(four) => {

@@ -1,4 +1,4 @@
-//! XML from strangers.
+//! Parser of untrusted XML.
 
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -21,8 +21,8 @@ pub(super) fn parse(text: &str) -> Result<Document<'_>, Error> {
     Document::parse_with_options(text, options).map_err(|error| refuse(error.to_string()))
 }
 
-/// Whether tags are nested too deep for a parser that recurses. Counted roughly, and before it sees
-/// them: comments and such count as elements that end where they begin.
+/// True if tags are nested too deep for a recursive parser. A rough count before parsing: comments
+/// and the like count as empty elements.
 fn is_deep(text: &str) -> bool {
     let mut depth = 0_usize;
     for tag in text.split('<').skip(1) {
@@ -39,8 +39,7 @@ fn is_deep(text: &str) -> bool {
     false
 }
 
-/// The text of the first child of that name, whatever its namespace: gateways are careless with
-/// them.
+/// The text of the first child of that name, in any namespace: gateways use them inconsistently.
 pub(super) fn text<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     let child = node.children().find(|child| child.tag_name().name() == name)?;
     Some(child.text().unwrap_or_default().trim())

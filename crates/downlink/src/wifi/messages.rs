@@ -1,4 +1,4 @@
-//! The few messages of nl80211 that are read, with the numbers of the kernel's `nl80211.h`.
+//! The nl80211 messages that are parsed, with the numbers of the kernel's `nl80211.h`.
 
 use headstart_units::Rate;
 use neli::consts::genl::{Cmd, NlAttrType};
@@ -29,7 +29,7 @@ pub enum Attribute {
 
 impl NlAttrType for Attribute {}
 
-/// `enum nl80211_sta_info`. Transmitted is what this machine sends.
+/// `enum nl80211_sta_info`. Transmitted is the direction from this host.
 #[neli_enum(serialized_type = "u16")]
 pub enum StationInfo {
     Invalid = 0,
@@ -55,18 +55,18 @@ const CLIENTS: [u32; 2] = [2, 8];
 
 pub(super) type Message = Genlmsghdr<Command, Attribute>;
 
-/// What an answer to *get interface* says.
+/// Parses an answer to *get interface*.
 pub(super) fn read_interface(message: &Message, connection: &mut Connection) {
     let attributes = message.attrs().get_attr_handle();
     let kind = attributes.get_attr_payload_as::<u32>(Attribute::InterfaceType);
     connection.is_client = kind.is_ok_and(|kind| CLIENTS.contains(&kind));
     let ssid = attributes.get_attribute(Attribute::Ssid).map(|ssid| ssid.nla_payload().as_ref());
-    // Bytes of any kind, which are seldom no text.
+    // Arbitrary bytes, usually text.
     connection.ssid =
         ssid.filter(|ssid| !ssid.is_empty()).map(|ssid| String::from_utf8_lossy(ssid).into_owned());
 }
 
-/// What an answer to *get station* says. A client has one station, its access point; the fastest
+/// Parses an answer to *get station*. A client has one station, its access point; the fastest
 /// counts.
 pub(super) fn read_station(message: &Message, connection: &mut Connection) {
     let attributes = message.attrs().get_attr_handle();
@@ -90,8 +90,8 @@ mod tests {
     use proptest::prelude::*;
     use std::io::Cursor;
 
-    /// An attribute as the kernel lays it out: length and type in this machine's order, then the
-    /// payload, filled up to four.
+    /// An attribute in the kernel's layout: length and type in host byte order, then the payload,
+    /// padded to a multiple of four.
     fn attribute(kind: u16, payload: &[u8]) -> Vec<u8> {
         let mut bytes = ((payload.len() + 4) as u16).to_ne_bytes().to_vec();
         bytes.extend(kind.to_ne_bytes());
@@ -100,7 +100,7 @@ mod tests {
         bytes
     }
 
-    /// A generic netlink message: command, version, two bytes that are reserved.
+    /// A generic netlink message: command, version, two reserved bytes.
     fn message(command: u8, attributes: &[Vec<u8>]) -> Vec<u8> {
         [vec![command, 1, 0, 0], attributes.concat()].concat()
     }
@@ -111,7 +111,7 @@ mod tests {
 
     fn station(rates: &[(u16, Vec<u8>)]) -> Connection {
         let nested: Vec<u8> = rates.iter().flat_map(|(kind, info)| attribute(*kind | 0x8000, info)).collect();
-        // Signal (7) and connected time (16) stand beside the rates.
+        // Signal (7) and connected time (16) are siblings of the rates.
         let nested = [attribute(7, &[0xc8]), nested, attribute(16, &60_u32.to_ne_bytes())].concat();
         let bytes = message(
             19,
@@ -152,7 +152,7 @@ mod tests {
         let narrow = |rate: u16| attribute(1, &rate.to_ne_bytes());
         let wide = |rate: u32| attribute(5, &rate.to_ne_bytes());
         let mbit = Rate::from_mbit_per_sec;
-        // MCS 7 (2), and 802.11ac's MCS (6) and streams (7), stand beside the rate.
+        // MCS 7 (2), and 802.11ac's MCS (6) and streams (7), are siblings of the rate.
         let received = [narrow(8667), wide(8667), attribute(6, &[9]), attribute(7, &[2])].concat();
         let both = station(&[(14, received), (8, [narrow(1733), attribute(2, &[7])].concat())]);
         assert_eq!(

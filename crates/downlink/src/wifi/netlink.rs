@@ -1,4 +1,4 @@
-//! The kernel's answers to two questions, by generic netlink.
+//! Two queries to the kernel by generic netlink.
 
 use std::sync::mpsc;
 use std::thread;
@@ -15,16 +15,16 @@ use neli::utils::Groups;
 use super::messages::{Attribute, Command, Message, read_interface, read_station};
 use super::{Connection, Radio};
 
-/// This kernel's radios.
+/// The running kernel's Wi-Fi interfaces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nl80211;
 
 impl Radio for Nl80211 {
-    /// Asks in a thread of its own, which is left behind if the kernel does not answer in time.
+    /// Queries on another thread, which is abandoned if the kernel does not answer in time.
     fn connection(&self, interface: u32, timeout: Duration) -> Result<Connection, String> {
         let (answer, answered) = mpsc::channel();
         let asking = move || {
-            // Nobody waits any more if this fails.
+            // It fails if the time limit has passed.
             let _ = answer.send(ask(interface));
         };
         let named = thread::Builder::new().name("headstart-nl80211".into()).spawn(asking);

@@ -1,4 +1,4 @@
-//! Gateways that are as they should be, that are wrong, and that mean harm.
+//! Gateways that are correct, faulty, and hostile.
 
 mod simulated;
 
@@ -12,7 +12,7 @@ use headstart_startup::prior::Access;
 use headstart_units::Rate;
 use simulated::*;
 
-/// What comes of asking a gateway with this description and this answer.
+/// Result of a query to a gateway with this description and this answer.
 fn asked(description: String, answer: String) -> Result<(Rate, Access), Error> {
     let gateway = Gateway::with(honest(description, answer));
     ask(&gateway.options()).map(|link| (link.properties.downstream, link.properties.access))
@@ -22,26 +22,26 @@ fn answering(answer: &str) -> Result<(Rate, Access), Error> {
     asked(description("", "/control", ""), answer.to_owned())
 }
 
-/// What comes of asking a gateway that treats every request so.
+/// Error of a query to a gateway that serves every request so.
 fn treating(serve: impl Fn(&Request, &mut std::net::TcpStream) + Send + 'static) -> Error {
     let gateway = Gateway::with(Box::new(serve));
     ask(&gateway.options()).expect_err("nothing to be believed")
 }
 
-/// What comes of asking a gateway that is found, and then takes too long.
+/// Error of a query to a gateway that is found, and then exceeds the time limit.
 fn given_up(serve: impl Fn(&Request, &mut std::net::TcpStream) + Clone + Send + 'static) -> Error {
     let asked = |timeout| {
         let gateway = Gateway::with(Box::new(serve.clone()));
         ask_once(&Options { timeout, ..gateway.options() }).expect_err("nothing to be believed")
     };
-    // On a busy machine the search may take too long itself.
+    // On a loaded host the search itself may exceed the limit.
     match asked(Duration::from_secs(2)) {
         Error::Silent { .. } => asked(Duration::from_secs(20)),
         told => told,
     }
 }
 
-/// All rows at the same time: who is refused has been waited for.
+/// Checks all rows concurrently: each rejection takes its time limit.
 fn together<T: Sync>(rows: &[T], check: impl Fn(&T) + Sync) {
     std::thread::scope(|scope| rows.iter().for_each(|row| drop(scope.spawn(|| check(row)))));
 }
@@ -80,7 +80,7 @@ fn a_gateway_that_hears_only_what_is_sent_to_everybody_is_found_too() {
     let group: SocketAddr = "239.255.255.250:0".parse().expect("an address");
     let ears = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)).expect("a port");
     let SocketAddr::V4(four) = group else { panic!("of IPv4") };
-    // Where no interface takes part in multicast there is nothing to be tested.
+    // Without a multicast interface there is nothing to test.
     if ears.join_multicast_v4(four.ip(), &std::net::Ipv4Addr::UNSPECIFIED).is_err() {
         return;
     }
@@ -91,7 +91,7 @@ fn a_gateway_that_hears_only_what_is_sent_to_everybody_is_found_too() {
         while let Ok((length, from)) = ears.recv_from(&mut buffer) {
             let search = String::from_utf8_lossy(&buffer[..length]).into_owned();
             assert!(search.contains("MX: 1\r\n"), "{search}");
-            // Heard through whatever interface, answered from where the description is.
+            // Received on any interface, answered from the address of the description.
             let mouth = UdpSocket::bind((HERE, 0)).expect("a port");
             let _ = mouth.send_to(&found(&format!("http://{http}/igddesc.xml")), (HERE, from.port()));
         }
@@ -126,7 +126,7 @@ fn each_name_of_the_service_and_each_way_to_write_its_url_will_do() {
         expected,
         "a byte order mark"
     );
-    // With a base, and with a whole URL, both at the gateway itself.
+    // With a base, and with an absolute URL, both at the gateway itself.
     for with_base in [true, false] {
         let gateway = Gateway::start(
             |http| vec![found(&format!("http://{http}/d.xml"))],
@@ -226,7 +226,7 @@ fn entity_bombs_and_towers_are_refused_before_they_grow() {
     });
 }
 
-/// A host that must not be asked, and whether it was.
+/// A host that must not be contacted, and its listener.
 fn trap() -> (SocketAddr, TcpListener) {
     let trap = TcpListener::bind((THERE, 0)).expect("a port");
     trap.set_nonblocking(true).expect("a socket");
@@ -237,13 +237,13 @@ fn trap() -> (SocketAddr, TcpListener) {
 fn nobody_can_make_this_client_ask_somebody_else() {
     let (there, trap) = trap();
     let line = || properties("DSL", "50000000", "Up");
-    // By the place of the description.
+    // Through the description's URL.
     let gateway = Gateway::start(
         move |_| vec![found(&format!("http://{there}/d.xml"))],
         honest(String::new(), String::new()),
     );
     assert!(matches!(ask(&gateway.options()), Err(Error::Elsewhere { .. })));
-    // By the place of the service, whole, or by way of the base.
+    // Through the service's URL, absolute or by way of the base.
     let whole = description("", &format!("http://{there}/c"), "");
     assert!(matches!(asked(whole, line()), Err(Error::Elsewhere { .. })));
     let base = description("", "/c", &format!("<URLBase>http://{there}/</URLBase>"));
@@ -257,7 +257,7 @@ fn nobody_can_make_this_client_ask_somebody_else() {
         "nor by a name"
     );
     assert!(matches!(asked(description("", "ftp://127.0.0.1/c", ""), line()), Err(Error::Url { .. })));
-    // By a redirection.
+    // Through a redirection.
     for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect"] {
         let error =
             treating(move |_, stream| respond(stream, status, &format!("Location: http://{there}/\r\n"), ""));
@@ -273,8 +273,7 @@ fn nobody_can_make_this_client_ask_somebody_else() {
 fn only_the_gateway_is_believed() {
     let gateway = Gateway::with(honest(description("", "/c", ""), properties("DSL", "50000000", "Up")));
     let another = |timeout| Options { gateway: Some(IpAddr::V4(THERE)), timeout, ..gateway.options() };
-    // One for each target of the search. On a busy machine not all may have come in time: then
-    // there is more of it.
+    // One per search target. On a loaded host some may arrive too late: then the limit is raised.
     let all = Err(Error::Strangers { count: 3 });
     let told = [400, 4_000, 40_000].map(Duration::from_millis).map(another);
     assert!(told.iter().any(|options| ask_once(options) == all), "{:?}", ask_once(&told[2]));
@@ -289,7 +288,7 @@ fn silence_is_waited_for_only_half_of_the_time() {
     let options = |search| Options { search, gateway: None, timeout: Duration::from_millis(400) };
     let silent = Error::Silent { waited: Duration::from_millis(200) };
     assert_eq!(ask_once(&options(vec![quiet.local_addr().expect("an address")])), Err(silent.clone()));
-    // A socket that talks to one peer only; its port is nobody else's meanwhile.
+    // A connected socket: it refuses all but its peer, and keeps its port from others.
     let closed = UdpSocket::bind((HERE, 0)).expect("a port");
     closed.connect((HERE, 9)).expect("a peer");
     let closed = vec![closed.local_addr().expect("an address")];

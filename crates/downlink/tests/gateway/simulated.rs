@@ -1,5 +1,5 @@
-//! A home gateway on the loopback interface: it answers searches over UDP and speaks HTTP and SOAP
-//! over TCP, well or badly.
+//! A home gateway on the loopback interface: it answers searches over UDP and serves HTTP and SOAP
+//! over TCP, correctly or not.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use headstart_downlink::gateway::{self, Error, Link, Options};
 
-/// What arrived over HTTP: the first line, the header fields, the body.
+/// An HTTP request: first line, header fields, body.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub line: String,
@@ -17,10 +17,10 @@ pub struct Request {
     pub body: String,
 }
 
-/// What is done with a request.
+/// Serves a request.
 pub type Serve = Box<dyn Fn(&Request, &mut TcpStream) + Send>;
 
-/// Everything that the gateway saw.
+/// Requests that the gateway received.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
     pub searches: Vec<String>,
@@ -35,13 +35,13 @@ pub struct Gateway {
 }
 
 pub const HERE: Ipv4Addr = Ipv4Addr::LOCALHOST;
-/// Linux takes all of 127.0.0.0/8 for itself: another host.
+/// Another host: Linux assigns all of 127.0.0.0/8 to the loopback interface.
 pub const THERE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 pub const IGD: &str = "urn:schemas-upnp-org:device:InternetGatewayDevice:1";
 pub const COMMON: &str = "urn:schemas-upnp-org:service:WANCommonInterfaceConfig:1";
 
-/// An answer to a search, as gateways write it.
+/// An answer to a search, in the format of real gateways.
 pub fn found(location: &str) -> Vec<u8> {
     format!(
         "HTTP/1.1 200 OK\r\nCACHE-CONTROL: max-age=1800\r\nEXT:\r\nLOCATION: {location}\r\n\
@@ -50,8 +50,8 @@ pub fn found(location: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// A description with devices nested as IGD has them, and services of which one tells of the line;
-/// an empty `service` is UPnP's own name of it.
+/// A description with devices nested as in IGD, and services of which one reports the line; an
+/// empty `service` is UPnP's own name of it.
 pub fn description(service: &str, control: &str, base: &str) -> String {
     let described = |kind: &str, control: &str| {
         format!(
@@ -87,7 +87,7 @@ pub fn respond(stream: &mut TcpStream, status: &str, header: &str, body: &str) {
     let text = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/xml\r\nContent-Length: {length}\r\n{header}Connection: close\r\n\r\n{body}"
     );
-    // A client that has heard enough closes early.
+    // A client that has read enough closes early.
     let _ = stream.write_all(text.as_bytes());
 }
 
@@ -104,7 +104,7 @@ pub fn pause(time: Duration) {
     thread::sleep(time);
 }
 
-/// Asks a gateway that does answer. On a busy machine it may be late: then it is given more time.
+/// Queries a gateway that answers, with a higher time limit if the host is loaded.
 pub fn ask(options: &Options) -> Result<Link, Error> {
     let asked = |longer| gateway::ask(&Options { timeout: options.timeout * longer, ..options.clone() });
     match asked(1) {
@@ -114,7 +114,7 @@ pub fn ask(options: &Options) -> Result<Link, Error> {
 }
 
 impl Gateway {
-    /// `answers` makes the datagrams that answer a search, from where the HTTP server listens.
+    /// `answers` builds the datagrams that answer a search, given the address of the HTTP server.
     pub fn start(answers: impl Fn(SocketAddr) -> Vec<Vec<u8>> + Send + 'static, serve: Serve) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
         let listener = TcpListener::bind((HERE, 0)).expect("a port");
