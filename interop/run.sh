@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Foreign clients fetch a page with every scheme, through the emulated path, and a browser loads one with everything on it.
+# Independent clients fetch a page with every scheme through the emulated path, and a browser loads
+# a page with subresources.
 #
-# Installs what is missing (Debian packages as root, PyPI in a virtual environment, Go modules, crates). Prints a matrix;
-# `interop/run.sh FILE` writes it there as well. Ends with an error if anything failed or could not be run.
+# Installs missing tools (Debian packages as root, PyPI in a virtual environment, Go modules,
+# crates). Prints a matrix; `interop/run.sh FILE` also writes it there. Fails if any test failed or
+# could not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +23,7 @@ stop() {
 }
 trap stop EXIT
 
-# What each client needs. A client that cannot be had counts as failed, never as passed.
+# Tools of each client. A client that cannot be installed counts as failed, never as passed.
 install() { # COMMAND PACKAGE...
     local command=$1
     shift
@@ -60,7 +62,7 @@ fetch_ngtcp2() {
         127.0.0.1 "${port%%/*}" "$1" && mv "$folder"/* "$2"
 }
 
-# A page whose parts a client has to ask for one by one.
+# A page with subresources, one request each.
 make_site() {
     local site=$work/site
     rm -rf "$site"
@@ -90,7 +92,7 @@ onload = () => {
 HTML
 }
 
-# Waits for what is sure to come, however busy the machine is.
+# Waits for a certain event, on a loaded host too.
 wait_until() { # COMMAND...
     for _ in $(seq 1200); do
         "$@" && return
@@ -99,7 +101,8 @@ wait_until() { # COMMAND...
     return 1
 }
 
-# A port for the server, of those that the system gives nobody by itself: it is bound again for each scheme, and free in between.
+# A port for the server outside the ephemeral range: it is bound again for each scheme, and free in
+# between.
 free_port() {
     python3 - <<'PYTHON'
 import os, socket
@@ -134,7 +137,7 @@ end_server() {
     wait "$server" 2>/dev/null || true
 }
 
-# Fetches cold and hot. How long that took would say more of the client's own start than of the connection's.
+# Fetches cold and hot. The duration is not reported: it is mostly the client's process start.
 try() { # CLIENT SCHEME
     local client=$1 scheme=$2
     for _ in cold hot; do
@@ -167,7 +170,7 @@ done
 "$headstart" link --udp "127.0.0.1:$port" --rate $rate --rtt $rtt --buffer $buffer --quiet \
     >"$work/relay.out" 2>"$work/relay.err" &
 pids+=("$!")
-# It says where it listens once it does.
+# The relay prints its address once it is ready.
 wait_until grep -q '^127.0.0.1:[0-9]' "$work/relay.out" || { say "interop: no relay: $(cat "$work/relay.err")"; exit 1; }
 relayed=$(cut -d: -f2 "$work/relay.out")
 
@@ -201,7 +204,7 @@ for scheme in $(COLUMNS=400 "$headstart" schemes | awk 'NR > 2 && $1 ~ /^[a-z]/ 
         fi
     done
     end_server
-    # The server must have run what it was asked for, and nothing else.
+    # The server must have run this scheme, and no other.
     if grep -o 'scheme=[a-z0-9-]*' "$work/server.out" | sort -u | grep -qvx "scheme=$scheme"; then
         say "interop: the server ran something else than $scheme"
         failures=$((failures + 1))
@@ -216,7 +219,7 @@ emit "|---|---|---|---|---|---|"
 browser=$(command -v chromium || command -v chromium-browser || true)
 if [ -z "$browser" ] && install chromium chromium; then browser=$(command -v chromium); fi
 load() { # says the page's own account
-    # Each has a profile of its own: of the last one some processes may still be ending.
+    # A profile of its own: processes of the previous browser may still be ending.
     local key profile
     profile=$(mktemp -d "$work/profile.XXXXXX")
     key=$(openssl x509 -in "$work/data/headstart/identity.pem" -pubkey -noout | openssl pkey -pubin -outform der |
@@ -238,7 +241,8 @@ for scheme in iw10 jump-start halfback s-cubic wise-start; do
     fi
     : >"$work/cold" && : >"$work/hot"
     for _ in $(seq $loads); do
-        # A server that was just started knows nobody; the second visitor comes from an address that it knows.
+        # A server just started has no records; the second fetch is from the same address as the
+        # first.
         serve "$scheme" || break
         for visit in cold hot; do
             found=$(load || true)

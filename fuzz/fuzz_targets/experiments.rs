@@ -1,6 +1,6 @@
-//! Papers, plans and claims: three texts with a line of dashes between them. Whatever they say,
-//! they are read within bounds or refused with a message; a part that is missing is taken from a
-//! paper and a plan that are fine, so that each reader is reached.
+//! Papers, plans and claims: three texts separated by a line of dashes. Any text is parsed within
+//! bounds or rejected with a message; a missing part is replaced by that of a valid paper and plan,
+//! so that every parser is reached.
 
 #![no_main]
 

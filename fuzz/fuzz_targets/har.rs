@@ -1,5 +1,5 @@
-//! The reader of HAR files: whatever the bytes, it reads a page a simulator can fetch, or refuses
-//! with one line that says what was expected.
+//! The HAR parser: any bytes parse to a page that a simulator can fetch, or are rejected with a
+//! line that names the expectation.
 
 #![no_main]
 
@@ -7,7 +7,7 @@ use headstart_study::workload::web::har::{self, MOST_ENTRIES, MOST_OBJECT_BYTES}
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|content: &[u8]| {
-    // The first byte chooses the page.
+    // The first byte selects the page.
     let page = content.first().map(|byte| (byte % 4).to_string()).filter(|page| page != "0");
     match har::parse(content, page.as_deref()) {
         Ok(page) => {

@@ -1,5 +1,5 @@
-//! The reader of a client's hint: whatever the bytes, it reads a hint that is written back as the
-//! same bytes, or refuses with what was expected.
+//! The parser of a client's hint: any bytes parse to a hint that is encoded as the same bytes, or
+//! are rejected with the expectation.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! The reader of one slot of a history file: whatever the bytes, it is free, damaged, or a record
-//! that is written back as the same bytes.
+//! The parser of one slot of a history file: any bytes are free, damaged, or a record that is
+//! encoded as the same bytes.
 
 #![no_main]
 

@@ -1,7 +1,6 @@
-//! Everything that is read from a command line or a plan: quantities, and the options made of them.
+//! The parsers of command lines and plans: quantities, and the options made of them.
 //!
-//! Nothing may panic, and a quantity that was read and printed is read as the same again, as far as
-//! three decimals go.
+//! Nothing panics, and a quantity printed and parsed again is the same, to three decimals.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Packets and logs of the emulator: whatever the bytes, nothing panics, a mark changes no length,
-//! and a log that is none says what was expected.
+//! Packets and logs of the emulator: for any bytes nothing panics, a mark preserves the length, and
+//! a malformed log is rejected with the expectation.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! The readers of Quick-Start's three options: whatever the bytes, each reads an option that is
-//! written and read back the same, or refuses with what was expected.
+//! The parsers of Quick-Start's three options: any bytes parse to an option that survives encoding
+//! and parsing, or are rejected with the expectation.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! A request of a simulated or emulated client: whatever the bytes, they are read and written the
-//! same, or refused with one line that says what was expected.
+//! The request of a simulated or emulated client: any bytes are parsed and encoded as the same
+//! bytes, or rejected with a line that names the expectation.
 
 #![no_main]
 

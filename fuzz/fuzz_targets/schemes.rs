@@ -1,5 +1,5 @@
-//! The text of schemes: nothing panics, errors are short, and a name is read as what it was printed
-//! for.
+//! Names of schemes: nothing panics, errors are short, and a printed name parses to the same
+//! scheme.
 
 #![no_main]
 

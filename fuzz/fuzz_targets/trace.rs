@@ -1,5 +1,5 @@
-//! The reader of packet-delivery traces: whatever the bytes, it reads a trace that prints and reads
-//! back the same, or refuses with what was expected.
+//! The parser of packet-delivery traces: any bytes parse to a trace that survives printing and
+//! parsing, or are rejected with the expectation.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! A peer's transport parameters: whatever is in them, they are read or refused, and what was read
-//! can be written again.
+//! A peer's transport parameters: any bytes are parsed or rejected, and a parsed hint can be
+//! encoded again.
 #![no_main]
 
 use headstart_quic::hint;

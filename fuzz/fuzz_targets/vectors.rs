@@ -1,5 +1,5 @@
-//! The reader of connection vectors: whatever the bytes, it reads connections that print and read
-//! back the same, or refuses with one line that says what was expected.
+//! The parser of connection vectors: any bytes parse to connections that survive printing and
+//! parsing, or are rejected with a line that names the expectation.
 
 #![no_main]
 

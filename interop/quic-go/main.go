@@ -1,4 +1,4 @@
-// Fetches URL over HTTP/3 with quic-go as it comes and writes the body to FILE.
+// Fetches URL over HTTP/3 with unmodified quic-go and writes the body to FILE.
 package main
 
 import (

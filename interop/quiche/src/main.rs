@@ -1,4 +1,4 @@
-//! Fetches URL over HTTP/3 with quiche as it comes and writes the body to FILE.
+//! Fetches URL over HTTP/3 with unmodified quiche and writes the body to FILE.
 
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ fn fetch(remote: SocketAddr, host: &str, authority: &str, path: &str) -> Result<
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.connect(remote)?;
     let local = socket.local_addr()?;
-    // One connection per process: the identifier need not be unguessable.
+    // One connection per process: the identifier need not be unpredictable.
     let number = std::process::id().to_be_bytes();
     let id: Vec<u8> = (0..16).map(|at| number[at % 4] ^ at as u8).collect();
     let mut connection =
