@@ -1,12 +1,12 @@
 //! Records of peers: between the kernel's clock and the QUIC server's record format.
 //!
-//! The object dates records by the time since boot, which nobody sets; the QUIC server's store by
+//! The object dates records by the time since boot, which cannot be set; the QUIC server's store by
 //! the time since 1970. A record that is exported and imported again, here or on another machine,
 //! keeps its age.
 //!
-//! What is imported may come from anywhere: a file is checked by `headstart-store` as the server's
-//! own is, and here every number is brought within what the object computes with. A record that is
-//! worth nothing is left out.
+//! Imported records are untrusted: a file is checked by `headstart-store` as the server's own is,
+//! and here every number is brought within the range of the object's arithmetic. A record without a
+//! usable rate or RTT is left out.
 
 use headstart_startup::history::{Ended, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
@@ -17,7 +17,7 @@ use crate::layout::{KernelRecord, NONE};
 pub const MAX_RATE: Rate = Rate::from_mbit_per_sec(100_000);
 /// `HS_MAX_WINDOW`: no receive window is larger (RFC 7323 section 2.2).
 pub const MAX_WINDOW: Bytes = Bytes::new(1 << 30);
-/// No path is longer: a record that says so says nothing.
+/// Largest RTT of a path: a record with a longer one is ignored.
 pub const MAX_RTT: Span = Span::from_secs(60);
 
 /// The two clocks at one moment.
@@ -42,7 +42,7 @@ impl Clocks {
         Self { unix: read(ClockId::Realtime), boot: read(ClockId::Boottime) }
     }
 
-    /// A record as the object keeps it. `None`: it says nothing that a start could be made from.
+    /// A record as the object keeps it. `None`: it has no rate or no plausible RTT.
     #[must_use]
     pub fn to_kernel(self, record: &Record) -> Option<KernelRecord> {
         if record.btl_bw.is_zero() || record.rt_prop.is_zero() || record.rt_prop > MAX_RTT {
@@ -62,8 +62,8 @@ impl Clocks {
         })
     }
 
-    /// A record of the object as the QUIC server keeps it. What trust takes from it is taken here,
-    /// for the format has no place for it.
+    /// A record of the object as the QUIC server keeps it. Its trust is applied to the rate, for
+    /// the format has no place for it.
     #[must_use]
     pub fn to_store(self, record: &KernelRecord) -> Record {
         let age = i64::try_from(self.boot.as_nanos()).unwrap_or(i64::MAX).saturating_sub(record.saved_at);
@@ -79,7 +79,7 @@ impl Clocks {
         }
     }
 
-    /// How old a record is.
+    /// Age of a record.
     #[must_use]
     pub fn age(self, record: &KernelRecord) -> Span {
         let age = i128::from(self.boot.as_nanos()) - i128::from(record.saved_at);

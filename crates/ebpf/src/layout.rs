@@ -2,7 +2,7 @@
 //! `src/bpf/decide.h` lay them out.
 //!
 //! Everything is written and read field by field in the machine's byte order; the tests of this
-//! module hold the sizes against the object's own type information.
+//! module compare the sizes with the object's own type information.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -43,8 +43,8 @@ impl Writer {
     }
 }
 
-/// Reads numbers one after the other. Past the end there are zeroes, and [`Reader::is_whole`] says
-/// so.
+/// Reads numbers one after the other. Past the end there are zeroes, and [`Reader::is_whole`] is
+/// false.
 #[derive(Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         String::from_utf8_lossy(&field[..end]).into_owned()
     }
 
-    /// Whether exactly everything was read.
+    /// True if exactly everything was read.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.at == self.bytes.len()
@@ -110,7 +110,7 @@ pub struct Params {
     pub burst: u32,
     /// `JumpStart`: most bytes of the flight; Careful Resume: most bytes of the jump.
     pub cap: u64,
-    /// Careful Resume: how old a record may be, in nanoseconds.
+    /// Careful Resume: lifetime of a record, in nanoseconds.
     pub lifetime: u64,
 }
 
@@ -135,7 +135,7 @@ impl Params {
     }
 }
 
-/// Everything an operator may change while the object runs (`struct hs_settings`).
+/// Everything that an operator may change while the object runs (`struct hs_settings`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The scheme.
@@ -144,7 +144,7 @@ pub struct Settings {
     pub max_rate: u64,
     /// The most bytes of a first flight.
     pub max_window: u64,
-    /// How old a record may be, in nanoseconds.
+    /// Lifetime of a record, in nanoseconds.
     pub lifetime: u64,
     /// The most that a hint may claim, in bytes per second.
     pub hint_rate: u64,
@@ -157,7 +157,7 @@ pub struct Settings {
     /// Several live starts to one peer share its rate; otherwise the record is refused while it is
     /// in use.
     pub shares: bool,
-    /// Somebody reads the why records.
+    /// The ring buffer of why records has a reader.
     pub traces: bool,
     /// Read the hint option.
     pub hears: bool,
@@ -229,7 +229,7 @@ pub fn key(peer: IpAddr) -> [u8; 16] {
     }
 }
 
-/// Whose key it is; `None` if it has another length.
+/// The address of a key; `None` if it has another length.
 #[must_use]
 pub fn peer(key: &[u8]) -> Option<IpAddr> {
     let octets: [u8; 16] = key.try_into().ok()?;
@@ -251,7 +251,7 @@ pub struct KernelRecord {
     pub ssthresh: u64,
     /// 0 clean, 1 lossy.
     pub ended: u32,
-    /// Percent: how far the last records of the peer agreed.
+    /// Percent: agreement of the last records of the peer.
     pub trust: u32,
 }
 
@@ -297,7 +297,7 @@ pub const REFUSALS: [&str; 8] = [
     "nothing-to-gain",
     "congested",
 ];
-/// What became of the record, in the object's order.
+/// Fate of the record, in the object's order.
 pub const LEFT: [&str; 4] = ["open", "saved", "nothing", "dropped"];
 /// The phases, in the object's order.
 pub const PHASES: [&str; 14] = [
@@ -322,7 +322,7 @@ pub const PHASES: [&str; 14] = [
 pub struct OfArm {
     /// Connections that ended.
     pub connections: u64,
-    /// Those of them by what their first flight was made from.
+    /// Those of them by the source of their first flight.
     pub sources: [u64; SOURCES.len()],
     /// Round trips saved against slow start from ten packets, summed up.
     pub rounds_saved: i64,
@@ -355,7 +355,7 @@ pub struct Counters {
     pub arms: [OfArm; ARMS.len()],
     /// Records not used, by reason.
     pub refusals: [u64; REFUSALS.len()],
-    /// Hints heard, cut, malformed.
+    /// Hints received, cut, malformed.
     pub hints: [u64; 3],
     /// Connections taken over.
     pub taken: u64,
@@ -447,7 +447,7 @@ pub struct Report {
     pub burst: u64,
     /// Bytes.
     pub first_flight: u64,
-    /// Bytes per second; 0 leaves it to the kernel.
+    /// Bytes per second; 0 leaves the pace to the kernel.
     pub pace: u64,
     /// Bytes sent before the first ack.
     pub first_round: u64,
@@ -459,7 +459,7 @@ pub struct Report {
     pub first_flight_lost: u64,
     /// Nanoseconds.
     pub min_rtt: u64,
-    /// Bytes per second; 0: nothing was measured.
+    /// Bytes per second; 0 without a measurement.
     pub rate: u64,
     /// Bytes.
     pub mss: u64,
@@ -524,7 +524,7 @@ impl Report {
     }
 }
 
-/// A phase and what it answered, as the object writes it down.
+/// A phase and its result, in the object's coding.
 fn phase(code: u32) -> &'static str {
     match (code >> 8, code & 0xff) {
         (_, 1) => "slow-start",
@@ -564,7 +564,7 @@ mod tests {
         fn whatever_a_map_holds_it_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
             let settings = Settings::from_bytes(&bytes);
             prop_assert_eq!(settings.is_some(), bytes.len() == Scheme::WiseStart.settings().to_bytes().len());
-            // A flag or a name may be written in more than one way; what is read means the same
+            // A flag or a name may have several encodings; a value that was read keeps its meaning
             // when it is written.
             if let Some(settings) = settings {
                 prop_assert_eq!(Settings::from_bytes(&settings.to_bytes()).map(|it| it.params), Some(settings.params));

@@ -8,19 +8,19 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`scheme`] | the schemes that the kernel can carry, their parameters, and why it cannot carry the others |
+//! | [`scheme`] | schemes that the kernel can carry, their parameters; reasons against others |
 //! | [`layout`] | the numbers that the object and this crate exchange |
-//! | [`history`] | records of peers: between the kernel's clock and the QUIC server's record format |
-//! | [`stats`] | counters as Prometheus text, and why records as lines, with the QUIC server's names |
-//! | [`needs`] | what a machine lacks, and which level it can run |
+//! | [`history`] | path records: from and to the kernel's clock and the QUIC server's format |
+//! | [`stats`] | counters as Prometheus text, why records as lines, in the QUIC server's names |
+//! | [`needs`] | missing features of a machine, and the level that it can run |
 //! | `load` | attach, status, set, detach; with the feature `load` |
 //!
 //! The C source is in `src/bpf`, and the object that `build.sh` makes of it beside it: no compiler
 //! for it is needed where this crate is built. `decide.h` is the C twin of the schemes of
-//! [`headstart_startup`]; the test `vectors` replays what the Rust schemes decide against the
+//! [`headstart_startup`]; the test `vectors` replays the decisions of the Rust schemes on the
 //! loaded object.
 //!
-//! # What a congestion control in eBPF cannot do
+//! # Limits of a congestion control in eBPF
 //!
 //! - The first ten segments of a connection are not paced; later ones leave in groups of about a
 //!   millisecond.
@@ -36,12 +36,12 @@ pub mod needs;
 pub mod scheme;
 pub mod stats;
 
-/// What went wrong, in one line: what was done, what was found, what was expected.
+/// An error in one line: the action, the state found, the state expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(String);
 
 impl Error {
-    /// An error that says this.
+    /// An error with this message.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())

@@ -1,9 +1,9 @@
 //! Attach, status, set, detach.
 //!
-//! Attached, everything lives in the kernel under [`PINS`]: maps, and the links that keep the
-//! programs in place. Nothing runs. Each step leaves the machine usable if the loader is killed
-//! after it: the link at the cgroup is made last, so that no connection is given a control that is
-//! not whole, and taken away first.
+//! Attached, all state is in the kernel under [`PINS`]: maps, and the links that keep the programs
+//! in place. No process runs. Each step leaves the machine usable if the loader is killed after it:
+//! the link at the cgroup is made last, so that no connection gets an incomplete control, and taken
+//! away first.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -32,9 +32,9 @@ use crate::needs::{Level, Machine};
 
 /// The object, as `src/bpf/build.sh` made it.
 pub const OBJECT: &[u8] = include_bytes!("bpf/headstart.bpf.o");
-/// Where everything is pinned.
+/// Directory of all pins.
 pub const PINS: &str = "/sys/fs/bpf/headstart";
-/// Where the client's hint is pinned.
+/// Directory of the pins of the client's hint.
 pub const HINT_PINS: &str = "/sys/fs/bpf/headstart-hint";
 /// The name of the congestion control.
 pub const CONTROL: &str = "headstart";
@@ -51,16 +51,16 @@ const ZERO: [u8; 4] = [0; 4];
 const KEY_SIZE: u32 = 16;
 const RECORD_SIZE: u32 = 48;
 
-/// What is to be attached.
+/// Parameters of an attach.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The settings to begin with.
     pub settings: Settings,
-    /// The congestion control, or what sock_ops alone can do.
+    /// The congestion control, or only sock_ops.
     pub level: Level,
     /// Peers remembered at most.
     pub peers: u32,
-    /// Whose connections get it; `None`: nobody's but by the namespace's default.
+    /// The cgroup whose connections get it; `None`: no connections but by the namespace's default.
     pub cgroup: Option<PathBuf>,
     /// Make it the default of this network namespace.
     pub namespace_default: bool,
@@ -130,7 +130,7 @@ impl Maps {
     /// The settings as they are.
     ///
     /// # Errors
-    /// If the kernel does not give them, or gives those of another version of this program.
+    /// If the kernel does not return them, or returns those of another version of this program.
     pub fn settings(&self) -> Result<Settings, Error> {
         let bytes = self.settings.lookup(&ZERO, MapFlags::ANY).map_err(failed("read the settings"))?;
         bytes.as_deref().and_then(Settings::from_bytes).ok_or_else(|| {
@@ -151,7 +151,7 @@ impl Maps {
     /// All counters, of all processors.
     ///
     /// # Errors
-    /// If the kernel does not give them.
+    /// If the kernel does not return them.
     pub fn counters(&self) -> Result<Counters, Error> {
         let each = self.counters.lookup_percpu(&ZERO, MapFlags::ANY).map_err(failed("read the counters"))?;
         let mut sum = Counters::default();
@@ -168,7 +168,7 @@ impl Maps {
         self.history.as_ref().ok_or_else(|| Error::new("level window keeps no history"))
     }
 
-    /// Everything that is known, in no order.
+    /// All records, in no order.
     ///
     /// # Errors
     /// If there is no history at this level.
@@ -183,7 +183,7 @@ impl Maps {
         Ok(records)
     }
 
-    /// Forgets everything.
+    /// Deletes all records.
     ///
     /// # Errors
     /// If there is no history at this level.
@@ -194,7 +194,7 @@ impl Maps {
         Ok(gone.count())
     }
 
-    /// Takes over a record of another home, unless the one here is newer. Returns whether it did.
+    /// Takes over a record of another store, unless the one here is newer. True if it did.
     ///
     /// # Errors
     /// If the kernel does not take it.
@@ -211,7 +211,7 @@ impl Maps {
         Ok(true)
     }
 
-    /// Calls `each` for every why record, until it says that it has had enough.
+    /// Calls `each` for every why record, until it returns false.
     ///
     /// # Errors
     /// If there is no ring buffer at this level, or it cannot be read.
@@ -237,7 +237,7 @@ impl Maps {
                 }
                 _ => {}
             }
-            // Detached: nothing more will come.
+            // Detached: no more records will follow.
             if self.settings().is_ok_and(|it| !it.traces) {
                 break;
             }
@@ -253,8 +253,8 @@ fn not_attached() -> Error {
     )
 }
 
-/// An object that is loaded and linked, held by this process alone: what is not pinned goes with
-/// it.
+/// An object that is loaded and linked, held by this process alone: parts that are not pinned end
+/// with it.
 #[derive(Debug)]
 pub struct Running {
     object: Object,
@@ -289,7 +289,7 @@ fn open(level: Level, peers: u32, with: &[&str]) -> Result<Object, Error> {
         map.set_autocreate(needed).map_err(failed("prepare a map"))?;
         let entries = match name.to_str() {
             Some("history" | "busy") => peers,
-            // Only those whose hints were false are in it.
+            // It has only peers with false hints.
             Some("credits") => peers.min(1 << 16),
             _ => continue,
         };
@@ -367,8 +367,7 @@ impl Running {
     }
 
     /// Pins everything, so that it stays when this process ends. The link at the cgroup is pinned
-    /// last: while it is not, the object goes with this process as far as new connections are
-    /// concerned.
+    /// last: until then new connections lose the object with this process.
     ///
     /// # Errors
     /// If a pin cannot be made; those that were are taken away again.
@@ -396,7 +395,7 @@ impl Running {
         Ok(())
     }
 
-    /// Undoes it all: new connections have their old control at once, live ones are moved back.
+    /// Undoes everything: new connections have their old control at once, live ones are moved back.
     ///
     /// # Errors
     /// If a live connection could not be moved.
@@ -428,7 +427,7 @@ fn is_mounted() -> bool {
 
 fn remove_pins(pins: &Path) -> Result<(), Error> {
     let doing = format!("remove {}", pins.display());
-    // The links first: what they hold is of no use without them.
+    // The links first: the maps and programs that they hold are of no use without them.
     let mut entries: Vec<PathBuf> =
         fs::read_dir(pins).map_err(refused(&doing))?.filter_map(|entry| Some(entry.ok()?.path())).collect();
     entries
@@ -459,12 +458,12 @@ fn restore_default(native: &str) -> Result<(), Error> {
         .map_err(refused("give the namespace its default back"))
 }
 
-/// Moves all live connections of the machine back, whatever network namespace they are in.
+/// Moves all live connections of the machine back, in every network namespace.
 fn migrate(link: &Link) -> Result<(), Error> {
     let mut spaces = BTreeMap::new();
     for entry in fs::read_dir("/proc").map_err(refused("read /proc"))?.flatten() {
         let path = entry.path().join("ns/net");
-        // Processes come and go.
+        // Processes may have ended meanwhile.
         if let (Ok(found), Ok(file)) = (fs::metadata(&path), fs::File::open(&path)) {
             spaces.entry(found.ino()).or_insert(file);
         }
@@ -487,26 +486,26 @@ fn migrate(link: &Link) -> Result<(), Error> {
     result
 }
 
-/// What is attached to this machine.
+/// The object attached to this machine.
 #[derive(Debug)]
 pub struct Attached {
     /// Its maps.
     pub maps: Maps,
 }
 
-/// How much of it is there.
+/// Completeness of the attached object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nothing.
+    /// No part is attached.
     Absent,
     /// An attach or a detach was killed on the way.
     Partial,
-    /// Everything.
+    /// Every part is attached.
     Whole,
 }
 
 impl Attached {
-    /// How much is there.
+    /// Completeness of the attached object.
     #[must_use]
     pub fn state() -> State {
         let pins = Path::new(PINS);
@@ -518,7 +517,7 @@ impl Attached {
         if pins.join(CGROUP).exists() || is_default { State::Whole } else { State::Partial }
     }
 
-    /// Attaches. What an attach or a detach that was killed left is taken away first.
+    /// Attaches. Remains of an attach or a detach that was killed are taken away first.
     ///
     /// # Errors
     /// If something is attached already, the machine lacks something, or the kernel refuses a part.
@@ -539,10 +538,10 @@ impl Attached {
         Running::start(options)?.pin()
     }
 
-    /// What is attached.
+    /// The attached object.
     ///
     /// # Errors
-    /// If nothing is.
+    /// If none is attached.
     pub fn open() -> Result<Self, Error> {
         Ok(Self { maps: Maps::pinned()? })
     }
@@ -553,11 +552,11 @@ impl Attached {
         if self.maps.history.is_some() { Level::Control } else { Level::Window }
     }
 
-    /// Takes everything away, however much of it is there: new connections have their old control
-    /// at once, live ones are moved back.
+    /// Takes all parts away, of an incomplete object too: new connections have their old control at
+    /// once, live ones are moved back.
     ///
     /// # Errors
-    /// If nothing is there, or a part of it cannot be taken away.
+    /// If nothing is attached, or a part of it cannot be taken away.
     pub fn detach() -> Result<(), Error> {
         let pins = Path::new(PINS);
         if !pins.exists() {
@@ -568,7 +567,7 @@ impl Attached {
         }
         let cgroup = pins.join(CGROUP);
         if cgroup.exists() {
-            // Whoever else holds the link: it is out of the cgroup.
+            // Even while another process holds the link, it is out of the cgroup.
             if let Some(link) = pinned_link(&cgroup) {
                 let _ = link.detach();
             }
@@ -622,7 +621,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Loads nothing but the programs that play events.
+    /// Loads only the programs that apply events.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -630,17 +629,16 @@ impl Replay {
         Ok(Self { object: open(Level::Window, 1, &["hs_replay", "hs_replay_hint"])? })
     }
 
-    /// Plays the event in `context` (`struct hs_replay`), which then holds what the object
-    /// answered.
+    /// Applies the event in `context` (`struct hs_replay`), which then holds the object's answer.
     ///
     /// # Errors
-    /// If the kernel does not run it, or the object does not know the event.
+    /// If the kernel does not run it, or the object has no such event.
     pub fn play(&self, context: &mut [u8]) -> Result<(), Error> {
         self.run("hs_replay", context)
     }
 
-    /// The rate in bytes per second that the object reads from a TCP option of which the kernel
-    /// says that it has `found` bytes; `None` if it is malformed.
+    /// The rate in bytes per second that the object reads from a TCP option of which the kernel has
+    /// reported `found` bytes; `None` if it is malformed.
     ///
     /// # Errors
     /// If the kernel does not run it.
@@ -653,7 +651,7 @@ impl Replay {
         Ok((rate > 0).then_some(rate))
     }
 
-    /// Loads the history alone, of so many peers, and the program that asks it.
+    /// Loads only the history, of so many peers, and the program that searches it.
     ///
     /// # Errors
     /// If the kernel refuses it.
@@ -661,7 +659,7 @@ impl Replay {
         Ok(Self { object: open(Level::Window, peers, &["hs_replay_peers"])? })
     }
 
-    /// Remembers so many peers, or finds them: how many it did, and how long that took in
+    /// Inserts so many peers, or finds them: the number of successes, and the time taken in
     /// nanoseconds.
     ///
     /// # Errors
@@ -677,7 +675,7 @@ impl Replay {
     /// Bytes that the kernel holds for the history.
     ///
     /// # Errors
-    /// If it does not say.
+    /// If the kernel does not report them.
     pub fn history_bytes(&self) -> Result<u64, Error> {
         let map = self.object.maps().find(|map| map.name() == "history");
         let map = map.ok_or_else(|| Error::new("the object has no map `history`"))?;

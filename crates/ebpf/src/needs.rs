@@ -1,19 +1,21 @@
-//! What a machine lacks, and which level it can run.
+//! Missing features of a machine, and the level that it can run.
 //!
-//! | level | needs | gives |
-//! |---|---|---|
-//! | congestion control | Linux 6.4 (links of struct_ops), BTF of the kernel, CUBIC built in, cgroup v2, CAP_BPF and CAP_NET_ADMIN | every scheme |
-//! | window | Linux 4.17 (setsockopt in sock_ops and cgroup v2), the same capabilities | a larger first window, paced, on the control that is there |
+//! | level | Linux | needs | gives |
+//! |---|---|---|---|
+//! | congestion control | 6.4 | struct_ops links, BTF, built-in CUBIC, cgroup v2 | every scheme |
+//! | window | 4.17 | setsockopt in sock_ops, cgroup v2 | a larger, paced first window |
+//!
+//! Both need CAP_BPF and CAP_NET_ADMIN; the window is that of the connection's own control.
 
 use core::fmt;
 use std::path::{Path, PathBuf};
 
-/// How much of it can run.
+/// The parts that can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The congestion control: every scheme.
     Control,
-    /// sock_ops alone: a larger, paced first window.
+    /// Only sock_ops: a larger, paced first window.
     Window,
 }
 
@@ -26,7 +28,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// What a machine has.
+/// Features of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// Version of the kernel: major and minor.
@@ -37,7 +39,7 @@ pub struct Machine {
     pub has_cubic: bool,
     /// CAP_BPF (or CAP_SYS_ADMIN) and CAP_NET_ADMIN.
     pub has_capabilities: bool,
-    /// Where cgroup v2 is mounted.
+    /// Mount point of cgroup v2.
     pub cgroup: Option<PathBuf>,
 }
 
@@ -70,7 +72,7 @@ impl Machine {
         }
     }
 
-    /// Everything that a level needs and that is not there, each in a few words; empty: it can run.
+    /// Each missing feature of a level, in a few words; empty: it can run.
     #[must_use]
     pub fn lacks(&self, level: Level) -> Vec<String> {
         let mut lacks = Vec::new();

@@ -13,17 +13,17 @@ use crate::layout::{Params, Settings};
 pub enum Scheme {
     /// Slow start from so many segments.
     SlowStart(u32),
-    /// As much as receiver and cap let through, over one round trip.
+    /// As much as receive window and cap allow, over one round trip.
     JumpStart,
     /// The recorded bandwidth-delay product, avoidance at the first ack.
     SCubic,
     /// The recorded window and threshold.
     TcpCache,
-    /// The recorded bandwidth-delay product, then what the first six acks say.
+    /// The recorded bandwidth-delay product, then the rate measured over the first six acks.
     WiseStart,
     /// The same without its adaptation to a limiting application.
     WiseStartWa,
-    /// Half of what the path carried last time, once it is confirmed.
+    /// Half of the recorded bandwidth-delay product, once the path is confirmed.
     CarefulResume,
     /// The window that the client's hint suggests.
     Blitzstart,
@@ -43,8 +43,8 @@ pub const ALL: [Scheme; 8] = [
 
 /// The most segments that an initial window may have here.
 const MOST_SEGMENTS: u32 = 1000;
-/// A first flight of a size that nobody announced ends here: about the bandwidth-delay product of
-/// 25 Mbit/s and 50 ms.
+/// Limit of a first flight of unknown size: about the bandwidth-delay product of 25 Mbit/s and 50
+/// ms.
 const JUMP: Bytes = Bytes::new(150_000);
 /// RFC 6928.
 const INITIAL_WINDOW: u32 = 10;
@@ -80,7 +80,7 @@ impl Scheme {
     }
 
     /// Its parameters, each with the default of the Rust scheme but for the initial window: without
-    /// anything known a connection starts as the kernel's does.
+    /// record or hint a connection starts as the kernel's does.
     #[must_use]
     pub fn params(self) -> Params {
         let initial_window = match self {
@@ -101,8 +101,7 @@ impl Scheme {
         }
     }
 
-    /// Settings as an operator begins with: the gates of the QUIC server, everybody eligible,
-    /// sharing.
+    /// Default settings: the gates of the QUIC server, all connections eligible, sharing.
     #[must_use]
     pub fn settings(self) -> Settings {
         Settings {

@@ -1,5 +1,4 @@
-//! Counters as Prometheus text, and why records as lines, with the names that the QUIC server gives
-//! them.
+//! Counters as Prometheus text, and why records as lines, with the QUIC server's names.
 
 use core::fmt::{self, Write as _};
 
@@ -8,7 +7,7 @@ use headstart_units::{Rate, Span};
 use crate::layout::{ARMS, Counters, LEFT, OfArm, REFUSALS, Report, SOURCES};
 use crate::scheme;
 
-/// Name, help and counter of what is counted by arm alone.
+/// Name, help and counter of a metric by arm alone.
 type Row = (&'static str, &'static str, fn(&OfArm) -> u64);
 
 #[rustfmt::skip]

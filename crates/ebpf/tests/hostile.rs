@@ -1,5 +1,5 @@
-//! What comes from the network, or from a map that anybody wrote, the loaded object refuses or
-//! computes with: nothing that it answers is beyond its limits (BPF_PROG_TEST_RUN).
+//! Input from the network, or from a map that any process wrote, is refused by the loaded object or
+//! computed with: none of its answers is beyond its limits (BPF_PROG_TEST_RUN).
 #![cfg(feature = "load")]
 
 use headstart_ebpf::layout::{Params, Writer};
@@ -62,7 +62,7 @@ fn the_object_reads_a_hint_as_the_quic_server_does_and_refuses_what_it_refuses()
     outcome.expect("every option");
 }
 
-/// Settings, what is known, what the scheme remembers and what happens to it: any numbers at all.
+/// Settings, prior, state of the scheme and event: any numbers at all.
 fn anything() -> impl Strategy<Value = (Params, Vec<u8>, u64)> {
     let number = prop_oneof![any::<u64>(), 0..4_u64, Just(u64::MAX), (0..64_u32).prop_map(|bit| 1 << bit)];
     let params = (0..8_u32, any::<(u32, u32, u32, bool, u32)>(), any::<(u64, u64)>()).prop_map(
@@ -101,7 +101,7 @@ fn whatever_the_settings_hold_and_whatever_happens_the_answer_is_within_the_limi
             let bytes = u64::from_ne_bytes(field.try_into().expect("eight bytes")) % (MAX_WINDOW + 1);
             field.copy_from_slice(&bytes.to_ne_bytes());
         }
-        // What a start remembers comes from an establishment, never from outside.
+        // A start's state comes from an establishment, never from outside.
         for event in [0, event] {
             context[ALL - 8..].copy_from_slice(&event.to_ne_bytes());
             replay.play(&mut context).expect("it is played");
@@ -113,7 +113,7 @@ fn whatever_the_settings_hold_and_whatever_happens_the_answer_is_within_the_limi
                 u32::from_ne_bytes(context[at..][..4].try_into().expect("four bytes"))
             };
             let (window, pace) = (long(0), long(1));
-            // The window itself, or what is in flight beyond it.
+            // The window itself, or the bytes in flight beyond it.
             prop_assert!(window <= 2 * MAX_WINDOW + 2 * u64::from(of_path), "window {}", window);
             prop_assert!(pace <= 2 * MAX_RATE, "pace {}", pace);
             prop_assert!(short(1) < 14 && short(7) < 4, "phase {}, next {}", short(1), short(7));

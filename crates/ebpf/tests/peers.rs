@@ -1,4 +1,4 @@
-//! The history of a million peers: what it holds, and what it costs (printed, with `--nocapture`;
+//! The history of a million peers: its capacity, and its cost (printed, with `--nocapture`;
 //! docs/linux-tcp.md has the numbers).
 #![cfg(feature = "load")]
 
@@ -17,7 +17,7 @@ fn a_million_peers_are_remembered_and_found_in_less_than_150_bytes_each() {
     for peers in [MILLION / 16, MILLION] {
         let replay = Replay::of_peers(peers).expect("the object");
         let bytes = replay.history_bytes().expect("its size");
-        // Half of what there is room for: the kernel evicts by processor, and a little early.
+        // Half of the capacity: the kernel evicts by processor, and a little early.
         let count = peers / 2;
         let (remembered, writing) = replay.peers(count, true).expect("it is played");
         let (found, reading) = replay.peers(count, false).expect("it is played");

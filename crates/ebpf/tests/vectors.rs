@@ -1,10 +1,10 @@
-//! What the object decides is what the Rust schemes decide: the same priors and events are played
-//! to both, and window, pace and hand-over are compared as integers.
+//! The object decides as the Rust schemes do: the same priors and events are given to both, and
+//! window, pace and hand-over are compared as integers.
 //!
-//! The object is the one that is loaded into the kernel: its program `hs_replay` plays one event at
-//! a time (BPF_PROG_TEST_RUN). Priors and events are drawn with a fixed seed over the ranges in
-//! which both compute exactly (`decide.h` says which), and the events follow one another as a
-//! transport's would: time advances, what is acknowledged was sent before.
+//! The object is the one that is loaded into the kernel: its program `hs_replay` applies one event
+//! at a time (BPF_PROG_TEST_RUN). Priors and events are drawn with a fixed seed over the ranges in
+//! which both compute exactly (see `decide.h`), and the events follow one another as a transport's
+//! would: time advances, and only sent data is acknowledged.
 //!
 //! Not compared, because the kernel takes over there (`HS_GROW`): slow start after the start,
 //! `WiseStart`'s Probe among it.
@@ -46,7 +46,7 @@ struct Object<'a> {
     start: Vec<u8>,
 }
 
-/// What it answered.
+/// Its answer to an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Answer {
     window: u64,
@@ -336,7 +336,7 @@ impl Transport {
     }
 }
 
-/// Plays one connection to both. Returns how many events were compared.
+/// Replays one connection on both. Returns the number of events compared.
 fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
     let draw = &mut Draw(seed);
     let prior = prior(draw);

@@ -2,14 +2,14 @@
 /*
  * The decisions of the start-up schemes, in integers: prior and events in, window and pace out.
  *
- * Each function is the C twin of one in crates/startup/src/scheme. They read no clock and no socket, so that the
- * vectors exported from the Rust schemes can be replayed against the loaded object (see replay() in headstart.bpf.c).
+ * Each function is the C twin of one in crates/startup/src/scheme. They read no clock or socket,
+ * so that the Rust schemes' vectors replay on the loaded object (replay() in headstart.bpf.c).
  *
  * Units: bytes, nanoseconds, bytes per second. Differences from the Rust schemes:
- *   - no rate above HS_MAX_RATE and no window above HS_MAX_WINDOW: there is no 128-bit arithmetic here;
+ *   - no rate above HS_MAX_RATE, no window above HS_MAX_WINDOW: there is no 128-bit arithmetic;
  *   - where a Rust scheme goes on in slow start, HS_GROW leaves that to the kernel's CUBIC;
- *   - `share` divides what is estimated by the number of connections to the peer that have data in flight. With more
- *     than one, WiseStart does not probe: each would find that the path has more to give, and all would take it.
+ *   - `share` divides the estimates by the number of connections to the peer with data in flight.
+ *     Above one WiseStart does not probe: each would find spare capacity, and all would take it.
  */
 #ifndef HEADSTART_DECIDE_H
 #define HEADSTART_DECIDE_H
@@ -121,7 +121,7 @@ struct hs_congestion {
 	__u32 is_timeout;
 };
 
-/* What one start remembers. Everything is 64 bits wide but what is named otherwise, so that Rust reads it as numbers. */
+/* State of one start. Fields are 64 bits wide unless declared otherwise: Rust reads numbers. */
 struct hs_start {
 	__u64 window;
 	__u64 pace;		/* 0: none */
@@ -144,15 +144,15 @@ struct hs_start {
 	__u64 in_flight;
 	__u64 began;		/* Est_SendRate: since when, ... */
 	__u64 due;		/* ... what the bytes should have taken, ... */
-	__u64 blocked;		/* ... how long the window was full */
+	__u64 blocked;		/* ... time that the window was full */
 	__u64 blocked_since;
 	__u32 scheme;
 	__u32 phase;
 	__u32 acks;
 	__u32 share;
-	__u32 kept;		/* percent of what got through that is the window after a loss */
+	__u32 kept;		/* window after a loss, in percent of the delivered bytes */
 	__u32 refusal;
-	__u32 discards;		/* the record misled */
+	__u32 discards;		/* the record was wrong */
 	__u32 next;		/* enum hs_next of the last event */
 };
 
@@ -164,7 +164,7 @@ HS_INLINE __u64 hs_max(__u64 a, __u64 b) { return a > b ? a : b; }
 HS_INLINE __u64 hs_less(__u64 a, __u64 b) { return a > b ? a - b : 0; }
 HS_INLINE __u64 hs_clamp(__u64 x, __u64 low, __u64 high) { return hs_max(low, hs_min(x, high)); }
 
-/* What `rate` moves in `time`, rounded down. */
+/* Bytes that `rate` moves in `time`, rounded down. */
 HS_INLINE __u64 hs_moved(__u64 rate, __u64 time)
 {
 	__u64 seconds = time / HS_SECOND, rest = time - seconds * HS_SECOND;
@@ -183,7 +183,7 @@ HS_INLINE __u64 hs_rate(__u64 bytes, __u64 time)
 	return hs_min(hs_min(bytes, HS_MAX_WINDOW) * HS_SECOND / time, HS_MAX_RATE);
 }
 
-/* How long `bytes` take at `rate`, rounded up. */
+/* Time that `bytes` take at `rate`, rounded up. */
 HS_INLINE __u64 hs_time(__u64 bytes, __u64 rate)
 {
 	__u64 product = hs_min(bytes, HS_MAX_WINDOW) * HS_SECOND, whole;
@@ -194,7 +194,7 @@ HS_INLINE __u64 hs_time(__u64 bytes, __u64 rate)
 	return whole + (whole * rate < product);
 }
 
-/* So many segments, as the settings have it, and no more than any window. */
+/* Bytes of `count` segments, at most HS_MAX_WINDOW. */
 HS_INLINE __u64 hs_segments(__u64 mss, __u64 count) { return hs_min(hs_min(mss, 1 << 20) * count, HS_MAX_WINDOW); }
 
 /* history::Record::contradicted_by */
@@ -241,7 +241,7 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 
 /* ---- Establishment ---- */
 
-/* Record::window_and_rate. Returns whether there is anything to begin from. */
+/* Record::window_and_rate. Returns 0 without a usable record. */
 HS_INLINE int hs_window_and_rate(const struct hs_prior *p, __u64 *window, __u64 *rate)
 {
 	__u64 least = (__u64)p->mss * 2;
@@ -257,7 +257,7 @@ HS_INLINE int hs_window_and_rate(const struct hs_prior *p, __u64 *window, __u64 
 	return 1;
 }
 
-/* scheme/flights.rs: as much as receiver and cap let through, over one round trip. */
+/* scheme/flights.rs: as much as receive window and cap allow, over one round trip. */
 HS_INLINE void hs_first_flight(struct hs_start *s, const struct hs_params *params, const struct hs_prior *p)
 {
 	__u64 mss = hs_max(p->mss, 1), segments, paced, limit;
@@ -283,8 +283,8 @@ HS_INLINE void hs_first_flight(struct hs_start *s, const struct hs_params *param
 }
 
 /*
- * The first flight. Afterwards `next`, which is returned (a function of eBPF must not leave the caller its stack's address),
- * is HS_GROW where the scheme has nothing to add to slow start.
+ * The first flight. `next`, which is returned (a function of eBPF must not leave the caller its
+ * stack's address), is HS_GROW where the scheme has nothing to add to slow start.
  */
 HS_CALL __u32 hs_establish(struct hs_start *s, const struct hs_params *params, const struct hs_prior *p)
 {

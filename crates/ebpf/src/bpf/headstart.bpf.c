@@ -2,22 +2,22 @@
 /*
  * A fast start for Linux TCP.
  *
- *   headstart     a congestion control that owns the window during the start and is the kernel's CUBIC after it:
- *                 each callback calls the cubictcp_* one
- *   headstart_fr  the same while a first flight that lost packets is repaired: the window follows what got through
- *                 (DESIGN: not the kernel's PRR, which sends one packet for each that arrives)
- *   headstart_lt  the same once a start is over and answers are short: CUBIC, and two questions (has it been idle, is more
- *                 queued than a first window) whose answer may be the first one again. Each callback that is not there
- *                 costs a server of small files nothing.
+ *   headstart     a congestion control that owns the window during the start and is the kernel's
+ *                 CUBIC after it: each callback calls the cubictcp_* one
+ *   headstart_fr  the same while a first flight with losses is repaired: the window follows the
+ *                 delivered data (DESIGN: not the kernel's PRR, one packet for each delivered)
+ *   headstart_lt  the same once a start is over and answers are short: CUBIC, and two checks (idle,
+ *                 more queued than a first window) that may return it to the first one. The
+ *                 absent callbacks cost a server of small files nothing.
  *   select        sock_ops: gives connections of a cgroup that control, and reads the client's hint
- *   window        sock_ops without any of this: a larger, paced first window, for kernels without struct_ops
+ *   window        sock_ops only: a larger, paced first window, for kernels without struct_ops
  *   hint          sock_ops of a client: writes the hint into its first segments
  *   migrate       iter/tcp: gives live connections back their control
- *   replay        syscall: plays one event of a test vector to the decisions above
+ *   replay        syscall: applies one event of a test vector to the decisions above
  *
- * A start is decided when more than a first window is queued (min_tso_segs is called before each group of segments, and
- * no other callback is), judged at each ack (pkts_acked), and over when the kernel's CUBIC has the window. A connection
- * that never has so much to send has nothing to decide: it is CUBIC's, and nothing is kept of it.
+ * A start is decided when more than a first window is queued (min_tso_segs, the only callback
+ * before each group of segments), updated at each ack (pkts_acked), and over when the kernel's
+ * CUBIC has the window. Connections with less to send are CUBIC's and have no state here.
  */
 #include "kernel.h"
 #include <bpf/bpf_core_read.h>
@@ -42,7 +42,7 @@ struct flow {
 	__u64 record_rtt;
 	__u64 hint;
 	__u64 granted;
-	__u64 began;		/* the last flight, ns */
+	__u64 began;		/* begin of the last flight, ns */
 	__u64 hook_at;		/* when segments were last about to leave */
 	__u64 bytes_sent;	/* seen so far */
 	__u64 first_round;
@@ -77,8 +77,8 @@ struct flow {
 	__u32 phase[HS_PHASES];
 	__u32 phase_at[HS_PHASES];
 	__u8 ca_state;
-	__u8 is_known;		/* whose it is has been written down */
-	__u8 is_decided;	/* the first flight has been */
+	__u8 is_known;		/* peer and handshake RTT are set */
+	__u8 is_decided;	/* a first flight has begun */
 	__u8 is_busy;		/* has data in flight */
 	__u8 is_live;		/* the scheme has the window */
 	__u8 is_first_round;	/* nothing of the flight is acked */
@@ -113,7 +113,7 @@ struct {
 	__type(value, struct hs_record);
 } history SEC(".maps");
 
-/* How many connections to a peer have data in flight. */
+/* Number of connections to a peer with data in flight. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -121,7 +121,7 @@ struct {
 	__type(value, __u32);
 } busy SEC(".maps");
 
-/* Percent of what its hints claim that an address is believed; none: all of it. */
+/* Percent of an address's hinted rate that is credited; none: all of it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
@@ -145,7 +145,7 @@ static const __u32 zero = 0;
 
 #define INITIAL_WINDOW 10
 #define CROWDED_WINDOW 5
-/* So many answers in a row that fit the first window, and the connection is watched less. */
+/* Answers in a row that fit the first window, after which a connection gets LIGHT. */
 #define SHORT_ANSWERS 2
 #define CREDIT_FULL 100
 #define CREDIT_REGAINED 10
@@ -173,13 +173,13 @@ INLINE __u32 in_flight(const struct tcp_sock *tp)
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
-/* What is queued and under way fits any connection's first window. */
+/* Queued data and data in flight fit any connection's first window. */
 INLINE int is_short(const struct tcp_sock *tp)
 {
 	return tp->write_seq - tp->snd_una <= INITIAL_WINDOW * tp->mss_cache;
 }
 
-/* Gives the connection another of our controls; what is known of it stays. */
+/* Gives the connection another of our controls; its state stays. */
 #define SWITCH(f, sk, control)                                                          \
 	do {                                                                            \
 		if (f)                                                                  \
@@ -249,7 +249,7 @@ CALL void end_busy(struct flow *f)
 
 /* ---- Credit, as the QUIC server gives it (its limits.rs) ---- */
 
-/* How much of `claimed` is believed. */
+/* The credited part of `claimed`. */
 INLINE __u64 believed(const struct hs_key *peer, __u64 claimed)
 {
 	__u32 *credit = bpf_map_lookup_elem(&credits, peer);
@@ -257,14 +257,14 @@ INLINE __u64 believed(const struct hs_key *peer, __u64 claimed)
 	if (!credit)
 		return claimed;
 	if (*credit < CREDIT_WORTHLESS) {
-		/* A way back: silence is not clean, but it is not forgotten either. */
+		/* Slow recovery: each hint without credit regains one percent. */
 		*credit += 1;
 		return 0;
 	}
 	return hs_min(claimed, HS_MAX_RATE) * hs_min(*credit, CREDIT_FULL) / CREDIT_FULL;
 }
 
-/* A first flight that a hint was made into is over: more than a tenth lost was a lie. */
+/* The first flight from a hint is over: more than a tenth lost halves the credit. */
 CALL void settle(const struct flow *f)
 {
 	__u32 *credit = bpf_map_lookup_elem(&credits, &f->peer), now = credit ? *credit : CREDIT_FULL;
@@ -279,7 +279,7 @@ CALL void settle(const struct flow *f)
 		bpf_map_update_elem(&credits, &f->peer, &now, BPF_ANY);
 }
 
-/* Nothing of the first flight is outstanding any more, or it is no longer governed. */
+/* No packet of the first flight is outstanding, or it is no longer governed. */
 INLINE void end_guard(struct flow *f, const struct tcp_sock *tp)
 {
 	if (!f->is_guarding)
@@ -292,7 +292,7 @@ INLINE void end_guard(struct flow *f, const struct tcp_sock *tp)
 
 /* ---- The history ---- */
 
-/* Writes what the connection measured. Agreement with the last record raises trust, disagreement (a NAT) lowers it. */
+/* Writes the path record. Agreement with the last raises trust, disagreement (a NAT) lowers it. */
 CALL void remember(struct flow *f, struct tcp_sock *tp)
 {
 	struct hs_record record = {}, *last;
@@ -313,7 +313,7 @@ CALL void remember(struct flow *f, struct tcp_sock *tp)
 	record.trust = 100;
 	last = bpf_map_lookup_elem(&history, &f->peer);
 	if (last) {
-		/* A share of a crowded path says less than what was seen alone. */
+		/* The rate of a shared path does not replace a larger one. */
 		if (f->live && rate < last->btl_bw)
 			return;
 		if (rate > last->btl_bw * 2 || rate * 2 < last->btl_bw)
@@ -354,7 +354,7 @@ INLINE void set_pace(struct tcp_sock *tp, __u64 pace)
 	}
 }
 
-/* The scheme is out of charge; the kernel's CUBIC goes on with window and threshold as they are. */
+/* The start is over; the kernel's CUBIC goes on with window and threshold as they are. */
 INLINE void finish(struct flow *f, struct tcp_sock *tp)
 {
 	f->is_live = 0;
@@ -362,7 +362,7 @@ INLINE void finish(struct flow *f, struct tcp_sock *tp)
 		set_pace(tp, 0);
 }
 
-/* Does what the scheme answered. */
+/* Applies the scheme's answer. */
 CALL void apply(struct flow *f, struct tcp_sock *tp, __u64 now)
 {
 	struct hs_start *s = &f->start;
@@ -373,11 +373,11 @@ CALL void apply(struct flow *f, struct tcp_sock *tp, __u64 now)
 	case HS_STAY:
 		tp->snd_cwnd = cwnd;
 		if (f->ca_state < CA_CWR) {
-			/* Not below the threshold: the kernel's HyStart, which watches slow start, is not to judge this one. */
+			/* Not below the threshold: the kernel's HyStart must not act on this start. */
 			tp->snd_ssthresh = cwnd;
 		}
 		if (s->phase == HS_GROWING) {
-			/* Plain slow start, and nothing of the first flight is left to govern. */
+			/* Plain slow start, and no packet of the first flight is left to govern. */
 			__u64 delivered = (__u64)(tp->delivered - f->flight_delivered) * s->mss;
 
 			if (s->scheme != HS_JUMP_START || delivered >= s->flight) {
@@ -407,7 +407,7 @@ CALL void apply(struct flow *f, struct tcp_sock *tp, __u64 now)
 
 /* ---- The first flight ---- */
 
-/* The record as far as it may be used; says in f->refusal why not. */
+/* The record as far as it may be used; otherwise the reason in f->refusal. */
 INLINE void admit(struct flow *f, const struct hs_settings *set, struct hs_prior *p)
 {
 	struct hs_record *record = bpf_map_lookup_elem(&history, &f->peer);
@@ -432,7 +432,7 @@ INLINE void admit(struct flow *f, const struct hs_settings *set, struct hs_prior
 	rate = record->btl_bw * hs_clamp(record->trust, 1, 100) / 100;
 	p->btl_bw = hs_min(rate, set->max_rate);
 	p->rt_prop = record->rt_prop;
-	/* Its age has been judged here, by the clock that runs while the machine sleeps. */
+	/* Its age is checked here, with CLOCK_BOOTTIME, which includes suspend. */
 	p->saved_at = p->now;
 	p->window = record->window;
 	p->ssthresh = record->ssthresh;
@@ -447,13 +447,13 @@ INLINE __u32 draw(const struct hs_settings *set, int is_eligible)
 	return bpf_get_prandom_u32() % 10000 < set->hundredths ? HS_TREATMENT : HS_CONTROL;
 }
 
-/* The kernel's own first window is every connection's, but of a crowd on a known path: there half of it is. */
+/* At least the kernel's first window; half of it for several connections on a known path. */
 INLINE __u64 least_window(const struct hs_start *s, const struct hs_params *params, __u32 share)
 {
 	return s->mss * hs_min(hs_max(params->initial_window, 1), share > 1 && s->btl_bw ? CROWDED_WINDOW : INITIAL_WINDOW);
 }
 
-/* Asks the scheme for a flight with a share of what is known. */
+/* Plans the scheme's flight from a share of record and hint. */
 CALL void plan(struct flow *f, const struct hs_settings *set, struct hs_prior *p)
 {
 	__u32 share = set->shares ? f->live + 1 : 1;
@@ -533,7 +533,7 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 	f->flight_rtx = tp->total_retrans;
 	f->through_seen = 0;
 	f->is_guarding = 0;
-	/* What left before so much was queued is of the flight, too. */
+	/* Data sent before so much was queued is of the flight, too. */
 	f->bytes_sent = tp->bytes_sent - (tp->snd_nxt - tp->snd_una);
 	if (!is_again)
 		f->phases = 0;
@@ -544,14 +544,14 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 	}
 	if (f->arm == HS_INELIGIBLE)
 		f->source = HS_FROM_NOTHING;
-	/* Without a record these schemes are slow start: most connections of a server that few return to. */
+	/* Without a record these schemes are slow start: usual where few clients return. */
 	as_kernel = params->scheme != HS_SLOW_START && params->initial_window == INITIAL_WINDOW;
 	if (as_kernel && f->arm == HS_INELIGIBLE && params->scheme >= HS_S_CUBIC && params->scheme <= HS_WISE_START)
 		s->next = HS_GROW;
 	else
 		plan(f, set, &p);
 	if (as_kernel && s->next == HS_GROW) {
-		/* As the kernel would start, so it shall. */
+		/* The same start as the kernel's: left to it. */
 		note_phase(f, now);
 		return;
 	}
@@ -565,7 +565,7 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 	apply(f, tp, now);
 }
 
-/* More connections than when the flight was planned: a smaller share for what has not left yet. */
+/* More connections than when the flight was planned: a smaller share for its unsent part. */
 INLINE void share_again(struct flow *f, struct tcp_sock *tp, const struct hs_settings *set)
 {
 	__u32 count = busy_at(&f->peer);
@@ -582,7 +582,7 @@ INLINE void share_again(struct flow *f, struct tcp_sock *tp, const struct hs_set
 	tp->snd_ssthresh = tp->snd_cwnd;
 }
 
-/* Tells the scheme what has left since it was last told: groups of about a millisecond, by the time before each. */
+/* Reports sent bytes to the scheme: groups of about a millisecond, by the time before each. */
 INLINE void flush_sent(struct flow *f, struct tcp_sock *tp, const struct hs_settings *set)
 {
 	struct hs_sent sent = {
@@ -598,7 +598,7 @@ INLINE void flush_sent(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 		hs_on_sent(&f->start, &set->params, &sent);
 }
 
-/* The first window is less than the kernel's own, so that even a short answer has to be told. */
+/* The first window is less than the kernel's own, so that even a short answer needs it set. */
 INLINE int starts_small(const struct hs_settings *set)
 {
 	return set && set->params.scheme == HS_SLOW_START && set->params.initial_window < INITIAL_WINDOW;
@@ -628,7 +628,7 @@ __u32 BPF_PROG(hs_min_tso_segs, struct sock *sk)
 	struct flow *f;
 	__u64 now;
 
-	/* What fits into any connection's window needs no decision: most answers of most servers, and the end of the others. */
+	/* No decision if everything fits any connection's window: most answers, and others' ends. */
 	if (is_short(tp) && (tp->data_segs_out || !starts_small(the_settings())))
 		return 2;
 	f = flow_of(sk);
@@ -669,7 +669,7 @@ INLINE void train(struct flow *f, const struct tcp_sock *tp, const struct hs_set
 		f->train_acked = 0;
 		return;
 	}
-	/* What left after the first ack was clocked by it and says nothing. */
+	/* Segments that left after the first ack were clocked by it and measure nothing. */
 	if ((__s32)(tp->snd_una - f->flight_end) > 0) {
 		f->is_training = 0;
 		return;
@@ -678,7 +678,7 @@ INLINE void train(struct flow *f, const struct tcp_sock *tp, const struct hs_set
 	if (f->train_acked >= (__u64)tp->mss_cache * 5 && now > f->train_at) {
 		__u64 rate = hs_rate(f->train_acked, now - f->train_at);
 
-		/* Ten packets are a short train: what follows of the flight makes it longer while the start lasts. */
+		/* Ten packets are a short train: later acks of the flight lengthen it during the start. */
 		f->train_rate = rate;
 		f->is_fresh = 1;
 		if (f->train_acks >= set->params.gamma * 2 || f->train_acked >= (__u64)tp->mss_cache * 16)
@@ -753,7 +753,7 @@ void BPF_PROG(hs_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 			SWITCH(f, sk, LIGHT);
 		return;
 	}
-	/* The repair is governed after the kernel has counted this ack's losses: see cong_control below. */
+	/* The repair is governed after the kernel has counted this ack's losses: hs_cong_control. */
 	if (f->start.phase == HS_RECOVERY && f->is_live)
 		goto idle;
 	acked = tp->delivered - f->delivered;
@@ -811,7 +811,7 @@ void BPF_PROG(hs_light_cwnd_event, struct sock *sk, int event)
 	SWITCH(f, sk, MAIN);
 }
 
-/* Only in headstart_fr: the kernel has counted this ack, and asks for the window of the repair. */
+/* Only in headstart_fr: the kernel has counted this ack, and the repair's window is due. */
 SEC("struct_ops")
 void BPF_PROG(hs_cong_control, struct sock *sk)
 {
@@ -849,7 +849,7 @@ __u32 BPF_PROG(hs_ssthresh, struct sock *sk)
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct flow *f = flow_of(sk);
 
-	/* A first flight says nothing of the path; what got through of it does. */
+	/* A first flight's size does not measure the path; its delivered part does. */
 	if (f && f->is_guarding && tp->lost_out) {
 		__u32 through = tp->delivered - f->flight_delivered;
 
@@ -932,7 +932,7 @@ __u32 BPF_PROG(hs_undo_cwnd, struct sock *sk)
 	return tcp_reno_undo_cwnd(sk);
 }
 
-/* ---- Birth and death ---- */
+/* ---- Begin and end of a connection ---- */
 
 SEC("struct_ops")
 void BPF_PROG(hs_init, struct sock *sk)
@@ -941,8 +941,8 @@ void BPF_PROG(hs_init, struct sock *sk)
 }
 
 /*
- * The factor by which the kernel makes the send buffer of its window, when a connection begins and when it grows. The
- * window is still the kernel's then, and a flight that is to be larger needs the room before it is planned.
+ * The send buffer as a multiple of the kernel's window, when a connection begins and when it grows.
+ * The window is still the kernel's then; a larger flight needs the room before it is planned.
  */
 SEC("struct_ops")
 __u32 BPF_PROG(hs_sndbuf_expand, struct sock *sk)
@@ -977,7 +977,7 @@ __u32 BPF_PROG(hs_sndbuf_expand, struct sock *sk)
 	return 2 * hs_clamp(window / hs_max(tp->snd_cwnd, INITIAL_WINDOW) + 1, 1, 4096);
 }
 
-/* r(B) of the QUIC server's why records: rounds that slow start from ten packets needs for so many. */
+/* r(B) of the QUIC server's why records: rounds of slow start from ten packets for B. */
 INLINE __s64 slow_start_rounds(__u64 bytes, __u64 mss)
 {
 	__u64 count = (bytes + mss - 1) / mss, sent = 0, window = 10;
@@ -998,7 +998,7 @@ CALL void account_short(const struct sock *sk)
 	const struct tcp_sock *tp = (const struct tcp_sock *)sk;
 	struct hs_counters *c = the_counters();
 
-	/* Otherwise it has been given another control and goes on. */
+	/* Otherwise it goes on with another control. */
 	if (!c || sk->__sk_common.skc_state != CLOSED)
 		return;
 	c->arms[HS_UNDECIDED].connections++;
@@ -1173,7 +1173,7 @@ struct hint_option {
 #define HINT_MOST_KBIT 400000000	/* 400 Gbit/s */
 #define BYTES_PER_KBIT 125
 
-/* The rate that an option of so many bytes hints, in bytes per second; 0: it is malformed. */
+/* The rate that an option of so many bytes hints, in bytes per second; 0 if malformed. */
 INLINE __u64 hint_rate(const struct hint_option *option, int found)
 {
 	const __u8 *k = option->kbit;
@@ -1185,7 +1185,7 @@ INLINE __u64 hint_rate(const struct hint_option *option, int found)
 	return kbit * BYTES_PER_KBIT;
 }
 
-/* What the handshake's last segment hints, in bytes per second; 0 for nothing. */
+/* The rate that the handshake's last segment hints, in bytes per second; 0 for none. */
 INLINE __u64 hear(struct bpf_sock_ops *ops)
 {
 	struct hint_option option = { .kind = HINT_KIND, .length = 4, .experiment = bpf_htons(HINT_EXPERIMENT) };
@@ -1225,7 +1225,7 @@ int hs_select(struct bpf_sock_ops *ops)
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (tp)
 		__builtin_memcpy(original, (const char *)tp->inet_conn.icsk_ca_ops->name, sizeof(original));
-	/* Kept is what is not as usual: a connection costs less without. */
+	/* State only for a hint or another control: a connection costs less without. */
 	if (hint || !begins_with(original, NATIVE, sizeof(NATIVE))) {
 		f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 		if (f) {
@@ -1240,7 +1240,7 @@ int hs_select(struct bpf_sock_ops *ops)
 	return 1;
 }
 
-/* Level "window": what sock_ops alone can do, on the control that is there. */
+/* Level "window": sock_ops only, on the connection's own control. */
 SEC("sockops")
 int hs_window(struct bpf_sock_ops *ops)
 {
@@ -1293,7 +1293,7 @@ int hs_hint(struct bpf_sock_ops *ops)
 		bpf_sock_ops_cb_flags_set(ops, BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG);
 		break;
 	case BPF_SOCK_OPS_HDR_OPT_LEN_CB:
-		/* Until the server has acknowledged data: had it not read the hint by then, it would be too late. */
+		/* Until the server has acknowledged data: a hint read later has no effect. */
 		if (ops->bytes_acked > 1)
 			bpf_sock_ops_cb_flags_set(ops, 0);
 		else
@@ -1357,7 +1357,7 @@ struct {
 	__type(value, struct hs_replay);
 } scratch SEC(".maps");
 
-/* The parser of the hint alone, for bytes that no honest client sends. */
+/* The parser of the hint alone, for malformed options. */
 SEC("syscall")
 int hs_replay_hint(struct hs_heard *ctx)
 {

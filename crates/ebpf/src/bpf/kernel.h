@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * The parts of the kernel's types that are used, by name. The loader relocates each access to where the running
- * kernel has the field (CO-RE), so only names and widths matter here.
+ * The parts of the kernel's types that are used, by name. The loader relocates each access to the
+ * field's place in the running kernel (CO-RE), so only names and widths matter here.
  */
 #ifndef HEADSTART_KERNEL_H
 #define HEADSTART_KERNEL_H
@@ -124,7 +124,7 @@ struct bpf_iter__tcp {
 
 #pragma clang attribute pop
 
-/* enum tcp_ca_state, enum tcp_ca_event, and of the states of a connection the last: their numbers have never changed. */
+/* Of tcp_ca_state, tcp_ca_event and the TCP states (the last): numbers that never changed. */
 enum { CA_OPEN, CA_DISORDER, CA_CWR, CA_RECOVERY, CA_LOSS };
 enum tcp_ca_event { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART };
 enum { CLOSED = 7 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* What the object and its loader (src/layout.rs) both read and write. Numbers are in the machine's byte order. */
+/* Read and written by the object and its loader (src/layout.rs), in the machine's byte order. */
 #ifndef HEADSTART_SHARED_H
 #define HEADSTART_SHARED_H
 
 #include "decide.h"
 
-/* Settings, the only element of the map `settings`. The loader may change any of them at any time. */
+/* Settings, the only element of the map `settings`. The loader may change any at any time. */
 struct hs_settings {
 	struct hs_params params;
 	__u64 max_rate;		/* most that a record or hint may claim, bytes per second */
@@ -16,7 +16,7 @@ struct hs_settings {
 	__u32 stopped;		/* the kill switch */
 	__u32 same_path;	/* check the RTT against the record's */
 	__u32 shares;		/* several live starts to one peer share its rate */
-	__u32 traces;		/* somebody reads the ring buffer */
+	__u32 traces;		/* the ring buffer has a reader */
 	__u32 hears;		/* read the hint option */
 	__u32 again;		/* start fast again after idle */
 	__u32 outgoing;		/* connections that this host opens are taken, too */
@@ -64,7 +64,7 @@ struct hs_of_arm {
 struct hs_counters {
 	struct hs_of_arm arms[HS_ARMS];
 	__u64 refusals[8];
-	__u64 hints[3];		/* heard, cut, malformed */
+	__u64 hints[3];		/* received, cut, malformed */
 	__u64 taken;		/* connections taken over */
 	__u64 recoveries;	/* first flights repaired by their own recovery */
 };
@@ -102,7 +102,7 @@ struct hs_report {
 	__u32 phase_at[HS_PHASES];	/* microseconds since it began to send */
 };
 
-/* replay(): one event of a vector, played to the loaded object by BPF_PROG_TEST_RUN. */
+/* replay(): one event of a vector, run on the loaded object by BPF_PROG_TEST_RUN. */
 enum hs_event { HS_EVENT_ESTABLISH, HS_EVENT_SENT, HS_EVENT_ACK, HS_EVENT_CONGESTION, HS_EVENT_TIMEOUT };
 
 struct hs_replay {
@@ -115,17 +115,17 @@ struct hs_replay {
 	__u64 event;
 };
 
-/* replay_hint(): the bytes of an option, and what is made of them. */
+/* replay_hint(): the bytes of an option, and the rate read from them. */
 struct hs_heard {
 	__u8 option[12];
-	__s32 found;		/* what bpf_load_hdr_opt() said: its length */
+	__s32 found;		/* length returned by bpf_load_hdr_opt() */
 	__u64 rate;		/* bytes per second; 0: malformed */
 };
 
-/* replay_peers(): how long the history takes to remember or to find peers, in an order that no cache foresees. */
+/* replay_peers(): time that the history takes to insert or find peers, out of cache order. */
 struct hs_peers {
 	__u32 count;
-	__u32 remembers;	/* otherwise it finds them */
+	__u32 remembers;	/* inserts them; otherwise finds */
 	__u64 found;
 	__u64 took;		/* ns */
 };
