@@ -27,7 +27,7 @@ use headstart_units::Bytes as Size;
 /// Highest distance of a copied packet from the newest, in packets.
 pub const REACH: u64 = 120;
 
-/// Limits on copies.
+/// Limits on copies; values given are the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyPolicy {
     /// Ends copies at the first congestion. On; Halfback as published goes on (its §4.2.1).

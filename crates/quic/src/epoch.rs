@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use headstart_units::{Span, Time};
 
-/// One moment on both clocks.
+/// The mapping between the stack's clock and [`Time`]: one moment on both.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {
     base: Instant,

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use headstart_startup::history::{Known, Record, Refusal};
 use headstart_units::{Bytes, Span, Time};
 
-/// Conditions for the use of a record and of a fast start.
+/// Conditions for the use of a record and of a fast start; values given are the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gates {
     /// Highest age of a record. Ten minutes, as Careful Resume has it here.

@@ -62,6 +62,16 @@
 //! | [`runtime`] | timers precise enough for packets less than a millisecond apart |
 //! | [`epoch`] | the stack's instants as this crate's time |
 //!
+//! # Units
+//!
+//! Quantities are typed: `Bytes`, `Rate` (bytes per second), `Time` and `Span` (nanoseconds) of
+//! `headstart-units`. Sizes on the wire are those of QUIC packets, without UDP and IP headers.
+//!
+//! # Features
+//!
+//! - `qlog`: decisions as events in the stack's qlog files. It costs the stack 5 to 15 % of its
+//!   speed, even where no file is written.
+//!
 //! # Limits
 //!
 //! - Quick-Start, RCP and PCP are refused: see [`choice`].

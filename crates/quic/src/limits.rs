@@ -25,7 +25,7 @@ use lru::LruCache;
 
 use crate::store::caller;
 
-/// The caps.
+/// Caps on hints and records; values given are the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Cap on one connection's hint or record. 1 Gbit/s.
@@ -34,9 +34,9 @@ pub struct Policy {
     pub per_address: Rate,
     /// Cap on all concurrent grants: a share of the server's own uplink. 10 Gbit/s.
     pub total: Rate,
-    /// Number of addresses whose credit is kept.
+    /// Number of addresses whose credit is kept. 65 536.
     pub addresses: NonZeroUsize,
-    /// Losses lower no credit: for experiments that measure the effect of a false hint.
+    /// Losses lower no credit: for experiments that measure the effect of a false hint. Off.
     pub forgives: bool,
 }
 

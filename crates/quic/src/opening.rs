@@ -17,7 +17,7 @@ impl Opening {
     /// Completes the handshake. The record is written as soon as the connection is closed.
     ///
     /// # Errors
-    /// The handshake failed.
+    /// [`ConnectionError`] if the handshake fails.
     pub async fn established(self) -> Result<(noq::Connection, Handle), ConnectionError> {
         let connection = self.connecting.await?;
         let (closed, handle) = (connection.on_closed(), self.handle.clone());

@@ -57,12 +57,13 @@ pub enum SetupError {
     /// The scheme sends copies of datagrams, and no courier was given.
     #[error("`{0}` sends copies of datagrams: give it a courier, such as PreciseRuntime::courier")]
     NoCourier(String),
-    /// The control scheme must need no input.
+    /// The control scheme is the stack's own controller, or sends copies.
     #[error("`{0}` cannot be the control scheme: it is the stack's own controller")]
     Control(String),
 }
 
-/// Settings for the connections that a server accepts.
+/// Settings for the connections that a server accepts. Setters consume and return it; clones share
+/// history, rollout and counters.
 #[derive(Clone)]
 pub struct ServerSetup {
     base: noq::ServerConfig,
@@ -135,7 +136,7 @@ macro_rules! common_setters {
             self
         }
 
-        /// Conditions for the use of a record.
+        /// Conditions for the use of a record and of a fast start.
         #[must_use]
         pub fn gates(mut self, gates: Gates) -> Self {
             Arc::make_mut(&mut self.rules).gates = gates;
@@ -153,8 +154,8 @@ macro_rules! common_setters {
         /// The control arm's scheme. Slow start from ten packets by default.
         ///
         /// # Errors
-        /// [`SetupError::Control`] for the stack's own controller: the arm is decided when the
-        /// connection already has its controller.
+        /// [`SetupError::Control`] for the stack's own controller, as the arm is decided when the
+        /// connection already has its controller; and for a scheme that sends copies.
         pub fn control(mut self, choice: Choice) -> Result<Self, SetupError> {
             if choice.scheme().is_none() || choice.needs_courier() {
                 return Err(SetupError::Control(choice.name().to_owned()));
@@ -170,21 +171,22 @@ macro_rules! common_setters {
             self
         }
 
-        /// Sends copies of datagrams, for schemes that need it.
+        /// Sender of the copies of Halfback and Proactive, which without one send none. See
+        /// [`PreciseRuntime::courier`](crate::PreciseRuntime::courier).
         #[must_use]
         pub fn courier(mut self, courier: Arc<dyn Courier>) -> Self {
             Arc::make_mut(&mut self.rules).courier = Some(courier);
             self
         }
 
-        /// Limits on copies.
+        /// Limits on copies. 300 kB per connection, and none after congestion, by default.
         #[must_use]
         pub fn copies(mut self, policy: CopyPolicy) -> Self {
             Arc::make_mut(&mut self.rules).copies = policy;
             self
         }
 
-        /// Caps on hints.
+        /// Caps on hints and records; [`Policy`] has the defaults.
         #[must_use]
         pub fn limits(mut self, policy: Policy) -> Self {
             Arc::make_mut(&mut self.rules).limits = Limits::new(policy);
@@ -192,7 +194,7 @@ macro_rules! common_setters {
         }
 
         /// Cap in bytes on a first flight that is limited by nothing but the flow's size
-        /// (JumpStart, Halfback). 141 kB by default.
+        /// (JumpStart, Halfback). 141 kB by default, the receive window of Halfback §4.1.
         #[must_use]
         pub fn flight_limit(mut self, bytes: u64) -> Self {
             Arc::make_mut(&mut self.rules).flight_limit = Bytes::new(bytes);
@@ -213,7 +215,8 @@ macro_rules! common_setters {
             self
         }
 
-        /// Mapping of the stack's clock to the time of records: for virtual time.
+        /// Mapping of the stack's clock to the time of records: for virtual time. By default that
+        /// is nanoseconds since 1970.
         #[must_use]
         pub fn epoch(mut self, epoch: Epoch) -> Self {
             Arc::make_mut(&mut self.rules).epoch = epoch;
@@ -246,8 +249,8 @@ macro_rules! common_setters {
             &self.rules.choice
         }
 
-        /// Writes the stack's qlog into `directory`, one file for each connection, with our
-        /// decisions among its events.
+        /// Writes the stack's qlog into `directory`, which must exist: one file per connection,
+        /// with the scheme's decisions among its events. A file that cannot be created is logged.
         #[cfg(feature = "qlog")]
         #[must_use]
         pub fn qlog(mut self, directory: impl Into<std::path::PathBuf>) -> Self {
@@ -304,7 +307,7 @@ impl ServerSetup {
 
     common_setters!();
 
-    /// A copy with another scheme, which shares history and counters.
+    /// Sets another scheme. Clones with different schemes share history and counters.
     #[must_use]
     pub fn scheme(mut self, choice: Choice) -> Self {
         Arc::make_mut(&mut self.rules).choice = choice;

@@ -203,6 +203,17 @@ impl Handle {
     /// Announces so many further bytes of application data, for schemes that plan with the flow's
     /// size (JumpStart, Halfback). To be called for each answer, before it is written: the sizes
     /// add up.
+    ///
+    /// ```no_run
+    /// # async fn answer(connection: noq::Connection, handle: headstart_quic::Handle)
+    /// # -> Result<(), Box<dyn std::error::Error>> {
+    /// let (mut send, _) = connection.accept_bi().await?;
+    /// let answer = vec![0; 100_000];
+    /// handle.expect(answer.len() as u64);
+    /// send.write_all(&answer).await?;
+    /// send.finish()?;
+    /// # Ok(()) }
+    /// ```
     pub fn expect(&self, bytes: u64) {
         let add = |before: u64| Some(before.saturating_add(bytes));
         // The closure always returns a sum.
@@ -238,8 +249,8 @@ impl Handle {
         self.0.close();
     }
 
-    /// The same, with the reason of the connection's end. Nothing is kept of a peer that broke the
-    /// protocol: it may have acknowledged data that it never received.
+    /// As [`Self::finish`], with the reason of the connection's end. No record is written of a peer
+    /// that broke the protocol: it may have acknowledged data that it never received.
     pub fn finish_for(&self, reason: &ConnectionError) {
         if matches!(reason, ConnectionError::TransportError(_)) {
             locked(&self.0.ending).outcome = Some(Outcome::Nothing);

@@ -151,7 +151,7 @@ pub struct Why {
     pub tally: Tally,
     /// The minimum RTT.
     pub min_rtt: Span,
-    /// The maximum delivery rate.
+    /// The maximum delivery rate; `None` without a sample.
     pub btl_bw: Option<Rate>,
     /// Size of a full packet.
     pub packet: Bytes,
@@ -164,7 +164,7 @@ pub struct Why {
 /// Initial window, in packets, of the slow start compared with (RFC 9002 §7.2).
 const INITIAL_PACKETS: u64 = 10;
 
-/// Round trips that slow start from ten packets needs to send `bytes` in packets of `packet` bytes.
+/// Round trips that slow start from ten packets takes to send `bytes` in packets of `packet` bytes.
 #[must_use]
 pub fn slow_start_rounds(bytes: Bytes, packet: Bytes) -> i32 {
     let packets = bytes.get().div_ceil(packet.get().max(1));
@@ -174,7 +174,7 @@ pub fn slow_start_rounds(bytes: Bytes, packet: Bytes) -> i32 {
 }
 
 impl Why {
-    /// Round trips saved against slow start, as defined above; zero before it began to send.
+    /// Round trips saved against slow start, as the module defines; zero before it began to send.
     #[must_use]
     pub fn rounds_saved(&self) -> i32 {
         let Tally { first_round, first_flight_lost, .. } = self.tally;
