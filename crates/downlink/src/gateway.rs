@@ -32,7 +32,7 @@
 //!
 //! # Deviations
 //!
-//! - UDA §1.3.2 requires to wait for MX seconds. The first valid answer ends the wait.
+//! - UDA §1.3.2 specifies a wait of MX seconds. The first valid answer ends the wait.
 //! - UDA §1.3.3 allows a search to be sent to one host; here both are sent, for some gateways
 //!   answer only one of them.
 //! - TR-064 requires a password for most of its services (RFC 7616): this is reported, and the

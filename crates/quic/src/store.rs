@@ -96,7 +96,7 @@ impl Sharded {
         self.len() == 0
     }
 
-    /// Removes all records (RFC 9959 requires this after a change of configuration).
+    /// Removes all records (RFC 9959 calls for this after a change of configuration).
     pub fn flush(&self) {
         for shard in &self.shards {
             locked(shard).flush();

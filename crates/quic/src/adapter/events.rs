@@ -301,7 +301,7 @@ impl Adapter {
     }
 
     /// Every packet declared lost has arrived: the window is restored (RFC 9438 §4.9.2). The stack
-    /// does not say which loss was spurious; a reduction long ago is not undone.
+    /// does not report the time of the losses: a reduction long ago is not undone.
     pub(super) fn undo(&mut self) {
         let Some((since, before)) = self.before_recovery.take() else { return };
         if self.heard_at.since(since) <= self.rtt.smoothed * UNDO_ROUNDS {
