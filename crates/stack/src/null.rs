@@ -1,4 +1,4 @@
-//! Sessions without cryptography: packets keep their sizes and their order.
+//! Sessions without cryptography: packets keep their sizes, in plaintext.
 //!
 //! The handshake has the messages of TLS 1.3 in order and roughly in size, each a length and a
 //! body; the first of each side carries its transport parameters. The AEAD tag is zeros.
