@@ -1,7 +1,7 @@
 //! The version with the commit that the program is built from, for `--version` and every result.
 //!
-//! A build without git, or of sources that are no checkout, has the version alone;
-//! `HEADSTART_COMMIT` says it for those who build packages. The same commit gives the same text.
+//! A build without git, or of sources that are no checkout, has the version alone; for packages
+//! `HEADSTART_COMMIT` sets the commit. The same commit gives the same text.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,10 +14,10 @@ fn main() {
     println!("cargo:rustc-env=HEADSTART_VERSION={version}");
 }
 
-/// The commit of this checkout, with a `+` where what is built differs from it.
+/// The commit of this checkout, with a `+` if the sources differ from it.
 fn commit() -> Option<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().ok()?;
-    // A checkout of something else around these sources says nothing of them.
+    // A checkout of another project around these sources is not theirs.
     let top = Path::new(&git(&root, &["rev-parse", "--show-toplevel"])?).canonicalize().ok()?;
     if top != root {
         return None;

@@ -20,7 +20,7 @@ const STEP_PERCENT: u32 = 5;
 /// The highest load tried.
 const TOP_PERCENT: u32 = 95;
 
-/// What the search found for one scheme.
+/// Result of the search for one scheme.
 #[derive(Clone, Debug, Serialize)]
 pub struct Capacity {
     /// The scheme's name.
@@ -53,7 +53,7 @@ impl Contender {
     }
 }
 
-/// What the search costs at most: that nobody breaks a rule.
+/// Upper bound of the search's cost: no scheme breaks a rule.
 #[must_use]
 pub fn estimate(setup: &Setup) -> Estimate {
     let runs = u64::from(setup.run.repeats) * (1 + entries(setup).len() as u64);
@@ -66,7 +66,7 @@ pub fn estimate(setup: &Setup) -> Estimate {
     costs.fold(Estimate::default(), Estimate::and)
 }
 
-/// Searches for the capacity of every scheme that was asked for.
+/// Searches for the capacity of every requested scheme.
 ///
 /// # Errors
 /// As [`run_all`].

@@ -100,10 +100,10 @@ enum Command {
     /// An interrupted run goes on where it stopped.
     #[command(after_long_help = examples::REPRODUCE)]
     Reproduce(ReproduceArgs),
-    /// What this machine knows of its own downlink
+    /// Estimates of this machine's downlink
     ///
-    /// Asks every estimator: a value that you give, the largest rate seen on this network, the home
-    /// gateway (UPnP, TR-064), the radio, the wire. Needs no privilege.
+    /// Queries every estimator: a value that you give, the largest rate seen on this network, the
+    /// home gateway (UPnP, TR-064), the radio, the wire. Needs no privilege.
     #[command(allow_negative_numbers = true, after_long_help = examples::DOWNLINK)]
     Downlink(DownlinkArgs),
     /// Put a program behind a path of links and queues
@@ -132,7 +132,7 @@ enum Command {
     /// Serve a folder over HTTP/3, with fast starts
     ///
     /// And over HTTP/1.1 and 2 on the same port of TCP, so that browsers find it. Prints for each
-    /// connection what it knew of its peer, what it decided and how many round trips that saved.
+    /// connection its record of the peer, its decision and the round trips saved.
     #[command(after_long_help = examples::SERVE)]
     Serve(Box<ServeArgs>),
     /// Fetch pages over HTTP/3 and time them
@@ -198,7 +198,7 @@ fn relaxed(parser: clap::Command) -> clap::Command {
     parser.mut_subcommand("sweep", |sweep| sweep.mut_args(text))
 }
 
-/// Runs what the command line asks for.
+/// Runs the command line.
 #[must_use]
 pub fn main() -> ExitCode {
     let strict = parser();
@@ -305,7 +305,7 @@ fn ended(result: anyhow::Result<()>) -> ExitCode {
 mod tests {
     use super::*;
 
-    /// The lines of all helps that begin with the program's name, without what explains them.
+    /// The lines of all helps that begin with the program's name, without their explanations.
     fn lines() -> Vec<(String, String)> {
         let told = [
             ("", examples::ALL),
@@ -340,7 +340,7 @@ mod tests {
         let lines = lines();
         assert!(lines.len() > 25, "{}", lines.len());
         for (command, line) in lines {
-            // What these give is for other commands.
+            // These two print arguments for other commands.
             let is_of = line.starts_with(&command) || ["paths", "examples"].contains(&command.as_str());
             assert!(is_of, "{line} stands in the help of {command}");
             let words = std::iter::once("headstart").chain(line.split(' '));

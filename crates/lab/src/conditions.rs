@@ -1,7 +1,7 @@
 //! The conditions of a comparison as columns: numbers with their unit in the name, not the text
 //! that was typed.
 //!
-//! `docs/data.md` says what each is. Columns are the same for every comparison, so that tables of
+//! `docs/data.md` describes each. Columns are the same for every comparison, so that tables of
 //! several can be joined.
 
 use clap::ValueEnum;
@@ -19,7 +19,7 @@ pub struct Condition {
     pub option: &'static str,
     /// Its column.
     pub name: &'static str,
-    /// What it is here.
+    /// Its value here.
     pub value: Value,
 }
 
@@ -89,7 +89,7 @@ pub fn conditions(setup: &Setup) -> Vec<Condition> {
     all
 }
 
-/// Columns around the measures of a table: what varies stands before them, what does not behind.
+/// Columns around the measures of a table: varied conditions before them, constant ones behind.
 #[derive(Clone, Debug, Default)]
 pub struct Around {
     /// Names and values before the measures.
@@ -99,8 +99,8 @@ pub struct Around {
 }
 
 impl Around {
-    /// The conditions of `setup`, of which these options vary. What is no condition by itself is
-    /// told as it was typed.
+    /// The conditions of `setup`, of which these options vary. An option that is no condition by
+    /// itself is given as it was typed.
     #[must_use]
     pub fn new(setup: &Setup, varied: &[(String, String)]) -> Self {
         let conditions = conditions(setup);
@@ -222,7 +222,7 @@ fn of_transport(transport: &TransportOptions, add: Add<'_>) {
     add("ecn", "ecn", flag(transport.ecn));
 }
 
-/// How pages are fetched; of several files that say different things, each in turn.
+/// Method of fetching pages; of several files with different ones, each in turn.
 fn fetch(setup: &Setup) -> String {
     use headstart_sim::workload::page::Fetch;
     let name = |fetch: &Fetch| match fetch {
@@ -258,7 +258,7 @@ fn flag(is: bool) -> Value {
 }
 
 impl Value {
-    /// What a column of such values is.
+    /// Kind of a column of such values.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {

@@ -1,10 +1,10 @@
-//! Where the order of two schemes crosses along an axis of a sweep.
+//! Crossings of the order of two schemes along an axis of a sweep.
 //!
 //! At each value of the axis the two are compared by the differences of their means, paired by
 //! seed: one is faster if the 95 % interval of these does not hold zero. The order crosses between
 //! the last value at which one is faster and the first at which the other is; values between them,
-//! at which neither is, widen the gap. Where in the gap is estimated by a straight line between the
-//! mean differences.
+//! at which neither is, widen the gap. The place in the gap is estimated by a straight line between
+//! the mean differences.
 
 use crate::statistics::mean_interval;
 
@@ -17,7 +17,7 @@ pub struct Crossing {
     pub after: f64,
     /// The first value at which the other is.
     pub before: f64,
-    /// Where about it crosses.
+    /// Estimated place of the crossing.
     pub about: f64,
 }
 
@@ -50,7 +50,7 @@ pub fn crossings(axis: &[f64], one: &[&[f64]], other: &[&[f64]]) -> Vec<Crossing
     found
 }
 
-/// Where a line through these points is first zero.
+/// First zero of a line through these points.
 fn zero(points: &[(f64, f64)]) -> Option<f64> {
     points.windows(2).find_map(|pair| {
         let [(from, below), (to, above)] = [pair[0], pair[1]];

@@ -1,9 +1,9 @@
 //! Two results side by side: the same measures of the same schemes, paired by seed.
 //!
 //! Both are folders of `race` or `sweep`, of which `seeds.csv` is read. Rows are paired that agree
-//! in scheme, seed and, in sweeps, in what varies over the sweep. Runs of one seed met the same
-//! arrivals, sizes, peers and losses where the conditions that decide them are the same, so that
-//! the difference of two of them is more certain than either.
+//! in scheme, seed and, in sweeps, in the varied options. Runs of one seed have the same arrivals,
+//! sizes, peers and losses where the conditions that decide them are the same, so that the
+//! difference of two of them is more certain than either.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::statistics::{Interval, mean, mean_interval};
 
-/// Columns of `seeds.csv` that say which run a row is of.
+/// Columns of `seeds.csv` that identify the run of a row.
 const NAMES: [&str; 2] = ["scheme", "seed"];
-/// The last of its measures before those that a race adds: what stands behind is told by name.
+/// The last of its measures before those that a race adds: later columns are found by name.
 const FILE: &str = "seeds.csv";
-/// Rows that cannot be paired are told up to this number.
+/// Most rows without a partner that are listed.
 const MOST_TOLD: usize = 3;
 
-/// What was read of one folder.
+/// Contents of one folder.
 #[derive(Debug)]
 struct Side {
     folder: PathBuf,
-    /// What varies over a sweep, in order.
+    /// Varied options of a sweep, in order.
     varied: Vec<String>,
     /// Measures and conditions behind them, in order.
     columns: Vec<String>,
-    /// By what varies and the scheme, then by seed.
+    /// By the varied options and the scheme, then by seed.
     rows: BTreeMap<Vec<String>, BTreeMap<u64, Vec<String>>>,
     /// The same keys in the order of the file.
     order: Vec<Vec<String>>,
@@ -88,7 +88,7 @@ impl Side {
         Some(self.rows.get(key)?.get(&seed)?.get(at)?.as_str())
     }
 
-    /// What a condition is in all rows, if it is the same in all.
+    /// The value of a condition, if it is the same in all rows.
     fn constant(&self, column: &str) -> Option<&str> {
         let at = self.columns.iter().position(|name| name == column)?;
         let mut values = self.rows.values().flat_map(BTreeMap::values).map(|row| row[at].as_str());
@@ -100,7 +100,7 @@ impl Side {
 /// A measure of a scheme in both results.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// What varies over the sweep, here; nothing of races.
+    /// Values of the varied options; empty for races.
     pub point: Vec<String>,
     /// The scheme.
     pub scheme: String,
@@ -129,7 +129,7 @@ impl Compared {
 /// Two results side by side.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// What varies over both.
+    /// Options varied in both.
     pub varied: Vec<String>,
     /// Conditions in which they differ: name, first, second.
     pub conditions: Vec<[String; 3]>,
@@ -137,12 +137,12 @@ pub struct Difference {
     pub compared: Vec<Compared>,
     /// Seeds.
     pub seeds: usize,
-    /// Rows that only one of them has, in words; told, and left out.
+    /// Rows that only one of them has, in words; listed, and left out.
     pub left_out: Vec<String>,
 }
 
-/// Compares the results in two folders, in all measures or in those named. What only one of them
-/// has is refused, or left out if `is_common`.
+/// Compares the results in two folders, in all measures or in those named. Rows that only one of
+/// them has are refused, or left out if `is_common`.
 ///
 /// # Errors
 /// If a folder has no results, or nothing in it can be paired; with what was found and what was

@@ -1,4 +1,4 @@
-//! What is said when a command fails, and how it ends.
+//! Messages and exit codes of commands that fail.
 //!
 //! | exit code | when |
 //! |---|---|
@@ -8,15 +8,15 @@
 //! | 3 | `link --strict`: the machine did not keep real time |
 //! | 130 | Ctrl-C ended a comparison |
 //!
-//! `diff` ends as diff(1) does: 0 if nothing differs beyond chance, 1 if something does, 2 if it
-//! could not be told.
+//! `diff` exits as diff(1) does: 0 if nothing differs beyond chance, 1 if something does, 2 if the
+//! comparison failed.
 
 use std::fmt;
 
 use anyhow::{Error, Result};
 
-/// What was asked for cannot be, whatever the machine does: the exit code is 2, as for an option
-/// that does not exist.
+/// The input is impossible on any machine: the exit code is 2, as for an option that does not
+/// exist.
 #[derive(Debug)]
 struct Refusal(Error);
 
@@ -26,7 +26,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-// What it was made of is said by itself, so that it is not said twice.
+// The wrapped error prints its own text, so that it appears once.
 impl std::error::Error for Refusal {}
 
 /// Marks errors of what the user gave.
@@ -50,8 +50,8 @@ pub fn exit_code(error: &Error) -> u8 {
     if error.downcast_ref::<Refusal>().is_some() { 2 } else { 1 }
 }
 
-/// An error and its causes in one line. Many errors name their cause and hand it on as well: it is
-/// said once.
+/// An error and its causes in one line. Many errors name their cause and also return it: it is
+/// printed once.
 #[must_use]
 pub fn one_line(error: &Error) -> String {
     let mut line = String::new();

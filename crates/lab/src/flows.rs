@@ -1,8 +1,8 @@
 //! Every flow of a comparison as a row of one file (`--flows`).
 //!
-//! Each run writes its rows to a part while it goes on ([`crate::flow_rows`]); parts are put
-//! together in the order of the runs, behind what is the same in all of a run: which run it was,
-//! its seed and the conditions.
+//! Each run writes its rows to a part during the run ([`crate::flow_rows`]); parts are put together
+//! in the order of the runs, behind the columns that are constant in a run: its number, its seed
+//! and the conditions.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::flow_rows::{self, Parts};
 use crate::runner::{Job, JobResult, keys};
 use crate::setup::Setup;
 
-/// What tells runs from one another, in columns before the conditions.
+/// Columns that identify a run, before the conditions.
 pub const RUN_COLUMNS: [(&str, Kind); 3] =
     [("run", Kind::Text), ("run_scheme", Kind::Text), ("seed", Kind::Count)];
 
@@ -27,7 +27,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// Begins the file, if one was asked for. Conditions have the same columns for every setup.
+    /// Begins the file, if requested. Conditions have the same columns for every setup.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -40,14 +40,14 @@ impl Flows {
         Ok(Some(Self { writer, parts: Parts::open(store.folder())? }))
     }
 
-    /// Where runs write their parts.
+    /// Parts that runs write.
     #[must_use]
     pub const fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// Adds the flows of a race's runs, of which the first `references` are those in which
-    /// everybody is the reference. Those of a run that the machine was too busy for are left out.
+    /// Adds the flows of a race's runs, of which the first `references` are those with the
+    /// reference only. Those of a run for which the machine was too busy are left out.
     ///
     /// # Errors
     /// If a part cannot be read, or the disk is full.
@@ -75,7 +75,7 @@ impl Flows {
         Ok(())
     }
 
-    /// Puts the file in its place, and says how many rows it has.
+    /// Puts the file in its place, and returns its number of rows.
     ///
     /// # Errors
     /// If the disk is full.

@@ -1,15 +1,15 @@
 //! Which fast start is best on my path, and what does it cost everybody else?
 //!
-//! The laboratory around the simulator: it turns options into runs, adds up what happened, and
-//! shows it. Tables, figures, pages and result files are those of [`headstart_report`].
+//! The laboratory around the simulator: it turns options into runs, adds up their reports, and
+//! shows the results. Tables, figures, pages and result files are those of [`headstart_report`].
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`race`], [`capacity`], [`sweep`] | the comparisons |
-//! | [`crossing`] | where the order of two schemes crosses in a sweep |
+//! | [`crossing`] | crossings of the order of two schemes in a sweep |
 //! | [`diff`] | two results side by side |
 //! | [`conditions`], [`flows`] | the conditions as columns, and every flow as a row |
-//! | [`verdict`] | who wins a race |
+//! | [`verdict`] | the winner of a race |
 //! | [`headstart_paper`] | papers as plans and claims, run and checked |
 //! | [`show`] | tables, figures and reports of all these |
 //! | [`link`] | the same path on real packets |
@@ -39,5 +39,5 @@ pub use headstart_study::{
     carrier, estimate, feasible, flow_rows, flow_trace, jobs, options, progress, runner, schemes, setup,
 };
 
-/// Everything that can carry a run.
+/// All carriers of runs.
 pub const CARRIERS: carrier::Carriers = headstart_carriers::ALL;

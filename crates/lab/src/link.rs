@@ -3,9 +3,9 @@
 //! | module | holds |
 //! |---|---|
 //! | [`plan`] | from options to a plan for each direction |
-//! | [`change`] | what changes while it runs |
-//! | [`capacity`] | what it could carry |
-//! | [`run`] | the relay, the programs at its ends, and what is told at the end |
+//! | [`change`] | changes of the path while it runs |
+//! | [`capacity`] | capacity over time |
+//! | [`run`] | the relay, the programs at its ends, and the summary |
 
 pub mod capacity;
 pub mod change;
@@ -22,7 +22,7 @@ use headstart_units::Span;
 use crate::link::change::Change;
 use crate::options::{PathOptions, UpOptions, address};
 
-/// Everything that can be asked of a link.
+/// All options of a link.
 #[derive(Args, Clone, Debug)]
 pub struct LinkArgs {
     /// The path.
@@ -31,15 +31,15 @@ pub struct LinkArgs {
     /// The way back, where it is not a plain link.
     #[command(flatten)]
     pub up: UpOptions,
-    /// What is at its ends.
+    /// Programs at its ends.
     #[command(flatten)]
     pub ends: EndOptions,
-    /// How it is run.
+    /// Options of the run.
     #[command(flatten)]
     pub how: HowOptions,
 }
 
-/// What is at the ends of the path.
+/// Programs at the ends of the path.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Ends")]
 pub struct EndOptions {
@@ -67,12 +67,12 @@ pub struct EndOptions {
     pub command: Vec<OsString>,
 }
 
-/// How a link is run.
+/// Options of the run.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Run")]
 pub struct HowOptions {
-    /// What changes at a time, as `10s rate=5mbit loss=1%` (rate, up-rate, rtt, loss, up-loss); may
-    /// be repeated
+    /// Settings that change at a time, as `10s rate=5mbit loss=1%` (rate, up-rate, rtt, loss,
+    /// up-loss); may be repeated
     #[arg(long = "change", value_name = "TIME WHAT=VALUE..")]
     pub changes: Vec<Change>,
     /// A file of such lines; `#` begins a comment
@@ -109,7 +109,7 @@ pub struct HowOptions {
     pub strict: bool,
 }
 
-/// What is to be drawn.
+/// Options of the figures of a link.
 #[derive(Args, Clone, Debug)]
 pub struct ShowLinkArgs {
     /// A log that `headstart link --log` wrote
@@ -120,8 +120,7 @@ pub struct ShowLinkArgs {
     pub out: PathBuf,
 }
 
-/// The hidden command by which a program is started in a namespace; the relay writes these, nobody
-/// else.
+/// The hidden command that starts a program in a namespace; only the relay writes these.
 #[derive(Args, Clone, Debug)]
 pub struct EndArgs {
     /// The relay's process.

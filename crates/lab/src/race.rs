@@ -1,9 +1,9 @@
-//! The race: all schemes on one path, and what each costs everybody else.
+//! The race: all schemes on one path, and the cost of each to other flows.
 //!
 //! For every scheme and seed there are two runs with the same arrivals, sizes, peers and losses: in
 //! one every flow runs the scheme, in the other only every second flow does, and the rest run slow
-//! start from ten segments. What these suffer, compared with a run in which everybody is like them,
-//! is the scheme's *harm*.
+//! start from ten segments. The delay of the rest, compared with a run of slow start only, is the
+//! scheme's *harm*.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub struct Measured {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// What each seed gave, in the order of the seeds in which anything arrived.
+    /// The value of each seed, in the order of the seeds in which a flow arrived.
     pub by_seed: Vec<f64>,
 }
 
@@ -43,7 +43,7 @@ impl Measured {
         Interval { value: self.value, low: self.low, high: self.high }
     }
 
-    /// A single seed says nothing of what other seeds would have said.
+    /// A single seed has no interval.
     fn new(interval: Option<Interval>, bare: Option<f64>, by_seed: Vec<f64>) -> Self {
         let value = bare.unwrap_or(f64::NAN);
         let Interval { value, low, high } =
@@ -76,7 +76,7 @@ impl Measured {
     }
 }
 
-/// What the race found out about one scheme.
+/// Results of one scheme.
 #[derive(Clone, Debug)]
 pub struct Standing {
     /// The scheme.
@@ -110,7 +110,7 @@ pub struct Standing {
     pub history_hits: f64,
     /// Memory of the history for each peer it remembers.
     pub history_bytes_per_peer: usize,
-    /// Its place in the list of schemes that was asked for; in the catalogue, where none was.
+    /// Its place in the list of requested schemes; in the catalogue without such a list.
     pub asked_at: usize,
     /// Fingerprints of all runs, folded together.
     pub fingerprint: u64,
@@ -118,16 +118,16 @@ pub struct Standing {
     pub has_fingerprint: bool,
     /// Data packets sent in all runs.
     pub data_packets: u64,
-    /// What it makes of the bottleneck and of its flows, by column.
+    /// Its measures of the bottleneck and of its flows, by column.
     pub measures: Vec<(&'static str, Measured)>,
     /// Its numbers for each seed.
     pub seeds: Vec<Row>,
     /// The flow under the lens, of the first seed.
     pub view: FlowTrace,
-    /// Senders told what they sent and lost.
+    /// Senders reported the bytes sent and lost.
     pub has_counts: bool,
-    /// Runs for which the machine was too busy, those of the reference included, and all of them:
-    /// with one of them nothing of this counts.
+    /// Runs for which the machine was too busy, those of the reference included, and all of them: a
+    /// single one invalidates the results.
     pub invalid: (usize, usize),
 }
 
@@ -140,15 +140,15 @@ pub struct Race {
     pub is_pages: bool,
     /// Which flow is under the lens.
     pub lens_serial: u64,
-    /// How many seeds were run.
+    /// Number of seeds run.
     pub seeds: usize,
-    /// In how many of them nothing arrived, or no page was complete: they count for nothing.
+    /// Seeds in which no flow arrived, or no page was complete: they do not count.
     pub empty_seeds: usize,
     /// Flows that began in all runs of the schemes.
     pub begun: u64,
 }
 
-/// What the race will cost.
+/// The cost of the race.
 #[must_use]
 pub fn estimate(setup: &Setup) -> Estimate {
     let runs = 1 + 2 * entries(setup).len() as u64;
@@ -192,7 +192,7 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
     let (baseline, rest) = results.split_at(seeds.len());
     let is_pages = !setup.pages.is_empty();
     let of_schemes: Vec<&[JobResult]> = rest.chunks(2 * seeds.len()).collect();
-    // All schemes meet the same arrivals: what no scheme measured in a seed did not arrive in it.
+    // All schemes have the same arrivals: a seed without a measurement of any scheme had none.
     let has_arrivals: Vec<bool> = (0..seeds.len())
         .map(|number| {
             of_schemes.iter().any(|results| tested_times(&results[2 * number], is_pages).count() > 0)
@@ -213,10 +213,10 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
     Ok(Race { standings, is_pages, lens_serial, seeds: seeds.len(), empty_seeds, begun })
 }
 
-/// The schemes that were asked for, each once: those that are compared by default in the order of
-/// the catalogue, then the others in the order in which they were asked for. If none was: all that
-/// are compared by default, but not those that need routers where no router takes part and they
-/// would only be slow start again, nor those that the transport does not carry.
+/// The requested schemes, each once: those that are compared by default in the order of the
+/// catalogue, then the others in the order of the request. Without a request: all that are compared
+/// by default, but not those that need routers where no router takes part and they would only be
+/// slow start again, nor those that the transport does not carry.
 #[must_use]
 pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
     let wanted = setup.run.schemes();
@@ -240,7 +240,7 @@ pub fn entries(setup: &Setup) -> Vec<&'static Entry> {
     entries
 }
 
-/// Flows or pages that will arrive, about.
+/// Expected number of flows or pages.
 fn expected_flows(setup: &Setup) -> f64 {
     let payload = setup.offered(setup.workload.load, Seed(setup.run.seed)).as_bytes_per_sec() as f64;
     payload * setup.run.duration.as_secs_f64() / setup.mean_bytes().max(1.0)
@@ -281,7 +281,7 @@ fn standing<'a>(
     let mut totals = Totals::default();
     alone.iter().map(tested).for_each(|part| totals.merge(&part));
 
-    // Of few flows in a seed none may be beside the scheme; then there is nobody to be harmed.
+    // With few flows in a seed none may be beside the scheme; then harm is not defined.
     let beside = |result: &JobResult| millis(times(&result.groups[usize::from(BESIDE)], is_pages).mean());
     let (suffered, otherwise): (Vec<f64>, Vec<f64>) = mixed
         .iter()
@@ -324,7 +324,7 @@ fn standing<'a>(
         invalid: invalid(results.iter().chain(all_baseline)),
         measures: {
             let of_seeds: Vec<_> = alone.iter().map(|result| measures(result)).collect();
-            // Columns are the same where nothing arrived.
+            // Columns are the same where no flow arrived.
             let names = results.first().map(measures).into_iter().flatten();
             let sample = |at: usize| -> Vec<f64> {
                 of_seeds.iter().map(|of_seed| of_seed[at].1).filter(|value| value.is_finite()).collect()
@@ -343,8 +343,7 @@ fn standing<'a>(
     }
 }
 
-/// The numbers of one seed: of the run alone, the mixed one, and the one in which everybody is the
-/// reference.
+/// The numbers of one seed: of the run alone, the mixed one, and the one with the reference only.
 fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool) -> Row {
     let [alone, mixed, reference] = runs;
     let totals = &alone.groups[usize::from(TESTED)];
@@ -379,8 +378,7 @@ fn seed_row(entry: &Entry, seed: u64, runs: [&JobResult; 3], is_pages: bool) -> 
     row
 }
 
-/// What a run makes of the bottleneck and of its flows, by column; what was not measured is not a
-/// number.
+/// Measures of the bottleneck and of a run's flows, by column; NaN without a measurement.
 fn measures(result: &JobResult) -> Vec<(&'static str, f64)> {
     let totals = &result.groups[usize::from(TESTED)];
     let seconds = result.ended_at as f64 / 1e9;
@@ -407,7 +405,7 @@ fn measures(result: &JobResult) -> Vec<(&'static str, f64)> {
     ]
 }
 
-/// Payload bytes sent over payload bytes delivered; not a number if nothing was.
+/// Payload bytes sent over payload bytes delivered; NaN if none was delivered.
 fn overhead(totals: &Totals) -> f64 {
     if totals.delivered.is_zero() { f64::NAN } else { totals.overhead() }
 }
@@ -438,7 +436,7 @@ pub enum Value {
 }
 
 impl fmt::Display for Value {
-    /// What was not measured is empty.
+    /// Values without a measurement are empty.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),
@@ -449,14 +447,13 @@ impl fmt::Display for Value {
     }
 }
 
-/// Six significant decimals: what is beyond them is noise, and noise differs by how it is printed.
+/// Six decimals: further ones are noise, and noise differs by how it is printed.
 fn number(value: f64) -> Value {
     Value::Number(value.is_finite().then(|| (value * 1e6).round() / 1e6))
 }
 
 impl Standing {
-    /// The runs' fingerprint as text, which no program takes for a number; nothing where there is
-    /// none.
+    /// The runs' fingerprint as text, which no program takes for a number; empty without one.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         if self.has_fingerprint { format!("fp:{:016x}", self.fingerprint) } else { String::new() }

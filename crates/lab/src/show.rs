@@ -1,5 +1,5 @@
-//! What people see: tables, figures and reports of a race, of capacities, of one flow, of what a
-//! machine knows of its downlink.
+//! Output for users: tables, figures and reports of a race, of capacities, of one flow, of the
+//! estimates of a machine's downlink.
 
 #[cfg(feature = "network")]
 pub mod downlink;
@@ -12,7 +12,7 @@ pub mod reproduce;
 pub mod sweep;
 pub mod trace;
 
-/// How a number with its interval goes into a table.
+/// A number with its interval as a cell of a table.
 fn cell(interval: &crate::race::Measured, decimals: u8) -> crate::table::Cell {
     let cell = crate::table::Cell::number(interval.value, decimals);
     if interval.low.is_finite() && interval.high.is_finite() {

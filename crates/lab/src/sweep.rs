@@ -1,9 +1,9 @@
 //! A sweep: any option takes a list, or a range `a..b:step` of numbers, and every combination is a
 //! point, raced as by itself.
 //!
-//! Every run is kept ([`crate::jobs`]): a sweep that was interrupted goes on where it stopped, and
-//! one that was extended runs only what is new. The table of all points is in the order of the
-//! options, so that it is the same however the sweep was cut up.
+//! Every run is kept ([`crate::jobs`]): a sweep that was interrupted continues there, and one that
+//! was extended runs only the new points. The table of all points is in the order of the options,
+//! independent of interruptions.
 
 use anyhow::{Context as _, Result, ensure};
 use headstart_startup::parameters::split_list;
@@ -66,11 +66,11 @@ pub fn expand(arguments: &[String]) -> Result<Vec<Point>> {
     Ok(points)
 }
 
-/// The values of `a..b:step`; `None` of what is no range. Units may stand behind each number or
-/// behind one of them.
+/// The values of `a..b:step`; `None` if it is no range. Units may follow each number or one of
+/// them.
 ///
 /// # Errors
-/// If it looks like a range and is none.
+/// If it resembles a range and is none.
 fn range(name: &str, text: &str) -> Result<Option<Vec<String>>> {
     let Some((from, rest)) = text.split_once("..") else { return Ok(None) };
     let (to, step) = rest.split_once(':').map_or((rest, None), |(to, step)| (to, Some(step)));
@@ -128,7 +128,7 @@ fn number(text: &str) -> Option<Decimal<'_>> {
 /// One combination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Point {
-    /// The arguments of this point alone.
+    /// The arguments of this point only.
     pub arguments: Vec<String>,
     /// The options that vary over the sweep, with this point's values.
     pub varied: Vec<(String, String)>,

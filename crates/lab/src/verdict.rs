@@ -1,9 +1,9 @@
-//! The verdict of a race: which scheme is fastest, which of those that harm nobody, and which
-//! cannot be told apart.
+//! The verdict of a race: the fastest scheme, the fastest without harm, and those that cannot be
+//! distinguished.
 //!
-//! Completion times are compared seed by seed ([`may_be_smallest`]). Harm is the worse of what
-//! short flows of the reference suffer and of what long flows lose; it shows if its interval lies
-//! above 1. docs/definitions.md has the rules.
+//! Completion times are compared seed by seed ([`may_be_smallest`]). Harm is the worse of the delay
+//! of the reference's short flows and of the loss of rate of long flows; it shows if its interval
+//! lies above 1. docs/definitions.md has the rules.
 
 use clap::ValueEnum;
 use headstart_report::statistics::{Interval, may_be_smallest};
@@ -11,7 +11,7 @@ use headstart_startup::scheme::Scheme;
 
 use crate::race::{Measured, Race, Standing};
 
-/// Whom a scheme harms.
+/// The flows that a scheme harms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victims {
     /// Short flows of the reference beside it: their completion time over that among themselves.
@@ -20,18 +20,18 @@ pub enum Victims {
     LongFlows,
 }
 
-/// What a scheme costs others: 1 is nothing, 2 is half of the speed.
+/// Cost of a scheme to other flows: 1 is none, 2 is half of the speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Harm {
-    /// How much, with the interval if there are several seeds.
+    /// Its factor, with the interval if there are several seeds.
     pub interval: Interval,
-    /// Whom.
+    /// The harmed flows.
     pub victims: Victims,
 }
 
 impl Harm {
-    /// Noise cannot be the reason. Of a single seed, which says nothing of noise, the number itself
-    /// decides.
+    /// True if noise cannot be the reason. For a single seed, without an interval, the number
+    /// itself decides.
     #[must_use]
     pub fn shows(&self) -> bool {
         let Interval { value, low, .. } = self.interval;
@@ -40,8 +40,8 @@ impl Harm {
 }
 
 impl Standing {
-    /// The worse of what it costs short flows and long flows: one that shows before one that does
-    /// not, then the larger. `None` if there was nobody beside it.
+    /// The worse of the costs to short flows and to long flows: one that shows before one that does
+    /// not, then the larger. `None` without other flows.
     #[must_use]
     pub fn worst_harm(&self) -> Option<Harm> {
         let short = Harm { interval: self.harm.interval(), victims: Victims::ShortFlows };
@@ -57,7 +57,7 @@ impl Standing {
         )
     }
 
-    /// It can be ranked: something was finished, and the machine kept up.
+    /// It can be ranked: transfers finished, and the machine kept up.
     fn counts(&self) -> bool {
         self.invalid.0 == 0 && self.mean_ms.value.is_finite() && !self.is_unfinished()
     }
@@ -89,12 +89,12 @@ pub struct Verdict {
 pub struct Twins {
     /// All of them, slow start first.
     pub members: Vec<usize>,
-    /// The first is slow start: nobody here ever left it.
+    /// The first is slow start: no member ever left it.
     pub is_slow_start: bool,
 }
 
 impl Race {
-    /// Who wins.
+    /// The winners.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         let counting = || (0..self.standings.len()).filter(|place| self.standings[*place].counts());
@@ -141,7 +141,7 @@ impl Race {
         groups.into_iter().map(twins).collect()
     }
 
-    /// Puts places into the order of `key`, what was not measured last and what is equal as it was.
+    /// Puts places into the order of `key`, places without a value last and equal ones unchanged.
     pub fn sort(&self, places: &mut [usize], key: SortKey) {
         let value = |place: &usize| {
             let standing = &self.standings[*place];
@@ -238,8 +238,7 @@ pub(crate) mod tests {
         })
     }
 
-    /// Of these, each with another fingerprint unless it has one, in the order in which they are
-    /// asked for.
+    /// Of these, each with another fingerprint unless it has one, in the order of the list.
     pub fn race(standings: Vec<Standing>) -> Race {
         let seeds = standings[0].mean_ms.by_seed.len();
         let numbered = standings.into_iter().enumerate().map(|(place, standing)| Standing {

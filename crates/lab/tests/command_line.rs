@@ -1,5 +1,5 @@
-//! The command line as its users meet it: what is wrong is refused with one clear message and
-//! nothing written.
+//! The command line for its users: wrong input is refused with one clear message and nothing
+//! written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn files(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Files that are not what they should be.
+/// Files with faults.
 const BAD_FILES: [(&str, &str); 14] = [
     ("key.toml", "speed = \"5 Mbit/s\"\n"),
     ("value.toml", "rate = \"15\"\n"),
@@ -49,7 +49,7 @@ const BAD_FILES: [(&str, &str); 14] = [
     ("hollow.har", "{\"log\": {\"entries\": []}}"),
 ];
 
-/// Arguments, and what the message must say: where, what was found, what was expected.
+/// Arguments, and the expected message: place, text found, text expected.
 #[rustfmt::skip]
 const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["rcae"],                                  &["rcae", "race"]),
@@ -132,7 +132,7 @@ const MISTAKES: &[(&[&str], &[&str])] = &[
     (&["trace", "iw10", "--schemes", "iw10"],    &["--schemes"]),
 ];
 
-/// The same of what only the program with everything has.
+/// The same for commands of the full program only.
 #[cfg(feature = "full")]
 #[rustfmt::skip]
 const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
@@ -148,7 +148,7 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["downlink", "--steps", "six"],            &["--steps", "six", "five"]),
 ];
 
-/// What is asked of a program without it is refused, and how to get it is said.
+/// A command that was not built is refused, with the way to get it.
 #[cfg(not(feature = "full"))]
 #[rustfmt::skip]
 const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
@@ -176,7 +176,7 @@ const QUIC_MISTAKES: &[(&[&str], &[&str])] = &[
 #[cfg(feature = "quic")]
 const QUIC_MISTAKES: &[(&[&str], &[&str])] = &[];
 
-/// A line of advice is no second message: what counts is lines that say what is wrong.
+/// A line of advice is no second message: only lines with an error count.
 fn is_complaint(line: &str) -> bool {
     line.starts_with("error: ") || line.starts_with("headstart: ")
 }
@@ -314,7 +314,7 @@ fn an_option_that_changes_nothing_is_said_before_the_run_and_under_its_table() {
     assert!(before.contains(&format!("headstart: {note}\n")), "{before}");
 }
 
-/// The table of a race with these words, without what names its files and its program.
+/// The table of a race with these words, without the names of its files and its program.
 fn table(folder: &Path, words: &str) -> String {
     let line = format!("race --duration 2s --repeats 1 --format csv {words}");
     let output = headstart(folder, &line.split(' ').collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The files of numbers: what is in them, and that `docs/data.md` describes all of it.
+//! The files of numbers: their contents, and their complete description in `docs/data.md`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ fn run(folder: &Path, arguments: &str) -> Output {
         .expect("headstart starts")
 }
 
-/// Runs `headstart` in `folder`, and gives back what it printed.
+/// Runs `headstart` in `folder`, and returns its output.
 fn headstart(folder: &Path, arguments: &str) -> String {
     let output = run(folder, arguments);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -135,8 +135,8 @@ fn conditions_are_numbers_in_the_unit_of_their_column() {
     assert_eq!(columns(&folder.join("sweep/sweep.csv"))[..3], ["load_share", "quantum", "scheme"]);
 }
 
-/// The mean over rows of a scheme and seed, unfinished flows with their age, is what the table
-/// says; so are the counts.
+/// The mean over rows of a scheme and seed, unfinished flows with their age, is that of the table;
+/// so are the counts.
 #[test]
 fn the_rows_of_flows_add_up_to_the_table() {
     let folder = folder("flows");
@@ -191,7 +191,7 @@ fn flows_are_the_same_bytes_whatever_the_threads_and_after_an_interruption() {
     assert!(bytes("one.csv") == bytes("two.csv"), "another number of threads, other bytes");
     assert!(!folder.join("one/flows.parts").exists(), "parts are removed when they are together");
 
-    // As if it had been interrupted: of the runs that are kept, some have their part and some have
+    // As if it had been interrupted: of the runs that are kept, some have their part and some do
     // not.
     fs::create_dir_all(folder.join("two/flows.parts")).expect("a folder");
     let kept = fs::read_to_string(folder.join("two/runs.jsonl")).expect("written");
@@ -269,8 +269,8 @@ fn close(found: f64, expected: f64, share: f64) {
     assert!((found / expected - 1.0).abs() < share, "{found}, expected {expected}");
 }
 
-/// A flow of one segment waits twice: with its SYN, and with its data. All else of its time is
-/// known.
+/// A flow of one segment waits twice: with its SYN, and with its data. The rest of its time is
+/// fixed.
 #[test]
 fn packets_wait_for_what_flows_take_longer_and_the_link_is_as_busy_as_they_make_it() {
     let row = measured("waits", "--schemes iw10 --size 1448B --load 60% --duration 60s --buffer 10MB");
@@ -283,7 +283,7 @@ fn packets_wait_for_what_flows_take_longer_and_the_link_is_as_busy_as_they_make_
     close(number(&row, "queueing_delay_mean_ms"), waits / 2.0, 0.02);
 }
 
-/// A long flow with a window of 200 kB: what the path does not hold stands in the queue.
+/// A long flow with a window of 200 kB: the queue has all bytes that the path does not hold.
 #[test]
 fn a_window_beyond_the_path_stands_in_the_queue() {
     let row = measured(
@@ -418,8 +418,8 @@ fn diff_ends_as_diff_does() {
     }
 }
 
-/// Every record is what the draft's types say, packet numbers are given once, and what is lost or
-/// acknowledged was sent.
+/// Every record has the draft's types, packet numbers are given once, and lost or acknowledged
+/// packets were sent.
 #[test]
 fn a_trace_is_qlog_as_the_draft_has_it() {
     let folder = folder("qlog");

@@ -1,5 +1,5 @@
-//! The same plan and seed give the same bytes, however many threads there are and however often a
-//! sweep was interrupted.
+//! The same plan and seed give the same bytes, with any number of threads and after any number of
+//! interruptions of a sweep.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn bytes(path: &Path) -> Vec<u8> {
     fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What the files say, but for the command that they quote.
+/// Contents of the files, without the command that they quote.
 fn without_threads(path: &Path) -> String {
     let text = String::from_utf8(bytes(path)).expect("results are UTF-8");
     text.replace("--threads 1", "--threads N").replace("--threads 2", "--threads N")
@@ -96,7 +96,7 @@ fn another_seed_gives_another_race() {
 
 const SWEEP: &str = "sweep --schemes iw10,jump-start --load 10%,40% --rtt 20ms,60ms --duration 3s --drain 2s --repeats 2 --out out";
 
-/// What was said of runs that were there before.
+/// Messages about runs of an earlier command.
 fn before(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     said.lines().filter(|line| line.contains("before, in")).collect()
@@ -111,7 +111,7 @@ fn an_interrupted_sweep_goes_on_where_it_stopped() {
     let whole = bytes(&out.join("sweep.csv"));
     let kept = fs::read_to_string(out.join("runs.jsonl")).expect("runs are kept");
     // Of four points: iw10 among iw10, alone and mixed (the same run), and jump-start alone and
-    // mixed, with two seeds; but the first run of each scheme alone is looked at in detail.
+    // mixed, with two seeds; but the first run of each scheme alone is examined in detail.
     assert_eq!(kept.lines().count(), 4 * (2 + 1 + 1 + 2));
 
     // As if it had been interrupted after half of the runs, while the next one was being written.

@@ -1,5 +1,5 @@
-//! An option that changes nothing in a run is said to, and no other: each of the table's rows is
-//! run with and without it.
+//! An option without effect in a run is reported, and no other: each of the table's rows is run
+//! with and without it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use headstart_study::settings::Settings;
 const BASE: &str = "--rate 9mbit --rtt 30ms --buffer 20kB --load 70% --loss 3% --duration 5s --drain 5s";
 
 fn setup(race: &str, example: &str, trace: &Path) -> Setup {
-    // What the race says of an option of the base stands in its place.
+    // The example's value of an option replaces that of the race.
     let is_set =
         |option: &str| [race, example].iter().any(|words| words.split(' ').any(|word| word == option));
     let base: Vec<&str> = BASE.split(' ').collect();
@@ -36,7 +36,7 @@ fn setup(race: &str, example: &str, trace: &Path) -> Setup {
     Settings::parse(CARRIERS, words.iter().copied()).unwrap_or_else(|error| panic!("{words:?}: {error:#}"))
 }
 
-/// All that comes of a run.
+/// All results of a run.
 fn result(setup: &Setup) -> String {
     let tested = setup
         .run
@@ -48,7 +48,7 @@ fn result(setup: &Setup) -> String {
     serde_json::to_string(&result).expect("it can be written")
 }
 
-/// Written once: tests run at the same time, and one must not read what another has just begun.
+/// Written once: tests run at the same time, and one must not read a file that another is writing.
 static TRACE: LazyLock<PathBuf> = LazyLock::new(|| {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("idle-options.trace");
     // Two opportunities in three milliseconds: 8 Mbit/s.

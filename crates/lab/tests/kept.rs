@@ -1,4 +1,4 @@
-//! Finished runs were there before, and only what would come out again is taken from them.
+//! Finished runs are kept, and only those that would give the same again are reused.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -21,7 +21,7 @@ fn run(program: &Path, folder: &Path, arguments: &str) -> Output {
         .expect("headstart starts")
 }
 
-/// Runs `headstart` in `folder`, and gives back what it printed.
+/// Runs `headstart` in `folder`, and returns its output.
 fn headstart(folder: &Path, arguments: &str) -> String {
     let output = run(Path::new(env!("CARGO_BIN_EXE_headstart")), folder, arguments);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -75,8 +75,8 @@ fn a_file_with_another_content_behind_the_same_name_is_another_run() {
 fn another_program_runs_everything_again() {
     for (name, command) in COMMANDS {
         let folder = folder(&format!("program {name}"));
-        // As if it had been built from other sources: what follows a program in its file is not
-        // executed.
+        // As if it had been built from other sources: bytes after the end of a program in its file
+        // are not executed.
         let other = folder.join("headstart");
         fs::copy(env!("CARGO_BIN_EXE_headstart"), &other).expect("a copy");
         let mut bytes = fs::read(&other).expect("a program");
@@ -120,7 +120,7 @@ fn a_second_run_in_one_folder_is_refused_while_the_first_goes_on() {
         .stdout(Stdio::null())
         .spawn()
         .expect("headstart starts");
-    // It says how to go on when it holds the folder.
+    // It prints how to continue once it holds the folder.
     let mut said = String::new();
     let mut lines = BufReader::new(first.stderr.take().expect("a pipe"));
     lines.read_line(&mut said).expect("a line");
@@ -137,7 +137,7 @@ fn a_second_run_in_one_folder_is_refused_while_the_first_goes_on() {
     headstart(&folder, COMMANDS[0].1);
 }
 
-/// A command that takes long, with a line on standard error as soon as it has told how far it is.
+/// A command that takes long, interrupted as soon as it has printed its progress.
 #[cfg(unix)]
 fn interrupted(folder: &Path, line: &str) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"))

@@ -1,6 +1,6 @@
 //! `headstart link` with real programs in real namespaces.
 //!
-//! What needs root or user namespaces says so where there are none: it is listed as not run, never
+//! Tests that need root or user namespaces report their absence: they are listed as not run, never
 //! as passed. This program is also the server and the client behind the paths, so that no other is
 //! needed.
 
@@ -20,11 +20,11 @@ use headstart_emu::namespace;
 use headstart_emu::relay::{self, Relay, Stop};
 use headstart_emu::tunnel::TunnelEnds;
 
-/// What a page weighs.
+/// Bytes of a page.
 const PAGE: usize = 100_000;
-/// However busy the machine is: who waits so long waits for ever.
+/// Test timeout, generous for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Nobody's number, nearly everywhere.
+/// The user id of nobody, on nearly all systems.
 const NOBODY: u32 = 65_534;
 
 fn main() -> ExitCode {
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 type Outcome = Result<(), String>;
 type Test = fn(&Place) -> Outcome;
 
-/// What a test needs of the machine.
+/// Privileges that a test needs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Root,
@@ -87,12 +87,13 @@ fn run_all() -> ExitCode {
     if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// What the machine lacks for a test.
+/// The missing feature of the machine for a test.
 fn lacks(needs: Needs) -> Option<String> {
     if !Path::new("/dev/net/tun").exists() {
         return Some("there is no /dev/net/tun".to_owned());
     }
-    // Programs in these tests run as nobody. By default udev lets everybody open the device.
+    // Programs in these tests run as the user nobody. By default udev lets all users open the
+    // device.
     let mode = std::fs::metadata("/dev/net/tun").map_or(0, |data| data.permissions().mode() & 0o777);
     if needs == Needs::UserNamespaces && mode & 0o006 != 0o006 {
         return Some(format!("/dev/net/tun has the mode {mode:03o}, and only 666 lets nobody open it"));
@@ -110,7 +111,7 @@ fn lacks(needs: Needs) -> Option<String> {
     }
 }
 
-/// A folder that everybody may read, with copies of the programs: nobody cannot enter this one's.
+/// A folder that all users may read, with copies of the programs: nobody cannot enter this one's.
 struct Place {
     folder: PathBuf,
     headstart: PathBuf,
@@ -135,7 +136,7 @@ impl Place {
         command
     }
 
-    /// As nobody, if this is root: what needs no root must work without.
+    /// As the user nobody, if this is root: tests without root must work so.
     fn link_as_nobody(&self, options: &str) -> Command {
         let mut command = self.link(options);
         if namespace::is_privileged() {
@@ -155,7 +156,7 @@ impl Drop for Place {
     }
 }
 
-// --- the programs at the ends ---------------------------------------------------------------------
+// --- the programs at the ends --------------------------------------------------------------------
 
 fn bind(port: u16) -> TcpListener {
     // Both families where there are both.
@@ -172,7 +173,7 @@ fn serve(listener: TcpListener) {
     }
 }
 
-/// Fetches a page; prints how many milliseconds it took.
+/// Fetches a page; prints its time in milliseconds.
 fn fetch(host: &str, port: u16) {
     let host = match host.strip_prefix('$') {
         Some(variable) => std::env::var(variable).expect("set by the link"),
@@ -189,7 +190,7 @@ fn fetch(host: &str, port: u16) {
     println!("{}", clock.now().as_nanos() / 1_000_000);
 }
 
-/// Two datagrams at once come back as they were sent; prints how many milliseconds that took.
+/// Two datagrams at once return as they were sent; prints the time in milliseconds.
 fn echo(address: SocketAddr) {
     let socket = UdpSocket::bind(("0.0.0.0", 0)).expect("a port");
     socket.set_read_timeout(Some(PATIENCE)).expect("a time-out");
@@ -210,7 +211,7 @@ fn echo(address: SocketAddr) {
     println!("{}", clock.now().as_nanos() / 1_000_000);
 }
 
-/// Says which process it is, and stays.
+/// Writes its process number, and stays.
 fn linger(file: &Path) {
     std::fs::write(file, std::process::id().to_string()).expect("a file");
     std::io::stdin().read_to_end(&mut vec![]).expect("input");
@@ -219,7 +220,7 @@ fn linger(file: &Path) {
     }
 }
 
-// --- helpers --------------------------------------------------------------------------------------
+// --- helpers -------------------------------------------------------------------------------------
 
 /// Serves pages from this process until the test program ends.
 fn page_server() -> (u16, JoinHandle<()>) {
@@ -228,7 +229,7 @@ fn page_server() -> (u16, JoinHandle<()>) {
     (port, std::thread::spawn(move || serve(listener)))
 }
 
-/// Runs it; what it printed as a number, and its summary.
+/// Runs it; returns the number that it printed, and its summary.
 fn number(command: &mut Command) -> Result<(u64, String), String> {
     let output = command.output().map_err(|error| error.to_string())?;
     let (out, summary) = (
@@ -251,9 +252,8 @@ fn took(millis: u64, least: u64) -> Outcome {
     ensure(millis >= least, || format!("took {millis} ms, expected {least} or more"))
 }
 
-/// Runs it: never in less than so many milliseconds, and not always so long that something else
-/// must have happened. A busy machine may be late, a few times in a row. The summary of the last
-/// run.
+/// Runs it: never in less than so many milliseconds, and at least once in less than the upper
+/// bound. A busy machine may exceed that a few times in a row. The summary of the last run.
 fn timed(least: u64, most: u64, link: impl Fn() -> Command) -> Result<String, String> {
     let mut seen = vec![];
     for _ in 0..5 {
@@ -281,7 +281,7 @@ fn wait_for<T>(mut what: impl FnMut() -> Option<T>) -> Result<T, String> {
     Err("waited a minute in vain".to_owned())
 }
 
-// --- the tests ------------------------------------------------------------------------------------
+// --- the tests -----------------------------------------------------------------------------------
 
 fn outside_page(place: &Place) -> Outcome {
     let (port, _server) = page_server();
@@ -307,7 +307,7 @@ const NEIGHBOUR_SEES: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 
 impl Neighbour {
     fn new() -> std::io::Result<Self> {
-        // Routes need a block; the last one is nobody's.
+        // Routes need a block; the last one is unused.
         let leads_to = Block::candidates(None).last();
         let settings = move |ours, peer| device::Settings { ours, peer, leads_to, mtu: 1500 };
         let theirs = std::thread::spawn(move || {
@@ -345,7 +345,7 @@ fn beyond(place: &Place) -> Outcome {
     };
     timed(132, 3000, || run(&["fetch", &address, "8000"]))?;
     timed(50, 3000, || run(&["echo", &format!("{address}:8000")]))?;
-    // Where nobody listens the connection ends without an answer.
+    // At a closed port the connection ends without an answer.
     let mut link = place.link(PATH);
     link.args(["--quiet", "--"]).arg(&place.this).args(["fetch", &address, "8001"]);
     let output = link.stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -375,8 +375,7 @@ fn ipv6(place: &Place) -> Outcome {
 
 fn nested(place: &Place) -> Outcome {
     let (port, _server) = page_server();
-    // The address of this machine as the outer path has it: its first block, unless others are
-    // running.
+    // The address of this machine on the outer path: its first block, unless others are running.
     let outside = format!(
         "{0} link {PATH} --quiet -- {1} fetch $HEADSTART_OUTSIDE {port}",
         place.headstart.display(),
@@ -384,7 +383,7 @@ fn nested(place: &Place) -> Outcome {
     );
     let fetch = || {
         let mut link = place.link(PATH);
-        // The shell of the outer path puts its own outside into the inner command.
+        // The shell of the outer path puts its own outside address into the inner command.
         link.args(["--quiet", "--", "sh", "-c", &outside]);
         link
     };
@@ -405,7 +404,7 @@ fn nested_as_nobody(place: &Place) -> Outcome {
     timed(232, 3000, fetch).map(drop)
 }
 
-/// 128 and SIGKILL, after it was asked in vain.
+/// 128 and SIGKILL, after it ignored the first signal.
 fn stubborn(place: &Place) -> Outcome {
     let mut link = place.link_as_nobody(PATH);
     link.args(["--quiet", "--duration", "200ms", "--serve", &place.serve(), "--", "sh", "-c"]);
@@ -416,13 +415,13 @@ fn stubborn(place: &Place) -> Outcome {
     took(clock.now().as_nanos() / 1_000_000, 3200)
 }
 
-/// A script's `kill -INT`, or a supervisor's: no terminal has told the program.
+/// A script's `kill -INT`, or a supervisor's: the program got no signal from a terminal.
 fn interrupted(place: &Place) -> Outcome {
     let file = place.folder.join("interrupted");
     let command = format!("trap 'exit 42' INT; echo up > {}; while :; do sleep 0.1; done", file.display());
     let mut link = place.link_as_nobody(PATH);
     link.args(["--quiet", "--duration", "60s", "--serve", &place.serve(), "--", "sh", "-c", &command]);
-    // In front of no terminal, whoever runs this.
+    // Without a terminal, in every environment.
     let mut link = link.process_group(0).spawn().map_err(|error| error.to_string())?;
     wait_for(|| std::fs::read_to_string(&file).ok().filter(|text| !text.is_empty()))?;
     let told = Command::new("kill").args(["-INT", &link.id().to_string()]).status();
@@ -448,7 +447,7 @@ fn devices() -> Vec<String> {
     text.lines().skip(2).filter_map(|line| Some(line.split(':').next()?.trim().to_owned())).collect()
 }
 
-/// In a network of its own: others make devices and take them away as they like.
+/// In a network of its own: other tests make and remove devices.
 fn nothing_left(place: &Place) -> Outcome {
     let alone = || {
         namespace::separate_thread().map_err(|error| error.to_string())?;
@@ -478,7 +477,7 @@ fn nothing_left_here(place: &Place) -> Outcome {
     wait_for(|| (devices() == before).then_some(())).map_err(|_| format!("left behind: {:?}", devices()))
 }
 
-/// Dead, though nobody may have looked yet.
+/// Dead, though its parent may not have waited for it yet.
 fn is_dead(process: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     !status.lines().any(|line| line.starts_with("State:") && !line.contains('Z') && !line.contains('X'))
@@ -507,14 +506,14 @@ fn blackout(place: &Place) -> Outcome {
         link.arg("--log").arg(&file).args(["--serve", &place.serve(), "--"]).arg(&place.this);
         let (millis, _) = number(link.args(["fetch", "$HEADSTART_OUTSIDE", "8000"]))?;
         let text = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
-        // When packets arrived, and when they were due to leave.
+        // Times at which packets arrived, and at which they were due to leave.
         let millis_of = |event: &str, field: usize| -> Vec<u64> {
             let fields = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
             let found = fields.filter(|fields| fields.get(2) == Some(&event));
             found.filter_map(|fields| Some(fields[field].parse::<u64>().ok()? / 1_000_000)).collect()
         };
         let (arrived, left) = (millis_of("arrival", 0), millis_of("departure", 7));
-        // What was on the wire when it went dark is there half a round trip later.
+        // Packets on the wire when it went dark arrive half a round trip later.
         ensure(left.iter().all(|at| *at <= 60 + 25 || *at >= light), || {
             format!("something left before there was light again at {light} ms: {left:?} ms")
         })?;
@@ -553,7 +552,7 @@ fn account(place: &Place) -> Outcome {
         ensure(arrived.len() >= 30, || format!("{way}: only {} packets arrived", arrived.len()))?;
         ensure(ends.windows(2).all(|two| two[0] != two[1]), || format!("{way}: a packet ended twice"))?;
         ensure(ends.iter().all(|end| arrived.contains(end)), || format!("{way}: an end without arrival"))?;
-        // What the last moment brought is under way when the program ends, and nothing else is.
+        // Only packets of the last moment are in transit when the program ends.
         let first_open = arrived.iter().position(|number| !ends.contains(number)).unwrap_or(arrived.len());
         let open = arrived.len() - ends.len();
         ensure(open < 40 && first_open >= arrived.len() / 3, || {

@@ -1,4 +1,4 @@
-//! What `race` says to the person who asked: verdict, title, what is missing and why.
+//! Output of `race` for its user: verdict, title, missing results and their reasons.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -23,7 +23,7 @@ fn race(name: &str, arguments: &str) -> Output {
         .expect("headstart starts")
 }
 
-/// What it printed.
+/// Its output.
 fn told(name: &str, arguments: &str) -> String {
     let output = race(name, arguments);
     assert!(output.status.success(), "{arguments}: {}", String::from_utf8_lossy(&output.stderr));
@@ -57,7 +57,7 @@ fn the_verdict_follows_the_table_and_knows_what_long_flows_lose() {
             .any(|name| lines[verdict - 1].starts_with(name)),
         "it stands right below the rows: {said}"
     );
-    // Halfback takes a tenth of what long flows would have.
+    // Halfback takes a tenth of the long flows' rate.
     assert!(said.contains("beside it long flows get"), "{said}");
     assert!(!said.contains("does not show: halfback"), "{said}");
     assert!(said.contains("iw10 *"), "{said}");
@@ -202,7 +202,7 @@ fn a_page_over_the_tcp_model_is_not_slower_for_a_fast_start() {
     for fetch in FETCHES {
         let found = pages("tcp", fetch);
         assert!(found.iter().all(|ratio| *ratio < 1.1), "{fetch}: {found:?}");
-        // What the papers' models have is another thing, and can be asked for.
+        // The papers' models differ, and can be selected.
         let papers = pages("tcp", &format!("{fetch} --later-answers window"));
         assert!(papers[1] > 1.1 * found[1], "{fetch}: {papers:?} {found:?}");
     }

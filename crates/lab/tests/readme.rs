@@ -1,5 +1,5 @@
-//! README: every command in it runs, with files that the project makes, and its sample is what the
-//! command gives.
+//! README: every command in it runs, with files that the project makes, and its sample is the
+//! command's output.
 
 #![expect(clippy::disallowed_methods, reason = "a real server, real time")]
 
@@ -24,7 +24,7 @@ fn readme() -> String {
     fs::read_to_string(Path::new(ROOT).join("README.md")).expect("README.md")
 }
 
-/// The commands of README that begin with the program's name, without what explains them.
+/// The commands of README that begin with the program's name, without their explanations.
 fn commands() -> Vec<String> {
     let text = readme();
     let lines =
@@ -33,7 +33,7 @@ fn commands() -> Vec<String> {
     typed.filter(|line| line.starts_with("headstart ")).collect()
 }
 
-/// By a shell, as somebody types it.
+/// By a shell, as typed.
 fn shell(folder: &Path, line: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_headstart")).parent().expect("a folder");
     let mut command = Command::new("sh");
@@ -49,7 +49,7 @@ fn run(folder: &Path, line: &str) -> Output {
     output
 }
 
-/// Whether this program has it.
+/// True if this program has the command.
 fn is_built(line: &str) -> bool {
     let needs_all = ["demo", "serve", "get", "link", "downlink", "completions", "man"];
     let word = line.split(' ').nth(1).unwrap_or_default();

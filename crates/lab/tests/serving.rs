@@ -24,10 +24,10 @@ fn words(bytes: &[u8]) -> String {
 struct Server {
     child: Child,
     url: String,
-    /// Where it counts, if it was asked to.
+    /// Address of its counters, if requested.
     counters: Option<String>,
     _home: tempfile::TempDir,
-    /// What it says later must find somebody: it would not survive a closed pipe.
+    /// Kept open for its later messages: it would not survive a closed pipe.
     _told: BufReader<ChildStderr>,
 }
 
@@ -80,7 +80,7 @@ fn a_page_is_served_and_fetched_with_its_times() {
     assert!(lines[1..].iter().all(|line| line.contains(",200,120000,")), "{lines:?}");
 }
 
-/// What the server has counted of that kind so far.
+/// The server's counter of that kind.
 fn counted(server: &Server, kind: &str) -> String {
     let mut stream = TcpStream::connect(server.counters.as_ref().expect("counters")).expect("answers");
     stream
@@ -91,8 +91,8 @@ fn counted(server: &Server, kind: &str) -> String {
     text.lines().filter(|line| line.contains(kind)).collect::<Vec<_>>().join("\n")
 }
 
-/// From what was once seen on this network to the hint, to the server's first flight, and back to
-/// what is remembered.
+/// From the rate once seen on this network to the hint, to the server's first flight, and back to
+/// the stored rate.
 #[test]
 fn a_hint_is_found_told_believed_and_bettered() {
     let server = Server::start(&["--scheme", "blitzstart", "--metrics", "127.0.0.1:0"]);
@@ -104,7 +104,7 @@ fn a_hint_is_found_told_believed_and_bettered() {
         command.env("XDG_STATE_HOME", state.path()).output().expect("the program runs")
     };
     let Some(network) = Network::find(&Machine::default()) else {
-        // Nobody to ask: it says so, and fetches all the same.
+        // No estimator: it reports that, and fetches all the same.
         let got = get();
         assert!(got.status.success(), "{}", words(&got.stderr));
         assert!(words(&got.stderr).contains("no hint"), "{}", words(&got.stderr));
@@ -117,8 +117,8 @@ fn a_hint_is_found_told_believed_and_bettered() {
     assert!(got.status.success(), "{}", words(&got.stderr));
     assert!(words(&got.stderr).contains("hint: 2 Mbit/s, dsl"), "{}", words(&got.stderr));
     let deadline = Instant::now() + Duration::from_secs(60);
-    // On loopback so slow a hint promises less than the initial window: it is granted, and no
-    // reason to start otherwise.
+    // On loopback so slow a hint is less than the initial window: it is granted, and no reason to
+    // start otherwise.
     while !counted(&server, "nothing_to_gain_total{reason=\"initial-window\"}").contains(" 1") {
         assert!(Instant::now() < deadline, "{}", counted(&server, "headstart_"));
         std::thread::sleep(Duration::from_millis(20));
@@ -148,12 +148,12 @@ fn a_comparison_needs_a_server_that_lets_its_clients_choose() {
     assert_eq!(schemes, ["iw10", "halfback"]);
 }
 
-/// Lines that say what is wrong; advice is no second message.
+/// Lines with an error; advice is no second message.
 fn complaints(told: &str) -> usize {
     told.lines().filter(|line| line.starts_with("error: ") || line.starts_with("headstart: ")).count()
 }
 
-/// Ends with 2 and nothing else than one complaint that says all of `expected`.
+/// Exits with 2 and only one error, which contains all of `expected`.
 #[track_caller]
 fn assert_refused(arguments: &[&str], expected: &[&str]) {
     let refused = headstart(arguments);
@@ -222,7 +222,7 @@ fn what_cannot_be_is_refused_with_one_message() {
     }
 }
 
-/// A port of UDP at which nobody listens, as far as anybody can know.
+/// A UDP port that is most likely closed.
 fn dead_port() -> u16 {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
     socket.local_addr().expect("an address").port()
@@ -253,7 +253,7 @@ fn a_fetch_that_is_given_up_hangs_up_all_the_same() {
     let server = Server::start(&["--metrics", "127.0.0.1:0"]);
     let refused = headstart(&["get", &server.page("bytes/1"), "--insecure", "--compare", "iw10"]);
     assert!(words(&refused.stderr).contains("--allow-scheme-choice"), "{}", words(&refused.stderr));
-    // A server that is not told waits for half a minute.
+    // A server that gets no close waits for half a minute.
     let deadline = Instant::now() + Duration::from_secs(20);
     let ended = || counted(&server, "headstart_connections_total{").lines().any(|line| line.ends_with(" 1"));
     while !ended() {

@@ -1,10 +1,10 @@
 //! `headstart tcp` with nginx, curl and the kernel's own TCP, behind `headstart link`.
 //!
 //! Needs root, a kernel that carries the congestion control, nginx and curl: a test that cannot run
-//! says so and is listed as not run, never as passed. Traffic stays in namespaces. What is compared
-//! with CUBIC is compared with the control arm, measured in the same minute on the same path. This
-//! program is also the client where curl cannot be (one connection with pauses, several at once,
-//! one that is read slowly).
+//! reports this and is listed as not run, never as passed. Traffic stays in namespaces. Comparisons
+//! with CUBIC are with the control arm, measured in the same minute on the same path. This program
+//! is also the client where curl cannot be (one connection with pauses, several at once, one that
+//! is read slowly).
 //!
 //! `cargo test --features full,tcp --test tcp -- --full` attaches and detaches a thousand times,
 //! and not fifty.
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const PATH: &[&str] = &["--rate", "25mbit", "--rtt", "50ms", "--buffer", "104p"];
 /// A client whose window is open from the beginning, as the model's is.
 const OPEN_WINDOW: &str = "sysctl -qw net.ipv4.tcp_rmem='4096 1048576 6291456' && ";
-/// A test in which the machine did not keep real time is begun anew, with a history of its own.
+/// A test in which the machine did not keep real time is repeated, with a history of its own.
 const ATTEMPTS: usize = 6;
 const LATE: &str = "NOT RUN: the machine did not keep real time";
 
@@ -108,7 +108,7 @@ const HEADSTART: &str = env!("CARGO_BIN_EXE_headstart");
 const PAGES: [(&str, usize); 4] =
     [("100k", 100_000), ("300k", 300_000), ("2m", 2_000_000), ("10m", 10_000_000)];
 
-/// What a command printed, and whether it ended well.
+/// Output of a command, and its success.
 struct Said {
     good: bool,
     out: String,
@@ -163,7 +163,7 @@ impl Place {
         Ok(Self { folder, cgroup })
     }
 
-    /// Whatever a test left.
+    /// Removes the remains of a test.
     fn clean(&self) {
         use headstart_ebpf::load::{Attached, State, detach_hint};
         if Attached::state() != State::Absent {
@@ -189,8 +189,8 @@ impl Place {
         format!("sh -c 'echo $$ > {cgroup}/cgroup.procs && exec {urgent}nginx -c {folder}/nginx.conf'")
     }
 
-    /// Runs a client behind a path and returns what it printed, and the packets that the path
-    /// dropped on the way to it.
+    /// Runs a client behind a path and returns its output, and the packets that the path dropped on
+    /// the way to it.
     fn link(&self, path: &[&str], server: &str, client: &str) -> Result<(String, u64), String> {
         let client = format!("{OPEN_WINDOW}{client}");
         let mut command = Command::new(HEADSTART);
@@ -220,7 +220,7 @@ impl Place {
         Ok((times, drops))
     }
 
-    /// What this program prints as a client.
+    /// Output of this program as a client.
     fn fetch(&self, path: &[&str], page: &str, how: &str) -> Result<(Vec<f64>, u64), String> {
         let this = std::env::current_exe().map_err(|error| error.to_string())?;
         let client = format!("{} fetch $HEADSTART_OUTSIDE {page} {how}", this.display());
@@ -301,7 +301,7 @@ fn fetch_at_once(host: &str, page: &str, count: usize) {
     println!("took {}", began.elapsed().as_secs_f64() * 1000.0);
 }
 
-/// Accepts one connection, writes its address to `file`, and sends a byte each time one comes.
+/// Accepts one connection, writes its address to `file`, and sends a byte for each that arrives.
 fn serve_slowly(file: &Path) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -344,7 +344,7 @@ fn known_peer(place: &Place) -> Outcome {
         &times[1..]
     );
     ensure(times[0] > 1.4 * expected, || format!("the first contact took {:.1} ms", times[0]))?;
-    // 3 %, and what a busy machine adds to one of three.
+    // 3 %, and the delay that a busy machine adds to one of three.
     let mut known = times[1..].to_vec();
     known.sort_by(f64::total_cmp);
     ensure(known[1] < 1.03 * expected, || format!("known: {known:.1?} ms, bound {expected:.1} ms"))?;
@@ -455,7 +455,7 @@ fn history(place: &Place) -> Outcome {
     // It is the record that a fast start is made from.
     let (times, _) = place.curl(PATH, "100k", 1)?;
     ensure(times[0] < 150.0, || format!("with the imported record: {times:?}"))?;
-    // A file of something else, and one that was changed.
+    // A file of another format, and one that was changed.
     let hostile = place.folder.path().join("hostile");
     std::fs::write(&hostile, b"something else altogether, and long enough to be a header: refuse it")
         .map_err(|error| error.to_string())?;
@@ -527,7 +527,7 @@ fn false_hints(place: &Place) -> Outcome {
     ensure(first > 10 && last * 4 < first, || format!("{dropped:?}"))
 }
 
-/// What older kernels can run, by sock_ops alone; here `--level auto` takes the congestion control.
+/// Level of older kernels, with sock_ops only; here `--level auto` takes the congestion control.
 fn window_level(place: &Place) -> Outcome {
     place.attach(&["--level", "window", "--initial-window", "32", "--window-rate", "25 Mbit/s"])?;
     let status = place.tcp(&["status"]).out;
@@ -570,7 +570,7 @@ fn run_is_undone(place: &Place) -> Outcome {
     ensure(left.is_empty(), || format!("{left:?}"))
 }
 
-/// How many programs, maps and links the kernel has.
+/// Numbers of programs, maps and links in the kernel.
 fn objects() -> Result<[usize; 3], String> {
     if !has("bpftool") {
         return Err("NOT RUN: bpftool is not installed".to_owned());
@@ -581,7 +581,7 @@ fn objects() -> Result<[usize; 3], String> {
     }))
 }
 
-/// Waits for something: kernel objects go when the last grace period has passed.
+/// Waits for a condition: kernel objects are freed when the last grace period has passed.
 fn settles(what: &str, mut is_so: impl FnMut() -> Result<bool, String>) -> Outcome {
     for _ in 0..100 {
         if is_so()? {
@@ -592,8 +592,8 @@ fn settles(what: &str, mut is_so: impl FnMut() -> Result<bool, String>) -> Outco
     Err(format!("{what}: not so after ten seconds"))
 }
 
-/// There are no more programs, maps and links than before. There may be fewer: what went before
-/// goes meanwhile.
+/// There are no more programs, maps and links than before. There may be fewer: earlier ones are
+/// freed meanwhile.
 fn nothing_is_left(before: [usize; 3]) -> Outcome {
     settles(&format!("programs, maps and links as before ({before:?})"), || {
         Ok(objects()?.iter().zip(before).all(|(now, before)| *now <= before))
@@ -603,7 +603,7 @@ fn nothing_is_left(before: [usize; 3]) -> Outcome {
 fn detach_leaves_nothing(place: &Place) -> Outcome {
     let before = objects()?;
     place.attach(&[])?;
-    // A connection that lives on both sides of the detaching.
+    // A connection that is open before and after the detaching.
     let port = place.folder.path().join("port");
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let command = format!(
@@ -652,7 +652,7 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Whether a server in the cgroup answers a new connection.
+/// True if a server in the cgroup answers a new connection.
 fn connects_in(place: &Place) -> bool {
     let (folder, this) = (place.folder.path().display(), std::env::current_exe().expect("this program"));
     let port = place.folder.path().join("port");
@@ -702,7 +702,7 @@ fn killed(place: &Place) -> Outcome {
             format!("after {words:?} was killed at {pause:?} no connection works")
         })?;
     }
-    // However it was left, one command puts it right.
+    // From any remaining state, one command restores a clean one.
     place.clean();
     place.attach(&[])?;
     let (times, _) = place.curl(PATH, "100k", 2)?;

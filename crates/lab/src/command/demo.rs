@@ -1,7 +1,7 @@
-//! `headstart demo`: a server, a client and a path between them in one process, and what each
-//! scheme makes of it.
+//! `headstart demo`: a server, a client and a path between them in one process, and the times of
+//! each scheme.
 //!
-//! Nothing is simulated but the path: UDP datagrams of a real QUIC stack cross the elements of the
+//! Only the path is simulated: UDP datagrams of a real QUIC stack cross the elements of the
 //! simulator by the real clock.
 
 use std::collections::BTreeMap;
@@ -62,16 +62,16 @@ pub struct DemoArgs {
     /// Fetches with each scheme
     #[arg(long, default_value_t = 4, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repeats: u32,
-    /// Size of the download by which the server gets to know its client, before schemes that have a
+    /// Size of the download that gives the server a record of its client, before schemes with a
     /// history are measured
     #[arg(long, default_value = "1 MB", value_name = "SIZE")]
     pub visit: Bytes,
-    /// How results are printed
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
 }
 
-/// What was measured with one scheme.
+/// Measurements of one scheme.
 #[derive(Clone, Debug, Default)]
 struct Row {
     times: Vec<f64>,
@@ -92,8 +92,8 @@ pub fn demo(args: &DemoArgs) -> Result<()> {
     runtime.block_on(run(args))
 }
 
-/// A server that has not heard the client's close gives the connection up after 30 s, and settles
-/// its account then.
+/// A server that did not receive the client's close drops the connection after 30 s, and reports it
+/// then.
 const SETTLED: Duration = Duration::from_secs(60);
 
 fn check(args: &DemoArgs) -> Result<()> {
@@ -111,14 +111,14 @@ fn check(args: &DemoArgs) -> Result<()> {
     Ok(())
 }
 
-/// Beyond it a handshake takes longer than the stack's patience.
+/// Beyond it a handshake takes longer than the stack's timeout.
 const LONGEST_RTT: Span = Span::from_secs(5);
 
-/// Everything that runs while fetches are made.
+/// Server, path and client of the fetches.
 struct Stage {
     relay: Handle,
     shutdown: CancellationToken,
-    /// What the server says of the connections that ended, in order.
+    /// The server's start reports of the connections that ended, in order.
     whys: Arc<Mutex<Vec<Why>>>,
     remote: SocketAddr,
     caller: Caller,
@@ -150,7 +150,7 @@ impl Stage {
         let site = Arc::new(Site::Generated);
         tokio::spawn(server::serve(endpoint, Arc::new(starts), site, manners, shutdown.clone()));
 
-        // Down is towards the client. The way back is as good: what returns on it is small.
+        // Down is towards the client. The way back has the same rate: little data returns on it.
         let plan = PathPlan::dumbbell(args.rate, args.rtt, args.buffer.limit(args.rate, args.rtt));
         let [up, down] = Direction::BOTH.map(|direction| Path::of(&plan, direction, Seed(1)));
         let (address, relay) = udp::start(
@@ -165,7 +165,8 @@ impl Stage {
         Ok(Self { relay, shutdown, whys, remote: address, caller: Caller::towards(address)? })
     }
 
-    /// Fetches `size` bytes; waits until the server has settled its account and the path is empty.
+    /// Fetches `size` bytes; waits until the server has reported the connection and the path is
+    /// empty.
     async fn fetch(&self, setup: &ClientSetup, scheme: &str, size: Bytes) -> Result<(Visit, Why)> {
         let before = self.told();
         let url: http::Uri =
@@ -216,7 +217,7 @@ async fn run(args: &DemoArgs) -> Result<()> {
         let tls = client::tls(&Trust::Anybody, Some(scheme.name()), false)?;
         let mut setup = ClientSetup::new(Arc::new(tls))?;
         if scheme.needs() == Needs::Hint {
-            // The truth: what an estimator on this link would say at best.
+            // The best possible estimate on this link.
             setup = setup.hint(Hint { bandwidth: args.rate, access: Access::Unknown });
         }
         setups.push((*scheme, setup));
@@ -274,13 +275,13 @@ fn width() -> usize {
     terminal_width(std::env::var("COLUMNS").ok().as_deref())
 }
 
-/// Payload of a full packet before the path's MTU is known, and what that packet is on the link
+/// Payload of a full packet before the path's MTU is determined, and that packet's size on the link
 /// (QUIC, UDP and IPv4 headers).
 const PAYLOAD: u64 = 1163;
 const ON_LINK: u64 = 1228;
 
-/// Two round trips, of which the first is the handshake, and the bytes at the link's rate: nothing
-/// can be faster.
+/// Lower bound of a fetch: two round trips, of which the first is the handshake, and the bytes at
+/// the link's rate.
 fn ideal_ms(args: &DemoArgs) -> f64 {
     let on_link = Bytes::new(args.size.get().div_ceil(PAYLOAD) * ON_LINK);
     (args.rtt * 2).as_millis_f64() + (on_link / args.rate).as_millis_f64()
@@ -357,7 +358,7 @@ impl Screen {
         let text = format!("{}\n{under_way}\n", table(args, rows).terminal(width(), true));
         self.lines = text.lines().count();
         print!("{text}");
-        // A terminal that is gone will be noticed when the result is printed.
+        // A closed terminal is reported when the result is printed.
         let _ = std::io::stdout().flush();
     }
 

@@ -11,7 +11,7 @@ use crate::diff::{Difference, compare};
 use crate::errors::Refuse as _;
 use crate::table::{Cell, Column, Table};
 
-/// What is compared where nobody says what.
+/// Measures compared by default.
 const USUAL: [&str; 5] = ["mean_ms", "p99_ms", "loss_percent", "bytes_sent_over_useful", "harm"];
 
 /// Options of `diff`.

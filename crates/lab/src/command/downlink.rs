@@ -1,4 +1,4 @@
-//! `headstart downlink`: what this machine knows of its own downlink.
+//! `headstart downlink`: estimates of this machine's downlink.
 
 use anyhow::Result;
 
@@ -8,7 +8,7 @@ use crate::show;
 
 pub use crate::show::downlink::DownlinkArgs;
 
-/// Asks every estimator and prints the answers.
+/// Queries every estimator and prints the answers.
 pub fn run(args: &DownlinkArgs) -> Result<()> {
     let report = show::downlink::ask(args);
     let table = show::downlink::table(&report, args.steps);

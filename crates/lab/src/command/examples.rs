@@ -1,5 +1,5 @@
-//! What `--help` ends with: lines that can be typed. A test reads each of them as the command line
-//! would.
+//! Examples at the end of `--help`: lines that can be typed. A test parses each of them as a
+//! command line.
 
 /// Of `headstart` itself.
 pub const ALL: &str = "\

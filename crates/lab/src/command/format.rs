@@ -1,9 +1,9 @@
-//! `--format`: the one word for how results are printed.
+//! `--format`: the output format of results.
 
 use clap::ValueEnum;
 use serde_json::{Map, Value};
 
-/// How results are printed.
+/// Output format of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people
@@ -11,11 +11,11 @@ pub enum Format {
     Table,
     /// One line for each row, with a header
     Csv,
-    /// The same with what explains it
+    /// The same with explanations
     Json,
 }
 
-/// Rows as JSON objects: numbers as numbers, what is empty as null.
+/// Rows as JSON objects: numbers as numbers, empty cells as null.
 #[must_use]
 pub fn objects<Name: AsRef<str>>(header: &[Name], rows: &[Vec<String>]) -> Value {
     let value = |text: &String| match serde_json::from_str::<serde_json::Number>(text) {

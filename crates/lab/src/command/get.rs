@@ -1,4 +1,4 @@
-//! `headstart get`: pages over HTTP/3, and how long they took.
+//! `headstart get`: pages over HTTP/3, and their times.
 
 mod show;
 mod visits;
@@ -33,8 +33,7 @@ pub struct GetArgs {
     /// Pages of one server; several are fetched at once over one connection
     #[arg(value_name = "URL", required = true)]
     pub urls: Vec<Uri>,
-    /// What the server is told of this machine's downlink: auto, none, or a rate such as `50
-    /// Mbit/s`
+    /// Downlink rate that the server gets as a hint: auto, none, or a rate such as `50 Mbit/s`
     #[arg(long, default_value = "none", value_name = "HINT")]
     pub hint: HintName,
     /// The access technology that goes with a rate: unknown, ethernet, dsl, cable, wifi, 3g, lte
@@ -61,23 +60,23 @@ pub struct GetArgs {
     /// Dial this address instead of the one that the name has: a relay's, for example
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub connect: Option<SocketAddr>,
-    /// How long one fetch may take. A host that says that nobody listens ends it at once
+    /// Time limit of a fetch. A host that refuses the connection ends it at once
     #[arg(long, default_value = "30 s", value_name = "TIME")]
     pub timeout: Span,
     /// Write the page into this file; of one URL
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How times are printed
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// What the server is told of the downlink.
+/// The downlink hint for the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HintName {
-    /// Nothing.
+    /// No hint.
     None,
-    /// What the estimators say.
+    /// The estimators' rate.
     Auto,
     /// A rate.
     Rate(Rate),
@@ -102,9 +101,9 @@ impl FromStr for HintName {
 /// One fetch of all pages over a connection of its own.
 #[derive(Clone, Debug)]
 struct Sample {
-    /// The scheme that was asked for.
+    /// The requested scheme.
     scheme: Option<String>,
-    /// The how-many-th fetch with that scheme.
+    /// Number of the fetch with that scheme.
     round: u32,
     visit: Visit,
 }
@@ -113,12 +112,12 @@ struct Sample {
 ///
 /// # Errors
 ///
-/// If a page cannot be fetched, or the server does not let its clients choose.
+/// If a page cannot be fetched, or the server does not let its clients choose a scheme.
 pub fn get(args: &GetArgs) -> Result<()> {
     let origin = origin(args).or_refuse()?;
     let network = (args.hint == HintName::Auto).then(|| Network::find(&Machine::default())).flatten();
     let hint = hint(args);
-    // Before anything is fetched: a file of certificates that is none is no fault of the server.
+    // Before anything is fetched: a wrong file of certificates is no fault of the server.
     let ways = ways(args, hint).or_refuse()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let samples = runtime.block_on(fetch_all(args, origin, &ways))?;
@@ -133,7 +132,7 @@ pub fn get(args: &GetArgs) -> Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-/// The server that is asked, if what is asked makes sense.
+/// The server of the pages, if the options are consistent.
 fn origin(args: &GetArgs) -> Result<Origin> {
     let origin = Origin::of(&args.urls[0])?;
     if let Some(other) = args.urls.iter().find(|url| Origin::of(url).ok().as_ref() != Some(&origin)) {
@@ -151,7 +150,7 @@ fn origin(args: &GetArgs) -> Result<Origin> {
     Ok(origin)
 }
 
-/// The times of an error's page say nothing of the page that was asked for.
+/// The times of an error page are not those of the requested page.
 fn failed(args: &GetArgs, samples: &[Sample]) -> Option<anyhow::Error> {
     let mut pages = samples.iter().flat_map(|sample| args.urls.iter().zip(&sample.visit.pages));
     let (url, page) = pages.find(|(_, page)| !page.status.is_success())?;
@@ -171,7 +170,7 @@ fn hint(args: &GetArgs) -> Option<Hint> {
                     Some(hint)
                 }
                 None => {
-                    // The same words as `headstart downlink`, which says who was asked.
+                    // The same text as in `headstart downlink`, which lists the estimators.
                     let why =
                         report.choice.err().map_or("too small to be worth one".into(), |why| why.to_string());
                     eprintln!("headstart: {why}");
@@ -184,7 +183,7 @@ fn hint(args: &GetArgs) -> Option<Hint> {
 
 /// The largest rate seen on a network is the next hint's source (Blitzstart §3.1).
 fn remember(network: &Network, samples: &[Sample], hint: Option<Hint>) {
-    /// Below this a transfer says more of the start than of the network.
+    /// Below this size a transfer measures the start rather than the network.
     const ENOUGH: u64 = 500_000;
     let Some(past) = Past::of_this_user() else { return };
     let rates = samples.iter().filter_map(|sample| {
@@ -207,7 +206,7 @@ fn trust(args: &GetArgs) -> Trust {
     }
     match &args.certificates {
         Some(file) => Trust::File(file.clone()),
-        // What `headstart serve` made for this user is this user's own.
+        // The certificate that `headstart serve` made for this user is trusted.
         None => Trust::System {
             also: identity::data_folder()
                 .map(|folder| identity::kept_certificates(&folder))
@@ -219,10 +218,10 @@ fn trust(args: &GetArgs) -> Trust {
 /// The longest that a fetch may take.
 const LONGEST: Span = Span::from_secs(24 * 60 * 60);
 
-/// Flow control is not to be what limits a measurement: 10 Gbit/s over 100 ms.
+/// Flow control must not limit a measurement: 10 Gbit/s over 100 ms.
 const WINDOW: u32 = 128 << 20;
 
-/// A way of fetching: a scheme that is asked for, with its own tickets and tokens.
+/// A configuration of fetches: a requested scheme, with its own tickets and tokens.
 struct Way {
     scheme: Option<String>,
     setup: ClientSetup,
@@ -234,7 +233,7 @@ impl Way {
         let tls = client::tls(&trust(args), scheme.as_deref(), args.early_data)?;
         let mut transport = noq::TransportConfig::default();
         transport.stream_receive_window(WINDOW.into()).receive_window(WINDOW.into());
-        // Patience is ours: the stack's own would end before a long one.
+        // The time limit is ours: the stack's own must not end a fetch before it.
         transport.max_idle_timeout(Some((patience(args) * 2).try_into()?));
         let setup = ClientSetup::new(Arc::new(tls))?.transport(transport);
         Ok(Self { scheme, setup: hint.into_iter().fold(setup, ClientSetup::hint) })

@@ -1,8 +1,8 @@
-//! How help is laid out: `-h` has what most runs need and fits a screen, `--help` has everything,
-//! the rarely needed last.
+//! Layout of help: `-h` has the options that most runs need and fits a screen, `--help` has
+//! everything, the rarely needed last.
 //!
-//! Options are declared once, in groups that several commands share. A [`Layout`] says which of
-//! them a command shows first and which it has no use for.
+//! Options are declared once, in groups that several commands share. A [`Layout`] lists those that
+//! a command shows first and those that it does not use.
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Command};
@@ -14,14 +14,14 @@ use super::words::is_given;
 pub struct Layout {
     /// The command.
     pub name: &'static str,
-    /// Options that `-h` shows, by their long names, with what it says of them if that is less than
-    /// `--help` does.
+    /// Options that `-h` shows, by their long names, with its text if that is shorter than that of
+    /// `--help`.
     common: &'static [Common],
     /// Options of shared groups that mean nothing to it: it does not show them, and refuses them.
     unused: &'static [&'static str],
 }
 
-/// An option by its long name, and what `-h` says of it; nothing for what `--help` begins with.
+/// An option by its long name, and its text in `-h`; empty: the first line of `--help`.
 type Common = (&'static str, &'static str);
 
 const PATH: Common = ("path", "A path by name (`headstart paths`)");
@@ -183,7 +183,7 @@ impl Layout {
         arg.hide_short_help(true).help_heading(heading.unwrap_or_else(|| "Rarely needed".to_owned()))
     }
 
-    /// Refuses what the command has no use for.
+    /// Refuses options that the command does not use.
     ///
     /// # Errors
     /// As for an option that does not exist.
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
     use crate::command::parser;
 
-    /// The width of a terminal that is not told otherwise, and what fits on it beside the prompt.
+    /// The default width of a terminal, and the lines that fit on it beside the prompt.
     const WIDTH: usize = 80;
     const SCREEN: usize = 50;
 

@@ -1,4 +1,4 @@
-//! Commands that this program was built without: they are listed, and say how to get them.
+//! Commands that this program was built without: they are listed, with the way to get them.
 
 #[cfg(not(all(feature = "network", feature = "shell")))]
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ pub fn marked(parser: clap::Command) -> clap::Command {
     })
 }
 
-/// Whatever is asked of a command that was not built.
+/// Any arguments of a command that was not built.
 #[cfg(not(all(feature = "network", feature = "shell")))]
 #[derive(clap::Args, Debug)]
 #[command(disable_help_flag = true)]
@@ -31,7 +31,7 @@ pub struct NotBuilt {
 
 #[cfg(not(all(feature = "network", feature = "shell")))]
 impl NotBuilt {
-    /// Says how to get the command.
+    /// Explains how to get the command.
     ///
     /// # Errors
     /// Always, as a refusal.

@@ -1,4 +1,4 @@
-//! `headstart paths`: what `--path` knows by name.
+//! `headstart paths`: the names that `--path` accepts.
 
 use anyhow::Result;
 use clap::ValueEnum as _;

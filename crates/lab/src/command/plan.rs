@@ -1,6 +1,6 @@
 //! `--plan` and `--path`: options from a file and from a named path, in the order of trust.
 //!
-//! What is typed overrides the plan, the plan overrides the path's preset, and that overrides the
+//! Typed options override the plan, the plan overrides the path's preset, and that overrides the
 //! defaults. A plan is a TOML file of options under their own names: `rate = "50 Mbit/s"`, `ecn =
 //! true`, `repeats = 4`, `schemes = ["iw10", "halfback"]`.
 
@@ -19,7 +19,7 @@ use crate::sweep::WITH_COMMAS;
 /// More than this is no plan.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Where options come from that were not typed.
+/// Sources of options that were not typed.
 #[derive(Args, Clone, Debug)]
 pub struct PlanOptions {
     /// A path by name, whose numbers other options override (`headstart paths` has their sources)
@@ -34,10 +34,10 @@ pub struct PlanOptions {
     pub save_plan: Option<PathBuf>,
 }
 
-/// Options that are about plans, or about this call alone.
+/// Options about plans, or for one call only.
 const NOT_IN_PLANS: [&str; 4] = ["plan", "save-plan", "out", "help"];
 
-/// The words of the plan among those that were typed, without what is typed too.
+/// The words of the plan among the typed ones, without the options that are typed too.
 ///
 /// # Errors
 /// With file, key, found and expected.
@@ -49,7 +49,7 @@ pub fn planned(command: &Command, typed: &[String]) -> Result<Vec<String>> {
     Ok(planned)
 }
 
-/// The words of the preset among `words`, without what they set by themselves.
+/// The words of the preset among `words`, without the options that they set themselves.
 #[must_use]
 pub fn of_preset(words: &[String]) -> Vec<String> {
     let names = words::names(words);
@@ -67,13 +67,13 @@ fn is_new(names: &[String], word: &String) -> bool {
     words::names(std::slice::from_ref(word)).iter().all(|name| !names.contains(name))
 }
 
-/// Whether a command has `--plan`.
+/// True if a command has `--plan`.
 #[must_use]
 pub fn takes_plans(command: &Command) -> bool {
     command.get_arguments().any(|arg| arg.get_long() == Some("plan"))
 }
 
-/// Writes the plan of a command line, if that is asked for.
+/// Writes the plan of a command line, if requested.
 ///
 /// # Errors
 /// If the file cannot be written.
@@ -144,15 +144,15 @@ fn of_key(arg: &Arg, key: &str, value: &Value, takes_lists: bool) -> Result<Vec<
     Ok(values.into_iter().map(|value| format!("--{key}={value}")).collect())
 }
 
-/// That the option takes the value.
+/// Checks that the option takes the value.
 fn check(arg: &Arg, key: &str, value: &str) -> Result<()> {
-    // What it conflicts with or requires is not here.
+    // Conflicts and requirements of other options are not checked here.
     let alone = Command::new("").no_binary_name(true).arg(arg.clone());
     let found = alone.try_get_matches_from([format!("--{key}={value}")]);
     found.map(drop).map_err(|error| headstart_study::study::plain(&error))
 }
 
-/// The plan of a command line: what was asked for, and as comments what everything else is.
+/// The plan of a command line: the requested options, and all others as comments.
 fn text(command: &Command, asked: &[String], matches: &ArgMatches) -> String {
     let mut plan = String::from("# Options of headstart, to be run with --plan.\n");
     let mut rest = String::from("\n# The rest, as it is by default or by `path`:\n");

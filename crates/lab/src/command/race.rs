@@ -46,7 +46,7 @@ pub struct RaceArgs {
     /// Order of the table's rows
     #[arg(long, default_value = "time", value_name = "KEY", help_heading = "Output")]
     pub sort: SortKey,
-    /// How results are printed
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub format: Format,
 }
@@ -69,7 +69,7 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
     }
     estimate.check(setup.run.large).or_refuse()?;
     terminal::say_idle(&mut setup, asked, false);
-    // A folder that is not ours is refused before anything is run.
+    // A folder with other files is refused before anything is run.
     let store = JobStore::open(Folder::open(&args.out).or_refuse()?)?;
     let mut flows = Flows::open(args.flows.as_ref(), &setup, &store).or_refuse()?;
     terminal::announce(&store);
@@ -80,8 +80,7 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
         bail!("{nothing}");
     }
     let capacities = if args.capacity { Some(capacity::capacity(&setup, &store)?) } else { None };
-    // What was worth the wait is printed before anything is written: a disk that is full takes none
-    // of it.
+    // The results are printed before anything is written: a full disk loses none of them.
     let json = json(&setup, &result, capacities.as_deref())?;
     let around = conditions::Around::new(&setup, &[]);
     let rows = |rows: Vec<Vec<String>>| rows.into_iter().map(|row| around.row(row));

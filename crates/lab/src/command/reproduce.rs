@@ -66,7 +66,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     print_table(&reproduce::counts_table(&judged))?;
     print(&format!("\n{}\n", reproduce::summary(&judged)))?;
 
-    // A disk that is full takes nothing of what was printed.
+    // A full disk loses nothing of the printed results.
     let folder = terminal::closed(store)?;
     let drawings: Vec<_> = judged.iter().map(|one| reproduce::drawn(one.experiment, one.results)).collect();
     for drawn in drawings.iter().flatten() {
@@ -96,9 +96,9 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     Ok(())
 }
 
-/// The paper that is asked for, and those of its figures.
+/// The requested paper, and its requested figures.
 fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Experiment>)> {
-    // What looks like a path is one: a paper of the user's own.
+    // A name with more than one component is a path: a paper of the user's own.
     let files = if Path::new(name).components().count() > 1 {
         library::open(Path::new(name))?
     } else {

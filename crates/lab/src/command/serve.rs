@@ -39,7 +39,7 @@ pub struct ServeArgs {
     /// Address and port; UDP for HTTP/3, TCP for HTTP/1.1 and 2
     #[arg(long, default_value = "127.0.0.1:4433", value_name = "ADDRESS:PORT", value_parser = address)]
     pub listen: SocketAddr,
-    /// How connections start, by the names of `headstart schemes`
+    /// Start-up scheme of connections, by the names of `headstart schemes`
     #[arg(long, default_value = "wise-start", value_name = "NAME", value_parser = choice)]
     pub scheme: Choice,
     /// File that remembers what connections measured; without it, memory does until the server ends
@@ -54,12 +54,12 @@ pub struct ServeArgs {
     /// Name for the self-signed certificate, beside localhost; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "certificate")]
     pub name: Vec<String>,
-    /// How it is run.
+    /// Operation.
     #[command(flatten)]
     pub operation: OperationOptions,
 }
 
-/// What an operator can set.
+/// Settings of an operator.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Operation")]
 pub struct OperationOptions {
@@ -191,7 +191,7 @@ async fn run(args: ServeArgs) -> Result<()> {
 /// Ports that are tried where any is wanted.
 const MOST_PORTS: usize = 32;
 
-/// TCP first: with port 0 it finds one, and UDP takes the same. If somebody has that, another.
+/// TCP first: with port 0 it finds one, and UDP takes the same. If that is in use, another.
 async fn listen(args: &ServeArgs, plan: &Plan<'_>) -> Result<(Option<TcpListener>, Endpoint, Starts)> {
     let at = args.listen;
     if args.operation.no_tcp {
@@ -215,7 +215,7 @@ async fn listen(args: &ServeArgs, plan: &Plan<'_>) -> Result<(Option<TcpListener
     }
 }
 
-/// What was asked for and can be.
+/// The checked options.
 struct Checked {
     site: Arc<Site>,
     identity: Identity,
@@ -223,8 +223,7 @@ struct Checked {
     percent: f64,
 }
 
-/// What is served, as whom, with which memory, and to how many per cent; if what is asked makes
-/// sense.
+/// Checks the options: site, identity, history and percentage of the rollout.
 fn checked(args: &ServeArgs) -> Result<Checked> {
     let percent = percent(args.operation.rollout)?;
     if args.operation.allow_scheme_choice && percent < 100.0 {
@@ -262,7 +261,7 @@ async fn wait_for_end() {
             return;
         }
     }
-    // If not even this can be heard of, the process ends by the signal itself.
+    // If no handler can be set, the signal itself ends the process.
     let _ = tokio::signal::ctrl_c().await;
 }
 
@@ -327,6 +326,6 @@ fn log_connections() {
     use tracing_subscriber::util::SubscriberInitExt as _;
     let wanted = Targets::new().with_target("headstart", LevelFilter::INFO).with_default(LevelFilter::WARN);
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_target(false);
-    // Somebody may have set up another one already: then that is used.
+    // The process may have a subscriber already: then that is used.
     let _ = tracing_subscriber::registry().with(lines).with(wanted).try_init();
 }

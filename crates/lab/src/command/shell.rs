@@ -1,5 +1,5 @@
-//! `headstart completions` and `headstart man`: what a shell and a manual need to know of the
-//! command line.
+//! `headstart completions` and `headstart man`: the command line as a shell script and as manual
+//! pages.
 
 use std::path::PathBuf;
 

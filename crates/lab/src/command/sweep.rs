@@ -41,7 +41,7 @@ pub struct SweepArgs {
     /// Folder for report.html, sweep.csv, sweep.json and seeds.csv
     #[arg(long, default_value = "headstart-sweep", value_name = "FOLDER", help_heading = "Output")]
     pub out: PathBuf,
-    /// How results are printed
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", help_heading = "Output")]
     pub format: Format,
 }
@@ -78,7 +78,7 @@ pub fn run(words: &[String]) -> Result<()> {
             Setup::new(crate::CARRIERS, args.path, args.transport, args.workload, args.run).or_refuse()?;
         points.push((point, setup));
     }
-    // What counts at one point may change nothing at another.
+    // An option in use at one point may have no effect at another.
     let asked = super::words::names(words);
     let mut idle_at = points.iter().map(|(_, setup)| idle(setup, &asked, false));
     let first = idle_at.next().unwrap_or_default();

@@ -41,7 +41,7 @@ enum TcpCommand {
     Attach(AttachArgs),
     /// Say what is attached, and what this machine could run
     Status,
-    /// What is known of peers: show, flush, export, import
+    /// Records of peers: show, flush, export, import
     #[command(subcommand)]
     History(HistoryCommand),
     /// Counters of all connections that ended
@@ -85,7 +85,7 @@ enum HistoryCommand {
     },
 }
 
-/// What both attach and set can say.
+/// Options of attach and set.
 #[derive(Args, Clone, Debug)]
 struct SettingOptions {
     /// Percent of the eligible connections that get the scheme; the others are the control arm
@@ -97,7 +97,7 @@ struct SettingOptions {
     /// The most bytes of a first flight
     #[arg(long, value_name = "SIZE")]
     max_window: Option<Bytes>,
-    /// How old a record may be
+    /// Largest age of a record
     #[arg(long, value_name = "TIME")]
     lifetime: Option<Span>,
     /// The most that a hint may claim
@@ -158,7 +158,7 @@ struct AttachArgs {
     namespace_default: bool,
 }
 
-/// What attach and run can say.
+/// Options of attach and run.
 #[derive(Args, Clone, Debug)]
 struct StartOptions {
     /// The scheme: wise-start, jump-start, careful-resume ...
@@ -169,7 +169,7 @@ struct StartOptions {
     /// Peers remembered at most
     #[arg(long, value_name = "NUMBER", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1..=1 << 22))]
     peers: u32,
-    /// How much of it
+    /// Level of the loaded programs
     #[arg(long, value_enum, default_value = "auto")]
     level: LevelName,
     /// With --level window: the pacing limit of the first window [default: none]
@@ -209,13 +209,13 @@ struct HintArgs {
     /// The cgroup (v2) whose connections carry the hint [default: all]
     #[arg(long, value_name = "PATH", default_value = "/")]
     cgroup: PathBuf,
-    /// The rate, for who knows better than the estimators of `headstart downlink`
+    /// The rate, in place of the estimates of `headstart downlink`
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
     /// The access technology: unknown, ethernet, dsl, cable, wifi, 3g, lte
     #[arg(long, value_name = "NAME", requires = "rate", default_value = "unknown")]
     access: Access,
-    /// Say nothing any more
+    /// Send no hint any more
     #[arg(long, conflicts_with_all = ["rate", "access"])]
     off: bool,
 }
@@ -298,7 +298,7 @@ impl StartOptions {
     }
 }
 
-/// `/` and what does not exist otherwise are below the mount of cgroup v2.
+/// `/` and paths that do not exist otherwise are below the mount of cgroup v2.
 fn cgroup(path: &std::path::Path) -> Result<PathBuf> {
     if path.join("cgroup.procs").exists() {
         return Ok(path.to_owned());
@@ -314,10 +314,10 @@ fn cgroup(path: &std::path::Path) -> Result<PathBuf> {
     Ok(below)
 }
 
-/// What `headstart tcp` does.
+/// Runs `headstart tcp`.
 ///
 /// # Errors
-/// If the machine lacks something, nothing is attached, or an option says what cannot be.
+/// If the machine lacks a feature, nothing is attached, or an option is not possible.
 pub fn tcp(args: &TcpArgs) -> Result<ExitCode> {
     match &args.command {
         TcpCommand::Attach(args) => attach(args)?,
@@ -541,7 +541,7 @@ impl OwnCgroup {
 
 impl Drop for OwnCgroup {
     fn drop(&mut self) {
-        // What the command left running keeps it; the next run removes it.
+        // Processes that the command left running keep it; the next run removes it.
         let _ = fs::remove_dir(&self.0);
     }
 }
@@ -565,8 +565,8 @@ fn run(args: &RunArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// Runs the command in the cgroup. A signal that ends this program is the command's to answer; what
-/// is attached is taken away after it.
+/// Runs the command in the cgroup. A signal that ends this program is left to the command; the
+/// object is detached after it.
 fn wait(own: &OwnCgroup, command: &[OsString]) -> Result<ExitStatus> {
     let mut child = Command::new("/bin/sh")
         .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])

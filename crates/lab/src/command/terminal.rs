@@ -1,4 +1,4 @@
-//! What commands print, and how they were called.
+//! Output of commands, and their command lines.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::progress;
 use crate::setup::Setup;
 use crate::table::{self, Table};
 
-/// Writes to standard output; a reader that went away early is no error.
+/// Writes to standard output; a reader that closed early is no error.
 pub fn print(text: &str) -> Result<()> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -39,7 +39,7 @@ pub fn command_line() -> String {
     })
 }
 
-/// Where the flows are, if they were asked for.
+/// Prints the path of the file of flows, if requested.
 ///
 /// # Errors
 /// If nothing can be printed.
@@ -50,8 +50,8 @@ pub fn flows_written(flows: Option<(PathBuf, u64)>) -> Result<()> {
     }
 }
 
-/// Says which of the options that were given change nothing, before the first run; whoever reads
-/// the results is told too.
+/// Prints which of the given options have no effect, before the first run; the results have these
+/// notes too.
 pub fn say_idle(setup: &mut Setup, asked: &[String], is_alone: bool) {
     for note in idle(setup, asked, is_alone) {
         eprintln!("headstart: {note}");
@@ -59,7 +59,7 @@ pub fn say_idle(setup: &mut Setup, asked: &[String], is_alone: bool) {
     }
 }
 
-/// How results are kept: said before the first run, and again if Ctrl-C ends it.
+/// Notes on kept results: printed before the first run, and again if Ctrl-C ends it.
 pub fn announce(store: &JobStore) {
     let (kept, path) = (store.kept(), store.path());
     on_interrupt(move || match kept.load(Ordering::Relaxed) {
@@ -78,11 +78,11 @@ pub fn announce(store: &JobStore) {
     );
 }
 
-/// At Ctrl-C takes the progress bar away, says this on a line of its own and ends with 130, as
-/// shells expect.
+/// At Ctrl-C removes the progress bar, prints these words on a line of their own and exits with
+/// 130, as shells expect.
 pub fn on_interrupt(words: impl Fn() -> String + Send + 'static) {
     #[cfg(unix)]
-    // Where no handler can be set the signal ends the program as it always did.
+    // Without a handler the signal ends the program by default.
     if let Ok(mut signals) = Signals::new([SIGINT]) {
         std::thread::spawn(move || {
             if signals.forever().next().is_none() {
@@ -100,7 +100,7 @@ pub fn on_interrupt(words: impl Fn() -> String + Send + 'static) {
     drop(words);
 }
 
-/// After a table was printed: says which of the files could not be written, of several the last as
+/// After a table was printed: reports the files that could not be written, of several the last as
 /// the command's error.
 ///
 /// # Errors
@@ -115,7 +115,7 @@ pub fn written<E: Into<anyhow::Error>>(files: impl IntoIterator<Item = Result<()
     last.map_or(Ok(()), Err)
 }
 
-/// Orders what was kept, after the last run, and says what was taken from an earlier one.
+/// Sorts the kept runs after the last one, and prints the number taken from an earlier command.
 ///
 /// # Errors
 /// If the file cannot be written.

@@ -128,7 +128,7 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
     print(&format!("Report, events and figures: {}\n", folder.path().display()))
 }
 
-/// That a file of that name can be: tools tell records in sequence by it.
+/// Checks the file name: tools recognise records in sequence by it.
 fn check_qlog(path: &Path) -> Result<()> {
     ensure!(
         path.extension().is_some_and(|extension| extension == "sqlog"),

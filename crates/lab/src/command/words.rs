@@ -1,4 +1,4 @@
-//! What a command line says, as words again.
+//! A parsed command line, as words again.
 
 use std::ffi::OsString;
 
@@ -25,7 +25,7 @@ pub fn given(command: &Command, matches: &ArgMatches) -> Vec<String> {
     words.into_iter().map(|(_, word)| word).collect()
 }
 
-/// Whether somebody typed it.
+/// True if it was typed.
 #[must_use]
 pub fn is_given(arg: &Arg, matches: &ArgMatches) -> bool {
     matches.try_contains_id(arg.get_id().as_str()).is_ok()
@@ -75,7 +75,7 @@ pub fn canonical(parser: &Command, words: impl Iterator<Item = OsString>) -> Vec
     words
 }
 
-/// A value, or a list of them, as help spells it; what is no such value is left as it is.
+/// A value, or a list of them, as help spells it; other text is left as it is.
 #[must_use]
 pub fn spelt(arg: &Arg, value: &str) -> String {
     let known = arg.get_possible_values();

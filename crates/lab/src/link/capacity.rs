@@ -1,5 +1,5 @@
-//! What a link could carry over time: a line in the header of its log, and what is shaded behind
-//! its throughput.
+//! Capacity of a link over time: a line in the header of its log, and the shaded area behind its
+//! throughput.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ pub const UP_CAPACITY: &str = "up could carry, ms:kbit/s";
 
 /// More steps do not fit into a line of a log's header.
 const MOST_STEPS: u64 = 250;
-/// More cannot be told apart in a picture.
+/// More steps cannot be distinguished in a picture.
 const MOST_DRAWN: u64 = 2000;
 
 /// A rate that changes in steps.
@@ -28,8 +28,8 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Of a link; of a trace in parts, each with its mean. `None` if it changes too often to be
-    /// told in a line.
+    /// Of a link; of a trace in parts, each with its mean. `None` if it changes too often for one
+    /// line.
     #[must_use]
     pub fn of(link: &LinkPlan) -> Option<Self> {
         let (steps, period) = match &link.rate {
@@ -63,8 +63,8 @@ impl Capacity {
         self.steps.iter().map(|(_, rate)| *rate).max().unwrap_or_default()
     }
 
-    /// Its steps up to `end`, of which the last holds the rate at `end`. Steps too short to be seen
-    /// are one, of their mean.
+    /// Its steps up to `end`, of which the last holds the rate at `end`. Steps too short to be
+    /// visible are one, of their mean.
     #[must_use]
     pub fn until(&self, end: Time) -> Vec<(Time, Rate)> {
         let rounds = self.period.map_or(1, |period| end.as_nanos() / period.as_nanos().max(1) + 1);
@@ -99,8 +99,8 @@ impl Capacity {
 }
 
 impl fmt::Display for Capacity {
-    /// `0:25000 10000:5000`: milliseconds and kbit/s; `every 60000` at the end says that it begins
-    /// anew.
+    /// `0:25000 10000:5000`: milliseconds and kbit/s; `every 60000` at the end means that it
+    /// repeats.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, (at, rate)) in self.steps.iter().enumerate() {
             let space = if number > 0 { " " } else { "" };

@@ -1,4 +1,4 @@
-//! What changes about a path while it runs.
+//! Changes of a path while it runs.
 
 use std::str::FromStr;
 
@@ -9,7 +9,7 @@ use headstart_units::{Rate, Ratio, Span, Time};
 pub struct Change {
     /// Since the beginning.
     pub at: Time,
-    /// What becomes what.
+    /// The new settings.
     pub settings: Vec<Setting>,
 }
 

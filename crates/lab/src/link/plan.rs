@@ -1,9 +1,9 @@
 //! From options to the path of a link.
 //!
-//! The words mean what they mean in a race: the data sender is outside, so `--rate`, `--buffer`,
-//! `--queue` and all that happens to packets at random are those of the way down, towards the
-//! program; `--up-...` are those of the way back. Random draws are those of the simulator's path
-//! with the same seed.
+//! Options have the meaning that they have in a race: the data sender is outside, so `--rate`,
+//! `--buffer`, `--queue` and all random events are those of the way down, towards the program;
+//! `--up-...` are those of the way back. Random draws are those of the simulator's path with the
+//! same seed.
 
 use anyhow::{Context, Result, ensure};
 use headstart_host::read_text_at_most;
@@ -18,10 +18,10 @@ use crate::options::{RouterName, path};
 /// Schedules larger than this are refused.
 const MOST_SCHEDULE_BYTES: usize = 16 << 20;
 
-/// The path of a link, with what changes about it.
+/// The path of a link, with its changes.
 ///
 /// # Errors
-/// If an option cannot be, or options contradict each other.
+/// If an option is impossible, or options contradict each other.
 pub fn plan(args: &LinkArgs) -> Result<PathPlan> {
     ensure!(
         args.path.routers == RouterName::None || args.ends.udp.is_none(),

@@ -1,4 +1,4 @@
-//! Runs a link: the relay, the programs at its ends, and what is told at the end.
+//! Runs a link: the relay, the programs at its ends, and the summary.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -36,10 +36,10 @@ const INVALID: u8 = 3;
 /// The first words of the command line of an end.
 pub const END: &str = "link-end";
 
-/// Runs what was asked for.
+/// Runs the link of these options.
 ///
 /// # Errors
-/// If an option cannot be, or the system refuses something.
+/// If an option is impossible, or the system refuses a request.
 pub fn link(args: &LinkArgs, command_line: &str) -> Result<ExitCode> {
     let plan = plan(args).or_refuse()?;
     if args.ends.udp.is_some() {
@@ -154,7 +154,7 @@ fn relay_udp(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<Exi
     finish(args, handle, ExitCode::SUCCESS)
 }
 
-/// Stops the relay and tells what the run was.
+/// Stops the relay and prints the summary.
 fn finish(args: &LinkArgs, handle: Handle, code: ExitCode) -> Result<ExitCode> {
     let summary: Summary = handle.stop().context("the relay")?;
     if !args.how.quiet {
@@ -192,7 +192,7 @@ fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<E
     let stop = Stop::new()?;
     let world = match outside {
         Outside::Here(_) => Some(world(block, mtu)?),
-        // A server of its own is all there is.
+        // A server of its own is the only one outside.
         Outside::Program(_) => None,
     };
     let ends =
@@ -213,7 +213,7 @@ fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<E
     finish(args, handle, exit_code(status))
 }
 
-/// What is at the other end.
+/// The other end of the path.
 enum Outside {
     /// A device in the namespace of this process.
     Here(Device),
@@ -230,7 +230,7 @@ impl Outside {
     }
 }
 
-/// A device in the namespace of this process, with a block of addresses that nobody has.
+/// A device in the namespace of this process, with an unused block of addresses.
 fn outside(mtu: u16) -> Result<(Block, Outside)> {
     if !namespace::is_privileged() {
         bail!(
@@ -248,7 +248,7 @@ fn outside(mtu: u16) -> Result<(Block, Outside)> {
             device::Settings { ours: block.outside(), peer: block.inside(), leads_to: Some(block), mtu };
         match Device::new("headstart%d", &settings) {
             Ok(device) => return Ok((block, Outside::Here(device))),
-            // Another path may have been faster to take it.
+            // Another path may have taken it in the meantime.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => failure = Some(error),
             Err(error) => return Err(error.into()),
         }
@@ -259,7 +259,7 @@ fn outside(mtu: u16) -> Result<(Block, Outside)> {
     }
 }
 
-/// The way to the world beyond this machine.
+/// The gateway to networks beyond this machine.
 fn world(block: Block, mtu: u16) -> Result<Gateway> {
     let settings =
         device::Settings { ours: block.outside(), peer: block.inside(), leads_to: Some(block), mtu };
@@ -280,11 +280,11 @@ fn wait_until_it_listens(server: &mut Child, signals: &mut Signals, clock: &Cloc
             bail!("interrupted");
         }
     }
-    // It may be a server of a kind that cannot be seen; the program will find out.
+    // Its socket may be of a kind that is not listed; the program then finds out.
     Ok(())
 }
 
-/// Whether there is a TCP socket that listens, or any UDP socket, in the namespace of that process.
+/// True if there is a TCP socket that listens, or any UDP socket, in the namespace of that process.
 fn listens(process: u32) -> bool {
     /// TCP_LISTEN, as the kernel's tables have it.
     const LISTEN: &str = "0A";
@@ -296,10 +296,10 @@ fn listens(process: u32) -> bool {
         || ["udp", "udp6"].iter().any(|table| has(table, &|_| true))
 }
 
-/// A program that was asked to end and has not after so long is killed.
+/// Time after which a program that was sent a signal to end is killed.
 const GRACE: Span = Span::from_secs(3);
 
-/// Waits for the program, and passes on what it has not heard itself.
+/// Waits for the program, and passes on signals that it did not get itself.
 fn wait(
     child: &mut Child,
     duration: Option<Span>,
@@ -321,7 +321,7 @@ fn wait(
         let pause = end_at.map(|end_at| end_at.since(clock.now()));
         match if is_over { Heard::Terminate } else { signals.wait(pause)? } {
             Heard::Other | Heard::Nothing => {}
-            // A terminal has told the program too. What becomes of it is the program's business.
+            // The terminal has signalled the program too, which decides about its end.
             Heard::Interrupt(signal) => {
                 if !is_in_front() {
                     tell(child, signal);
@@ -338,7 +338,7 @@ fn wait(
     }
 }
 
-/// What a shell would say: the code, or 128 and the signal.
+/// Exit code as a shell has it: the code, or 128 and the signal.
 fn exit_code(status: ExitStatus) -> ExitCode {
     use std::os::unix::process::ExitStatusExt;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);

@@ -1,4 +1,4 @@
-//! What this machine knows of its own downlink, and what it would tell a server.
+//! Estimates of this machine's downlink, and the hint that it would send to a server.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,16 +18,16 @@ use crate::table::{Cell, Column, Table};
 /// Options of `headstart downlink`.
 #[derive(Args, Clone, Debug)]
 pub struct DownlinkArgs {
-    /// The rate of the access line, for who knows better than all estimators: `50 Mbit/s`
+    /// The rate of the access line, in place of all estimates: `50 Mbit/s`
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
     /// Its technology: unknown, ethernet, dsl, cable, wifi, 3g, lte
     #[arg(long, value_name = "NAME", requires = "rate", default_value = "unknown")]
     pub access: Access,
-    /// How long the answers may take together
+    /// Time limit of all estimators together
     #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = timeout)]
     pub timeout: Duration,
-    /// How coarse the hint is made, so that it does not tell who you are
+    /// Steps to which the hint is rounded, so that it does not identify you
     #[arg(long, value_enum, default_value_t)]
     pub steps: StepsName,
     /// Do not search for the home gateway
@@ -36,12 +36,12 @@ pub struct DownlinkArgs {
     /// File that remembers networks [default: headstart/networks.json in your state folder]
     #[arg(long, value_name = "FILE")]
     pub networks: Option<PathBuf>,
-    /// How the answers are printed
+    /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: Format,
 }
 
-/// How coarse a hint is made.
+/// Rounding of a hint.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum StepsName {
     /// Ten steps to a decade: 10, 12.5, 16, 20 ...
@@ -49,7 +49,7 @@ pub enum StepsName {
     Ten,
     /// Five steps to a decade: 10, 16, 25 ...
     Five,
-    /// As estimated; tells you from others
+    /// As estimated; identifies you
     Exact,
 }
 
@@ -85,7 +85,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(span.as_nanos()))
 }
 
-/// Asks every estimator.
+/// Queries every estimator.
 #[must_use]
 pub fn ask(args: &DownlinkArgs) -> Report {
     let explicit = args.rate.map(|bandwidth| Hint { bandwidth, access: args.access });
@@ -94,7 +94,7 @@ pub fn ask(args: &DownlinkArgs) -> Report {
     Survey { explicit, past, ask_gateway, timeout: args.timeout, ..Survey::default() }.ask(unix_now())
 }
 
-/// Everybody's answer in one table, and what would be told.
+/// All answers in one table, and the hint.
 #[must_use]
 pub fn table(report: &Report, steps: StepsName) -> Table {
     let place = report.network.as_ref().map_or_else(|| "no network".to_owned(), describe);
@@ -132,7 +132,7 @@ pub fn table(report: &Report, steps: StepsName) -> Table {
     table
 }
 
-/// What would be told, in a sentence.
+/// The hint, in a sentence.
 fn verdict(report: &Report, steps: StepsName) -> String {
     let choice = match &report.choice {
         Ok(choice) => choice,
@@ -147,7 +147,7 @@ fn verdict(report: &Report, steps: StepsName) -> String {
 }
 
 fn describe(network: &Network) -> String {
-    // A radio network's name is its owner's invention: nothing in it may be obeyed by a terminal.
+    // A radio network's name is arbitrary text: control characters must not reach the terminal.
     let key = network.key().replace(char::is_control, "\u{fffd}");
     format!("{} ({key})", network.interface)
 }

@@ -8,7 +8,7 @@ use crate::figure::{Axis, Figure, Guide, PacketKind, Range, Role, Series, Style,
 use crate::flow_trace::{FlowTrace, name};
 use crate::report::Section;
 
-/// A plot holds no more marks of a kind than this: more cannot be told apart.
+/// Most marks of a kind in a plot: more cannot be distinguished.
 const MOST_MARKS: usize = 3000;
 
 /// The series of the sender's window.
@@ -32,7 +32,7 @@ pub struct FlowFigures {
     pub scheme: String,
     /// Stream offsets over time.
     pub sequence: Figure,
-    /// Queue, flight and window over time; only where the queue was seen.
+    /// Queue, flight and window over time; only where the queue was recorded.
     pub queue: Option<Figure>,
     /// Milliseconds from the first SYN to the last byte at the receiver.
     pub completed_ms: Option<f64>,
@@ -43,7 +43,7 @@ pub struct FlowFigures {
 impl FlowFigures {
     /// Drawings of each flow, all on the same axes.
     ///
-    /// A flow that takes far longer than most is cut off, for the others' sake.
+    /// A flow that takes far longer than most is cut off, for the scale of the others.
     pub fn of<'a>(flows: impl Iterator<Item = (&'a str, &'a FlowTrace)>) -> Vec<Self> {
         /// Medians.
         const LONGEST: f64 = 2.0;
@@ -51,7 +51,7 @@ impl FlowFigures {
         let mut ends: Vec<f64> = all.iter().filter_map(Self::last).collect();
         ends.sort_by(f64::total_cmp);
         let (Some(longest), Some(median)) = (ends.last(), ends.get(ends.len() / 2)) else { return all };
-        // A share more, so that what is last does not lie on the frame.
+        // A margin, so that the last point does not lie on the frame.
         let end = longest.min(median * LONGEST) * 1.03;
         for one in &mut all {
             one.is_cut = one.last().is_some_and(|last| last > end);
@@ -74,7 +74,7 @@ impl FlowFigures {
         }
     }
 
-    /// Whether the sender's events are known.
+    /// True if the sender's events were recorded.
     #[must_use]
     pub fn has_events(&self) -> bool {
         !self.sequence.series.is_empty()
@@ -155,7 +155,7 @@ fn share_axes(figures: Vec<&mut Figure>, end: f64) {
         let points = series.flat_map(|series| &series.points).filter(|point| point.x <= end);
         points.map(|point| point.y).fold(0.0, f64::max)
     };
-    // A window that nothing can fill would press all the others together.
+    // An unlimited window would compress all other curves.
     let highest = highest_of(&|_| true).min(2.0 * highest_of(&|series| series.name != WINDOW));
     for figure in figures {
         figure.x.range = Range::Fixed(0.0, end);
@@ -167,7 +167,7 @@ fn role(scheme: &str, view: &str, note: &str) -> Role {
     Role::Of { subject: scheme.to_owned(), view: view.to_owned(), note: note.to_owned() }
 }
 
-/// Stream offsets over time: what was sent, acknowledged, lost, sent again.
+/// Stream offsets over time: bytes sent, acknowledged, lost, retransmitted.
 fn time_sequence(view: &FlowTrace, scheme: &str, note: &str) -> Figure {
     let mut sent = vec![];
     let mut again = vec![];
@@ -224,9 +224,9 @@ fn time_sequence(view: &FlowTrace, scheme: &str, note: &str) -> Figure {
     figure
 }
 
-/// Bytes that waited before the bottleneck while the flow was alive, and its window and flight.
+/// Bytes queued before the bottleneck during the flow, and its window and flight.
 ///
-/// The queue is known whenever a packet arrives or comes out: between two such moments it does not
+/// The queue is recorded whenever a packet arrives or leaves: between two such moments it does not
 /// change.
 fn queue(view: &FlowTrace, scheme: &str, note: &str) -> Figure {
     let waiting: Vec<(f64, f64)> = view
@@ -251,7 +251,7 @@ fn queue(view: &FlowTrace, scheme: &str, note: &str) -> Figure {
         most(&window)
     );
     figure.role = role(scheme, "queue", note);
-    // Each has a dash of its own: two flows over one another are told apart by colour.
+    // Each has a dash of its own: two overlaid flows are distinguished by colour.
     for (number, (name, points)) in
         [("in flight", flight), (WINDOW, window), ("queue at the bottleneck", thinned(waiting))]
             .into_iter()

@@ -1,4 +1,4 @@
-//! What people see of a link: its summary, and its log as figures.
+//! Output of a link for users: its summary, and its log as figures.
 
 pub mod figures;
 
@@ -10,7 +10,7 @@ use headstart_net::DropReason;
 
 use crate::table::{Cell, Column, Table, terminal_width};
 
-/// What a run was, for the terminal.
+/// Summary of a run, for the terminal.
 #[must_use]
 pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
     let seconds = summary.lasted.as_secs_f64();
@@ -83,7 +83,7 @@ pub fn summary(summary: &Summary, tolerance: Tolerance) -> String {
     text
 }
 
-/// What elements dropped, by cause.
+/// Packets dropped by elements, by cause.
 fn dropped(way: &DirectionSummary) -> Vec<(&'static str, u64)> {
     let of =
         |reason: DropReason| way.elements.iter().map(|(_, account)| account.dropped[reason as usize]).sum();
@@ -96,8 +96,7 @@ mod tests {
     use headstart_emu::relay::Summary;
     use headstart_units::Span;
 
-    /// A program that could not be started sends nothing: its own complaint is all there is to
-    /// read.
+    /// A program that could not be started sends nothing: only its own error message is printed.
     #[test]
     fn a_path_that_carried_nothing_has_no_table() {
         let tolerance = Tolerance { p99: Span::from_millis(1), worst: Span::from_millis(40) };

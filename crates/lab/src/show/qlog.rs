@@ -1,23 +1,23 @@
-//! A traced flow as qlog: what qvis and other tools for QUIC read.
+//! A traced flow as qlog, the format of qvis and other tools for QUIC.
 //!
 //! Sources: draft-ietf-quic-qlog-main-schema (the file) and draft-ietf-quic-qlog-quic-events (the
 //! events), as records one after the other (JSON-SEQ, RFC 7464), the form in which `serve --qlog`
-//! writes what the QUIC stack does. The vantage point is the sender.
+//! logs the QUIC stack. The vantage point is the sender.
 //!
-//! | event | what it is here |
+//! | event | meaning here |
 //! |---|---|
-//! | `quic:packet_sent` | a segment left; a packet number of its own, and a stream frame with its place |
+//! | `quic:packet_sent` | a segment left; a packet number of its own, and a stream frame |
 //! | `quic:packet_received` | an ack arrived; the packets that it acknowledges |
 //! | `quic:packet_lost` | a segment was declared lost |
 //! | `quic:recovery_metrics_updated` | window, flight, smoothed RTT and pace, where they changed |
-//! | `quic:congestion_state_updated` | the scheme entered a phase, in its own words; `recovery` while losses are repaired |
-//! | `headstart:timeout` | the retransmission timer went off |
+//! | `quic:congestion_state_updated` | the scheme's phase; `recovery` while losses are repaired |
+//! | `headstart:timeout` | the retransmission timer expired |
 //!
 //! # Limits
 //!
-//! TCP has no packet numbers: they count sendings. What was acknowledged selectively is told when
-//! everything before it has arrived, as the trace knows no more of it. Copies and retransmissions
-//! are told apart by `headstart_transmission` in the stream's packet.
+//! TCP has no packet numbers: they count transmissions. Selectively acknowledged data is reported
+//! when everything before it has arrived, as the trace has no earlier record of it. Copies and
+//! retransmissions are distinguished by `headstart_transmission` in the stream's packet.
 
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ pub fn qlog(view: &FlowTrace, title: &str) -> String {
     log.out
 }
 
-/// The state of congestion control, in words.
+/// The state of congestion control, as text.
 fn state(trace: &SenderTrace) -> &'static str {
     if trace.in_recovery { "recovery" } else { trace.phase }
 }
@@ -124,7 +124,7 @@ fn metrics(trace: &SenderTrace) -> Value {
     data
 }
 
-/// What was written.
+/// The log so far.
 struct Log {
     out: String,
     opened: Time,
@@ -149,7 +149,7 @@ impl Log {
 struct Packets {
     next: u64,
     acks: u64,
-    /// What is under way: number, by the place where it begins and how often it was sent.
+    /// Packets in flight: number, by stream offset and number of the transmission.
     under_way: BTreeMap<(u64, u64), u64>,
 }
 

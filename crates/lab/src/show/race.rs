@@ -111,7 +111,7 @@ struct Shown {
     of: fn(&Standing) -> Option<&Measured>,
 }
 
-/// The columns behind the name: those that anything is known for.
+/// The columns behind the name: those with any value.
 fn shown(race: &Race) -> Vec<Shown> {
     // In a narrow terminal columns of low priority are left out first.
     let lower = |title: &str, unit: &str, decimals, priority: u8, of| Shown {
@@ -146,7 +146,7 @@ fn shown(race: &Race) -> Vec<Shown> {
     all
 }
 
-/// Whose transport it was, and whether the machine kept up.
+/// The transport in use, and the validity of its real-time runs.
 fn in_real_time(setup: &Setup, race: &Race) -> String {
     let whose = match setup.transport.transport {
         TransportName::Tcp => "this machine's TCP",
@@ -163,7 +163,7 @@ fn in_real_time(setup: &Setup, race: &Race) -> String {
     format!("Real packets of {whose}, in real time. {kept}")
 }
 
-/// What the routers did for a scheme that needs them: whether it could be itself at all.
+/// The routers' grants to a scheme that needs them, and the reason if there were none.
 fn routers(setup: &Setup, standing: &Standing) -> Option<String> {
     let totals = &standing.totals;
     if standing.entry.needs != Needs::Routers || totals.flows == 0 {
@@ -203,7 +203,7 @@ fn buffer(setup: &Setup) -> String {
     if limit.packets == u64::MAX { limit.bytes.to_string() } else { format!("{} packets", limit.packets) }
 }
 
-/// What every number means: nothing here is left to a reader's guess.
+/// Definition of every number.
 #[must_use]
 pub fn definitions(setup: &Setup) -> Vec<(String, String)> {
     let tcp = setup.tcp();

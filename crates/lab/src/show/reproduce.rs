@@ -21,7 +21,7 @@ use headstart_paper::run::Results;
 pub struct Judged<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
-    /// What it gave.
+    /// Its results.
     pub results: &'a Results,
     /// Its claims.
     pub claims: Vec<JudgedClaim<'a>>,
@@ -32,11 +32,11 @@ pub struct Judged<'a> {
 pub struct JudgedClaim<'a> {
     /// The claim.
     pub claim: &'a Claim,
-    /// What came out under each variant that is shown; the first is the judge.
+    /// Findings under each variant that is shown; the first is the judge.
     pub findings: Vec<Finding>,
-    /// What comes out when the thing is changed that is blamed.
+    /// Finding after the change of the suspected cause.
     pub demonstration: Option<Finding>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Judged<'a> {
 }
 
 impl JudgedClaim<'_> {
-    /// The outcome in words, with the number that the demonstration gave.
+    /// The outcome in words, with the number of the demonstration.
     #[must_use]
     pub fn told(&self) -> String {
         match (self.outcome, &self.claim.comes_out, &self.demonstration) {
@@ -102,8 +102,8 @@ pub fn claims_table(judged: &Judged<'_>) -> Table {
     table
 }
 
-/// One figure's claims as a terminal of some width shows them: the first variant only. What is too
-/// wide for its column goes on in rows below.
+/// One figure's claims for a terminal of some width: the first variant only. Text too wide for its
+/// column continues in rows below.
 #[must_use]
 pub fn terminal_table(judged: &Judged<'_>, width: usize) -> Table {
     /// Columns of paper, ours and outcome, and the gaps between all.
@@ -148,8 +148,8 @@ fn folded(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Columns of `claims.csv`: a row for each claim under each variant that is shown; what follows
-/// `verdict` is the claim's.
+/// Columns of `claims.csv`: a row for each claim under each variant that is shown; columns after
+/// `verdict` are the claim's.
 pub const CLAIM_COLUMNS: [&str; 14] = [
     "figure", "claim", "source", "variant", "paper", "ours", "low", "high", "shown", "verdict", "outcome",
     "when", "then", "why",
@@ -216,7 +216,7 @@ pub fn data_rows(data: &[Datum]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Six decimals: what is beyond them is noise.
+/// Six decimals: further ones are noise.
 fn number(value: f64) -> String {
     if value.is_finite() { ((value * 1e6).round() / 1e6).to_string() } else { String::new() }
 }
@@ -226,7 +226,7 @@ fn number(value: f64) -> String {
 pub struct Drawn {
     /// Of the files.
     pub name: String,
-    /// What it shows.
+    /// Title of the figure.
     pub caption: String,
     /// The values.
     pub data: Vec<Datum>,
@@ -304,7 +304,7 @@ pub fn report(
         sections.push(Section::Text(plan.shows.clone()));
         if !one.claims.is_empty() {
             sections.push(Section::Table(claims_table(one)));
-            // Beside the table: a paragraph in a cell would push everything else off the page.
+            // Beside the table: a paragraph in a cell would make it too wide.
             let reasons: Vec<(String, String)> = one
                 .claims
                 .iter()

@@ -13,12 +13,12 @@ use crate::show::cell;
 use crate::sweep::Point;
 use crate::table::{Better, Column, Table};
 
-/// More drawings of a kind than this nobody looks at; how many are left out is said.
+/// Most drawings of a kind; the number left out is printed.
 const MOST_DRAWINGS: usize = 8;
 /// More crossings than this do not stand in the terminal.
 pub const MOST_CROSSINGS: usize = 6;
 
-/// What is kept of a point's race: flows and distributions are not.
+/// Kept results of a point's race: no flows and no distributions.
 #[derive(Clone, Debug)]
 pub struct PointResult {
     /// The values of the options that vary, as they were typed.
@@ -45,12 +45,12 @@ pub struct Sweep {
     points: Vec<PointResult>,
 }
 
-/// A crossing, and of whom.
+/// A crossing, and its schemes.
 #[derive(Clone, Debug)]
 struct Told {
     axis: String,
     schemes: [String; 2],
-    /// What the other axes are there.
+    /// Values of the other axes there.
     others: String,
     crossing: Crossing,
 }
@@ -115,7 +115,7 @@ impl Sweep {
         schemes
     }
 
-    /// Axes whose values are numbers, and more than one.
+    /// Axes with more than one value, all of them numbers.
     fn numeric(&self) -> Vec<usize> {
         let is_numeric = |axis: &usize| {
             let mut numbers = self.points.iter().map(|point| point.numbers[*axis]);

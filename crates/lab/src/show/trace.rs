@@ -32,7 +32,7 @@ pub fn phases(entry: &Entry, view: &FlowTrace) -> Table {
     table
 }
 
-/// The flow of each scheme; the first is the one asked for.
+/// The flow of each scheme; the first is the requested one.
 #[must_use]
 pub fn report(
     setup: &Setup,

@@ -1,4 +1,4 @@
-//! What is compared, and when two sides agree.
+//! Measures that are compared, and the conditions of agreement.
 
 use headstart::statistics::{Interval, mean, mean_interval, ratio_interval};
 
@@ -7,7 +7,7 @@ use headstart::statistics::{Interval, mean, mean_interval, ratio_interval};
 pub struct Case {
     /// The kernel's name of it.
     pub controller: &'static str,
-    /// In `headstart`'s words.
+    /// As options of `headstart`.
     pub path: &'static str,
     /// Size of the object.
     pub bytes: u64,
@@ -31,7 +31,7 @@ const SIZES: [u64; 3] = [100_000, 2_000_000, 10_000_000];
 const CONTROLLERS: [&str; 3] = ["reno", "cubic", "bbr"];
 
 impl Case {
-    /// Everything that the table compares.
+    /// Every case of the table.
     pub fn all() -> impl Iterator<Item = Self> {
         CONTROLLERS.into_iter().flat_map(|controller| {
             PATHS
@@ -60,14 +60,14 @@ impl Case {
         }
     }
 
-    /// How often the kernel's side runs with each seed: the machine's own chance is met by the
-    /// middle of three.
+    /// Runs of the kernel's side with each seed: the median of three removes chance events of the
+    /// machine.
     pub fn repeats(&self) -> u64 {
         if self.is_random() { 1 } else { 3 }
     }
 }
 
-/// What is compared of one transfer.
+/// Measures of one transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Found {
     pub completion_ms: f64,
@@ -79,8 +79,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// The end of slow start, if it came before everything had arrived. What ends later is no end
-    /// that the kernel could be asked for: its socket may be closed.
+    /// The end of slow start, if it came before everything had arrived. A later one cannot be
+    /// sampled in the kernel: its socket may be closed.
     fn exit_in_time(&self) -> Option<f64> {
         self.exit_ms.filter(|exit| *exit <= self.completion_ms)
     }
@@ -106,7 +106,7 @@ pub struct Compared {
     pub agrees: bool,
 }
 
-/// How far apart two numbers may be.
+/// Largest difference of two numbers.
 #[derive(Clone, Copy)]
 struct Band {
     /// Of the kernel's.
@@ -119,12 +119,12 @@ struct Band {
 const COMPLETION: Band = Band { share: 0.03, least: 0.0 };
 /// Within 10 % or five packets.
 const PACKETS: Band = Band { share: 0.1, least: 5.0 };
-/// Within 10 %, or what the kernel's clock of asking cannot tell apart.
+/// Within 10 %, or the resolution of the sampling in the kernel.
 const EXIT: Band = Band { share: 0.1, least: 8.0 };
 
 impl Band {
     /// Compares seed by seed. Of several seeds the means agree if they are within the band, or if
-    /// the 95 % interval of their ratio says that chance alone may have put them apart.
+    /// the 95 % interval of their ratio contains 1.
     fn compare(self, kernel: &[f64], model: &[f64]) -> Option<Compared> {
         let (kernel_mean, model_mean) = (mean(kernel)?, mean(model)?);
         let is_within = (kernel_mean - model_mean).abs() <= (self.share * kernel_mean).max(self.least);
@@ -145,7 +145,7 @@ pub struct Verdict {
     pub completion: Compared,
     pub drops: Compared,
     pub peak_queue: Compared,
-    /// Where neither side's slow start ended in time there is nothing to compare.
+    /// `None` if neither side's slow start ended in time.
     pub exit: Option<Compared>,
     pub exit_agrees: bool,
     pub is_valid: bool,

@@ -1,5 +1,4 @@
-//! The kernel's side: its TCP sends through `headstart link`, and the log and `ss -ti` say what
-//! happened.
+//! The kernel's side: its TCP sends through `headstart link`, measured by the log and `ss -ti`.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -15,7 +14,7 @@ use crate::compare::{Case, Found};
 
 const PORT: u16 = 8000;
 
-/// Sends so many bytes to whoever connects, by that controller; says when ssthresh was set.
+/// Sends so many bytes to each client, by that controller; prints when ssthresh was set.
 pub fn send(controller: &str, bytes: usize, file: &str) {
     relay::prepare_thread(relay::Urgency::End);
     let listener = TcpListener::bind(("0.0.0.0", PORT)).expect("a free port");
@@ -36,8 +35,7 @@ pub fn send(controller: &str, bytes: usize, file: &str) {
     watcher.join().expect("it watches to the end");
 }
 
-/// Asks the kernel for the sender's ssthresh until it has one; when that was, in nanoseconds after
-/// 1970.
+/// Samples the sender's ssthresh until it is set; returns that time, in nanoseconds after 1970.
 fn watch(is_over: &AtomicBool) -> Option<u128> {
     while !is_over.load(Ordering::Acquire) {
         let output = Command::new("ss").args(["-tinH", "state", "connected"]).output().ok()?;
@@ -58,7 +56,7 @@ pub fn receive() {
     std::fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 8000000 16000000").expect("root of its own network");
     let outside = std::env::var(namespace::OUTSIDE).expect("set by the link");
     let mut stream = TcpStream::connect((outside.as_str(), PORT)).expect("a server");
-    // It asks nothing: its question would be acknowledged by a packet that the model puts into the
+    // It sends no request: that would be acknowledged by a packet that the model puts into the
     // first data packet.
     let mut buffer = vec![0; 1 << 18];
     while stream.read(&mut buffer).expect("data") > 0 {}
@@ -107,7 +105,7 @@ fn read_log(text: &str, bytes: u64, exit_at: Option<u128>) -> Result<Found, Stri
     let mut opened: Option<u64> = None;
     let mut first_sequence: Option<u32> = None;
     let mut under_way: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    // What has arrived: begin and end of each piece of the stream.
+    // Received data: begin and end of each piece of the stream.
     let mut pieces: BTreeMap<u64, u64> = BTreeMap::new();
     let mut completed: Option<u64> = None;
     for line in text.lines().filter(|line| !line.starts_with('#')).skip(1) {
@@ -149,7 +147,7 @@ fn read_log(text: &str, bytes: u64, exit_at: Option<u128>) -> Result<Found, Stri
     Ok(found)
 }
 
-/// How far the stream is complete.
+/// Offset up to which the stream is complete.
 fn reaches(pieces: &BTreeMap<u64, u64>) -> u64 {
     let mut reached = 0;
     for (begin, end) in pieces {
@@ -171,8 +169,7 @@ pub fn cannot_run() -> Option<&'static str> {
     (!namespace::is_privileged() && !works()).then_some("it needs root or user namespaces")
 }
 
-/// Whether this kernel has that controller. One that others may not choose is found out when it is
-/// chosen.
+/// True if this kernel has that controller. One that is restricted is found out when it is chosen.
 pub fn knows(controller: &str) -> bool {
     use socket2::{Domain, Socket, Type};
     let chosen = Socket::new(Domain::IPV4, Type::STREAM, None)

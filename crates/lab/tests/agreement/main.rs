@@ -1,19 +1,19 @@
 //! The kernel's TCP through the emulator against our TCP model through the simulator, on the same
 //! paths.
 //!
-//! | words | what is done |
+//! | words | action |
 //! |---|---|
 //! | none | the short form, with bands that fail |
-//! | `--full RUNS TABLE [WORDS]` | every path, size and controller that has these words: the kernel's runs into one file, the comparison into another |
-//! | `--table RUNS TABLE` | the comparison alone, with the model as it is now: seconds instead of half an hour |
+//! | `--full RUNS TABLE [WORDS]` | cases with these words: kernel's runs and comparison |
+//! | `--table RUNS TABLE` | only the comparison, with the present model: seconds |
 //!
-//! Needs root or user namespaces; where there are none it says that it was not run.
+//! Needs root or user namespaces; without them it reports that it was not run.
 //!
-//! What is measured, the same way on both sides: completion is from the client's SYN to the last
-//! payload byte leaving the path towards it; drops are those of the bottleneck's buffer; the peak
-//! queue is the most packets that waited before it; slow start ends when the sender's ssthresh is
-//! set, which the kernel is asked every few milliseconds (`ss -ti`); its BBR sets it when its
-//! start-up ends.
+//! Measures, the same way on both sides: completion is from the client's SYN to the last payload
+//! byte leaving the path towards it; drops are those of the bottleneck's buffer; the peak queue is
+//! the most packets that waited before it; slow start ends when the sender's ssthresh is set, which
+//! is sampled in the kernel every few milliseconds (`ss -ti`); its BBR sets it when its start-up
+//! ends.
 
 mod compare;
 mod kernel;
@@ -64,7 +64,7 @@ fn measure(case: &Case, seed: u64) -> Result<Found, String> {
     middle(runs).ok_or_else(|| "no run".to_owned())
 }
 
-/// Measures the kernel; the file is written anew after each case, so that what was measured is
+/// Measures the kernel; the file is written anew after each case, so that finished measurements are
 /// kept.
 fn full(file: &str, words: &str) -> Result<(), String> {
     if let Some(reason) = kernel::cannot_run() {
@@ -108,7 +108,7 @@ fn tabulate(runs: &str, file: &str) -> Result<(), String> {
     std::fs::write(file, text).map_err(|error| format!("{file}: {error}"))
 }
 
-/// The short form: what is known to agree, and must go on to.
+/// The short form: cases that agreed before, and must continue to.
 fn short() -> ExitCode {
     if let Some(reason) = kernel::cannot_run() {
         println!("agreement: NOT RUN, could not run here: {reason}");

@@ -8,7 +8,7 @@ use headstart_study::settings::Settings;
 
 use crate::compare::{Case, Found};
 
-/// What of the model stands for each controller of the kernel.
+/// Scheme and options of the model for each controller of the kernel.
 fn model_of(controller: &str) -> (&'static str, &'static str) {
     match controller {
         "cubic" => ("iw10-linux", "--base cubic-linux"),

@@ -107,7 +107,7 @@ impl Table {
     }
 }
 
-/// How far the model is off, in percent, and the 95 % interval where there is one.
+/// Deviation of the model in percent, and the 95 % interval where there is one.
 fn change(numbers: Compared) -> String {
     let value = 100.0 * (numbers.model / numbers.kernel - 1.0);
     match numbers.change {

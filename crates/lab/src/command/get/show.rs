@@ -11,7 +11,7 @@ use super::{Format, GetArgs, Sample};
 use crate::statistics::{mean, mean_interval, quantile};
 use crate::table::{Better, Cell, Column, Table, terminal_width};
 
-/// Prints what was measured.
+/// Prints the measurements.
 pub fn print(args: &GetArgs, samples: &[Sample]) -> Result<()> {
     let text = match args.format {
         Format::Csv => lines(args, samples).csv(),
@@ -88,8 +88,8 @@ fn summary(args: &GetArgs, samples: &[Sample]) -> Table {
     for scheme in schemes {
         let of: Vec<&Sample> = samples.iter().filter(|sample| sample.scheme.as_deref() == scheme).collect();
         let times: Vec<f64> = of.iter().map(|sample| ms(sample.visit.complete())).collect();
-        // The first connection met a server that knew nothing of this client, if it was asked for
-        // the first time.
+        // On the first connection the server had no record of this client, if it was its first at
+        // all.
         let (first, others) = match times.as_slice() {
             [first, others @ ..] if !others.is_empty() => (*first, others),
             [first, ..] => (*first, times.as_slice()),

@@ -9,14 +9,14 @@ use headstart_web::client::{Caller, Errand, FetchError, Visit};
 
 use super::{Sample, Way};
 
-/// A host that is silent for so long is told of. Between the first and the second repetition of the
-/// first packet, so that one lost packet is no news.
+/// Time after which a silent host is reported. Between the first and the second repetition of the
+/// first packet, so that one lost packet is not reported.
 const SILENCE: Duration = Duration::from_millis(2500);
 
-/// How long the last packet may take to leave: it needs no answer.
+/// Time allowed for the last packet to leave: it needs no answer.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What is fetched, and from where.
+/// Pages to fetch, and their server.
 pub(super) struct Visits<'a> {
     pub errand: &'a Errand,
     pub remote: SocketAddr,
@@ -34,8 +34,8 @@ impl Visits<'_> {
             FetchError::Socket { host: format!("{host}: no socket towards {}", self.remote), source }
         })?;
         let samples = self.in_turn(&caller, ways, repeat).await;
-        // The last packet says that the connection is over. A server that does not hear it keeps
-        // the connection, and the record it reserved, for as long as connections may be idle.
+        // The last packet closes the connection. A server that does not receive it keeps the
+        // connection, and the record it reserved, until the idle timeout.
         let _ = tokio::time::timeout(FAREWELL, caller.endpoint().wait_idle()).await;
         samples
     }
@@ -87,17 +87,17 @@ impl Visits<'_> {
     }
 }
 
-/// Until the queue of the last connection is gone, and the server has noted what it measured.
+/// Until the queue of the last connection is empty, and the server has stored its record.
 fn pause_after(visit: &Visit) -> Duration {
     (visit.rtt * 3).max(Duration::from_millis(50))
 }
 
-/// Nobody listens at that address: another one of the same server may do.
+/// The port at that address is closed: another address of the same server may answer.
 pub(super) fn is_refusal(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(FetchError::Refused { .. }))
 }
 
-/// With what to do about it, where that is known.
+/// With advice, where there is any.
 pub(super) fn advised(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(FetchError::Certificate { .. }) => anyhow!(

@@ -9,7 +9,7 @@ use headstart_units::{Bytes, Span, Time};
 use crate::figure::{Axis, Figure, Mark, PacketKind, Point, Series, Style, Svg};
 use crate::link::capacity::{Capacity, DOWN_CAPACITY, UP_CAPACITY};
 
-/// A plot holds no more marks of a kind than this: more cannot be told apart.
+/// Most marks of a kind in a plot: more cannot be distinguished.
 const MOST_MARKS: usize = 3000;
 /// Bins of the throughput's figure.
 const BINS: u64 = 200;
@@ -53,7 +53,7 @@ fn throughput(record: &Record) -> Svg {
         line.and_then(|(_, text)| text.parse::<Capacity>().ok())
     };
     let capacities = [capacity(DOWN_CAPACITY), capacity(UP_CAPACITY)];
-    // Several packets long at the highest rate: below that it is the size of packets that is seen.
+    // Several packets long at the highest rate: shorter bins show the size of packets.
     let peak = capacities.iter().flatten().map(Capacity::peak).max().unwrap_or_default();
     let packets = if peak.is_zero() { Span::ZERO } else { Bytes::new(PACKETS_IN_A_BIN * 1500) / peak };
     let bin = (end.as_nanos() / BINS).max(packets.as_nanos()).max(1_000_000);
@@ -121,15 +121,15 @@ fn delay(record: &Record) -> Svg {
     figure.svg()
 }
 
-/// The queue before the first link over time: as each packet found it, and lower by one as each
-/// left it to be sent.
+/// The queue before the first link over time: the length that each packet found, and one less as
+/// each left it to be sent.
 ///
-/// A log says when a packet leaves the path, which is later than the queue by what its transmission
-/// and the rest of the path take: the least that a packet of this size took, for that one found
-/// nothing before it.
+/// The log has the time when a packet leaves the path, which is later than the queue by its
+/// transmission and the rest of the path: the least time of a packet of this size, which found an
+/// empty queue.
 fn queue_steps<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(Time, u32)> {
     let (mut arrived, mut passed) = (BTreeMap::new(), vec![]);
-    // A packet that leaves and one that comes at the same time: what comes found the other gone.
+    // Of a departure and an arrival at the same time the departure is first.
     let mut events: Vec<(Time, Option<u32>)> = vec![];
     for entry in entries {
         match entry.what {
@@ -185,8 +185,8 @@ fn queue(record: &Record) -> Svg {
     figure.svg()
 }
 
-/// Of neighbouring points the lowest and the highest, where there are more than can be told apart:
-/// no peak is lost.
+/// Of neighbouring points the lowest and the highest, where more cannot be distinguished: no peak
+/// is lost.
 fn envelope(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     if points.len() <= MOST_MARKS {
         return points;
@@ -215,8 +215,8 @@ mod tests {
         Entry { at, direction: Direction::Down, number, bytes: 1500, what }
     }
 
-    /// Eight packets come at once at 100 ms; at 150 ms one comes alone, and another while that one
-    /// is sent.
+    /// Eight packets arrive at once at 100 ms; at 150 ms one arrives alone, and another during its
+    /// transmission.
     fn record() -> Record {
         let mut entries = vec![];
         for number in 0..8_u64 {

@@ -1,4 +1,4 @@
-//! Path, load and everything else that is not as by default, in one line.
+//! Path, load and all conditions that differ from the default, in one line.
 
 use headstart_study::settings::Settings;
 
@@ -8,8 +8,8 @@ use crate::options::SizeName;
 use crate::setup::Setup;
 use crate::show::counted;
 
-/// Conditions that the title has at its beginning anyway, or that decide how long is measured and
-/// not what.
+/// Conditions that are at the beginning of every title, or that only set the length of the
+/// measurement.
 const TOLD: [&str; 9] = ["rate", "trace", "rtt", "size", "load", "arrivals", "duration", "warm-up", "drain"];
 
 /// The title.
@@ -37,7 +37,7 @@ pub fn headline(setup: &Setup) -> String {
     parts.join(", ")
 }
 
-/// What differs from the default, each option once.
+/// Differences from the default, each option once.
 fn special(setup: &Setup) -> Vec<String> {
     let Ok(plain) = Settings::parse(Carriers::MODEL, std::iter::empty()) else { return vec![] };
     let text = |condition: &Condition| condition.value.to_string();
@@ -67,7 +67,7 @@ fn phrase(setup: &Setup, option: &str, value: &str) -> Option<String> {
         "jitter" => named("jitter", &path.jitter),
         "reorder" => Some("reordered".to_owned()),
         "duplicate" => named("duplicates", &path.duplicate),
-        // The way back is as the way there unless something is said.
+        // The way back has the same settings unless it has its own.
         "up-rate" => path.up_rate.and_then(|rate| named("up", &rate)),
         "up-trace" => named("up", &value),
         "hop" => {

@@ -10,14 +10,14 @@ use crate::verdict::{Harm, Twins, Victims};
 
 /// So many names are listed before the others are only counted.
 const MOST_NAMES: usize = 4;
-/// With as few seeds or fewer, Student's t makes intervals nearly twice as wide as with the default
+/// With so few seeds or fewer, Student's t makes intervals nearly twice as wide as with the default
 /// of eight.
 const FEW_SEEDS: usize = 3;
 
-/// Stands behind the name of the fastest scheme whose harm does not show.
+/// Mark behind the name of the fastest scheme whose harm does not show.
 pub const MARK: &str = " *";
 
-/// Who wins, in a few sentences.
+/// The winner, in a few sentences.
 #[must_use]
 pub fn verdict(race: &Race) -> String {
     let found = race.verdict();
@@ -77,7 +77,7 @@ fn why_not(race: &Race) -> &'static str {
     }
 }
 
-/// What the first row costs others.
+/// Cost of the first row to other flows.
 fn cost(standing: &Standing, harm: &Harm) -> String {
     if !harm.shows() {
         return format!("Its harm to others does not show: {}.", of_harm(harm));
@@ -121,7 +121,7 @@ fn with_interval(interval: &Interval, decimals: usize) -> String {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`, or the first of them and how many there are more.
+/// `a`, `a and b`, `a, b and c`, or the first of them and the number of the others.
 fn names(race: &Race, places: &[usize]) -> String {
     let mut parts: Vec<String> =
         places.iter().take(MOST_NAMES).map(|place| race.standings[*place].entry.name.to_string()).collect();
@@ -132,7 +132,7 @@ fn names(race: &Race, places: &[usize]) -> String {
     if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) }
 }
 
-/// Why there is nothing to show, and what to do, if there is nothing.
+/// The reason for an empty result, with advice, if it is empty.
 #[must_use]
 pub fn nothing(setup: &Setup, race: &Race) -> Option<String> {
     if race.empty_seeds < race.seeds {
@@ -187,7 +187,7 @@ pub fn twins(race: &Race) -> Vec<String> {
     notes
 }
 
-/// How much the numbers rest on: flows or pages of a scheme, and seeds.
+/// Size of the sample: flows or pages of a scheme, and seeds.
 #[must_use]
 pub fn sample(race: &Race) -> String {
     let counts = || {
@@ -201,7 +201,7 @@ pub fn sample(race: &Race) -> String {
     format!("{range} of each scheme, {}", counted(race.seeds as u64, "seed"))
 }
 
-/// What limits the numbers: few seeds, seeds in which nothing arrived, what is not there.
+/// Limits of the numbers: few seeds, seeds without arrivals, missing measures.
 #[must_use]
 pub fn limits(race: &Race) -> Vec<String> {
     let mut notes = vec![];

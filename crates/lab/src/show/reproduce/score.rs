@@ -1,26 +1,26 @@
-//! How many claims came out how, and which of them otherwise than is on record.
+//! Counts of claims by outcome, and those that differ from the outcome on record.
 
 use super::{Judged, JudgedClaim, verdict};
 use crate::table::{Cell, Column, Table};
 use headstart_paper::claim::Verdict;
 use headstart_paper::claim::demonstration::Outcome;
 
-/// How many claims came out how.
+/// Counts of claims by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Score {
     /// They hold.
     pub holds: usize,
-    /// They differ, and come out when the thing is changed that is blamed.
+    /// They differ, and hold after the change of the suspected cause.
     pub comes_out: usize,
     /// They differ, and no experiment shows why.
     pub unexplained: usize,
     /// Not run.
     pub not_run: usize,
-    /// They say once more what another claim says, and are counted nowhere else.
+    /// They repeat another claim, and are counted nowhere else.
     pub restated: usize,
-    /// Of those that were run, how many say in which direction or order something differs.
+    /// Of those that were run, the number about a direction or an order.
     pub comparing: usize,
-    /// Of these, in how many direction or order are the paper's.
+    /// Of these, the number whose direction or order is the paper's.
     pub directed: usize,
 }
 
