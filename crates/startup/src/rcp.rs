@@ -30,7 +30,7 @@
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-/// What may be tuned, with the source of each default.
+/// Parameters of the scheme, with the source of each default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// C.

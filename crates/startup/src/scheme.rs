@@ -1,4 +1,4 @@
-//! The trait every start-up scheme implements, and the list of all of them.
+//! The trait that every start-up scheme implements, and the list of all schemes.
 
 #[macro_use]
 mod list;
@@ -51,14 +51,14 @@ schemes! {
 
 /// A scheme that owns the window from the first byte until it hands over.
 ///
-/// Sans I/O: it is told what happened and when, and answers with what may be sent. It holds no
-/// clock, no socket and no random source of its own.
+/// Sans I/O: events and their times go in, the allowance (window and pace) comes out. It holds no
+/// clock, no socket and no random source.
 pub trait Startup: Debug {
-    /// The connection is established: what may the first flight be? Called once, before anything
-    /// else.
+    /// The connection is established. Returns the plan of the first flight. Called once, before any
+    /// other event.
     fn establish(&mut self, prior: &Prior) -> Plan;
 
-    /// Data left this host. Most schemes do not care.
+    /// Data left this host. By default ignored.
     #[inline]
     fn on_sent(&mut self, sent: &Sent) {
         let _ = sent;
@@ -70,33 +70,33 @@ pub trait Startup: Debug {
     /// Data was declared lost, or CE-marked. On the same ack this comes before [`Self::on_ack`].
     fn on_congestion(&mut self, signal: &Congestion) -> Next;
 
-    /// The retransmission timer went off. The base controller takes over and answers it, unless the
-    /// scheme stays in charge for ever.
+    /// The retransmission timer expired. By default the base controller takes over and reduces the
+    /// window; a scheme that never hands over overrides this.
     fn on_timeout(&mut self, timeout: &Timeout) -> Next {
         let _ = timeout;
         Next::HandOver(HandOver::to_be_cut(self.allowance().window))
     }
 
-    /// The application has more to send than the scheme was told: another answer on the same
-    /// connection. `prior` is of this moment: its flow size is what has not left yet, its handshake
-    /// RTT the smoothed one. Returns the plan of a flight of it, with which the scheme is in charge
-    /// (again); `None`, which is what most say: the window goes on.
+    /// The application has more to send than [`Prior::flow_size`] said: another response on the
+    /// same connection. `prior` is of now: its flow size is the unsent data, its handshake RTT the
+    /// smoothed one. Returns the plan of another flight, which the scheme controls; `None` (the
+    /// default): the current window continues.
     fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
         let _ = (prior, so_far);
         None
     }
 
-    /// What may be sent now. Pure: asking twice changes nothing.
+    /// Window in bytes and pace at this moment. Pure: calling it twice changes nothing.
     fn allowance(&self) -> Allowance;
 
-    /// Whether the window is growing as in slow start, so that a transport's own pacer leaves it
-    /// room.
+    /// True while the window grows as in slow start: a transport's own pacer then paces faster than
+    /// the window per RTT.
     fn is_slow_start(&self) -> bool {
         true
     }
 
-    /// Whether the history record this start began from misled it, or was too old, and must be
-    /// forgotten ([`Outcome::Misled`](crate::history::Outcome::Misled)).
+    /// True if the history record that this start used was wrong or too old, and must be forgotten
+    /// ([`Outcome::Misled`](crate::history::Outcome::Misled)).
     fn discards_history(&self) -> bool {
         false
     }
@@ -104,100 +104,102 @@ pub trait Startup: Debug {
     /// The current phase's name, as the paper spells it; for traces only.
     fn phase(&self) -> &'static str;
 
-    /// Whether its first flight is one of those that share a credit: to be reserved as it begins,
-    /// and released when its fate is known ([`Store`](crate::history::Store)).
+    /// True if concurrent first flights share a credit: the store reserves the flight as it begins,
+    /// and releases it when its fate is known ([`Store`](crate::history::Store)).
     fn reserves(&self) -> bool {
         false
     }
 
-    /// What the fate of its first flight does to the credit of its path; `None` until that is
-    /// known, and of schemes that keep none.
+    /// Revision of the path's credit by the fate of the first flight; `None` until that is known,
+    /// and from schemes without a credit.
     fn fate(&self) -> Option<Revision> {
         None
     }
 
-    /// What is to be remembered, out of what the transport measured.
+    /// The record to store, derived from the transport's measurement.
     fn remember(&self, measured: Record) -> Record {
         measured
     }
 
-    /// Packets that are sent again unasked. To be asked for after [`Self::establish`]: copies may
-    /// cover the first flight only. By default none.
+    /// Proactive retransmission. Call it after [`Self::establish`], since it may cover the first
+    /// flight only. By default none.
     fn repair(&self) -> Repair {
         Repair::Reactive
     }
 
-    /// Whether anything happens in [`Self::on_sent`] as it stands: lets a transport skip the call.
-    /// A scheme that overrides that method must override this one too.
+    /// True if [`Self::on_sent`] has an effect in the present phase; else a transport may skip the
+    /// call. A scheme that overrides that method must override this one too.
     #[inline]
     fn watches_sending(&self) -> bool {
         false
     }
 
-    /// Whether the scheme is defined by a tail loss probe of its own (Reactive TCP), whatever the
-    /// transport's default is.
+    /// True if the scheme requires a tail loss probe (Reactive TCP; RFC 8985 §7), whatever the
+    /// transport's default.
     fn wants_tail_probe(&self) -> bool {
         false
     }
 
-    /// Whether its receiver must acknowledge every segment at once, whatever the transport's
-    /// default is.
+    /// True if its receiver must acknowledge every segment at once, whatever the transport's
+    /// default.
     fn wants_every_ack(&self) -> bool {
         false
     }
 
-    /// Whether its packets, the handshake's included, are to be stamped by routers (RCP).
+    /// True if its packets, the handshake's included, carry a rate field for routers to stamp
+    /// (RCP).
     fn wants_stamps(&self) -> bool {
         false
     }
 
-    /// Whether its data leaves as L4S traffic, ECT(1) (RFC 9331 §4.1), because it answers every
-    /// mark: its transport must count them for it ([`Ack::marked`]).
+    /// True if its data is L4S traffic, ECT(1) (RFC 9331 §4.1): it responds to every mark, so its
+    /// transport must count them ([`Ack::marked`]).
     fn is_l4s(&self) -> bool {
         false
     }
 
-    /// The rate to ask the routers for before the connection is established (RFC 4782); `None`: do
-    /// not ask.
+    /// The rate to request of the routers before the connection is established (RFC 4782); `None`:
+    /// no request.
     fn request(&self, known: &Question) -> Option<Rate> {
         let _ = known;
         None
     }
 
-    /// Whether it asks the routers again when there is more to send after an idle time.
+    /// True if it sends another Quick-Start Request when there is more to send after an idle period
+    /// (RFC 4782 §4.8).
     fn asks_again(&self) -> bool {
         false
     }
 
-    /// Whether its request depends on the size of the flow.
+    /// True if its request depends on the size of the flow.
     fn asks_by_size(&self) -> bool {
         true
     }
 
-    /// An RTT that nobody has measured is taken for `rtt` in requests.
+    /// Uses `rtt` in requests where no RTT has been measured.
     fn assume_rtt(&mut self, rtt: Span) {
         let _ = rtt;
     }
 
-    /// What it must be told to be itself with these parameters; `None`: what its row of the
-    /// catalogue says.
+    /// The prior knowledge that it needs with these parameters; `None`: as in its row of the
+    /// catalogue.
     fn needs(&self) -> Option<Needs> {
         None
     }
 
-    /// Whether window and threshold at the end of a connection are to be remembered for the next
-    /// one, beside rate and RTT (TCP-Cache).
+    /// True if window and slow start threshold at the end of a connection are to be stored for the
+    /// next one, beside rate and RTT (TCP-Cache).
     fn caches_window(&self) -> bool {
         false
     }
 
-    /// Whether it holds window and rate of the record to the end, so that the record must say what
-    /// the path is.
+    /// True if it holds window and rate of the record to the end of the connection, so that the
+    /// record must describe the path exactly.
     fn holds_record(&self) -> bool {
         false
     }
 
-    /// Segments of the initial window, of a scheme that is slow start and nothing else.
+    /// Initial window in segments, of a scheme that is plain slow start; else `None`.
     fn initial_segments(&self) -> Option<u64> {
         None
     }

@@ -90,7 +90,7 @@ pub enum Denial {
     Delete,
 }
 
-/// What may be tuned, with the source of each default.
+/// Parameters of the scheme, with the source of each default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// The link's bandwidth.

@@ -96,7 +96,7 @@ impl Value for Clock {
     }
 }
 
-/// What may be tuned, with the source of each default.
+/// Parameters of the scheme, with the source of each default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Reverse: HB §3.2.
@@ -167,7 +167,7 @@ impl Ropr {
         Self { first, ..self }
     }
 
-    /// What it was made with.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> Params {
         self.params

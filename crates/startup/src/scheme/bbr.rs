@@ -1,15 +1,14 @@
-//! Send at the rate that the path delivers, and look now and then whether it has become faster or
-//! shorter.
+//! Send at the path's delivery rate, and probe periodically for more bandwidth and a lower RTT.
 //!
 //! Source (BBR below): N. Cardwell, Y. Cheng, S. Hassas Yeganeh, V. Jacobson, "BBR Congestion
 //! Control", draft-cardwell-iccrg-bbr-congestion-control-00, which is BBR version 1; where it is
-//! silent, and in what came later, what Linux's tcp_bbr.c does, for that is the BBR that others
-//! meet. It has a start-up of its own and needs no base controller: it never hands over.
+//! silent, and in later changes, Linux's tcp_bbr.c is followed, as the implementation in use. It
+//! has a start-up of its own and needs no base controller: it never hands over.
 //!
 //! ```text
 //!  Startup -- no 25 % more in 3 rounds --> Drain -- in flight = BDP --> ProbeBW --+
-//!     ^                                                                 ^   |     | next phase of the gain cycle
-//!     |                                                                 |   +-----+
+//!     ^                                                                 ^   |     | next phase of
+//!     |                                                                 |   +-----+ the gain cycle
 //!     +--- pipe was not full ---- ProbeRTT ---- pipe was full ----------+
 //!                                    ^
 //!                                    +--- from any: no lower RTT for 10 s
@@ -25,20 +24,20 @@
 //! # Deviations
 //!
 //! - BBR begins the gain cycle at a random phase, any but 3/4. Here it is a parameter.
-//! - Linux marks what is sent during ProbeRTT as application-limited; a scheme cannot, so samples
-//!   of that time count only if they are faster than what is known, which comes to the same.
-//! - BBR takes a connection for idle when nothing is in flight and the application was the limit;
-//!   here the first is enough.
+//! - Linux marks data sent during ProbeRTT as application-limited. A scheme cannot, so samples of
+//!   that time count only if they exceed the estimate, which has the same effect.
+//! - BBR regards a connection as idle when nothing is in flight and it was application-limited;
+//!   here the first condition suffices.
 //! - BBR ignores ECN, and so does this.
 //! - BBR paces at the estimate, and its first gain is 2.89. Here it is one percent less and
-//!   739/256, as Linux has both: a start-up whose rate grows by a little less each round may need a
-//!   round more until three of them brought less than a quarter, and another round at that gain is
-//!   a buffer full of losses (`docs/agreement.md`).
+//!   739/256, as Linux has both: with a slightly smaller growth, start-up may take one more round
+//!   to see three rounds below 25 %, and a further round at that gain overflows the buffer
+//!   (`docs/agreement.md`).
 //! - From Linux, too: room for aggregated acks, and windows of an even number of segments, two more
 //!   while it probes.
 //! - Linux looks for policers, which BBR does not, and neither does this.
-//! - After a timeout the window grows from one segment until what was in flight has arrived; what
-//!   had been declared lost before is not counted.
+//! - After a timeout the window grows from one segment until the data then in flight is delivered;
+//!   data declared lost before is not counted.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -55,23 +54,23 @@ pub const ABOUT: About =
     About { native: Some(Native::Bbr), ..About::new("bbr", Needs::Nothing, "BBR version 1") };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
-        /// The phase of the gain cycle at which ProbeBW begins; 1 (gain 3/4) is taken for 2. BBR
-        /// §4.3.4.3 draws it, so that flows do not probe in step: give flows that share a path
-        /// different ones.
+        /// Index in the gain cycle at which ProbeBW begins; 1 (gain 3/4) is replaced by 2. BBR
+        /// §4.3.4.3 draws it at random, so that flows do not probe in step: give flows that share a
+        /// path different ones.
         cycle_start: u32 = 2, in 0..=7, from "ours";
         /// Take the peer's hint for BtlBw and begin in ProbeBW. The estimate is forgotten as any
         /// sample is, ten rounds later.
         begins_from_hint: bool = false, from "BBR knows nothing of hints; Blitzstart §6 asks for it";
         /// As ngtcp2's BBR of 2022 (`lib/ngtcp2_bbr.c`, the behaviour in own words). It sets its
-        /// first pace when a connection is made, which is before there is an RTT: for a
-        /// millisecond, and Startup only raises it, so that nothing is paced until the pipe was
-        /// full. And it leaves room for ten segments at once at least and, above 24 Mbit/s, for a
-        /// round trip, up to 64 KiB: thrice that is added to every window. Its pacer lets as much
-        /// go at once, which it does not here. It has nothing of what Linux added.
+        /// first pace when a connection is created, before an RTT sample exists: for 1 ms, and
+        /// Startup only raises it, so that nothing is paced until the pipe is full. Its send
+        /// quantum is ten segments at least and, above 24 Mbit/s, the data of a round trip, up to
+        /// 64 KiB; three quanta are added to every window. Its pacer sends such a burst, this one
+        /// does not. It has none of Linux's additions.
         as_ngtcp2: bool = false, from "BBR";
     }
 }
@@ -84,8 +83,8 @@ enum Phase {
     Drain,
     /// Cycles around the estimated bandwidth.
     ProbeBw { index: usize, since: Time },
-    /// Drains the path to see its propagation delay. `done` once the window has come down: when to
-    /// end at the earliest, and whether a round has gone by since.
+    /// Drains the queue to measure the propagation delay. `done`, once in flight is at the window:
+    /// the earliest end, and true after a full round.
     ProbeRtt { done: Option<(Time, bool)> },
 }
 
@@ -103,30 +102,29 @@ pub struct Bbr {
     /// RTprop; [`Span::MAX`] while unknown.
     rt_prop: Span,
     rt_prop_at: Time,
-    /// What BtlBw must exceed by a quarter for the pipe not to be full.
+    /// Baseline of BtlBw: the pipe is full if it grows by less than a quarter from here.
     full_bw: Rate,
     full_rounds: u32,
     is_filled: bool,
-    /// The window before recovery or ProbeRTT took it away.
+    /// The window before recovery or ProbeRTT reduced it.
     prior_window: Bytes,
     in_recovery: bool,
-    /// After a timeout: what must have been delivered for everything that was out then to be
-    /// repaired.
+    /// After a timeout: total delivered at which all data then in flight has been repaired.
     repaired_at: Bytes,
     /// Recovery began since the last ack.
     enters_recovery: bool,
     /// Packet conservation, until the round ends.
     conserves: bool,
-    /// Lost since the last ack.
+    /// Bytes declared lost since the last ack.
     lost: Bytes,
-    /// Samples of data sent before so much was delivered count only if they are faster.
+    /// Samples of data sent before this total was delivered count only if they exceed the estimate.
     limited_until: Bytes,
     restarts_from_idle: bool,
     aggregation: Aggregation,
 }
 
 impl Bbr {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -154,13 +152,13 @@ impl Bbr {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// BBR §4.1.1: BtlBw, and whether a round began.
+    /// BBR §4.1.1: updates BtlBw; true if a round began.
     fn update_btl_bw(&mut self, ack: &Ack) -> bool {
         let begins = self.round.on_ack(ack);
         if begins {
@@ -225,7 +223,7 @@ impl Bbr {
         self.phase = Phase::ProbeBw { index, since: now };
     }
 
-    /// BBR §4.1.2 and §4.3.5: RTprop, and ProbeRTT when it has grown old.
+    /// BBR §4.1.2 and §4.3.5: RTprop, and ProbeRTT when it has expired.
     fn update_rt_prop(&mut self, ack: &Ack, begins_round: bool) {
         let is_expired = ack.now.since(self.rt_prop_at) > RT_PROP_LIFETIME;
         if let Some(rtt) = ack.rtt_sample
@@ -265,7 +263,7 @@ impl Bbr {
         if self.is_filled { self.begin_probe_bw(now) } else { self.phase = Phase::Startup }
     }
 
-    /// BBR §4.2.3.5: what to come back to.
+    /// BBR §4.2.3.5: the window to restore later.
     fn save_window(&mut self) {
         let is_reduced = self.in_recovery || matches!(self.phase, Phase::ProbeRtt { .. });
         self.prior_window = if is_reduced { self.prior_window.max(self.window) } else { self.window };
@@ -288,7 +286,7 @@ impl Bbr {
         }
     }
 
-    /// BBR §4.2.2, as Linux's bbr_tso_segs_goal has it: segments that may leave at once.
+    /// BBR §4.2.2, as Linux's bbr_tso_segs_goal: segments in one burst.
     fn send_quantum(&self) -> u64 {
         if self.params.as_ngtcp2 {
             return self.send_quantum_of_ngtcp2();
@@ -298,8 +296,8 @@ impl Bbr {
         (bytes / self.mss.get().max(1)).clamp(least, MOST_AT_ONCE)
     }
 
-    /// What ngtcp2 made of BBR §4.2.2: ten segments at least, and above 24 Mbit/s what leaves in a
-    /// round trip.
+    /// BBR §4.2.2 in ngtcp2, in segments: ten at least, and above 24 Mbit/s the data of a round
+    /// trip.
     fn send_quantum_of_ngtcp2(&self) -> u64 {
         let long = if self.rt_prop == Span::MAX { Span::from_millis(1) } else { self.rt_prop };
         let is_fast = self.pace >= Rate::from_mbit_per_sec(24);
@@ -307,19 +305,18 @@ impl Bbr {
         bytes.get().div_ceil(self.mss.get().max(1)).max(10)
     }
 
-    /// How much of the estimate it paces at.
+    /// Share of the estimate at which it paces.
     const fn pacing_share(&self) -> Ratio {
         if self.params.as_ngtcp2 { Ratio::ONE } else { PACING_SHARE }
     }
 
-    /// BBR §4.2.3.2: `gain` times the estimated BDP, and room for what waits at the ends.
+    /// BBR §4.2.3.2: `gain` times the estimated BDP, plus three send quanta for the hosts' buffers.
     fn inflight(&self, gain: Ratio) -> Bytes {
         self.inflight_and(gain, Bytes::ZERO)
     }
 
-    /// The same for so many bytes more. Whole segments, and an even number, so that delayed acks
-    /// are not waited for; while it probes two more, so that a small BDP is exceeded as well
-    /// (bbr_quantization_budget).
+    /// The same plus `more` bytes. An even number of segments, so that delayed acks do not stall
+    /// it; while probing two more, so that a small BDP is exceeded too (bbr_quantization_budget).
     fn inflight_and(&self, gain: Ratio, more: Bytes) -> Bytes {
         if self.rt_prop == Span::MAX {
             return self.mss * self.params.initial_window;
@@ -341,8 +338,8 @@ impl Bbr {
             self.conserves = false;
             self.window = self.window.max(self.prior_window);
         } else if self.enters_recovery {
-            // The round of the bandwidth filter and of the full pipe begins anew as well: a
-            // start-up that meets losses goes on for longer.
+            // The rounds of the bandwidth filter and of the full-pipe check restart too: losses
+            // prolong Startup.
             self.round.restart(ack);
             self.conserves = true;
         }
@@ -377,7 +374,7 @@ impl Startup for Bbr {
         if !prior.handshake_rtt.is_zero() && !prior.handshake_retransmitted {
             self.rt_prop = prior.handshake_rtt;
         }
-        // BBR §4.2.1: a millisecond where nothing is known.
+        // BBR §4.2.1: an RTT of 1 ms where none is known.
         let is_unknown = prior.handshake_rtt.is_zero() || self.params.as_ngtcp2;
         let rtt = if is_unknown { Span::from_millis(1) } else { prior.handshake_rtt };
         self.pace = ((self.window * HIGH_GAIN) / rtt) * self.pacing_share();
@@ -419,7 +416,7 @@ impl Startup for Bbr {
         Next::Stay
     }
 
-    /// BBR §4.2.3.4: the model does not care about loss; the window respects it for a round trip.
+    /// BBR §4.2.3.4: the model ignores loss; the window responds to it for a round trip.
     fn on_congestion(&mut self, signal: &Congestion) -> Next {
         if signal.signal == Signal::CongestionExperienced {
             return Next::Stay;
@@ -436,7 +433,7 @@ impl Startup for Bbr {
         Next::Stay
     }
 
-    /// BBR §4.2.3.4: one segment, and slow start back to what was.
+    /// BBR §4.2.3.4: one segment, then slow start to the window before.
     fn on_timeout(&mut self, timeout: &Timeout) -> Next {
         self.save_window();
         self.in_recovery = true;
@@ -484,11 +481,11 @@ const DRAIN_GAIN: Ratio = Ratio::new(88, 256);
 /// One percent less than the estimate, so that queues become shorter on average
 /// (bbr_pacing_margin_percent).
 const PACING_SHARE: Ratio = Ratio::new(99, 100);
-/// What one buffer of Linux holds: 64 kB less its headers.
+/// Size of one buffer (skb) in Linux: 64 kB less its headers.
 const LARGEST_QUANTUM: u64 = 65_535 - 320;
-/// Segments of a burst (bbr_tso_segs_goal).
+/// Limit of a burst in segments (bbr_tso_segs_goal).
 const MOST_AT_ONCE: u64 = 127;
-/// BBR §4.2.3.2: twice the BDP, for acks that come late or together.
+/// BBR §4.2.3.2: twice the BDP, for delayed and aggregated acks.
 const WINDOW_GAIN: Ratio = Ratio::new(2, 1);
 /// BBR §4.3.4.3.
 const GAIN_CYCLE: [Ratio; 8] = [
@@ -514,9 +511,9 @@ const MINIMUM_SEGMENTS: u64 = 4;
 /// BBR §4.3.2.2.
 const STILL_GROWING: Ratio = Ratio::new(5, 4);
 const FULL_ROUNDS: u32 = 3;
-/// No path is faster: a petabyte per second keeps absurd samples clear of every overflow.
+/// Upper bound of a sample: a petabyte per second, clear of every overflow.
 const FASTEST: Rate = Rate::from_bytes_per_sec(1 << 50);
-/// A share of next to nothing must not be nothing.
+/// Least pace: at zero the pacer would never send again.
 const CRAWL: Rate = Rate::from_bytes_per_sec(1);
 
 mod aggregation;

@@ -1,5 +1,5 @@
-//! Send at the rate that the path delivers, probe for more now and then, and remember how much was
-//! in flight when that went wrong.
+//! Send at the path's delivery rate, probe periodically for more, and bound in-flight data by the
+//! amount at which a probe met loss or marks.
 //!
 //! Source (BBR3 below): N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control",
 //! draft-ietf-ccwg-bbr-06, July 2026, which is BBR version 3; the code follows its pseudocode. It
@@ -8,14 +8,17 @@
 //! start-up of its own and needs no base controller: it never hands over.
 //!
 //! ```text
-//!  Startup -- no 25 % more in 3 rounds, losses, marks --> Drain -- in flight = BDP, or 3 rounds --+
-//!                                                                                                 v
-//!    +--> Up -- no 25 % more in 3 rounds, 2 % lost, half marked ----------------------------> ProbeBW: Down
-//!    |                                                                                           |  in flight = BDP, and
-//!    |  a round                                                                                  v  15 % of headroom
-//!    +--- Refill <-- 2 to 3 s, or as many rounds as segments in flight (63 at most) ---------- Cruise
+//!  Startup -- no 25 % more in 3 rounds, losses, marks --> Drain
+//!                                                           | in flight = BDP, or 3 rounds
+//!                                                           v
+//!    +--> Up -- no 25 % more in 3 rounds, --------> ProbeBW: Down
+//!    |          2 % lost, half marked                       | in flight = BDP,
+//!    | a round                                              v and 15 % of headroom
+//!    +--- Refill <-- 2 to 3 s, or as many rounds -------- Cruise
+//!                    as segments in flight (63 at most)
 //!
-//!  from any: no lower RTT for 5 s --> ProbeRTT -- 200 ms and a round --> Cruise, or Startup before the pipe was full
+//!  from any: no lower RTT for 5 s --> ProbeRTT
+//!  ProbeRTT -- 200 ms and a round --> Cruise, or Startup if the pipe was not full yet
 //! ```
 //!
 //! | phase | pacing gain | window gain | rate bound | window bound |
@@ -33,28 +36,28 @@
 //!
 //! # Deviations
 //!
-//! - A transport tells no P.tx_in_flight and no P.lost. Where packets keep their order, what was in
-//!   flight when a packet left has been delivered or lost when it is acknowledged: RS.tx_in_flight
-//!   is RS.delivered + RS.lost. C.lost as it was when the packet left is remembered to a sixth of a
-//!   window, so that RS.lost is too large by what was lost in that sixth.
-//! - HandleLostPacket runs once for all that an ack or a timer finds lost, at the next ack, with
-//!   the sample of that ack.
-//! - Ranges of lost data in start-up (BBR3 §5.3.1.3) are counted by the acks that found them.
+//! - The transport provides no P.tx_in_flight and no P.lost. Without reordering, data in flight
+//!   when a packet left has been delivered or lost when the packet is acknowledged: RS.tx_in_flight
+//!   is RS.delivered + RS.lost. C.lost at the time of sending is kept to a sixth of a window, so
+//!   that RS.lost is too large by the losses in that sixth.
+//! - HandleLostPacket runs once for all data that an ack or a timer declares lost, at the next ack,
+//!   with its sample.
+//! - Ranges of lost data in start-up (BBR3 §5.3.1.3) are counted by the acks that detect them.
 //! - C.is_cwnd_limited: a segment more would not have fitted when data left, in this round or the
 //!   one before.
 //! - Random waits are drawn from the time of establishment, the handshake's RTT and the parameter
 //!   `draw`.
 //! - BBR.extra_acked is the largest of the last five to ten rounds, as Linux has it, instead of
 //!   exactly ten.
-//! - A spurious recovery is never told, and so nothing is undone (BBR3 §5.5.11).
+//! - The transport does not report spurious recoveries, so none is undone (BBR3 §5.5.11).
 //! - Restarting from idle, MarkConnectionAppLimited and recovery after a timeout are as in
 //!   [`bbr`](super::bbr).
 //! - Marks: the share of marked bytes is averaged each round with a gain of 1/16, from one; a round
-//!   with marks cuts inflight_shortterm by a third of that average; half of a round marked is too
-//!   much in flight when probing, and twice in a row full in Startup. Linux asks for an RTT of 5 ms
-//!   at most before it answers marks, as it means data centres by them; here it is whoever turns
-//!   ECN on. A transport that says only that there were marks counts a segment for each time it
-//!   says so.
+//!   with marks cuts inflight_shortterm by a third of that average; a round with half of its bytes
+//!   marked means too much in flight when probing; two such rounds in a row mean a full pipe in
+//!   Startup. Linux responds to marks only at an RTT of 5 ms at most (data centres); here wherever
+//!   ECN is on. A transport that reports only that there were marks counts as one marked segment
+//!   per report.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -70,13 +73,13 @@ pub const ABOUT: About =
     About { also: &["bbr3"], is_compared: false, ..About::new("bbr-v3", Needs::Nothing, "BBR version 3") };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments.
         initial_window: u32 = 10, in 1..=10_000, from "RFC 6928 §2";
-        /// Another number gives other random waits between probes.
+        /// Seed of the random waits between probes.
         draw: u32 = 0, in 0..=u32::MAX, from "ours";
-        /// Answer marks as Linux's BBRv3 does, not only losses.
+        /// Respond to marks as Linux's BBRv3 does, not only to losses.
         answers_marks: bool = true, from "BBR3 §3.7 demands an answer";
     }
 }
@@ -87,7 +90,7 @@ enum Phase {
     Startup,
     /// Drains the queue that Startup left.
     Drain,
-    /// ProbeBW_DOWN: leaves room to others.
+    /// ProbeBW_DOWN: drains the queue and leaves headroom for other flows.
     Down,
     /// ProbeBW_CRUISE: holds the rate.
     Cruise,
@@ -95,11 +98,11 @@ enum Phase {
     Refill,
     /// ProbeBW_UP: probes for more.
     Up,
-    /// Half of the BDP, to see the path without a queue of its own.
+    /// Half of the BDP, to measure the RTT without a self-made queue.
     ProbeRtt,
 }
 
-/// BBR.ack_phase: what acks say of the last probe.
+/// BBR.ack_phase: the relation of arriving acks to the last probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -133,7 +136,7 @@ pub struct BbrV3 {
     min_rtt_at: Time,
     probe_rtt_min: Span,
     probe_rtt_min_at: Time,
-    /// [`Time::NEVER`] until little enough is in flight.
+    /// [`Time::NEVER`] until in flight is at the ProbeRTT window.
     probe_rtt_done_at: Time,
     probe_rtt_had_round: bool,
     extra: Extra,
@@ -150,14 +153,14 @@ pub struct BbrV3 {
     probe_up_acked: Bytes,
     probe_up_rounds: u8,
     rounds_since_probe: u32,
-    /// When to probe again at the latest.
+    /// Latest time of the next probe.
     probe_at: Time,
     prev_probe_too_high: bool,
     prev_probe_precautionary: bool,
     random: u32,
     // --- congestion ---
     losses: Losses,
-    /// Lost since the last ack.
+    /// Bytes declared lost since the last ack.
     newly_lost: Bytes,
     loss_events: u8,
     loss_round_ends: Bytes,
@@ -165,24 +168,23 @@ pub struct BbrV3 {
     marks: Marks,
     in_recovery: bool,
     recovery_since: u32,
-    /// After a timeout: what must have been delivered for everything that was out then to be
-    /// repaired.
+    /// After a timeout: total delivered at which all data then in flight has been repaired.
     repaired_at: Bytes,
-    /// The window before recovery or ProbeRTT took it away.
+    /// The window before recovery or ProbeRTT reduced it.
     prior_window: Bytes,
     // --- the sender ---
-    /// The window was the limit in this round, and in the one before.
+    /// Window-limited in this round, and in the one before.
     is_limited: [bool; 2],
-    /// Samples of data sent before so much was delivered count only if they are faster.
+    /// Samples of data sent before this total was delivered count only if they exceed the estimate.
     limited_until: Bytes,
     restarts_from_idle: bool,
 }
 
-/// What an ack says, in the draft's names.
+/// Rate sample of an ack, in the draft's names.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     rate: Option<Rate>,
-    /// RS.delivered; zero: no sample.
+    /// RS.delivered in bytes; zero: no sample.
     delivered: Bytes,
     is_app_limited: bool,
     tx_in_flight: Bytes,
@@ -192,7 +194,7 @@ struct Sample {
 }
 
 impl BbrV3 {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -246,7 +248,7 @@ impl BbrV3 {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -267,7 +269,7 @@ impl BbrV3 {
         self.round.count().min(u64::from(u32::MAX)) as u32
     }
 
-    /// A number that nobody else draws (xorshift32).
+    /// The connection's next random number (xorshift32).
     fn draw(&mut self) -> u32 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
@@ -297,9 +299,9 @@ impl BbrV3 {
         }
     }
 
-    // --- model (BBR3 §5.5) -------------------------------------------------------------------------
+    // --- model (BBR3 §5.5) -----------------------------------------------------------------------
 
-    /// What the ack says, and which rounds it ends: UpdateRound and the first half of
+    /// The rate sample of the ack, and the rounds that it ends: UpdateRound and the first half of
     /// UpdateLatestDeliverySignals.
     fn sample(&mut self, ack: &Ack) -> Sample {
         let delivered = ack.rate.delivered;
@@ -394,8 +396,7 @@ impl BbrV3 {
         is_marked || sample.lost > sample.tx_in_flight * LOSS_THRESHOLD
     }
 
-    /// HandleLostPacket, for all that was found lost since the last ack, with the sample of this
-    /// one.
+    /// HandleLostPacket, for all data declared lost since the last ack, with this ack's sample.
     fn handle_losses(&mut self, ack: &Ack, sample: &Sample) {
         if !self.is_probe_sample || !self.is_inflight_too_high(sample) {
             return;
@@ -403,7 +404,7 @@ impl BbrV3 {
         let size = self.newly_lost.min(sample.lost);
         let before = sample.tx_in_flight.saturating_sub(size);
         let lost_before = sample.lost.saturating_sub(size);
-        // InflightAtLoss: the prefix of what was lost at which losses crossed the threshold.
+        // InflightAtLoss: the prefix of the lost data at which losses crossed the threshold.
         let prefix = (before * LOSS_THRESHOLD).saturating_sub(lost_before) * Ratio::new(100, 98);
         self.handle_inflight_too_high(ack, before + prefix, sample.is_app_limited);
     }
@@ -447,7 +448,7 @@ impl BbrV3 {
         is_expired
     }
 
-    // --- states (BBR3 §5.3) ------------------------------------------------------------------------
+    // --- states (BBR3 §5.3) ----------------------------------------------------------------------
 
     /// ResetFullBW, with a baseline.
     fn reset_full_bw(&mut self, baseline: Rate) {
@@ -566,7 +567,7 @@ impl BbrV3 {
     }
 
     fn is_time_to_go_down(&mut self, ack: &Ack, sample: &Sample) -> bool {
-        // BBR3 §5.3.3.6: no further than where the last probe went wrong.
+        // BBR3 §5.3.3.6: no further than the bound that the last probe set.
         if self.prev_probe_too_high && ack.in_flight >= self.inflight_longterm {
             self.prev_probe_precautionary = true;
             return true;
@@ -613,7 +614,7 @@ impl BbrV3 {
         }
     }
 
-    /// AdaptLongTermModel; whether it decided on a transition.
+    /// AdaptLongTermModel; true if it decided on a transition.
     fn adapt_long_term(&mut self, ack: &Ack, sample: &Sample) -> bool {
         if self.ack_phase == AckPhase::ProbeStarting && sample.begins_round {
             self.ack_phase = AckPhase::ProbeFeedback;
@@ -633,7 +634,7 @@ impl BbrV3 {
             }
         }
         if self.is_inflight_too_high(sample) {
-            // Losses have been answered when they were found; marks are here.
+            // Losses were handled when detected; marks are handled here.
             if self.is_probe_sample && self.newly_lost.is_zero() {
                 self.handle_inflight_too_high(ack, sample.tx_in_flight, sample.is_app_limited);
             }
@@ -690,7 +691,7 @@ impl BbrV3 {
         }
     }
 
-    // --- control (BBR3 §5.6) -----------------------------------------------------------------------
+    // --- control (BBR3 §5.6) ---------------------------------------------------------------------
 
     /// BBR.MinPipeCwnd.
     fn least(&self) -> Bytes {
@@ -772,7 +773,7 @@ impl Startup for BbrV3 {
         let seed = prior.now.as_nanos()
             ^ prior.handshake_rtt.as_nanos().rotate_left(32)
             ^ u64::from(self.params.draw);
-        // Never zero, which xorshift stays at.
+        // Never zero, a fixed point of xorshift.
         self.random = ((seed | 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1;
         // InitPacingRate.
         let is_unknown = prior.handshake_rtt.is_zero();
@@ -880,13 +881,13 @@ impl Startup for BbrV3 {
     }
 }
 
-/// What had been lost when data left that is acknowledged now: C.lost at a few points of the last
+/// C.lost at the time of sending of data acknowledged now, sampled at a few points of the last
 /// round trip.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
     /// C.lost.
     lost: Bytes,
-    /// Delivered and lost, the newest first, both modulo 2^32: no window is as large.
+    /// Delivered and lost bytes, the newest first, both modulo 2^32: windows are smaller.
     points: [(u32, u32); 7],
 }
 
@@ -895,7 +896,7 @@ const fn low(bytes: Bytes) -> u32 {
 }
 
 impl Losses {
-    /// A point for each sixth of a window.
+    /// Adds a point for each sixth of a window.
     fn on_ack(&mut self, ack: &Ack, window: Bytes) {
         let before = low(ack.delivered.saturating_sub(ack.newly_acked));
         if before.wrapping_sub(self.points[0].0) >= low(window / 6).max(1) {
@@ -904,7 +905,7 @@ impl Losses {
         }
     }
 
-    /// Lost since no more than `delivered` had arrived, and by now `now`; since the oldest point,
+    /// Bytes lost while the delivered total rose from `delivered` to `now`; since the oldest point,
     /// if that is later.
     fn since(&self, delivered: Bytes, now: Bytes) -> Bytes {
         let age = |at: u32| low(now).wrapping_sub(at);
@@ -914,12 +915,12 @@ impl Losses {
     }
 }
 
-/// BBR3 §5.5.9: how much more than expected was acknowledged at once.
+/// BBR3 §5.5.9: bytes acknowledged beyond the expected (ack aggregation).
 #[derive(Clone, Copy, Debug, Default)]
 struct Extra {
     since: Time,
     acked: Bytes,
-    /// The largest of these rounds and of those before.
+    /// The largest aggregates of the current and of the previous rounds.
     largest: [Bytes; 2],
 }
 
@@ -936,7 +937,7 @@ impl Extra {
         self.largest[0] = self.largest[0].max(extra);
     }
 
-    /// What is older than five to ten rounds is forgotten; in Startup, what is older than this one.
+    /// Drops samples older than five to ten rounds; in Startup, older than this one.
     fn on_round(&mut self, round: u32, is_filled: bool) {
         if !is_filled {
             self.largest = [Bytes::ZERO; 2];
@@ -964,10 +965,10 @@ struct Marks {
     share: u32,
     acked: Bytes,
     marked: Bytes,
-    /// The transport said that there was a mark since the last ack.
+    /// The transport reported a mark since the last ack.
     is_signalled: bool,
     in_loss_round: bool,
-    /// Rounds in a row of which half was marked.
+    /// Consecutive rounds with at least half of their bytes marked.
     full_rounds: u8,
 }
 
@@ -1007,12 +1008,12 @@ impl Marks {
         }
     }
 
-    /// Whether half of the last round was marked.
+    /// True if at least half of the last round was marked.
     const fn is_half(&self) -> bool {
         self.share >= MARK_ONE / 2
     }
 
-    /// A third of the average less.
+    /// `bytes` reduced by a third of the average.
     fn cut(&self, bytes: Bytes) -> Bytes {
         bytes.saturating_sub(bytes * Ratio::new(self.average, MARK_ONE * 3))
     }
@@ -1054,9 +1055,9 @@ const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
 const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 /// BBR3 §5.6.3.
 const LARGEST_QUANTUM: Bytes = Bytes::new(64 * 1024);
-/// No path is faster: a petabyte per second keeps absurd samples clear of every overflow.
+/// Upper bound of a sample: a petabyte per second, clear of every overflow.
 const FASTEST: Rate = Rate::from_bytes_per_sec(1 << 50);
-/// A share of next to nothing must not be nothing.
+/// Least pace: at zero the pacer would never send again.
 const CRAWL: Rate = Rate::from_bytes_per_sec(1);
 
 #[cfg(test)]

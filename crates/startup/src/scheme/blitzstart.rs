@@ -1,33 +1,33 @@
-//! Begin congestion avoidance at once, with the window that the client's hint of its bandwidth
-//! suggests.
+//! Begin congestion avoidance at once, with the window computed from the client's bandwidth hint.
 //!
 //! Source: J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC
 //! Connections", technical report, RWTH Aachen (BS below).
 //!
 //! ```text
-//!  avoidance ------ first ack ------> hand over: avoidance from hint x RTT x factor, paced over 75 % of an RTT
-//!       |---------- loss or CE -----> hand over, to be cut
+//!  avoidance ------ first ack ------> hand over: avoidance from hint x RTT x factor,
+//!       |                                        paced over 75 % of an RTT
+//!       +---------- loss or CE -----> hand over, to be cut
 //!
-//!  slow start (no hint) -- as Google QUIC: 32 segments, 10 of them at once, the rest over half an RTT
+//!  slow start (no hint) -- as Google QUIC: 32 segments, 10 at once, the rest over half an RTT
 //! ```
 //!
 //! # Deviations
 //!
-//! - BS §3 lets the access technology scale the BDP and §4.1 finds that deep buffers repay it, but
-//!   no factor is given. There is one for each technology, all of them one.
+//! - BS §3 lets the access technology scale the BDP and §4.1 finds it useful with deep buffers, but
+//!   gives no factor. Here each technology has a factor, by default one.
 //! - BS §3 takes the RTT from an earlier connection or from the handshake, and BS §4.2 calls what
 //!   it used "an observed min RTT". The smaller of the two is used for the window
-//!   ([`Params::rtt`]): behind a full buffer the handshake's is that of the queue. The pace spreads
-//!   the window over 75 % of the handshake's RTT, which is that of the path as it is now. BS speaks
-//!   of "an RTT sample" from either: a sender that has but one spreads the window over that too,
-//!   and behind a full buffer sends up to four times as fast ([`Params::paced_by`]). That is what
-//!   BS's Table 1 looks like, and no default.
+//!   ([`Params::rtt`]): with a full buffer the handshake's includes the queue. The pace spreads the
+//!   window over 75 % of the handshake's RTT, the present RTT of the path. BS speaks of "an RTT
+//!   sample" from either: a sender with a single sample spreads the window over that too, and with
+//!   a full buffer sends up to four times as fast ([`Params::paced_by`]). BS's Table 1 suggests
+//!   this reading; it is not the default.
 //! - BS §4 sends 10 segments in a burst "during Slow Start" and says of its own start only that it
 //!   is paced over 75 % of the RTT. Google's pacer would release the burst there too; here the
 //!   first segment leaves and the rest is paced ([`Params::burst`]).
 //! - The ack that ends the start grows nothing: avoidance grows from the second.
-//! - BS believes the hint. So does this by default; [`Params::past`] and [`Params::divides`] are
-//!   what BS §7 proposes against liars.
+//! - BS trusts the hint, and so does this by default; [`Params::past`] and [`Params::divides`] are
+//!   the limits that BS §7 proposes against false hints.
 
 use core::ops::RangeInclusive;
 
@@ -41,7 +41,7 @@ use crate::hint::Guard;
 use crate::path::{LARGEST_WINDOW, bdp};
 use crate::prior::{Access, Prior};
 
-/// Of a factor, and of a hint.
+/// Ranges of a factor and of a hint.
 const FACTORS: RangeInclusive<Ratio> = RangeInclusive::new(Ratio::percent(1), Ratio::percent(10_000));
 const RATES: RangeInclusive<Rate> =
     RangeInclusive::new(Rate::from_bytes_per_sec(1), Rate::from_mbit_per_sec(1_000_000));
@@ -50,7 +50,7 @@ const RATES: RangeInclusive<Rate> =
 pub const ABOUT: About = About::new("blitzstart", Needs::Hint, "the client's hint x RTT, avoidance at once");
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// The RTT that the bandwidth is multiplied by: the smallest known, or the handshake's,
         /// queues included.
@@ -61,15 +61,16 @@ crate::parameters! {
         pace_over: Ratio = Ratio::new(3, 4), in Ratio::percent(1)..=Ratio::percent(1000), from "BS §4";
         /// Segments that leave at once before pacing begins.
         burst: u64 = 1, in 1..=10_000, from "see Deviations";
-        /// Of a hint no more is believed than this.
+        /// Upper bound of the hinted rate.
         most: Option<Rate> = None, in RATES, from "BS §4";
-        /// Nor more than this multiple of the fastest delivery measured to the peer.
+        /// Upper bound of the hinted rate as a multiple of the largest delivery rate measured to
+        /// the peer.
         past: Option<Ratio> = None, in FACTORS, from "BS §4; §7 proposes a limit";
-        /// With `past`, what a peer is believed of whom nothing was measured.
+        /// With `past`, the upper bound for a peer without a measured delivery rate.
         stranger: Option<Rate> = None, in RATES, from "BS §4";
-        /// The peer's connections that began from one record divide what is believed.
+        /// Concurrent connections of the peer that began from one record share the bounded rate.
         divides: bool = false, from "BS §4; §7 proposes it";
-        /// What the BDP is multiplied by behind Ethernet, to a gateway of unknown technology.
+        /// Factor on the BDP behind Ethernet, to a gateway of unknown technology.
         ethernet: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
         /// The same behind a digital subscriber line.
         dsl: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
@@ -81,12 +82,12 @@ crate::parameters! {
         three_g: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
         /// The same over fourth-generation mobile.
         lte: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
-        /// The same where the technology is another, or not told.
+        /// The same where the technology is another, or not in the hint.
         unknown: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
     }
 }
 
-/// Which RTT is taken for the path's.
+/// Selects the RTT that is used as the path's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// The smaller of the handshake's and of what an earlier connection to the peer measured.
@@ -108,8 +109,7 @@ impl Known {
 }
 
 impl Params {
-    /// By how much the BDP is scaled for an access technology (BS §3: by what it is known to
-    /// buffer).
+    /// Factor on the BDP for an access technology (BS §3: by its typical buffers).
     const fn factor(&self, access: Access) -> Ratio {
         match access {
             Access::Ethernet => self.ethernet,
@@ -122,7 +122,7 @@ impl Params {
         }
     }
 
-    /// How much of a hint is believed.
+    /// The limits applied to a hint.
     fn guard(&self) -> Guard {
         Guard {
             most: self.most.unwrap_or(Rate::MAX),
@@ -149,19 +149,19 @@ pub struct Blitzstart {
 }
 
 impl Blitzstart {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, phase: Phase::SlowStart(without_hint()) }
     }
 
-    /// What it was made with.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// The window that the hint suggests, if it suggests one.
+    /// The window from hint and RTT, if there is a usable hint.
     fn hinted(&self, prior: &Prior) -> Option<Bytes> {
         let hint = self.params.guard().admit(prior.hint?, prior.history.as_ref());
         let scaled = bdp(hint.bandwidth, self.params.rtt.of(prior))? * self.params.factor(hint.access);
@@ -368,7 +368,7 @@ mod tests {
     fn a_guard_bounds_what_is_believed() {
         let past = Some(Ratio::new(2, 1));
         let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(80), access: Access::Dsl });
-        // 1 MB/s was measured: 2 MB/s are believed of 10.
+        // 1 MB/s was measured: of the hinted 10 MB/s, 2 MB/s are used.
         let prior = Prior { hint, ..prior_with(1000, 100) };
         let plan = Blitzstart::new(Params { past, ..Params::default() }).establish(&prior);
         assert_eq!(plan.flight, MSS * 200);

@@ -1,20 +1,20 @@
-//! Start normally, and when the path is confirmed jump to half of what it carried last time, ready
-//! to retreat.
+//! Start normally; once the path is confirmed, jump to half of the saved window, and retreat on
+//! congestion.
 //!
 //! Source (CR below): RFC 9959, "Convergence of Congestion Control from Retained State" (Careful
 //! Resume), cited by the names of its phases and rules.
 //!
 //! ```text
-//!  Reconnaissance -- initial data acked, path confirmed --> Unvalidated -- sent --> Validating
-//!      |                                                      |    |                |    |
-//!      | refused                        nothing to validate   |    |   congestion   |    | all acked
-//!      v                                                      |    v                v    |
-//!    Normal <-------------------------------------------------+   Safe Retreat <----+    |
-//!      ^                                                            | all acked          |
-//!      +------------------------------------------------------------|--------------------+
-//!                                                                   v
-//!  Normal -- loss or CE, or HyStart++ --> hand over             hand over: window PipeSize / 2,
-//!                                                               threshold PipeSize x beta
+//!  Reconnaissance -- initial data acked, path confirmed -> Unvalidated -- sent -> Validating
+//!      |                                                     |    |               |    |
+//!      | refused                       nothing to validate   |    |  congestion   |    | all acked
+//!      v                                                     |    v               v    |
+//!    Normal <------------------------------------------------+   Safe Retreat <---+    |
+//!      ^                                                           | all acked         |
+//!      +-----------------------------------------------------------|-------------------+
+//!                                                                  v
+//!  Normal -- loss or CE, or HyStart++ --> hand over            hand over: window PipeSize / 2,
+//!                                                              threshold PipeSize x beta
 //! ```
 //!
 //! | phase | window | pace |
@@ -29,15 +29,15 @@
 //!
 //! # Deviations
 //!
-//! - CR may enter Unvalidated as soon as the path is confirmed, or wait until the window is the
-//!   limit. It waits, and it does not jump to a window that is no larger than the one it has.
+//! - CR may enter Unvalidated as soon as the path is confirmed, or wait until it is window-limited.
+//!   Here it waits, and does not jump to a window no larger than the current one.
 //! - CR compares the RTT with ten times the saved one as an "indication" only. It refuses beyond.
-//! - CR identifies packets by number. Here they are told apart by when they left: the first and
-//!   last unvalidated packet by their sending times, which never decrease.
-//! - The initial data is what left before the first ack.
+//! - CR identifies packets by number. Here the first and last unvalidated packet are identified by
+//!   their sending times, which never decrease.
+//! - The initial data is all data sent before the first ack.
 //! - "flight_size equals the CWND" is reached when there is no room for another segment.
-//! - The current RTT for pacing is the smoothed one: a single sample would let one late ack slow
-//!   the jump down.
+//! - The current RTT for pacing is the smoothed one: with a single sample, one delayed ack would
+//!   slow the jump.
 //! - After a timeout CR stops. The record of a connection that had jumped is then forgotten as
 //!   after a Safe Retreat, and the threshold follows PipeSize and not the jump.
 //! - The extra packet that may leave at once on entry to Safe Retreat is not granted.
@@ -45,7 +45,7 @@
 //!
 //! # Limits
 //!
-//! A record of less than four initial windows gains nothing and is refused without further ado.
+//! A record of less than four initial windows gains nothing and is refused.
 
 use headstart_units::{Bytes, Ratio, Span, Time};
 
@@ -65,15 +65,15 @@ pub const ABOUT: About = About::new(
 );
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2, which CR asks to respect";
-        /// The operator's limit of a jump. CR names no number, and half of the saved window is the
-        /// rule.
+        /// The operator's limit of a jump. CR gives no number; the rule is half of the saved
+        /// window.
         max_jump: Option<Bytes> = None, in Bytes::new(1)..=Bytes::new(1 << 40), from "CR";
-        /// How long a record may be used. CR speaks of minutes for paths that vary and hours for
-        /// those that do not, and may exceed the five of RFC 7661.
+        /// Lifetime of a record. CR speaks of minutes for paths that vary and hours for those that
+        /// do not, and may exceed the five of RFC 7661.
         lifetime: Span = Span::from_secs(600), in Span::ZERO..=Span::from_secs(31_536_000), from "CR";
         /// Beta of Safe Retreat; CUBIC's 70 % is allowed.
         beta: Ratio = Ratio::new(1, 2), in Ratio::percent(1)..=Ratio::percent(100), from "CR";
@@ -84,26 +84,26 @@ crate::parameters! {
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// Normal, and learning whether the path is the one of the record.
+    /// As Normal, while checking that the path is that of the record.
     Reconnaissance { record: Record, initial: Bytes, acked: Bytes },
     /// The jump is leaving.
     Unvalidated { jump: Jump, entered: Time, rtt: Span },
-    /// The jump has left and nobody knows whether it fitted.
+    /// The jump has been sent and is not acknowledged yet.
     Validating(Jump),
-    /// It did not.
+    /// Congestion in the jump.
     SafeRetreat(Jump),
     /// Without Careful Resume, or after it.
     Normal,
 }
 
-/// What is remembered of the jump.
+/// State of the jump.
 #[derive(Clone, Copy, Debug)]
 struct Jump {
-    /// PipeSize: validated by acks.
+    /// PipeSize: bytes validated by acks.
     pipe_size: Bytes,
-    /// When the first unvalidated packet left, if any did.
+    /// Sending time of the first unvalidated packet, if any.
     first_sent_at: Option<Time>,
-    /// When the last one did; before there is one, when the phase began.
+    /// Sending time of the last one; before there is one, the beginning of the phase.
     last_sent_at: Time,
 }
 
@@ -121,7 +121,7 @@ pub struct CarefulResume {
 }
 
 impl CarefulResume {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -135,13 +135,13 @@ impl CarefulResume {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// Why there was no jump, if that is decided.
+    /// The reason why there was no jump, once that is decided.
     #[must_use]
     pub const fn refusal(&self) -> Option<Refusal> {
         self.refusal
@@ -156,7 +156,7 @@ impl CarefulResume {
         self.phase = Phase::Normal;
     }
 
-    /// What can be judged before the first byte.
+    /// The checks that are possible before the first byte.
     fn examine(&mut self, prior: &Prior) {
         let Some(known) = prior.history.filter(|known| known.record.bdp().is_some()) else {
             return self.refuse(Refusal::NoRecord);
@@ -172,7 +172,7 @@ impl CarefulResume {
         }
     }
 
-    /// Path confirmed: jump, or know why not.
+    /// Path confirmed: jumps, or records the reason for none.
     fn begin_unvalidated(&mut self, record: &Record, ack: &Ack) {
         let saved_cwnd = record.bdp().unwrap_or(Bytes::ZERO);
         let jump_cwnd = (saved_cwnd / 2).min(self.params.max_jump.unwrap_or(Bytes::MAX));
@@ -204,7 +204,7 @@ impl CarefulResume {
         self.phase = Phase::SafeRetreat(jump);
     }
 
-    /// Normal growth; remembers that it is over.
+    /// Normal growth; clears `growth` when HyStart++ ends it.
     fn grow(&mut self, ack: &Ack) {
         if let Some(growth) = &mut self.growth
             && growth.on_ack(&mut self.window, ack) == Verdict::Exit

@@ -1,6 +1,6 @@
-//! Flights of schemes that send what there is over one round trip.
+//! First flights of schemes that send all available data over one round trip.
 //!
-//! Sources: as [`super::jump_start`] and [`super::halfback`], which say what is not in them.
+//! Sources: as [`super::jump_start`] and [`super::halfback`], which list the deviations.
 
 use headstart_units::Bytes;
 
@@ -8,7 +8,7 @@ use crate::allowance::{Allowance, Plan};
 use crate::event::Ack;
 use crate::prior::Prior;
 
-/// As much of the flow as the receiver and `limit` let through, paced over the handshake RTT: of n
+/// As much of the flow as the receive window and `limit` admit, paced over the handshake RTT: of n
 /// segments one leaves at once and the next an n-th of an RTT later. With a `burst`, that many
 /// leave at once and the others share the RTT.
 pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> Plan {
@@ -27,8 +27,8 @@ pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> Pl
     }
 }
 
-/// Whether all of the first flight has left, as the ack shows it. While segments are missing it may
-/// say no too long, never yes too early.
+/// True if the whole first flight has left, as the ack shows. With missing segments it may turn
+/// true late, never early.
 #[inline]
 pub(super) fn is_out(flight: Bytes, ack: &Ack) -> bool {
     ack.is_all_sent || ack.delivered + ack.in_flight >= flight

@@ -11,7 +11,7 @@
 //!
 //! # Deviations
 //!
-//! - BS does not say that slow start ends when delay grows. Google QUIC did so (HyStart of 2008,
+//! - BS does not mention an exit on delay growth. Google QUIC had one (HyStart of 2008,
 //!   [`Growth::until_delay`]), and Figure 1 of BS leaves slow start without a loss. Without it this
 //!   is `iw32-paced`.
 
@@ -35,7 +35,7 @@ pub const ABOUT: About = About {
 };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 32, in 1..=10_000, from "Blitzstart §4";
@@ -60,14 +60,14 @@ pub struct GoogleQuic {
 }
 
 impl GoogleQuic {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         let growth = if params.leaves_on_delay { Growth::until_delay() } else { Growth::new(false) };
         Self { params, growth, window: Bytes::ZERO, srtt: Span::ZERO }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params

@@ -1,47 +1,47 @@
-//! Pace a short flow out over one round trip, then send it again from its end at the rate of its
-//! acks.
+//! Pace a short flow over one round trip, then retransmit it proactively from its end, one packet
+//! per ack.
 //!
 //! Source (HB below): Q. Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and
 //! Safely", CoNEXT 2015, §3.
 //!
 //! ```text
-//!          first ack with all of it sent        acks meet copies         all of it is delivered
-//!  Pacing -------------------------------> ROPR ----------------> ended ------------------------> hand over
-//!     |                                     |                       |
-//!     +------------------ CE: hand over ----+-----------------------+
+//!          first ack with all of it sent        acks meet copies       all of it delivered
+//!  Pacing ------------------------------> ROPR ----------------> ended -------------------> hand over
+//!     |                                     |                      |
+//!     +------------------ CE: hand over ----+----------------------+
 //! ```
 //!
 //! | phase | window | pace | repair |
 //! |---|---|---|---|
-//! | Pacing | what of the first flight is not delivered yet | the flight over the handshake RTT | none |
+//! | Pacing | undelivered part of the first flight | the flight over the handshake RTT | none |
 //! | ROPR, ended | the same | none | [`crate::repair::ropr`], beside normal retransmission |
 //!
-//! The window leaves room for what is missing of the first flight and for nothing else: a flow that
-//! is longer goes on after the hand-over, with s x RTT (§3.3).
+//! The window covers the undelivered part of the first flight and nothing else: a longer flow
+//! continues after the hand-over, with s x RTT (§3.3).
 //!
 //! # Deviations
 //!
 //! - §3.3 estimates s "from arriving ACKs during the ROPR phase". Here from the first ack of the
-//!   phase to the one that meets the copies: what arrives later may have waited for a timer. With a
-//!   single ack, or none, there is no rate; then what was delivered is the window.
+//!   phase to the one that meets the copies: later acks may have been delayed by a timer. With a
+//!   single ack, or none, there is no rate; then the window is the delivered bytes.
 //! - §3.3 does not say whether the window of s x RTT is one of slow start or of avoidance:
 //!   avoidance, since s is a measurement of the path. RTT is the smoothed one.
-//! - Normal TCP retransmission halves a window; that of the first flight is none. It follows what
-//!   got through ([`crate::first_recovery`]), as after a jump that failed.
+//! - Normal TCP retransmission halves a window; that of the first flight is not a congestion
+//!   window. It follows the delivered bytes ([`crate::first_recovery`]), as after a failed jump.
 //! - A CE mark, which HB does not consider, hands the flight over to the base controller's cut, and
-//!   what is still to leave of it goes on paced over one RTT.
+//!   its unsent part is still paced over one RTT.
 //! - §3.1's other threshold, "largest throughput observed on recent connections, times the RTT", is
 //!   one record's rate here ([`Params::threshold_by_history`]); without a record the fixed one
 //!   holds.
 //! - The share of additional bandwidth is a parameter because HB §5 compares 0, 50 and 100 %. At
 //!   100 % every packet is sent twice, as HB says of Proactive TCP.
-//! - HB has one flow for each connection; what later answers of one are is
-//!   [`LaterFlights`](super::LaterFlights)'s.
+//! - HB has one flow per connection; later responses on a connection are handled by
+//!   [`LaterFlights`](super::LaterFlights).
 //!
 //! # Limits
 //!
-//! A transport that counts copies as bytes in flight holds normal retransmissions back until they
-//! are answered.
+//! A transport that counts copies as bytes in flight delays normal retransmissions until they are
+//! acknowledged.
 //!
 //! A flow of unknown size that ends before the threshold stays in Pacing; its copies leave all the
 //! same if the transport says that its first flight was sent.
@@ -77,24 +77,23 @@ pub const ABOUT: About = About {
 };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// The Pacing Threshold; more than 95 % of web transfers are smaller.
         threshold: Bytes = PACING_THRESHOLD, in Bytes::new(1)..=Bytes::new(1 << 40), from "HB §3.1";
-        /// Where there is a record, the threshold is what its rate moves in the handshake RTT
-        /// instead.
+        /// Where there is a record, the threshold is its rate times the handshake RTT instead.
         threshold_by_history: bool = false, from "HB §3.1";
         /// Segments that leave at once before the Pacing phase; HB §4.2.4 suggests 10 as a
         /// refinement.
         burst: u64 = 0, in 0..=10_000, from "HB §3.1";
-        /// In which order the flight is sent again; forward is Halfback-forward of HB §5.
+        /// Order of proactive retransmission; forward is Halfback-forward of HB §5.
         order: Order = Order::Reverse, from "HB §3.2";
-        /// Copies for each ack; HB §5 would try two for every three. At line rate the first ack
-        /// lets all of them leave (Halfback-burst of HB §5).
+        /// Copies for each ack; HB §5 proposes two for every three. At line rate the first ack
+        /// releases all of them (Halfback-burst of HB §5).
         clock: Clock = Clock::Acks(Ratio::ONE), in Ratio::percent(1)..=Ratio::percent(1000), from "HB §3.2";
-        /// Additional bandwidth, as a share of the flight: nothing, a part of it, or all of it.
+        /// Bytes of copies, as a share of the flight.
         additional: Ratio = Ratio::new(1, 2), in Ratio::percent(0)..=Ratio::percent(100), from "HB §5";
-        /// No more copies once congestion was seen.
+        /// Stop sending copies after a congestion signal.
         stops_at_congestion: bool = false, from "HB §4.2.1";
     }
 }
@@ -102,14 +101,14 @@ crate::parameters! {
 /// HB §3.1: more than 95 % of web transfers are smaller.
 pub const PACING_THRESHOLD: Bytes = Bytes::new(141_000);
 
-/// Where the scheme stands.
+/// Phase of the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The flight leaves.
+    /// The flight is being sent.
     Pacing,
-    /// Copies leave, one for each ack. Acks are counted from the first of the phase on.
+    /// Copies are sent, one for each ack. Acks are counted from the first of the phase on.
     Ropr { since: Time, delivered_before: Bytes },
-    /// Acks have met the copies; in so long so much was delivered.
+    /// Acks have met the copies; `delivered` bytes arrived `within` that time.
     Ended { delivered: Bytes, within: Span },
 }
 
@@ -119,10 +118,10 @@ pub struct Halfback {
     params: Params,
     mss: Bytes,
     phase: Phase,
-    /// Where the flight begins and ends, in bytes since the connection began.
+    /// Offsets at which the flight begins and ends, in bytes since the connection began.
     begin: Bytes,
     flight: Bytes,
-    /// The same in whole segments: where the window ends.
+    /// The end in whole segments: the end of the window.
     end: Bytes,
     pace: Option<Rate>,
     delivered: Bytes,
@@ -130,7 +129,7 @@ pub struct Halfback {
 }
 
 impl Halfback {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -146,7 +145,7 @@ impl Halfback {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -218,7 +217,7 @@ impl Startup for Halfback {
         Next::HandOver(HandOver::to_be_cut(self.recovery.through()))
     }
 
-    /// Never less than a segment: messages do not end where it does.
+    /// Never less than a segment: message boundaries need not coincide with the flight's end.
     #[inline]
     fn allowance(&self) -> Allowance {
         self.allowance_of_at_least(self.mss)
@@ -245,8 +244,7 @@ impl Startup for Halfback {
             Repair::Proactive(Proactive::default())
         } else {
             let params = ropr::Params { order, clock, budget: additional, stops_at_congestion };
-            // Asked too early, it covers what has been sent by the time it begins, rather than
-            // nothing.
+            // Before `establish` it covers all data sent when it begins, rather than nothing.
             let flight = if self.flight.is_zero() { Bytes::MAX } else { self.flight };
             Repair::Ropr(Ropr::new(params, flight))
         }
@@ -302,7 +300,7 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(1000);
 
-    /// A flow of unknown size and a receiver that takes ten segments, 100 ms away.
+    /// A flow of unknown size, a receive window of ten segments, an RTT of 100 ms.
     fn prior() -> Prior {
         Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 10)
     }
@@ -370,7 +368,7 @@ mod tests {
         }
     }
 
-    /// HB §3.4's ten packets at ten milliseconds each, of a flow that goes on.
+    /// HB §3.4's ten packets at ten milliseconds each, of a flow that continues.
     #[test]
     fn ten_packets_are_paced_protected_and_followed_by_a_window_of_s_times_rtt() {
         let mut start = established(Params::default());
@@ -464,8 +462,7 @@ mod tests {
         assert!(matches!(none.repair(), Repair::Reactive));
         let twice = established(Params { additional: Ratio::percent(100), ..half });
         assert!(matches!(twice.repair(), Repair::Proactive(_)));
-        // Forward order at 100 % is copies still, each for an ack, which nothing ends before the
-        // flight's own end.
+        // Forward order at 100 % still sends one copy per ack, to the end of the flight.
         let forward = Params { order: Order::Forward, additional: Ratio::ONE, ..half };
         assert_eq!(
             ropr(forward),

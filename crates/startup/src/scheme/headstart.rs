@@ -1,58 +1,60 @@
-//! Send what the path is likely to have room for, and learn at the price of a loss how much that
-//! is.
+//! Send a first flight of the size that the path probably has room for, and learn that size from
+//! losses.
 //!
-//! Source: this project's own (docs/headstart.md has the measurements; HS below). Of others it
-//! takes the paced first flight (JumpStart), half of what got through after a loss (JumpStart), the
-//! record by peer (WiseStart), the test of the path's RTT (RFC 9959).
+//! Source: this project's own (docs/headstart.md has the measurements; HS below). It takes from
+//! others the paced first flight (JumpStart), half of the delivered bytes as the window after a
+//! loss (JumpStart), the record by peer (WiseStart), the test of the path's RTT (RFC 9959).
 //!
 //! # Idea
 //!
-//! What a path has room for in its next round trip, K, is not known: it is a random variable, of
-//! which a record is what earlier starts showed. A flight of n bytes saves round trips for those
-//! that fit, and n - K are lost, at a cost to this flow and to others. If a lost byte costs p times
-//! what a byte that came through gains, the flight that costs least in expectation is the one of
-//! which the share 1/(1 + p) is lost on average: the newsvendor's quantile. It need not be
-//! computed. A **credit** that rises by 1/e of each byte that came through and falls by p/e of each
-//! that was lost rests exactly there, whatever the distribution is, follows it when it changes, and
-//! is one number for each peer. Random losses rarer than 1/(1 + p) do not move it.
+//! The capacity K of a path for the next round trip is a random variable, and a record is a sample
+//! of it from earlier starts. Of a flight of n bytes, those that fit save round trips, and n - K
+//! are lost, at a cost to this flow and to others. If a lost byte costs p times the gain of a
+//! delivered byte, the flight of least expected cost loses the share 1/(1 + p) on average: the
+//! newsvendor's quantile. It need not be computed. A **credit** that rises by 1/e of each delivered
+//! byte and falls by p/e of each lost byte has its equilibrium exactly there, for any distribution,
+//! tracks changes of it, and is one number for each peer. Random losses rarer than 1/(1 + p) do not
+//! move it.
 //!
-//! Three things that are known at the start change what the credit allows: first flights of the
-//! same host to the same peer that are still under way share it (they are reserved,
-//! [`Room`](crate::history::Room)); a handshake that took longer than the smallest RTT on record
-//! met a queue, whose room is gone; and a record fades with age. A peer without a record gets the
-//! credit of first contacts, which is learnt in the same way over all of them. Ten segments leave
-//! in any case, at once, as RFC 6928 has it.
+//! Three inputs at the start modify the credit: concurrent first flights of the same host to the
+//! same peer share it (they are reserved, [`Room`](crate::history::Room)); a handshake longer than
+//! the smallest RTT on record met a queue, which occupies buffer; and a record decays with age. A
+//! peer without a record gets the credit of first contacts, which is learnt in the same way over
+//! all of them. Ten segments leave at once in any case (RFC 6928).
 //!
 //! ```text
-//!  more than ten segments                     first ack with all of it sent                loss elsewhere, CE
-//!  ---------------------> first flight -------------------------------------> slow start -------------------> hand over
-//!                              |                                                 ^   |                              ^
-//!                              | loss of first-flight packets                    |   | loss of first-flight packets |
-//!                              +------------------> recovery <-------------------|---+                              |
-//!  ten segments or less, or a short path                |                        |          the recovery ends       |
-//!  ----------------------------------------------------------------------------> +   +------------------------------+
+//!                      first ack with                    loss elsewhere,
+//!   > ten segments     all of it sent                    or CE
+//!  --------------> first flight ---------> slow start -----------------> hand over
+//!                       |                   ^      |                         ^
+//!                       | loss of first-    |      | loss of first-          | the recovery
+//!                       | flight packets    |      | flight packets          | ends
+//!                       +-------------------|------+-------> recovery -------+
+//!                                           |
+//!  -----------------------------------------+
+//!   ten segments or less, or a short path
 //! ```
 //!
 //! | phase | window | pace |
 //! |---|---|---|
-//! | first flight | what the credit allows; ten segments at once | all of it over the handshake RTT |
+//! | first flight | the credit; ten segments at once | all of it over the handshake RTT |
 //! | slow start | one byte more for each byte acked | none |
-//! | recovery | half of what got through, at least one segment more than is in flight | none |
+//! | recovery | half of the delivered bytes, at least one segment more than in flight | none |
 //!
 //! # Deviations
 //!
-//! There is no text to deviate from. From the trial that preceded it: the credit moves by bytes and
-//! not by flights, so that six flights that share it are one, and that it is at home on any path; a
-//! loss has a price instead of halving it; first contacts learn.
+//! There is no text to deviate from. Differences from the prototype: the credit moves by bytes and
+//! not by flights, so that six concurrent flights count as one, on any path; a loss has a price
+//! instead of halving the credit; first contacts learn.
 //!
 //! # Limits
 //!
-//! - It relies on a recovery that finds lost retransmissions (RACK, or QUIC's); with RFC 6675 alone
-//!   it is slower than slow start.
-//! - Where no store keeps account ([`Prior::room`]) every start is a first contact that nobody
-//!   learns from.
-//! - Later flights of a connection ([`Startup::on_more`]) stay within what its first one was
-//!   allowed but are not reserved.
+//! - It relies on a recovery that detects lost retransmissions (RACK, or QUIC's); with RFC 6675
+//!   alone it is slower than slow start.
+//! - Without a store that accounts for flights ([`Prior::room`]) every start is a first contact,
+//!   and none updates the credit.
+//! - Later flights of a connection ([`Startup::on_more`]) stay within the limit of the first one
+//!   but are not reserved.
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
@@ -79,28 +81,28 @@ pub const ABOUT: About = About {
 };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
-        /// Segments that leave at once, and that any first flight may hold.
+        /// Segments that leave at once: the least first flight.
         floor: u64 = 10, in 1..=1000, from "RFC 6928";
-        /// Segments that a first contact may send while no other has said how it fared.
+        /// Segments that a first contact may send while there is no result of another.
         cold: u64 = 50, in 1..=100_000, from "HS";
-        /// What the credit rises by for each byte that came through.
+        /// Bytes by which the credit rises for each delivered byte.
         earn: Ratio = Ratio::new(1, 16), in Ratio::percent(0)..=Ratio::ONE, from "HS";
-        /// What a lost byte costs, in bytes that came through.
+        /// Cost of a lost byte, in delivered bytes.
         price: u64 = 32, in 0..=1_000_000, from "HS";
-        /// How many times over a queue that the handshake met counts, as a share of the smallest
-        /// RTT.
+        /// Weight of the handshake's queueing delay, which counts as a share of the smallest RTT.
         caution: u64 = 4, in 0..=1000, from "HS";
-        /// On a path shorter than this a round trip costs less than pacing does: slow start.
+        /// Least handshake RTT for a flight; below it a round trip costs less than pacing: slow
+        /// start.
         short: Span = Span::from_millis(10), in Span::ZERO..=Span::from_secs(60), from "HS";
-        /// The time in which half of what a record says is forgotten.
+        /// Half-life of a record.
         fades: Span = Span::from_secs(3600), in Span::from_millis(1)..=Span::from_secs(100_000_000), from "HS";
-        /// The share of what got through that is the window after a loss.
+        /// The window after a loss, as a share of the delivered bytes.
         kept: Ratio = first_recovery::KEPT, in Ratio::percent(1)..=Ratio::percent(100), from "JumpStart";
-        /// Other connections' first flights to the peer are counted. For ablations.
+        /// Count other connections' first flights to the peer. For ablations.
         shares: bool = true, from "HS";
-        /// First contacts learn of each other. For ablations.
+        /// Let first contacts share what they learn. For ablations.
         learns: bool = true, from "HS";
     }
 }
@@ -110,36 +112,34 @@ crate::parameters! {
 pub struct Headstart {
     params: Params,
     mss: Bytes,
-    /// What the first flight holds at most.
+    /// Limit of the first flight in bytes.
     flight: Bytes,
-    /// What all flights of the connection may hold.
+    /// Limit in bytes of all flights of the connection together.
     limit: Bytes,
-    /// At which the last flight was planned to leave.
+    /// Pace planned for the last flight.
     pace: Option<Rate>,
     allowance: Allowance,
     growth: Growth,
     recovery: FirstRecovery,
-    /// Bytes of the first flight that were lost; a mark counts as [`MARK`] of what was sent.
+    /// Bytes of the first flight that were lost; a mark counts as [`MARK`] of the bytes sent.
     lost: Bytes,
     is_settled: bool,
     known: Option<Record>,
-    /// First flights to the peer that were under way when this one began.
+    /// Bytes of other first flights to the peer in progress when this one began.
     beside: Bytes,
 }
 
-/// A mark on the first flight says that its queue is too long and not by how much: as if so much of
-/// it had been lost.
+/// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
 const MARK: Ratio = Ratio::new(1, 8);
-/// The smallest RTT on record rises by this share towards one that is larger, with each connection.
+/// With each connection the smallest RTT on record rises by 1/8 of the difference to a larger one.
 const RISES: u64 = 8;
-/// More halvings leave nothing.
+/// Half-lives after which a record counts for nothing.
 const FORGOTTEN: u64 = 40;
-/// A handshake that is longer than the smallest RTT by no more than this met no queue: it is the
-/// noise of handshakes.
+/// Noise of the handshake RTT: a smaller excess over the smallest RTT is not a queue.
 const NOISE: Span = Span::from_millis(1);
 
 impl Headstart {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -158,7 +158,7 @@ impl Headstart {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -172,12 +172,12 @@ impl Headstart {
         self.mss * self.params.cold
     }
 
-    /// What the credit allows on the path as it is now.
+    /// First flight in bytes that the credit allows on the path at present.
     fn allowed(&self, prior: &Prior) -> Bytes {
         let room = prior.room.unwrap_or_default();
         let credit = match &self.known {
             Some(record) => self.faded(record, room.credit, prior),
-            // The credit of a record that is of another path says nothing.
+            // The credit of a record of another path is not used.
             None if self.params.learns && prior.history.is_none() => room.credit.unwrap_or(self.cold()),
             None => self.cold(),
         };
@@ -188,7 +188,7 @@ impl Headstart {
         beside_queue.min(credit.saturating_sub(self.beside)).clamp(self.floor(), LARGEST_WINDOW)
     }
 
-    /// A record's credit as old as it is: what is forgotten makes room for what first contacts get.
+    /// A record's credit decayed by its age, towards the credit of first contacts.
     fn faded(&self, record: &Record, credit: Option<Bytes>, prior: &Prior) -> Bytes {
         let (credit, cold) = (credit.unwrap_or(self.cold()), self.cold());
         let age = prior.now.since(record.saved_at).as_nanos() / self.params.fades.as_nanos().max(1);
@@ -205,7 +205,7 @@ impl Startup for Headstart {
         self.known =
             record.filter(|it| it.contradicted_by(prior.handshake_rtt) != Some(Refusal::RttTooSmall));
         self.beside = prior.room.filter(|_| self.params.shares).map_or(Bytes::ZERO, |room| room.reserved);
-        // The queue that a handshake met makes no path longer.
+        // A queue in the handshake does not make the path longer.
         let least_rtt = self.known.map_or(prior.handshake_rtt, |it| it.rt_prop.min(prior.handshake_rtt));
         let is_short = least_rtt < self.params.short;
         let allowed = if is_short { self.floor() } else { self.allowed(prior) };
@@ -309,8 +309,7 @@ impl Startup for Headstart {
         Some(Revision {
             start: self.cold(),
             earned: through * earn,
-            // A flight that came through says nothing of more than twice what was under way with
-            // it.
+            // A delivered flight is no evidence beyond twice the bytes then in flight with it.
             most: (self.flight + self.beside) * 2,
             spent: self.lost * earn * self.params.price,
             least: self.floor(),

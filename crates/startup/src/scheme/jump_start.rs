@@ -1,42 +1,42 @@
-//! Send all there is, paced over one round trip, and go on as TCP.
+//! Send all available data, paced over one round trip, then continue as TCP.
 //!
 //! Source (JS below): D. Liu, M. Allman, S. Jin, L. Wang, "Congestion Control Without a Startup
-//! Phase", PFLDNeT 2007; and, for what its competitors run, Halfback §2.2 and §3.1 (Q. Li, M. Dong,
-//! P. B. Godfrey, "Halfback: Running Short Flows Quickly and Safely", CoNEXT 2015).
+//! Phase", PFLDNeT 2007; and, for the variant that others compare with, Halfback §2.2 and §3.1 (Q.
+//! Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and Safely", CoNEXT 2015).
 //!
 //! ```text
-//!             first ack with all of it sent                 loss elsewhere, CE, or HyStart++'s exit
-//!  jump start -----------------------------> slow start ----------------------------------------> hand over
-//!       |                                        |                                                    ^
-//!       | loss of first-flight packets           |                                                    |
-//!       +--------------------+-------------------+                                                    |
-//!                            v                                        the recovery ends               |
-//!                        recovery ------------------------------------------------------------------+
+//!             first ack with                      loss elsewhere, CE,
+//!             all of it sent                      or HyStart++'s exit
+//!  jump start --------------> slow start ------------------------------> hand over
+//!       |                         |                                          ^
+//!       | loss of first-flight    | loss of first-flight                     | the recovery ends
+//!       | packets                 | packets                                  |
+//!       +-------------------------+---------------> recovery ----------------+
 //! ```
 //!
 //! | phase | window | pace |
 //! |---|---|---|
 //! | jump start | min(flow size, receive window) | all of it over the handshake RTT |
 //! | slow start | one byte more for each byte acked | none |
-//! | recovery | half of what got through, at least one segment more than is in flight | none |
+//! | recovery | half of the delivered bytes, at least one segment more than in flight | none |
 //!
 //! # Deviations
 //!
-//! - Of JS only the abstract was at hand, Halfback's account of it, and its rule for the window
-//!   after a loss. Where those are silent the choice is ours, and named here.
+//! - Available of JS were the abstract, Halfback's account of it, and its rule for the window after
+//!   a loss. Where those are silent the choice is ours, and listed here.
 //! - Pacing ends at the first ack after the whole flight has left, not at the very first: an RTT
-//!   below the handshake's would let the rest of the flight out in one burst (Halfback §3.2 waits
+//!   below the handshake's would release the rest of the flight in one burst (Halfback §3.2 waits
 //!   for the same reason).
-//! - If the flow is longer than the flight, slow start goes on.
+//! - If the flow is longer than the flight, slow start continues.
 //! - A CE mark on the first flight is answered by the base controller, as a mark in slow start is:
 //!   nothing has to be repaired, so there is no recovery to govern.
-//! - A timeout before the flight is through hands over what got through, not the size of the
+//! - A timeout before the flight is delivered hands over the delivered bytes, not the size of the
 //!   flight.
 //! - [`Params::burst`], [`Params::cap`] and [`Params::least`] are not in JS: Halfback §4.2.4
 //!   suggests the first for very small flows, every deployment has the second, and connections with
 //!   several requests need the third.
-//! - JS has one flow for each connection; what later answers of one are is
-//!   [`LaterFlights`](super::LaterFlights)'s.
+//! - JS has one flow per connection; later responses on a connection are handled by
+//!   [`LaterFlights`](super::LaterFlights).
 //!
 //! # Limits
 //!
@@ -59,7 +59,7 @@ use crate::prior::Prior;
 pub const ABOUT: About = About::new("jump-start", Needs::FlowSize, "all of the flow paced over one RTT");
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Segments that leave at once; the others follow over one RTT. Halfback §4.2.4 suggests 10
         /// for very small flows.
@@ -67,10 +67,10 @@ crate::parameters! {
         /// A limit on the first flight beside flow size and receive window; every deployment has
         /// one.
         cap: Option<Bytes> = None, in Bytes::new(1)..=Bytes::new(1 << 40), from "JS";
-        /// Segments that the window has at least once the flight is out: a first flight of one
-        /// segment is no reason to send what the application has next more slowly than TCP would.
+        /// Least window in segments after the flight: after a first flight of one segment, later
+        /// data is sent no more slowly than by TCP.
         least: u64 = 0, in 0..=10_000, from "JS, whose connections have one flow";
-        /// The share of what got through that is the window after a loss.
+        /// The window after a loss, as a share of the delivered bytes.
         kept: Ratio = first_recovery::KEPT, in Ratio::percent(1)..=Ratio::percent(100), from "JS";
         /// Leave slow start when delay grows (HyStart++).
         hystart: bool = false, from "JS is older than that";
@@ -82,7 +82,7 @@ crate::parameters! {
 pub struct JumpStart {
     params: Params,
     mss: Bytes,
-    /// Where the flight ends, in bytes since the connection began.
+    /// Offset at which the flight ends, in bytes since the connection began.
     flight: Bytes,
     allowance: Allowance,
     growth: Growth,
@@ -90,7 +90,7 @@ pub struct JumpStart {
 }
 
 impl JumpStart {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl JumpStart {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -200,7 +200,7 @@ mod tests {
     const MSS: Bytes = Bytes::new(1000);
     const RTT: Span = Span::from_millis(100);
 
-    /// 100 segments to send, 141 may be.
+    /// 100 segments to send, a receive window of 141.
     fn prior() -> Prior {
         let bare = Prior::bare(Time::ZERO, MSS, RTT, MSS * 141);
         Prior { flow_size: Some(MSS * 100), ..bare }

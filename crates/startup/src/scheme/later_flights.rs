@@ -1,31 +1,31 @@
-//! Take what a connection has to send later as flights too, over a scheme that knows one flow.
+//! Send later data of a connection as further flights of a scheme that is defined for one flow.
 //!
 //! Source: this project's own (docs/decisions/0013-several-answers-on-one-connection.md has the
 //! measurements). Halfback §3.3, "transmit aggressively for the first k bytes", and JumpStart's
-//! min(flow, receive window) are taken to be meant of the connection.
+//! min(flow, receive window) are read as limits of the connection.
 //!
 //! ```text
 //!                  +---- more to send, below the limit, nothing lost ----+
 //!                  v                                                     |
-//!  establish --> flight, as the scheme has it --> slow start, the scheme's or the base controller's
+//!  establish --> flight, as in the scheme --> slow start, the scheme's or the base controller's
 //!                  |                                                     |
 //!                  +------ loss, CE, or the limit: no more flights ------+
 //! ```
 //!
-//! Connections carry several answers where a transport names its initial window
-//! ([`Prior::initial_window`]; the models of the papers' set-ups do not, and then nothing here
-//! happens). Four things hold then that the papers do not have:
+//! A connection carries several responses if the transport sets its initial window
+//! ([`Prior::initial_window`]; the models of the papers' set-ups do not, and then this has no
+//! effect). Four additions to the papers then apply:
 //!
 //! - A flight that fits into the initial window leaves at once, as it would on any connection.
-//! - What there is to send later is a flight too ([`Startup::on_more`]), until the connection's
-//!   flights together have reached what the first one might have held at most, or something was
-//!   lost. The initial window leaves at once, the rest over one RTT.
-//! - Of a scheme that ends with its flight (Halfback), one that ended because there was no more to
-//!   send has measured the application, not the path: slow start goes on from the initial window,
-//!   or if the flight was larger, from twice the flight.
+//! - Later data is a flight too ([`Startup::on_more`]), until the connection's flights together
+//!   have reached the limit of the first one, or data was lost. The initial window leaves at once,
+//!   the rest over one RTT.
+//! - Of a scheme that ends with its flight (Halfback), a flight that ended for lack of data has
+//!   measured the application, not the path: slow start continues from the initial window, or if
+//!   the flight was larger, from twice the flight.
 //! - A later flight of such a scheme that the limit cuts short is not begun if the window W is more
 //!   than a quarter of it: in the two round trips until it is delivered slow start sends W and 2 W,
-//!   and has 4 W for the third, where the scheme has about the flight again.
+//!   and 4 W in the third, when the scheme's window is about the flight.
 
 use headstart_units::{Bytes, Rate, Span};
 
@@ -39,7 +39,7 @@ use crate::prior::Prior;
 use crate::quick_start::Question;
 use crate::repair::Repair;
 
-/// So many windows must a later flight be worth that does not carry all there is.
+/// Least size, in windows, of a later flight that does not carry all available data.
 const WORTH: u64 = 4;
 
 /// A scheme that can begin another flight.
@@ -47,14 +47,14 @@ pub trait Flights: Startup {
     /// The scheme hands over when its flight is delivered, and sends nothing beyond it before.
     const ENDS_WITH_FLIGHT: bool = false;
 
-    /// The most that the first flight may hold, however much there is to send.
+    /// Limit of the first flight in bytes, whatever the flow size.
     fn limit(&self, prior: &Prior) -> Bytes;
 
-    /// Where the flight ends, in bytes since the connection began.
+    /// Offset at which the flight ends, in bytes since the connection began.
     fn flight_end(&self) -> Bytes;
 
-    /// The size in bytes of a flight of which all came through as originals; `None` if some of it
-    /// did not. Asked, when its flight is over, of a scheme that ends with it.
+    /// The size in bytes of a flight delivered without any retransmission; else `None`. Called at
+    /// the end of the flight, for a scheme that ends with it.
     fn clean(&self) -> Option<Bytes> {
         None
     }
@@ -64,11 +64,11 @@ pub trait Flights: Startup {
         self.extend(plan, so_far);
     }
 
-    /// What of the flight is still to leave is now as in `plan`.
+    /// Replaces the unsent part of the flight by `plan`.
     fn extend(&mut self, plan: &Plan, so_far: &Progress);
 
-    /// What may be sent now, if a scheme that ends with its flight leaves room for `least` in
-    /// flight unless it repairs losses.
+    /// The allowance, for a scheme that ends with its flight: with a window of at least `least`,
+    /// except while it repairs losses.
     #[inline]
     fn allowance_of_at_least(&self, least: Bytes) -> Allowance {
         let _ = least;
@@ -76,17 +76,17 @@ pub trait Flights: Startup {
     }
 }
 
-/// A scheme whose connection carries several answers.
+/// A scheme on a connection with several responses.
 #[derive(Clone, Copy, Debug)]
 pub struct LaterFlights<S> {
     scheme: S,
     mss: Bytes,
     initial_window: Bytes,
-    /// What all flights together may hold.
+    /// Limit in bytes of all flights together.
     limit: Bytes,
-    /// At which the last flight was planned to leave.
+    /// Pace planned for the last flight.
     pace: Option<Rate>,
-    /// The window before a later flight began, and that flight's first segment.
+    /// The window before a later flight began, plus that flight's first segment.
     before: Bytes,
     first: u64,
     has_lost: bool,
@@ -116,28 +116,28 @@ impl<S: Copy> LaterFlights<S> {
 }
 
 impl<S: Flights> LaterFlights<S> {
-    /// The flight is all there was to send, and the application may have more.
+    /// True while the flight carried all available data and the application may have more.
     #[inline]
     fn is_open(&self) -> bool {
         !self.initial_window.is_zero() && self.scheme.flight_end() + self.mss <= self.limit
     }
 
-    /// What follows a flight that was all there was, instead of what the scheme `measured`.
+    /// The hand-over after a flight that carried all available data, instead of the one that the
+    /// scheme `measured`.
     fn go_on(&self, measured: &HandOver) -> HandOver {
         match self.scheme.clean() {
             Some(flight) if !self.has_lost => {
-                // As any flight of slow start it lets twice as much go next, unless the window was
-                // not the limit.
+                // As in slow start the window doubles, unless the flight was not window-limited.
                 let grown = if flight > self.initial_window { flight * 2 } else { self.initial_window };
                 HandOver::growing(grown.max(self.before))
             }
-            // As much as any connection keeps that lost some of its initial window.
+            // The share kept by any connection after a loss in its initial window.
             _ => HandOver::avoiding(measured.window.max(self.initial_window * first_recovery::KEPT)),
         }
     }
 }
 
-/// Reaches the scheme that is decorated.
+/// Calls the decorated scheme.
 macro_rules! decorated {
     ($self:expr, $scheme:ident => $call:expr) => {{
         let $scheme = &$self.scheme;
@@ -158,7 +158,7 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
         if self.initial_window.is_zero() || plan.flight > self.initial_window {
             return plan;
         }
-        // Any connection may send as much at once.
+        // Any connection may send the initial window at once.
         let window = self.initial_window.min(self.limit).max(plan.allowance.window);
         let plan = Plan { flight: plan.flight, ..Plan::burst(window) };
         self.pace = None;
@@ -212,7 +212,7 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
 
     #[inline]
     fn allowance(&self) -> Allowance {
-        // Room for the initial window while an answer is awaited, and for what slow start had
+        // Window while acks are awaited: at least the initial one, and the one that slow start had
         // reached.
         let awaited = if S::ENDS_WITH_FLIGHT && self.is_open() { self.initial_window } else { self.mss };
         self.scheme.allowance_of_at_least(awaited.max(self.mss).max(self.before))
@@ -232,11 +232,11 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
     forward_answers!(decorated);
 }
 
-/// A flight of what there is to send now, as far as all flights together stay below `limit`. `None`
-/// if the window lets as much leave as it is, or if this is a connection with one flow.
+/// A flight of the data available now, up to the `limit` of all flights together. `None` if the
+/// present window admits as much, or if this is a connection with one flow.
 ///
-/// Of the initial window what is not in flight leaves at once, for so it would on any connection;
-/// the rest over one round trip, but no more slowly than a flight that is still under way.
+/// The part of the initial window that is not in flight leaves at once, as on any connection; the
+/// rest over one round trip, but no more slowly than a flight in progress.
 pub(super) fn later_flight(
     prior: &Prior,
     so_far: &Progress,
@@ -270,8 +270,8 @@ mod tests {
     const MSS: Bytes = Bytes::new(1000);
     const RTT: Span = Span::from_millis(100);
 
-    /// A connection that may begin with ten segments, has `segments` to send now, and may send 141
-    /// in flights.
+    /// A connection with an initial window of ten segments, `segments` to send, and a limit of 141
+    /// for its flights.
     fn prior(segments: u64) -> Prior {
         let bare = Prior::bare(Time::ZERO, MSS, RTT, MSS * 141);
         Prior { flow_size: Some(MSS * segments), initial_window: MSS * 10, ..bare }

@@ -1,6 +1,6 @@
 //! Slow start as Linux's CUBIC begins: ten segments, and the older HyStart.
 //!
-//! Source: [`crate::growth::linux`]. It is what the kernel is held against, over the same path.
+//! Source: [`crate::growth::linux`]. The kernel is compared with it over the same path.
 //!
 //! ```text
 //!  slow start ---- loss or CE, or HyStart's exit ----> hand over
@@ -23,7 +23,7 @@ pub const ABOUT: About = About {
 };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 10, in 1..=10_000, from "Linux's TCP_INIT_CWND";
@@ -39,13 +39,13 @@ pub struct Linux {
 }
 
 impl Linux {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, growth: Growth::new(false), window: Bytes::ZERO }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params

@@ -1,8 +1,8 @@
-//! What is generated from the one list of schemes ([`super`]): the modules, the enum, its dispatch
-//! and the catalogue's rows.
+//! Macros that generate, from the one list of schemes ([`super`]), the modules, the enum, its
+//! dispatch and the catalogue's rows.
 
-/// What [`Startup`](super::Startup) asks without changing anything, answered by the scheme that
-/// `$each!(self, scheme => call)` reaches.
+/// call)` reaches. => The read-only methods of [`Startup`](super::Startup), forwarded to the scheme
+/// that `$each!(self, scheme => call)` reaches. => call)` reaches.
 macro_rules! forward_answers {
     ($each:ident) => {
         fn is_slow_start(&self) -> bool {
@@ -135,8 +135,8 @@ macro_rules! schemes {
                 }
             }
 
-            /// Prints its parameters that are not as by default: `(additional=25%,burst=10)`, or
-            /// nothing.
+            /// Prints its parameters that differ from their defaults: `(additional=25%,burst=10)`,
+            /// or nothing.
             ///
             /// # Errors
             /// If nothing more can be written.

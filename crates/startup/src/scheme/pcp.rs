@@ -1,18 +1,19 @@
-//! Ask the network for a rate with a short train of packets; take it if the train met no queue.
+//! Probe a rate with a short train of packets; adopt it if the train built no queue.
 //!
 //! Source (PCP below): T. Anderson, A. Collins, A. Krishnamurthy, J. Zahorjan, "PCP: Efficient
-//! Endpoint Congestion Control", NSDI 2006. PCP stays in charge for ever: it never hands over.
+//! Endpoint Congestion Control", NSDI 2006. PCP never hands over.
 //!
 //! ```text
-//!               whole train left            delay flat or falling: base = probed rate, increase doubles
-//!  +-> Probing -----------------> Judging -------------------------------------------------------------+
-//!  |      |                          | delay rises, or a packet of the train is lost: increase halves  |
-//!  |      +-------- loss ----------> |                                                                 |
-//!  |                                 +----- increase above its minimum --------------------------------+
-//!  |                                 | at its minimum                                                  |
-//!  |                                 v                                                                 |
-//!  |       so many round trips    Waiting                                                              |
-//!  +---------------------------------+-----------------------------------------------------------------+
+//!                whole train left         delay flat or falling: base = probed rate,
+//!                                                                increase doubles
+//!  +-> Probing -----------------> Judging ------------------------------------------------+
+//!  |      |                          | delay rises, or loss of a packet of the train:     |
+//!  |      +-------- loss ----------> |                           increase halves          |
+//!  |                                 +---- increase above its minimum --------------------+
+//!  |                                 | at its minimum                                     |
+//!  |                                 v                                                    |
+//!  |       so many round trips    Waiting                                                 |
+//!  +---------------------------------+----------------------------------------------------+
 //! ```
 //!
 //! | phase | pace |
@@ -21,15 +22,15 @@
 //! | Judging, Waiting | base rate |
 //!
 //! Data leaves at the base rate, at least one segment for each round trip. Once in two round trips
-//! a queue that stood for a whole round trip lowers the base rate by as much as drains it (§3.2,
-//! "rate compensation"); where that does not help for several round trips, a TCP flow must be
-//! filling the queue, and the compensation is a tenth (§3.5, "tit for tat"). A timeout halves the
-//! base rate.
+//! a queue that persisted for a whole round trip lowers the base rate by as much as drains it
+//! (§3.2, "rate compensation"); where that does not help for several round trips, a TCP flow is
+//! assumed to fill the queue, and the compensation is a tenth (§3.5, "tit for tat"). A timeout
+//! halves the base rate.
 //!
 //! # Deviations
 //!
-//! - The text of §3.2, of the end of §3.1 and of the end of §3.3 was not at hand; for what they are
-//!   known to do the rule is ours: the size of the compensation, what "consistent with flat" means,
+//! - The text of §3.2, of the end of §3.1 and of the end of §3.3 was not available; the rules for
+//!   their part are ours: the size of the compensation, the meaning of "consistent with flat",
 //!   back-off and minimum.
 //! - Probes carry "limited payload" (Table 2) beside the base traffic. Here a train is five full
 //!   segments of the flow's own data, sent at base rate + increase instead of the base rate: the
@@ -38,9 +39,9 @@
 //! - §3.1 accepts with a probability that depends on the variance. There is no random source here:
 //!   the train is accepted if the fitted slope is within one standard error of zero.
 //! - §3.1 measures one-way delay by timestamps of the receiver; here it is the RTT of each ack, so
-//!   a queue on the way back counts too.
-//! - A train that left more slowly than asked, because the application had no more, shows only its
-//!   own rate.
+//!   a queue on the return path counts too.
+//! - A train sent below the probed rate, because the application had no more data, is evidence of
+//!   its own rate only.
 //! - §3.3 "binary search" is the doubling and halving of the increase that the same section
 //!   describes: a refused probe is followed by the middle between it and the base rate. No refused
 //!   rate is remembered.
@@ -52,8 +53,8 @@
 //! # Limits
 //!
 //! Each packet of a train needs an ack of its own. With delayed acks the receiver's timer looks
-//! like a queue: the scheme says that it wants every ack ([`super::Scheme::wants_every_ack`]); over
-//! a stack that cannot give it, it is slower than PCP.
+//! like a queue: the scheme requires an ack per segment ([`super::Scheme::wants_every_ack`]); over
+//! a stack without that it is slower than PCP.
 
 mod queue;
 mod train;
@@ -79,17 +80,17 @@ pub const ABOUT: About = About {
 };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
-        /// Packets of a train.
+        /// Packets in a train.
         train: u64 = 5, in 2..=1000, from "ours";
         /// The share of a remembered rate that is probed first.
         history_share: Ratio = Ratio::new(1, 3), in Ratio::percent(1)..=Ratio::percent(100), from "PCP §3.4";
-        /// A rise of delay along a train below this is none.
+        /// Delay increases along a train below this are ignored.
         resolution: Span = Span::from_micros(1), in Span::ZERO..=Span::from_secs(1), from "the unit of the measurement";
-        /// A queue that stands for less than this share of the minimum RTT is not compensated.
+        /// Standing queues below this share of the minimum RTT are not compensated.
         queue_slack: Ratio = Ratio::new(1, 8), in Ratio::percent(0)..=Ratio::percent(1000), from "ours";
-        /// Fruitless compensations after which a TCP flow is suspected.
+        /// Ineffective compensations after which a competing TCP flow is assumed.
         patience: u32 = 3, in 1..=1000, from "PCP §3.5 (\"several\")";
         /// The share of the compensation that remains then.
         tit_for_tat: Ratio = Ratio::new(1, 10), in Ratio::percent(0)..=Ratio::percent(100), from "PCP §3.5";
@@ -98,14 +99,14 @@ crate::parameters! {
     }
 }
 
-/// Where the scheme stands.
+/// Phase of the scheme.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// The train leaves, `left` packets are still to come.
+    /// The train is being sent; `left` packets remain.
     Probing { train: Train, left: u64 },
-    /// It has left; the ack of its last packet is awaited.
+    /// It has been sent; the ack of its last packet is awaited.
     Judging { train: Train },
-    /// So many round trips until the next.
+    /// Round trips until the next probe.
     Waiting { rounds: u64 },
 }
 
@@ -116,9 +117,9 @@ pub struct Pcp {
     phase: Phase,
     mss: Bytes,
     srtt: Span,
-    /// Zero until a probe was accepted.
+    /// Base rate; zero until a probe was accepted.
     base: Rate,
-    /// What the next probe asks for in addition.
+    /// Rate that the next probe adds to the base rate.
     increase: Rate,
     /// Round trips to wait after the next refusal at the smallest increase.
     wait: u64,
@@ -127,7 +128,7 @@ pub struct Pcp {
 }
 
 impl Pcp {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -143,7 +144,7 @@ impl Pcp {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -272,7 +273,7 @@ impl Startup for Pcp {
         Next::Stay
     }
 
-    /// The pace decides; the window only stops a sender whose acks have stopped.
+    /// The pace governs; the window only stops a sender that receives no acks.
     #[inline]
     fn allowance(&self) -> Allowance {
         let pace = match self.phase {
@@ -299,7 +300,7 @@ impl Startup for Pcp {
         true
     }
 
-    /// PCP measures each packet of a train by the answer to it.
+    /// PCP measures the delay of each packet of a train by its ack.
     fn wants_every_ack(&self) -> bool {
         true
     }

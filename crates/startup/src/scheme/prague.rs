@@ -1,4 +1,4 @@
-//! Answer every congestion mark in proportion to how many there are, and add a segment per round
+//! Reduce the window in proportion to the share of congestion marks, and add a segment per round
 //! trip.
 //!
 //! Source (Prague below): K. De Schepper, O. Tilmans, B. Briscoe, V. Goel, "Prague Congestion
@@ -20,16 +20,16 @@
 //! # Deviations
 //!
 //! - Marks are counted in packets, modulo 256, on every ack (AccECN, RFC 9768, has three bits for
-//!   it in the header); bytes are taken to be as many full segments.
-//! - A round in which the average is worked out, or further cuts are suppressed, is a smoothed RTT
-//!   by the clock, at least the virtual RTT once that counts (Prague §2.4.4); RFC 8257 counts it in
+//!   it in the header) and converted to bytes as full segments.
+//! - A round in which the average is computed, or further cuts are suppressed, is a smoothed RTT by
+//!   the clock, at least the virtual RTT once that counts (Prague §2.4.4); RFC 8257 counts it in
 //!   sequence numbers.
 //! - The initial window is paced as slow start is, at twice the window per RTT (Prague §2.5.1 paces
 //!   everything and leaves the first round open), avoidance at the window per RTT.
-//! - The window is two segments at least. Prague §2.4.2 wishes for less on short paths.
-//! - It does not look for queues that mark ECT(1) as if it were ECT(0) (RFC 9331 §4.3, item 3):
+//! - The window is two segments at least. Prague §2.4.2 recommends less on short paths.
+//! - It does not detect queues that mark ECT(1) as if it were ECT(0) (RFC 9331 §4.3, item 3):
 //!   beside Classic traffic in one queue that marks it takes more than its share.
-//! - Loss detection is the transport's. Prague §2.3.3 asks for one by time, which RACK is.
+//! - Loss detection is the transport's. Prague §2.3.3 requires a time-based one, such as RACK.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -49,13 +49,13 @@ pub const ABOUT: About = About {
 };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
-        /// The RTT that a shorter one is taken for when the window grows.
+        /// Virtual RTT: shorter RTTs count as this when the window grows.
         virtual_rtt: Span = Span::from_millis(25), in Span::ZERO..=Span::from_secs(60), from "Prague §2.4.4";
-        /// Round trips after which shorter RTTs are taken for that one.
+        /// Round trips after which the virtual RTT applies.
         independent_after: u64 = 500, in 0..=u64::MAX, from "Prague §2.4.4";
     }
 }
@@ -65,7 +65,7 @@ const ONE: u64 = 1 << 32;
 /// The gain of the average, 2^-4 (Prague §2.3.2, RFC 8257 §3.3).
 const GAIN_SHIFT: u32 = 4;
 const MINIMUM_SEGMENTS: u64 = 2;
-/// The binary places of what is less than a byte of window.
+/// Binary places of a fraction of a byte of window.
 const PLACES: u32 = 16;
 
 /// Prague.
@@ -78,13 +78,13 @@ pub struct Prague {
     srtt: Span,
     /// The average share of marks in units of [`ONE`]; `None` before the first mark.
     alpha: Option<u64>,
-    /// Acknowledged, and marked, since the average was last worked out.
+    /// Bytes acknowledged, and marked, since the average was last computed.
     acked: Bytes,
     marked: Bytes,
     averaged_at: Time,
-    /// When marks last cut the window, and what it was before.
+    /// Time of the last cut by marks, and the window before it.
     cut: Option<(Time, Bytes)>,
-    /// Less than a byte of growth, in 2^-16 bytes.
+    /// Fraction of a byte of growth, in 2^-16 bytes.
     carry: u64,
     /// Rounds since establishment, by the clock.
     rounds: u64,
@@ -92,7 +92,7 @@ pub struct Prague {
 }
 
 impl Prague {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -112,7 +112,7 @@ impl Prague {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -212,8 +212,8 @@ impl Startup for Prague {
         Next::Stay
     }
 
-    /// Prague §2.4.1: as Reno, with what marks have cut in the same round taken into account. Marks
-    /// are answered when they are counted.
+    /// Prague §2.4.1: as Reno, less the cut by marks in the same round. Marks are handled when they
+    /// are counted.
     fn on_congestion(&mut self, signal: &Congestion) -> Next {
         if signal.signal == Signal::Loss && signal.opens_episode {
             let recent = self.cut.filter(|(at, _)| signal.now.since(*at) < self.virtual_rtt());
@@ -254,7 +254,7 @@ impl Startup for Prague {
     }
 }
 
-/// A share of next to nothing must not be nothing.
+/// Least pace: at zero the pacer would never send again.
 const CRAWL: Rate = Rate::from_bytes_per_sec(1);
 
 #[cfg(test)]

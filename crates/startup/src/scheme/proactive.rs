@@ -1,4 +1,4 @@
-//! Slow start, and every packet twice.
+//! Slow start with every packet sent twice.
 //!
 //! Source: Proactive of T. Flach et al., "Reducing Web Latency: the Virtue of Gentle Aggression",
 //! SIGCOMM 2013, as Halfback §2.2 and §4.1 compare with it: "two copies of every packet", initial
@@ -26,7 +26,7 @@ use crate::repair::{self, Repair};
 pub const ABOUT: About = About::new("proactive", Needs::Nothing, "slow start from 2, every packet twice");
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 2, in 1..=10_000, from "Halfback §4.1";
@@ -41,7 +41,7 @@ pub struct Proactive {
 }
 
 impl Proactive {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         let initial_window = params.initial_window;
@@ -49,7 +49,7 @@ impl Proactive {
         Self { params, slow_start: SlowStart::new(slow_start) }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -79,7 +79,7 @@ impl Startup for Proactive {
         self.slow_start.phase()
     }
 
-    /// Every packet is sent again, right after it was sent.
+    /// Every packet is duplicated right after it was sent.
     fn repair(&self) -> Repair {
         Repair::Proactive(repair::Proactive::default())
     }

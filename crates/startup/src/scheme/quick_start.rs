@@ -1,26 +1,29 @@
-//! Quick-Start: send at the rate that every router granted for one round trip, then go on as TCP.
+//! Quick-Start: send at the rate that every router approved for one round trip, then continue as
+//! TCP.
 //!
 //! Sources: P. Sarolahti, M. Allman, S. Floyd, "Evaluating Quick-Start for TCP", February 2005 (QS
 //! below); RFC 4782 §4.
 //!
 //! ```text
-//!             not granted, or not more than the initial window
-//!  (prior) --------------------------------------------------> slow start --- loss or CE ---> hand over, to be cut
-//!     | granted
-//!     v            ack of a Quick-Start packet                    all of it through
-//!  quick start -----------------------------> validating ----------------------------> hand over, in slow start
-//!     |                                           |                                        ^
-//!     +---- loss or CE of a Quick-Start packet ---+                                        |
-//!                                |                                                         |
-//!                                +--------------> restarting ------- repaired -------------+
+//!              not granted, or not more than the initial window
+//!  (prior) --------------------------------------------------> slow start
+//!     | granted                                                    | loss or CE
+//!     |                                                            +---> hand over, to be cut
+//!     v            ack of a Quick-Start packet                 all delivered
+//!  quick start -----------------------------> validating ---------------> hand over, in slow start
+//!     |                                           |                           ^
+//!     +---- loss or CE of a Quick-Start packet ---+                           |
+//!                                |                                            |
+//!                                +--------------> restarting --- repaired ----+
 //!                                +--------------> hand over, half the window (if failures halve)
 //! ```
 //!
 //! | phase | window | pace |
 //! |---|---|---|
 //! | quick start | rate x RTT / (MSS + H) segments (QS Equation 1) | the granted rate |
-//! | validating, slow start | one byte more for each byte acked, in validating from what was in use | none |
-//! | restarting | the default initial window, growing with what was sent after the failure | none |
+//! | validating | one byte more per byte acked, from the flight size on | none |
+//! | slow start | one byte more per byte acked | none |
+//! | restarting | the default initial window, growing by acks of later data | none |
 //!
 //! # Deviations
 //!
@@ -28,28 +31,28 @@
 //!   afterwards, and that is a failure too. Hence the phase "validating", which grows like slow
 //!   start.
 //! - The window at the first ack is cut to what is in use (RFC 4782 §4.4), so that a short burst
-//!   leaves no licence behind.
-//! - RFC 4782 §4.4 wants limited slow start (RFC 3742) after the flight. QS does not, and no other
-//!   scheme here has it: left out.
+//!   leaves no unused window behind.
+//! - RFC 4782 §4.4 recommends limited slow start (RFC 3742) after the flight. QS does not, and no
+//!   other scheme here has it: left out.
 //! - QS's "slow start from the default initial window" happens while the losses are repaired. Acks
-//!   of what was sent before the failure do not open the window: they say nothing of the rate that
-//!   the new window leads to.
+//!   of data sent before the failure do not open the window: they are no evidence of the new
+//!   window's rate.
 //! - After a failure the threshold stays where it was (none), "as it would have done if Quick-Start
-//!   had not been approved". RFC 4782 §4.6, which is younger, would have it lowered to half of what
-//!   got through (SHOULD).
+//!   had not been approved". RFC 4782 §4.6, which is younger, lowers it to half of the delivered
+//!   bytes (SHOULD).
 //! - In the middle of a connection a failure is answered as at its beginning. RFC 4782 §4.8 takes
-//!   half the Quick-Start window where that is less than the default one, which it is for grants
-//!   that are hardly worth using.
-//! - A timeout before the flight is through is answered by the base controller from the default
+//!   half the Quick-Start window where that is less than the default one, which holds for very
+//!   small grants only.
+//! - A timeout before the flight is delivered is handled by the base controller from the default
 //!   initial window.
-//! - A grant that is worth no more than the default initial window is not used.
+//! - A grant of no more than the default initial window is not used.
 //! - Figure 4's third answer, no Quick-Start at all, is [`Amount::Never`].
 //!
 //! # Limits
 //!
 //! In the middle of a connection the scheme starts anew when it is established anew with a grant;
 //! the base controller's threshold is not remembered beyond that. No sender reports the approved
-//! rate, which RFC 4782 §3.1 demands for those who police: nobody here does.
+//! rate, which RFC 4782 §3.1 requires for policing: no router here polices.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -62,12 +65,12 @@ use crate::prior::Prior;
 use crate::quick_start::router::Granularity;
 use crate::quick_start::{Amount, Question};
 
-/// The answer to a failure (QS §6.3, Figure 4).
+/// The response to a failure (QS §6.3, Figure 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Slow start from the default initial window.
     SlowStart,
-    /// Half the window, then avoidance: what TCP does after any loss.
+    /// Half the window, then avoidance, as TCP after any loss.
     Halve,
 }
 
@@ -80,39 +83,40 @@ pub const ABOUT: About = About {
 };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// The default initial window in segments; QS has 3.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
-        /// H of Equation 1.
+        /// H of Equation 1: header bytes per segment.
         header: Bytes = Bytes::new(52), in Bytes::ZERO..=Bytes::new(1000), from "IPv4, TCP and timestamps";
-        /// The rate to ask for.
+        /// The rate to request.
         amount: Amount = Amount::Object, in Rate::from_bytes_per_sec(1)..=Rate::from_mbit_per_sec(1_000_000), from "QS §6.2";
         /// The socket's buffer, for requests that depend on a window: of `window`, and of `object`
         /// for an unknown size.
         socket_buffer: Bytes = Bytes::new(65_536), in Bytes::new(1)..=Bytes::new(1 << 40), from "QS §6.2";
-        /// How finely a request can say a rate: in the four bits of RFC 4782, rounded up, or to the
-        /// byte per second.
+        /// Resolution of a requested rate: the four bits of RFC 4782, rounded up, or one byte per
+        /// second.
         granularity: Granularity = Granularity::Encoded, from "RFC 4782";
-        /// An RTT that nobody has measured is taken for this when the request leaves.
+        /// RTT assumed for the request where none has been measured.
         assumed_rtt: Span = Span::from_millis(100), in Span::from_micros(1)..=Span::from_secs(100), from "RFC 4782 §4.1";
-        /// The answer to a failure: slow start from the default initial window, or half the window.
+        /// The response to a failure: slow start from the default initial window, or half the
+        /// window.
         failure: Failure = Failure::SlowStart, from "QS §6.3";
-        /// Ask again when there is more to send after an idle time.
+        /// Request again when there is more to send after an idle period.
         again: bool = true, from "QS §1, RFC 4782 §4.8";
         /// Leave slow start when delay grows (HyStart++), if nothing was granted.
         hystart: bool = false, from "QS is older than that";
     }
 }
 
-/// Where the scheme stands.
+/// Phase of the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The flight leaves at the granted rate.
     QuickStart { pace: Rate },
-    /// Ack clocking; so much of the flight is not through yet.
+    /// Ack clocking; part of the flight is not delivered yet.
     Validating,
-    /// The flight failed then; what was sent before it does not count.
+    /// The flight failed at `since`; data sent before does not count.
     Restarting { since: Time },
     /// As TCP.
     SlowStart,
@@ -125,7 +129,7 @@ pub struct QuickStart {
     phase: Phase,
     mss: Bytes,
     window: Bytes,
-    /// The flight, and what of it came through.
+    /// The flight in bytes, and its delivered part.
     flight: Bytes,
     through: Bytes,
     growth: Growth,
@@ -134,7 +138,7 @@ pub struct QuickStart {
 }
 
 impl QuickStart {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -149,7 +153,7 @@ impl QuickStart {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -159,7 +163,7 @@ impl QuickStart {
         self.mss * self.params.initial_window
     }
 
-    /// The flight's packets that are lost or marked from now on belong to a failure that is known.
+    /// Further lost or marked packets of the flight belong to the same failure.
     fn begin_restarting(&mut self, now: Time) {
         self.window = self.initial_window();
         self.phase = Phase::Restarting { since: now };
@@ -195,7 +199,7 @@ impl Startup for QuickStart {
     fn on_ack(&mut self, ack: &Ack) -> Next {
         self.through += ack.first_flight_acked;
         match self.phase {
-            // In the middle of a connection what was sent before the grant is acknowledged first.
+            // In the middle of a connection data sent before the grant is acknowledged first.
             Phase::QuickStart { .. } if ack.first_flight_acked.is_zero() => Next::Stay,
             Phase::QuickStart { .. } => {
                 self.window = self.window.min(ack.in_flight + ack.newly_acked).max(self.initial_window());
@@ -234,8 +238,7 @@ impl Startup for QuickStart {
                     }
                 }
             }
-            // More of the same flight; what was sent since is the base controller's as soon as it
-            // is lost.
+            // Losses of the same flight; a loss of later data hands over to the base controller.
             Phase::Restarting { since } if signal.newest_lost_sent_at <= since => Next::Stay,
             Phase::Restarting { .. } | Phase::SlowStart => Next::HandOver(HandOver::to_be_cut(self.window)),
         }
@@ -290,7 +293,7 @@ impl Startup for QuickStart {
     }
 }
 
-/// QS §6.3: what TCP does after a loss.
+/// QS §6.3: the reduction of TCP after a loss.
 const HALF: Ratio = Ratio::new(1, 2);
 /// RFC 5681 §3.1: never below two segments after a loss.
 const MINIMUM_SEGMENTS: u64 = 2;
@@ -313,8 +316,8 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(1000);
 
-    /// A path of 100 ms that granted so many bytes per second; without headers 1 kB/s is a tenth of
-    /// a segment.
+    /// A path of 100 ms with a grant in bytes per second; without headers 1 kB/s is a tenth of a
+    /// segment.
     fn prior(granted: Option<u64>) -> Prior {
         let bare = Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 10_000);
         Prior { granted: granted.map(Rate::from_bytes_per_sec), ..bare }
@@ -325,7 +328,7 @@ mod tests {
         QuickStart::new(Params { initial_window: 3, header, failure, ..Params::default() })
     }
 
-    /// An ack of one segment of the flight, with so many in flight after it.
+    /// An ack of one segment of the flight; `in_flight` segments remain in flight.
     fn ack(in_flight: u64) -> Event {
         let ack = acked(Time::ZERO, MSS);
         Event::Ack(Ack { first_flight_acked: MSS, in_flight: MSS * in_flight, ..ack })
@@ -436,7 +439,7 @@ mod tests {
         play(&mut start, &steps);
     }
 
-    /// QS §6.3, last paragraph: ECN is answered like a loss.
+    /// QS §6.3, last paragraph: ECN is handled like a loss.
     #[test]
     fn a_mark_is_a_failure_as_a_loss_is() {
         let mut start = start(Failure::SlowStart);

@@ -1,5 +1,5 @@
-//! Triple the window each round trip until a queue begins to form, and shrink to what got through
-//! when it overflows.
+//! Triple the window each round trip until a queue begins to form, and on overflow shrink it to the
+//! delivered bytes.
 //!
 //! Source (RS below): K. Oku, "Rapid Startup of Congestion Control",
 //! draft-kazuho-ccwg-rapid-start-02 of 16 March 2026.
@@ -21,12 +21,12 @@
 //! - The constant K is 2/3, as in revision 02. Earlier revisions and quicly have 11/18
 //!   ([`Params::k`]).
 //! - RS §3.3 does not say whether the losses that open the recovery are charged to the loss factor
-//!   besides the silence factor. RS Appendix A adds up all that was in flight before: they are, and
-//!   so is the ack that told of them. quicly charges them to the silence factor alone.
+//!   besides the silence factor. RS Appendix A sums all data in flight before: they are, and so is
+//!   the ack that reported them. quicly charges them to the silence factor alone.
 //! - quicly compares the floor with the *larger* of the two thresholds; RS §3.2 says the smaller,
-//!   and so it is here.
-//! - RS §3.1: only the first flight is paced here, over one handshake RTT; afterwards it is the
-//!   transport's pacer that spreads what the window allows.
+//!   which is used here.
+//! - RS §3.1: only the first flight is paced here, over one handshake RTT; afterwards the
+//!   transport's pacer spreads the window.
 //! - RS §3.3 lets a sender stop shrinking at the initial window times beta (MAY). Not taken.
 //! - The recovery period ends as QUIC's does (RFC 9002 §7.3.2), when data sent since its beginning
 //!   is acknowledged.
@@ -34,7 +34,7 @@
 //! # Limits
 //!
 //! quicly switches to slow start where the minimum RTT is below 4 ms. RS does not, and neither does
-//! this: there the threshold is a tenth of the RTT, which scheduling noise exceeds soon enough.
+//! this: there the threshold is a tenth of the RTT, which scheduling noise exceeds.
 
 use headstart_units::{Bytes, Ratio, Span, Time};
 
@@ -50,11 +50,11 @@ pub const ABOUT: About =
     About::new("rapid-start", Needs::Nothing, "three times the window each RTT while no queue forms");
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments. RS §3.1 would allow twice the default.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
-        /// Jitter forgiven before a queue is inferred.
+        /// Jitter tolerated before a queue is inferred.
         slack: Span = Span::from_millis(4), in Span::ZERO..=Span::from_secs(10), from "RS §3.2";
         /// The same, as a multiple of the minimum RTT.
         slack_gain: Ratio = Ratio::new(11, 10), in Ratio::percent(100)..=Ratio::percent(1000), from "RS §3.2";
@@ -65,14 +65,14 @@ crate::parameters! {
     }
 }
 
-/// Where the scheme stands.
+/// Phase of the scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// No queue in sight: 3x per round trip.
     Tripling,
     /// A queue may be forming: 2x per round trip, as classic slow start.
     Doubling,
-    /// First recovery period: the window follows what got through.
+    /// First recovery period: the window follows the delivered bytes.
     Shrinking { since: Time, floor: Bytes },
 }
 
@@ -83,13 +83,13 @@ pub struct RapidStart {
     phase: Phase,
     mss: Bytes,
     window: Bytes,
-    /// The first flight is leaving: over one RTT of this length.
+    /// RTT over which the first flight is paced, while it is being sent.
     spread_over: Option<Span>,
     rtt_floor: Floor,
 }
 
 impl RapidStart {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -102,7 +102,7 @@ impl RapidStart {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -193,7 +193,8 @@ impl Startup for RapidStart {
     }
 }
 
-/// RS §3.3.1. Each is applied to an amount at once: the factors themselves are no round numbers.
+/// RS §3.3.1. Each applies its factor to an amount in one step: the factors themselves would be
+/// rounded.
 impl Params {
     /// beta + K (1 - beta).
     fn silence_factor(&self, amount: Bytes) -> Bytes {
@@ -275,7 +276,7 @@ mod tests {
         assert_eq!(play(&mut start, &steps), Some(HandOver::avoiding(MSS * 84)));
     }
 
-    /// RS Appendix A: after recovery the window is beta times what was acknowledged, whatever was
+    /// RS Appendix A: after recovery the window is beta times the acknowledged bytes, whatever was
     /// lost.
     #[test]
     fn the_window_ends_at_beta_times_what_got_through() {

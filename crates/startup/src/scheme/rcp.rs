@@ -14,18 +14,18 @@
 //! # Deviations
 //!
 //! - RCP has no window. Here twice the rate times the smoothed RTT limits what is in flight, so
-//!   that a path on which acks stop coming is not filled for ever.
-//! - RCP does not say what a timeout means. Acks have stopped, so has the feedback: the rate is
-//!   halved until the next stamp.
-//! - Losses are repaired, at the stamped rate, and are no signal: the routers' rate accounts for
-//!   queues already.
+//!   that sending stops when acks stop.
+//! - RCP does not define a timeout. Without acks there is no feedback: the rate is halved until the
+//!   next stamp.
+//! - Losses are repaired at the stamped rate and are no congestion signal: the routers' rate
+//!   accounts for queues already.
 //! - A path without a single RCP router stamps nothing: slow start from the default initial window,
 //!   and the base controller after it.
 //!
 //! # Limits
 //!
-//! A router that does not stamp cannot be seen if another one does; its queue is nobody's business
-//! then.
+//! A router that does not stamp is not detected if another one does; its queue is then not
+//! controlled.
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
@@ -45,11 +45,11 @@ pub const ABOUT: About = About {
 };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments on a path that stamps nothing.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
-        /// Headers that come with each segment, since the stamped rate is that on the link.
+        /// Header bytes of each segment, since the stamped rate is that on the link.
         header: Bytes = Bytes::new(52), in Bytes::ZERO..=Bytes::new(1000), from "IPv4, TCP and timestamps";
     }
 }
@@ -66,11 +66,11 @@ pub struct Rcp {
     growth: Growth,
 }
 
-/// Of the rate times the RTT, so much may be in flight.
+/// Limit of data in flight, as a multiple of rate x RTT.
 const IN_FLIGHT: u64 = 2;
 
 impl Rcp {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -83,13 +83,13 @@ impl Rcp {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// The rate of payload, which leaves room for headers.
+    /// The rate of payload: the stamped rate less headers.
     fn payload_rate(&self, on_link: Rate) -> Rate {
         let (mss, packet) = (self.mss.get() as u32, (self.mss + self.params.header).get() as u32);
         on_link * Ratio::new(mss, packet.max(1))
@@ -147,7 +147,7 @@ impl Startup for Rcp {
         match self.stamped {
             None => Allowance::window(self.window),
             Some(stamped) => {
-                // At rate zero a pacer would wait for ever.
+                // At rate zero the pacer would never send again.
                 let pace = self.payload_rate(stamped).max(Rate::from_bytes_per_sec(1));
                 let window = (pace * self.srtt * IN_FLIGHT).max(self.mss * IN_FLIGHT);
                 Allowance { window, pace: Some(pace) }

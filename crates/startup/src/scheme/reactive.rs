@@ -2,7 +2,7 @@
 //!
 //! Source: Reactive of T. Flach et al., "Reducing Web Latency: the Virtue of Gentle Aggression",
 //! SIGCOMM 2013, as Halfback §2.2 and §4.1 compare with it: after a probe timeout the last packet
-//! is sent again, initial window 2. What it became is the tail loss probe of RFC 8985 §7.
+//! is sent again, initial window 2. Its successor is the tail loss probe of RFC 8985 §7.
 //!
 //! ```text
 //!  slow start ---- loss or CE ----> hand over          a tail probe, before and after
@@ -10,7 +10,7 @@
 //!
 //! # Deviations
 //!
-//! - The probe is the transport's part and not to be found here: the scheme says that it wants one
+//! - The probe is implemented by the transport: the scheme requires one
 //!   ([`Startup::wants_tail_probe`]), and a transport without a probe timer must refuse it.
 
 use super::Startup;
@@ -25,7 +25,7 @@ pub const ABOUT: About =
     About::new("reactive", Needs::Nothing, "slow start from 2, and a probe for a lost tail");
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 2, in 1..=10_000, from "Halfback §4.1";
@@ -40,7 +40,7 @@ pub struct Reactive {
 }
 
 impl Reactive {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         let initial_window = params.initial_window;
@@ -48,7 +48,7 @@ impl Reactive {
         Self { params, slow_start: SlowStart::new(slow_start) }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params

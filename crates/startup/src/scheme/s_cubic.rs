@@ -16,14 +16,14 @@
 //! - WiseStart describes S-Cubic in three places and never in full. It "enters into congestion
 //!   avoidance directly at the first ACK"; §4.2 adds that without adaptation to the application
 //!   "the CWND setting" is "much lower when exiting". The window stays at the BDP here; [`Onward`]
-//!   has the other readings, that of what may be the authors' own stack among them.
+//!   has the other readings, among them that of a stack which may be the authors' own.
 //! - The ack that ends the start grows nothing: avoidance grows from the second.
-//! - Whether the rate is that of the record, or the window over the present RTT, is not said: it is
+//! - The rate is not specified as the record's or as the window over the present RTT: here it is
 //!   the record's.
 //!
 //! # Limits
 //!
-//! No age, no RTT and no other connection stops it from using the record: that is the scheme the
+//! It uses the record whatever its age, the RTT and other connections: that is the scheme which the
 //! paper measured.
 
 use headstart_units::{Bytes, Rate};
@@ -42,14 +42,14 @@ pub const ABOUT: About = About {
 };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments where no record exists.
         initial_window: u64 = 10, in 1..=10_000, from "WiseStart §3.2, its default slow start";
         /// Leave that slow start when delay grows (HyStart++).
         hystart: bool = false, from "the paper's baselines leave it on loss";
-        /// Hold window and rate to the end: Ideal of WiseStart §4.4.1, where the record says what
-        /// the path is.
+        /// Hold window and rate to the end: Ideal of WiseStart §4.4.1, where the record describes
+        /// the path exactly.
         holds: bool = false, from "WiseStart §4.2";
         /// The window with which avoidance begins.
         onward: Onward = Onward::Record, from "WiseStart §4.1";
@@ -61,12 +61,12 @@ crate::parameters! {
 pub enum Onward {
     /// The recorded BDP.
     Record,
-    /// What is in flight, however little.
+    /// Bytes in flight, without a minimum.
     Flight,
-    /// What is in flight, but the initial window at least: WiseStart §4.2 as a public fork of
-    /// ngtcp2 has it that we take to be the authors' (`Centaurus99/ngtcp2`,
-    /// `lib/ngtcp2_stateful_cubic.c`, end of 2022). What the ack acknowledges is counted in here,
-    /// as WiseStart does; there it is not.
+    /// Bytes in flight, but at least the initial window: WiseStart §4.2 as in a public fork of
+    /// ngtcp2, presumably the authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic.c`, end of
+    /// 2022). Bytes acknowledged by the ack are counted in here, as in WiseStart; there they are
+    /// not.
     FlightOrInitial,
 }
 
@@ -91,7 +91,7 @@ pub struct SCubic {
 }
 
 impl SCubic {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -103,7 +103,7 @@ impl SCubic {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params

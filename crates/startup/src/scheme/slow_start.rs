@@ -11,7 +11,7 @@
 //! # Deviations
 //!
 //! - RFC 5681 §3.1 begins with one segment if the SYN was lost. Linux does so only after two
-//!   losses, ns-3 never; here never, and the prior says that it happened.
+//!   losses, ns-3 never; here never, though the prior reports the lost SYN.
 //! - RFC 3742's limited slow start is not implemented: no source compares with it.
 
 use headstart_units::Bytes;
@@ -61,7 +61,7 @@ const fn named(name: &'static str, text: &'static str, summary: &'static str) ->
 }
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
@@ -79,13 +79,13 @@ pub struct SlowStart {
 }
 
 impl SlowStart {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self { params, growth: Growth::new(params.hystart), window: Bytes::ZERO }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params

@@ -1,5 +1,5 @@
-//! Timelines whose rows say how a scheme hands over: to avoidance, to slow start, or to be cut. For
-//! tests.
+//! Timelines for tests, whose rows give the kind of hand-over: to avoidance, to slow start, or to
+//! be cut.
 //!
 //! [`super::timeline`] has the same events; its rows name the phase instead.
 
@@ -12,7 +12,7 @@ use crate::event::{Ack, Congestion, Sent, Timeout};
 
 pub use super::timeline::Event;
 
-/// What the scheme should say to it; bytes and bytes per second.
+/// Expected answer of the scheme, in bytes and bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says {
     /// It stays, with this window and no pace of its own.

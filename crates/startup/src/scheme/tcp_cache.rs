@@ -6,8 +6,9 @@
 //! 1998 (PK below).
 //!
 //! ```text
-//!  cached ------- first ack --------> hand over: slow start below the cached threshold, avoidance from there
-//!     |---------- loss or CE -------> hand over, to be cut
+//!  cached ------- first ack --------> hand over: slow start below the cached threshold,
+//!     |                                          avoidance above
+//!     +---------- loss or CE -------> hand over, to be cut
 //!
 //!  slow start (no record) -- loss or CE --> hand over
 //! ```
@@ -15,15 +16,15 @@
 //! # Deviations
 //!
 //! - PK marks the packets of the first flight so that routers drop them first, and goes back to
-//!   plain slow start if one is lost. Halfback says nothing of either: a loss is answered by the
-//!   base controller as any other.
+//!   plain slow start if one is lost. Halfback mentions neither: a loss is handled by the base
+//!   controller as any other.
 //! - Halfback does not say whether a cached window smaller than the initial one is used. A
 //!   connection that ended after a timeout would leave one segment: the larger of the two is used.
 //! - A cached threshold below the cached window means avoidance from the first byte.
 //!
 //! # Limits
 //!
-//! No age, no RTT and no other connection stops it from using the record: that is the scheme the
+//! It uses the record whatever its age, the RTT and other connections: that is the scheme which the
 //! papers measured.
 
 use headstart_units::Bytes;
@@ -40,7 +41,7 @@ pub const ABOUT: About =
     About::new("tcp-cache", Needs::History, "window and threshold of the last connection to the peer");
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Initial window in segments where no record exists.
         initial_window: u64 = 2, in 1..=10_000, from "Halfback §4.1";
@@ -64,13 +65,13 @@ pub struct TcpCache {
 }
 
 impl TcpCache {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub const fn new(params: Params) -> Self {
         Self { params, phase: Phase::SlowStart, window: Bytes::ZERO }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -98,7 +99,7 @@ impl Startup for TcpCache {
         }
         match self.phase {
             Phase::SlowStart => Next::Stay,
-            // Nothing is left to decide: the base goes on as if it had never been away.
+            // Nothing remains to be decided: the base controller continues with its own state.
             Phase::Cached { ssthresh } => {
                 Next::HandOver(HandOver { window: self.window, ssthresh, cut: false, pace_over: None })
             }

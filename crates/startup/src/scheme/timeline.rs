@@ -1,5 +1,4 @@
-//! Timelines for tests: what happens, what the scheme then allows, and what the reader should see
-//! in it.
+//! Timelines for tests: events, the allowance after each, and the reason.
 //!
 //! All times are milliseconds; the path is 100 ms long and segments have 1000 bytes unless a row
 //! says otherwise.
@@ -16,7 +15,7 @@ use crate::prior::Prior;
 
 pub const MSS: Bytes = Bytes::new(1000);
 
-/// What happens to a scheme.
+/// An event of a scheme.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     Sent(Sent),
@@ -25,7 +24,7 @@ pub enum Event {
     Timeout(Timeout),
 }
 
-/// An original segment left; `in_flight` segments are in flight with it.
+/// An original segment was sent; `in_flight` segments are in flight with it.
 pub fn sent(at: u64, in_flight: u64) -> Event {
     Event::Sent(Sent {
         now: Time::from_millis(at),
@@ -36,7 +35,8 @@ pub fn sent(at: u64, in_flight: u64) -> Event {
     })
 }
 
-/// `segments` were acknowledged, the newest of which left at `sent_at`; so many stay in flight.
+/// `segments` were acknowledged, the newest of which left at `sent_at`; `in_flight` remain in
+/// flight.
 pub fn ack(at: u64, sent_at: u64, segments: u64, in_flight: u64) -> Event {
     let rtt = Span::from_millis(at - sent_at);
     Event::Ack(Ack {
@@ -48,7 +48,7 @@ pub fn ack(at: u64, sent_at: u64, segments: u64, in_flight: u64) -> Event {
     })
 }
 
-/// `segments` were declared lost; so many stay in flight.
+/// `segments` were declared lost; `in_flight` remain in flight.
 pub fn loss(at: u64, segments: u64, in_flight: u64) -> Event {
     Event::Congestion(Congestion {
         prior_in_flight: MSS * (in_flight + segments),
@@ -57,7 +57,7 @@ pub fn loss(at: u64, segments: u64, in_flight: u64) -> Event {
     })
 }
 
-/// A packet came through with a mark.
+/// A packet arrived with a CE mark.
 pub fn mark(at: u64, in_flight: u64) -> Event {
     let Event::Congestion(loss) = loss(at, 0, in_flight) else { unreachable!("a loss is congestion") };
     Event::Congestion(Congestion { signal: Signal::CongestionExperienced, ..loss })
@@ -71,7 +71,7 @@ pub fn timeout(at: u64) -> Event {
 /// none), and why.
 pub type Step = (Event, &'static str, u64, u64, &'static str);
 
-/// Tells `scheme` everything in order and compares; returns the hand-over if there was one.
+/// Feeds `scheme` all events in order and compares; returns the hand-over if there was one.
 pub fn play(scheme: &mut impl Startup, steps: &[Step]) -> Option<HandOver> {
     let mut handed_over = None;
     for (row, &(event, phase, window, pace, why)) in steps.iter().enumerate() {
@@ -93,7 +93,7 @@ pub fn play(scheme: &mut impl Startup, steps: &[Step]) -> Option<HandOver> {
     handed_over
 }
 
-/// The scheme is told, and answers who decides next.
+/// Feeds the scheme one event; returns its decision.
 pub fn tell(scheme: &mut impl Startup, event: Event) -> Next {
     match event {
         Event::Sent(sent) => {
@@ -106,17 +106,15 @@ pub fn tell(scheme: &mut impl Startup, event: Event) -> Next {
     }
 }
 
-/// Begins from each prior and lets everything happen to it, absurdly large amounts included:
-/// nothing may panic, the window stays at `minimum` segments or more, and nobody is told to stand
-/// still.
+/// Begins from each prior and applies all events, extreme amounts included: nothing may panic, the
+/// window stays at `minimum` segments or more, and the pace stays above zero.
 pub fn survive<S: Startup>(priors: &[Prior], minimum: u64, new: impl Fn() -> S) {
     for prior in priors {
         let mut scheme = new();
         let plan = scheme.establish(prior);
         let floor = prior.mss * minimum;
         assert!(plan.flight >= floor && plan.allowance.window >= floor, "{plan:?} of {prior:?}");
-        // A segment in the age of a tree is as good as none: only there may a pace round down to
-        // nothing.
+        // Only with the longest handshake RTT may a pace round down to zero.
         let moves = |pace: Option<Rate>| prior.handshake_rtt == Span::MAX || pace != Some(Rate::ZERO);
         assert!(moves(plan.allowance.pace), "{plan:?} of {prior:?}");
         let huge = Bytes::new(1 << 40);
@@ -154,7 +152,7 @@ pub fn survive<S: Startup>(priors: &[Prior], minimum: u64, new: impl Fn() -> S) 
     }
 }
 
-/// Both base controllers can live with what they inherit.
+/// Both base controllers accept the state that they inherit.
 fn inherit(how: &HandOver, mss: Bytes, now: Time) {
     for kind in [base::Kind::Reno, base::Kind::Cubic] {
         let mut base = Base::new(kind, mss);

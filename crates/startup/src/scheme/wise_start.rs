@@ -1,5 +1,5 @@
-//! Begin with the recorded bandwidth-delay product at twice the recorded rate, and let the first
-//! acks decide whether to probe for more or to drain what was too much.
+//! Begin with the recorded bandwidth-delay product at twice the recorded rate, and decide by the
+//! first acks between probing for more and draining the excess.
 //!
 //! Source: "Cold Start or Hot Start? Robust Slow Start in Congestion Control with *A Priori*
 //! Knowledge for Mobile Web Services" (WS below), Algorithm 1, equation (1), §3.2 to §3.4.
@@ -9,45 +9,45 @@
 //!                                             |
 //!                                             +--------> Drain ---- in flight = BDP -> hand over
 //!  slow start (no record) ------ HyStart++ ----------------------------------------> hand over
-//!  any of them ----------------- loss or CE ---------------------------------------> hand over, to be cut
+//!  any of them ----------------- loss or CE -----------------------------> hand over, to be cut
 //! ```
 //!
 //! | phase | window | pace |
 //! |---|---|---|
 //! | Sending | BtlBw x RTprop | 2, 0.5 and then 1 times BtlBw |
-//! | Maintenance | what is in flight | none |
+//! | Maintenance | bytes in flight | none |
 //! | Maintenance, application-limited | as Sending | as Sending |
 //! | Probe | slow start | none |
-//! | Drain | what is in flight, down to the estimated BDP | none |
+//! | Drain | bytes in flight, down to the estimated BDP | none |
 //!
 //! # Deviations
 //!
 //! - Algorithm 1 compares `Inflight` "on each packet sent": the packet is included here.
-//! - Algorithm 1 sets CWND to `Cur_Inflight`, and §3.3.2 says that packets leave only when acks
-//!   arrive. Were the acked bytes already gone from what is in flight, none could leave at all:
-//!   they are counted in, losses are not.
+//! - Algorithm 1 sets CWND to `Cur_Inflight`, and §3.3.2 sends packets only when acks arrive. If
+//!   the acked bytes were subtracted first, none could be sent at all: they are counted in, losses
+//!   are not.
 //! - §3.3.3 lets Drain converge "to the BDP according to the strategy of the Maintenance phase".
-//!   One packet out for each packet in converges nowhere, so in Drain the acked bytes are not
-//!   counted in: nothing leaves until what is in flight has come down to the estimated BDP, and
-//!   from there avoidance goes on.
-//! - WS does not say in so many words what a loss does before the decision. It ends the start, as
-//!   it ends CUBIC's slow start; the lost bytes are subtracted first (§3.3.2), then the base cuts.
-//!   [`Params::outlasts_loss`] is the other reading: Algorithm 1 has no branch for a loss, and if
-//!   one ended the start nothing would be left to subtract it from.
+//!   With one packet out for each packet in it would not converge, so in Drain the acked bytes are
+//!   not counted in: nothing is sent until bytes in flight are at the estimated BDP, where
+//!   avoidance takes over.
+//! - WS does not state the effect of a loss before the decision. It ends the start, as it ends
+//!   CUBIC's slow start; the lost bytes are subtracted first (§3.3.2), then the base cuts.
+//!   [`Params::outlasts_loss`] is the other reading: Algorithm 1 has no branch for a loss, and if a
+//!   loss ended the start, no window would remain to subtract it from.
 //! - §3.4 does not say how `Est_SendRate` is averaged. At the first ack: over the time since the
-//!   first byte left, less the time during which the window was full. Nor what it is compared with
-//!   while the pacing rate changes: with the time that the same bytes would have taken at the rates
-//!   set when they left. Nor how far below is limited: a tenth.
-//! - At the sixth ack it is the rate at which the very bytes that equation (1) counts had left: the
-//!   acks of the second to the sixth over the time between the sendings of the first and the sixth.
-//!   Only so can a lower `Est_BtlBw` mean that "the actual sending data fills the path": an
-//!   application that pauses between two acks slows both rates alike. Lower by a quarter: data that
-//!   left at twice the rate of the path comes back at half of it, and what is less than a quarter
-//!   is jitter and delayed acks.
-//! - §3.4 lets an application-limited sender go on pacing "as the Sending phase" after the first
-//!   ack: window, pace and the thresholds of lines 9 to 17 stay. Whether it is limited at the sixth
-//!   ack is measured again, for "the measurement lasts in all three phases"; a sender that was not
-//!   limited at the first has no pacing rate to be compared with and is not limited at the sixth.
+//!   first byte left, less the time during which the window was full. Nor its reference while the
+//!   pacing rate changes: here the time that the same bytes would have taken at the rates set when
+//!   they left. Nor the threshold of being limited: here a tenth below.
+//! - At the sixth ack it is the sending rate of the bytes that equation (1) counts: the acks of the
+//!   second to the sixth over the time between the sendings of the first and the sixth. Only so can
+//!   a lower `Est_BtlBw` mean that "the actual sending data fills the path": an application that
+//!   pauses between two acks slows both rates alike. The threshold is a quarter: data sent at twice
+//!   the rate of the path is acknowledged at half its sending rate, and differences below a quarter
+//!   are jitter and delayed acks.
+//! - §3.4 lets an application-limited sender continue pacing "as the Sending phase" after the first
+//!   ack: window, pace and the thresholds of lines 9 to 17 stay. The limit is measured again at the
+//!   sixth ack, for "the measurement lasts in all three phases"; a sender that was not limited at
+//!   the first has no pacing rate to be compared with and is not limited at the sixth.
 //! - Equation (1) divides by zero if the acks arrived together: the decision waits for the first
 //!   one that did not.
 //! - After the decision nothing is paced, for slow start is not.
@@ -82,11 +82,12 @@ pub const ABOUT: About = About {
 };
 
 crate::parameters! {
-    /// What may be tuned, with the source of each default.
+    /// Parameters of the scheme, with the source of each default.
     pub struct Params {
-        /// gamma: the ack that decides. Two at least, or equation (1) has nothing to add up.
+        /// gamma: number of the deciding ack. Two at least, since equation (1) sums from the
+        /// second.
         gamma: u32 = 6, in 2..=10_000, from "WiseStart Algorithm 1";
-        /// kappa in segments: so many leave at twice the rate.
+        /// kappa in segments: those sent at twice the rate.
         kappa: u64 = 20, in 1..=100_000, from "WiseStart Algorithm 1";
         /// Adapt to a limiting application (§3.4); without it, WiseStart-wa of §4.4.2.
         adaptation: bool = true, from "WiseStart §3.4";
@@ -94,10 +95,10 @@ crate::parameters! {
         initial_window: u64 = 10, in 1..=10_000, from "WiseStart §3.2";
         /// Leave slow start when delay grows (HyStart++).
         hystart: bool = true, from "WiseStart §5";
-        /// Losses until the decision, and in Drain, are subtracted from the window (§3.3.2) and end
-        /// nothing: as Algorithm 1 reads, and as a public fork of ngtcp2 does that we take to be
+        /// Subtract losses until the decision, and in Drain, from the window (§3.3.2) without
+        /// ending the start: as Algorithm 1 reads, and as in a public fork of ngtcp2, presumably
         /// the authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Else
-        /// they end the start.
+        /// a loss ends the start.
         outlasts_loss: bool = false, from "ours: the safe side";
     }
 }
@@ -119,21 +120,21 @@ enum Phase {
     Sending,
     /// §3.3.2: until ack number gamma.
     Maintenance(Feedback),
-    /// §3.3.3: the path has more to give.
+    /// §3.3.3: the path has unused capacity.
     Probe,
-    /// §3.3.3: it has not.
+    /// §3.3.3: the path is full.
     Drain { est_bdp: Bytes },
 }
 
-/// What the first acks tell.
+/// Measurements from the first acks.
 #[derive(Clone, Copy, Debug)]
 struct Feedback {
     acks: u32,
     /// `Recv_Tstamp_1`.
     first_at: Time,
-    /// When the data that set off the first ack had left.
+    /// Sending time of the data that the first ack acknowledges.
     first_sent_at: Time,
-    /// The sum of `Ack_Bytes` from the second on.
+    /// The sum of `Ack_Bytes` from the second ack on.
     acked: Bytes,
     /// `Est_RTprop` so far.
     min_rtt: Span,
@@ -155,7 +156,7 @@ pub struct WiseStart {
 }
 
 impl WiseStart {
-    /// Nothing is known until [`Startup::establish`].
+    /// A scheme before [`Startup::establish`].
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -170,7 +171,7 @@ impl WiseStart {
         }
     }
 
-    /// How it was tuned.
+    /// The parameters it was made with.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -339,9 +340,9 @@ impl Feedback {
 
 const HALF: Ratio = Ratio::new(1, 2);
 const ONE_AND_A_HALF: Ratio = Ratio::new(3, 2);
-/// What comes back more slowly than at this share of the rate at which it left has filled the path.
+/// The path is full if the delivery rate is below this share of the sending rate.
 const FILLED: Ratio = Ratio::new(3, 4);
-/// Half of next to nothing must not be nothing.
+/// Least pace: at zero the pacer would never send again.
 const CRAWL: Rate = Rate::from_bytes_per_sec(1);
 /// RFC 5681 §3.1: no controller works with less.
 const MINIMUM_SEGMENTS: u64 = 2;

@@ -1,29 +1,28 @@
-//! Acks that come in lumps: how much more than expected was acknowledged at once, so that the
-//! window has room for it.
+//! Ack aggregation: bytes acknowledged beyond the expected, for which the window leaves room.
 //!
-//! Source: Linux's tcp_bbr.c (bbr_update_ack_aggregation, bbr_ack_aggregation_cwnd), which has it
-//! since 5.1. Wi-Fi and receivers that wait with their acks need it: a window of twice the BDP may
-//! be used up before the next lump comes.
+//! Source: Linux's tcp_bbr.c (bbr_update_ack_aggregation, bbr_ack_aggregation_cwnd), since 5.1.
+//! Needed on Wi-Fi and with delayed acks: a window of twice the BDP may be exhausted before the
+//! next aggregate arrives.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::event::Ack;
 use crate::path::bdp;
 
-/// The largest lump of the last five to ten rounds.
+/// The largest aggregate of the last five to ten rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Aggregation {
-    /// Since when acks have come faster than the estimated bandwidth.
+    /// Time since which acks have exceeded the estimated bandwidth.
     since: Time,
-    /// Acknowledged since then.
+    /// Bytes acknowledged since then.
     acked: Bytes,
-    /// The largest lump of these rounds and of those before.
+    /// The largest aggregates of the current and of the previous rounds.
     largest: [Bytes; 2],
     rounds: u32,
 }
 
 impl Aggregation {
-    /// One ack that gave a sample; `btl_bw` is the estimate after it, and no lump is larger than
+    /// An ack with a rate sample; `btl_bw` is the estimate after it; an aggregate is capped at
     /// `window`.
     pub fn on_ack(&mut self, ack: &Ack, begins_round: bool, btl_bw: Rate, window: Bytes) {
         if begins_round {
@@ -43,13 +42,13 @@ impl Aggregation {
         self.largest[0] = self.largest[0].max(lump);
     }
 
-    /// The next ack is the first of its lump: after idleness, for one.
+    /// The next ack begins a new aggregate, as after idleness.
     pub fn restart(&mut self, now: Time) {
         self.since = now;
         self.acked = Bytes::ZERO;
     }
 
-    /// What the window needs beyond twice the BDP.
+    /// Bytes to add to the window of twice the BDP.
     #[must_use]
     pub fn room(&self, btl_bw: Rate) -> Bytes {
         let most = bdp(btl_bw, LONGEST_SILENCE).unwrap_or(Bytes::ZERO);
@@ -61,7 +60,7 @@ impl Aggregation {
 const ROUNDS: u32 = 5;
 /// bbr_extra_acked_max_us.
 const LONGEST_SILENCE: Span = Span::from_millis(100);
-/// What has been counted for so long is old (bbr_ack_epoch_acked_reset_thresh: 2^20 segments).
+/// An epoch ends at this many bytes (bbr_ack_epoch_acked_reset_thresh: 2^20 segments).
 const LONGEST: Bytes = Bytes::new(1460 << 20);
 
 #[cfg(test)]
@@ -80,7 +79,7 @@ mod tests {
 
     type Row = (&'static [(u64, u64)], u64, &'static str);
 
-    /// 100 bytes in each millisecond are what is expected; a lump is what comes beyond.
+    /// 100 bytes/ms are expected; the excess is the aggregate.
     #[test]
     fn room_is_the_largest_lump() {
         #[rustfmt::skip]

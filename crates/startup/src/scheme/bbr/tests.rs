@@ -5,8 +5,8 @@ use crate::history::testing::{absurd_priors, prior_with};
 use crate::path::RateSample;
 
 /// An ack at `at` milliseconds of `segments`, after which `in_flight` are in flight and `delivered`
-/// have arrived, of which `prior` had when the newest left; the sample is of `rate` kilobytes per
-/// second. Milliseconds count from 7 s.
+/// delivered, `prior` of them when the newest left; the rate sample is `rate` kB/s. Milliseconds
+/// count from 7 s.
 fn ack(at: u64, segments: u64, in_flight: u64, (prior, delivered): (u64, u64), rate: u64) -> Ack {
     Ack {
         in_flight: MSS * in_flight,
@@ -33,8 +33,8 @@ fn established() -> Bbr {
     bbr
 }
 
-/// In ProbeBW on a path of 250 kB/s and 100 ms; 240 segments have been delivered. Their
-/// acks came in lumps, for which there is room of as much as a tenth of a second brings: 25 kB.
+/// In ProbeBW on a path of 250 kB/s and 100 ms; 240 segments have been delivered. Their acks were
+/// aggregated, for which the window has room of up to 100 ms of data: 25 kB.
 fn cruising() -> Bbr {
     let mut bbr = established();
     #[rustfmt::skip]
@@ -58,8 +58,8 @@ fn it_finds_the_bandwidth_drains_its_queue_and_cruises() {
     let _ = cruising();
 }
 
-/// `lib/ngtcp2_bbr.c` of 2022: the first pace is for an RTT of a millisecond, and thrice what may
-/// leave at once is 64 KiB or ten segments.
+/// `lib/ngtcp2_bbr.c` of 2022: the first pace is for an RTT of a millisecond, and the send quantum,
+/// added three times, is 64 KiB or ten segments.
 #[test]
 fn as_ngtcp2_it_paces_nothing_until_the_pipe_was_full_and_leaves_more_room() {
     let mut bbr = Bbr::new(Params { as_ngtcp2: true, ..Params::default() });
@@ -164,7 +164,7 @@ fn an_idle_connection_needs_no_probe() {
     assert_eq!(bbr.phase(), "ProbeRTT", "but ten busy seconds later it does");
 }
 
-/// 30 rounds at four segments must not make BtlBw forget what it knew.
+/// 30 rounds at four segments must not lower BtlBw.
 #[test]
 fn what_is_sent_while_probing_the_rtt_says_nothing_of_the_bandwidth() {
     let mut bbr = cruising();
@@ -195,7 +195,7 @@ fn startup_never_slows_down() {
     play(&mut bbr, &steps);
 }
 
-/// Until the initial window has arrived, the estimate is of too little.
+/// Until the initial window has arrived, the sample is too small for an estimate.
 #[test]
 fn the_first_window_of_acks_always_grows_the_window() {
     let mut bbr = established();
@@ -263,7 +263,7 @@ fn a_limiting_application_does_not_fill_the_pipe() {
     assert_eq!(bbr.phase(), "Startup");
 }
 
-/// BBR §4.2.3.4: packet conservation for a round, then slow start, then what was before.
+/// BBR §4.2.3.4: packet conservation for a round, then slow start, then the window before.
 #[test]
 fn a_loss_conserves_packets_for_a_round_and_takes_nothing_for_good() {
     let mut bbr = cruising();
@@ -283,8 +283,8 @@ fn a_loss_conserves_packets_for_a_round_and_takes_nothing_for_good() {
     play(&mut bbr, &steps);
 }
 
-/// Linux's bbr_set_cwnd_to_recover_or_restore and bbr_check_full_bw_reached: a recovery takes its
-/// own time, so the rounds in which the pipe must not become faster do too.
+/// Linux's bbr_set_cwnd_to_recover_or_restore and bbr_check_full_bw_reached: a recovery restarts
+/// the round, so the rounds of the full-pipe check take longer.
 #[test]
 fn a_recovery_begins_the_round_anew() {
     let recovering = |ack: Ack| Ack { in_recovery: true, ..ack };
@@ -304,7 +304,7 @@ fn a_recovery_begins_the_round_anew() {
     }
 }
 
-/// 25 segments were out; 240 had been delivered.
+/// 25 segments were in flight; 240 had been delivered.
 #[test]
 fn after_a_timeout_it_grows_from_one_segment_until_all_is_repaired() {
     let mut bbr = cruising();

@@ -8,8 +8,8 @@ use crate::history::testing::{absurd_priors, prior_with};
 use crate::path::RateSample;
 
 /// An ack at `at` milliseconds of `segments`, after which `in_flight` are in flight and `delivered`
-/// have arrived, of which `prior` had when the newest left; what arrived since then came at `rate`
-/// kilobytes per second. Milliseconds count from 7 s.
+/// delivered, `prior` of them when the newest left; the rate sample is `rate` kB/s. Milliseconds
+/// count from 7 s.
 fn ack(at: u64, segments: u64, in_flight: u64, (prior, delivered): (u64, u64), rate: u64) -> Ack {
     let since = MSS * (delivered - prior);
     Ack {
@@ -25,7 +25,7 @@ fn ack(at: u64, segments: u64, in_flight: u64, (prior, delivered): (u64, u64), r
     }
 }
 
-/// `segments` were found lost when `delivered` had arrived.
+/// `segments` were declared lost when `delivered` had been delivered.
 fn loss(at: u64, segments: u64, delivered: u64) -> Congestion {
     Congestion { delivered: MSS * delivered, ..lost(Time::from_millis(7_000 + at), MSS * segments) }
 }
@@ -38,7 +38,7 @@ fn established() -> BbrV3 {
     bbr
 }
 
-/// In Cruise on a path of 250 kB/s and 100 ms; 245 segments have been delivered. Lumps of 40
+/// In Cruise on a path of 250 kB/s and 100 ms; 245 segments have been delivered. Aggregates of 40
 /// segments were acknowledged.
 fn cruising() -> BbrV3 {
     let mut bbr = established();
@@ -62,7 +62,7 @@ fn it_finds_the_bandwidth_drains_its_queue_and_cruises() {
     let _ = cruising();
 }
 
-/// LossLowerBounds: no less than what was delivered in the last round, and 0.7 of the bound at
+/// LossLowerBounds: no less than the bytes delivered in the last round, and 0.7 of the bound at
 /// most.
 #[test]
 fn losses_lower_the_short_term_bounds_once_a_round() {
@@ -87,7 +87,7 @@ fn losses_lower_the_short_term_bounds_once_a_round() {
     }
 }
 
-/// As tests below need it: Refill for a round, then Up with `longterm` segments as the bound.
+/// For the tests below: Refill for a round, then Up with `longterm` segments as the bound.
 fn probing(longterm: u64) -> BbrV3 {
     let mut bbr = cruising();
     bbr.inflight_longterm = MSS * longterm;
@@ -103,7 +103,7 @@ fn probing(longterm: u64) -> BbrV3 {
 fn it_refills_for_a_round_and_then_probes_a_quarter_faster() {
     let bbr = probing(1000);
     assert_eq!(bbr.allowance().pace, Some(Rate::from_bytes_per_sec(309_375)), "1.25 x 0.99 x 250 kB/s");
-    // 2.25 x 25 kB, 40 kB for lumps, and two segments more in Up.
+    // 2.25 x 25 kB, 40 kB for ack aggregation, and two segments more in Up.
     assert_eq!(bbr.allowance().window, Bytes::new(95_000), "it grows by what is acknowledged");
 }
 
@@ -117,7 +117,7 @@ fn too_many_losses_while_probing_set_the_long_term_bound_and_end_the_probe() {
     let _ = bbr.on_ack(&ack(1220, 10, 28, (286, 316), 250));
     assert_eq!((bbr.phase(), bbr.prev_probe_too_high), ("ProbeBW_DOWN", true));
     assert_eq!(bbr.inflight_longterm, Bytes::new(30_612));
-    // The next probe stops where this one went wrong.
+    // The next probe stops at the bound that this one set.
     bbr.phase = Phase::Up;
     let sample = Sample {
         rate: None,

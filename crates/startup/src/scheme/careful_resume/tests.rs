@@ -102,7 +102,7 @@ fn on_a_path_of(millis: u64, event: Event) -> Event {
     Event::Ack(Ack { rtt, ..ack })
 }
 
-/// The three ways out of the Unvalidated Phase.
+/// The three exits of the Unvalidated Phase.
 #[test]
 fn the_unvalidated_phase_ends_when_all_was_sent_or_one_was_acked_or_an_rtt_passed() {
     let mut start = jumped(Params::default());

@@ -9,7 +9,7 @@ use headstart_units::Time;
 const MSS: Bytes = Bytes::new(1000);
 const RTT: Span = Span::from_millis(100);
 
-/// A first contact with 100 segments to send, of which 141 may be.
+/// A first contact with 100 segments to send and a receive window of 141.
 fn stranger() -> Prior {
     let bare = Prior::bare(Time::from_millis(7_000), MSS, RTT, MSS * 141);
     Prior { flow_size: Some(MSS * 100), room: Some(Room::default()), ..bare }
@@ -181,14 +181,13 @@ fn ten_segments_start_and_fail_as_slow_start_does() {
     play(&mut start, &[(110, loss(1, 9), Says::Cut(10_000), "the base controller cuts")]);
 }
 
-/// At rest one byte in 1 + price of what leaves is lost, whatever the path has room for.
+/// In equilibrium one byte in 1 + price is lost, whatever the path's capacity.
 #[test]
 fn the_credit_rests_where_the_price_says_and_follows_the_path() {
     let mut credit = None;
     let (mut lost, mut sent) = (0, 0);
     for visit in 0..4_000_u64 {
-        // What the path has room for: anything from 20 to 99 segments, and from the 2000th visit
-        // half of that.
+        // Capacity of the path: 20 to 99 segments, and from the 2000th visit half of that.
         let room = (20 + visit * 7_919 % 80) / (1 + visit / 2_000);
         let mut prior = Prior { flow_size: None, ..acquaintance(100, 0) };
         prior.room = Some(Room { reserved: Bytes::ZERO, credit });

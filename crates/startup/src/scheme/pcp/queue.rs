@@ -1,18 +1,17 @@
-//! Rate compensation: a queue that stands is drained (PCP §3.2), unless draining it never helps
-//! (§3.5).
+//! Rate compensation: drains a standing queue (PCP §3.2), unless that has no effect (§3.5).
 
 use headstart_units::{Rate, Ratio, Span};
 
 use super::Params;
 
-/// The queue as the base traffic meets it.
+/// The queue that the base traffic meets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
-    /// The smallest RTT of this round: what all of its packets had to wait.
+    /// The smallest RTT of this round: the delay common to all of its packets.
     round_min: Span,
     /// The queue that was last compensated; zero: there was none.
     last: Span,
-    /// Compensations in a row that did not help.
+    /// Consecutive ineffective compensations.
     fruitless: u32,
     /// This round's data left before the last compensation.
     is_stale: bool,
@@ -31,8 +30,8 @@ impl Queue {
         self.round_min = self.round_min.min(rtt);
     }
 
-    /// A round has ended: what is left of the base rate. At base x min/met the flow has no more in
-    /// flight than the path holds without a queue.
+    /// A round has ended: returns the compensated base rate. At base x min/met the flow has no more
+    /// in flight than the path holds without a queue.
     pub fn on_round(&mut self, params: &Params, base: Rate, min_rtt: Span) -> Rate {
         let met = core::mem::replace(&mut self.round_min, Span::MAX);
         let is_stale = core::mem::replace(&mut self.is_stale, false);

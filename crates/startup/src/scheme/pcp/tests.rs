@@ -31,7 +31,7 @@ fn leaves(ms: u64, is_app_limited: bool) -> Sent {
     Sent { now: Time::from_millis(ms), bytes: MSS, in_flight: MSS, transmission, is_app_limited }
 }
 
-/// An ack of what left at `sent` milliseconds, after `rtt` milliseconds, within the first round.
+/// An ack of data sent at `sent` milliseconds, after `rtt` milliseconds, within the first round.
 fn ack(sent: u64, rtt: u64) -> Event {
     let (newest_sent_at, rtt) = (Time::from_millis(sent), Span::from_millis(rtt));
     let measured = Rtt { latest: rtt, smoothed: RTT, variation: Span::ZERO, min: RTT };
@@ -177,8 +177,9 @@ fn a_mark_refuses_the_train_and_halves_the_rate() {
     assert_eq!((pcp.base, pcp.increase), (Rate::from_bytes_per_sec(100_000), asked * Ratio::new(1, 2)));
 }
 
-/// A link of `capacity` with endless room, 100 ms away and back, and a sender that always has data.
-/// Returns the base rate after `seconds`, the longest queueing delay, and the bytes delivered.
+/// A link of `capacity` with an unlimited queue, an RTT of 100 ms, and a sender that always has
+/// data. Returns the base rate after `seconds`, the longest queueing delay, and the bytes
+/// delivered.
 fn run(capacity: Rate, seconds: u64) -> (Rate, Span, Bytes) {
     let mut pcp = established();
     let (mut estimator, mut rtt) = (RateEstimator::default(), Rtt::default());
@@ -233,8 +234,7 @@ fn the_search_finds_the_capacity_of_a_path_and_keeps_its_queue_short() {
         let (base, longest, delivered) = run(capacity, 20);
         let used = base.as_bytes_per_sec() * 100 / capacity.as_bytes_per_sec();
         assert!((70..=100).contains(&used), "{kilobytes} kB/s: {used} % found");
-        // What the rate compensation forgives, what a train adds, and what grows before the next
-        // look.
+        // Slack of the rate compensation, the train's own queue, and growth until the next check.
         let bound = RTT / 8 + (MSS * 4) / capacity + RTT / 50;
         assert!(longest <= bound, "{kilobytes} kB/s: queued for {longest:?}");
         let share = delivered.get() * 100 / (capacity * Span::from_secs(20)).get();

@@ -1,33 +1,33 @@
-//! The packets of one probe: when they left, and what delay they met (PCP §3.1).
+//! The packets of one probe: sending times and delays (PCP §3.1).
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::event::Sent;
 use crate::path::Trend;
 
-/// Packets that ask for a rate.
+/// A train that probes a rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Train {
     rate: Rate,
-    /// When the first and the last one left; `None` before the first.
+    /// Sending times of the first and the last packet; `None` before the first.
     left_at: Option<(Time, Time)>,
-    /// Bytes that left after the first packet.
+    /// Bytes sent after the first packet.
     bytes: Bytes,
     trend: Trend,
 }
 
 impl Train {
-    /// A train that asks for `rate` and has not begun to leave.
+    /// A train that probes `rate`, before its first packet.
     pub fn new(rate: Rate) -> Self {
         Self { rate, left_at: None, bytes: Bytes::ZERO, trend: Trend::default() }
     }
 
-    /// The rate it asks for.
+    /// The probed rate.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// What its acks have shown of the delay along it.
+    /// The trend of delay along it, from its acks.
     pub fn trend(&self) -> &Trend {
         &self.trend
     }
@@ -43,7 +43,7 @@ impl Train {
         }
     }
 
-    /// What left at `sent_at` took `rtt`: one of its packets, or another.
+    /// An RTT sample of a packet sent at `sent_at`; ignored if that is not one of the train.
     pub fn on_sample(&mut self, sent_at: Time, rtt: Span) {
         if self.left_at.is_some_and(|(first, last)| (first..=last).contains(&sent_at)) {
             self.trend.add(sent_at, rtt);
@@ -55,17 +55,18 @@ impl Train {
         self.left_at.is_some()
     }
 
-    /// What left at `sent_at` is of the train or later: its loss speaks against the rate asked for.
+    /// True if a packet sent at `sent_at` is of the train or later: its loss refutes the probed
+    /// rate.
     pub fn has_begun(&self, sent_at: Time) -> bool {
         self.left_at.is_some_and(|(first, _)| sent_at >= first)
     }
 
-    /// What left at `sent_at` did not leave before its last packet so far.
+    /// True if a packet sent at `sent_at` left no earlier than the train's last packet so far.
     pub fn has_arrived(&self, sent_at: Time) -> bool {
         self.left_at.is_some_and(|(_, last)| sent_at >= last)
     }
 
-    /// The rate at which it really left, at most the one it asked for.
+    /// The rate at which it was sent, at most the probed one.
     pub fn shown(&self) -> Rate {
         self.left_at.map_or(Rate::ZERO, |(first, last)| self.bytes / last.since(first)).min(self.rate)
     }

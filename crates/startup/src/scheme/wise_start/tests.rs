@@ -166,7 +166,7 @@ fn an_application_limited_sender_keeps_window_and_pace() {
     }
 }
 
-/// 60 of the 100 segments that the pace would have let go.
+/// 60 of the 100 segments that the pace allowed.
 #[test]
 fn an_application_limited_sender_that_fills_the_path_drains() {
     let mut start = established(Params::default());
@@ -187,7 +187,7 @@ fn an_application_limited_sender_that_fills_the_path_drains() {
 }
 
 /// Three segments, a pause, twenty more: of six acks three come before the pause and three after
-/// it. Neither the acks nor what they acknowledge came faster than the application let them.
+/// it. Neither the acks nor the acknowledged data came faster than the application's sending.
 #[test]
 fn a_pause_between_the_acks_is_the_applications_and_not_the_paths() {
     let mut start = established(Params::default());
