@@ -155,9 +155,10 @@ try() { # CLIENT SCHEME
     done
 }
 
-[ -x "$headstart" ] || { say "interop: $headstart is missing: cargo build --release --features full"; exit 1; }
-make_site
 clients=()
+# One at a time, where two of these scripts run.
+exec 9>"$work/lock"
+flock 9
 for client in aioquic ngtcp2 quic_go quiche; do
     if "have_$client"; then
         clients+=("$client")
@@ -166,6 +167,10 @@ for client in aioquic ngtcp2 quic_go quiche; do
         failures=$((failures + 1))
     fi
 done
+exec 9>&-
+if [ "$matrix" = --prepare ]; then exit $((failures > 0)); fi
+[ -x "$headstart" ] || { say "interop: $headstart is missing: cargo build --release --features full"; exit 1; }
+make_site
 : >"$work/relay.out"
 "$headstart" link --udp "127.0.0.1:$port" --rate $rate --rtt $rtt --buffer $buffer --quiet \
     >"$work/relay.out" 2>"$work/relay.err" &
