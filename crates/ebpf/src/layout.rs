@@ -342,7 +342,7 @@ pub struct OfArm {
     pub timeouts: u64,
     /// Records written.
     pub saved: u64,
-    /// Records dropped because they misled.
+    /// Records dropped because they were wrong.
     pub dropped: u64,
     /// Fast starts after idle.
     pub restarts: u64,

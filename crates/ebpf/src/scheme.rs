@@ -1,4 +1,4 @@
-//! The schemes that the kernel can carry, their parameters, and why it cannot carry the others.
+//! The schemes that the kernel can carry, their parameters, and the reasons against the others.
 
 use core::fmt;
 use core::str::FromStr;

@@ -114,7 +114,7 @@ enum Command {
     /// network of its own, in which everything crosses the path; $HEADSTART_OUTSIDE is the address
     /// of this machine as it sees it. `--serve COMMAND` runs the server too, at the other end, and
     /// needs no root; `--udp ADDRESS:PORT` relays UDP only, and needs nothing. Down is towards the
-    /// command. At the end it says whether the machine kept real time.
+    /// command. At the end it reports whether the machine kept real time.
     #[command(allow_negative_numbers = true, after_long_help = examples::LINK)]
     Link(Box<LinkArgs>),
     /// Draw a link's log: throughput, delay and queue
@@ -137,8 +137,8 @@ enum Command {
     Serve(Box<ServeArgs>),
     /// Fetch pages over HTTP/3 and time them
     ///
-    /// `--hint` tells the server of your downlink, `--repeat` dials again, `--compare` asks the
-    /// server for each scheme in turn. Fails if an answer is no page (404 and the like): its times
+    /// `--hint` sends the rate of your downlink, `--repeat` connects again, `--compare` requests
+    /// each scheme in turn. Fails if an answer is no page (404 and the like): its times
     /// would be those of an error.
     #[command(after_long_help = examples::GET)]
     Get(Box<GetArgs>),

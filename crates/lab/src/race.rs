@@ -106,9 +106,9 @@ pub struct Standing {
     pub harm: Measured,
     /// Rate of long flows beside this scheme, over their rate beside the reference.
     pub long_share: Option<Measured>,
-    /// Starts that met a record, as a share of all.
+    /// Starts with a record, as a share of all.
     pub history_hits: f64,
-    /// Memory of the history for each peer it remembers.
+    /// Memory of the history for each recorded peer.
     pub history_bytes_per_peer: usize,
     /// Its place in the list of requested schemes; in the catalogue without such a list.
     pub asked_at: usize,
@@ -122,7 +122,7 @@ pub struct Standing {
     pub measures: Vec<(&'static str, Measured)>,
     /// Its numbers for each seed.
     pub seeds: Vec<Row>,
-    /// The flow under the lens, of the first seed.
+    /// The traced flow, of the first seed.
     pub view: FlowTrace,
     /// Senders reported the bytes sent and lost.
     pub has_counts: bool,
@@ -138,7 +138,7 @@ pub struct Race {
     pub standings: Vec<Standing>,
     /// Pages were fetched, so times are page response times.
     pub is_pages: bool,
-    /// Which flow is under the lens.
+    /// Serial number of the traced flow.
     pub lens_serial: u64,
     /// Number of seeds run.
     pub seeds: usize,

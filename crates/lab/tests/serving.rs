@@ -124,7 +124,7 @@ fn a_hint_is_found_told_believed_and_bettered() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(counted(&server, "hints_total{what=\"heard\"}").contains(" 1"));
-    // Over loopback it is faster than that, however busy the machine, and is remembered so.
+    // Over loopback it is faster than that, however busy the machine, and is stored so.
     let best = past.best(&network.key(), unix_now()).expect("read").expect("an entry");
     assert!(best.rate > seen, "{}", best.rate);
     assert_eq!(best.access, Access::Dsl);

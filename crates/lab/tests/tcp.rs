@@ -502,8 +502,8 @@ fn hint(place: &Place) -> Outcome {
     })
 }
 
-/// 1 Gbit/s is claimed, 25 Mbit/s and a buffer of 20 packets are there: after each flight that
-/// loses a tenth, half as much is believed.
+/// The hint is 1 Gbit/s, the path has 25 Mbit/s and a buffer of 20 packets: each flight that loses
+/// more than a tenth halves the credit.
 fn false_hints(place: &Place) -> Outcome {
     const SMALL: &[&str] = &["--rate", "25mbit", "--rtt", "50ms", "--buffer", "20p"];
     const CONNECTIONS: usize = 7;

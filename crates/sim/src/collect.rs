@@ -321,7 +321,7 @@ impl Collector {
         Self { warm_up, ideal: None, groups: vec![Totals::default(); groups], last_at: Time::ZERO }
     }
 
-    /// The same, which holds flows against `ideal`.
+    /// The same, with slowdowns relative to `ideal`.
     #[must_use]
     pub const fn against(mut self, ideal: Ideal) -> Self {
         self.ideal = Some(ideal);

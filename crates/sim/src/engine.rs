@@ -54,7 +54,7 @@ pub struct Scenario {
     pub groups: Vec<Group>,
     /// The traffic.
     pub workload: Box<dyn Workload>,
-    /// The run ends here, whatever is still under way.
+    /// End of the run, with unfinished flows or without.
     pub until: Time,
 }
 
@@ -69,9 +69,9 @@ pub struct Summary {
     pub data_packets: u64,
     /// Flows opened.
     pub flows: u64,
-    /// Flows still alive at the end.
+    /// Flows unfinished at the end.
     pub unfinished: u64,
-    /// Most flows alive at the same time.
+    /// Largest number of concurrent flows.
     pub peak_flows: u64,
     /// The time of the last event.
     pub ended_at: Time,

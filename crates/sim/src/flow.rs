@@ -24,7 +24,7 @@ pub enum Stage {
     Free,
     /// The opener has sent its SYN.
     Opening,
-    /// The handshake is through at the sender.
+    /// The handshake is complete at the sender.
     Established,
 }
 
@@ -61,7 +61,7 @@ pub struct Flow {
     pub had_history: bool,
     /// Its place in the history of its group.
     pub lease: Option<Lease>,
-    /// Its first flight is reserved there, and its fate is not known yet.
+    /// Its first flight is reserved there, and neither acknowledged nor lost yet.
     pub reserves: bool,
 
     /// The sender's request to the routers.
@@ -75,7 +75,7 @@ pub struct Flow {
 
     /// Time at which the first SYN left.
     pub opened_at: Time,
-    /// When the sender knew it established.
+    /// Time of establishment at the sender.
     pub established_at: Option<Time>,
     /// Time at which the receiver had every byte.
     pub completed_at: Option<Time>,

@@ -19,7 +19,7 @@
 //! | [`check`] | an independent check of every packet of a run |
 //! | [`random`] | seeds by name |
 //! | [`sizes`] | distributions of flow sizes |
-//! | [`schedule`], [`ring`], [`packet`] | the plumbing |
+//! | [`schedule`], [`ring`], [`packet`] | timers, ring buffers, packets |
 
 pub mod chain;
 pub mod check;

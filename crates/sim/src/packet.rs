@@ -228,7 +228,7 @@ pub struct Label {
 }
 
 impl Label {
-    /// As a sender writes it: any rate is welcome.
+    /// As a sender writes it, without a limit.
     #[must_use]
     pub fn wanted(rtt: Span) -> Self {
         Self { stamp: Stamp::UNLIMITED, rtt: coded(rtt.as_nanos() / 1000).min(Stamp::UNLIMITED.0 - 1) }
@@ -361,7 +361,7 @@ impl headstart_net::Packet for Packet {
 mod tests {
     use super::*;
 
-    /// A packet and its due time share one cache line: the simulator's speed hangs on it.
+    /// A packet and its due time share one cache line: the simulator's speed depends on it.
     #[test]
     fn a_packet_fits_a_cache_line_with_its_time() {
         assert!(size_of::<Packet>() <= 56, "{}", size_of::<Packet>());

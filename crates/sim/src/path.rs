@@ -182,7 +182,7 @@ impl Path {
         }
     }
 
-    /// Takes what is due first. Returned if it has crossed its whole route.
+    /// Takes the packet that is due first. Returned if it has crossed its whole route.
     #[inline(always)]
     pub fn advance(&mut self, now: Time, recorder: &mut impl Recorder) -> Option<Packet> {
         let (_, number) = self.tournament.first();

@@ -11,9 +11,9 @@ pub use headstart_startup::trace::{SenderEvent, SenderTrace};
 use crate::packet::Packet;
 use crate::workload::PageReport;
 
-/// Listens to a run.
+/// Receives the events and reports of a run.
 pub trait Recorder {
-    /// A flow ended, or the run did while it was still going.
+    /// A flow ended, or the run ended before it.
     fn flow(&mut self, report: &FlowReport) {
         let _ = report;
     }
@@ -48,7 +48,7 @@ pub trait Recorder {
         let _ = (now, element, length);
     }
 
-    /// A packet met an element of the path.
+    /// Event of a packet at an element of the path.
     #[inline]
     fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
         let _ = (now, element, event, packet);
@@ -87,7 +87,7 @@ impl Recorder for NullRecorder {}
 pub enum ElementEvent {
     /// It was taken in.
     Taken,
-    /// It was dropped at the door.
+    /// It was dropped on arrival.
     Refused(DropReason),
     /// It crossed the element without delay.
     Passed,
@@ -122,7 +122,7 @@ pub struct FlowReport {
     pub peer: u32,
     /// When the first SYN was sent.
     pub opened_at: Time,
-    /// When the sender knew the connection established.
+    /// Time of establishment at the sender.
     pub established_at: Option<Time>,
     /// When the receiver had the last payload byte; `None` if the run ended first.
     pub completed_at: Option<Time>,

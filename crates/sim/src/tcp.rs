@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`config`] | everything that can be chosen, with defaults and their sources |
+//! | [`config`] | options, with defaults and their sources |
 //! | [`sender`] | scoreboard, loss recovery, timers, pacing: which packet leaves, and when |
 //! | [`udt`] | loss recovery as UDT does it: the Halfback paper's own transport |
 //! | [`receiver`] | reassembly, acknowledgements |

@@ -73,7 +73,7 @@ impl Side {
 /// When an end sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// As soon as there is a connection, or with what it sent before.
+    /// As soon as there is a connection, or with its previous unit.
     None,
     /// So long after the hand-over of its previous unit; a first one: after the connection began.
     Sent(Span),

@@ -67,7 +67,7 @@ pub enum Order {
     Close(FlowId),
     /// A page is complete: pass it to the recorder.
     PageDone(PageReport),
-    /// Send a Quick-Start request that no connection stands behind.
+    /// Send a Quick-Start request without a connection.
     Request(BareRequest),
 }
 

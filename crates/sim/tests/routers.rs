@@ -264,7 +264,7 @@ fn at_low_load_grants_speed_flows_up_and_cost_nothing() {
     }
 }
 
-/// A second message after a pause of a second: with a grant it is through in about two round trips
+/// A second message after a pause of a second: with a grant it completes in about two round trips
 /// again.
 #[test]
 fn after_an_idle_time_a_sender_asks_again() {

@@ -188,7 +188,7 @@ impl Stage {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        // An account that is not this connection's must not be taken for it.
+        // A report of another connection must not be taken for this one's.
         tokio::time::timeout(SETTLED, told).await.context("the server says nothing of the connection")?;
         let whys = locked(&self.whys);
         let why = whys.get(before).cloned().context("the server says nothing of the connection")?;

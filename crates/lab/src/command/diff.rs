@@ -25,7 +25,7 @@ pub struct DiffArgs {
     /// harm]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub measures: Vec<String>,
-    /// Compare what both have and say what was left out
+    /// Compare rows that both have, and list those left out
     #[arg(long)]
     pub common: bool,
 }

@@ -43,21 +43,21 @@ pub struct GetArgs {
     /// Fetch so often, each time over a new connection
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub repeat: u32,
-    /// Schemes to ask the server for in turn; the first is what the others are compared with. Needs
-    /// a server that was started with --allow-scheme-choice
+    /// Schemes to request in turn; the others are compared with the first. Needs a server that was
+    /// started with --allow-scheme-choice
     #[arg(long, value_name = "NAMES")]
     pub compare: Option<Choices>,
     /// Send the request in the first packet where the server remembers this client (0-RTT): from
     /// the second fetch on
     #[arg(long = "0rtt")]
     pub early_data: bool,
-    /// Believe only the certificates in this file (PEM)
+    /// Trust only the certificates in this file (PEM)
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub certificates: Option<PathBuf>,
-    /// Believe any certificate
+    /// Trust any certificate
     #[arg(long)]
     pub insecure: bool,
-    /// Dial this address instead of the one that the name has: a relay's, for example
+    /// Connect to this address instead of the one that the name has: a relay's, for example
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub connect: Option<SocketAddr>,
     /// Time limit of a fetch. A host that refuses the connection ends it at once

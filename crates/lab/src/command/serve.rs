@@ -42,7 +42,7 @@ pub struct ServeArgs {
     /// Start-up scheme of connections, by the names of `headstart schemes`
     #[arg(long, default_value = "wise-start", value_name = "NAME", value_parser = choice)]
     pub scheme: Choice,
-    /// File that remembers what connections measured; without it, memory does until the server ends
+    /// File of path records; without it, they are kept in memory until the server ends
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
     /// Your own certificate chain (PEM) [default: a self-signed one, made on first use]

@@ -39,7 +39,7 @@ enum TcpCommand {
     /// nothing is left running. Covered are sockets whose listener was made in the cgroup. After
     /// the start the kernel's CUBIC is in charge. Needs root.
     Attach(AttachArgs),
-    /// Say what is attached, and what this machine could run
+    /// Show the attached programs, and the level that this machine can run
     Status,
     /// Records of peers: show, flush, export, import
     #[command(subcommand)]
@@ -63,7 +63,7 @@ enum TcpCommand {
         #[arg(long, value_name = "NUMBER")]
         count: Option<u64>,
     },
-    /// On a client: tell servers the rate of this machine's downlink, in a TCP option
+    /// On a client: send the rate of this machine's downlink to servers, in a TCP option
     Hint(HintArgs),
 }
 
@@ -119,7 +119,7 @@ struct SettingOptions {
     /// The connections that this host opens, too [default: no]
     #[arg(long, value_name = "YES|NO")]
     outgoing: Option<Answer>,
-    /// jump-start: most bytes of a flight, since the kernel does not know how long an answer is;
+    /// jump-start: most bytes of a flight, since an answer's size is unknown in the kernel;
     /// careful-resume: of a jump
     #[arg(long, value_name = "SIZE")]
     cap: Option<Bytes>,
@@ -140,8 +140,7 @@ enum LevelName {
     Auto,
     /// The congestion control
     Control,
-    /// sock_ops alone, for older kernels: a larger, paced first window over the control that is
-    /// there
+    /// sock_ops only, for older kernels: a larger, paced first window over the present control
     Window,
 }
 

@@ -33,7 +33,7 @@ pub struct DownlinkArgs {
     /// Do not search for the home gateway
     #[arg(long)]
     pub no_gateway: bool,
-    /// File that remembers networks [default: headstart/networks.json in your state folder]
+    /// File with the rates of networks [default: headstart/networks.json in your state folder]
     #[arg(long, value_name = "FILE")]
     pub networks: Option<PathBuf>,
     /// Output format

@@ -1,4 +1,4 @@
-//! One flow: its time-sequence plot, the queue it met, and its events as a table.
+//! One flow: its time-sequence plot, the queue before it, and its events as a table.
 
 use headstart_sim::record::SenderEvent;
 use headstart_startup::Transmission;

@@ -226,7 +226,7 @@ fn number(value: f64) -> String {
 pub struct Drawn {
     /// Of the files.
     pub name: String,
-    /// Title of the figure.
+    /// Caption of the figure.
     pub caption: String,
     /// The values.
     pub data: Vec<Datum>,

@@ -45,7 +45,7 @@ impl Case {
         Self::all().find(|case| case.controller == controller && case.path == path && case.bytes == bytes)
     }
 
-    /// Where packets are lost or late at random one run is one draw, and several are compared.
+    /// Where packets are lost or delayed at random one run is one draw, and several are compared.
     pub fn is_random(&self) -> bool {
         self.path.contains("--loss") || self.path.contains("--jitter")
     }

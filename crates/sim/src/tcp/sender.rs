@@ -65,7 +65,7 @@ pub struct Departure {
 /// Fields of an ack that the receiver echoes from data packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Echoed {
-    /// The packet that set the ack off had a congestion mark.
+    /// The packet that triggered the ack had a congestion mark.
     pub is_marked: bool,
     /// Packets that arrived with one so far, modulo 256.
     pub marks: u8,
@@ -293,7 +293,7 @@ mod sending;
 mod timers;
 
 impl Sender {
-    /// Begins a connection's life with `scheme`; keeps only its memory from the one before.
+    /// Resets it for a connection with `scheme`; keeps only its memory from the one before.
     pub fn reset(&mut self, scheme: Scheme, base: base::Kind, config: &TcpConfig) {
         self.segments.clear();
         self.flights.clear();
@@ -343,7 +343,7 @@ impl Sender {
     /// (tcp_rate_check_app_limited).
     fn waits_for_application(&self, config: &TcpConfig) -> bool {
         self.written - self.sent < config.mss.get()
-            // Before the handshake is through there is no window yet.
+            // Before the handshake is complete there is no window yet.
             && (self.in_flight.is_zero() || self.in_flight < self.controller.allowance().window)
             && self.lost_pending == 0
     }

@@ -28,7 +28,7 @@ pub const MAX_UNIT_BYTES: u64 = 1 << 32;
 /// The largest time: 10^12 us, eleven days.
 pub const MAX_MICROS: u64 = 1_000_000_000_000;
 
-/// DropReason a text holds no connection vectors.
+/// Reason that a text holds no connection vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VectorError {
     /// Counted from one.

@@ -125,7 +125,7 @@ impl Conversations {
         let (number, vectors) = (self.next, Arc::clone(&self.spec.vectors));
         let Some(vector) = vectors.get(number) else { return };
         self.next += 1;
-        // Drawn for every connection in the same order, whatever the network does.
+        // Drawn for every connection in the same order, with any network.
         let pairs = self.spec.pairs.max(1);
         let pair = self.random.below(u64::from(pairs)) as u16;
         let is_reversed = self.random.below(2) == 1;

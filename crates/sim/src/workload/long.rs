@@ -1,5 +1,4 @@
-//! A few flows with given sizes and starts: bulk transfers, a newcomer, a single flow under the
-//! lens.
+//! A few flows with given sizes and starts: bulk transfers, a newcomer, a single traced flow.
 
 use std::collections::VecDeque;
 

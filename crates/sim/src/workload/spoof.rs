@@ -46,7 +46,7 @@ pub struct SpoofSpec {
     pub rate: Rate,
     /// Source addresses of the requests.
     pub source: Source,
-    /// The way that they go.
+    /// The class of hosts whose route they take.
     pub class: u16,
     /// Size of a packet.
     pub size: Bytes,

@@ -9,7 +9,7 @@ use headstart_units::{Rate, Ratio, Span};
 use crate::case::{Transfer, disturbed, jitter, link, loss};
 use crate::watch::Watch;
 
-/// Of two SYNs that arrive, the first set the SYN-ACK off that was answered.
+/// Of two SYNs that arrive, the first triggered the SYN-ACK that was answered.
 #[test]
 fn a_copy_of_the_syn_does_not_shorten_the_handshake() {
     for seed in 0..100 {

@@ -23,7 +23,7 @@ pub(super) struct Visits<'a> {
 }
 
 impl Visits<'_> {
-    /// Fetches `repeat` times in each way, and hangs up.
+    /// Fetches `repeat` times with each configuration, and closes the connections.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl Visits<'_> {
 
     async fn in_turn(&self, caller: &Caller, ways: &[Way], repeat: u32) -> Result<Vec<Sample>> {
         let mut samples = vec![];
-        // In turn, so that whatever changes meanwhile changes for all.
+        // In turn, so that changes of the path affect all.
         for round in 0..repeat {
             for way in ways {
                 let visit = self.one(caller, way).await?;

@@ -16,7 +16,7 @@ impl Sender {
         let (prior_base, prior_lost) = (self.segments.base(), self.counts.lost);
         let mut newly = Newly { highest_before: self.highest[0], ..Newly::default() };
 
-        // The segment that set the ack off first: its transmission is known.
+        // The segment that triggered the ack first: its transmission is known.
         if self.segments.get(ack.trigger).is_some_and(|segment| !segment.is(DELIVERED)) {
             if let Some(flight) = self.flights.get(ack.transmission) {
                 newly.rtt_sample = Some(now.since(flight.stamp.sent_at));
