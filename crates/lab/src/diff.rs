@@ -14,7 +14,7 @@ use crate::statistics::{Interval, mean, mean_interval};
 
 /// Columns of `seeds.csv` that identify the run of a row.
 const NAMES: [&str; 2] = ["scheme", "seed"];
-/// The last of its measures before those that a race adds: later columns are found by name.
+/// A row for each scheme and seed, in the folder of a result.
 const FILE: &str = "seeds.csv";
 /// Most rows without a partner that are listed.
 const MOST_TOLD: usize = 3;

@@ -421,7 +421,7 @@ fn interrupted(place: &Place) -> Outcome {
     let command = format!("trap 'exit 42' INT; echo up > {}; while :; do sleep 0.1; done", file.display());
     let mut link = place.link_as_nobody(PATH);
     link.args(["--quiet", "--duration", "60s", "--serve", &place.serve(), "--", "sh", "-c", &command]);
-    // Without a terminal, in every environment.
+    // In a process group of its own, in the foreground of no terminal.
     let mut link = link.process_group(0).spawn().map_err(|error| error.to_string())?;
     wait_for(|| std::fs::read_to_string(&file).ok().filter(|text| !text.is_empty()))?;
     let told = Command::new("kill").args(["-INT", &link.id().to_string()]).status();

@@ -104,7 +104,7 @@ fn a_hint_is_found_told_believed_and_bettered() {
         command.env("XDG_STATE_HOME", state.path()).output().expect("the program runs")
     };
     let Some(network) = Network::find(&Machine::default()) else {
-        // No estimator: it reports that, and fetches all the same.
+        // Without a network it reports that, and fetches all the same.
         let got = get();
         assert!(got.status.success(), "{}", words(&got.stderr));
         assert!(words(&got.stderr).contains("no hint"), "{}", words(&got.stderr));

@@ -6,7 +6,7 @@
 //!
 //! | event | meaning here |
 //! |---|---|
-//! | `quic:packet_sent` | a segment left; a packet number of its own, and a stream frame |
+//! | `quic:packet_sent` | a segment left; its packet number, and a stream frame with its offset |
 //! | `quic:packet_received` | an ack arrived; the packets that it acknowledges |
 //! | `quic:packet_lost` | a segment was declared lost |
 //! | `quic:recovery_metrics_updated` | window, flight, smoothed RTT and pace, where they changed |

@@ -124,7 +124,7 @@ const EXIT: Band = Band { share: 0.1, least: 8.0 };
 
 impl Band {
     /// Compares seed by seed. Of several seeds the means agree if they are within the band, or if
-    /// the 95 % interval of their ratio contains 1.
+    /// the 95 % interval of their differences contains zero.
     fn compare(self, kernel: &[f64], model: &[f64]) -> Option<Compared> {
         let (kernel_mean, model_mean) = (mean(kernel)?, mean(model)?);
         let is_within = (kernel_mean - model_mean).abs() <= (self.share * kernel_mean).max(self.least);

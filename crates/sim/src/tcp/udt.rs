@@ -32,7 +32,7 @@
 //! | the same | on UDT's timer, every 10 ms | 90 | 85 | 55 | 65 | 60 |
 //! | on the timer, every 300 ms (UDT 4's least) | every second | 90 | 80 | 60 | 60 | 50 |
 //! | on the timer, every 120 ms | every second | 85 | 85 | 60 | 60 | 50 |
-//! | at once, never repeated (UDT 4.10), timeouts go back | every second | 85 | 80 | 60 | 50 | 40 |
+//! | at once, never again (UDT 4.10 on), timeouts go back | every second | 85 | 80 | 60 | 50 | 40 |
 //! | at once, repeated after T (UD as written) | every segment | 90 | 85 | 65 | 55 | 45 |
 //! | at once, repeated every 10 ms | every segment | 55 | 40 | 35 | 30 | 30 |
 //! | RFC 6675, for comparison | every second | 90 | 85 | 70 | 55 | 45 |

@@ -48,7 +48,7 @@ impl Sender {
         }
     }
 
-    /// The next packet to leave if it may.
+    /// The next packet to leave, if window and pacer allow it.
     #[inline]
     fn choose(&mut self, config: &TcpConfig) -> Option<Choice> {
         if self.lost_pending > 0 {
