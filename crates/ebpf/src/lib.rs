@@ -24,8 +24,8 @@
 //!
 //! - The first ten segments of a connection are not paced; later ones leave in groups of about a
 //!   millisecond.
-//! - It is called before a group of segments leaves, not for each: decisions that depend on what is
-//!   in flight (`WiseStart`'s 2, 0.5 and 1 times the rate) are made at that grain.
+//! - It is called before a group of segments leaves, not for each: decisions that depend on the
+//!   bytes in flight (`WiseStart`'s 2, 0.5 and 1 times the rate) are made at that grain.
 //! - It cannot send a segment again: no Halfback, no Proactive TCP.
 
 pub mod history;

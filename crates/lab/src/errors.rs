@@ -29,7 +29,7 @@ impl fmt::Display for Refusal {
 // The wrapped error prints its own text, so that it appears once.
 impl std::error::Error for Refusal {}
 
-/// Marks errors of what the user gave.
+/// Marks errors of the input.
 pub trait Refuse<T> {
     /// An error here is a refusal of the input.
     ///

@@ -84,7 +84,7 @@ pub struct HowOptions {
     /// Write a line for each arrival, departure and drop to this file
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Write what arrives and what leaves at both ends to this file, as pcapng
+    /// Write arriving and leaving packets at both ends to this file, as pcapng
     #[arg(long, value_name = "FILE", conflicts_with = "udp")]
     pub pcap: Option<PathBuf>,
     /// End after this time [default: when the command ends, or with Ctrl-C]

@@ -70,7 +70,7 @@ struct Cell {
     rate: Rate,
     load: f64,
     sizes: Sizes,
-    /// Objects of a page and how they are fetched; otherwise single flows.
+    /// Objects of pages, and the connections that fetch them; otherwise single flows.
     pages: Option<(Vec<Vec<Object>>, Fetch)>,
     peers: u32,
     history: usize,

@@ -132,7 +132,7 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    /// The senders of `group` begin with what `history` holds, from an earlier run.
+    /// The senders of `group` begin with the records of `history`, from an earlier run.
     #[must_use]
     pub fn with_history(mut self, group: u16, history: MemoryStore) -> Self {
         if let Some(mine) = self.histories.get_mut(usize::from(group)) {

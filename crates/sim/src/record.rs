@@ -1,6 +1,6 @@
 //! Events and reports of a run, and the trait of their receivers.
 //!
-//! A recorder is a type parameter of the simulation: what it does not implement costs nothing.
+//! A recorder is a type parameter of the simulation: methods left at their default cost nothing.
 
 use headstart_net::DropReason;
 use headstart_startup::quick_start::Denied;

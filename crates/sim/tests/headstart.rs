@@ -15,7 +15,7 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 const UNTIL: Time = Time::from_millis(120_000);
 
-/// A hundred seconds at 30 % load and what follows: 15 Mbit/s, 60 ms, 115 kB, flows of 100 kB.
+/// A hundred seconds at 30 % load, and then a drain: 15 Mbit/s, 60 ms, 115 kB, flows of 100 kB.
 struct Play {
     change: Option<(Time, LinkChange)>,
     peers: u32,

@@ -29,7 +29,7 @@ pub struct PlanOptions {
     /// override them
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub plan: Option<PathBuf>,
-    /// Write what is run as such a file
+    /// Write the options of this run as such a file
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub save_plan: Option<PathBuf>,
 }

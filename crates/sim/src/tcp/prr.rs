@@ -1,4 +1,4 @@
-//! Proportional rate reduction: how many bytes may leave on each ack of a recovery.
+//! Proportional rate reduction: the bytes that may leave on each ack of a recovery.
 //!
 //! Source: RFC 9937 §6, and RFC 6937 §3.1, whose slow start reduction bound calls every ack safe
 //! ([`prr_slow_start`](super::TcpConfig::prr_slow_start)).

@@ -62,7 +62,7 @@ impl Watch {
         }
     }
 
-    /// The most that a scheme may pace its first flight at, given what it was granted.
+    /// The most that a scheme may pace its first flight at, with its grant.
     fn granted(&self, at_start: &SenderTrace) -> Option<f64> {
         let rtt = at_start.smoothed_rtt.as_secs_f64();
         let window = at_start.window.get() as f64;

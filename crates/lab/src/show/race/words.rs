@@ -1,4 +1,4 @@
-//! The verdict of a race and what belongs to it, in words.
+//! The verdict of a race with its notes, in words.
 
 use headstart_report::statistics::Interval;
 use headstart_units::Span;
