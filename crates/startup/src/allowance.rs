@@ -1,9 +1,9 @@
-//! What a scheme answers: a plan for the first flight, an allowance at any later time, and who
-//! decides next.
+//! Decisions of a scheme: a plan for the first flight, an allowance at any later time, and the
+//! hand-over.
 
 use headstart_units::{Bytes, Rate, Ratio};
 
-/// How much may be in flight, and how fast it may leave.
+/// Limits on sending: the congestion window and the pacing rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// Limit on bytes in flight.
@@ -20,18 +20,18 @@ impl Allowance {
     }
 }
 
-/// The answer at establishment: so much at once, the rest at a pace, then the window goes on.
+/// The first flight: a burst, the rest at a pace, then the window governs.
 ///
-/// A plan is not final: the transport asks for the allowance again after each event, and what it
-/// then hears replaces the plan.
+/// A plan is not final: the transport reads the allowance after each event, which replaces the
+/// plan's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// May leave back to back before pacing begins.
+    /// Bytes that may leave back to back before pacing begins.
     pub burst: Bytes,
-    /// The first flight as a whole, burst included. The transport marks the original transmissions
-    /// of this many bytes as belonging to the first flight.
+    /// Bytes of the first flight, burst included. The transport marks the original transmissions of
+    /// this many bytes as the first flight.
     pub flight: Bytes,
-    /// What holds until an event changes it.
+    /// Window and pace until an event changes them.
     pub allowance: Allowance,
 }
 
@@ -49,14 +49,14 @@ impl Plan {
     }
 }
 
-/// What a base controller inherits.
+/// State that a base controller inherits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandOver {
-    /// The congestion window to go on from.
+    /// The congestion window to continue from, in bytes.
     pub window: Bytes,
     /// Slow start up to here, avoidance beyond; [`Bytes::MAX`] means that no limit is known yet.
     pub ssthresh: Bytes,
-    /// The base controller still has to answer the event that ended the start (its usual cut).
+    /// The base controller still has to respond to the event that ended the start (its usual cut).
     pub cut: bool,
     /// From now on the base controller's window is paced over this share of a smoothed RTT;
     /// `None` leaves pacing to the transport.
@@ -64,30 +64,30 @@ pub struct HandOver {
 }
 
 impl HandOver {
-    /// The start ended because of congestion: the base cuts `window` as it always would.
+    /// The start ended because of congestion: the base controller makes its usual cut of `window`.
     #[must_use]
     pub const fn to_be_cut(window: Bytes) -> Self {
         Self { window, ssthresh: Bytes::MAX, cut: true, pace_over: None }
     }
 
-    /// Slow start goes on from `window`, no limit being known.
+    /// Slow start continues from `window`, without a threshold.
     #[must_use]
     pub const fn growing(window: Bytes) -> Self {
         Self { window, ssthresh: Bytes::MAX, cut: false, pace_over: None }
     }
 
-    /// Congestion avoidance goes on from exactly `window`.
+    /// Congestion avoidance continues from exactly `window`.
     #[must_use]
     pub const fn avoiding(window: Bytes) -> Self {
         Self { window, ssthresh: window, cut: false, pace_over: None }
     }
 }
 
-/// Who decides next.
+/// The controller in charge after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// The scheme goes on.
+    /// The scheme stays in charge.
     Stay,
-    /// Congestion avoidance takes over.
+    /// The base controller takes over.
     HandOver(HandOver),
 }

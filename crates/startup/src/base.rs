@@ -11,23 +11,23 @@ use crate::event::{Ack, Congestion, Timeout};
 pub use cubic::Cubic;
 pub use reno::Reno;
 
-/// Which base controller.
+/// Kind of a base controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// NewReno (RFC 5681, RFC 6582).
     Reno,
-    /// NewReno with what Linux does otherwise.
+    /// NewReno with Linux's differences.
     RenoLinux,
     /// CUBIC (RFC 9438).
     #[default]
     Cubic,
-    /// CUBIC with what Linux does otherwise.
+    /// CUBIC with Linux's differences.
     CubicLinux,
-    /// CUBIC that stands for two connections, as Google QUIC's does.
+    /// CUBIC that emulates two connections, as Google QUIC's does.
     CubicPair,
 }
 
-/// A base controller. It does not know that a start-up scheme came before it.
+/// A base controller, independent of the start-up scheme before it.
 #[derive(Clone, Copy, Debug)]
 pub enum Base {
     /// NewReno.
@@ -58,7 +58,7 @@ impl Base {
         }
     }
 
-    /// Begins from what the scheme hands over.
+    /// Begins from the state that the scheme hands over.
     pub fn take_over(&mut self, from: &HandOver) {
         each!(self, base => base.take_over(from));
     }
@@ -74,7 +74,7 @@ impl Base {
         each!(self, base => base.on_congestion(signal));
     }
 
-    /// The retransmission timer went off.
+    /// The retransmission timer expired.
     pub fn on_timeout(&mut self, timeout: &Timeout) {
         each!(self, base => base.on_timeout(timeout));
     }
@@ -85,14 +85,14 @@ impl Base {
         each!(self, base => base.window = base.window.min(restart));
     }
 
-    /// The congestion window.
+    /// The congestion window in bytes.
     #[must_use]
     #[inline]
     pub fn window(&self) -> Bytes {
         each!(self, base => base.window)
     }
 
-    /// The slow start threshold; [`Bytes::MAX`] while none is known.
+    /// The slow start threshold in bytes; [`Bytes::MAX`] while none is known.
     #[must_use]
     pub fn ssthresh(&self) -> Bytes {
         each!(self, base => base.ssthresh)

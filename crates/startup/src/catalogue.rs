@@ -1,9 +1,9 @@
-//! Every scheme by name: what a command line, a plan or a server's configuration can ask for.
+//! Every scheme by name, for command lines, plans and server configurations.
 //!
 //! The rows come from the list in [`crate::scheme`] and from each scheme's own file, which declares
-//! its name, its [parameters](mod@crate::parameters) and what it takes to run it ([`About`]). A
-//! scheme is asked for by its name, with parameters that are not to be as by default in
-//! parentheses: [`find`] reads `halfback`, `Jump-Start`, `halfback(additional=25%)`.
+//! its name, its [parameters](mod@crate::parameters) and its requirements ([`About`]). A scheme is
+//! selected by its name, with parameters other than the defaults in parentheses: [`find`] reads
+//! `halfback`, `Jump-Start`, `halfback(additional=25%)`.
 //!
 //! Settings that are compared often have names of their own ([`Preset`]): `iw32` is
 //! `slow-start(initial-window=32)`.
@@ -16,17 +16,17 @@ use crate::scheme::{FAMILIES, Scheme, Startup as _};
 
 pub use crate::name::Name;
 
-/// A scheme with its parameters, as it can be asked for.
+/// A scheme with its parameters, selectable by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its canonical name: that of a preset, or of the scheme with all parameters that are not as
-    /// by default.
+    /// Its canonical name: that of a preset, or of the scheme with all parameters that differ from
+    /// their defaults.
     pub name: Name,
-    /// What it is, in a few words.
+    /// Summary in a few words.
     pub summary: &'static str,
-    /// What it must be told to be itself; without it, it falls back to slow start.
+    /// Prior knowledge that it needs; without it, it falls back to slow start.
     pub needs: Needs,
-    /// A transport's own start that it is the same as.
+    /// The transport's own start that it equals.
     pub native: Option<Native>,
     scheme: Scheme,
 }
@@ -36,20 +36,20 @@ pub struct Entry {
 pub struct About {
     /// Its name, in lower case with hyphens. Names are read without regard to case and hyphens.
     pub name: &'static str,
-    /// Other names that papers give to it as it is by default.
+    /// Other names of its default setting in papers.
     pub also: &'static [&'static str],
-    /// What it is, in a few words.
+    /// Summary in a few words.
     pub summary: &'static str,
-    /// What it must be told to be itself, unless its parameters say otherwise
+    /// Prior knowledge that it needs, unless its parameters differ
     /// ([`Startup::needs`](crate::scheme::Startup::needs)).
     pub needs: Needs,
-    /// Whether it is compared, as it is by default, where nobody says which schemes to compare.
+    /// True if its default setting is part of comparisons without an explicit list of schemes.
     pub is_compared: bool,
     /// Settings of it, or of others, that have names of their own and are compared too.
     pub presets: &'static [Preset],
-    /// A transport's own start that it is the same as by default.
+    /// The transport's own start that it equals by default.
     pub native: Option<Native>,
-    /// Why a transport over UDP sockets, such as QUIC, cannot carry it.
+    /// The reason why a transport over UDP sockets, such as QUIC, cannot carry it.
     pub not_over_udp: Option<&'static str>,
 }
 
@@ -77,11 +77,11 @@ pub struct Preset {
     pub name: &'static str,
     /// The scheme and its parameters, in canonical spelling.
     pub text: &'static str,
-    /// What it is, in a few words.
+    /// Summary in a few words.
     pub summary: &'static str,
 }
 
-/// What a scheme must be told to be itself.
+/// Prior knowledge that a scheme needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Nothing beyond the handshake.
@@ -92,12 +92,12 @@ pub enum Needs {
     History,
     /// The peer's hint.
     Hint,
-    /// Routers that take part, all of them.
+    /// Participation of every router on the path.
     Routers,
 }
 
 impl Needs {
-    /// In words; nothing for nothing.
+    /// In words; empty for [`Self::Nothing`].
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -110,7 +110,7 @@ impl Needs {
     }
 }
 
-/// Starts that transports have of their own: a kernel's TCP has nothing else.
+/// Starts built into transports: the only ones of a kernel's TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Native {
     /// Slow start from ten segments until a loss.
@@ -121,7 +121,7 @@ pub enum Native {
     Bbr,
 }
 
-/// What is generated for each scheme of the list.
+/// A scheme's generated entry in the list.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     pub(crate) about: &'static About,
@@ -158,7 +158,7 @@ impl Entry {
         Ok(Self { name, summary, needs, native, scheme })
     }
 
-    /// The scheme, as it is before a connection is established.
+    /// The scheme, before its connection is established.
     #[must_use]
     pub const fn scheme(&self) -> Scheme {
         self.scheme
@@ -177,7 +177,7 @@ impl Entry {
     }
 }
 
-/// All schemes, whether they are compared or not.
+/// All schemes, compared by default or not.
 #[must_use]
 pub const fn families() -> &'static [Family] {
     FAMILIES
@@ -187,7 +187,7 @@ fn presets() -> impl Iterator<Item = &'static Preset> + Clone {
     FAMILIES.iter().flat_map(|family| family.about.presets)
 }
 
-/// The schemes that are compared where nobody says which, baselines first.
+/// The schemes of a comparison without an explicit list, baselines first.
 #[must_use]
 pub fn all() -> Vec<Entry> {
     let names = FAMILIES.iter().flat_map(|Family { about, .. }| {
@@ -198,8 +198,7 @@ pub fn all() -> Vec<Entry> {
     names.filter_map(|name| find(name).ok()).collect()
 }
 
-/// The scheme that a text asks for: a name, and in parentheses parameters that are not to be as by
-/// default.
+/// The scheme named by a text: a name, and in parentheses parameters other than the defaults.
 ///
 /// # Errors
 /// With scheme, parameter, what was found and what was expected.
@@ -277,7 +276,7 @@ mod tests {
         }
     }
 
-    /// A preset is found by its canonical text: else nothing would get its name.
+    /// A preset is found by its canonical text, else its name would never be used.
     #[test]
     fn presets_are_written_canonically() {
         for preset in presets() {
@@ -387,7 +386,7 @@ mod tests {
     }
 
     /// Whatever scheme there is: each parameter can be set to the ends of its range, all of them
-    /// together too, and the name says what was set.
+    /// together too, and the name shows the settings.
     #[test]
     fn every_parameter_takes_what_its_description_says() {
         for Family { about, .. } in FAMILIES {

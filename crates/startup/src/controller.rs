@@ -1,7 +1,6 @@
-//! Joins a scheme and a base controller: what a transport holds.
+//! Joins a scheme and a base controller; a transport holds one per connection.
 //!
-//! The scheme owns the window until it hands over; from then on the base controller does. The base
-//! cannot forget the scheme, for it does not know it.
+//! The scheme owns the window until it hands over; from then on the base controller does.
 
 use headstart_units::{Bytes, Ratio, Span};
 
@@ -42,8 +41,8 @@ impl Controller {
         }
     }
 
-    /// Whether anything happens in [`Self::on_sent`] until something else is told: lets a transport
-    /// skip the call.
+    /// True if [`Self::on_sent`] has an effect until the next event of another kind; else a
+    /// transport may skip the call.
     #[must_use]
     #[inline]
     pub fn watches_sending(&self) -> bool {
@@ -73,7 +72,7 @@ impl Controller {
         }
     }
 
-    /// The retransmission timer went off.
+    /// The retransmission timer expired.
     pub fn on_timeout(&mut self, timeout: &Timeout) {
         if self.handed_over {
             self.base.on_timeout(timeout);
@@ -93,16 +92,16 @@ impl Controller {
         }
     }
 
-    /// The scheme starts anew in the middle of the connection, from what is known now.
+    /// The scheme starts anew in the middle of the connection, from a present prior.
     pub fn restart(&mut self, prior: &Prior) -> Plan {
         self.handed_over = false;
         self.pace_over = None;
         self.establish(prior)
     }
 
-    /// The application has more to send than was known: `prior` is of this moment, its flow size
-    /// what has not left yet. The plan of a flight of it, if the scheme makes one; a path whose
-    /// limit is known gets none.
+    /// The application has more to send than the last prior said: `prior` is of now, its flow size
+    /// is the unsent data. Returns the plan of another flight, if the scheme makes one; none once a
+    /// slow start threshold is known.
     pub fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
         if self.handed_over && self.base.ssthresh() != Bytes::MAX {
             return None;
@@ -119,7 +118,7 @@ impl Controller {
         self.base.take_over(how);
     }
 
-    /// What may be sent now.
+    /// Window in bytes and pace at this moment.
     #[must_use]
     #[inline]
     pub fn allowance(&self) -> Allowance {
@@ -138,20 +137,20 @@ impl Controller {
         &self.scheme
     }
 
-    /// Whether the base controller has taken over.
+    /// True once the base controller has taken over.
     #[must_use]
     #[inline]
     pub const fn is_handed_over(&self) -> bool {
         self.handed_over
     }
 
-    /// The slow start threshold; [`Bytes::MAX`] while none is known.
+    /// The slow start threshold in bytes; [`Bytes::MAX`] while none is known.
     #[must_use]
     pub fn ssthresh(&self) -> Bytes {
         if self.handed_over { self.base.ssthresh() } else { Bytes::MAX }
     }
 
-    /// Whether the window is growing as in slow start.
+    /// True while the window grows as in slow start.
     #[must_use]
     #[inline]
     pub fn is_slow_start(&self) -> bool {

@@ -1,48 +1,48 @@
-//! What a scheme is told: one struct for each event, times included.
+//! Events of a connection, one struct for each, with their times.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::path::{RateSample, Rtt};
 
-/// Which sending of a segment this is.
+/// Kind of a transmission of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmission {
-    /// The first.
+    /// The first transmission.
     Original,
-    /// Again, because it was declared lost or a timer asked for a probe.
+    /// Retransmission after a declared loss, or as a probe of a timer.
     Retransmission,
-    /// Again, although nobody knows it lost (proactive repair).
+    /// Proactive retransmission: not declared lost.
     Copy,
 }
 
 /// Data left this host.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// When it left.
+    /// Time of sending.
     pub now: Time,
     /// Payload bytes.
     pub bytes: Bytes,
     /// Bytes in flight, this packet included.
     pub in_flight: Bytes,
-    /// Which sending of these bytes this is.
+    /// Kind of the transmission.
     pub transmission: Transmission,
-    /// The application has nothing more to send at this moment.
+    /// Application-limited: there is no more data to send at this moment.
     pub is_app_limited: bool,
 }
 
-/// One acknowledgement that acknowledged something new, reduced to what congestion control may
-/// know.
+/// An acknowledgement of new data, reduced to the inputs of congestion control.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When it arrived.
+    /// Time of arrival.
     pub now: Time,
-    /// When the newest transmission it covers was sent.
+    /// Sending time of the newest transmission that it covers.
     pub newest_sent_at: Time,
     /// Bytes acknowledged for the first time, cumulatively or selectively.
     pub newly_acked: Bytes,
-    /// Those of `newly_acked` that belong to the first flight and came through as originals.
+    /// Bytes of `newly_acked` that belong to the first flight and arrived by their original
+    /// transmission.
     pub first_flight_acked: Bytes,
-    /// The round-trip time of the newest packet covered, if it can be told (Karn's rule).
+    /// The round-trip time of the newest packet covered, if unambiguous (Karn's rule).
     pub rtt_sample: Option<Span>,
     /// The path's round-trip time, as measured up to and including this ack.
     pub rtt: Rtt,
@@ -52,23 +52,23 @@ pub struct Ack {
     pub delivered: Bytes,
     /// Delivery rate over about the last round trip.
     pub rate: RateSample,
-    /// The window was the limit when the data covered left: growing it is warranted (RFC 7661, RFC
-    /// 9438 §5.8).
+    /// Window-limited when the covered data was sent: the window may grow (RFC 7661, RFC 9438
+    /// §5.8).
     pub is_window_limited: bool,
     /// Loss recovery is under way after this ack.
     pub in_recovery: bool,
-    /// All that the application said it would send has left, as the transport can see though it
-    /// only estimates how many bytes that makes on the wire. Never, where sizes are exact.
+    /// All data announced by the application has been sent, where the transport only estimates its
+    /// size on the wire. Always false where sizes are exact.
     pub is_all_sent: bool,
-    /// Those of `newly_acked` that arrived with a congestion mark, to the packet, where the
-    /// receiver counts them (RFC 9768); a transport that cannot know says zero and tells a
-    /// [`Signal::CongestionExperienced`] only.
+    /// Bytes of `newly_acked` that arrived with a CE mark, to the packet, where the receiver counts
+    /// them (RFC 9768); a transport without such counts sets zero and reports only a
+    /// [`Signal::CongestionExperienced`].
     pub marked: Bytes,
-    /// The rate that routers stamped on the packet that set it off (RCP); `None` if none did.
+    /// The rate that routers stamped on the acknowledged packet (RCP); `None` if none did.
     pub stamped: Option<Rate>,
 }
 
-/// What kind of congestion was seen.
+/// Kind of a congestion signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Packets were declared lost.
@@ -77,58 +77,58 @@ pub enum Signal {
     CongestionExperienced,
 }
 
-/// Data was declared lost, or CE-marked. Told once for each ack or timer that found losses.
+/// Data was declared lost, or CE-marked. One event for each ack or timer that detects losses.
 #[derive(Clone, Copy, Debug)]
 pub struct Congestion {
-    /// When it was found.
+    /// Time of detection.
     pub now: Time,
     /// Loss or mark.
     pub signal: Signal,
-    /// The first of its round trip: the one event to which a base controller answers with a cut.
+    /// The first of its round trip: the one event on which a base controller cuts its window.
     pub opens_episode: bool,
     /// Bytes newly declared lost; zero for a mark.
     pub lost: Bytes,
-    /// Those of `lost` that belong to the first flight, original transmissions only.
+    /// Bytes of `lost` that belong to the first flight, original transmissions only.
     pub first_flight_lost: Bytes,
-    /// When the newest packet declared lost had been sent.
+    /// Sending time of the newest packet declared lost.
     pub newest_lost_sent_at: Time,
-    /// Bytes in flight before the loss was found (RFC 5681's FlightSize).
+    /// Bytes in flight before the loss was detected (RFC 5681's FlightSize).
     pub prior_in_flight: Bytes,
     /// Bytes in flight now.
     pub in_flight: Bytes,
     /// Bytes delivered since the connection began.
     pub delivered: Bytes,
-    /// Bytes of the first flight that came through as originals so far.
+    /// Bytes of the first flight delivered by their original transmissions so far.
     pub first_flight_delivered: Bytes,
     /// The path's round-trip time.
     pub rtt: Rtt,
 }
 
-/// How far a connection is when its application turns out to have more to send.
+/// Progress of a connection at the time when its application has more to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that have left since the connection began.
+    /// Bytes sent since the connection began.
     pub sent: Bytes,
-    /// Segments that have.
+    /// Segments sent since the connection began.
     pub segments: u64,
     /// Bytes delivered since the connection began.
     pub delivered: Bytes,
     /// Bytes in flight.
     pub in_flight: Bytes,
-    /// What may be in flight as it is.
+    /// The congestion window in bytes.
     pub window: Bytes,
 }
 
-/// The retransmission timer went off: everything in flight is taken for lost (RFC 6298 §5, RFC 5681
+/// The retransmission timer expired: everything in flight is taken for lost (RFC 6298 §5, RFC 5681
 /// §3.1).
 #[derive(Clone, Copy, Debug)]
 pub struct Timeout {
-    /// When it went off.
+    /// Time of expiry.
     pub now: Time,
     /// Bytes in flight before (RFC 5681's FlightSize).
     pub prior_in_flight: Bytes,
     /// Bytes delivered since the connection began.
     pub delivered: Bytes,
-    /// How many times in a row, this one included.
+    /// Consecutive expiries, this one included.
     pub consecutive: u32,
 }

@@ -1,20 +1,19 @@
-//! A scheme's own first recovery: the window follows what got through of the first flight.
+//! A scheme's own first recovery: the window follows the delivered part of the first flight.
 //!
-//! A first flight is a guess, so its size says nothing of the path once a part of it was lost; what
-//! came through does. While the losses are repaired the window is a share of that, rising as more
-//! arrives, and it never stands in the way of the repair: each event leaves room for one segment
-//! more than is in flight.
+//! The size of a first flight is an estimate, and after a loss only its delivered part is evidence
+//! of the path. While losses are repaired the window is a share of that part, rising as more
+//! arrives, and never blocks the repair: each event admits one segment more than is in flight.
 //!
 //! Source (JS below): D. Liu, M. Allman, S. Jin, L. Wang, "Congestion Control Without a Startup
-//! Phase", PFLDNeT 2007: the window at the end of the recovery is (D - R)/2, where D is what the
-//! first flight sent and R what had to be sent again.
+//! Phase", PFLDNeT 2007: the window at the end of the recovery is (D - R)/2, where D is the data
+//! sent in the first flight and R the data retransmitted.
 //!
 //! # Deviations
 //!
 //! - D - R is counted as the originals that were acknowledged. It is the same number when each lost
-//!   segment is sent again once, and it does not shrink when a retransmission was spurious or
+//!   segment is retransmitted once, and it does not shrink when a retransmission was spurious or
 //!   itself lost.
-//! - The rule is of the end of the recovery. Here the share holds from the first loss on, so that
+//! - The rule is for the end of the recovery. Here the share holds from the first loss on, so that
 //!   the window does not jump when the recovery ends; one segment per event is packet conservation
 //!   (RFC 6937 §3).
 
@@ -22,18 +21,18 @@ use headstart_units::{Bytes, Ratio};
 
 use crate::event::{Ack, Congestion};
 
-/// What a start that failed may go on with: JS's half.
+/// The window after a failed start, as a share of the delivered bytes: JS's half.
 pub const KEPT: Ratio = Ratio::new(1, 2);
 
 /// RFC 5681 §3.1: never below two segments after a loss.
 const MINIMUM_SEGMENTS: u64 = 2;
 
-/// Counts what got through, and governs the window from the first loss until the repair is done.
+/// Counts the delivered bytes, and governs the window from the first loss until the repair is done.
 #[derive(Clone, Copy, Debug)]
 pub struct FirstRecovery {
     mss: Bytes,
     kept: Ratio,
-    /// Bytes of the first flight that came through as originals.
+    /// Bytes of the first flight delivered by their original transmissions.
     through: Bytes,
     is_under_way: bool,
     /// Bytes in flight after the last event of the recovery.
@@ -41,20 +40,20 @@ pub struct FirstRecovery {
 }
 
 impl FirstRecovery {
-    /// Nothing got through yet, nothing was lost; afterwards `kept` of what got through is the
-    /// window.
+    /// Before any delivery or loss. After a loss the window is the share `kept` of the delivered
+    /// bytes.
     #[must_use]
     pub const fn new(mss: Bytes, kept: Ratio) -> Self {
         Self { mss, kept, through: Bytes::ZERO, is_under_way: false, in_flight: Bytes::ZERO }
     }
 
-    /// Takes note of a loss; the first one opens the recovery.
+    /// Counts a loss; the first one opens the recovery.
     pub fn on_loss(&mut self, signal: &Congestion) {
         self.is_under_way = true;
         self.in_flight = signal.in_flight;
     }
 
-    /// Takes note of every ack from the first on. Returns whether this one ended the recovery.
+    /// Counts every ack from the first on. Returns true if this one ended the recovery.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) -> bool {
         self.through += ack.first_flight_acked;
@@ -64,32 +63,32 @@ impl FirstRecovery {
         ends
     }
 
-    /// Whether losses are being repaired.
+    /// True while losses are being repaired.
     #[must_use]
     #[inline]
     pub const fn is_under_way(&self) -> bool {
         self.is_under_way
     }
 
-    /// The share of what got through: what to hand over when the recovery has ended.
+    /// The share of the delivered bytes: the window to hand over after the recovery.
     #[must_use]
     pub fn inherited(&self) -> Bytes {
         (self.through * self.kept).max(self.least())
     }
 
-    /// The least any window may be after a loss.
+    /// The minimum window after a loss, in bytes.
     #[must_use]
     pub fn least(&self) -> Bytes {
         self.mss * MINIMUM_SEGMENTS
     }
 
-    /// The window while losses are being repaired.
+    /// The window in bytes while losses are being repaired.
     #[must_use]
     pub fn window(&self) -> Bytes {
         self.inherited().max(self.in_flight + self.mss)
     }
 
-    /// Bytes of the first flight that came through as originals.
+    /// Bytes of the first flight delivered by their original transmissions.
     #[must_use]
     pub const fn through(&self) -> Bytes {
         self.through

@@ -1,5 +1,4 @@
-//! Slow start's doubling, with HyStart++ or without: the part that most schemes go on with when
-//! their first flight is through.
+//! Slow start's doubling, with HyStart++ or without: used by most schemes after their first flight.
 //!
 //! Sources: RFC 5681 §3.1 with appropriate byte counting unlimited (RFC 3465 with L = infinity, as
 //! RFC 9406 §4.3 recommends for a paced sender and as Linux does); RFC 9406 (HyStart++); S. Ha, I.
@@ -11,17 +10,17 @@
 //! connection.
 //!
 //! There are two HyStarts because two were published and both are deployed: that of 2008 as Google
-//! QUIC carried it, which looks at delay only (here), and that of 2011 as Linux has it, which looks
-//! at trains of acks too and counts its samples otherwise ([`linux`]).
+//! QUIC carried it, which uses delay only (here), and that of 2011 as in Linux, which uses trains
+//! of acks too and counts its samples differently ([`linux`]).
 //!
 //! # Deviations
 //!
 //! - RFC 9406 §4.2 ends a round when the window's right edge is acknowledged; here a round ends
-//!   when data sent after its beginning is ([`Round`]), which is the same edge told by delivered
-//!   bytes.
+//!   when data sent after its beginning is ([`Round`]), which is the same edge, counted in
+//!   delivered bytes.
 //! - RFC 9406 §4.3 limits growth per ack to L = 8 segments for a sender that is not paced. An ack
 //!   covers two segments at most here, so the limit never binds and is not implemented.
-//! - HyStart's second trigger, the length of a train of acks, is left out: it says nothing of a
+//! - HyStart's second trigger, the length of a train of acks, is left out: it is no evidence for a
 //!   paced sender, and Google QUIC has removed it.
 
 pub mod linux;
@@ -31,12 +30,12 @@ use headstart_units::{Bytes, Span};
 use crate::event::Ack;
 use crate::path::Round;
 
-/// Whether slow start goes on after an ack.
+/// Decision on slow start after an ack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Keep growing.
     GoOn,
-    /// HyStart or HyStart++ says that the queue is growing: avoidance begins at the present window.
+    /// HyStart or HyStart++ detected a growing queue: avoidance begins at the present window.
     Exit,
 }
 
@@ -49,16 +48,16 @@ pub struct Growth {
     delay: Delay,
 }
 
-/// What growing delay means.
+/// Response to growing delay.
 #[derive(Clone, Copy, Debug)]
 enum Delay {
-    /// Nothing: only congestion ends slow start.
+    /// None: only congestion ends slow start.
     Ignored,
     /// RFC 9406.
     HyStartPlusPlus(HyStartPlusPlus),
     /// Ha and Rhee 2008.
     HyStart(HyStart),
-    /// The same as Linux has it.
+    /// HyStart as in Linux.
     Linux(linux::Linux),
 }
 
@@ -71,14 +70,14 @@ impl Growth {
         Self { delay }
     }
 
-    /// Doubles every round trip, until congestion or until HyStart finds delay: no second look, as
-    /// there was none in 2008.
+    /// Doubles every round trip, until congestion or until HyStart detects delay, without
+    /// HyStart++'s second check.
     #[must_use]
     pub fn until_delay() -> Self {
         Self { delay: Delay::HyStart(HyStart::default()) }
     }
 
-    /// Doubles every round trip, until congestion or until Linux's HyStart has seen enough.
+    /// Doubles every round trip, until congestion or until Linux's HyStart ends it.
     #[must_use]
     pub fn linux(mss: Bytes) -> Self {
         Self { delay: Delay::Linux(linux::Linux::new(mss)) }
@@ -143,7 +142,7 @@ impl Default for HyStartPlusPlus {
 }
 
 impl HyStartPlusPlus {
-    /// Returns what growth is divided by.
+    /// Returns the divisor of growth.
     fn on_ack(&mut self, ack: &Ack) -> u64 {
         if self.round.on_ack(ack) {
             self.last_round_min = self.current_round_min;
@@ -159,7 +158,7 @@ impl HyStartPlusPlus {
         }
         if self.samples >= N_RTT_SAMPLE && self.current_round_min != Span::MAX {
             if self.conservative_rounds > 0 {
-                // §4.2: the exit was spurious if the delay went away.
+                // §4.2: the exit was spurious if the delay fell again.
                 if self.current_round_min < self.baseline_min {
                     self.baseline_min = Span::MAX;
                     self.conservative_rounds = 0;
@@ -200,7 +199,7 @@ impl Default for HyStart {
 }
 
 impl HyStart {
-    /// Returns whether delay has grown. Each round is judged once, at its eighth sample.
+    /// Returns true if delay has grown. Each round is judged once, at its eighth sample.
     fn on_ack(&mut self, ack: &Ack) -> bool {
         if self.round.on_ack(ack) {
             (self.current_round_min, self.samples) = (Span::MAX, 0);
@@ -214,7 +213,7 @@ impl HyStart {
     }
 }
 
-/// Below this many segments HyStart does not look (Ha and Rhee 2008, §4). An ack's own bytes stand
+/// HyStart is inactive below this many segments (Ha and Rhee 2008, §4). An ack's own bytes stand
 /// for a segment.
 const LOW_WINDOW: u64 = 16;
 
@@ -277,7 +276,7 @@ mod tests {
         assert_eq!(verdict, Verdict::Exit);
     }
 
-    /// As [`play`], with the connection's smallest RTT told.
+    /// As [`play`], with a given smallest RTT of the connection.
     fn play_with_minimum(
         growth: &mut Growth,
         segments: u64,

@@ -1,14 +1,13 @@
-//! What a client tells the server of its access link: the value on the wire, and how coarse it is
-//! made first.
+//! A client's hint of its access link: the value on the wire and its quantisation.
 //!
 //! Source: J. Rüth, K. Wolsing, M. Serror, K. Wehrle, O. Hohlfeld, "Blitz-starting QUIC
 //! Connections", technical report, RWTH Aachen (BS below).
 //!
 //! BS §3 lets a client signal its access technology and an estimate of its bandwidth inside QUIC.
 //! Here both travel as the value of one transport parameter (RFC 9000 §7.4) whose number is
-//! [`PARAMETER`]; who does not know it ignores it. A client calls [`Hint::quantised`], then
-//! [`Hint::emit`]; a server [`Hint::parse`]s what arrived and lets a [`Guard`] or a policy of its
-//! own decide how much of it to believe.
+//! [`PARAMETER`]; other endpoints ignore it. A client calls [`Hint::quantised`], then
+//! [`Hint::emit`]; a server [`Hint::parse`]s the value and limits it by a [`Guard`] or a policy of
+//! its own.
 //!
 //! ```text
 //!   0                   1                   2                   3
@@ -22,9 +21,8 @@
 //!
 //! # Deviations
 //!
-//! - BS gives no format. This one has a fixed length, so that its size says nothing of the value.
-//! - BS §7 leaves open how coarse a quantisation should be. [`Steps`] says what is done here, and
-//!   what it costs.
+//! - BS gives no format. This one has a fixed length, so that its size does not reveal the value.
+//! - BS §7 leaves the quantisation open. [`Steps`] documents the one used here and its cost.
 
 mod guard;
 mod steps;
@@ -49,15 +47,15 @@ pub const SIZE: usize = 6;
 /// The only version there is.
 pub const VERSION: u8 = 1;
 
-/// No access link is faster today: 400 Gbit/s, the fastest Ethernet that is sold.
+/// Limit of a plausible access link: 400 Gbit/s, the fastest Ethernet that is sold.
 const ABSURD: Rate = Rate::from_mbit_per_sec(400_000);
 
-/// Why bytes are no hint.
+/// The reason why bytes are no hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// There are fewer or more bytes than a hint has.
+    /// The length is not that of a hint.
     Size {
-        /// How many there are.
+        /// Number of bytes found.
         found: usize,
     },
     /// Another version: a newer client's, perhaps.
@@ -70,7 +68,7 @@ pub enum Malformed {
         /// The number found.
         found: u8,
     },
-    /// A bandwidth of nothing, which no client that is connected can have.
+    /// A bandwidth of zero, impossible for a connected client.
     Nothing,
     /// A bandwidth that no access link has.
     Absurd {
@@ -97,16 +95,15 @@ impl fmt::Display for Malformed {
 impl core::error::Error for Malformed {}
 
 impl Hint {
-    /// This hint as coarse as `steps` makes it, never more than it was; `None` if it is too small
-    /// to be worth saying.
+    /// This hint, rounded down to `steps`; `None` if it is below the smallest step.
     #[must_use]
     pub fn quantised(self, steps: Steps) -> Option<Self> {
         Some(Self { bandwidth: steps.floor(self.bandwidth)?, ..self })
     }
 
     /// The value of the transport parameter, with the bandwidth rounded down to whole kbit/s;
-    /// `None` for less than one. What is more than [`Self::parse`] would believe is sent as the
-    /// most that it does.
+    /// `None` for less than one. A bandwidth above the limit of [`Self::parse`] is sent as that
+    /// limit.
     #[must_use]
     pub fn emit(self) -> Option<[u8; SIZE]> {
         let kbit = u32::try_from(self.bandwidth.min(ABSURD).as_bytes_per_sec() / BYTES_PER_KBIT).ok()?;
@@ -117,10 +114,10 @@ impl Hint {
     /// Reads the value of the transport parameter.
     ///
     /// # Errors
-    /// If it is not exactly one hint of a version known here, or says what cannot be. A server goes
-    /// on without a hint then: a peer that speaks a later version is no attacker.
+    /// If it is not exactly one hint of a version known here, or its bandwidth is impossible. A
+    /// server then continues without a hint: a peer with a later version is no attacker.
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
-        // The version first: a later one may have another length.
+        // Check the version first: a later one may have another length.
         match bytes.first() {
             Some(&found) if found != VERSION => return Err(Malformed::Version { found }),
             _ => {}

@@ -1,11 +1,11 @@
-//! What earlier connections to a peer measured, and where it is kept.
+//! Path records: measurements of earlier connections to a peer, and their store.
 //!
-//! WiseStart §3.2: a table keyed by peer address; each entry holds when it was recorded, the
+//! WiseStart §3.2: a table keyed by peer address; each entry holds its time of recording, the
 //! maximum delivery rate (BtlBw) and the minimum RTT (RTprop). TCP-Cache needs the window and
 //! threshold beside them. Written when a connection closes, read when the next one is established.
 //!
 //! A [`Store`] is shared by all connections of a host. Reading a record and reserving it are one
-//! step, so that several connections which start from it at once know of each other.
+//! step, so that concurrent connections which start from it are counted.
 
 pub mod memory;
 
@@ -17,50 +17,50 @@ use crate::path::bdp;
 
 pub use memory::{Changed, Counters, FixedHash, MemoryStore};
 
-/// What one connection left behind.
+/// A path record: the measurements of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When it was recorded.
+    /// Time of recording.
     pub saved_at: Time,
     /// The maximum delivery rate, from samples that were not application-limited if there were any.
     pub btl_bw: Rate,
     /// The minimum RTT.
     pub rt_prop: Span,
-    /// The congestion window at the end.
+    /// The congestion window at the end, in bytes.
     pub window: Bytes,
-    /// The slow start threshold at the end; [`Bytes::MAX`] if none was ever set.
+    /// The slow start threshold at the end, in bytes; [`Bytes::MAX`] if none was ever set.
     pub ssthresh: Bytes,
-    /// How that connection's own start ended.
+    /// Outcome of that connection's own start.
     pub ended: Ended,
-    /// What first flights to this peer may hold together, as the fates of earlier ones have moved
-    /// it ([`Store::release`]); zero: none has.
+    /// Credit: bytes that concurrent first flights to this peer may hold together, as adjusted by
+    /// earlier ones ([`Store::release`]); zero: none yet.
     pub credit: Bytes,
 }
 
 impl Record {
-    /// BtlBw x RTprop; `None` if one of them is zero, so that there is nothing to begin from.
+    /// BtlBw x RTprop; `None` if one of them is zero.
     #[must_use]
     pub fn bdp(&self) -> Option<Bytes> {
         bdp(self.btl_bw, self.rt_prop)
     }
 
     /// The BDP as a window of two segments at least, and BtlBw. Where the BDP is less than two
-    /// segments, the rate is the one at which two leave within `rtt`, so that a worthless record
-    /// does not make anybody stand still.
+    /// segments, the rate is the one at which two leave within `rtt`, so that a degenerate record
+    /// cannot stall a sender.
     #[must_use]
     pub fn window_and_rate(&self, mss: Bytes, rtt: Span) -> Option<(Bytes, Rate)> {
         let (bdp, least) = (self.bdp()?, mss * MINIMUM_SEGMENTS);
         Some(if bdp < least { (least, self.btl_bw.max(least / rtt)) } else { (bdp, self.btl_bw) })
     }
 
-    /// Whether it is older than `lifetime`. One from the future, after a clock was set back, is
-    /// not.
+    /// True if it is older than `lifetime`. A record from the future, after a clock was set back,
+    /// is not.
     #[must_use]
     pub fn is_expired(&self, now: Time, lifetime: Span) -> bool {
         now.since(self.saved_at) > lifetime
     }
 
-    /// Why a path with this RTT is not the one that was recorded (RFC 9959, Confirming the Path):
+    /// The reason why a path with this RTT is not the recorded one (RFC 9959, Confirming the Path):
     /// half the recorded RTT or less, or more than ten times it.
     #[must_use]
     pub fn contradicted_by(&self, rtt: Span) -> Option<Refusal> {
@@ -79,20 +79,20 @@ const MINIMUM_SEGMENTS: u64 = 2;
 const RTT_TOO_SMALL: Ratio = Ratio::new(1, 2);
 const RTT_TOO_LARGE: u64 = 10;
 
-/// How a start ended.
+/// Outcome of a start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ended {
     /// No packet of the first flight was lost.
     #[default]
     Clean,
-    /// Some were.
+    /// At least one packet of the first flight was lost.
     Lossy,
 }
 
-/// Why a record was not used, or not to the end.
+/// The reason why a record was not used, or not to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// There is none, or it says nothing.
+    /// There is none, or it is empty.
     NoRecord,
     /// It is too old.
     Expired,
@@ -102,13 +102,13 @@ pub enum Refusal {
     RttTooSmall,
     /// The path's RTT is more than ten times the recorded one.
     RttTooLarge,
-    /// It allows no more than the window that there is already.
+    /// It allows no more than the present window.
     NothingToGain,
-    /// Congestion was seen before it could be used.
+    /// Congestion occurred before it could be used.
     Congested,
 }
 
-/// A record as a new connection meets it.
+/// A record and its use by other connections, for a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     /// The record itself.
@@ -117,26 +117,26 @@ pub struct Known {
     pub live: u32,
 }
 
-/// What there is to share as a connection decides on its first flight.
+/// The shared credit, at the time when a connection plans its first flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// First flights of other connections to this peer that are not acknowledged yet, in bytes.
     pub reserved: Bytes,
-    /// What first flights to this peer may hold together. Of a peer without a record: what first
-    /// contacts have been able to send, whoever the peer was. `None`: no flight has said yet.
+    /// Bytes that first flights to this peer may hold together. For a peer without a record: the
+    /// credit of first contacts with any peer. `None`: no flight has ended yet.
     pub credit: Option<Bytes>,
 }
 
-/// What the fate of a first flight does to the credit that allowed it.
+/// Revision of a credit by the outcome of a first flight, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revision {
-    /// Where no credit is known yet, it begins here.
+    /// Initial credit, where there is none yet.
     pub start: Bytes,
-    /// Added for what came through.
+    /// Added for the delivered bytes.
     pub earned: Bytes,
     /// The credit does not rise above this; one that is above already stays.
     pub most: Bytes,
-    /// Taken away for what was lost.
+    /// Subtracted for the lost bytes.
     pub spent: Bytes,
     /// The credit does not fall below this; one that is below already stays.
     pub least: Bytes,
@@ -152,59 +152,61 @@ impl Revision {
     }
 }
 
-/// What a connection does to the history when it closes.
+/// Effect of a closing connection on the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It measured this. The newest record wins, whoever closes last.
+    /// Its measurement. The newest record wins, whichever connection closes last.
     Measured(Record),
-    /// It measured nothing that is worth keeping.
+    /// It measured nothing worth storing.
     Nothing,
-    /// The record it began from misled it and must go ([`Startup::discards_history`]). If that
+    /// The record it began from was wrong and is removed ([`Startup::discards_history`]). If that
     /// record has been replaced meanwhile, the newer one stays.
     ///
     /// [`Startup::discards_history`]: crate::scheme::Startup::discards_history
     Misled,
 }
 
-/// A place in the store that a connection holds from its start to its end. Give it back with
-/// [`Store::close`]; one that is lost counts as alive until its record is evicted.
+/// A connection's reference to the store from its start to its end. Return it with
+/// [`Store::close`]; a dropped one counts as a live connection until its record is evicted.
 #[derive(Debug)]
 #[must_use = "a lease must be closed, or its record counts as in use"]
 pub struct Lease {
     pub(crate) peer: IpAddr,
-    /// The entry's birth and the record's, if there was one.
+    /// Write counts of the entry's and of the record's creation, if there was one.
     pub(crate) reserved: Option<(u64, u64)>,
-    /// What its first flight holds, until that is released.
+    /// Bytes reserved for its first flight, until released.
     pub(crate) flight: Bytes,
-    /// Of a first contact: the credit that its record will begin with, if it leaves one.
+    /// For a first contact: the initial credit of its record, if it writes one.
     pub(crate) credit: Bytes,
 }
 
 impl Lease {
-    /// Whose record it reserves, as the store that gave it spells the address.
+    /// The peer whose record it refers to, in the store's form of the address.
     #[must_use]
     pub const fn peer(&self) -> IpAddr {
         self.peer
     }
 }
 
-/// Where records are kept. The key is the peer's address; a caller that keys by prefix masks the
+/// A store of path records. The key is the peer's address; a caller that keys by prefix masks the
 /// rest.
 pub trait Store {
-    /// A connection to `peer` starts: what is known, and from now on this connection counts as
-    /// alive.
+    /// A connection to `peer` starts. Returns its record, if any; from now on this connection
+    /// counts as live.
     fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease);
 
-    /// Its first flight begins: `plan` is told what there is to share and answers how many bytes
-    /// the flight holds. Telling and reserving are one step, so that of several connections that
-    /// start at once each knows what the others took.
+    /// Its first flight begins: `plan` gets the shared credit and returns the bytes of the flight.
+    /// Both are one step, so that each of several concurrent starts sees the reservations of the
+    /// others.
     fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes);
 
-    /// The fate of its first flight is known: the reservation ends, and `fate` moves the credit.
+    /// The outcome of its first flight is known: the reservation ends, and `fate` revises the
+    /// credit.
     fn release(&mut self, lease: &mut Lease, fate: &Revision);
 
-    /// It is over: writes the outcome and releases, the first flight's reservation included. A
-    /// record that is written keeps the credit of its peer, if that is larger than its own.
+    /// The connection closes: writes the outcome and releases everything, the first flight's
+    /// reservation included. A record that is written keeps the credit of its peer, if that is
+    /// larger than its own.
     fn close(&mut self, lease: Lease, outcome: Outcome);
 }
 
@@ -231,7 +233,7 @@ pub(crate) mod testing {
         prior
     }
 
-    /// Priors that nobody should trust: nothing, everything, and all mixtures of the two.
+    /// Extreme priors: zeros, maxima, and all mixtures of the two.
     pub fn absurd_priors() -> alloc::vec::Vec<Prior> {
         let mut priors = alloc::vec::Vec::new();
         for rate in [Rate::ZERO, Rate::from_bytes_per_sec(1), Rate::MAX] {

@@ -1,33 +1,33 @@
-//! How a new connection finds its sending rate.
+//! Start-up of congestion control: how a new connection finds its sending rate.
 //!
-//! A connection begins knowing little: the round-trip time of its handshake, perhaps how much it
-//! has to send, perhaps what an earlier connection to the same peer measured. A *scheme* turns that
-//! [`Prior`] into a first flight, checks what came of it, and hands over to a *base controller*
-//! that runs congestion avoidance for the rest of the connection's life. The [`Controller`] joins
-//! the two; it is what a transport holds.
+//! The inputs are few: the round-trip time of the handshake, perhaps the flow size, perhaps a path
+//! record of an earlier connection to the same peer. A *scheme* turns that [`Prior`] into a first
+//! flight, observes its acknowledgements and losses, and hands over to a *base controller* that
+//! runs congestion avoidance for the rest of the connection. The [`Controller`] joins the two; a
+//! transport holds one per connection.
 //!
-//! Nothing here reads a clock, opens a socket, draws a random number or uses floating point: a
-//! scheme is told what happened and when, and answers with what may be sent. That is why the same
-//! file runs in the simulator and under a real transport.
+//! Nothing here reads a clock, opens a socket, draws a random number or uses floating point: events
+//! and their times go in, window and pace come out. So the same file runs in the simulator and
+//! under a real transport.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`event`] | [`Sent`], [`Ack`], [`Congestion`], [`Timeout`]: what a scheme is told |
-//! | [`allowance`] | [`Plan`], [`Allowance`], [`Next`]: what it answers |
-//! | [`prior`] | what is known before the first byte; the one door for all of it |
+//! | [`event`] | input of a scheme: [`Sent`], [`Ack`], [`Congestion`], [`Timeout`] |
+//! | [`allowance`] | its decisions: [`Plan`], [`Allowance`], [`Next`] |
+//! | [`prior`] | all that is known before the first byte |
 //! | [`catalogue`] | every scheme by name |
 //! | [`scheme`] | the trait [`Startup`], the list of all schemes, and one file for each |
 //! | [`base`] | the controllers to hand over to: NewReno and CUBIC |
-//! | [`repair`] | which bytes to send again before anybody asked: ROPR, Proactive |
+//! | [`repair`] | proactive retransmission: ROPR, Proactive |
 //! | [`path`] | measurement shared by all: RTT, delivery rate, rounds, windowed extremes |
-//! | [`first_recovery`] | a first flight that was lost in part: the window follows what got through |
+//! | [`first_recovery`] | recovery of a first flight: the window follows the delivered bytes |
 //! | [`growth`] | slow start's doubling, with HyStart++ or without |
-//! | [`hint`] | what a client tells of its access link: its value on the wire, how coarse, and how much of it is believed |
-//! | [`history`] | what earlier connections to a peer measured: record, bounded store |
-//! | [`quick_start`] | RFC 4782: formats, the routers' decision, what a sender asks for and believes |
+//! | [`hint`] | a client's hint of its access link: format, quantisation, limits |
+//! | [`history`] | path records of earlier connections to a peer, and a bounded store |
+//! | [`quick_start`] | RFC 4782: formats, the routers' decision, the sender's request and checks |
 //! | [`rcp`] | the rate that an RCP router stamps |
-//! | [`trace`] | what a sender did, event by event |
-//! | [`controller`] | joins a scheme and a base; what a transport holds |
+//! | [`trace`] | a sender's events |
+//! | [`controller`] | joins a scheme and a base controller; held by a transport |
 //!
 //! Start with [`scheme::slow_start`], then any other scheme.
 

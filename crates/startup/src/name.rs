@@ -105,7 +105,7 @@ impl Hash for Name {
     }
 }
 
-/// Maps by name are asked with any text.
+/// Maps by name are searched with any text.
 impl core::borrow::Borrow<str> for Name {
     fn borrow(&self) -> &str {
         self.as_str()

@@ -34,11 +34,11 @@ pub use value::{Value, Word, as_word, from_word, words_expected};
 /// One parameter of the parameters `P`.
 #[derive(Debug)]
 pub struct Field<P> {
-    /// As the struct has it.
+    /// The field's name in the struct.
     pub name: &'static str,
-    /// What it is.
+    /// Description: the field's documentation.
     pub about: &'static str,
-    /// Where its default comes from.
+    /// Source of its default.
     pub source: &'static str,
     /// The type of its values.
     pub kind: &'static str,
@@ -46,12 +46,11 @@ pub struct Field<P> {
     pub set: fn(&mut P, &str) -> bool,
     /// Prints it, exactly.
     pub print: fn(&P, &mut dyn Write) -> fmt::Result,
-    /// Whether two have different values of it.
+    /// True if two structs have different values of it.
     pub differs: fn(&P, &P) -> bool,
-    /// Prints what its values look like, and their range.
+    /// Prints the form of its values, and their range.
     pub expected: fn(&mut dyn Write) -> fmt::Result,
-    /// Values to try it with: the ends of its range, or all there are. Empty for a number without a
-    /// range.
+    /// Values for tests: the ends of its range, or all values. Empty for a number without a range.
     pub ends: fn() -> Vec<String>,
 }
 
@@ -61,26 +60,26 @@ pub trait Parameters: Copy + Default + PartialEq + 'static {
     const FIELDS: &'static [Field<Self>];
 }
 
-/// A parameter as it is listed.
+/// A parameter in a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// Its name.
     pub name: String,
     /// The type of its values.
     pub kind: &'static str,
-    /// What its values look like, and their range.
+    /// The form of its values, and their range.
     pub expected: String,
     /// Its default.
     pub default: String,
-    /// What it is.
+    /// Description: the field's documentation.
     pub about: &'static str,
-    /// Where its default comes from.
+    /// Source of its default.
     pub source: &'static str,
-    /// Values to try it with.
+    /// Values for tests.
     pub ends: Vec<String>,
 }
 
-/// All parameters, as they are listed.
+/// All parameters, for a listing.
 #[must_use]
 pub fn describe<P: Parameters>() -> Vec<Description> {
     let text = |print: &dyn Fn(&mut String) -> fmt::Result| {
@@ -115,8 +114,8 @@ pub(crate) fn read<P: Parameters>(scheme: &str, settings: &[Setting<'_>]) -> Res
     Ok(params)
 }
 
-/// Prints what is not as by default, in the order of declaration: `(additional=25%,burst=10)`, or
-/// nothing.
+/// Prints the parameters that differ from their defaults, in the order of declaration:
+/// `(additional=25%,burst=10)`, or nothing.
 pub(crate) fn print<P: Parameters>(params: &P, out: &mut dyn Write) -> fmt::Result {
     let default = P::default();
     let mut separator = '(';
@@ -188,7 +187,8 @@ macro_rules! parameters {
     (@range $range:expr) => { Some($range) };
 }
 
-/// Makes an enum without data a type of parameters, each value with its word.
+/// Implements [`Value`](crate::parameters::Value) for an enum without data, each value with its
+/// word.
 #[macro_export]
 macro_rules! words {
     ($type:ty { $first:ident = $first_word:literal $(, $other:ident = $other_word:literal)* $(,)? }) => {

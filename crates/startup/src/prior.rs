@@ -1,6 +1,7 @@
-//! What is known before the first byte: the one door for all of it.
+//! The prior: all that is known before the first byte.
 //!
-//! A prior is a claim, not a fact. Each carries its source and its age; a scheme never fetches one.
+//! Its values are estimates. Each carries its source and its age; a scheme never fetches one
+//! itself.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -9,35 +10,34 @@ use crate::history::{Known, Room};
 /// Everything known when the connection is established.
 #[derive(Clone, Copy, Debug)]
 pub struct Prior {
-    /// The moment of establishment.
+    /// Time of establishment.
     pub now: Time,
     /// Maximum segment size: payload bytes of a full packet.
     pub mss: Bytes,
     /// Round-trip time of the handshake.
     pub handshake_rtt: Span,
-    /// A packet of the handshake had to be sent again, so `handshake_rtt` may be ambiguous and the
-    /// path may be crowded.
+    /// A packet of the handshake was retransmitted, so `handshake_rtt` may be ambiguous and the
+    /// path may be congested.
     pub handshake_retransmitted: bool,
-    /// Bytes the application has ready or says it will send; `None` when nobody knows.
+    /// Bytes that the application has ready or announces; `None` if unknown.
     pub flow_size: Option<Bytes>,
-    /// The window the receiver advertised.
+    /// The window that the receiver advertised, in bytes.
     pub receive_window: Bytes,
-    /// What this transport lets any connection send at once, whatever it knows (RFC 9002 §7.2).
-    /// Zero: nobody says, and each connection carries one flow, as in the papers' set-ups.
+    /// The transport's initial window in bytes (RFC 9002 §7.2). Zero: not set, and each connection
+    /// carries one flow, as in the papers' set-ups.
     pub initial_window: Bytes,
-    /// What earlier connections to this peer measured.
+    /// The path record of earlier connections to this peer.
     pub history: Option<Known>,
-    /// What this host's other first flights to the peer leave; `None`: nobody keeps account of
-    /// them.
+    /// The credit shared with this host's other first flights to the peer; `None`: no accounting.
     pub room: Option<Room>,
-    /// What the peer says of its own access link.
+    /// The peer's hint of its own access link.
     pub hint: Option<Hint>,
     /// The rate that every router on the path granted (RFC 4782), or that routers stamped (RCP).
     pub granted: Option<Rate>,
 }
 
 impl Prior {
-    /// A prior that knows only what every handshake tells.
+    /// A prior with only the values that every handshake provides.
     #[must_use]
     pub const fn bare(now: Time, mss: Bytes, handshake_rtt: Span, receive_window: Bytes) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl Prior {
     }
 }
 
-/// What a client tells the server of its access link (Blitzstart §3).
+/// A client's hint of its access link (Blitzstart §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hint {
     /// The client's estimate of its downlink bandwidth.
@@ -87,6 +87,6 @@ pub enum Access {
     ThreeG,
     /// Fourth-generation mobile.
     Lte,
-    /// Anything else, or not told.
+    /// Anything else, or not announced.
     Unknown,
 }

@@ -1,27 +1,27 @@
-//! Quick-Start: hosts ask for a rate, every router on the path agrees, or nothing happens.
+//! Quick-Start: a host requests a rate, which applies only if every router on the path approves.
 //!
 //! Sources: RFC 4782 (QSR below) for formats and rules, and the paper (QS below): P. Sarolahti, M.
 //! Allman, S. Floyd, "Evaluating Quick-Start for TCP", February 2005, for what routers and senders
 //! do with them.
 //!
 //! ```text
-//!  sender                router         router                receiver
-//!    | rate, TTL, nonce    |              |                      |
-//!    |-------------------> | lowers rate, | ...                  |
-//!    |                     | TTL - 1      |--------------------> | echoes rate, IP TTL - QS TTL, nonce
-//!    | <------------------------------------------------------- |
-//!    | the difference is the same: every router agreed
+//!  sender                router         router              receiver
+//!    | rate, TTL, nonce    |              |                    |
+//!    |-------------------> | lowers rate, | ...                | echoes rate,
+//!    |                     | TTL - 1      |------------------> | IP TTL - QS TTL, nonce
+//!    | <------------------------------------------------------ |
+//!    | the difference is the same: every router approved
 //! ```
 //!
 //! | module | holds |
 //! |---|---|
 //! | [`rate`] | the four bits of a rate: 80 kbit/s x 2^n |
-//! | [`nonce`] | thirty bits that give away who raises a rate |
+//! | [`nonce`] | thirty bits that expose a raised rate |
 //! | [`option`] | the IPv4 and IPv6 options: request, and report of the approved rate |
 //! | [`response`] | the TCP option that echoes |
-//! | [`request`] | the request on its way, and what the sender makes of the echo |
-//! | [`question`] | for how much to ask |
-//! | [`router`] | what a router grants |
+//! | [`request`] | the request in transit, and the sender's check of the echo |
+//! | [`question`] | the rate to request |
+//! | [`router`] | the router's decision |
 
 pub mod nonce;
 pub mod option;

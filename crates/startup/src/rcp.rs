@@ -1,4 +1,4 @@
-//! RCP: a router works out one rate for all flows and stamps it on every packet.
+//! RCP: a router computes one rate for all flows and stamps it on every packet.
 //!
 //! Sources: N. Dukkipati, "Rate Control Protocol (RCP): Congestion control to make flows complete
 //! quickly", PhD thesis, Stanford 2007 (RCP below); N. Dukkipati, M. Kobayashi, R. Zhang-Shen, N.
@@ -12,40 +12,39 @@
 //!                                       C
 //! ```
 //!
-//! C is the link's capacity, y the rate of what arrived in the interval, q the queue, d0 the mean
-//! RTT of the packets that passed, as they say themselves. A packet leaves with the smallest rate
-//! of all routers; the receiver echoes it and the sender obeys.
+//! C is the link's capacity, y the arrival rate in the interval, q the queue, d0 the mean of the
+//! RTTs that packets carry. A packet leaves with the smallest rate of all routers; the receiver
+//! echoes it and the sender obeys.
 //!
 //! # Deviations
 //!
 //! - a and b: sources differ. 0.1 and 1 stand in the authors' scripts for their paper on flow
 //!   completion times, 0.4 and 1 or 0.4 and 0.4 in other scripts for their simulator. 0.4 and 0.226
 //!   are XCP's (D. Katabi, M. Handley, C. Rohrs, SIGCOMM 2002; b = a^2 sqrt 2), whose equation for
-//!   the aggregate has the same two terms. They are the default here; with 0.1 and 1 newcomers meet
-//!   less of a queue and losses above half load are fewer.
-//! - The first flow meets an idle link, and an idle link has climbed to C: that is where R begins.
-//! - Intervals that passed without a packet are made up for when the next one comes; the result is
-//!   the same.
-//! - The queue is what the link took and has not sent, at the end of the interval.
+//!   the aggregate has the same two terms. They are the default here; with 0.1 and 1 new flows meet
+//!   a shorter queue and losses above half load are fewer.
+//! - The first flow meets an idle link, at which R has risen to C: R begins there.
+//! - Intervals without a packet are computed when the next one arrives, with the same result.
+//! - The queue is the data accepted and not yet sent at the end of the interval.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-/// Parameters of the scheme, with the source of each default.
+/// Parameters of a router, with the source of each default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// C.
+    /// C: the link's capacity.
     pub capacity: Rate,
     /// The gain of the spare capacity. 0.4: XCP's.
     pub alpha: Ratio,
     /// The gain of the queue. 0.226: XCP's.
     pub beta: Ratio,
-    /// T is d0, or this if it is less. 10 ms: RCP.
+    /// Upper bound of T, which else is d0. 10 ms: RCP.
     pub longest_interval: Span,
-    /// d0 before any packet said its RTT. 100 ms: ours.
+    /// d0 before any packet carried an RTT. 100 ms: ours.
     pub first_rtt: Span,
     /// The weight of a packet's RTT in d0. 1/50: the authors' simulator.
     pub rtt_gain: u64,
-    /// R never falls below this. One segment a second: the authors' simulator.
+    /// Lower bound of R. One segment a second: the authors' simulator.
     pub least: Rate,
 }
 
@@ -69,19 +68,19 @@ impl Params {
 #[derive(Clone, Copy, Debug)]
 pub struct FairRate {
     params: Params,
-    /// R.
+    /// R: the stamped rate.
     rate: Rate,
-    /// d0.
+    /// d0: the mean RTT.
     rtt: Span,
-    /// What arrived in the present interval.
+    /// Bytes that arrived in the present interval.
     arrived: Bytes,
     began_at: Time,
-    /// When the link will have sent all it took.
+    /// Time at which the link will have sent all accepted data.
     free_at: Time,
 }
 
 impl FairRate {
-    /// Before an idle link.
+    /// A router at an idle link.
     #[must_use]
     pub fn new(params: Params) -> Self {
         Self {
@@ -94,8 +93,8 @@ impl FairRate {
         }
     }
 
-    /// A packet arrives, whether or not the link will take it; `rtt` is what it says of itself,
-    /// zero if it does not know. Returns R.
+    /// A packet arrives, accepted by the link or not; `rtt` is the RTT that it carries, zero if
+    /// none. Returns R.
     pub fn on_arrival(&mut self, now: Time, size: Bytes, rtt: Span) -> Rate {
         self.advance(now);
         self.arrived += size;
@@ -106,7 +105,7 @@ impl FairRate {
         self.rate
     }
 
-    /// The link took a packet.
+    /// The link accepted a packet.
     #[inline]
     pub fn on_taken(&mut self, now: Time, size: Bytes) {
         self.free_at = self.free_at.max(now) + size / self.params.capacity;
@@ -129,13 +128,13 @@ impl FairRate {
             self.update(interval, queue);
             self.began_at = ends_at;
             if queue.is_zero() && self.rate == self.params.capacity {
-                // An idle link stays where it is: to the interval of now in one step.
+                // An idle link's rate does not change: advance to the present interval in one step.
                 self.began_at += interval * (now.since(ends_at).as_nanos() / interval.as_nanos());
             }
         }
     }
 
-    /// The rate update equation, with everything multiplied out so that one division is left.
+    /// The rate update equation, multiplied out to a single division.
     fn update(&mut self, interval: Span, queue: Bytes) {
         let Params { capacity, alpha, beta, least, .. } = self.params;
         let wide = |count: u64| i128::from(count.min(1 << 62));
@@ -152,7 +151,7 @@ impl FairRate {
         let rate = wide(self.rate.as_bytes_per_sec());
         // rate x t x difference: 2^40 x 2^24 x 2^41 at a terabyte per second.
         let change = (rate * t).saturating_mul(spare - drain) / (d0 * capacity_wide).max(1);
-        // Integers must not stand still below the capacity.
+        // Integer rounding must not stall R below the capacity.
         let step = if change == 0 && spare > drain { 1 } else { change };
         let most = capacity_wide;
         self.rate = Rate::from_bytes_per_sec(
@@ -170,8 +169,9 @@ mod tests {
     const CAPACITY: Rate = Rate::from_mbit_per_sec(80);
     const SEGMENT: Bytes = Bytes::new(1000);
 
-    /// `flows` senders of 1000-byte packets that obey after one RTT of 50 ms, for so many ms;
-    /// returns R in kB/s and the queue in bytes, each as seen in the last 100 ms: least and most.
+    /// `flows` senders of 1000-byte packets that follow the stamp after one RTT of 50 ms, for
+    /// `millis`; returns R in kB/s and the queue in bytes, each as seen in the last 100 ms: least
+    /// and most.
     fn obeyed_by(flows: u64, millis: u64) -> ((u64, u64), (u64, u64)) {
         let rtt = Span::from_millis(50);
         let mut router = FairRate::new(Params::new(CAPACITY));
@@ -223,8 +223,8 @@ mod tests {
         let _ = router.on_arrival(Time::ZERO, Bytes::new(50_000), Span::ZERO);
         let rate = router.on_arrival(Time::from_millis(10), Bytes::ZERO, Span::ZERO);
         assert_eq!(rate.as_bytes_per_sec(), 1_020_000);
-        // Twice the capacity arrives and 200 kB wait at the end: y = 2 C, q/d0 = 0.2 C:
-        // R (1 - 0.1 x (0.4 + 0.226 x 0.1)): half of the 200 kB are sent in the interval.
+        // Twice the capacity arrives and 200 kB are queued at the end: y = 2 C, q/d0 = 0.2 C: R (1
+        // - 0.1 x (0.4 + 0.226 x 0.1)): half of the 200 kB are sent in the interval.
         let _ = router.on_arrival(Time::from_millis(10), Bytes::new(200_000), Span::ZERO);
         router.on_taken(Time::from_millis(10), Bytes::new(200_000));
         let rate = router.on_arrival(Time::from_millis(20), Bytes::ZERO, Span::ZERO);
@@ -240,8 +240,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever arrives, R stays between its bounds, and d0 between the RTTs that packets
-        /// claim.
+        /// For any arrivals R stays between its bounds, and d0 between the RTTs that packets carry.
         #[test]
         fn the_rate_stays_within_its_bounds(
             packets in proptest::collection::vec((0_u64..100_000_000, 0_u64..2_000_000, 0_u64..3_000), 1..200),

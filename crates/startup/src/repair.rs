@@ -1,9 +1,9 @@
-//! Which bytes to send again before anybody asked for them.
+//! Proactive retransmission: which bytes to send again without a detected loss.
 //!
 //! Window and pace say how many bytes may leave; repair says *which* are sent again. A transport
-//! tells a repair policy of every original transmission and every ack, and after it has sent what
-//! it could of retransmissions and new data it asks: may I send one more, and which? A transport
-//! that cannot send a chosen segment again must refuse the scheme at configuration time.
+//! reports every original transmission and every ack to a repair policy, and after its
+//! retransmissions and new data it requests the next segment to copy. A transport that cannot send
+//! a chosen segment again must refuse the scheme at configuration time.
 
 pub mod proactive;
 pub mod ropr;
@@ -19,9 +19,9 @@ pub trait Segments {
     fn first_unacked(&self) -> u64;
     /// One past the last segment ever sent.
     fn end(&self) -> u64;
-    /// Whether the peer is known to have it, cumulatively or selectively.
+    /// True if it was acknowledged, cumulatively or selectively.
     fn is_delivered(&self, segment: u64) -> bool;
-    /// Payload bytes sent in order before this segment: where in the stream it begins.
+    /// Offset of the segment's first byte in the stream.
     fn offset(&self, segment: u64) -> Bytes;
     /// Every byte of the first flight has been sent once.
     fn is_first_flight_sent(&self) -> bool;
@@ -30,7 +30,7 @@ pub trait Segments {
 /// A repair policy.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Repair {
-    /// Retransmissions only when a loss was found or a timer went off.
+    /// No copies: retransmission only after a detected loss or a timeout.
     #[default]
     Reactive,
     /// Copies of the first flight, clocked by its acks (Halfback).
@@ -56,7 +56,7 @@ impl Repair {
         }
     }
 
-    /// Congestion was seen: a loss, a mark, a timeout.
+    /// A congestion signal: a loss, a mark, a timeout.
     #[inline]
     pub fn on_congestion(&mut self) {
         if let Self::Ropr(ropr) = self {
@@ -64,7 +64,7 @@ impl Repair {
         }
     }
 
-    /// May one more copy be sent, and of which segment? The answer is taken as sent.
+    /// The next segment to copy, if any. A returned segment counts as sent.
     #[inline]
     pub fn next(&mut self, segments: &impl Segments) -> Option<u64> {
         match self {
@@ -74,7 +74,7 @@ impl Repair {
         }
     }
 
-    /// Whether it can ever answer anything but `None`: lets a transport skip the asking.
+    /// True if it may still return a segment; else a transport may skip the call.
     #[must_use]
     #[inline]
     pub const fn is_active(&self) -> bool {
@@ -85,8 +85,7 @@ impl Repair {
         }
     }
 
-    /// Whether it wants to be asked before new data, not after it: each copy right behind its
-    /// original.
+    /// True if copies precede new data, each right behind its original.
     #[must_use]
     #[inline]
     pub const fn is_prompt(&self) -> bool {
@@ -123,14 +122,14 @@ pub(crate) mod testing {
             self.delivered[packet as usize - 1] = true;
         }
 
-        /// An ack for `packet` arrives: the packets that `repair` sends again then.
+        /// An ack for `packet` arrives: returns the packets that `repair` then copies.
         pub fn ack(&mut self, repair: &mut Repair, packet: u64) -> Vec<u64> {
             self.deliver(packet);
             repair.on_ack(self);
             self.copies(repair)
         }
 
-        /// The packets that `repair` sends again now.
+        /// The packets that `repair` copies now.
         pub fn copies(&self, repair: &mut Repair) -> Vec<u64> {
             core::iter::from_fn(|| repair.next(self)).map(|segment| segment + 1).collect()
         }

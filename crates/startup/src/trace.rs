@@ -1,65 +1,65 @@
-//! A sender's trace, event by event: the same for every transport that a scheme runs on, so that
-//! whatever reads a trace reads all.
+//! A sender's trace, event by event: the same format for every transport, so that one reader serves
+//! all traces.
 //!
 //! # Units
 //!
-//! A transport with a byte stream gives offsets in it, and payloads. Over QUIC, where lost data
-//! leaves in another packet, they are those of packets in the order in which they left, headers
+//! A transport with a byte stream reports stream offsets and payload bytes. Over QUIC, where lost
+//! data is sent in another packet, offsets and sizes are those of packets in sending order, headers
 //! included.
 
 use headstart_units::{Bytes, Rate, Span};
 
 use crate::event::Transmission;
 
-/// What happened at a sender, and how the sender stood afterwards.
+/// An event at a sender, and the sender's state after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderTrace {
-    /// What happened.
+    /// The event.
     pub event: SenderEvent,
     /// Bytes in flight.
     pub in_flight: Bytes,
-    /// What the application has handed over and was never sent.
+    /// Bytes that the application has written and that were never sent.
     pub unsent: Bytes,
-    /// The window.
+    /// The congestion window in bytes.
     pub window: Bytes,
-    /// The pace, if the scheme sets one.
+    /// The pacing rate, if the scheme sets one.
     pub pace: Option<Rate>,
     /// The smoothed RTT.
     pub smoothed_rtt: Span,
-    /// The phase, in the scheme's words.
+    /// The phase, in the scheme's terms.
     pub phase: &'static str,
     /// Loss recovery is under way.
     pub in_recovery: bool,
 }
 
-/// What happened at a sender.
+/// An event at a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SenderEvent {
-    /// The handshake was through.
+    /// The handshake was completed.
     Established,
     /// A segment left.
     Sent {
-        /// Where in the stream it begins.
+        /// Offset of its first byte in the stream.
         offset: u64,
-        /// Its payload.
+        /// Its payload in bytes.
         payload: Bytes,
-        /// Which sending it was.
+        /// Kind of the transmission.
         transmission: Transmission,
     },
     /// Data was acknowledged.
     Acked {
         /// Everything before this offset has arrived.
         acknowledged: u64,
-        /// Newly acknowledged, selectively or cumulatively.
+        /// Bytes newly acknowledged, selectively or cumulatively.
         newly: Bytes,
     },
     /// A segment was declared lost.
     Lost {
-        /// Where in the stream it begins.
+        /// Offset of its first byte in the stream.
         offset: u64,
-        /// Its payload.
+        /// Its payload in bytes.
         payload: Bytes,
     },
-    /// The retransmission timer went off.
+    /// The retransmission timer expired.
     Timeout,
 }

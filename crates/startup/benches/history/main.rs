@@ -1,11 +1,11 @@
-//! What a connection costs the history: one look-up when it begins, one write when it ends
+//! Cost of the history per connection: one look-up when it begins, one write when it ends
 //! (WiseStart §4.2 has 3.6 % more CPU for both, its table and its probing together).
 //!
-//! The store holds as many peers as WiseStart's 19 MB did, about; peers come in an order that no
-//! cache knows.
+//! The store holds as many peers as WiseStart's 19 MB did, about; peers come in an order without
+//! cache locality.
 //!
 //! `cargo bench -p headstart-startup --bench history [-- ROUNDS]`: with two numbers of rounds under
-//! a counter of instructions, the difference is what a connection costs on any machine.
+//! a counter of instructions, the difference is the cost of a connection on any machine.
 
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv6Addr};
@@ -15,7 +15,7 @@ use headstart_startup::history::{Ended, FixedHash, MemoryStore, Outcome, Record,
 use headstart_units::{Bytes, Rate, Span, Time};
 
 const PEERS: u64 = 131_072;
-/// Unless asked for otherwise.
+/// Default number of rounds.
 const ROUNDS: u64 = 2_000_000;
 
 fn peer(number: u64) -> IpAddr {

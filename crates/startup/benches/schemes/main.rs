@@ -1,14 +1,14 @@
-//! What a scheme costs for each ack: `cargo bench -p headstart-startup --bench schemes`.
+//! Cost of a scheme per ack: `cargo bench -p headstart-startup --bench schemes`.
 //!
-//! *start*: connections of 70 acks (100 kB over 15 Mbit/s and 60 ms), each begun anew: building and
-//! establishing the controller is in the figure. *avoidance*: a thousand acks after a cut. For each
-//! ack a controller hears that a packet left and that one was acknowledged, and is asked for its
-//! allowance. Beside ours, the CUBIC of quinn-proto hears the same through its public trait.
+//! *start*: connections of 70 acks (100 kB over 15 Mbit/s and 60 ms), each with a new controller:
+//! building and establishing it is included. *avoidance*: a thousand acks after a cut. For each ack
+//! a controller gets a sent and an ack event, and its allowance is read. Beside ours, the CUBIC of
+//! quinn-proto gets the same through its public trait.
 //!
-//! Nanoseconds are the median of eleven rounds, in each of which all have their turn. Instructions
-//! come from valgrind's callgrind, if it is installed: this program runs itself under it with few
-//! and with many acks and divides the difference, so that they repeat exactly where the compiler
-//! does. From both, the cost of the empty loop is taken off.
+//! Nanoseconds are the median of eleven rounds, each of which runs all of them. Instructions come
+//! from valgrind's callgrind, if it is installed: this program runs itself under it with few and
+//! with many acks and divides the difference, so that they repeat exactly where the compiler does.
+//! The cost of the empty loop is subtracted from both.
 
 mod quinn;
 
@@ -42,7 +42,7 @@ const ROUND: u64 = 1_400_000;
 const COUNTED: u64 = 140_000;
 const ROUNDS: usize = 11;
 
-/// What one ack tells, and the packet that left with it.
+/// The events of one ack, and of the packet sent with it.
 struct Step {
     sent: Sent,
     ack: Ack,
@@ -89,7 +89,7 @@ fn steps(count: u32) -> Vec<Step> {
     (0..u64::from(count)).map(step).collect()
 }
 
-/// Everything a scheme could want to know.
+/// A prior with every value set.
 fn prior() -> Prior {
     let rate = Rate::from_mbit_per_sec(15);
     let record = Record {
@@ -109,7 +109,7 @@ fn prior() -> Prior {
     }
 }
 
-/// Tells a controller everything, and asks it each time.
+/// Feeds a controller all steps, and reads its allowance after each.
 #[inline]
 fn play(mut controller: Controller, steps: &[Step]) -> u64 {
     let mut sum = 0;
@@ -151,7 +151,7 @@ fn cut(kind: base::Kind) -> Controller {
     controller
 }
 
-/// Something that is measured: works off a number of acks.
+/// A subject of measurement: processes a number of acks.
 struct Subject {
     name: String,
     what: &'static str,

@@ -1,4 +1,4 @@
-//! The CUBIC of quinn-proto, through its public trait, told the same as ours.
+//! The CUBIC of quinn-proto, through its public trait, with the same events as ours.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -15,13 +15,13 @@ use rustls::pki_types::PrivateKeyDer;
 
 use crate::{MSS, RTT, SPACING};
 
-/// One acknowledgement as that trait wants it.
+/// One acknowledgement in that trait's form.
 pub struct Step {
     pub sent_at: Instant,
     pub acked_at: Instant,
 }
 
-/// A controller and what it is told.
+/// A controller and its events.
 pub struct Peer {
     pub fresh: Box<dyn Controller>,
     pub steps: Vec<Step>,
@@ -50,7 +50,7 @@ impl Peer {
         Self { fresh, steps: steps.collect(), rtt }
     }
 
-    /// Tells a fresh controller everything.
+    /// Feeds a new controller all events.
     pub fn play(&self) -> u64 {
         let mut controller = self.fresh.clone_box();
         let mut sum = 0;
@@ -64,8 +64,8 @@ impl Peer {
     }
 }
 
-/// An estimator cannot be made outside that crate. A controller is shown one: connect over a path
-/// of the round-trip time, with a controller that keeps what it is shown.
+/// An RTT estimator cannot be constructed outside that crate, but controllers receive one: connect
+/// over a path of that round-trip time, with a controller that keeps it.
 fn learn_rtt(epoch: Instant) -> RttEstimator {
     let seen = Arc::new(Mutex::new(None));
     let mut transport = TransportConfig::default();
@@ -147,7 +147,7 @@ impl Side {
     }
 }
 
-/// Makes controllers that keep the estimator they are shown.
+/// Builds controllers that keep the estimator they receive.
 struct Spies(Arc<Mutex<Option<RttEstimator>>>);
 
 impl ControllerFactory for Spies {

@@ -12,13 +12,13 @@
 //! - §4.6 cuts the flight size or, with growth limited as §5.8 asks, the window; the window is cut
 //!   here.
 //! - The clock's unit makes the cubic a staircase of millisecond steps, as Linux's jiffies do.
-//! - As Linux has it ([`Kind::CubicLinux`](super::Kind)) it differs from the text four times
+//! - As in Linux ([`Kind::CubicLinux`](super::Kind)) it differs from the text in four points
 //!   (`net/ipv4/tcp_cubic.c`, the behaviour in own words): while no maximum is known, after a start
 //!   that ended without loss, the window grows by a twentieth in each round trip at the least; a
-//!   timeout makes it forget the maximum; and the Reno-friendly estimate keeps its slow growth
-//!   (§4.3's smaller alpha) for ever; and windows before and after a cut are whole segments, what
-//!   is over is given up. It is what the kernel is held against, and no default.
-//! - §4.9.1's undo of a spurious cut and §4.9.2 are not implemented: losses are never taken back.
+//!   timeout clears the maximum; the Reno-friendly estimate keeps its slow growth (§4.3's smaller
+//!   alpha); and windows before and after a cut are rounded down to whole segments. It serves the
+//!   comparison with the kernel and is not the default.
+//! - §4.9.1's undo of a spurious cut and §4.9.2 are not implemented: losses are never revoked.
 
 use headstart_units::{Bytes, Ratio, Span, Time};
 
@@ -31,12 +31,12 @@ pub const BETA: Ratio = Ratio::new(7, 10);
 /// Linux, while no maximum is known: acked bytes for each byte of growth.
 const LINUX_LEAST_GROWTH: u64 = 20;
 
-/// What depends on how many connections one stands for.
+/// Constants that depend on the number of connections emulated by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
     /// Multiplicative decrease (RFC 9438 §4.6).
     beta: Ratio,
-    /// Fast convergence: what of the window is remembered if it had not reached the last maximum
+    /// Fast convergence: the share of the window kept as maximum if it had not reached the last one
     /// (RFC 9438 §4.7).
     fast_convergence: Ratio,
     /// Growth of the Reno-friendly estimate until it reaches the window before the cut (RFC 9438
@@ -83,7 +83,7 @@ pub struct Cubic {
 struct Epoch {
     /// t_epoch.
     began: Time,
-    /// K in ticks: how long the cubic needs to come back to its origin.
+    /// K in ticks: time in which the cubic returns to its origin.
     k: u64,
     /// The window at the plateau.
     origin: Bytes,
@@ -146,13 +146,13 @@ impl Cubic {
         let (window, w_max, mss) = (self.window, self.w_max, self.mss);
         let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, mss));
 
-        // §4.3: what Reno would have by now.
+        // §4.3: Reno's window at this time.
         let is_as_large_as_before = epoch.fine_estimate >> FINE >= self.prior_window.get() && !self.is_linux;
         let alpha = if is_as_large_as_before { Ratio::ONE } else { self.shares.alpha };
         let share = (acked.get() << FINE) * mss.get() / self.window.get().max(1);
         epoch.fine_estimate += alpha.of(share);
 
-        // §4.2: where the cubic will be one round trip from now, within [cwnd, 1.5 cwnd].
+        // §4.2: the cubic one round trip from now, within [cwnd, 1.5 cwnd].
         let elapsed = ack.now.since(epoch.began) + ack.rtt.smoothed;
         let target = epoch.cubic(elapsed, mss).clamp(self.window, self.window * Ratio::new(3, 2));
 
@@ -182,7 +182,7 @@ impl Cubic {
     }
 
     pub(super) fn on_timeout(&mut self, timeout: &Timeout) {
-        // RFC 9438 §4.8; RFC 5681 §3.1: a segment that times out again holds the threshold.
+        // RFC 9438 §4.8; RFC 5681 §3.1: a repeated timeout of a segment keeps the threshold.
         if timeout.consecutive == 1 {
             self.remember();
             self.ssthresh = self.cut();
@@ -193,12 +193,12 @@ impl Cubic {
         self.set_window(self.mss * LOSS_SEGMENTS);
     }
 
-    /// The window after a cut of what [`Self::remember`] noted (RFC 9438 §4.6).
+    /// The window after a cut of the window saved by [`Self::remember`] (RFC 9438 §4.6).
     fn cut(&self) -> Bytes {
         self.counted(self.prior_window * self.shares.beta).max(self.mss * MINIMUM_SEGMENTS)
     }
 
-    /// As it is; of Linux, which counts its windows in segments, the whole ones.
+    /// `window` itself; for Linux, which counts in segments, rounded down to whole ones.
     fn counted(&self, window: Bytes) -> Bytes {
         if self.is_linux { self.mss * (window.get() / self.mss.get().max(1)) } else { window }
     }
@@ -216,7 +216,7 @@ impl Cubic {
 }
 
 impl Epoch {
-    /// RFC 9438 §4.2 equation (2), and §4.8 where there is no maximum to come back to.
+    /// RFC 9438 §4.2 equation (2), and §4.8 where there is no maximum.
     fn begin(now: Time, window: Bytes, w_max: Bytes, mss: Bytes) -> Self {
         let (k, origin) = if window < w_max {
             // K^3 = (W_max - cwnd) / C, in ticks cubed.

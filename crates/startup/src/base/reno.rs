@@ -5,10 +5,10 @@
 //! # Deviations
 //!
 //! - RFC 5681 equation (4) halves the FlightSize; the window is halved here, as Linux does. The two
-//!   are the same for a sender that fills its window, and growth stops for one that does not.
-//! - As Linux has it ([`Kind::RenoLinux`](super::Kind)) windows before and after a cut are whole
-//!   segments, what is over is given up (tcp_cong.c, tcp_reno_ssthresh). It is what the kernel is
-//!   held against, and no default.
+//!   are equal for a window-limited sender, and growth stops for any other.
+//! - As in Linux ([`Kind::RenoLinux`](super::Kind)) windows before and after a cut are rounded down
+//!   to whole segments (tcp_cong.c, tcp_reno_ssthresh). It serves the comparison with the kernel
+//!   and is not the default.
 
 use headstart_units::{Bytes, Ratio};
 
@@ -25,7 +25,7 @@ pub struct Reno {
     mss: Bytes,
     pub(super) window: Bytes,
     pub(super) ssthresh: Bytes,
-    /// Acknowledged since the window last grew by a segment.
+    /// Bytes acknowledged since the window last grew by a segment.
     counted: Bytes,
     is_linux: bool,
 }
@@ -81,7 +81,7 @@ impl Reno {
     }
 
     pub(super) fn on_timeout(&mut self, timeout: &Timeout) {
-        // RFC 5681 §3.1: a segment that times out again holds the threshold.
+        // RFC 5681 §3.1: a repeated timeout of a segment keeps the threshold.
         if timeout.consecutive == 1 {
             self.ssthresh = self.cut();
         }

@@ -1,7 +1,7 @@
-//! HyStart as Linux has it: the older one, which leaves slow start at once.
+//! HyStart as in Linux: the older one, which leaves slow start at once.
 //!
 //! Source: S. Ha and I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55,
-//! 2011, as the kernel's CUBIC does it (`net/ipv4/tcp_cubic.c`, the behaviour in own words). Two
+//! 2011, as in the kernel's CUBIC (`net/ipv4/tcp_cubic.c`, the behaviour in own words). Two
 //! detectors, either of which ends slow start at the present window:
 //!
 //! - *ack train*: acks that follow each other within 2 ms form a train from the round's beginning;
@@ -15,9 +15,9 @@
 //!
 //! # Deviations
 //!
-//! - The kernel paces some senders and then takes the whole smallest delay for the train; here
-//!   nobody is paced.
-//! - The kernel restarts a round when an idle connection sends again; here rounds go on.
+//! - The kernel paces some senders and then takes the whole smallest delay for the train; here no
+//!   sender is paced.
+//! - The kernel restarts a round when an idle connection sends again; here rounds continue.
 
 use headstart_units::{Bytes, Span, Time};
 
@@ -28,7 +28,7 @@ use crate::path::Round;
 const LOW_WINDOW: u64 = 16;
 /// `hystart_ack_delta_us`.
 const ACK_DELTA: Span = Span::from_millis(2);
-/// What `hystart_ack_delay` comes to.
+/// Value of `hystart_ack_delay` without pacing.
 const ACK_DELAY: Span = Span::from_millis(1);
 /// `HYSTART_MIN_SAMPLES`.
 const MIN_SAMPLES: u32 = 8;
@@ -63,7 +63,7 @@ impl Linux {
         }
     }
 
-    /// Whether slow start ends with this ack, which has not grown the window yet.
+    /// True if slow start ends with this ack, which has not grown the window yet.
     pub fn on_ack(&mut self, window: Bytes, ack: &Ack) -> bool {
         let is_new_round = self.round.on_ack(ack);
         if is_new_round {

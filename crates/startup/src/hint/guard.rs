@@ -1,43 +1,43 @@
-//! How much of a hint a server believes.
+//! Limits that a server applies to a hint.
 //!
 //! Source (BS below): Blitzstart (as in the module above).
 //!
-//! BS §7 asks what stops a client that announces too much. Its authors name two things: comparing
-//! with past delivery rates, and capping what goes to one host. Neither is specified there: the
-//! rules are ours. A hint is believed up to an absolute rate, up to a multiple of the fastest
+//! BS §7 asks for protection against clients that announce too much, and names two means: comparing
+//! with past delivery rates, and capping the rate to one host. Neither is specified there: the
+//! rules are ours. A hint is accepted up to an absolute rate, up to a multiple of the fastest
 //! delivery measured to that peer, and up to a share of that if other connections which began from
 //! the same record are alive.
 //!
 //! # Limits
 //!
-//! - A peer without a record is believed up to [`Guard::stranger`]: the first visit of a liar costs
-//!   that much.
-//! - [`Known::live`] counts connections, not what they were granted: `n` that start together get 1,
-//!   1/2, .., 1/n.
+//! - A hint of a peer without a record is accepted up to [`Guard::stranger`], the cost of a false
+//!   first hint.
+//! - [`Known::live`] counts connections, not their rates: `n` that start together get 1, 1/2, ..,
+//!   1/n.
 
 use headstart_units::{Rate, Ratio};
 
 use crate::history::Known;
 use crate::prior::Hint;
 
-/// How much of a hint a server believes.
+/// Limits that a server applies to a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
-    /// Never more than this.
+    /// Absolute upper bound.
     pub most: Rate,
-    /// Nor more than this many times the fastest delivery measured to the peer.
+    /// Upper bound as a multiple of the largest delivery rate measured to the peer.
     pub past: Option<Ratio>,
-    /// What a peer is believed of whom nothing was measured, where `past` is asked for.
+    /// Where `past` is set, the upper bound for a peer without a measured delivery rate.
     pub stranger: Rate,
-    /// Connections that began from one record divide what is believed.
+    /// Concurrent connections that began from one record share the bound.
     pub divides: bool,
 }
 
 impl Guard {
-    /// Believes everything, as BS's experiments do.
+    /// No limits, as in BS's experiments.
     pub const NONE: Self = Self { most: Rate::MAX, past: None, stranger: Rate::MAX, divides: false };
 
-    /// What is believed of `hint`, given what is known of the peer.
+    /// The accepted rate of `hint`, given the record of the peer.
     #[must_use]
     pub fn admit(&self, hint: Hint, known: Option<&Known>) -> Hint {
         let mut bandwidth = hint.bandwidth.min(self.most);

@@ -1,19 +1,17 @@
-//! How coarse a bandwidth is made before it is told.
+//! Quantisation of the bandwidth in a hint.
 //!
-//! BS §7 names the danger: an exact bandwidth, read off a modem, is nearly a name. The cure
-//! proposed there is quantisation, and the questions left open are how coarse it must be and what
-//! that costs.
+//! BS §7 names the privacy risk: an exact bandwidth, read from a modem, nearly identifies the
+//! client. It proposes quantisation, and leaves its step and its cost open.
 //!
 //! The steps are preferred numbers (ISO 3): ten to a decade, R10, or five, R5. Links are sold at
-//! such rates, so that many a client loses nothing. A rate is rounded *down*: what is told is never
-//! more than what was estimated, and what it is short of is made up by the avoidance that follows.
-//! From 1 Mbit/s to 1 Gbit/s there are 31 values (R10) or 16 (R5): not more than 5.0 or 4 bits that
-//! tell clients apart, and with the access technology 2.8 bits more, if all were equally frequent;
-//! they are not, and it is less.
+//! such rates, so that many clients lose nothing. A rate is rounded *down*: a hint never exceeds
+//! the estimate, and congestion avoidance makes up the difference. From 1 Mbit/s to 1 Gbit/s there
+//! are 31 values (R10) or 16 (R5): at most 5.0 or 4 bits of identifying information, and 2.8 bits
+//! more by the access technology, if all were equally frequent; the true amount is less.
 
 use headstart_units::Rate;
 
-/// Which steps a bandwidth is rounded down to.
+/// The steps to which a bandwidth is rounded down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Steps {
     /// Ten to a decade: at most 22 % is lost, 11 % on average.
@@ -21,17 +19,17 @@ pub enum Steps {
     Ten,
     /// Five to a decade: at most 38 % is lost, 20 % on average.
     Five,
-    /// As estimated, to the kbit/s. Tells clients apart.
+    /// As estimated, to the kbit/s. Identifies clients.
     Exact,
 }
 
 /// ISO 3, R10, to three digits; every other one is R5.
 const R10: [u64; 10] = [100, 125, 160, 200, 250, 315, 400, 500, 630, 800];
 
-/// With less than this, nothing that a hint could say is faster than an initial window of ten.
+/// Smallest step: a lower rate would be no faster than an initial window of ten.
 const LEAST_KBIT: u64 = 100;
 
-/// Clients beyond it would be so few that it named them.
+/// Largest step: clients above are few enough to be identified by it.
 const MOST_KBIT: u64 = 10_000_000;
 
 impl Steps {

@@ -115,8 +115,7 @@ proptest! {
         }
     }
 
-    /// Never more than it was, never less than the share that the steps promise, and once is as
-    /// good as twice.
+    /// Never more than the estimate, never less than the share of the steps, and idempotent.
     #[test]
     fn a_quantised_rate_is_a_little_less(bits in 100_000_u64..=10_000_000_000, access in accesses()) {
         let exact = Hint { bandwidth: Rate::from_bits_per_sec(bits), access };

@@ -1,19 +1,19 @@
-//! A bounded store in memory that forgets the peer not heard of for the longest time.
+//! A bounded store in memory that evicts the least recently used peer.
 //!
 //! Source: WiseStart §3.2 (an LRU hash table on the server).
 //!
 //! Entries lie in one slab, linked from the most to the least recently used; a hash table finds
 //! them by address. Nothing depends on the order of the hash table, so any hasher gives the same
 //! answers: [`FixedHash`] in simulations, a randomly keyed one (such as `std::hash::RandomState`)
-//! where strangers choose the addresses.
+//! where untrusted peers choose the addresses.
 //!
 //! # Limits
 //!
 //! - A first visit reserves nothing, so that a flood of handshakes cannot push records out: only a
-//!   connection that measured something takes a place. Connections that met no record do not see
-//!   each other.
+//!   connection with a measurement takes an entry. Connections without a record do not count each
+//!   other.
 //! - An entry may be evicted while connections that began from it are alive. They are not counted
-//!   any more; when they close, what they measured makes a new entry.
+//!   any more; when they close, their measurements make a new entry.
 //! - First flights are reserved whether there is a record or not, in a table of their own that
 //!   holds as many peers as have a first flight under way.
 
@@ -30,7 +30,7 @@ use super::{Ended, Known, Lease, Outcome, Record, Revision, Room, Store};
 /// No entry: the end of a list.
 const NONE: u32 = u32::MAX;
 
-/// A record lies in it field by field, so that the small ones share a word.
+/// The record is stored field by field, so that small fields share a word.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     peer: IpAddr,
@@ -79,19 +79,19 @@ impl Entry {
     }
 }
 
-/// How the store has fared.
+/// Statistics of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections that met a record.
+    /// Connections that found a record.
     pub hits: u64,
-    /// Connections that met none.
+    /// Connections that found none.
     pub misses: u64,
-    /// Records pushed out by others.
+    /// Records evicted by others.
     pub evictions: u64,
 }
 
-/// Whose records closing a connection changed: what a store that keeps a copy elsewhere has to
-/// bring up to date.
+/// The peers whose records changed when a connection closed, so that a copy elsewhere can be
+/// updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Changed {
@@ -101,7 +101,7 @@ pub struct Changed {
     pub removed: Option<IpAddr>,
 }
 
-/// A bounded table of records, least recently used out first.
+/// A bounded table of records, evicting the least recently used.
 #[derive(Debug)]
 pub struct MemoryStore<S = FixedHash> {
     capacity: usize,
@@ -120,8 +120,8 @@ pub struct MemoryStore<S = FixedHash> {
 }
 
 impl<S: BuildHasher> MemoryStore<S> {
-    /// Room for `capacity` peers. Memory grows as peers come. With no room nothing is ever
-    /// remembered.
+    /// Room for `capacity` peers. Memory grows with the number of peers. With zero capacity nothing
+    /// is stored.
     #[must_use]
     pub fn new(capacity: usize, hasher: S) -> Self {
         Self {
@@ -139,19 +139,19 @@ impl<S: BuildHasher> MemoryStore<S> {
         }
     }
 
-    /// Peers remembered now.
+    /// Peers in the store.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether nothing is remembered.
+    /// True if the store is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.table.is_empty()
     }
 
-    /// Peers remembered at most.
+    /// Capacity in peers.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity
@@ -163,15 +163,15 @@ impl<S: BuildHasher> MemoryStore<S> {
         self.counters
     }
 
-    /// Memory that each remembered peer costs, unused room of the slab and the table included; of
-    /// an empty store, what an entry takes at least.
+    /// Memory per stored peer in bytes, unused capacity of slab and table included; of an empty
+    /// store, the least size of an entry.
     #[must_use]
     pub fn bytes_per_entry(&self) -> usize {
         let allocated = self.entries.capacity() * size_of::<Entry>() + self.table.allocation_size();
         allocated.checked_div(self.len()).unwrap_or(size_of::<Entry>())
     }
 
-    /// Forgets everything (RFC 9959 asks for a way to do so after a change of configuration).
+    /// Removes everything (RFC 9959 requires a way to do so after a change of configuration).
     pub fn flush(&mut self) {
         self.table.clear();
         self.entries.clear();
@@ -217,19 +217,19 @@ impl<S: BuildHasher> MemoryStore<S> {
         self.free = at;
     }
 
-    /// A record that another home kept, as if its peer had been heard of just now. Without a word
-    /// if there is no room at all, or if a newer record of that peer is here.
+    /// Inserts a record from another store, as the most recently used. Does nothing if the capacity
+    /// is zero, or if there is a newer record of that peer.
     pub fn restore(&mut self, peer: IpAddr, record: Record) -> Changed {
         self.write(peer.to_canonical(), record)
     }
 
-    /// What is known of a peer, without using it.
+    /// The record of a peer, without marking it as used.
     #[must_use]
     pub fn peek(&self, peer: IpAddr) -> Option<Record> {
         self.find(peer.to_canonical()).map(|at| self.entries[at as usize].record())
     }
 
-    /// Everything that is known, the most recently used first.
+    /// All records, the most recently used first.
     pub fn records(&self) -> impl Iterator<Item = (IpAddr, Record)> + '_ {
         let mut at = self.newest;
         core::iter::from_fn(move || {
@@ -239,14 +239,14 @@ impl<S: BuildHasher> MemoryStore<S> {
         })
     }
 
-    /// As [`Store::close`], and says what that changed.
+    /// As [`Store::close`]; returns the changes.
     pub fn settle(&mut self, mut lease: Lease, outcome: Outcome) -> Changed {
         self.end_flight(&mut lease);
         let Lease { peer, reserved, credit, .. } = lease;
         let mut changed = Changed::default();
         if let (Some(found), Some((born, written))) = (self.find(peer), reserved) {
             let entry = &mut self.entries[found as usize];
-            // Not the entry that was reserved if that one was evicted and the peer came back since.
+            // A different entry if the reserved one was evicted and the peer has returned since.
             if entry.born == born {
                 entry.live -= 1;
                 if outcome == Outcome::Misled && entry.written == written {
@@ -263,7 +263,7 @@ impl<S: BuildHasher> MemoryStore<S> {
         }
     }
 
-    /// As [`Store::release`], and says what that changed.
+    /// As [`Store::release`]; returns the changes.
     pub fn settle_flight(&mut self, lease: &mut Lease, fate: &Revision) -> Changed {
         self.end_flight(lease);
         if lease.reserved.is_none() {
@@ -386,7 +386,7 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
 }
 
 /// Hashes the same way on every machine and in every run (FNV-1a, with a last mixing step). Only
-/// for addresses that nobody chooses with ill intent.
+/// for addresses that no attacker chooses.
 #[derive(Clone, Copy, Debug)]
 pub struct FixedHash(u64);
 

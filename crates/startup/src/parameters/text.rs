@@ -1,7 +1,7 @@
-//! The text of a scheme with parameters: `halfback(additional=25%)`, and what is wrong with one.
+//! The text of a scheme with parameters: `halfback(additional=25%)`, and errors in it.
 //!
-//! Text may come from anybody: its length is bounded, nothing panics, and an error quotes a short,
-//! printable part.
+//! Text is untrusted: its length is bounded, nothing panics, and an error quotes a short, printable
+//! part.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,16 +9,16 @@ use core::fmt::{self, Write};
 
 use super::{Field, Parameters};
 
-/// No scheme takes so many bytes to say.
+/// Limit on the text in bytes, above the longest scheme.
 pub(crate) const MOST_TEXT: usize = 512;
 /// Characters of a text that an error quotes.
 const QUOTED: usize = 48;
 /// Characters of a name that is compared with others.
 const COMPARED: usize = 32;
-/// Wrong characters with which a name is still taken for a misspelt one.
+/// Edit distance up to which a name counts as misspelt.
 const WRONG: usize = 2;
 
-/// Why a text is no scheme: where, what was found, and what was expected.
+/// The reason why a text is no scheme: the part concerned, its text, and the expected form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     place: String,
@@ -172,12 +172,11 @@ pub fn is_same_name(one: &str, other: &str) -> bool {
 pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distances = known.map(|known| (distance(name, known), known));
     let (wrong, nearest) = distances.min_by_key(|(wrong, _)| *wrong)?;
-    // Of a short name not much is left when two letters of it are wrong.
+    // A short name with two wrong letters is too different.
     (wrong <= WRONG && wrong * 2 < letters(nearest).count()).then_some(nearest)
 }
 
-/// Letters to be changed, left out or put in to make one of the other (Levenshtein); of very long
-/// names too many.
+/// Levenshtein distance; an overestimate for very long names.
 fn distance(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) =
         (letters(one).take(COMPARED + 1).collect(), letters(other).take(COMPARED + 1).collect());

@@ -1,7 +1,7 @@
 //! Values of parameters: how each type is read and printed.
 //!
-//! What is printed reads back as the same value: `Display` of a quantity rounds to three decimals,
-//! this does not.
+//! Printed values parse to the same value, unlike `Display` of a quantity, which rounds to three
+//! decimals.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,13 +14,13 @@ use super::text::is_same_name;
 
 /// A type of parameters.
 pub trait Value: Copy + PartialEq + 'static {
-    /// What a range is made of.
+    /// Type of the bounds of a range.
     type Bound;
 
     /// The type's name.
     const KIND: &'static str;
 
-    /// The value that a text is.
+    /// Parses a value; `None` if the text is not one.
     fn parse(text: &str) -> Option<Self>;
 
     /// Prints it so that [`Self::parse`] gives the same value.
@@ -29,13 +29,13 @@ pub trait Value: Copy + PartialEq + 'static {
     /// If nothing more can be written.
     fn print(&self, out: &mut dyn Write) -> fmt::Result;
 
-    /// Prints what values look like.
+    /// Prints the form of values.
     ///
     /// # Errors
     /// If nothing more can be written.
     fn expected(range: Option<RangeInclusive<Self::Bound>>, out: &mut dyn Write) -> fmt::Result;
 
-    /// Whether a range admits it.
+    /// True if the range admits it.
     fn is_within(&self, range: Option<RangeInclusive<Self::Bound>>) -> bool {
         let _ = range;
         true
@@ -198,7 +198,7 @@ impl Value for bool {
     }
 }
 
-/// A limit that need not be there.
+/// An optional limit.
 impl<T: Value> Value for Option<T> {
     type Bound = T::Bound;
 
@@ -248,7 +248,7 @@ pub fn as_word<T: PartialEq>(words: &[Word<T>], value: &T) -> &'static str {
     words.iter().find(|(_, known)| known == value).map_or("", |(word, _)| word)
 }
 
-/// Prints the words that there are.
+/// Prints all words.
 ///
 /// # Errors
 /// If nothing more can be written.

@@ -1,13 +1,12 @@
-//! The bandwidth-delay product of what somebody else claims, as a window one may work with.
+//! The bandwidth-delay product of untrusted rates and RTTs, as a bounded window.
 
 use headstart_units::{Bytes, Rate, Span};
 
-/// No claim is worth a larger window: a tebibyte, 88 s of 100 Gbit/s. It keeps absurd claims clear
-/// of every overflow in what the schemes and the base controllers compute from a window.
+/// Largest window from a claim: a tebibyte, 88 s of 100 Gbit/s. It keeps computations of schemes
+/// and base controllers from a window clear of overflow.
 pub const LARGEST_WINDOW: Bytes = Bytes::new(1 << 40);
 
-/// What `rate` moves in `rtt`, [`LARGEST_WINDOW`] at most; `None` if one of the two is zero, for
-/// then nothing is claimed.
+/// `rate` x `rtt`, [`LARGEST_WINDOW`] at most; `None` if one of the two is zero.
 #[must_use]
 pub fn bdp(rate: Rate, rtt: Span) -> Option<Bytes> {
     (!rate.is_zero() && !rtt.is_zero()).then(|| (rate * rtt).min(LARGEST_WINDOW))

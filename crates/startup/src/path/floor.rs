@@ -13,7 +13,7 @@ const QUARTERS: usize = 4;
 pub struct Floor {
     /// The quarters' minima, newest first; [`Span::MAX`] where there was no sample.
     quarters: [Span; QUARTERS],
-    /// When the newest quarter began.
+    /// Beginning of the newest quarter.
     began: Time,
 }
 

@@ -1,29 +1,29 @@
 //! Delivery rate, sampled on every ack (draft-ietf-ccwg-bbr §4.1, formerly
 //! draft-cheng-iccrg-delivery-rate-estimation).
 //!
-//! Each transmission carries a [`SendStamp`] of how much had been delivered when it left. When it
-//! is acknowledged, the data delivered since then over the longer of the sending and the acking
+//! Each transmission carries a [`SendStamp`] with the total delivered when it left. When it is
+//! acknowledged, the data delivered since then over the longer of the sending and the acking
 //! interval is a sample of the path's delivery rate: the longer of the two, so that neither a burst
 //! of sends nor a compressed burst of acks makes the path look faster than it is.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
-/// What is remembered of the connection when a packet leaves.
+/// State of the connection saved when a packet leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendStamp {
-    /// When the packet left (P.sent_time).
+    /// Sending time of the packet (P.sent_time).
     pub sent_at: Time,
     /// Bytes delivered by then (P.delivered).
     pub delivered: Bytes,
-    /// When the last of those was acknowledged (P.delivered_time).
+    /// Time at which the last of those was acknowledged (P.delivered_time).
     pub delivered_at: Time,
-    /// When the send interval of this flight began (P.first_sent_time).
+    /// Beginning of the send interval of this flight (P.first_sent_time).
     pub first_sent_at: Time,
-    /// The application was the limit (P.is_app_limited).
+    /// Application-limited when sent (P.is_app_limited).
     pub is_app_limited: bool,
 }
 
-/// One sample of the delivery rate. The division is done only for those who ask.
+/// One sample of the delivery rate. The division is done on demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSample {
     /// Bytes delivered over the interval.
@@ -32,7 +32,7 @@ pub struct RateSample {
     pub interval: Span,
     /// Bytes that had been delivered when the newest packet covered left (RS.prior_delivered).
     pub prior_delivered: Bytes,
-    /// The application was the limit somewhere in the interval, so the path may carry more.
+    /// Application-limited during the interval, so the path may carry more.
     pub is_app_limited: bool,
 }
 
@@ -43,7 +43,7 @@ impl RateSample {
         (!self.interval.is_zero()).then(|| self.delivered / self.interval)
     }
 
-    /// Whether this sample's rate is above `other`'s, without dividing.
+    /// True if this sample's rate is above `other`'s, without dividing.
     #[must_use]
     pub fn is_faster_than(&self, other: &Self) -> bool {
         if self.interval.is_zero() {
@@ -69,7 +69,7 @@ pub struct RateEstimator {
 }
 
 impl RateEstimator {
-    /// A packet leaves; `in_flight` is what was in flight before it.
+    /// A packet leaves; `in_flight` is the bytes in flight before it.
     #[inline]
     pub fn on_sent(&mut self, now: Time, in_flight: Bytes) -> SendStamp {
         if in_flight.is_zero() {
@@ -85,15 +85,15 @@ impl RateEstimator {
         }
     }
 
-    /// The application has nothing to send although it might: mark samples until what is in
-    /// flight has been delivered.
+    /// The application has nothing to send although the window is open: marks samples until the
+    /// data in flight has been delivered.
     #[inline]
     pub fn on_app_limited(&mut self, in_flight: Bytes) {
         self.app_limited_until = (self.delivered + in_flight).max(Bytes::new(1));
     }
 
-    /// A packet was acknowledged for the first time. Call for each, or once for all of an ack with
-    /// the stamp of the one sent last; then [`Self::sample`] once.
+    /// A packet was acknowledged for the first time. Call for each packet, or once per ack with the
+    /// stamp of the packet sent last; then [`Self::sample`] once.
     #[inline]
     pub fn on_delivered(&mut self, now: Time, bytes: Bytes, stamp: &SendStamp) {
         self.delivered += bytes;
@@ -107,15 +107,16 @@ impl RateEstimator {
         }
     }
 
-    /// Data was delivered by a transmission that is no longer known: it counts, but measures
-    /// nothing.
+    /// Data was delivered by a transmission whose stamp is gone: it counts as delivered, without a
+    /// sample.
     #[inline]
     pub fn on_delivered_late(&mut self, now: Time, bytes: Bytes) {
         self.delivered += bytes;
         self.delivered_at = now;
     }
 
-    /// The sample of the ack whose packets were just told, given the path's minimum RTT.
+    /// The sample of the ack whose packets were passed to [`Self::on_delivered`], given the path's
+    /// minimum RTT.
     ///
     /// An interval below the minimum RTT cannot be real and gives no sample.
     #[inline]
@@ -139,7 +140,7 @@ impl RateEstimator {
             is_app_limited: stamp.is_app_limited,
         };
         // DESIGN: rates are saved only from samples that were not application-limited; until there
-        // is one, the fastest of any kind is the best there is.
+        // is one, the largest of any kind is kept.
         let replaces = match (sample.is_app_limited, self.fastest.is_app_limited) {
             (true, false) if !self.fastest.interval.is_zero() => false,
             (false, true) if !sample.interval.is_zero() => true,
@@ -160,14 +161,14 @@ impl RateEstimator {
         self.delivered
     }
 
-    /// The fastest sample that was not application-limited: what is worth keeping. It is marked
+    /// The largest sample that was not application-limited, for the path record. It is marked
     /// application-limited only if every sample was.
     #[must_use]
     pub const fn fastest(&self) -> RateSample {
         self.fastest
     }
 
-    /// The fastest sample of all, whatever limited it: BtlBw of WiseStart §3.2, the "maximum
+    /// The largest sample of all, application-limited or not: BtlBw of WiseStart §3.2, the "maximum
     /// delivery rate".
     #[must_use]
     pub const fn maximum(&self) -> RateSample {

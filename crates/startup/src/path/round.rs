@@ -12,7 +12,7 @@ pub struct Round {
 }
 
 impl Round {
-    /// Whether this ack begins a new round.
+    /// True if this ack begins a new round.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) -> bool {
         let begins = ack.rate.prior_delivered >= self.ends_at;

@@ -1,18 +1,18 @@
-//! The sending rate as it was, beside the sending rate as it was set.
+//! The actual sending rate, compared with the pacing rate.
 //!
-//! WiseStart §3.4 tells by the two whether the application is the limit. The time in which the
-//! window was full does not count, for then the path was. Since the rate that is set changes on the
-//! way, it is kept as the time that the bytes would have taken at the rates set when they left.
+//! WiseStart §3.4 detects an application-limited sender by comparing the two. Time in which the
+//! window was full does not count, since the path was then the limit. Since the pacing rate
+//! changes, it is kept as the time that the bytes would have taken at the rates set when they left.
 
 use headstart_units::{Rate, Ratio, Span, Time};
 
 use crate::event::Sent;
 
-/// How fast data left, and whether it could have left faster.
+/// The actual sending rate and the pacing rate of a sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SendRate {
     began: Option<Time>,
-    /// What the bytes would have taken at the rates set when they left.
+    /// Time that the bytes would have taken at the pacing rates set when they left.
     due: Span,
     /// Time during which the window was full.
     blocked: Span,
@@ -20,7 +20,7 @@ pub struct SendRate {
 }
 
 impl SendRate {
-    /// Data left while `pace` was the limit set; `is_full` if the window has no room for more.
+    /// Data left at the pacing rate `pace`; `is_full` if the window has no room for more.
     pub fn on_sent(&mut self, sent: &Sent, pace: Option<Rate>, is_full: bool) {
         self.unblock(sent.now);
         self.began.get_or_insert(sent.now);
@@ -45,14 +45,14 @@ impl SendRate {
         self.began.map_or(Span::ZERO, |began| now.since(began)).saturating_sub(self.blocked)
     }
 
-    /// Whether data left clearly more slowly than it was allowed to.
+    /// True if data left clearly more slowly than the pacing rate.
     #[must_use]
     pub fn is_app_limited(&self, now: Time) -> bool {
         self.due < self.elapsed(now) * CLEARLY
     }
 }
 
-/// Timers and bursts make a paced sender a little slower than it is told to be.
+/// Share of the pacing rate below which a sender is limited: timers and bursts slow it slightly.
 const CLEARLY: Ratio = Ratio::new(9, 10);
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! Whether delay rises along a train of packets: a straight line fitted by least squares, in
-//! integers.
+//! Trend of delay along a train of packets: a straight line fitted by least squares, in integers.
 //!
 //! Times are in whole microseconds and at most four and a half minutes, so that the sums of a train
 //! of a hundred packets fit into 64 bits.
@@ -12,7 +11,7 @@ pub struct Trend {
     count: i64,
     /// The first sample; the others are relative to it.
     origin: Option<(Time, Span)>,
-    /// When the newest was sent.
+    /// Sending time of the newest sample.
     last_x: i64,
     sum_x: i64,
     sum_y: i64,
@@ -36,13 +35,13 @@ impl Trend {
         self.sum_yy += y * y;
     }
 
-    /// How many packets were measured.
+    /// Number of packets measured.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count as u64
     }
 
-    /// Whether the delays are consistent with a flat or falling line: the slope is not above zero
+    /// True if the delays are consistent with a flat or falling line: the slope is not above zero
     /// by more than its own standard error, or all of the rise is below `resolution`.
     #[must_use]
     pub fn is_flat_or_falling(&self, resolution: Span) -> bool {
@@ -59,19 +58,18 @@ impl Trend {
         if covariance * i128::from(self.last_x) <= resolution * variance_x {
             return true;
         }
-        // slope <= its standard error, squared and multiplied out; with n = 2 there is no error to
-        // speak of.
+        // slope <= its standard error, squared and multiplied out; with n = 2 the error is zero.
         covariance * covariance * (n - 1) <= variance_x * variance_y && n > 2
     }
 }
 
-/// Later than `since` by so many microseconds, or earlier.
+/// Microseconds after `since`; negative if before.
 fn micros(nanos: u64, since: u64) -> i64 {
     let span = (nanos.abs_diff(since) / 1_000).min(LONGEST) as i64;
     if nanos < since { -span } else { span }
 }
 
-/// The longest time that is told from longer ones, in microseconds: four and a half minutes.
+/// Times are capped at this many microseconds: four and a half minutes.
 const LONGEST: u64 = 1 << 28;
 
 #[cfg(test)]

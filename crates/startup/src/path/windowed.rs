@@ -1,10 +1,10 @@
 //! The largest value over a sliding window, in constant memory.
 //!
 //! Keeps the best, second and third best of the window, as Kathleen Nichols' algorithm does: each
-//! is later than the one before, so that when the best grows too old the next is at hand. Never
-//! more than the true maximum; it may be less, because only three values are kept.
+//! is later than the one before, so that the next replaces the best when that expires. Never more
+//! than the true maximum; it may be less, because only three values are kept.
 
-/// A running maximum over the last `length` units of whatever clock the caller counts with.
+/// A running maximum over the last `length` units of the caller's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct WindowedMax<T> {
     length: u64,
@@ -31,7 +31,7 @@ impl<T: Copy + PartialOrd + Default> WindowedMax<T> {
         } else if value >= self.best[2].1 {
             self.best[2] = sample;
         }
-        // Let the best grow old gracefully: the next takes its place when it leaves the window.
+        // When the best expires, the next takes its place.
         if now.saturating_sub(self.best[0].0) > self.length {
             self.best = [self.best[1], self.best[2], sample];
             if now.saturating_sub(self.best[0].0) > self.length {

@@ -1,5 +1,5 @@
-//! Thirty random bits, of which each step down of the rate destroys two: whoever raises a rate must
-//! guess them.
+//! Thirty random bits, of which each step down of the rate destroys two: raising a rate requires
+//! guessing them.
 //!
 //! Source: RFC 4782 §3.4 and its Table 2: fifteen fields of two bits, the leftmost for the step
 //! from rate 15 to rate 14, the rightmost for the step from 1 to 0. A router that lowers the rate
@@ -40,7 +40,7 @@ impl Nonce {
         Self(self.0 & !fields | random & fields)
     }
 
-    /// Whether this may be what came back of `original` if no router granted less than `rate`.
+    /// True if this can be the echo of `original` where no router approved less than `rate`.
     #[must_use]
     pub const fn vouches_for(self, rate: EncodedRate, original: Self) -> bool {
         (self.0 ^ original.0) & below(rate) == 0
@@ -73,8 +73,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever routers lowered on the way, the nonce vouches for what arrived, and a receiver
-        /// that claims more is found out unless each field between happened to be drawn as it was.
+        /// However routers lower the rate, the nonce confirms the rate that arrived, and a higher
+        /// claim is detected unless each field between was drawn equal by chance.
         #[test]
         fn who_lowers_is_believed_and_who_raises_is_not(
             bits: u32, random: u32, from in 0_u8..16, to in 0_u8..16, claimed in 0_u8..16,

@@ -1,5 +1,5 @@
-//! The IP option: a request on its way to the receiver, or the sender's report of the rate it was
-//! approved.
+//! The IP option: a request on its way to the receiver, or the sender's report of the approved
+//! rate.
 //!
 //! Source: RFC 4782 §3.1 (IPv4, its Figures 3 and 4), §3.2 (IPv6 hop-by-hop) and §12.1 (the
 //! numbers); both are eight bytes.
@@ -16,21 +16,21 @@
 //!
 //! # Deviations
 //!
-//! - What is reserved or unused is written as zero and ignored when read, so that it can be given a
-//!   meaning later.
-//! - RFC 4782 §3.2 says nothing of an alignment for the IPv6 option, so there is none (RFC 8200
-//!   §4.2). Directly after the two bytes of the hop-by-hop header it lies at 2 and the header has
-//!   ten bytes; six of padding complete them.
+//! - Reserved and unused fields are written as zero and ignored when read, so that later uses are
+//!   possible.
+//! - RFC 4782 §3.2 specifies no alignment for the IPv6 option, so there is none (RFC 8200 §4.2).
+//!   Directly after the two bytes of the hop-by-hop header it lies at 2 and the header has ten
+//!   bytes; six of padding complete them.
 
 use core::fmt;
 
 use super::nonce::Nonce;
 use super::rate::EncodedRate;
 
-/// What the option says.
+/// Content of the option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpOption {
-    /// Function 0: may I send at this rate?
+    /// Function 0: a Rate Request.
     Request {
         /// The rate, as far as routers have agreed to it.
         rate: EncodedRate,
@@ -39,7 +39,7 @@ pub enum IpOption {
         /// The nonce.
         nonce: Nonce,
     },
-    /// Function 8: this is the rate that I was approved (zero: none), and the nonce of the request.
+    /// Function 8: a report of the approved rate (zero: none), with the nonce of the request.
     Report {
         /// The approved rate.
         rate: EncodedRate,
@@ -48,12 +48,12 @@ pub enum IpOption {
     },
 }
 
-/// Why bytes are no Quick-Start option.
+/// The reason why bytes are no Quick-Start option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// There are fewer or more bytes than the option has.
+    /// The length is not that of the option.
     Size {
-        /// How many there are.
+        /// Number of bytes found.
         found: usize,
     },
     /// Another option's number.
@@ -96,7 +96,7 @@ pub(super) const SIZE: usize = 8;
 /// RFC 4782 §12.1: not copied on fragmentation, class 0, number 25.
 const IPV4_TYPE: u8 = 25;
 const IPV4_LENGTH: u8 = 8;
-/// RFC 4782 §12.1: skipped by who does not know it (00), may change on the way (1), number 6.
+/// RFC 4782 §12.1: skipped if unrecognised (00), may change on the way (1), number 6.
 const IPV6_TYPE: u8 = 0b0010_0110;
 /// RFC 4782 §3.2: type and length bytes do not count.
 const IPV6_LENGTH: u8 = 6;
@@ -246,8 +246,7 @@ pub(super) mod tests {
             prop_assert_eq!(IpOption::parse_ipv6(&option.emit_ipv6()), Ok(option));
         }
 
-        /// Whatever the bytes: refused, or an option that says the same when it is written and read
-        /// again.
+        /// Any bytes are refused, or are an option that round-trips.
         #[test]
         fn every_byte_string_decodes_or_is_refused(bytes in proptest::collection::vec(any::<u8>(), 0..12)) {
             if let Ok(option) = IpOption::parse_ipv4(&bytes) {

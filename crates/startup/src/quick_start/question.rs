@@ -1,8 +1,8 @@
-//! For how much to ask: the four ways of QS §6.2.
+//! The rate to request: the four ways of QS §6.2.
 //!
-//! Each approved request lessens what others can get, so a sender should ask for what it can use.
-//! What it knows when the SYN leaves is little; where a way needs a number that nobody has, it
-//! falls back as its documentation says.
+//! Each approved request reduces the rate left to others, so a sender should request only a rate
+//! that it can use. Little is known when the SYN leaves; where a way needs an unknown number, it
+//! falls back as documented.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,39 +13,40 @@ use headstart_units::{Bytes, Rate, Span};
 
 use crate::parameters::{Value, Word, as_word, from_word, words_expected};
 
-/// What a sender knows when it could ask.
+/// The sender's knowledge at the time of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
-    /// Payload of a full segment.
+    /// Payload bytes of a full segment.
     pub mss: Bytes,
-    /// Bytes there are to send, if anybody knows.
+    /// Bytes to send, if known.
     pub size: Option<Bytes>,
     /// The round-trip time, if one was measured, on this connection or an earlier one.
     pub rtt: Option<Span>,
-    /// The window that the peer advertised; nobody knows it when the SYN leaves (QS §6.2, note 5).
+    /// The window that the peer advertised, in bytes; unknown when the SYN leaves (QS §6.2, note
+    /// 5).
     pub receive_window: Option<Bytes>,
 }
 
-/// How a sender decides for how much to ask.
+/// Rule for the rate that a sender requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// Not at all.
+    /// No request.
     Never,
-    /// Always the same, such as what the last mile can carry.
+    /// A fixed rate, such as that of the access link.
     Fixed(Rate),
-    /// min(S, W) / R: what the socket's buffer S and the peer's window W (where it is known) allow.
+    /// min(S, W) / R: the limit by the socket's buffer S and the peer's window W (where known).
     Window,
-    /// (O + O/MSS x H) / R: exactly what sends the object in one RTT; nothing if it fits into the
-    /// initial window. If nobody knows its size, as [`Self::Window`].
+    /// (O + O/MSS x H) / R: the rate that sends the object in one RTT; no request if it fits into
+    /// the initial window. If its size is unknown, as [`Self::Window`].
     Object,
-    /// The same, and nothing if nobody knows the object's size: a sender that is told what there is
-    /// later asks then.
+    /// The same, and no request if the object's size is unknown: the sender requests later, when it
+    /// is known.
     Known,
 }
 
 impl Amount {
-    /// The rate to ask for; `None`: do not ask. `header` is H, `initial` the default initial
-    /// window, `assumed_rtt` what an RTT that nobody knows is taken for, `socket_buffer` is S.
+    /// The rate to request; `None`: no request. `header` is H, `initial` the default initial
+    /// window, `assumed_rtt` replaces an unknown RTT, `socket_buffer` is S.
     #[must_use]
     pub fn rate(
         self,
@@ -57,7 +58,7 @@ impl Amount {
     ) -> Option<Rate> {
         let rtt = known.rtt.unwrap_or(assumed_rtt);
         let window = socket_buffer.min(known.receive_window.unwrap_or(Bytes::MAX)) / rtt;
-        // QS §6.2 asks for nothing where the default window carries all of it.
+        // QS §6.2 requests nothing where the default window carries all of it.
         if known.size.is_some_and(|size| size <= initial) {
             return None;
         }

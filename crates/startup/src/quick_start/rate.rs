@@ -37,7 +37,7 @@ impl EncodedRate {
         Rate::from_bytes_per_sec(if self.0 == 0 { 0 } else { BASE << self.0 })
     }
 
-    /// The largest that is not above `rate`: what a router may say when it grants `rate`.
+    /// The largest that is not above `rate`: the code of a router that approves `rate`.
     #[must_use]
     pub const fn at_most(rate: Rate) -> Self {
         let multiple = rate.as_bytes_per_sec() / BASE;
@@ -48,8 +48,8 @@ impl EncodedRate {
         if power > LARGEST as u32 { Self::MAX } else { Self(power as u8) }
     }
 
-    /// The smallest that is not below `rate`, if the table goes so far: what a sender asks for when
-    /// it wants `rate`.
+    /// The smallest that is not below `rate`, if the table goes so far: the code of a sender that
+    /// requests `rate`.
     #[must_use]
     pub fn at_least(rate: Rate) -> Self {
         let below = Self::at_most(rate);

@@ -1,22 +1,22 @@
-//! A request on its way, its echo, and what the sender makes of that.
+//! A request in transit, its echo, and the sender's check of it.
 //!
 //! Sources: RFC 4782 §3.3 (routers), §4.1 to §4.4 (hosts); QS §3.1.
 //!
 //! # Deviations
 //!
 //! - Rates are exact here; the options carry four bits ([`EncodedRate`]). The paper is older than
-//!   the four bits and grants any rate, so both must be possible: a router rounds down or not
-//!   ([`Granularity`](super::router::Granularity)), and what is put into an option is rounded
-//!   anyway.
+//!   the four bits and grants any rate, so both are supported: a router rounds down or not
+//!   ([`Granularity`](super::router::Granularity)), and rates in options are always rounded.
 //! - The nonce's steps are those of the four bits also for exact rates: a change within one step
-//!   leaves it alone.
-//! - RFC 4782 §3.1 has the sender report what it was approved, zero where it was not (MUST), for
-//!   routers that police (§3.3.1, §9.4.1). None of ours does, so the report is written by nobody;
-//!   its format is in [`IpOption`].
-//! - RFC 4782 §4.3: a receiver should not answer a request that arrives with the rate zero. Ours
-//!   does, so that the sender can tell a denial from a loss; it sends no faster for that.
+//!   does not affect it.
+//! - RFC 4782 §3.1 has the sender report the approved rate, zero if there is none (MUST), for
+//!   routers that police (§3.3.1, §9.4.1). No router here polices, so no report is sent; its format
+//!   is in [`IpOption`].
+//! - RFC 4782 §4.3: a receiver should not answer a request that arrives with the rate zero. This
+//!   one does, so that the sender can distinguish a denial from a loss; it sends no faster for
+//!   that.
 //! - RFC 4782's Figures 1 and 2 show QS TTL - IP TTL as the difference, its Equation 1 the negative
-//!   of that, modulo 256. The equation is followed: it is what the TCP option carries (§4.2).
+//!   of that, modulo 256. The equation is followed: the TCP option carries its value (§4.2).
 //! - Every router here lowers the IP TTL by one, so the QS TTL is lowered by one too (§3.3: by as
 //!   much as the IP TTL).
 
@@ -27,10 +27,10 @@ use super::option::IpOption;
 use super::rate::EncodedRate;
 use super::response::Response;
 
-/// What a packet asks of the routers it meets.
+/// A Quick-Start Request in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The rate, as far as routers have agreed to it.
+    /// The rate approved so far.
     pub rate: Rate,
     /// The QS TTL.
     pub ttl: u8,
@@ -39,7 +39,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A router agrees to `granted`, which is not more than was asked for: it lowers rate and TTL.
+    /// A router approves `granted`, at most the requested rate: lowers rate and TTL.
     pub fn approve(&mut self, granted: Rate, random: u32) {
         let (from, to) = (EncodedRate::at_most(self.rate), EncodedRate::at_most(granted));
         self.nonce = self.nonce.lowered(from, to.min(from), random);
@@ -47,8 +47,8 @@ impl Request {
         self.ttl = self.ttl.wrapping_sub(1);
     }
 
-    /// A router says no without deleting the option: rate, TTL and nonce become zero (RFC 4782
-    /// §3.3).
+    /// A router denies the request without deleting the option: rate, TTL and nonce become zero
+    /// (RFC 4782 §3.3).
     pub fn deny(&mut self) {
         *self = Self { rate: Rate::ZERO, ttl: 0, nonce: Nonce::new(0) };
     }
@@ -60,14 +60,14 @@ impl Request {
     }
 }
 
-/// What the receiver says of the request that reached it.
+/// The receiver's echo of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
-    /// The rate as the request arrived with it.
+    /// The rate in the request on arrival.
     pub rate: Rate,
     /// IP TTL - QS TTL, modulo 256.
     pub ttl_difference: u8,
-    /// The nonce as it arrived.
+    /// The nonce on arrival.
     pub nonce: Nonce,
 }
 
@@ -94,7 +94,7 @@ impl From<Response> for Echo {
     }
 }
 
-/// What a sender remembers of its request.
+/// The sender's state of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     rate: Rate,
@@ -102,18 +102,18 @@ pub struct Asked {
     nonce: Nonce,
 }
 
-/// Why nothing was granted.
+/// The reason why no rate was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Denied {
-    /// No echo came back: the request was lost, or deleted on the way.
+    /// No echo arrived: the request was lost, or deleted on the way.
     NoEcho,
-    /// A router said no: the rate is zero.
+    /// A router denied: the rate is zero.
     Zero,
-    /// A router did not take part: the difference of the TTLs is another one.
+    /// A router did not process the request: the difference of the TTLs has changed.
     NotEveryRouter,
-    /// The echo claims more than was asked for.
+    /// The echo has a higher rate than the request.
     Raised,
-    /// The nonce does not vouch for the rate: somebody raised it.
+    /// The nonce does not confirm the rate: it was raised on the way or by the receiver.
     Nonce,
 }
 
@@ -135,8 +135,7 @@ impl Denied {
 }
 
 impl Asked {
-    /// A request for `rate` in a packet that leaves with `ip_ttl`; QS TTL and nonce are to be drawn
-    /// at random.
+    /// A request for `rate` in a packet that leaves with `ip_ttl`; QS TTL and nonce must be random.
     #[must_use]
     pub const fn new(rate: Rate, ip_ttl: u8, ttl: u8, nonce: Nonce) -> (Self, Request) {
         let ttl_difference = ip_ttl.wrapping_sub(ttl);
@@ -146,7 +145,7 @@ impl Asked {
     /// The rate that every router granted.
     ///
     /// # Errors
-    /// If they did not, or if the echo cannot be believed.
+    /// If they did not, or if the echo is not valid.
     pub fn judge(&self, echo: &Echo) -> Result<Rate, Denied> {
         if echo.rate.is_zero() {
             return Err(Denied::Zero);
@@ -186,8 +185,8 @@ mod tests {
         assert_eq!(asked.judge(&Echo::of(&request, 64 - 4)), Ok(mbit(8)));
     }
 
-    /// RFC 4782 §2.1, Figures 1 and 2: IP TTL 63 and QS TTL 91 leave; three times both are lowered,
-    /// or the last time one of them.
+    /// RFC 4782 §2.1, Figures 1 and 2: IP TTL 63 and QS TTL 91 leave; three hops lower both, or the
+    /// last hop only one of them.
     #[test]
     fn the_two_examples_of_the_standard() {
         for (agreeing, expected) in [(3, Ok(mbit(20))), (2, Err(Denied::NotEveryRouter))] {
@@ -235,9 +234,9 @@ mod tests {
     }
 
     proptest! {
-        /// However the routers behave, what is granted is never more than any of them granted, and
-        /// one router that only forwards is enough to be told no. 256 of them would be taken for
-        /// none (RFC 4782 §3.3).
+        /// However the routers behave, the granted rate never exceeds that of any router, and one
+        /// router that only forwards suffices for a denial. 256 of them are not detected (RFC 4782
+        /// §3.3).
         #[test]
         fn never_more_than_the_least_generous_router(
             wanted in 1_u64..2_000_000_000, ttl: u8, nonce: u32,

@@ -1,7 +1,7 @@
-//! The TCP option that brings the request's fate back to the sender.
+//! The TCP option that returns the echo of the request to the sender.
 //!
-//! Source: RFC 4782 §4.2 (its Figure 5) and §12.2: kind 27, eight bytes: the rate as it arrived, IP
-//! TTL - QS TTL modulo 256, the nonce as it arrived.
+//! Source: RFC 4782 §4.2 (its Figure 5) and §12.2: kind 27, eight bytes: rate on arrival, IP TTL -
+//! QS TTL modulo 256, nonce on arrival.
 
 use super::nonce::Nonce;
 use super::option::{Malformed, SIZE, checked, read_nonce, written};
@@ -10,11 +10,11 @@ use super::rate::EncodedRate;
 /// The Quick-Start Response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// The rate as the request arrived with it.
+    /// The rate in the request on arrival.
     pub rate: EncodedRate,
     /// IP TTL - QS TTL, modulo 256, as the request arrived.
     pub ttl_difference: u8,
-    /// The nonce as it arrived.
+    /// The nonce on arrival.
     pub nonce: Nonce,
 }
 

@@ -1,7 +1,7 @@
-//! What a router grants: from the recent use of its link, and from what it granted recently.
+//! A router's decision on a request, from the recent use of its link and its recent grants.
 //!
 //! Sources: QS §7.1 (Share, its Figure 7; Target, Figure 8), §7.2 ([`extreme`]), §8 (a limit on
-//! requests); RFC 4782 §3.3 (what a router that does not agree does to the option).
+//! requests); RFC 4782 §3.3 (handling of the option by a router that does not approve).
 //!
 //! ```text
 //!                      too many a second          nothing to grant
@@ -14,20 +14,19 @@
 //! |---|---|
 //! | Share | a share of bandwidth - use - recent grants, whatever the use |
 //! | Target | a share of the bandwidth - use - recent grants |
-//! | Extreme | as Target, of which each grant counts only until its flow's packets come |
+//! | Extreme | as Target, with each grant counted only until its flow's packets arrive |
 //!
 //! # Deviations
 //!
-//! - What was granted before counts for at least the memory's length, and for a sixteenth more at
-//!   most ([`recent`]): exact forgetting would need a place for each grant.
+//! - Earlier grants count for at least the memory's length, and for a sixteenth more at most
+//!   ([`recent`]): exact expiry would need an entry for each grant.
 //! - RFC 4782 App. D gives Target with the peak as an example, with the grants of two intervals of
-//!   150 ms, and says that this is what the paper did: that is a memory of 150 ms in one bin
+//!   150 ms, and attributes that to the paper: that is a memory of 150 ms in one bin
 //!   ([`Params::memory_bins`]). The default is the paper's text.
 //! - The text compares rates in bytes per second and grants any; RFC 4782 has four bits. Both are
-//!   here ([`Granularity`]). What counts as granted is what is left after rounding, not what the
-//!   algorithm said.
-//! - A request that arrives with the rate zero was denied before: it is passed on and costs
-//!   nothing.
+//!   here ([`Granularity`]). The rounded rate counts as granted.
+//! - A request that arrives with the rate zero was denied before: it is forwarded without further
+//!   processing.
 
 pub mod extreme;
 pub mod limiter;
@@ -46,7 +45,7 @@ use limiter::Limiter;
 use recent::Recent;
 use utilisation::{Measure, Meter};
 
-/// How a router decides.
+/// A router's algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// QS Figure 7.
@@ -63,12 +62,12 @@ pub enum Algorithm {
     Extreme {
         /// `qs_thresh`.
         threshold: Ratio,
-        /// What is kept of flows and hosts.
+        /// State kept of flows and hosts.
         tracking: extreme::Params,
     },
 }
 
-/// How finely a router can say what it grants.
+/// Resolution of an approved rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Granularity {
     /// In the four bits of RFC 4782 §3.1, rounded down.
@@ -79,43 +78,42 @@ pub enum Granularity {
 
 crate::words!(Granularity { Encoded = "encoded", Exact = "exact" });
 
-/// What a router that does not agree does to the option (RFC 4782 §3.3).
+/// Handling of the option by a router that does not approve (RFC 4782 §3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial {
-    /// Nothing: the TTLs tell.
+    /// Leaves it unchanged: the TTLs show that it did not approve.
     Ignore,
     /// Sets rate, TTL and nonce to zero.
     Zero,
-    /// Takes it out of the packet.
+    /// Removes it from the packet.
     Delete,
 }
 
-/// Parameters of the scheme, with the source of each default.
+/// Parameters of a router, with the source of each default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// The link's bandwidth.
     pub bandwidth: Rate,
-    /// How it decides. Target with 90 %: QS §7.1, Figure 10.
+    /// The algorithm. Target with 90 %: QS §7.1, Figure 10.
     pub algorithm: Algorithm,
-    /// How the link's use is measured. The peak of five times 150 ms: QS §7.1.
+    /// Measurement of the link's use. The peak of five times 150 ms: QS §7.1.
     pub measure: Measure,
-    /// How long a grant counts (`recent_qs_approvals`). 150 ms: QS §7.1.
+    /// Time for which a grant counts (`recent_qs_approvals`). 150 ms: QS §7.1.
     pub memory: Span,
-    /// How finely that is kept: what was granted counts for one bin more than the memory at most.
-    /// 16: ours; 1: ns-2's router.
+    /// Bins of that memory: a grant counts for at most one bin longer than the memory. 16: ours; 1:
+    /// ns-2's router.
     pub memory_bins: u8,
-    /// How finely it can say what it grants. Four bits: RFC 4782.
+    /// Resolution of an approved rate. Four bits: RFC 4782.
     pub granularity: Granularity,
-    /// What it does to a request that it denies. Zero, which spares the routers behind it the work:
-    /// RFC 4782 §3.3.
+    /// Handling of a denied request. Zero, which spares later routers the processing: RFC 4782
+    /// §3.3.
     pub denial: Denial,
-    /// Requests a second beyond which further ones are not looked at (QS §8). None: the paper names
-    /// no number.
+    /// Limit on processed requests per second (QS §8). None: the paper gives no number.
     pub requests_per_second: Option<u32>,
 }
 
 impl Params {
-    /// The defaults before a link of this bandwidth.
+    /// The defaults for a link of this bandwidth.
     #[must_use]
     pub const fn new(bandwidth: Rate) -> Self {
         Self {
@@ -131,29 +129,29 @@ impl Params {
     }
 }
 
-/// What became of a request at a router.
+/// Result of a request at a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Agreed to this much; the request says so.
+    /// Approved at this rate, which the request now carries.
     Approved(Rate),
-    /// The request goes on as it came.
+    /// The request is forwarded unchanged.
     Untouched,
     /// Rate, TTL and nonce are zero.
     Zeroed,
-    /// The request is to be taken out of the packet.
+    /// The request is to be removed from the packet.
     Delete,
 }
 
-/// What a router counted.
+/// Counters of a router.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Requests that arrived with a rate.
     pub requests: u64,
-    /// Those of them agreed to, in full or in part.
+    /// Requests approved, in full or in part.
     pub approved: u64,
-    /// Those of them beyond the limit on requests.
+    /// Requests beyond the limit.
     pub beyond_limit: u64,
-    /// The rates granted, added up, in bytes per second.
+    /// Sum of the granted rates, in bytes per second.
     pub granted: u64,
 }
 
@@ -170,7 +168,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// Before an idle link.
+    /// A router at an idle link.
     #[must_use]
     pub fn new(params: Params) -> Self {
         let extreme = match params.algorithm {
@@ -187,7 +185,7 @@ impl Router {
         }
     }
 
-    /// A packet of `flow` was taken by the link: it will be sent, or is.
+    /// A packet of `flow` was accepted by the link.
     #[inline]
     pub fn on_packet(&mut self, now: Time, size: Bytes, flow: u64) {
         self.meter.on_packet(now, size / self.params.bandwidth);
@@ -230,7 +228,7 @@ impl Router {
         Verdict::Approved(granted)
     }
 
-    /// How much is granted, as the granularity can say it; it counts from now on.
+    /// The granted rate, rounded to the granularity; it counts from now on.
     fn grant(&mut self, now: Time, wanted: Rate, flow: u64, host: u32) -> Rate {
         let bandwidth = self.params.bandwidth;
         let used = part(bandwidth, self.meter.utilisation(now));
@@ -245,7 +243,7 @@ impl Router {
             (Algorithm::Target { threshold } | Algorithm::Extreme { threshold, .. }, Some(extreme)) => {
                 let free = minus(bandwidth * threshold, used);
                 let granted = self.params.granularity.round(extreme.grant(now, wanted, free, host));
-                // A flow for which there is no place is remembered as Target would.
+                // Without a free entry the flow is counted as in Target.
                 let free = minus(free, self.recent.sum(now));
                 let granted = granted.min(self.params.granularity.round(minus(free, extreme.promised())));
                 (granted, !extreme.remember(now, granted, flow, host))
@@ -258,44 +256,43 @@ impl Router {
         granted
     }
 
-    /// What was counted.
+    /// The counters.
     #[must_use]
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// The link's use as the router sees it, in parts of 10^9.
+    /// The link's measured use, in parts of 10^9.
     pub fn utilisation(&mut self, now: Time) -> u64 {
         self.meter.utilisation(now)
     }
 
-    /// What is promised and still expected.
+    /// The sum of grants that still count.
     pub fn outstanding(&mut self, now: Time) -> Rate {
         let tracked = self.extreme.as_mut().map_or(Rate::ZERO, |extreme| extreme.outstanding(now));
         sum(self.recent.sum(now), tracked)
     }
 
-    /// Flows and hosts that are remembered one by one.
+    /// Numbers of flows and hosts tracked individually.
     #[must_use]
     pub fn tracked(&self) -> (usize, usize) {
         self.extreme.as_ref().map_or((0, 0), |extreme| extreme.tracked())
     }
 
-    /// Most flows and hosts that were remembered at the same time.
+    /// Largest numbers of flows and hosts tracked at the same time.
     #[must_use]
     pub fn most_tracked(&self) -> (usize, usize) {
         self.extreme.as_ref().map_or((0, 0), |extreme| extreme.most_tracked())
     }
 
     /// The score of a host (QS Equation 4) in parts of 10^9; the full score for hosts that are not
-    /// remembered.
+    /// tracked.
     #[must_use]
     pub fn score(&self, host: u32) -> u64 {
         self.extreme.as_ref().map_or(utilisation::FULL, |extreme| extreme.score(host))
     }
 
-    /// Bytes of state, what is remembered of flows and hosts included (without what the allocator
-    /// adds).
+    /// Bytes of state, tracked flows and hosts included (without allocator overhead).
     #[must_use]
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>()
@@ -305,7 +302,7 @@ impl Router {
 }
 
 impl Granularity {
-    /// What a router can say that grants `rate`: not more.
+    /// The largest representable rate that is not above `rate`, for a router.
     fn round(self, rate: Rate) -> Rate {
         match self {
             Self::Encoded => EncodedRate::at_most(rate).rate(),
@@ -313,7 +310,7 @@ impl Granularity {
         }
     }
 
-    /// What a sender can say that wants `rate`: not less, if there is such a code.
+    /// The smallest representable rate that is not below `rate`, if there is one, for a sender.
     #[must_use]
     pub fn round_up(self, rate: Rate) -> Rate {
         match self {
@@ -323,7 +320,7 @@ impl Granularity {
     }
 }
 
-/// The difference, or nothing.
+/// The difference, or zero.
 fn minus(rate: Rate, other: Rate) -> Rate {
     Rate::from_bytes_per_sec(rate.as_bytes_per_sec().saturating_sub(other.as_bytes_per_sec()))
 }
@@ -332,7 +329,7 @@ fn sum(rate: Rate, other: Rate) -> Rate {
     Rate::from_bytes_per_sec(rate.as_bytes_per_sec().saturating_add(other.as_bytes_per_sec()))
 }
 
-/// `parts` of 10^9 of a rate, rounded up: what is used is never made smaller.
+/// `parts` of 10^9 of a rate, rounded up: use is never underestimated.
 fn part(rate: Rate, parts: u64) -> Rate {
     let wide = u128::from(rate.as_bytes_per_sec()) * u128::from(parts);
     Rate::from_bytes_per_sec(wide.div_ceil(u128::from(utilisation::FULL)) as u64)

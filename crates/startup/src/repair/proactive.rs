@@ -5,16 +5,16 @@
 //!
 //! # Deviations
 //!
-//! - A packet that is retransmitted is not doubled again: its copy has been sent already.
+//! - Retransmissions are not duplicated: their copy has been sent already.
 //!
 //! # Limits
 //!
-//! The copy follows its original at once if the transport asks after each packet it sends. If it
-//! asks only after a burst, the copies follow the burst.
+//! The copy follows its original at once if the transport polls after each packet. If it polls only
+//! after a burst, the copies follow the burst.
 
 use super::Segments;
 
-/// A copy for each original: those of `next..end` are owed.
+/// A copy for each original: those of `next..end` are still to be sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Proactive {
     next: u64,

@@ -1,12 +1,13 @@
-//! Send the first flight again from its end, one segment for each ack, until the two meet.
+//! Copy the first flight from its end, one segment for each ack, until copies and acks meet.
 //!
 //! Source (HB below): Q. Li, M. Dong, P. B. Godfrey, "Halfback: Running Short Flows Quickly and
 //! Safely", CoNEXT 2015, §3.2 (ROPR: reverse-ordered proactive retransmission), §3.4 (the example
 //! of ten packets), §5 (forward order, line rate, more or less additional bandwidth).
 //!
 //! ```text
-//!            first ack with the whole flight sent           copies and acks have met, or the budget is used
-//!  waiting ---------------------------------------> copying ------------------------------------------------> over
+//!            first ack with the              copies and acks have met,
+//!            whole flight sent               or the budget is used
+//!  waiting ------------------> copying ------------------------------> over
 //! ```
 //!
 //! | | order | copies for each ack | budget, of the flight |
@@ -19,13 +20,13 @@
 //!
 //! - HB §3.2 has no budget: with one ack for each segment the acks meet the copies half-way. Where
 //!   acks are fewer or many segments are missing, one half is enforced here. In forward order,
-//!   where nothing ever meets, it is what makes the 50 % of HB §5.
+//!   where they never meet, it gives the 50 % of HB §5.
 //! - HB §5 does not say how many copies Halfback-burst sends: as many as Halfback.
-//! - "unACKed" (§3.4) is taken as not acknowledged in any way: what a selective ack covers is
-//!   skipped.
-//! - HB runs normal retransmission beside the copies and does not say that one looks at the other;
-//!   a segment that was retransmitted can be copied too. [`Params::stops_at_congestion`] is ours,
-//!   off for Halfback.
+//! - "unACKed" (§3.4) is taken as not acknowledged in any way: selectively acknowledged segments
+//!   are skipped.
+//! - HB runs normal retransmission beside the copies, independently as far as described; a
+//!   retransmitted segment can be copied too. [`Params::stops_at_congestion`] is ours, off for
+//!   Halfback.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -37,7 +38,7 @@ use headstart_units::{Bytes, Ratio};
 use super::Segments;
 use crate::parameters::{Value, from_word};
 
-/// In which order the first flight is sent again.
+/// Order in which the first flight is copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// From the end towards the acks (HB §3.2).
@@ -47,12 +48,12 @@ pub enum Order {
     Forward,
 }
 
-/// What lets copies leave.
+/// Clock of the copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// So many copies for each ack (HB §3.2).
+    /// Copies for each ack (HB §3.2).
     Acks(Ratio),
-    /// The first ack lets all of them leave at once (HB §5, Halfback-burst).
+    /// The first ack releases all of them at once (HB §5, Halfback-burst).
     LineRate,
 }
 
@@ -96,16 +97,16 @@ impl Value for Clock {
     }
 }
 
-/// Parameters of the scheme, with the source of each default.
+/// Parameters of the policy, with the source of each default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Reverse: HB §3.2.
     pub order: Order,
-    /// One copy for each ack: HB §3.2. HB §5 would try two for every three.
+    /// One copy for each ack: HB §3.2. HB §5 proposes two for every three.
     pub clock: Clock,
-    /// At most this share of the flight's segments is sent again. 1/2: HB §3.2 ("only 50%").
+    /// Limit of copies as a share of the flight's segments. 1/2: HB §3.2 ("only 50%").
     pub budget: Ratio,
-    /// No more copies once congestion was seen. Off: HB §4.2.1 runs both side by side.
+    /// Stop after a congestion signal. Off: HB §4.2.1 runs both side by side.
     pub stops_at_congestion: bool,
 }
 
@@ -120,12 +121,12 @@ impl Default for Params {
     }
 }
 
-/// Where it stands.
+/// Phase of the policy.
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// The first flight is not out, or nothing of it was acknowledged since.
+    /// The first flight is not sent completely, or no ack has arrived since.
     Waiting,
-    /// Copies leave.
+    /// Copies are sent.
     Copying(Copies),
     /// Done.
     Over,
@@ -173,7 +174,7 @@ impl Ropr {
         self.params
     }
 
-    /// Whether it has sent its last copy.
+    /// True once it has sent its last copy.
     #[must_use]
     #[inline]
     pub const fn is_over(&self) -> bool {
@@ -189,7 +190,7 @@ impl Ropr {
     #[inline]
     pub(super) fn on_ack(&mut self, segments: &impl Segments) {
         match &mut self.phase {
-            // HB §3.2: acks that arrive while the flight is still being paced out trigger nothing.
+            // HB §3.2: acks that arrive while the flight is still being paced trigger nothing.
             Phase::Waiting if segments.is_first_flight_sent() => self.begin_copying(segments),
             Phase::Copying(copies) => copies.acks += 1,
             Phase::Waiting | Phase::Over => {}
@@ -289,7 +290,7 @@ mod tests {
         assert!(!repair.is_active(), "the phase is left");
     }
 
-    /// The same with nothing but the meeting to end it.
+    /// The same, ended only by the meeting of copies and acks.
     #[test]
     fn acks_meet_the_copies_without_a_budget_too() {
         let params = Params { budget: Ratio::ONE, ..Params::default() };

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!          first ack with all of it sent        acks meet copies       all of it delivered
-//!  Pacing ------------------------------> ROPR ----------------> ended -------------------> hand over
+//!  Pacing ------------------------------> ROPR ----------------> ended ----------------> hand over
 //!     |                                     |                      |
 //!     +------------------ CE: hand over ----+----------------------+
 //! ```

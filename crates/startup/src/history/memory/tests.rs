@@ -17,7 +17,7 @@ fn store(capacity: usize) -> MemoryStore {
     MemoryStore::new(capacity, FixedHash::default())
 }
 
-/// A connection to `number` that finds out `rate`.
+/// A connection to `number` that measures `rate`.
 fn visit(store: &mut MemoryStore, number: u8, rate: u64) {
     let (_, lease) = store.open(peer(number));
     store.close(lease, Outcome::Measured(record(rate, rate)));
@@ -54,7 +54,7 @@ fn several_starts_from_one_record_see_each_other() {
     assert_eq!(store.open(peer(1)).0.map(|known| known.live), Some(0));
 }
 
-/// Reserves `bytes`; returns what there was to share before.
+/// Reserves `bytes`; returns the shared room before.
 fn reserve(store: &mut MemoryStore, lease: &mut Lease, bytes: u64) -> (u64, Option<u64>) {
     let mut told = None;
     store.reserve(lease, &mut |room| {
@@ -207,7 +207,7 @@ fn a_flush_forgets_everything_and_survivors_do_no_harm() {
     assert_eq!(store.open(peer(1)).0.map(|known| known.live), Some(0));
 }
 
-/// A hundred thousand peers, the order of what WiseStart §4.2 kept in 19 MB.
+/// A hundred thousand peers, about the number that WiseStart §4.2 kept in 19 MB.
 #[test]
 fn an_entry_costs_some_hundred_bytes() {
     let mut store = store(1 << 16);
@@ -227,7 +227,7 @@ struct Model {
     capacity: usize,
     /// Peer, record, serial number of the entry, and of the record.
     entries: Vec<(u8, Record, u64, u64)>,
-    /// What each open connection holds: serial numbers of entry and record.
+    /// Serial numbers of entry and record held by each open connection.
     held: Vec<Option<(u64, u64)>>,
     serial: u64,
     evictions: u64,
@@ -271,7 +271,7 @@ impl Model {
     }
 }
 
-/// One step of a play: open a connection to a peer, or close one of those open.
+/// One step of a test: open a connection to a peer, or close an open one.
 #[derive(Clone, Debug)]
 enum Step {
     Open(u8),

@@ -1,39 +1,39 @@
-//! Extreme Quick-Start: a memory of each grant until it is used, and of each host's way with
-//! grants.
+//! Extreme Quick-Start: tracks each grant until it is used, and the share of grants that each host
+//! uses.
 //!
 //! Source: QS §7.2 and §8 with its Equation 4.
 //!
 //! ```text
-//!              first packet of the flow          so much time later, or all of it came
-//!  promised -----------------------------> arriving -----------------------------------> settled: score of the host
-//!      |                                                                                    ^
-//!      +------- nothing came within the interval -----------------------------------------+
+//!               first packet of the flow          5/4 RTT later, or all arrived
+//!  granted ------------------------------> arriving -----------------> settled: score of the host
+//!      |                                                                  ^
+//!      +------- no packet within the interval ----------------------------+
 //! ```
 //!
-//! A promise counts in full until the flow's first packet arrives. The time this took is the flow's
-//! RTT as the router sees it, so rate x RTT bytes are to come; each byte that does takes its share
-//! off the promise, because the meter sees it from then on. What has not come after 5/4 RTT never
-//! will.
+//! A grant counts in full until the flow's first packet arrives. The time until then is the flow's
+//! RTT at the router, so rate x RTT bytes are expected; each byte that arrives reduces the grant by
+//! its share, since the meter counts it from then on. After 5/4 RTT the rest is not expected any
+//! more.
 //!
 //! # Deviations
 //!
 //! - "We assume that the router implements a reliable method for evaluating RTTs": this one is it.
 //! - Fairness is only sketched: "reduce the rate approved for individual requests". Here: if a
-//!   request of the last memory was sent away empty, none gets more than the free rate over the
+//!   request of the last memory was granted nothing, none gets more than the free rate over the
 //!   number of requests in that time.
-//! - Equation 4 has a trap: a host at score zero is granted nothing, so nothing of it can be seen
-//!   to be used, and it never rises. What is left of a request is never less than [`Params::least`]
-//!   (unless less was asked for): one flow that uses that is enough to rise. A floor under the
-//!   score instead, tried first, leaves an attacker whose request is many times the link as strong
-//!   as ever.
-//! - The measurement interval of 1.5 s is for flows that never come; for others the end of the
+//! - Equation 4 cannot recover from zero: a host at score zero is granted nothing, so it cannot use
+//!   a grant and its score never rises. A reduced request is never less than [`Params::least`]
+//!   (unless less was requested): one flow that uses it raises the score. A floor under the score
+//!   instead, tried first, leaves an attacker whose request is many times the link as strong as
+//!   ever.
+//! - The measurement interval of 1.5 s is for flows that never send; for others the end of the
 //!   Quick-Start phase is known.
 //!
 //! # Limits
 //!
-//! At most [`Params::flows`] flows and [`Params::hosts`] hosts are remembered. A grant beyond is
-//! counted as Target would; the host whose score was used longest ago is forgotten first, so a
-//! storm of spoofed hosts wipes scores out.
+//! At most [`Params::flows`] flows and [`Params::hosts`] hosts are tracked. A grant beyond is
+//! counted as in Target; the least recently used score is evicted first, so a flood of spoofed
+//! hosts evicts scores.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -44,23 +44,23 @@ use super::recent::{self, Recent};
 use super::utilisation::FULL;
 use super::{minus, part};
 
-/// What is kept, with the source of each default.
+/// Parameters of the tracking, with the source of each default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Flows remembered at the same time. 1024: ours.
+    /// Flows tracked at the same time. 1024: ours.
     pub flows: usize,
-    /// Hosts remembered. 4096: ours.
+    /// Hosts tracked. 4096: ours.
     pub hosts: usize,
-    /// A flow that has not come after this never will. 1.5 s: QS §8.
+    /// Time after which a flow without packets is given up. 1.5 s: QS §8.
     pub interval: Span,
-    /// Reduce what a host gets by its score. On: QS §8.
+    /// Reduce a host's grants by its score. On: QS §8.
     pub scores: bool,
     /// The gain w of Equation 4. 0.2: QS §8.
     pub gain: Ratio,
-    /// What a request is not reduced below by the score. 80 kbit/s, the least that RFC 4782's four
-    /// bits can say: ours.
+    /// Lower bound of a request reduced by the score. 80 kbit/s, the least rate in RFC 4782's four
+    /// bits: ours.
     pub least: Rate,
-    /// Nobody gets more than an equal share while others get nothing. On: QS §7.2.
+    /// Limit each request to an equal share while others are granted nothing. On: QS §7.2.
     pub fair: bool,
 }
 
@@ -78,44 +78,44 @@ impl Default for Params {
     }
 }
 
-/// A flow that was granted something.
+/// A flow with a grant.
 #[derive(Clone, Copy, Debug)]
 struct Flow {
     host: u32,
     granted: Rate,
     approved_at: Time,
-    /// rate x RTT: known when the first packet has come.
+    /// rate x RTT in bytes; known from the first packet on.
     expected: Option<Bytes>,
     arrived: Bytes,
-    /// What still counts of the promise.
+    /// The part of the grant that still counts.
     outstanding: Rate,
     due_at: Time,
 }
 
-/// The memory of flows and hosts.
+/// State of flows and hosts.
 #[derive(Clone, Debug)]
 pub struct Extreme {
     params: Params,
     flows: BTreeMap<u64, Flow>,
-    /// When each flow is settled.
+    /// Time at which each flow is settled.
     due: BTreeSet<(Time, u64)>,
     promised: u64,
-    /// Score in parts of 10^9, and the turn at which it was last used.
+    /// Score in parts of 10^9, and the count at which it was last used.
     scores: BTreeMap<u32, (u64, u64)>,
     turns: BTreeMap<u64, u32>,
     turn: u64,
-    /// Requests of the last memory, and those of them that got nothing.
+    /// Requests within the last memory, and those granted nothing.
     asked: Recent,
     empty_handed: Recent,
-    /// Most flows and hosts that were ever remembered at the same time.
+    /// Largest numbers of flows and hosts tracked at the same time.
     most: (usize, usize),
 }
 
-/// One request, where rates are added up.
+/// One request, in sums of rates.
 const ONE: Rate = Rate::from_bytes_per_sec(1);
 
 impl Extreme {
-    /// Nothing is remembered yet.
+    /// Without flows and hosts.
     #[must_use]
     pub fn new(params: Params, memory: Span) -> Self {
         Self {
@@ -132,7 +132,7 @@ impl Extreme {
         }
     }
 
-    /// A packet passed. Nearly all belong to flows that are not remembered.
+    /// A packet passed. Nearly all belong to flows that are not tracked.
     #[inline]
     pub fn on_packet(&mut self, now: Time, size: Bytes, key: u64) {
         if let Some(flow) = self.flows.get_mut(&key) {
@@ -163,7 +163,7 @@ impl Extreme {
         }
     }
 
-    /// What may be granted of `free`, the threshold less the use of the link.
+    /// The rate to grant out of `free`, the threshold less the use of the link.
     pub fn grant(&mut self, now: Time, wanted: Rate, free: Rate, host: u32) -> Rate {
         self.settle(now);
         self.asked.add(now, ONE);
@@ -180,13 +180,13 @@ impl Extreme {
         granted
     }
 
-    /// What all remembered flows were promised and have not used.
+    /// Unused grants of all tracked flows.
     #[must_use]
     pub const fn promised(&self) -> Rate {
         Rate::from_bytes_per_sec(self.promised)
     }
 
-    /// What was granted, after rounding; `false` if there is no place to remember it.
+    /// Adds a grant, after rounding; `false` if there is no free entry.
     pub fn remember(&mut self, now: Time, granted: Rate, key: u64, host: u32) -> bool {
         if granted.is_zero() {
             self.empty_handed.add(now, ONE);
@@ -214,7 +214,7 @@ impl Extreme {
         true
     }
 
-    /// What is promised, after forgetting what never came.
+    /// Outstanding grants, after removal of the expired ones.
     pub fn outstanding(&mut self, now: Time) -> Rate {
         self.settle(now);
         self.promised()
@@ -261,13 +261,13 @@ impl Extreme {
         self.scores.get(&host).map_or(FULL, |(score, _)| *score)
     }
 
-    /// Flows and hosts remembered.
+    /// Numbers of flows and hosts tracked.
     #[must_use]
     pub fn tracked(&self) -> (usize, usize) {
         (self.flows.len(), self.scores.len())
     }
 
-    /// Most of them at the same time, so far.
+    /// Largest numbers at the same time, so far.
     #[must_use]
     pub const fn most_tracked(&self) -> (usize, usize) {
         self.most
@@ -281,5 +281,5 @@ impl Extreme {
     }
 }
 
-/// A window that is paced over one RTT has come after it, and a little more for what queues do.
+/// RTTs after which a window paced over one RTT has arrived, with a margin for queueing.
 const PATIENCE: Ratio = Ratio::new(5, 4);

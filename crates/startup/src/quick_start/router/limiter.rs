@@ -1,7 +1,7 @@
-//! At most so many requests a second are looked at, however many come (QS §8).
+//! A limit on the requests processed per second (QS §8).
 //!
-//! The limit is kept by the time at which the next request would be on schedule; a tenth of a
-//! second's worth may come early.
+//! Implemented by the scheduled time of the next request; requests of a tenth of a second may
+//! arrive early.
 
 use headstart_units::{Span, Time};
 
@@ -24,7 +24,7 @@ impl Limiter {
         Self { gap, slack, on_schedule_at: Time::ZERO }
     }
 
-    /// Whether one more may be looked at.
+    /// True if one more may be processed.
     pub fn admits(&mut self, now: Time) -> bool {
         let next = self.on_schedule_at.max(now) + self.gap;
         let is_admitted = next <= now + self.slack;

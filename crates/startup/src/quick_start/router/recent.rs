@@ -1,8 +1,8 @@
-//! `recent_qs_approvals`: the sum of what was granted lately, in constant memory.
+//! `recent_qs_approvals`: the sum of recent grants, in constant memory.
 //!
-//! Source: QS §7.1. Grants are added up in bins, sixteen of which make up the memory; a bin is
-//! forgotten when its last instant is older than the memory. So a grant counts for at least the
-//! memory, and a sixteenth more at most.
+//! Source: QS §7.1. Grants are added up in bins, sixteen of which make up the memory; a bin expires
+//! when its last instant is older than the memory. So a grant counts for at least the memory, and a
+//! sixteenth more at most.
 //!
 //! The authors' own router in ns-2 (`qsagent.cc`) has one bin: the present interval and the one
 //! before it count, so a grant counts for between once and twice the memory. [`Recent::new`] takes
@@ -14,22 +14,21 @@ use headstart_units::{Rate, Span, Time};
 pub const MOST_BINS: u8 = 16;
 const ROOM: usize = MOST_BINS as usize + 1;
 
-/// A sum over the last while.
+/// A sum over a sliding memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Recent {
     bin: Span,
-    /// One more than make up the memory: the present one is not full.
+    /// One bin more than the memory has: the present one is not full.
     bins: [u64; ROOM],
     used: usize,
     sum: u64,
-    /// The present bin, and when it ends.
+    /// The present bin, and its end.
     at: usize,
     ends_at: Time,
 }
 
 impl Recent {
-    /// Nothing was granted; what will be counts for `memory`, which is as long as so many bins (1
-    /// to [`MOST_BINS`]).
+    /// Without grants; each will count for `memory`, divided into `bins` (1 to [`MOST_BINS`]).
     #[must_use]
     pub fn new(memory: Span, bins: u8) -> Self {
         let bins = bins.clamp(1, MOST_BINS);
@@ -38,16 +37,16 @@ impl Recent {
         Self { bin, bins: [0; ROOM], used, sum: 0, at: 0, ends_at: Time::ZERO + bin }
     }
 
-    /// From now on this counts.
+    /// Adds a grant of `rate`.
     pub fn add(&mut self, now: Time, rate: Rate) {
         self.advance(now);
-        // The sum of all bins must never overflow: nobody grants a sixteenth of all numbers.
+        // Capped, so that the sum of all bins cannot overflow.
         let amount = rate.as_bytes_per_sec().min(u64::MAX / 64 - self.bins[self.at].min(u64::MAX / 64));
         self.bins[self.at] += amount;
         self.sum += amount;
     }
 
-    /// What counts now.
+    /// The sum of the grants that count now.
     pub fn sum(&mut self, now: Time) -> Rate {
         self.advance(now);
         Rate::from_bytes_per_sec(self.sum)

@@ -21,7 +21,7 @@ fn extreme(tracking: extreme::Params) -> Algorithm {
     Algorithm::Extreme { threshold: Ratio::percent(90), tracking }
 }
 
-/// Asks for so many kbit/s; answers in kbit/s, rounded down, zero for every kind of no.
+/// Requests `kbit` kbit/s; returns kbit/s, rounded down, zero for every kind of denial.
 fn ask(router: &mut Router, millis: u64, flow: u64, host: u32, kbit: u64) -> u64 {
     let (_, mut request) = Asked::new(Rate::from_bits_per_sec(kbit * 1000), 64, 9, Nonce::new(1));
     match router.on_request(at(millis), &mut request, flow, host, 0) {
@@ -41,7 +41,7 @@ fn load(router: &mut Router, millis: core::ops::Range<u64>, percent: u64) {
     }
 }
 
-/// QS Figure 7: of what is free, ALLOC_RATE, at any utilisation.
+/// QS Figure 7: ALLOC_RATE of the free rate, at any utilisation.
 #[test]
 fn share_grants_a_share_of_what_is_free() {
     let mut router = Router::new(exact(Algorithm::Share { alloc_rate: Ratio::percent(50) }));
@@ -120,7 +120,7 @@ fn beyond_the_limit_requests_are_not_looked_at() {
     assert_eq!(router.counts().beyond_limit, 1000 - granted as u64);
 }
 
-/// QS §7.2: the promise counts in full until the data comes, and less with each packet.
+/// QS §7.2: the grant counts in full until the data arrives, and less with each packet.
 #[test]
 fn extreme_frees_a_promise_as_the_flow_uses_it() {
     let mut router =
@@ -158,8 +158,8 @@ fn a_host_that_asks_and_does_not_come_gets_less_next_time() {
     assert_eq!(ask(&mut router, 3_300, 4, 7, 8_000), 1_856, "used: on the way back");
 }
 
-/// However often a host did not come, and however much it asks for, it is left the least rate, no
-/// more; one good start lets it rise.
+/// A host that repeatedly does not use its grants keeps the least rate and no more; one used grant
+/// raises it.
 #[test]
 fn whoever_asks_for_many_times_the_link_is_held_down_and_can_rise() {
     let params = extreme::Params { fair: false, ..extreme::Params::default() };
@@ -180,16 +180,15 @@ fn nobody_gets_more_than_a_fair_share_while_others_get_nothing() {
     let mut router = Router::new(exact(extreme(extreme::Params::default())));
     assert_eq!(ask(&mut router, 0, 1, 1, 20_000), 9_000, "alone: all of it");
     assert_eq!(ask(&mut router, 10, 2, 2, 20_000), 0, "the second gets nothing");
-    // Flow 1's data comes and goes; the third request meets a free link and the memory of the
-    // second.
+    // Flow 1's data passes; the third request meets a free link and the memory of the second.
     for n in 0..113 {
         router.on_packet(at(20 + n / 10), Bytes::new(1000), 1);
     }
     assert_eq!(ask(&mut router, 50, 3, 3, 20_000), 3_000, "a third of 9 Mbit/s: three asked lately");
 }
 
-/// A storm of requests from made-up hosts: memory stays within its bound, and once the storm is
-/// over a legitimate request gets what it would have got within one interval.
+/// A flood of requests from spoofed hosts: memory stays within its bound, and after the flood a
+/// legitimate request gets its full rate within one interval.
 #[test]
 fn a_storm_of_spoofed_requests_fills_no_more_than_its_places() {
     let tracking = extreme::Params { flows: 64, hosts: 128, ..extreme::Params::default() };
@@ -210,9 +209,8 @@ fn a_storm_of_spoofed_requests_fills_no_more_than_its_places() {
 }
 
 proptest! {
-    /// Whatever storm of made-up hosts comes, by whatever algorithm: memory stays within its bound,
-    /// and what was promised to nobody is free again when the memory of approvals is over (Extreme:
-    /// its interval).
+    /// For any flood of spoofed hosts and any algorithm: memory stays within its bound, and unused
+    /// grants are free again when the memory of approvals expires (Extreme: its interval).
     #[test]
     fn after_any_storm_the_router_recovers_within_its_memory(
         algorithm in algorithms(),
@@ -236,7 +234,7 @@ proptest! {
     }
 }
 
-/// What happens to a router.
+/// An event at a router.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Packet { bytes: u64, flow: u64 },
@@ -265,9 +263,8 @@ fn algorithms() -> impl Strategy<Value = Algorithm> {
 }
 
 proptest! {
-    /// Over random traffic no grant is above what was asked for, none goes beyond what the
-    /// algorithm has left (counted again here from a list of all grants), and the request says what
-    /// was granted.
+    /// Over random traffic no grant exceeds the requested rate or the algorithm's free rate
+    /// (recomputed here from a list of all grants), and the request carries the granted rate.
     #[test]
     fn grants_never_exceed_what_the_algorithm_allows(steps in steps(), algorithm in algorithms(), encoded: bool) {
         let granularity = if encoded { Granularity::Encoded } else { Granularity::Exact };

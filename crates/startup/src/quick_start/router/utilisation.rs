@@ -1,26 +1,26 @@
-//! How busy a link was: the moving average, or the peak of the last intervals.
+//! Utilisation of a link: the moving average, or the peak of the last intervals.
 //!
 //! Source: QS §7.1, Equation 3 and the paragraph after it.
 //!
-//! What is measured is the time during which the transmitter was busy. A first-in-first-out link is
-//! busy without a break until all it has taken is sent, so it is enough to know what it took and
-//! when: no event per packet sent.
+//! The measure is the time during which the transmitter was busy. A first-in-first-out link is busy
+//! without a break until all accepted data is sent, so acceptance times and sizes suffice: no event
+//! per packet sent.
 //!
 //! # Deviations
 //!
-//! - The text leaves open what M(t) is; here the busy share of the interval that ended at t, so
-//!   never above one, also while a queue stands.
-//! - Intervals that nobody asked about are made up for later; the result is the same.
+//! - The text leaves M(t) open; here it is the busy share of the interval that ended at t, so never
+//!   above one, also while a queue stands.
+//! - Intervals without a query are computed later, with the same result.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use headstart_units::{Ratio, Span, Time};
 
-/// All of the link: utilisation is counted in parts of 10^9.
+/// Full utilisation: counted in parts of 10^9.
 pub const FULL: u64 = 1_000_000_000;
 
-/// How the use of a link is measured.
+/// Measurement of the use of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// U <- w M + (1 - w) U after each interval (Equation 3).
@@ -30,11 +30,11 @@ pub enum Measure {
         /// The weight w of the new measurement.
         weight: Ratio,
     },
-    /// The highest of the last so many measurements.
+    /// The highest of the last N measurements.
     Peak {
         /// The length of one measurement.
         interval: Span,
-        /// N.
+        /// N: the number of measurements.
         intervals: u16,
     },
 }
@@ -44,13 +44,13 @@ pub enum Measure {
 pub struct Meter {
     measure: Measure,
     interval: Span,
-    /// When the transmitter will have sent all that was taken.
+    /// Time at which the transmitter will have sent all accepted data.
     free_at: Time,
-    /// Time to send all that was ever taken.
+    /// Time to send all data accepted so far.
     taken: Span,
     /// The part of it that was sent at the end of the last interval.
     sent: Span,
-    /// When the present interval ends.
+    /// End of the present interval.
     ends_at: Time,
     /// The average; or the last measurements, of which `oldest` is overwritten next.
     average: u64,
@@ -80,7 +80,7 @@ impl Meter {
         }
     }
 
-    /// The link took a packet that it needs `service` to send.
+    /// The link accepted a packet with the transmission time `service`.
     #[inline]
     pub fn on_packet(&mut self, now: Time, service: Span) {
         if now >= self.ends_at {
@@ -107,7 +107,7 @@ impl Meter {
             self.measured(parts(busy, self.interval));
             self.ends_at += self.interval;
             if busy.is_zero() && self.free_at <= self.ends_at && self.is_all_zero() {
-                // Nothing can change any more: to the interval of now in one step.
+                // Nothing changes any more: advance to the present interval in one step.
                 let missed = now.since(self.ends_at).as_nanos() / self.interval.as_nanos();
                 self.ends_at += self.interval * missed;
             }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever arrives, use is never above one, and asking in between changes nothing.
+        /// For any arrivals, use is never above one, and queries in between change nothing.
         #[test]
         fn asking_changes_nothing(
             packets in proptest::collection::vec((0_u64..80, 0_u64..50), 1..60),
