@@ -4,8 +4,8 @@
 
 #![no_main]
 
-use headstart_paper::claim;
 use headstart_paper::plan::{MOST_POINTS, Paper, Plan};
+use headstart_paper::{claim, draw};
 use libfuzzer_sys::fuzz_target;
 
 const PAPER: &str = r#"
@@ -42,6 +42,7 @@ fuzz_target!(|text: &str| {
         let Ok(plan) = Plan::read(plan_text, &paper, is_quick) else { continue };
         assert!((1..=MOST_POINTS).contains(&plan.points.len()));
         assert!((1..=plan.variants.len()).contains(&plan.shown));
+        let _ = draw::read(plan_text, &plan);
         let Ok(claims) = claim::read(parts.clone().next().unwrap_or(""), &plan) else { continue };
         for claim in &claims {
             assert!(!claim.paper().is_empty());

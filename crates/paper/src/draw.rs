@@ -34,15 +34,35 @@ use serde::Deserialize;
 
 use super::quantity::{Quantity, QuantityText, Scope, check_scheme};
 use super::sequence;
-use crate::plan::{Plan, number_of};
+use crate::plan::{Plan, from_toml, number_of};
 use crate::run::Results;
 use headstart_report::figure::{Axis, Figure, Mark, Point, Range, Series, Style};
 use headstart_report::statistics::Interval;
 
+/// The figures of a plan's file, beside all else that it holds.
+#[derive(Deserialize)]
+struct FiguresText {
+    #[serde(default)]
+    figure: Vec<FigureText>,
+}
+
+/// Reads the `[[figure]]` tables of a plan's file.
+///
+/// # Errors
+/// With line, key, found and expected.
+pub fn read(text: &str, plan: &Plan) -> Result<Vec<Drawing>> {
+    from_toml::<FiguresText>(text)?
+        .figure
+        .into_iter()
+        .enumerate()
+        .map(|(number, figure)| Drawing::read(figure, plan).with_context(|| format!("figure {}", number + 1)))
+        .collect()
+}
+
 /// A figure as it is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct FigureText {
+struct FigureText {
     name: String,
     caption: String,
     draw: Kind,
@@ -138,7 +158,7 @@ impl Drawing {
     ///
     /// # Errors
     /// With key, found and expected.
-    pub fn read(text: FigureText, plan: &Plan) -> Result<Self> {
+    fn read(text: FigureText, plan: &Plan) -> Result<Self> {
         let schemes = text.schemes.unwrap_or_else(|| plan.known_schemes.clone());
         schemes.iter().try_for_each(|scheme| check_scheme(scheme, plan)).context("schemes")?;
         for (key, axis) in [("x", &text.x), ("by", &text.by)] {

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use super::claim::{self, Claim};
+use super::draw::{self, Drawing};
 use crate::plan::{Paper, Plan};
 
 /// The files of one figure, as they are in the repository.
@@ -187,8 +188,10 @@ pub fn open(folder: &Path) -> Result<PaperFiles> {
 pub struct Experiment {
     /// The folder's name.
     pub name: String,
-    /// What is run and drawn.
+    /// Its runs.
     pub plan: Plan,
+    /// What is drawn of them.
+    pub drawings: Vec<Drawing>,
     /// What the paper says.
     pub claims: Vec<Claim>,
     /// How and why ours differ.
@@ -205,10 +208,12 @@ impl Experiment {
     pub fn read(paper: &Paper, folder: &str, files: &FigureFiles, is_quick: bool) -> Result<Self> {
         let at = |file: &str| format!("{folder}/{}/{file}", files.name);
         let plan = Plan::read(&files.plan, paper, is_quick).with_context(|| at("plan.toml"))?;
+        let drawings = draw::read(&files.plan, &plan).with_context(|| at("plan.toml"))?;
         let claims = claim::read(&files.claims, &plan).with_context(|| at("claims.toml"))?;
         Ok(Self {
             name: files.name.to_string(),
             plan,
+            drawings,
             claims,
             notes: files.notes.to_string(),
             text: files.plan.to_string(),

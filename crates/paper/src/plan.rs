@@ -48,10 +48,9 @@ use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use toml::Table;
 
-use super::draw::{Drawing, FigureText};
 use demonstration::DemonstrationText;
 use headstart_study::carrier::Carriers;
 use headstart_study::catalogue;
@@ -112,8 +111,6 @@ pub struct Plan {
     pub axes: Vec<Axis>,
     /// Names of all schemes of the full plan: what a claim may name.
     pub known_schemes: Vec<String>,
-    /// What is drawn.
-    pub drawings: Vec<Drawing>,
     settings: Settings,
 }
 
@@ -152,8 +149,9 @@ struct PlanText {
     demonstrations: BTreeMap<String, DemonstrationText>,
     #[serde(default)]
     quick: QuickText,
-    #[serde(default)]
-    figure: Vec<FigureText>,
+    /// Read by `crate::draw`.
+    #[serde(default, rename = "figure")]
+    _figures: Vec<IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -254,7 +252,7 @@ impl Plan {
             "casts: found `mixed` without the key `beside`"
         );
         ensure!(!cut.schemes.is_empty(), "schemes: found none, expected one at least");
-        let mut plan = Self {
+        Ok(Self {
             title: text.title,
             source: text.source,
             shows: text.shows,
@@ -269,14 +267,8 @@ impl Plan {
             points: points(&cut.axes).context("sweep")?,
             axes,
             known_schemes,
-            drawings: vec![],
             settings: cut.settings,
-        };
-        for (number, figure) in text.figure.into_iter().enumerate() {
-            let drawing = Drawing::read(figure, &plan).with_context(|| format!("figure {}", number + 1))?;
-            plan.drawings.push(drawing);
-        }
-        Ok(plan)
+        })
     }
 
     /// The variants that are shown in full.

@@ -8,7 +8,6 @@ use headstart_report::jobs::JobStore;
 use headstart_startup::catalogue::Needs;
 use headstart_units::Ratio;
 
-use super::library::Experiment;
 use crate::plan::{CastName, Plan, Scheme};
 use headstart_study::carrier::Carriers;
 use headstart_study::jobs::{self, Keyed};
@@ -61,24 +60,23 @@ struct Job<'a> {
     seed: u64,
 }
 
-/// Runs what the experiments need and the folder does not hold yet.
+/// Runs whatever the named plans need and the folder does not hold yet.
 ///
 /// # Errors
 /// If a run cannot be done, or the folder not be written.
 pub fn run(
-    experiments: &[Experiment],
+    plans: &[(&str, &Plan)],
     carriers: Carriers,
     store: &JobStore,
     threads: Option<usize>,
 ) -> Result<Vec<Results>> {
-    let setups: Vec<_> = experiments
+    let setups: Vec<_> = plans
         .iter()
-        .map(|one| one.plan.setups(carriers).with_context(|| one.name.clone()))
+        .map(|(name, plan)| plan.setups(carriers).with_context(|| (*name).to_owned()))
         .collect::<Result<_>>()?;
     let mut jobs: BTreeMap<String, Job> = BTreeMap::new();
     let mut wanted: Vec<Vec<Option<String>>> = vec![];
-    for (experiment, setups) in experiments.iter().zip(&setups) {
-        let plan = &experiment.plan;
+    for ((_, plan), setups) in plans.iter().zip(&setups) {
         let mut keys = vec![];
         for (number, (_, study)) in setups.iter().enumerate() {
             let setup = &study.setup;
@@ -120,17 +118,17 @@ pub fn run(
         let results = jobs::run_all(store, &jobs, threads, "reproducing", run, is_valid)?;
         done.extend(jobs.into_iter().filter_map(|(key, _)| key).zip(results));
     }
-    Ok(experiments
+    Ok(plans
         .iter()
         .zip(&setups)
         .zip(wanted)
-        .map(|((experiment, setups), keys)| {
+        .map(|(((_, plan), setups), keys)| {
             let repeats = setups.first().map_or(0, |(_, study)| study.setup.run.repeats as usize);
             let runs = keys
                 .iter()
                 .map(|key| key.as_ref().and_then(|key| done.get(key)).cloned().unwrap_or_default())
                 .collect();
-            Results::new(&experiment.plan, repeats, runs)
+            Results::new(plan, repeats, runs)
         })
         .collect())
 }
@@ -166,11 +164,9 @@ mod tests {
         let figure = "[[figure]]\nname = \"a\"\ncaption = \"\"\ndraw = \"lines\"\nx = \"load\"\nvalue = { measure = \"mean\", over = { scheme = \"TCP\" } }\ny-axis = {}\n";
         let text = format!("{}{figure}", quantity::tests::PLAN);
         let plan = plan::tests::plan(&text, false).expect("fine");
-        let experiment = Experiment { name: "tiny".into(), plan, claims: vec![], notes: String::new(), text };
-        let experiments = [experiment];
         let run_all = || {
             let store = store();
-            let results = run(&experiments, Carriers::MODEL, &store, Some(threads)).expect("it runs");
+            let results = run(&[("tiny", &plan)], Carriers::MODEL, &store, Some(threads)).expect("it runs");
             store.close().expect("written");
             (results, std::fs::read_to_string(path.join("runs.jsonl")).expect("written"))
         };
@@ -182,13 +178,12 @@ mod tests {
         }
         let (results, kept) = run_all();
         std::fs::remove_dir_all(&path).expect("it is there");
-        let plan = &experiments[0].plan;
-        let drawing: &draw::Drawing = &plan.drawings[0];
-        let data = drawing.data(plan, &results[0], 0);
+        let drawing = &draw::read(&text, &plan).expect("fine")[0];
+        let data = drawing.data(&plan, &results[0], 0);
         assert_eq!(data.len(), 6, "two schemes at three loads");
         assert!(data[..3].iter().all(|datum| datum.y.value == 1.0), "a scheme over itself");
         assert!(data[3..].iter().all(|datum| datum.y.value < 0.9), "ten segments beat two: {data:?}");
-        (kept, drawing.figure(plan, &data, "").svg().to_string())
+        (kept, drawing.figure(&plan, &data, "").svg().to_string())
     }
 
     #[test]

@@ -54,7 +54,8 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     let folder = Folder::open(&args.out).or_refuse()?.folder(&files.name)?;
     let store = JobStore::open(folder)?;
     terminal::announce(&store);
-    let results = headstart_paper::run::run(&experiments, crate::CARRIERS, &store, args.threads)?;
+    let plans: Vec<_> = experiments.iter().map(|one| (one.name.as_str(), &one.plan)).collect();
+    let results = headstart_paper::run::run(&plans, crate::CARRIERS, &store, args.threads)?;
 
     let judged: Vec<Judged> =
         experiments.iter().zip(&results).map(|(one, results)| Judged::new(one, results)).collect();

@@ -241,7 +241,7 @@ pub struct Drawn {
 pub fn drawn(experiment: &Experiment, results: &Results) -> Vec<Drawn> {
     let plan = &experiment.plan;
     let mut all = vec![];
-    for drawing in &plan.drawings {
+    for drawing in &experiment.drawings {
         for (number, variant) in plan.shown_variants().iter().enumerate() {
             let data = drawing.data(plan, results, number);
             if data.is_empty() {
