@@ -1,10 +1,10 @@
 //! Hashes that are the same on every machine and in every run: for seeds, keys and fingerprints.
 //!
-//! None of them withstands someone who looks for two inputs with the same hash.
+//! None of them is collision-resistant.
 
-/// Where FNV-1a of 64 bits starts (draft-eastlake-fnv §5).
+/// Offset basis of FNV-1a of 64 bits (draft-eastlake-fnv §5).
 pub const FNV64: u64 = 0xcbf2_9ce4_8422_2325;
-/// Where FNV-1a of 128 bits starts.
+/// Offset basis of FNV-1a of 128 bits.
 pub const FNV128: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 
 /// FNV-1a of 64 bits, continued from `hash`; begin with [`FNV64`].

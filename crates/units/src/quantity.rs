@@ -27,9 +27,9 @@ pub struct Ratio {
 }
 
 impl Bytes {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
-    /// More than anything: an absent limit.
+    /// The largest amount: an absent limit.
     pub const MAX: Self = Self(u64::MAX);
 
     /// `count` bytes.
@@ -38,19 +38,19 @@ impl Bytes {
         Self(count)
     }
 
-    /// How many bytes.
+    /// The number of bytes.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// Whether it is nothing.
+    /// True if it is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// The difference, or nothing.
+    /// The difference, or zero.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -64,7 +64,7 @@ impl Packets {
         Self(count)
     }
 
-    /// How many packets.
+    /// The number of packets.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
@@ -72,9 +72,9 @@ impl Packets {
 }
 
 impl Rate {
-    /// Standing still.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// Faster than any link.
+    /// The largest rate: an absent limit.
     pub const MAX: Self = Self(u64::MAX);
 
     /// `count` bytes per second.
@@ -95,19 +95,19 @@ impl Rate {
         Self(mbit * 125_000)
     }
 
-    /// How many bytes per second.
+    /// The rate in bytes per second.
     #[must_use]
     pub const fn as_bytes_per_sec(self) -> u64 {
         self.0
     }
 
-    /// How many bits per second.
+    /// The rate in bits per second.
     #[must_use]
     pub const fn as_bits_per_sec(self) -> u64 {
         self.0.saturating_mul(8)
     }
 
-    /// Whether nothing moves.
+    /// True if it is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
@@ -140,7 +140,7 @@ impl Ratio {
         mul_div(amount, self.numerator as u64, self.denominator as u64)
     }
 
-    /// Upside down.
+    /// The reciprocal.
     #[must_use]
     pub const fn inverse(self) -> Self {
         Self::new(self.denominator, self.numerator)
@@ -239,8 +239,8 @@ impl Sum for Bytes {
 
 impl Div<Rate> for Bytes {
     type Output = Span;
-    /// How long these bytes take at that rate, rounded up, so that a link is never faster than
-    /// it says. At rate zero: [`Span::MAX`].
+    /// Transmission time of these bytes at that rate, rounded up, so that a link is never faster
+    /// than its rate. At rate zero: [`Span::MAX`].
     fn div(self, rate: Rate) -> Span {
         if rate.0 == 0 {
             return Span::MAX;
@@ -257,7 +257,7 @@ impl Div<Rate> for Bytes {
 
 impl Div<Span> for Bytes {
     type Output = Rate;
-    /// The rate that moves these bytes in that time, rounded down. In no time: [`Rate::MAX`].
+    /// The rate of these bytes in that time, rounded down. In zero time: [`Rate::MAX`].
     fn div(self, span: Span) -> Rate {
         if span.is_zero() {
             return Rate::MAX;
@@ -268,7 +268,7 @@ impl Div<Span> for Bytes {
 
 impl Mul<Span> for Rate {
     type Output = Bytes;
-    /// What this rate moves in that time (the bandwidth-delay product), rounded down.
+    /// Bytes at this rate in that time (the bandwidth-delay product), rounded down.
     fn mul(self, span: Span) -> Bytes {
         Bytes(mul_div(self.0, span.as_nanos(), NANOS_PER_SEC))
     }

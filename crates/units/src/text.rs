@@ -13,7 +13,7 @@ use core::str::FromStr;
 
 use crate::{Bytes, Packets, Rate, Ratio, Span};
 
-/// Why a text is not the quantity that was asked for.
+/// The reason why a text is not the expected quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     found: String,
@@ -106,7 +106,7 @@ impl FromStr for Rate {
             .map(Rate::from_bits_per_sec)
             .or_else(|| scaled(text, BYTES).map(Rate::from_bytes_per_sec))
             .ok_or_else(|| refuse(text, EXPECTED))?;
-        // What was rounded down to nothing was not nothing.
+        // A positive rate must not round down to zero.
         if rate.is_zero() && split(text).is_some_and(|(millionths, _)| millionths > 0) {
             return Err(refuse(text, "8 bit/s at least: rates are whole bytes in a second"));
         }

@@ -15,7 +15,7 @@ pub struct Span(u64);
 impl Time {
     /// The instant at which a run begins.
     pub const ZERO: Self = Self(0);
-    /// Later than everything: a deadline that never comes.
+    /// The largest instant: a deadline that never expires.
     pub const NEVER: Self = Self(u64::MAX);
 
     /// The instant `nanos` nanoseconds after the run began.
@@ -50,9 +50,9 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// Longer than any run.
+    /// The largest span, longer than any run.
     pub const MAX: Self = Self(u64::MAX);
 
     /// A span of `nanos` nanoseconds.
@@ -97,7 +97,7 @@ impl Span {
         self.0 as f64 / 1e6
     }
 
-    /// Whether it is no time at all.
+    /// True if it is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
