@@ -1,4 +1,4 @@
-//! What a router costs: nanoseconds per request and per packet, and bytes of state. Prints a table.
+//! Cost of a router: nanoseconds per request and per packet, and bytes of state. Prints a table.
 #![allow(clippy::disallowed_methods)]
 
 use std::time::Instant;
@@ -48,8 +48,8 @@ fn main() {
             std::hint::black_box(router.on_request(now, &mut request, flow, (flow / 10) as u32, n as u32));
         };
         let mut router = Router::new(params);
-        // One each two milliseconds: 750 flows are remembered, and each request adds one and
-        // settles one.
+        // One each two milliseconds: 750 flows are tracked, and each request adds one and settles
+        // one.
         let granted = cost(|n| ask(&mut router, n, 2_000));
         let mut full = Router::new(Params { algorithm: zero(algorithm), ..params });
         let denied = cost(|n| ask(&mut full, n, 1));
@@ -71,7 +71,7 @@ fn main() {
     println!("{:10} {:>18} {:>18} {packet:>15.1} ns {:>10} B", "rcp", "", "", size_of::<FairRate>());
 }
 
-/// The same algorithm with nothing to give.
+/// The same algorithm with nothing to grant.
 fn zero(algorithm: Algorithm) -> Algorithm {
     let nothing = Ratio::percent(0);
     match algorithm {

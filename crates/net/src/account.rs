@@ -4,30 +4,30 @@ use headstart_units::Bytes;
 
 use crate::element::DropReason;
 
-/// Packets that met an element, by what became of them.
+/// Packets offered to an element, by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Packets offered.
     pub offered: u64,
-    /// Packets that came out, copies included.
+    /// Packets delivered, copies included.
     pub delivered: u64,
-    /// Bytes that came out.
+    /// Bytes delivered.
     pub delivered_bytes: u64,
     /// Packets dropped, by cause in the order of [`DropReason::ALL`].
     pub dropped: [u64; DropReason::ALL.len()],
-    /// Bytes of these.
+    /// Bytes dropped.
     pub dropped_bytes: u64,
 }
 
 impl Account {
-    /// Counts a packet of `size` that came out.
+    /// Counts a delivered packet of `size`.
     #[inline]
     pub fn deliver(&mut self, size: Bytes) {
         self.delivered += 1;
         self.delivered_bytes += size.get();
     }
 
-    /// Counts a packet of `size` that was dropped.
+    /// Counts a dropped packet of `size`.
     #[inline]
     pub fn drop(&mut self, size: Bytes, reason: DropReason) {
         self.dropped[reason as usize] += 1;

@@ -25,7 +25,7 @@ pub enum AnyElement<P> {
     ManagedLink(Box<ManagedLink<P>>),
     /// A trace, delay, any queue. Boxed, as RED is large.
     TraceLink(Box<TraceLink<P>>),
-    /// A link of any kind behind a router that takes part.
+    /// A link of any kind behind a Quick-Start or RCP router.
     RoutedLink(Box<RoutedLink<AnyElement<P>>>),
     /// A link whose rate and delay change at given times. Boxed, as RED is large.
     ChangingLink(Box<ChangingLink<P>>),
@@ -35,7 +35,7 @@ pub enum AnyElement<P> {
     Delay(Delay<P>),
     /// Random delay, with or without overtaking.
     Jitter(Jitter<P>),
-    /// Random loss, each packet for itself.
+    /// Independent random loss of each packet.
     Loss(Loss),
     /// Random loss in bursts.
     BurstLoss(BurstLoss),
@@ -64,9 +64,9 @@ macro_rules! each {
     };
 }
 
-/// The link is asked directly, everything else behind a call that is not inlined: nearly every
-/// packet of nearly every run crosses plain links only, and a packet that is copied through memory
-/// costs more than the link itself.
+/// The link is called directly, all other elements through a call that is not inlined: nearly all
+/// packets cross plain links only, and copying a packet through memory costs more than the link
+/// itself.
 impl<P: Packet + Clone> Element<P> for AnyElement<P> {
     #[inline(always)]
     fn push(&mut self, now: Time, packet: P) -> Fate<P> {
@@ -106,8 +106,8 @@ impl<P: Packet + Clone> Element<P> for AnyElement<P> {
 }
 
 impl<P> AnyElement<P> {
-    /// Whether a router forwards packets into it, whatever that router understands: they lose one
-    /// of their time to live.
+    /// True if a router, capable or not, forwards packets into it and decrements their time to
+    /// live.
     #[must_use]
     pub const fn is_link(&self) -> bool {
         matches!(
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::element::testing::Numbered;
 
-    /// The simulator keeps elements in a row; a rare large one must not spread the others.
+    /// The simulator stores elements in an array; a rare large one must not enlarge the others.
     #[test]
     fn no_element_is_larger_than_the_link() {
         assert!(size_of::<AnyElement<Numbered>>() <= size_of::<Link<Numbered>>() + 8);

@@ -1,4 +1,4 @@
-//! Lose packets in bursts: a path that is sometimes good and sometimes bad.
+//! Lose packets in bursts: the two-state Gilbert-Elliott model.
 //!
 //! Source: E. N. Gilbert, "Capacity of a Burst-Noise Channel", Bell System Technical Journal 39,
 //! 1960 (a good state that loses nothing); E. O. Elliott, "Estimates of Error Rates for Codes on
@@ -14,15 +14,15 @@
 //!                leave
 //! ```
 //!
-//! The share of packets that meet the bad state is `enter / (enter + leave)`; a stay in it covers
-//! `1 / leave` packets in the mean.
+//! The share of packets in the bad state is `enter / (enter + leave)`; its mean length is `1 /
+//! leave` packets.
 //!
 //! # Deviations
 //!
-//! - The sources speak of bits; here one step is one packet, as usual for packet networks. Time
-//!   does not matter: an idle path stays in its state.
-//! - The sources leave open whether the state changes before or after it is met. Here a packet
-//!   meets the state as it is, then the state may change.
+//! - The sources count bits; here one step is one packet, as usual for packet networks. Time has no
+//!   effect: an idle path stays in its state.
+//! - The sources leave open whether the state changes before or after a draw. Here a packet is
+//!   drawn in the present state, then the state may change.
 
 use headstart_units::{Ratio, Time};
 use rand_core::SeedableRng;
@@ -45,7 +45,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// Nothing is lost in the good state and everything in the bad one.
+    /// No loss in the good state, and loss of every packet in the bad one.
     #[must_use]
     pub const fn all_or_nothing(enter: Ratio, leave: Ratio) -> Self {
         Self { enter, leave, loss_when_good: Ratio::new(0, 1), loss_when_bad: Ratio::ONE }
@@ -107,7 +107,7 @@ mod tests {
         (0..packets).map(|n| loss.push(Time::ZERO, packet(n)) != Fate::Passed(packet(n))).collect()
     }
 
-    /// enter 1 %, leave 25 %: 1/26 of the packets are lost, in bursts of 4 in the mean.
+    /// enter 1 %, leave 25 %: 1/26 of the packets are lost, in bursts of 4 on average.
     #[test]
     fn share_and_length_of_bursts_are_those_of_the_model() {
         let losses = losses(Params::all_or_nothing(Ratio::percent(1), Ratio::percent(25)), 260_000);

@@ -1,4 +1,4 @@
-//! A probability, and the draws that obey it.
+//! A probability and its random draws.
 
 use headstart_units::Ratio;
 use rand_core::Rng;
@@ -6,8 +6,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A probability as a threshold below which a 64-bit draw must fall; exact to 2^-63.
 ///
-/// Every question costs exactly one draw, whatever the probability. So with the same seed what
-/// happens at 1 % also happens at 2 %, and comparing two probabilities compares nothing else.
+/// Every trial takes exactly one draw, whatever the probability. So with the same seed an event at
+/// 1 % also happens at 2 %, and a comparison of two probabilities varies nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chance {
     threshold: u64,
@@ -21,7 +21,7 @@ impl Chance {
         Self { threshold: if is_certain { u64::MAX } else { ratio.of(u64::MAX) } }
     }
 
-    /// Whether it happens this time.
+    /// Draws once; true with this probability.
     #[inline]
     pub(crate) fn happens(self, source: &mut Xoshiro256PlusPlus) -> bool {
         let draw = source.next_u64();

@@ -1,12 +1,12 @@
-//! Elements that change at given times: a path that halves, blacks out and comes back.
+//! Elements that change at given times: a path whose rate halves, drops to zero and recovers.
 //!
-//! A change takes effect at its own instant, whenever the element is asked: a driver that is late
-//! changes nothing.
+//! A change takes effect at its own instant, whenever the element is called: a late call gives the
+//! same result.
 //!
-//! - A new rate holds for what is sent from then on; the packet being sent goes on at the old one.
-//!   At rate zero all packets wait, as in a black-out whose link layer holds them; one that loses
-//!   them is a loss of 100 %.
-//! - A new delay holds for what is sent from then on. When it is shorter, packets do not overtake:
+//! - A new rate holds for packets sent from then on; the packet being sent continues at the old
+//!   one. At rate zero all packets wait, as in an outage whose link layer keeps them; an outage
+//!   that loses them is a loss of 100 %.
+//! - A new delay holds for packets sent from then on. When it is shorter, packets do not overtake:
 //!   they arrive together with the last one that was sent before.
 
 use std::collections::VecDeque;
@@ -18,16 +18,17 @@ use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
 use crate::waits::Waits;
 
-/// What changes about a link.
+/// A change of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkChange {
-    /// The rate; zero holds everything.
+    /// The rate; at zero all packets wait.
     Rate(Rate),
     /// The one-way propagation delay.
     Delay(Span),
 }
 
-/// Changes in the order of their times; of two at the same time the first comes first.
+/// Changes in the order of their times; of two at the same time the first in the list is applied
+/// first.
 #[derive(Debug)]
 struct Schedule<T>(VecDeque<(Time, T)>);
 
@@ -47,7 +48,7 @@ impl<T: Copy> Schedule<T> {
     }
 }
 
-/// A link behind any queue whose rate and delay change.
+/// A link behind any queue, with changing rate and delay.
 #[derive(Debug)]
 pub struct ChangingLink<P> {
     link: ManagedLink<P>,
@@ -55,7 +56,7 @@ pub struct ChangingLink<P> {
 }
 
 impl<P: Packet> ChangingLink<P> {
-    /// `link`, which changes at these times.
+    /// `link` with changes at these times.
     #[must_use]
     pub fn new(link: ManagedLink<P>, changes: impl IntoIterator<Item = (Time, LinkChange)>) -> Self {
         Self { link, changes: Schedule::new(changes) }
@@ -101,7 +102,7 @@ impl<P: Packet> Element<P> for ChangingLink<P> {
     }
 }
 
-/// Independent random loss whose share changes.
+/// Independent random loss with a changing share.
 #[derive(Debug)]
 pub struct ChangingLoss {
     loss: Loss,
@@ -109,7 +110,7 @@ pub struct ChangingLoss {
 }
 
 impl ChangingLoss {
-    /// `loss`, which becomes another at these times.
+    /// `loss` with another share from each of these times on.
     #[must_use]
     pub fn new(loss: Loss, changes: impl IntoIterator<Item = (Time, Ratio)>) -> Self {
         Self { loss, changes: Schedule::new(changes) }

@@ -5,7 +5,7 @@ use headstart_units::{Span, Time};
 use crate::element::{Element, Fate, Output, Packet};
 use crate::ring::Ring;
 
-/// A constant one-way delay: first in, first out, so a ring holds what is under way.
+/// A constant one-way delay: first in, first out, so a ring holds the packets in transit.
 #[derive(Debug)]
 pub struct Delay<P> {
     delay: Span,
@@ -13,7 +13,7 @@ pub struct Delay<P> {
 }
 
 impl<P> Delay<P> {
-    /// Delays by `delay`; not at all is allowed.
+    /// Delays by `delay`; zero is allowed.
     #[must_use]
     pub const fn new(delay: Span) -> Self {
         Self { delay, inside: Ring::new() }

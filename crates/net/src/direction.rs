@@ -1,9 +1,9 @@
 //! The two directions of a path.
 
-/// A direction of a path: down from the data sender to the receiver, up on the way back.
+/// A direction of a path: down from the data sender to the receiver, up in reverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
-    /// From the receiver (the program behind an emulated path) outwards.
+    /// From the receiver (the program behind an emulated path) to the data sender.
     Up,
     /// From the data sender to the receiver.
     Down,

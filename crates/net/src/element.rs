@@ -1,4 +1,4 @@
-//! The trait of every part of a path, and what becomes of a packet.
+//! The trait of every part of a path, and the result for a packet.
 
 use core::fmt::Debug;
 
@@ -7,28 +7,28 @@ use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::waits::Waits;
 
-/// What an element may know of a packet.
+/// The properties of a packet that elements use.
 pub trait Packet: Debug {
-    /// Its size on the link, headers included.
+    /// Its size on the link in bytes, headers included.
     fn size(&self) -> Bytes;
-    /// Whether it may be marked instead of dropped (RFC 3168 ECT).
+    /// True if it may be marked instead of dropped (RFC 3168 ECT).
     fn is_ecn_capable(&self) -> bool;
     /// Sets the congestion-experienced mark.
     fn mark_congestion_experienced(&mut self);
 
-    /// Whether its sender answers every mark (RFC 9331 §4.1): its ECN field is ECT(1) or CE.
+    /// True if its sender responds to every mark (RFC 9331 §4.1): its ECN field is ECT(1) or CE.
     #[inline]
     fn is_l4s(&self) -> bool {
         false
     }
 
-    /// Tells its flow from others, for routers that remember flows and queues that tell them apart.
+    /// Key of its flow, for routers that track flows and for per-flow queues.
     #[inline]
     fn flow_key(&self) -> u64 {
         0
     }
 
-    /// Tells its sender from others, for routers that remember hosts.
+    /// Key of its sender, for routers that track hosts.
     #[inline]
     fn host_key(&self) -> u32 {
         0
@@ -40,16 +40,16 @@ pub trait Packet: Debug {
         None
     }
 
-    /// A router has changed the request, or takes it out of the packet.
+    /// Replaces the request after a router changed it; `None` removes it from the packet.
     fn set_request(&mut self, request: Option<Request>) {
         let _ = request;
     }
 
-    /// A router that takes part forwards it: a real packet's time to live is one less. The
-    /// simulator counts routers by route.
+    /// A capable router forwards it: decrements a real packet's time to live. The simulator counts
+    /// routers by route.
     fn forward(&mut self) {}
 
-    /// Whether RCP routers are to stamp it, and its sender's RTT (zero: not known).
+    /// Present if RCP routers are to stamp it: its sender's RTT (zero: unknown).
     #[inline]
     fn wants_stamp(&self) -> Option<Span> {
         None
@@ -66,24 +66,24 @@ pub trait Element<P>: Debug {
     /// A packet arrives.
     fn push(&mut self, now: Time, packet: P) -> Fate<P>;
 
-    /// The next packet due at or before `now`.
+    /// Takes the next packet due at or before `now`, delivered or dropped.
     fn pop(&mut self, now: Time) -> Option<Output<P>>;
 
-    /// When to ask `pop` again; [`Time::NEVER`] while only a `push` can change the answer.
-    /// The answer may be a time at which nothing comes out yet, but never one that is too late.
+    /// Time of the next call of `pop`; [`Time::NEVER`] while only a `push` can change that. It may
+    /// be too early for a packet, but never too late.
     fn next_at(&self) -> Time;
 
-    /// Packets and bytes that wait in its queue at `now`, as its limit counts them; nothing for an
-    /// element that has no queue.
+    /// Packets and bytes in its queue at `now`, as counted by its limit; zero for an element
+    /// without a queue.
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         let _ = now;
         (0, Bytes::ZERO)
     }
 
-    /// Counts from now on how long packets wait in its queue, if it has one.
+    /// Measures queueing delays from now on, if it has a queue.
     fn watch_waits(&mut self) {}
 
-    /// How long packets have waited, if that is counted.
+    /// The measured queueing delays, if [`Self::watch_waits`] was called.
     fn waits(&self) -> Option<&Waits> {
         None
     }
@@ -110,46 +110,46 @@ impl<P, E: Element<P> + ?Sized> Element<P> for Box<E> {
     }
 }
 
-/// What became of a packet offered to an element.
+/// The result for a packet offered to an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Fate<P> {
-    /// Inside; it will come out through `pop`.
+    /// Accepted; `pop` will return it.
     Taken,
-    /// Straight through, at once.
+    /// Forwarded at once.
     Passed(P),
-    /// Gone, and why; the caller owns the record of it.
+    /// Dropped, with the reason; the caller records it.
     Dropped(P, DropReason),
 }
 
-/// What comes out of an element.
+/// A packet that leaves an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Output<P> {
-    /// The packet goes on to the next element.
+    /// The packet is forwarded to the next element.
     Delivered(P),
-    /// Dropped inside, after it had been taken.
+    /// Dropped inside, after it had been accepted.
     Dropped(P, DropReason),
 }
 
-/// DropReason a packet was dropped.
+/// The reason why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
     /// The buffer was full.
     QueueFull,
-    /// CoDel (RFC 8289) found that packets wait too long.
+    /// CoDel (RFC 8289): queueing delay above the target.
     CoDel,
-    /// RED found the average queue too long.
+    /// RED: random drop by the average queue.
     Red,
-    /// PIE (RFC 8033) drew it.
+    /// PIE (RFC 8033): random drop.
     Pie,
-    /// DualPI2 (RFC 9332) picked it.
+    /// DualPI2 (RFC 9332): drop by its probability.
     DualPi2,
-    /// A policer's bucket was empty.
+    /// The policer's bucket had too few tokens.
     Policer,
-    /// Random loss, each packet for itself.
+    /// Independent random loss.
     RandomLoss,
-    /// A burst of losses.
+    /// Loss in a burst.
     BurstLoss,
 }
 
@@ -198,7 +198,7 @@ mod tests {
 pub(crate) mod testing {
     use super::*;
 
-    /// A packet that is a number and a size.
+    /// A packet with a number and a size.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Numbered {
         pub number: u64,
@@ -233,7 +233,7 @@ pub(crate) mod testing {
         }
     }
 
-    /// Runs an element until idle: `(time in microseconds, number)` of what is delivered.
+    /// Runs an element until idle: `(time in microseconds, number)` of the delivered packets.
     pub fn drain(element: &mut impl Element<Numbered>) -> Vec<(u64, u64)> {
         let mut out = vec![];
         while element.next_at() != Time::NEVER {

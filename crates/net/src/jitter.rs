@@ -10,10 +10,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::chance::up_to;
 use crate::element::{Element, Fate, Output, Packet};
 
-/// What becomes of the order of packets.
+/// Effect of jitter on the order of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// A packet waits until the one before it is out, as on a link layer that retransmits in order.
+    /// A packet waits until the previous one has left, as on a link layer that retransmits in
+    /// order.
     Kept,
     /// A packet may overtake, as on parallel paths.
     Free,
@@ -25,13 +26,13 @@ pub struct Jitter<P> {
     bound: Span,
     order: Order,
     source: Xoshiro256PlusPlus,
-    /// When the last packet of all comes out, for [`Order::Kept`].
+    /// Time at which the last packet leaves, for [`Order::Kept`].
     last: Time,
     pushed: u64,
     inside: BinaryHeap<Reverse<Due<P>>>,
 }
 
-/// A packet under way; the earliest comes first, and of two at once the one that arrived first.
+/// A packet in transit; ordered by departure, then by arrival.
 #[derive(Debug)]
 struct Due<P> {
     at: Time,

@@ -1,29 +1,29 @@
-//! Parts of a path: packets go in, the same packets come out, later or never.
+//! Elements of a network path: links, queues, delay, loss and policers.
 //!
-//! An [`Element`] is told what arrived and when, and answers what became of it. It reads no clock
-//! and opens no socket, so the simulator drives it with virtual time and an emulator with the real
-//! clock. Each element has one effect; a path is a list of them, sender to receiver.
+//! An [`Element`] takes packets with their arrival times, and returns them later or drops them. It
+//! reads no clock and opens no socket, so the simulator drives it with virtual time and an emulator
+//! with the real clock. Each element has one effect; a path is a list of them, sender to receiver.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`plan`] | a path as data, and how it is checked, named and built |
-//! | [`element`] | the trait, and what becomes of a packet |
+//! | [`plan`] | a path as data: checks, names, construction |
+//! | [`element`] | the trait, and the result for a packet |
 //! | [`any`] | every element as one type |
 //! | [`link`] | a constant rate, a propagation delay and a drop-tail queue |
 //! | [`managed_link`] | the same before any queue |
 //! | [`trace_link`] | a rate that follows a packet-delivery trace, as in mahimahi |
-//! | [`changing`] | a link whose rate and delay, and a loss whose share, change at given times |
-//! | [`routed_link`] | a link behind a router that answers Quick-Start requests or stamps RCP's rate |
+//! | [`changing`] | a link with changing rate and delay, a loss with a changing share |
+//! | [`routed_link`] | a link behind a Quick-Start or RCP router |
 //! | [`delay`] | the same delay for every packet |
 //! | [`jitter`] | a random delay for each, in order or not |
 //! | [`loss`], [`burst_loss`] | random loss, alone or in bursts |
-//! | [`duplicate`] | some packets come out twice |
-//! | [`policer`] | a token bucket that drops what comes too fast |
+//! | [`duplicate`] | random duplication |
+//! | [`policer`] | a token bucket that drops excess packets |
 //! | [`queue`] | drop-tail, CoDel, RED, PIE, FQ-CoDel and DualPI2 |
 //! | [`trace`] | packet-delivery traces: read, write, generate |
-//! | [`limit`] | what a buffer counts and how much it holds |
-//! | [`account`] | what became of the packets that met an element |
-//! | [`waits`] | how long packets waited in a queue |
+//! | [`limit`] | the limit of a buffer, in packets and bytes |
+//! | [`account`] | counts of delivered and dropped packets |
+//! | [`waits`] | queueing delays of packets |
 //! | [`seed`], [`direction`] | seeds by name, and the two directions of a path |
 
 pub mod account;

@@ -1,4 +1,4 @@
-//! What a buffer counts and how much it holds.
+//! The limit of a buffer, in packets and bytes.
 
 use core::fmt;
 
@@ -8,9 +8,9 @@ use headstart_units::{Bytes, Packets};
 /// (as in mahimahi and in ns-3's device queue).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// At most so many packets wait.
+    /// Packets that may wait at most.
     pub packets: u64,
-    /// At most so many bytes wait, as counted on the link.
+    /// Bytes that may wait at most, as counted on the link.
     pub bytes: Bytes,
 }
 
@@ -30,7 +30,7 @@ impl Limit {
         Self { bytes, ..Self::NONE }
     }
 
-    /// Whether one more packet of `size` fits on top of what waits.
+    /// True if one more packet of `size` fits beside the waiting ones.
     #[must_use]
     #[inline]
     pub fn admits(&self, packets: u64, bytes: Bytes, size: Bytes) -> bool {

@@ -1,9 +1,9 @@
 //! A link: a constant rate, a propagation delay, and a drop-tail queue before it.
 //!
-//! A first-in-first-out link of known rate knows when a packet will leave as soon as it arrives:
-//! serialisation begins when the packet before it is through. So nothing happens inside between
-//! `push` and the arrival at the far end, and the queue's length is worked out only when somebody
-//! asks: packets whose serialisation has begun are no longer in it.
+//! On a first-in-first-out link of known rate the departure of a packet is determined on arrival:
+//! serialisation begins when that of the previous packet ends. So there is no event between `push`
+//! and the arrival at the far end, and the queue's length is computed on demand: packets whose
+//! serialisation has begun are no longer in it.
 
 use std::collections::VecDeque;
 
@@ -19,14 +19,14 @@ pub struct Link<P> {
     rate: Rate,
     delay: Span,
     limit: Limit,
-    /// When the transmitter becomes free.
+    /// Time at which the transmitter becomes free.
     free_at: Time,
-    /// Packets that wait: when serialisation begins, and their size.
+    /// Waiting packets: beginning of their serialisation, and size in bytes.
     waiting: VecDeque<(Time, u32)>,
     waiting_bytes: Bytes,
-    /// Everything inside, with its arrival at the far end.
+    /// All packets inside, with their arrival at the far end.
     inside: VecDeque<(Time, P)>,
-    /// Where somebody wants to know.
+    /// Queueing delays, if measured.
     waits: Option<Waits>,
 }
 
@@ -46,13 +46,13 @@ impl<P> Link<P> {
         }
     }
 
-    /// The packet that comes out next, if it is due at or before `now`; it stays inside.
+    /// The next packet to leave, if it is due at or before `now`; it stays inside.
     #[inline(always)]
     pub fn first_due(&self, now: Time) -> Option<&P> {
         self.inside.front().filter(|(at, _)| *at <= now).map(|(_, packet)| packet)
     }
 
-    /// Forgets the packet that comes out next: for a driver that has copied it where it is.
+    /// Removes the next packet to leave: for a driver that has copied it in place.
     #[inline(always)]
     pub fn forget_first(&mut self) {
         self.inside.pop_front();
@@ -107,7 +107,7 @@ impl<P: Packet> Element<P> for Link<P> {
         self.inside.front().map_or(Time::NEVER, |(at, _)| *at)
     }
 
-    /// The packet being sent is not among those that wait.
+    /// The packet being sent is not among the waiting ones.
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         self.begin_due(now);
         (self.waiting.len() as u64, self.waiting_bytes)

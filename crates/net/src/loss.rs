@@ -1,4 +1,4 @@
-//! Lose packets at random, each for itself.
+//! Lose packets at random, independently.
 
 use headstart_units::{Ratio, Time};
 use rand_core::SeedableRng;
@@ -22,7 +22,7 @@ impl Loss {
         Self { chance: Chance::new(probability), source: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
-    /// From now on each packet is lost with that probability. The draws go on as they would have.
+    /// From now on each packet is lost with that probability. The sequence of draws is unaffected.
     pub fn set(&mut self, probability: Ratio) {
         self.chance = Chance::new(probability);
     }

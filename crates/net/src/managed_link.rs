@@ -1,9 +1,9 @@
-//! A link of constant rate whose queue follows a law, or none.
+//! A link of constant rate with any queue discipline.
 //!
-//! Before a plain buffer [`Link`](crate::Link) does the same for less; the two agree packet by
-//! packet. Here the transmitter asks its queue for a packet each time it becomes free, because only
-//! then does CoDel, for one, decide. For a queue that decides on arrival the link is asked late,
-//! about an instant gone by: that saves the event.
+//! With a plain buffer [`Link`](crate::Link) does the same at less cost; the two agree packet by
+//! packet. Here the transmitter dequeues a packet each time it becomes free, because disciplines
+//! such as CoDel decide only then. Of a queue that decides on arrival packets are dequeued later,
+//! for the earlier instant: that saves the event.
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -18,16 +18,16 @@ pub struct ManagedLink<P> {
     rate: Rate,
     delay: Span,
     queue: Queue<Queued<P>>,
-    /// When the transmitter becomes free, or became.
+    /// Time at which the transmitter becomes, or became, free.
     free_at: Time,
-    /// Whether it asked for a packet when it became free, in vain.
+    /// True if the queue was empty when the transmitter became free.
     is_idle: bool,
-    /// What is being sent or travels, with its arrival at the far end.
+    /// Packets being sent or in transit, with their arrival at the far end.
     inside: Ring<P>,
     /// The latest of these arrivals: a shorter delay does not let packets overtake.
     last_at: Time,
     dropped: Dropped<Queued<P>>,
-    /// Where somebody wants to know.
+    /// Queueing delays, if measured.
     waits: Option<Waits>,
 }
 
@@ -48,8 +48,8 @@ impl<P: Packet> ManagedLink<P> {
         }
     }
 
-    /// What is sent from `now` on goes at `rate`; what is being sent goes on at the old one. At
-    /// zero everything waits.
+    /// Packets are sent at `rate` from `now` on; the one being sent continues at the old rate. At
+    /// zero all packets wait.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.advance_before(now);
         if self.rate.is_zero() {
@@ -58,14 +58,14 @@ impl<P: Packet> ManagedLink<P> {
         self.rate = rate;
     }
 
-    /// What is sent from `now` on travels for `delay`, or longer if it would overtake what was sent
-    /// before.
+    /// Packets sent from `now` on are delayed by `delay`, or longer if they would overtake earlier
+    /// ones.
     pub fn set_delay(&mut self, now: Time, delay: Span) {
         self.advance_before(now);
         self.delay = delay;
     }
 
-    /// Whether packets wait for a rate.
+    /// True if packets wait at rate zero.
     pub(crate) fn is_held(&self) -> bool {
         self.rate.is_zero() && !self.queue.is_empty()
     }
@@ -203,7 +203,7 @@ mod tests {
             assert_eq!(link.push(now, packet(n)), Fate::Taken);
         }
         take(&mut link, Time::from_nanos(u64::MAX - 1));
-        // The wait passes 5 ms with the packet of 10 ms, which is asked for at 10 ms; an interval
+        // The wait passes 5 ms with the packet of 10 ms, which is dequeued at 10 ms; an interval
         // later:
         assert!(drops[0] > Time::from_millis(105) && drops[0] < Time::from_millis(115), "{:?}", drops[0]);
         assert_eq!(

@@ -1,10 +1,9 @@
 //! A path as data: its elements in both directions, and the hosts at its ends.
 //!
-//! One value describes a path for every program that runs one: the simulator, the QUIC stack in
-//! virtual time and the emulator. It is checked once ([`PathPlan::check`]), prints itself in one
-//! line ([`PathPlan::describe`]), and names its elements and their seeds once
-//! ([`PathPlan::elements`]), so that the same plan and the same seed give the same draws
-//! everywhere.
+//! One value describes a path for every program: the simulator, the QUIC stack in virtual time and
+//! the emulator. It is checked once ([`PathPlan::check`]), prints itself in one line
+//! ([`PathPlan::describe`]), and names its elements and their seeds once ([`PathPlan::elements`]),
+//! so that the same plan and the same seed give the same draws everywhere.
 //!
 //! | module | holds |
 //! |---|---|
@@ -72,7 +71,7 @@ impl PathPlan {
         }
     }
 
-    /// One link down and a delay up: requests and acks do not wait.
+    /// One link down and a delay up: requests and acks are not queued.
     #[must_use]
     pub fn link_and_delay(down: LinkPlan, up: Span) -> Self {
         Self {
@@ -92,7 +91,7 @@ impl PathPlan {
     }
 
     /// Every element, in the order of their numbers in the simulator: the links of both directions
-    /// by turns, then what else there is down, then up.
+    /// alternately, then the other elements down, then up.
     ///
     /// Names and seeds follow from kind and place: the first link down is `bottleneck`, the first
     /// one up `way back`, links behind them `hop 1` and `hop 1 back`; other elements are named by
@@ -166,8 +165,8 @@ impl PathPlan {
         })
     }
 
-    /// The round-trip time of a class of hosts without queues, serialisation and jitter, before
-    /// anything changes.
+    /// The round-trip time of a class of hosts without queues, serialisation and jitter, before any
+    /// change of the links.
     #[must_use]
     pub fn rtt(&self, class: usize) -> Span {
         let access = self.access.get(class).copied().unwrap_or_default();

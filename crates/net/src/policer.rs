@@ -1,13 +1,12 @@
-//! A policer: what comes faster than a rate for longer than a burst is dropped, and nothing ever
-//! waits.
+//! A policer: packets beyond a rate and a burst are dropped, and none is queued.
 //!
 //! Source: J. Heinanen, R. Guerin, "A Single Rate Three Color Marker", RFC 2697, September 1999,
-//! colour-blind and with an excess burst of zero: green goes on, red is dropped, as the police
-//! action of Linux's traffic control does with a rate and a burst.
+//! colour-blind and with an excess burst of zero: green packets pass, red ones are dropped, as the
+//! police action of Linux's traffic control does with a rate and a burst.
 //!
-//! The bucket is kept as the time at which it will be full again: a packet takes as long as its
-//! bytes last at the rate, and is green if the bucket is then no further from full than the burst
-//! lasts. That is the same as counting tokens (RFC 2697 §3), without rounding them.
+//! The bucket is kept as the time at which it will be full again: a packet delays it by size /
+//! rate, and is green if it is then no more than burst / rate ahead. That is the same as counting
+//! tokens (RFC 2697 §3), without rounding them.
 //!
 //! # Deviations
 //!
@@ -23,15 +22,15 @@ use crate::element::{DropReason, Element, Fate, Output, Packet};
 /// A policer's rate and burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// The committed information rate (CIR); at zero nothing passes.
+    /// The committed information rate (CIR); at zero no packet passes.
     pub rate: Rate,
-    /// The committed burst size (CBS): what passes at once after a silence.
+    /// The committed burst size (CBS): bytes that pass at once after an idle period.
     pub burst: Bytes,
 }
 
 impl Params {
-    /// What `rate` sends in 100 ms, ten full packets at least: a burst that lasts about a round
-    /// trip. RFC 2697 gives no default.
+    /// A burst of 100 ms at `rate`, about a round trip; ten full packets at least. RFC 2697 gives
+    /// no default.
     #[must_use]
     pub fn of_rate(rate: Rate) -> Self {
         Self { rate, burst: (rate * Span::from_millis(100)).max(Bytes::new(15_000)) }
@@ -57,21 +56,21 @@ impl FromStr for Params {
 #[derive(Debug)]
 pub struct Policer {
     params: Params,
-    /// How long a full bucket lasts at the rate.
+    /// Burst / rate: the time in which an empty bucket fills.
     depth: Span,
-    /// When the bucket will be full.
+    /// Time at which the bucket will be full.
     full_at: Time,
 }
 
 impl Policer {
-    /// The bucket is full.
+    /// Begins with a full bucket.
     #[must_use]
     pub fn new(params: Params) -> Self {
         let depth = if params.rate.is_zero() { Span::ZERO } else { params.burst / params.rate };
         Self { params, depth, full_at: Time::ZERO }
     }
 
-    /// Whether a packet of `size` is green at `now`; then it has taken its tokens.
+    /// True if a packet of `size` is green at `now`; it then consumes its tokens.
     fn admits(&mut self, now: Time, size: Bytes) -> bool {
         if self.params.rate.is_zero() {
             return false;

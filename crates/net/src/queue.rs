@@ -1,18 +1,18 @@
-//! Queues: what waits before a link, and the law by which some of it is dropped or marked.
+//! Queues before a link, and the disciplines that drop or mark their packets.
 //!
-//! A queue is a part of a link, not an element: the link asks for the next packet when it can send
+//! A queue is a part of a link, not an element: the link dequeues the next packet when it can send
 //! one.
 //!
 //! | module | drops |
 //! |---|---|
-//! | [`drop_tail`] | what finds the buffer full |
-//! | [`codel`] | at the head, when packets have waited too long (RFC 8289) |
+//! | [`drop_tail`] | at the tail, when the buffer is full |
+//! | [`codel`] | at the head, when the queueing delay exceeds a target (RFC 8289) |
 //! | [`red`] | at the tail, at random, when the average queue is long (Floyd and Jacobson 1993) |
-//! | [`pie`] | at the tail, at random, as often as holds the waiting time (RFC 8033) |
+//! | [`pie`] | at the tail, at random, to hold the queueing delay at a target (RFC 8033) |
 //! | [`fq_codel`] | as CoDel, each flow in a queue of its own (RFC 8290) |
 //! | [`dual_pi2`] | at the head, Classic and L4S traffic in coupled queues (RFC 9332) |
 //!
-//! All but the first mark a packet instead of dropping it where the packet allows it (RFC 3168).
+//! All but the first mark a packet instead of dropping it if it is ECN-capable (RFC 3168).
 
 pub mod codel;
 pub mod drop_tail;
@@ -41,18 +41,18 @@ pub use red::Red;
 /// The discipline of a queue, with its usual parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueDiscipline {
-    /// Drops what finds the buffer full.
+    /// Drops arrivals at a full buffer.
     #[default]
     DropTail,
-    /// RFC 8289.
+    /// CoDel, RFC 8289.
     CoDel,
-    /// Floyd and Jacobson 1993, gentle.
+    /// RED, Floyd and Jacobson 1993, gentle.
     Red,
-    /// RFC 8033.
+    /// PIE, RFC 8033.
     Pie,
-    /// RFC 8290.
+    /// FQ-CoDel, RFC 8290.
     FqCoDel,
-    /// RFC 9332.
+    /// DualPI2, RFC 9332.
     DualPi2,
 }
 
@@ -104,23 +104,23 @@ impl FromStr for QueueDiscipline {
     }
 }
 
-/// What a queue dropped while it was asked for a packet, and when.
+/// Packets that a queue dropped during a dequeue, with their times.
 pub(crate) type Dropped<P> = Ring<(P, DropReason)>;
 
 /// Every queue, for dispatch without a vtable.
 #[derive(Debug)]
 pub enum Queue<P> {
-    /// Drops what finds the buffer full.
+    /// Drops arrivals at a full buffer.
     DropTail(DropTail<P>),
-    /// Drops at the head by waiting time.
+    /// Drops at the head by queueing delay.
     CoDel(CoDel<P>),
     /// Drops at the tail by average length.
     Red(Red<P>),
-    /// Drops at the tail by waiting time.
+    /// Drops at the tail by queueing delay.
     Pie(Pie<P>),
-    /// Drops at the head by waiting time, flow by flow.
+    /// Drops at the head by queueing delay, per flow.
     FqCoDel(FqCoDel<P>),
-    /// Drops at the head by waiting time, in two queues.
+    /// Drops at the head by queueing delay, in two queues.
     DualPi2(DualPi2<P>),
 }
 
@@ -156,7 +156,7 @@ impl<P: Packet> Queue<P> {
         Self::Red(Red::new(red::Params::for_rate(rate), limit, seed))
     }
 
-    /// A packet arrives that has to wait: taken or dropped. Others that make room for it go to
+    /// A packet arrives that has to wait: accepted or dropped. Others dropped to make room go to
     /// `dropped`.
     pub(crate) fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Dropped<P>) -> Fate<P> {
         match self {
@@ -169,8 +169,8 @@ impl<P: Packet> Queue<P> {
         }
     }
 
-    /// A packet arrives at an idle link and would not wait: passed or dropped. The limit does not
-    /// apply, as the packet being sent is not in the buffer, but the law sees it.
+    /// A packet arrives at an idle link and need not wait: passed or dropped. The limit does not
+    /// apply, as the packet being sent is not in the buffer, but the discipline counts it.
     pub(crate) fn pass(&mut self, now: Time, packet: P) -> Fate<P> {
         match self {
             Self::DropTail(_) => Fate::Passed(packet),
@@ -182,8 +182,8 @@ impl<P: Packet> Queue<P> {
         }
     }
 
-    /// The link is free: the next packet to send, if any. What the law drops on the way goes to
-    /// `dropped`.
+    /// The link is free: the next packet to send, if any. Packets that the discipline drops first
+    /// go to `dropped`.
     pub(crate) fn dequeue(&mut self, now: Time, dropped: &mut Dropped<P>) -> Option<P> {
         match self {
             Self::DropTail(queue) => queue.dequeue().map(|(_, packet)| packet),
@@ -195,7 +195,7 @@ impl<P: Packet> Queue<P> {
         }
     }
 
-    /// Packets and bytes that wait.
+    /// Waiting packets and bytes.
     pub(crate) fn waiting(&self) -> (u64, Bytes) {
         each!(self, queue => queue.waiting())
     }
@@ -204,8 +204,8 @@ impl<P: Packet> Queue<P> {
         self.waiting().0 == 0
     }
 
-    /// Whether packets may be dropped when they are asked for. If not, a link need not ask on time:
-    /// asking later for an earlier instant gives the same packets.
+    /// True if a dequeue may drop packets. If not, a link need not dequeue on time: a later call
+    /// for an earlier instant gives the same packets.
     pub(crate) const fn drops_at_head(&self) -> bool {
         matches!(self, Self::CoDel(_) | Self::FqCoDel(_) | Self::DualPi2(_))
     }

@@ -1,10 +1,10 @@
-//! What is under way and comes out in the order it went in.
+//! A first-in-first-out queue of items with departure times.
 
 use std::collections::VecDeque;
 
 use headstart_units::Time;
 
-/// Things with the time each comes out; a later one never overtakes an earlier one.
+/// Items with their departure times; a later one never overtakes an earlier one.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
     inside: VecDeque<(Time, T)>,
@@ -24,13 +24,13 @@ impl<T> Ring<T> {
         self.inside.len()
     }
 
-    /// Puts `thing` behind all others, to come out at `at`.
+    /// Appends `thing`, due at `at`.
     #[inline]
     pub(crate) fn push(&mut self, at: Time, thing: T) {
         self.inside.push_back((at, thing));
     }
 
-    /// The first, if it is due at or before `now`.
+    /// Takes the first, if it is due at or before `now`.
     #[inline]
     pub(crate) fn pop(&mut self, now: Time) -> Option<T> {
         if self.inside.front()?.0 > now {
@@ -39,7 +39,7 @@ impl<T> Ring<T> {
         self.inside.pop_front().map(|(_, thing)| thing)
     }
 
-    /// When the first is due; [`Time::NEVER`] if there is none.
+    /// Time at which the first is due; [`Time::NEVER`] if there is none.
     #[inline]
     pub(crate) fn next_at(&self) -> Time {
         self.inside.front().map_or(Time::NEVER, |(at, _)| *at)

@@ -1,14 +1,14 @@
-//! A link with a router before it that takes part: Quick-Start or RCP.
+//! A link behind a Quick-Start or RCP router.
 //!
-//! The algorithms are `headstart-startup`'s, which know no packets; here they meet them. The router
-//! sees each packet on arrival, changes what it carries, and counts what the link takes. A link
-//! without such a router is a plain one: it forwards requests and stamps as they are, which is what
-//! a router does that does not understand them.
+//! The algorithms are `headstart-startup`'s, applied here to packets. The router processes each
+//! packet on arrival, changes its request or stamp, and counts packets that the link accepts. A
+//! link without such a router is a plain one: it forwards requests and stamps unchanged, as a
+//! router does that does not support them.
 //!
 //! # Limits
 //!
-//! What a queue drops after it had been taken (CoDel) counts as sent. Before a link that follows a
-//! trace the router knows a mean rate only, so its idea of the link's use is as good as that.
+//! Packets dropped after acceptance (CoDel) count as sent. For a trace-driven link the router uses
+//! the mean rate only, which limits the accuracy of its utilisation.
 
 use headstart_startup::quick_start::Router;
 use headstart_startup::quick_start::router::{self, Verdict};
@@ -20,17 +20,17 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::element::{Element, Fate, Output, Packet};
 use crate::waits::Waits;
 
-/// The parameters of a router that takes part.
+/// The parameters of a Quick-Start or RCP router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouterPlan {
-    /// It answers Quick-Start requests.
+    /// Processes Quick-Start requests (RFC 4782).
     QuickStart(router::Params),
-    /// It stamps RCP's fair rate.
+    /// Stamps RCP's fair rate.
     Rcp(rcp::Params),
 }
 
 impl RouterPlan {
-    /// A router that has seen nothing yet.
+    /// A router before its first packet.
     #[must_use]
     pub fn part(self) -> Part {
         match self {
@@ -40,16 +40,16 @@ impl RouterPlan {
     }
 }
 
-/// A router that takes part, with its state.
+/// A Quick-Start or RCP router, with its state.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// It answers Quick-Start requests.
+    /// Processes Quick-Start requests (RFC 4782).
     QuickStart(Box<Router>),
-    /// It stamps its fair rate.
+    /// Stamps its fair rate.
     Rcp(FairRate),
 }
 
-/// A link `L` behind a router that takes part.
+/// A link `L` behind a Quick-Start or RCP router.
 #[derive(Debug)]
 pub struct RoutedLink<L> {
     part: Part,
@@ -58,13 +58,13 @@ pub struct RoutedLink<L> {
 }
 
 impl<L> RoutedLink<L> {
-    /// Before `link`; `seed` is for the nonces of requests that are lowered.
+    /// A router before `link`; `seed` is for the nonces of lowered requests.
     #[must_use]
     pub fn new(part: Part, link: L, seed: u64) -> Self {
         Self { part, link, random: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }
 
-    /// The router's state, for what it counted.
+    /// The router's state, for its counters.
     #[must_use]
     pub fn part(&self) -> &Part {
         &self.part
@@ -134,7 +134,7 @@ mod tests {
 
     const RATE: Rate = Rate::from_mbit_per_sec(12);
 
-    /// A packet that asks, or wants to be stamped.
+    /// A packet with a Quick-Start request, or to be stamped.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     struct Asking {
         packet: Numbered,
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(router.utilisation(Time::from_millis(600)), 1_000_000_000);
     }
 
-    /// A packet that asks nothing crosses it as it crosses the plain link.
+    /// A packet without a request crosses it as the plain link.
     #[test]
     fn to_other_packets_it_is_the_link_alone() {
         let mut plain = link();

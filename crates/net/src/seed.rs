@@ -1,8 +1,8 @@
-//! Seeds: one in, child seeds by name, the same everywhere.
+//! Seeds: child seeds derived by name, identical on every machine.
 //!
-//! Each source of chance (arrivals, sizes, one loss element) has a child seed derived from the
-//! run's seed and its own name. Adding an element does not disturb another's draws, and two schemes
-//! in one comparison meet the same arrivals.
+//! Each random source (arrivals, sizes, one loss element) has a child seed derived from the run's
+//! seed and its own name. Adding an element does not disturb another's draws, and two schemes in
+//! one comparison get the same arrivals.
 
 use headstart_units::hash::{FNV64, fnv64};
 

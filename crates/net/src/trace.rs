@@ -1,4 +1,4 @@
-//! Packet-delivery traces in the format of mahimahi: when a link could have sent a packet.
+//! Packet-delivery traces in the format of mahimahi: a link's opportunities to send a packet.
 //!
 //! Source: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015,
 //! and the program's behaviour (`ravinet/mahimahi`, `src/frontend/link_queue.cc` and
@@ -11,9 +11,9 @@
 //!
 //! # Deviations
 //!
-//! - mahimahi reads numbers with `strtol`, so it lets pass a sign or blanks before the digits. Here
+//! - mahimahi reads numbers with `strtol`, so it accepts a sign or blanks before the digits. Here
 //!   only digits are read.
-//! - Lines may end in CR LF, as a checkout on Windows has them, and an empty line may be the last.
+//! - Lines may end in CR LF, as in a checkout on Windows, and the last line may be empty.
 //! - Files longer than [`MAX_BYTES`], traces of more than [`MAX_LINES`] lines or longer than
 //!   [`MAX_MILLIS`] are refused: a trace is held in memory, four bytes for a line.
 
@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use headstart_units::{Bytes, Rate, Span};
 
-/// What one line lets through, as the format's rates are counted.
+/// Bytes of one opportunity, as the format's rates are counted.
 pub const PACKET: Bytes = Bytes::new(1500);
 /// The longest text that is read: 128 MiB.
 pub const MAX_BYTES: usize = 128 << 20;
@@ -43,57 +43,60 @@ pub struct Trace {
     begins_at: u32,
 }
 
-/// DropReason a text or a request is no trace.
+/// The reason why a text is no trace, or a trace cannot be generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceError {
     /// More than [`MAX_BYTES`].
     TooLong {
-        /// How many bytes there are.
+        /// Number of bytes found.
         bytes: usize,
     },
     /// More than [`MAX_LINES`].
     TooManyLines,
     /// No line at all.
     NoLines,
-    /// Something else than digits.
+    /// A line with other characters than digits.
     NotMillis {
-        /// Counted from one.
+        /// Number of the line, from one.
         line: usize,
-        /// Its beginning, made printable.
+        /// The beginning of the line, made printable.
         found: String,
     },
     /// More than [`MAX_MILLIS`].
     TooLate {
-        /// Counted from one.
+        /// Number of the line, from one.
         line: usize,
-        /// Its beginning.
+        /// The beginning of the line.
         found: String,
     },
-    /// Time goes back.
+    /// A time is less than the one before.
     Decreasing {
-        /// Counted from one.
+        /// Number of the line, from one.
         line: usize,
-        /// What it says.
+        /// The time in milliseconds.
         found: u32,
-        /// What the line before says.
+        /// The time of the line before in milliseconds.
         previous: u32,
     },
-    /// The last line says zero, so that the trace has no length.
+    /// The last line is zero, so that the trace has no length.
     NoLength {
-        /// Counted from one.
+        /// Number of the line, from one.
         line: usize,
     },
-    /// No trace can be generated that has this.
+    /// A generator's parameter is out of its range.
     OutOfRange {
-        /// What was asked for.
+        /// The value found.
         found: String,
-        /// What is possible.
+        /// The range.
         expected: &'static str,
     },
 }
 
 impl Trace {
     /// Reads a trace from the bytes of a file.
+    ///
+    /// # Errors
+    /// If the text is too long or violates the format: see [`TraceError`].
     pub fn from_bytes(text: &[u8]) -> Result<Self, TraceError> {
         if text.len() > MAX_BYTES {
             return Err(TraceError::TooLong { bytes: text.len() });
@@ -106,7 +109,10 @@ impl Trace {
         Self::checked(lines.zip(1..).map(|(text, line)| read_line(line, text)))
     }
 
-    /// A trace of these milliseconds, which obey the rules of the format.
+    /// A trace of these times in milliseconds.
+    ///
+    /// # Errors
+    /// If they violate the rules of the format.
     pub fn from_millis(millis: impl IntoIterator<Item = u32>) -> Result<Self, TraceError> {
         Self::checked(millis.into_iter().map(Ok))
     }
@@ -131,12 +137,15 @@ impl Trace {
         }
     }
 
-    /// A trace of `rate` with opportunities as even as milliseconds allow, none of them early; 12
-    /// Mbit/s is the one line `1`.
+    /// A trace of `rate` with opportunities as evenly spaced as milliseconds allow, none of them
+    /// early; 12 Mbit/s is the one line `1`.
     ///
     /// Exact for every rate whose opportunities are a whole number in a minute or less, which
     /// includes all whole kbit/s. Else the trace lasts a minute and is slow by less than one packet
     /// in it (200 bit/s).
+    ///
+    /// # Errors
+    /// If no trace can have that rate.
     pub fn constant(rate: Rate) -> Result<Self, TraceError> {
         // A packet per millisecond.
         const UNIT: u64 = 1_500_000;
@@ -154,22 +163,21 @@ impl Trace {
         Self::from_millis((1..=lines).map(|line| (line * period).div_ceil(lines) as u32))
     }
 
-    /// The same trace for a link that begins in the middle of it, at `offset`, and comes to its
-    /// beginning after its end. Parts of a millisecond are left out; after the period it begins
-    /// anew.
+    /// The same trace for a link that begins in the middle of it, at `offset`, and wraps at its
+    /// end. Parts of a millisecond are dropped; an offset beyond the period wraps too.
     #[must_use]
     pub fn beginning_at(&self, offset: Span) -> Self {
         let offset = offset.as_nanos() % self.period().as_nanos().max(1);
         Self { millis: Arc::clone(&self.millis), begins_at: (offset / 1_000_000) as u32 }
     }
 
-    /// Where a link begins, in milliseconds from the first time.
+    /// Offset at which a link begins, in milliseconds.
     #[must_use]
     pub const fn begins_at_millis(&self) -> u64 {
         self.begins_at as u64
     }
 
-    /// What a link that begins there could send in that time, in full packets.
+    /// Bytes that a link that begins there can send in `time`, in full packets.
     #[must_use]
     pub fn bytes_in(&self, time: Span) -> Bytes {
         let period = u64::from(self.millis.last().copied().unwrap_or(1).max(1));
@@ -194,7 +202,7 @@ impl Trace {
         Span::from_millis(self.millis.last().copied().unwrap_or(0).into())
     }
 
-    /// The rate of a link that wastes no opportunity, in bytes of full packets.
+    /// The mean rate of a link that uses every opportunity, in full packets.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
         PACKET * self.millis.len() as u64 / self.period()

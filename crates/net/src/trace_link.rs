@@ -1,5 +1,5 @@
-//! A link that sends when a packet-delivery trace says it can, exactly as mahimahi's `mm-link`
-//! does.
+//! A link that sends at the opportunities of a packet-delivery trace, exactly as mahimahi's
+//! `mm-link`.
 //!
 //! Source: `ravinet/mahimahi`, `src/frontend/link_queue.cc` and `link_queue.hh`; the behaviour, in
 //! own words:
@@ -9,15 +9,14 @@
 //!   each). So a packet of 1500 bytes takes an opportunity, and a limit in bytes counts the 4 bytes
 //!   too.
 //! - An opportunity may send several small packets, and the rest of it begins the next one. A
-//!   packet leaves with the opportunity that sends its last byte. What is left of an opportunity
-//!   when nothing waits is lost.
+//!   packet leaves with the opportunity that sends its last byte. The rest of an opportunity is
+//!   lost when the queue is empty.
 //! - A packet that has begun is no longer in the queue. A packet that has not begun is, even on an
 //!   idle link.
 //! - A packet that arrives at the instant of an opportunity has missed it.
 //! - A trace that repeats has its last time as its period: an opportunity at 0 comes together with
-//!   the last one of the round before. A trace that ends stops the link for ever.
-//! - Time zero of the run is time zero of the trace, or where the trace is told to begin
-//!   ([`Trace::beginning_at`]).
+//!   the last one of the round before. A trace that ends stops the link.
+//! - Time zero of the run is time zero of the trace, or the offset of [`Trace::beginning_at`].
 //!
 //! # Deviations
 //!
@@ -28,7 +27,7 @@
 //! - mahimahi's own delay is a separate shell; here it is part of the link, as in
 //!   [`Link`](crate::Link).
 //!
-//! An opportunity that nobody uses costs nothing, neither an event nor a step.
+//! An unused opportunity costs nothing, neither an event nor a step.
 
 use std::sync::Arc;
 
@@ -40,17 +39,17 @@ use crate::ring::Ring;
 use crate::trace::Trace;
 use crate::waits::{Queued, Waits};
 
-/// What an opportunity sends.
+/// Bytes of an opportunity.
 const OPPORTUNITY: Bytes = Bytes::new(1504);
-/// What a packet costs besides its size.
+/// Bytes that a packet costs besides its size.
 const HEADER: Bytes = Bytes::new(4);
 
-/// What follows the last line of a trace.
+/// Continuation after the last line of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtEnd {
-    /// The first line again.
+    /// From the first line again.
     Repeat,
-    /// Nothing: what waits stays inside for ever.
+    /// None: waiting packets are never sent.
     Stop,
 }
 
@@ -60,12 +59,12 @@ pub struct TraceLink<P> {
     opportunities: Opportunities,
     delay: Span,
     queue: Queue<Queued<P>>,
-    /// The packet that has begun, and what of it is still to be sent.
+    /// The packet in transmission, and its bytes still to be sent.
     in_transit: Option<(P, Bytes)>,
-    /// What has left and travels, with its arrival at the far end.
+    /// Packets in transit, with their arrival at the far end.
     inside: Ring<P>,
     dropped: Dropped<Queued<P>>,
-    /// Where somebody wants to know.
+    /// Queueing delays, if measured.
     waits: Option<Waits>,
 }
 
@@ -93,14 +92,14 @@ impl<P: Packet> TraceLink<P> {
         while let Some(at) = self.opportunities.next().filter(|at| *at <= now) {
             let ran_dry = self.send(at);
             self.opportunities.step();
-            // The queue has been asked in vain; asking again tells nobody anything.
+            // The queue is empty, so further opportunities at or before `now` are unused.
             if ran_dry {
                 self.opportunities.skip(now);
             }
         }
     }
 
-    /// Uses one opportunity. Whether there was too little to send.
+    /// Uses one opportunity. Returns true if there was too little to send.
     fn send(&mut self, at: Time) -> bool {
         let mut left = OPPORTUNITY;
         while !left.is_zero() {
@@ -152,7 +151,7 @@ impl<P: Packet> Element<P> for TraceLink<P> {
             return out;
         }
         let Some(opportunity) = self.opportunities.next() else { return out };
-        // A drop is reported at once. What leaves is only seen after the delay.
+        // A drop is reported at once, a departure after the delay.
         let wait = if self.queue.drops_at_head() { Span::ZERO } else { self.delay };
         out.min(opportunity + wait)
     }
@@ -171,14 +170,14 @@ impl<P: Packet> Element<P> for TraceLink<P> {
     }
 }
 
-/// Where in the trace the link stands.
+/// Position of the link in the trace.
 #[derive(Debug)]
 struct Opportunities {
     trace: Arc<Trace>,
     at_end: AtEnd,
-    /// How often the trace has been through.
+    /// Completed rounds of the trace.
     round: u64,
-    /// The next line of it.
+    /// Index of the next line.
     line: usize,
 }
 
@@ -193,7 +192,7 @@ impl Opportunities {
         self.trace.as_millis().last().copied().unwrap_or(u32::MAX).into()
     }
 
-    /// When the next one is; `None` when there are no more, or not in the time that can be counted.
+    /// Time of the next opportunity; `None` if there are no more, or beyond the range of [`Time`].
     fn next(&self) -> Option<Time> {
         if self.round > 0 && self.at_end == AtEnd::Stop {
             return None;
@@ -212,7 +211,7 @@ impl Opportunities {
         }
     }
 
-    /// Passes by everything at or before `now` without a look at each.
+    /// Skips all opportunities at or before `now` in one step.
     fn skip(&mut self, now: Time) {
         if self.next().is_none_or(|next| next > now) {
             return;
@@ -341,7 +340,7 @@ mod tests {
         assert_eq!(times(1), [1, 8, 9, 9, 11]);
         assert_eq!(times(9), [1, 1, 3, 10, 11]);
         assert_eq!(times(11), times(1));
-        // Nothing waited for a while: what was passed by is passed by as well.
+        // After idle time: skipped opportunities are skipped here as well.
         let trace = Arc::new(trace.beginning_at(Span::from_millis(9)));
         let mut link = TraceLink::new(trace, AtEnd::Repeat, Span::ZERO, Queue::drop_tail(Limit::NONE));
         assert_eq!(link.push(Time::from_millis(24), packet(0)), Fate::Taken);

@@ -1,4 +1,4 @@
-//! How long packets wait in a queue: from their arrival until their first byte is sent.
+//! Queueing delays: from a packet's arrival until its first byte is sent.
 //!
 //! Waits are counted in buckets 1/64 of their value wide: a quantile is right to 1 %, a mean is
 //! exact.
@@ -9,11 +9,11 @@ use crate::element::Packet;
 
 /// 2^6 buckets for each doubling.
 const BITS: u32 = 6;
-/// The doublings from 2^6 ns to 2^43 ns, two hours: what waits longer is counted there.
+/// The doublings from 2^6 ns to 2^43 ns, two hours: longer waits are counted in the last bucket.
 const MAGNITUDES: usize = 37;
 const BUCKETS: usize = (MAGNITUDES + 1) << BITS;
 
-/// Waits, counted.
+/// A histogram of queueing delays.
 #[derive(Clone)]
 pub struct Waits {
     counts: Box<[u32; BUCKETS]>,
@@ -54,13 +54,13 @@ impl Waits {
         self.sum += span.as_nanos();
     }
 
-    /// How many packets there were.
+    /// Number of packets counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// Their mean wait, exact to a nanosecond.
+    /// Mean wait, exact to a nanosecond.
     #[must_use]
     pub fn mean(&self) -> Option<Span> {
         self.sum.checked_div(self.count()).map(Span::from_nanos)
@@ -78,7 +78,7 @@ impl Waits {
     }
 }
 
-/// A packet in a queue: when it arrived, and what it costs on the link besides its size.
+/// A packet in a queue: its arrival time, and its cost on the link in bytes besides its size.
 #[derive(Debug)]
 pub struct Queued<P> {
     pub(crate) packet: P,

@@ -1,4 +1,4 @@
-//! What holds of every element, whatever arrives and whenever it is asked.
+//! Properties of every element, for any arrivals and any times of calls.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Packet for Numbered {
     }
 }
 
-/// A queue to build, as often as needed.
+/// A queue to be built repeatedly.
 #[derive(Clone, Copy, Debug)]
 enum QueueKind {
     DropTail,
@@ -64,7 +64,7 @@ impl QueueKind {
     }
 }
 
-/// An element to build, as often as needed.
+/// An element to be built repeatedly.
 #[derive(Clone, Debug)]
 enum Recipe {
     Link(Rate, Span, Limit),
@@ -101,7 +101,7 @@ impl Recipe {
         }
     }
 
-    /// The most packets and bytes that may wait; nothing where there is no queue.
+    /// Limit of waiting packets and bytes; zero without a queue.
     fn limit(&self) -> Limit {
         match self {
             Self::Link(.., limit)
@@ -233,15 +233,15 @@ fn any_nanos() -> impl Strategy<Value = u64> {
     prop_oneof![any::<u64>(), 0..100_000_000_u64, Just(u64::MAX)]
 }
 
-/// What came of a run.
+/// Results of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Outcome {
     delivered: Vec<(Time, Numbered)>,
     dropped: Vec<(Time, Numbered, DropReason)>,
 }
 
-/// Drives an element as the simulator does: what is due, then what arrives; to the end.
-/// `look` is called before each arrival.
+/// Drives an element as the simulator does, to the end: departures, then arrivals. `look` is called
+/// before each arrival.
 fn drive(
     element: &mut AnyElement<Numbered>,
     arrivals: &[(Time, Numbered)],
@@ -364,8 +364,8 @@ proptest! {
         }
     }
 
-    /// RFC 2697 §3: whatever the interval, no more than the burst and what the rate fills in it. A
-    /// packet counts whole.
+    /// RFC 2697 §3: in any interval no more passes than the burst plus rate x interval. A packet
+    /// counts whole.
     #[test]
     fn no_policer_lets_more_through_than_its_burst_and_its_rate(
         params in policers(),
@@ -384,8 +384,7 @@ proptest! {
         }
     }
 
-    /// The other way round: where every packet is small beside the burst, a steady excess gets the
-    /// whole rate.
+    /// Conversely: if packets are small beside the burst, a steady excess gets the whole rate.
     #[test]
     fn a_policer_lets_its_rate_through(rate in 100_000..10_000_000_u64, burst in 3_000..50_000_u64) {
         let params = policer::Params { rate: Rate::from_bytes_per_sec(rate), burst: Bytes::new(burst) };
@@ -446,7 +445,7 @@ proptest! {
         prop_assert_eq!(&lengths[0], &lengths[1]);
     }
 
-    /// Times that go back and forth are a fault of the driver; the element must survive it.
+    /// Times that go back are a fault of the driver; the element must not panic.
     #[test]
     fn nothing_panics_or_appears_from_nowhere_whatever_the_times(
         recipe in recipes(),

@@ -11,12 +11,12 @@ use crate::seed::Seed;
 
 /// The longest round-trip time, and the longest jitter.
 const LONGEST: Span = Span::from_secs(60);
-/// No larger packet crosses a path unless it says so itself.
+/// Size of the largest packet assumed on a path.
 const FULL_PACKET: Bytes = Bytes::new(1500);
 const A_MINUTE: &str = "a minute at most";
 const ALL: &str = "100 % at most";
 
-/// A value that no path can have.
+/// The error of a value out of its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanError {
     /// The element's name as [`PathPlan::elements`] gives it, or `path`.
@@ -24,7 +24,7 @@ pub struct PlanError {
     /// The quantity: `rate`, `rtt`, `delay`, `share`, `bound`, `burst`, `changes`, `direction` or
     /// `access`.
     pub quantity: &'static str,
-    /// The value.
+    /// The value found.
     pub found: String,
     /// Its limit.
     pub expected: &'static str,
@@ -46,8 +46,8 @@ impl PathPlan {
     /// Checks every value.
     ///
     /// # Errors
-    /// The first value that no path can have: the round-trip times, then the elements in the order
-    /// of [`Self::elements`].
+    /// The first value out of its limits, in this order: the round-trip times, then the elements in
+    /// the order of [`Self::elements`].
     pub fn check(&self) -> Result<(), PlanError> {
         let path = |refusal| Err(error("path", refusal));
         if self.access.is_empty() {

@@ -25,9 +25,9 @@ use crate::trace_link::{AtEnd, TraceLink};
 /// The rate at which a link sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkRate {
-    /// Always the same, unless the link's changes say otherwise.
+    /// Constant, apart from the link's changes.
     Constant(Rate),
-    /// As a packet-delivery trace says, which is repeated.
+    /// That of a repeated packet-delivery trace.
     Trace(Arc<Trace>),
 }
 
@@ -51,16 +51,17 @@ pub struct LinkPlan {
     pub delay: Span,
     /// Its buffer.
     pub limit: Limit,
-    /// How that buffer is kept short.
+    /// Its queue discipline.
     pub discipline: QueueDiscipline,
-    /// The router before it, if that takes part in Quick-Start or RCP.
+    /// The router before it, if it supports Quick-Start or RCP.
     pub router: Option<RouterPlan>,
-    /// Changes of its rate and delay, and when. Not with a trace or a router that takes part.
+    /// Changes of its rate and delay, with their times. Not with a trace or a Quick-Start or RCP
+    /// router.
     pub changes: Vec<(Time, LinkChange)>,
 }
 
 impl LinkPlan {
-    /// A link of constant rate with a drop-tail queue and a router that does not take part.
+    /// A link of constant rate with a drop-tail queue, without a Quick-Start or RCP router.
     #[must_use]
     pub const fn new(rate: Rate, delay: Span, limit: Limit) -> Self {
         Self {
@@ -73,8 +74,8 @@ impl LinkPlan {
         }
     }
 
-    /// The rate of a link of constant rate with a drop-tail queue: [`Link`] carries it, with or
-    /// without a router that takes part.
+    /// The rate of a link of constant rate with a drop-tail queue: [`Link`] implements it, with or
+    /// without a Quick-Start or RCP router.
     #[must_use]
     pub const fn plain_rate(&self) -> Option<Rate> {
         match self {
@@ -127,30 +128,29 @@ impl LinkPlan {
 pub enum ElementPlan {
     /// A link.
     Link(LinkPlan),
-    /// A router that takes part in nothing and forwards at once: packets lose one of their time to
-    /// live.
+    /// A router without Quick-Start and RCP that forwards at once and decrements the time to live.
     NonCapableRouter,
     /// The same delay for every packet.
     Delay(Span),
-    /// Random loss, each packet for itself.
+    /// Independent random loss of each packet.
     Loss {
         /// The share of packets that are lost.
         share: Ratio,
-        /// Later shares, and when.
+        /// Later shares, with their times.
         changes: Vec<(Time, Ratio)>,
     },
     /// Random loss in bursts.
     BurstLoss(burst_loss::Params),
     /// Random extra delay.
     Jitter {
-        /// The longest.
+        /// The longest extra delay.
         bound: Span,
-        /// Whether packets may overtake.
+        /// Effect on the order of packets.
         order: Order,
     },
     /// The share of packets that are delivered twice.
     Duplicate(Ratio),
-    /// A policer: what comes faster than its rate for longer than its burst is dropped.
+    /// A policer: packets beyond its rate and burst are dropped.
     Policer(policer::Params),
 }
 
@@ -195,13 +195,13 @@ impl ElementPlan {
         }
     }
 
-    /// Whether a packet's time to live is one less behind it: routers forward into links.
+    /// True if crossing it decrements a packet's time to live: routers forward into links.
     #[must_use]
     pub const fn has_router(&self) -> bool {
         matches!(self, Self::Link(_) | Self::NonCapableRouter)
     }
 
-    /// The delay that no packet escapes.
+    /// The least delay of every packet.
     #[must_use]
     pub const fn delay(&self) -> Span {
         match self {

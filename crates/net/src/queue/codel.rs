@@ -1,4 +1,4 @@
-//! Drop at the head, ever more often, while packets have waited longer than a target for a whole
+//! Drop at the head, at a rising rate, once the queueing delay has exceeded a target for an
 //! interval.
 //!
 //! Source: K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, "Controlled Delay Active Queue
@@ -9,21 +9,21 @@
 //!                 above target for an interval: drop
 //!          +--------------------------------------------+
 //!          |                                            v
-//!      Not dropping                                 Dropping --+
-//!          ^                                            |  ^   | each drop_next: drop,
-//!          +--------------------------------------------+  +---+ drop_next += interval / sqrt(count)
+//!     Not dropping                                  Dropping --+
+//!          ^                                            |  ^   | each drop_next: drop, then
+//!          +--------------------------------------------+  +---+ + interval / sqrt(count)
 //!             below target, or no more than a packet waits
 //! ```
 //!
 //! # Deviations
 //!
-//! - A packet that allows it is marked instead of dropped, and then it is the packet that leaves:
-//!   marking removes nothing from the queue, so no second packet is fetched in its place. The
+//! - An ECN-capable packet is marked instead of dropped, and is then the packet that leaves:
+//!   marking removes nothing from the queue, so no second packet is dequeued in its place. The
 //!   pseudocode only drops; Linux (`include/net/codel_impl.h`) does it this way.
 //! - The pseudocode assumes a clock that never goes back and counters that wrap. Here spans and
 //!   counters saturate.
-//! - A packet that finds the link idle goes through the law with a waiting time of zero, although
-//!   it never was in the buffer.
+//! - A packet that finds the link idle is processed with a queueing delay of zero, although it
+//!   never was in the buffer.
 
 use headstart_units::{Bytes, Span, Time};
 
@@ -31,15 +31,16 @@ use crate::element::{DropReason, Fate, Packet};
 use crate::limit::Limit;
 use crate::queue::{DropTail, Dropped};
 
-/// What may be tuned, with the source of each default.
+/// Parameters of CoDel, with the source of each default.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// The waiting time that is acceptable. 5 ms: RFC 8289 §4.
+    /// The acceptable queueing delay. 5 ms: RFC 8289 §4.
     pub target: Span,
-    /// How long it may be exceeded; about the longest usual round-trip time. 100 ms: RFC 8289 §4.
+    /// Time for which it may be exceeded; about the longest usual round-trip time. 100 ms: RFC 8289
+    /// §4.
     pub interval: Span,
-    /// With no more than this in the buffer nothing is dropped: one packet of the largest size.
-    /// 1500 bytes.
+    /// No drop with at most this many bytes in the buffer: one packet of the largest size. 1500
+    /// bytes.
     pub max_packet: Bytes,
 }
 
@@ -54,10 +55,10 @@ impl Default for Params {
 pub struct CoDel<P> {
     params: Params,
     buffer: DropTail<P>,
-    /// When waiting times will have been above the target for an interval; `None` while they are
-    /// not.
+    /// Time at which queueing delays will have exceeded the target for an interval; `None` below
+    /// it.
     first_above_time: Option<Time>,
-    /// When to drop next, while dropping.
+    /// Time of the next drop, while dropping.
     drop_next: Time,
     /// Drops since dropping began.
     count: u64,
@@ -91,12 +92,12 @@ impl<P: Packet> CoDel<P> {
         self.buffer.enqueue(now, packet)
     }
 
-    /// The packet at the head, taken away without a word to the law: somebody else's rule drops it.
+    /// Removes the packet at the head without updating CoDel: for a drop by another rule.
     pub(crate) fn take_head(&mut self) -> Option<P> {
         self.buffer.dequeue().map(|(_, packet)| packet)
     }
 
-    /// A packet that does not wait is below any target.
+    /// A packet that does not wait is below any target, so it always passes.
     pub(crate) fn pass(&mut self, packet: P) -> Fate<P> {
         self.first_above_time = None;
         self.is_dropping = false;
@@ -134,7 +135,7 @@ impl<P: Packet> CoDel<P> {
         Some(packet)
     }
 
-    /// The packet at the head, and whether the law allows to drop it.
+    /// The packet at the head, and true if CoDel allows to drop it.
     fn dodequeue(&mut self, now: Time) -> Option<(P, bool)> {
         let Some((since, packet)) = self.buffer.dequeue() else {
             self.first_above_time = None;
@@ -146,14 +147,13 @@ impl<P: Packet> CoDel<P> {
             return Some((packet, false));
         }
         let first_above_time = *self.first_above_time.get_or_insert(now + self.params.interval);
-        // The instant that was just set lies in the future, unless the interval is zero.
+        // The time just set lies in the future, unless the interval is zero.
         Some((packet, now >= first_above_time))
     }
 
     fn begin_dropping(&mut self, now: Time) {
         self.is_dropping = true;
-        // If the last time was not long ago, begin near the drop rate that controlled the queue
-        // then.
+        // After a recent dropping state, begin near the drop rate that controlled the queue then.
         let delta = self.count.saturating_sub(self.last_count);
         let is_recent = now.since(self.drop_next) < self.params.interval * 16;
         self.count = if delta > 1 && is_recent { delta } else { 1 };
@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(over_square_root(Span::MAX, 1), Span::MAX);
     }
 
-    /// A queue that holds a packet of each millisecond up to 1000, asked once per millisecond from
-    /// 50 on: every packet has waited 50 ms or more. `(milliseconds, what was dropped)`.
+    /// A queue with a packet of each millisecond up to 1000, dequeued once per millisecond from 50
+    /// on: every packet has waited 50 ms or more. `(milliseconds, number of the dropped packet)`.
     fn drops(ecn_capable: bool) -> (Vec<(u64, u64)>, Vec<u64>) {
         let mut queue = CoDel::new(Params::default(), Limit::NONE);
         let (mut dropped, mut marked) = (vec![], vec![]);
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn drops_come_at_the_times_of_the_control_law() {
         // Above the target from 50 ms on, so dropping begins at 150 ms; then 100 ms / sqrt(1), 100
-        // ms / sqrt(2) and so on later, rounded up to the millisecond at which the link asks.
+        // ms / sqrt(2) and so on later, rounded up to the millisecond of the dequeue.
         let (drops, marked) = drops(false);
         let mut expected = vec![150];
         let mut next = 150.0;
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn capable_packets_are_marked_at_the_same_times_and_none_is_lost() {
-        // Marks do not shorten the queue, and here the waiting time does not matter to the law.
+        // Marks do not shorten the queue, and here every delay is above the target.
         let (dropped, marked) = drops(true);
         let times: Vec<u64> = drops(false).0.iter().map(|(ms, _)| *ms).collect();
         assert!(dropped.is_empty());

@@ -1,5 +1,5 @@
-//! Drop what finds the buffer full: the queue of most links, and the buffer beneath the other
-//! queues.
+//! Drop arrivals at a full buffer: the queue of most links, and the buffer of the other
+//! disciplines.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::limit::Limit;
 #[derive(Debug)]
 pub struct DropTail<P> {
     limit: Limit,
-    /// With the time each arrived, for the laws that ask how long a packet has waited.
+    /// Packets with their arrival times, for disciplines that use the queueing delay.
     waiting: VecDeque<(Time, P)>,
     bytes: Bytes,
 }
@@ -28,14 +28,14 @@ impl<P> DropTail<P> {
         (self.waiting.len() as u64, self.bytes)
     }
 
-    /// Since when the packet that has waited longest waits.
+    /// Arrival time of the oldest packet.
     pub(crate) fn oldest(&self) -> Option<Time> {
         self.waiting.front().map(|(since, _)| *since)
     }
 }
 
 impl<P: Packet> DropTail<P> {
-    /// Whether one more packet of `size` has room.
+    /// True if one more packet of `size` has room.
     pub(crate) fn admits(&self, size: Bytes) -> bool {
         self.limit.admits(self.waiting.len() as u64, self.bytes, size)
     }
@@ -50,7 +50,7 @@ impl<P: Packet> DropTail<P> {
         Fate::Taken
     }
 
-    /// The packet that has waited longest, and since when.
+    /// The oldest packet, and its arrival time.
     pub(crate) fn dequeue(&mut self) -> Option<(Time, P)> {
         let (since, packet) = self.waiting.pop_front()?;
         self.bytes -= packet.size();

@@ -1,10 +1,10 @@
-//! Two queues before one link: a short one for traffic that answers every mark, a longer one for
-//! the rest, and one probability that couples them so that flows in either get about the same rate.
+//! Two queues before one link: a shallow one for L4S traffic, a deeper one for Classic traffic,
+//! coupled by one probability so that flows in either get about the same rate.
 //!
 //! Source: K. De Schepper, B. Briscoe, G. White, "Dual-Queue Coupled Active Queue Management (AQM)
 //! for Low Latency, Low Loss, and Scalable Throughput (L4S)", RFC 9332, January 2023: the framework
-//! of its section 2 and DualPI2 as its Appendix A has it, names included, with the overload code of
-//! its second pass.
+//! of its section 2 and DualPI2 as in its Appendix A, names included, with the overload code of its
+//! second pass.
 //!
 //! ```text
 //!              ECT(1), CE                                    p_L = max(p'_L, p_CL): mark
@@ -12,24 +12,24 @@
 //!   arrival |                              ^                 +--> weighted round robin --> link
 //!           |                     p_CL = k p'                |
 //!           '------------> C queue -- PI: p' -- p_C = p'^2 --'
-//!              Not-ECT, ECT(0)                               p_C: mark, or drop what is not capable
+//!              Not-ECT, ECT(0)                               p_C: mark, or drop if not capable
 //! ```
 //!
 //! # Deviations
 //!
 //! - The scheduler, which Appendix A.1 leaves open, is a weighted round robin by bytes: the L queue
-//!   goes first as long as the C queue has had a tenth of what was sent while both had something to
-//!   send (Linux's `sch_dualpi2.c` has the same share).
+//!   has priority as long as the C queue has had a tenth of the bytes sent while both were
+//!   backlogged (Linux's `sch_dualpi2.c` has the same share).
 //! - The limit is the link's buffer, for both queues together, instead of 250 ms at the largest
 //!   rate.
-//! - The ramp sees how long the packet that leaves has waited, and is silent for one behind which
-//!   nothing waits (Th_len).
-//! - The controller takes the longer of the two waiting times, those of the packets at the heads,
+//! - The ramp uses the sojourn time of the departing packet, and does not mark one that leaves the
+//!   queue empty (Th_len).
+//! - The controller uses the longer of the two queueing delays, those of the packets at the heads,
 //!   as the overload code of Appendix A.2 does; without overload that is the C queue's.
-//! - At saturation (p_CL of one) packets of both queues are dropped by p_C and what is left of the
-//!   L queue is marked.
-//! - A packet that finds the link idle goes through its queue and its law, but not through the
-//!   limit, as everywhere here.
+//! - At saturation (p_CL of one) packets of both queues are dropped by p_C and the rest of the L
+//!   queue is marked.
+//! - A packet that finds the link idle passes its queue and the discipline, but not the limit, as
+//!   in all queues here.
 //! - The controller has no timer: see [`pie`](super::pie).
 
 use headstart_units::{Bytes, Ratio, Span, Time};
@@ -40,25 +40,25 @@ use crate::element::{DropReason, Fate, Packet};
 use crate::limit::Limit;
 use crate::queue::{DropTail, Dropped};
 
-/// What may be tuned, with the source of each default.
+/// Parameters of DualPI2, with the source of each default.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// The waiting time that the C queue is held at. 15 ms: RFC 9332 Appendix A.1.
+    /// The target queueing delay of the C queue. 15 ms: RFC 9332 Appendix A.1.
     pub target: Span,
     /// The longest usual round-trip time (RTT_max). 100 ms: RFC 9332 Appendix A.1.
     pub longest_rtt: Span,
     /// The coupling factor k. 2: RFC 9332 §2.1 and Appendix A.1.
     pub coupling: u64,
-    /// Where the L queue's ramp begins (minTh). 800 us: RFC 9332 Appendix A.1.
+    /// Delay at which the L queue's ramp begins (minTh). 800 us: RFC 9332 Appendix A.1.
     pub ramp_begins: Span,
-    /// How long the ramp is (range). 400 us: RFC 9332 Appendix A.1.
+    /// Width of the ramp (range). 400 us: RFC 9332 Appendix A.1.
     pub ramp: Span,
-    /// With no more packets than this in the L queue the ramp is silent (Th_len). 1: RFC 9332
+    /// No marking by the ramp with at most this many packets in the L queue (Th_len). 1: RFC 9332
     /// Appendix A.1.
     pub least: u64,
-    /// Percent of the link that the C queue is never denied; 100 at most. 10: ours.
+    /// Guaranteed share of the C queue, in percent of the link; 100 at most. 10: ours.
     pub classic_share: u8,
-    /// Where the scheduler's credit begins anew when a queue is empty: one packet. 1500 bytes.
+    /// Reset value of the scheduler's credit when a queue is empty: one packet. 1500 bytes.
     pub packet: Bytes,
 }
 
@@ -87,15 +87,14 @@ impl Params {
     fn gains(&self) -> [Ratio; 2] {
         let rtt = self.longest_rtt.as_nanos().max(1);
         let (period, second) = (self.period().as_nanos(), 1_000_000_000_u64);
-        // In millionths, which is finer than any text gives them; 15 is as much as the fixed point
-        // holds.
+        // In millionths, finer than in any source; 15 is the limit of the fixed point.
         let micro = |value: u128| Ratio::new(value.min(15_000_000) as u32, 1_000_000);
         let alpha = u128::from(period) * u128::from(second) * 100_000 / (u128::from(rtt) * u128::from(rtt));
         [micro(alpha), micro(u128::from(second) * 300_000 / u128::from(rtt))]
     }
 }
 
-/// How often something is due, spread evenly instead of drawn (Appendix A.1, recur).
+/// Evenly spaced events of a probability, instead of random draws (Appendix A.1, recur).
 #[derive(Clone, Copy, Debug, Default)]
 struct Recurrence(u64);
 
@@ -127,7 +126,7 @@ pub struct DualPi2<P> {
     classic_hits: Recurrence,
     l4s_marks: Recurrence,
     l4s_drops: Recurrence,
-    /// Bytes that the C queue is owed, in hundredths: positive if it is its turn.
+    /// Credit of the C queue in hundredths of bytes: positive if it is served next.
     owed: i64,
 }
 
@@ -194,14 +193,13 @@ impl<P> DualPi2<P> {
         }
     }
 
-    /// Whether the L queue is next.
+    /// True if the L queue is served next.
     fn serves_l4s(&mut self) -> bool {
         let share = i64::from(self.params.classic_share.min(100));
         match (self.l4s.waiting().0 > 0, self.classic.waiting().0 > 0) {
             (true, true) => self.owed <= 0,
             (has_l4s, _) => {
-                // Nobody waits for the other: what is owed begins anew, and the L queue has the
-                // first packet.
+                // One queue is empty: the credit is reset, and the L queue has the first packet.
                 self.owed = -(100 - share) * signed(self.params.packet);
                 has_l4s
             }
@@ -263,7 +261,7 @@ impl<P: Packet> DualPi2<P> {
         None
     }
 
-    /// The first of the L queue, marked if that is due; the error is one that is to be dropped.
+    /// The first packet of the L queue, marked if due; the error is a packet to be dropped.
     fn dequeue_l4s(&mut self, now: Time) -> Result<P, P> {
         let is_alone = self.l4s.waiting().0 <= self.params.least;
         let Some((since, mut packet)) = self.l4s.dequeue() else { unreachable!("it is its turn") };
@@ -332,7 +330,7 @@ mod tests {
         assert_eq!(params.gains().map(|gain| gain.of(1_000_000)), [150_000, 3_000_000]);
     }
 
-    /// Waits at the head of the C queue at successive updates, and p' in floating point.
+    /// Queueing delays at the head of the C queue at successive updates, and p' in floating point.
     #[test]
     fn the_base_probability_is_that_of_the_pseudocode() {
         let mut queue = dual();
@@ -394,8 +392,8 @@ mod tests {
         assert!((98..=101).contains(&classic), "{classic} of 1000");
     }
 
-    /// p' of a fifth: a twenty-fifth of the C queue is hit, two fifths of the L queue are marked,
-    /// nothing of it is dropped.
+    /// p' of a fifth: a twenty-fifth of the C queue is marked or dropped, two fifths of the L queue
+    /// are marked, none dropped.
     #[test]
     fn marks_and_drops_are_coupled_by_the_square() {
         let mut queue = dual();

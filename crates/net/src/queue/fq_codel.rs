@@ -5,11 +5,11 @@
 //! itself is [`CoDel`] (RFC 8289).
 //!
 //! ```text
-//!            arrival (§4.1)                          departure (§4.2)
+//!            arrival (§4.1)                         departure (§4.2)
 //!
 //!   none ------------------> new queues --- served before the old ones
 //!    ^                        |      |
-//!    |                        |      | credit used up: a quantum more    empty: last of the old ones
+//!    |                        |      | credit used up: a quantum more  empty: last of the old ones
 //!    |                        v      v
 //!    +------ empty ------- old queues --+
 //!                             ^         | credit used up: a quantum more, last of the old ones
@@ -20,14 +20,13 @@
 //!
 //! - The limit is the link's buffer, in packets, bytes or both, instead of §5.2.3's 10 240 packets.
 //!   Beyond it the flow with the most bytes loses half of its packets, 64 at most, at its head
-//!   (§4.1), as often as it takes: a limit in bytes may need more than one round of it.
-//! - A flow is what the packet says that it is ([`Packet::flow_key`]); §4.1.1 hashes the 5-tuple.
-//!   The hash is the finaliser of SplitMix64 over key and perturbation instead of Jenkins'.
-//! - CoDel looks at the bytes of its own flow to see whether more than a packet waits; Linux looks
-//!   at those of all.
+//!   (§4.1), repeatedly if necessary: a limit in bytes may need more than one batch.
+//! - A flow is identified by [`Packet::flow_key`]; §4.1.1 hashes the 5-tuple. The hash is the
+//!   finaliser of SplitMix64 over key and perturbation instead of Jenkins'.
+//! - CoDel compares the bytes of its own flow with a packet; Linux those of all flows.
 //! - There is no CE threshold (§5.2.7: off by default).
-//! - A packet that finds the link idle goes through its flow's queue, but not through the limit, as
-//!   everywhere here.
+//! - A packet that finds the link idle passes its flow's queue, but not the limit, as in all queues
+//!   here.
 
 use std::collections::VecDeque;
 
@@ -38,12 +37,12 @@ use crate::element::{DropReason, Fate, Packet};
 use crate::limit::Limit;
 use crate::queue::Dropped;
 
-/// What may be tuned, with the source of each default.
+/// Parameters of FQ-CoDel, with the source of each default.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
     /// Target and interval of every flow's CoDel: 5 ms and 100 ms, RFC 8290 §5.2.1 and §5.2.2.
     pub codel: codel::Params,
-    /// Bytes that a flow may send before it is the next one's turn. 1514: RFC 8290 §5.2.4.
+    /// Bytes that a flow may send per turn. 1514: RFC 8290 §5.2.4.
     pub quantum: Bytes,
     /// Queues into which flows are hashed; zero counts as one. 1024: RFC 8290 §5.2.5.
     pub flows: u16,
@@ -72,10 +71,9 @@ pub struct FqCoDel<P> {
     params: Params,
     limit: Limit,
     perturbation: u64,
-    /// Empty until the first packet comes.
+    /// Empty until the first packet arrives.
     flows: Vec<Flow<P>>,
-    /// Flows that have just begun, and all others that have something to send; each is in one list
-    /// at most.
+    /// New flows, and the other backlogged flows; each is in one list at most.
     new: VecDeque<u16>,
     old: VecDeque<u16>,
     packets: u64,
@@ -117,7 +115,7 @@ impl<P> FqCoDel<P> {
         signed(self.params.quantum)
     }
 
-    /// The list from which the next packet comes, and its first queue.
+    /// The list of the next packet, and its first queue.
     fn first(&self) -> Option<(u16, bool)> {
         match self.new.front() {
             Some(&index) => Some((index, true)),
@@ -181,8 +179,8 @@ impl<P: Packet> FqCoDel<P> {
     fn drop_from_fattest(&mut self, now: Time, dropped: &mut Dropped<P>) {
         let listed = self.new.iter().chain(&self.old).map(|index| usize::from(*index));
         let bytes = |index: &usize| self.flows[*index].queue.waiting().1;
-        // The first of those with the most, so that the order of the lists decides and nothing
-        // else.
+        // The first of those with the most bytes, so that ties depend on the order of the lists
+        // only.
         let fattest = listed.reduce(|most, next| if bytes(&next) > bytes(&most) { next } else { most });
         let Some(fattest) = fattest else { unreachable!("what waits is listed") };
         let batch = self.flows[fattest].queue.waiting().0.div_ceil(2).min(LARGEST_BATCH);
@@ -221,7 +219,7 @@ impl<P: Packet> FqCoDel<P> {
             flow.is_listed = is_new;
             self.unlist_first(is_new);
             if is_new {
-                // §4.2: else a flow that comes back at once would be new, and first, for ever.
+                // §4.2: else a flow that returns at once would always be new, with priority.
                 self.old.push_back(index);
             }
         }
@@ -243,7 +241,7 @@ mod tests {
         FqCoDel::new(Params::default(), limit, 7)
     }
 
-    /// Numbers in the order of departure, all asked for at `now`.
+    /// Numbers in the order of departure, all dequeued at `now`.
     fn drain(queue: &mut FqCoDel<Numbered>, now: Time) -> Vec<u64> {
         let mut dropped = Dropped::new();
         let out =
@@ -302,8 +300,8 @@ mod tests {
         }
         take(&mut queue, [of(2, 100)]);
         assert_eq!(queue.dequeue(Time::ZERO, &mut dropped), Some(of(2, 100)), "it is new");
-        // The next of flow 1 finds flow 2's queue empty on its way and moves it behind the old
-        // ones; there it stays listed.
+        // The next of flow 1 finds flow 2's queue empty and moves it behind the old ones; there it
+        // stays listed.
         assert_eq!(queue.dequeue(Time::ZERO, &mut dropped), Some(small(5)));
         take(&mut queue, [of(2, 101)]);
         assert_eq!(drain(&mut queue, Time::ZERO), [6, 101, 7, 8, 9], "back too soon to be new");

@@ -1,4 +1,4 @@
-//! Drop at the tail at random, as often as holds the time that packets wait at a target.
+//! Drop at the tail at random, with a probability that holds the queueing delay at a target.
 //!
 //! Source: R. Pan, P. Natarajan, F. Baker, G. White, "Proportional Integral Controller Enhanced
 //! (PIE): A Lightweight Control Scheme to Address the Bufferbloat Problem", RFC 8033, February
@@ -11,16 +11,16 @@
 //!
 //! # Deviations
 //!
-//! - Waiting time is measured by the time at which packets arrived, the second of the two ways of
-//!   §4.3: that of the packet that left last, and zero while nothing waits.
-//! - MEAN_PKTSIZE, which the text leaves open, is 1500 bytes: no drop while two full packets or
-//!   less wait.
-//! - Of the optional elements of section 5 only ECN is there: no estimate of the departure rate
-//!   (§5.2), no switching off (§5.3), no derandomisation (§5.4) and no cap on the step (§5.5).
-//! - A packet that is drawn and found the buffer full counts as dropped by the full buffer.
-//! - The controller has no timer. What was due is worked out before anything else happens to the
-//!   queue, which gives the same probabilities; a queue that nobody touched for more than 4096
-//!   updates, about a minute, skips the rest.
+//! - The queueing delay is measured by arrival times, the second of the two ways of §4.3: that of
+//!   the packet that left last, and zero while the queue is empty.
+//! - MEAN_PKTSIZE, which the text leaves open, is 1500 bytes: no drop with two full packets or less
+//!   in the queue.
+//! - Of the optional elements of section 5 only ECN is implemented: no estimate of the departure
+//!   rate (§5.2), no switching off (§5.3), no derandomisation (§5.4) and no cap on the step (§5.5).
+//! - A packet drawn at a full buffer counts as dropped by the full buffer.
+//! - The controller has no timer. Updates that are due are computed before any other operation on
+//!   the queue, which gives the same probabilities; after more than 4096 updates without one, about
+//!   a minute, the rest is skipped.
 
 use headstart_units::{Bytes, Ratio, Span, Time};
 use rand_core::{Rng, SeedableRng};
@@ -31,25 +31,25 @@ use crate::element::{DropReason, Fate, Packet};
 use crate::limit::Limit;
 use crate::queue::DropTail;
 
-/// What may be tuned, with the source of each default.
+/// Parameters of PIE, with the source of each default.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// The waiting time that is held (QDELAY_REF). 15 ms: RFC 8033 §4.2.
+    /// The target queueing delay (QDELAY_REF). 15 ms: RFC 8033 §4.2.
     pub target: Span,
-    /// From one update of the probability to the next (T_UPDATE). 15 ms: RFC 8033 §4.2.
+    /// Interval between updates of the probability (T_UPDATE). 15 ms: RFC 8033 §4.2.
     pub period: Span,
-    /// So long nothing is dropped after the queue was short (MAX_BURST). 150 ms: RFC 8033 §4.4.
+    /// Time without drops after a period of low delay (MAX_BURST). 150 ms: RFC 8033 §4.4.
     pub burst: Span,
     /// Change of the probability for each second above the target, less than 16. 1/8: RFC 8033
     /// §4.2.
     pub alpha: Ratio,
-    /// Change of the probability for each second that the waiting time grew, less than 16. 5/4: RFC
+    /// Change of the probability for each second of growth of the delay, less than 16. 5/4: RFC
     /// 8033 §4.2.
     pub beta: Ratio,
-    /// Below this probability packets that allow it are marked instead of dropped (mark_ecnth). 10
-    /// %: RFC 8033 §5.1.
+    /// Below this probability ECN-capable packets are marked instead of dropped (mark_ecnth). 10 %:
+    /// RFC 8033 §5.1.
     pub marks_below: Ratio,
-    /// With no more than twice this in the buffer nothing is dropped (MEAN_PKTSIZE). 1500 bytes.
+    /// No drop with at most twice this in the buffer (MEAN_PKTSIZE). 1500 bytes.
     pub packet: Bytes,
 }
 
@@ -72,14 +72,13 @@ pub(super) const ONE: u64 = 1 << 60;
 
 /// `gain` per second times the nanoseconds from `from` to `to`, in units of [`ONE`].
 pub(super) fn proportional(gain: Ratio, to: Span, from: Span) -> i128 {
-    // More than a quarter of an hour is as much as a quarter of an hour, which makes every
-    // probability one or zero.
+    // Capped at a quarter of an hour, which already makes every probability one or zero.
     const MOST: i128 = 1 << 40;
     let nanos = (i128::from(to.as_nanos()) - i128::from(from.as_nanos())).clamp(-MOST, MOST);
     nanos * i128::from(gain.of(ONE)) / 1_000_000_000
 }
 
-/// `probability` and `change`, between zero and one.
+/// `probability` plus `change`, clamped to zero and one.
 pub(super) fn changed(probability: u64, change: i128) -> u64 {
     (i128::from(probability) + change).clamp(0, i128::from(ONE)) as u64
 }
@@ -94,7 +93,7 @@ pub struct Pie<P> {
     probability: u64,
     /// PIE->burst_allowance_.
     allowance: Span,
-    /// How long the packet waited that left last; zero while none waits (current_qdelay).
+    /// Queueing delay of the packet that left last; zero with an empty queue (current_qdelay).
     delay: Span,
     /// The same at the last update (PIE->qdelay_old_).
     delay_before: Span,
@@ -182,7 +181,7 @@ impl<P: Packet> Pie<P> {
         }
     }
 
-    /// It does not wait.
+    /// The packet does not wait.
     pub(crate) fn pass(&mut self, now: Time, packet: P) -> Fate<P> {
         self.advance(now);
         self.delay = Span::ZERO;
@@ -232,8 +231,8 @@ mod tests {
         assert_eq!(packet, Bytes::new(1500));
     }
 
-    /// Waiting times at successive updates, and the probability that Appendix A gives, worked out
-    /// in floating point.
+    /// Queueing delays at successive updates, and the probability of Appendix A, computed in
+    /// floating point.
     #[test]
     fn the_probability_is_that_of_the_pseudocode() {
         let mut queue = pie();

@@ -19,12 +19,11 @@
 //!
 //! - Queue length is counted in packets, the packet being sent not included; FJ93 leaves both open.
 //! - The weight is a power of two, as FJ93 proposes for an efficient implementation.
-//! - A packet that allows it is marked instead of dropped while the probability is below one; where
-//!   every packet is hit, marking is of no use any more and it is dropped (as ns-2 and ns-3 do by
-//!   default).
-//! - The queue is idle from when the link asks in vain until a packet is let in. FJ93 starts from
-//!   the instant the queue becomes empty, when a packet may still be on its way out. Idle time that
-//!   has shrunk the average once is not counted again if the packet that ended it is dropped.
+//! - An ECN-capable packet is marked instead of dropped while the probability is below one; at one
+//!   it is dropped (as ns-2 and ns-3 do by default).
+//! - The queue is idle from a dequeue of the empty queue until a packet is accepted. FJ93 starts
+//!   when the queue becomes empty, when a packet may still be in transmission. Idle time that has
+//!   shrunk the average once is not counted again if the packet that ended it is dropped.
 //! - A packet dropped because the buffer is full restarts the count, as any other drop does; FJ93
 //!   has no full buffer.
 
@@ -36,24 +35,24 @@ use crate::element::{DropReason, Fate, Packet};
 use crate::limit::Limit;
 use crate::queue::DropTail;
 
-/// What may be tuned, with the source of each default.
+/// Parameters of RED, with the source of each default.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// Below this average nothing is dropped (FJ93's min_th). 5 packets: FJ93.
+    /// Average queue below which no packet is dropped (FJ93's min_th). 5 packets: FJ93.
     pub min_threshold: Packets,
-    /// From this average on, the probability is `max_probability` and more (FJ93's max_th). 15
-    /// packets: FJ93.
+    /// Average queue from which on the probability is `max_probability` and more (FJ93's max_th).
+    /// 15 packets: FJ93.
     pub max_threshold: Packets,
     /// The drop probability just below `max_threshold` (FJ93's max_p). 1/50: FJ93.
     pub max_probability: Ratio,
     /// The weight of the newest queue length is 2^-`weight_shift` (FJ93's w_q); more than 32 counts
     /// as 32. 9, as 2^-9 is close to the 0.002 of FJ93.
     pub weight_shift: u32,
-    /// Whether the probability rises to one between `max_threshold` and its double, instead of
-    /// jumping. Yes: Floyd's recommendation of 2000.
+    /// Gentle mode: the probability rises to one between `max_threshold` and its double, instead of
+    /// jumping. On: Floyd's recommendation of 2000.
     pub is_gentle: bool,
-    /// How long the link takes to send a small packet (FJ93's s): the average shrinks by one step
-    /// for each such time that passes idle. 500 bytes: ns-2's default.
+    /// Transmission time of a small packet (FJ93's s): the average decays by one step for each such
+    /// time of idleness. That of 500 bytes: ns-2's default.
     pub packet_time: Span,
 }
 
@@ -81,14 +80,14 @@ pub struct Red<P> {
     params: Params,
     buffer: DropTail<P>,
     average: Average,
-    /// Since when the link has been idle.
+    /// Beginning of the link's idle time.
     idle_since: Option<Time>,
     /// Packets since the last drop or mark; `None` below the lower threshold (FJ93's count of -1).
     count: Option<u64>,
     source: Xoshiro256PlusPlus,
 }
 
-/// What the law says of a packet.
+/// RED's decision on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Accept,
@@ -188,7 +187,7 @@ impl<P: Packet> Red<P> {
         next.map(|(_, packet)| packet)
     }
 
-    /// The packet, perhaps marked, or its drop.
+    /// Passes, marks or drops the packet.
     fn filter(&mut self, now: Time, mut packet: P, has_room: bool) -> Fate<P> {
         self.update_average(now);
         let verdict = self.judge(packet.is_ecn_capable());
@@ -225,8 +224,8 @@ impl Average {
         Self { fixed: 0, shift: if shift > 32 { 32 } else { shift } }
     }
 
-    /// A packet found `packets` waiting: `avg += w_q (q - avg)`. Rounded towards the old average,
-    /// so that each update is short by less than 2^-32 packets.
+    /// A packet arrives at a queue of `packets`: `avg += w_q (q - avg)`. Rounded towards the old
+    /// average, so that each update is short by less than 2^-32 packets.
     fn update(&mut self, packets: u64) {
         let target = packets.min(u64::from(u32::MAX)) * ONE;
         if target >= self.fixed {
@@ -323,7 +322,7 @@ mod tests {
         assert_eq!(queue.average.fixed, 0);
     }
 
-    /// With the average held at 10 packets p_b is 1/100. FJ93 counts a packet before it is judged,
+    /// With the average held at 10 packets p_b is 1/100. FJ93 counts a packet before the decision,
     /// so the gaps between drops are whole numbers from 1 to 99, each equally likely.
     #[test]
     fn gaps_between_drops_are_spread_evenly() {

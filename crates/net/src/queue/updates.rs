@@ -1,17 +1,16 @@
-//! The instants at which a law works out its probability anew.
+//! The times at which a discipline updates its probability.
 
 use headstart_units::{Span, Time};
 
-/// Instants a period apart. Nobody sets a timer for them: a queue does not change while it is not
-/// asked, so what was due since is worked out when it is.
+/// Update times, one period apart. They need no timer: a queue does not change between calls, so
+/// updates due since the last call are computed at the next.
 #[derive(Debug)]
 pub(super) struct Updates {
     next: Time,
     period: Span,
 }
 
-/// The most that are worked out at once. What a law does in a queue that has stood still for so
-/// long is done.
+/// Limit of updates computed at once. By then the probability of an idle queue has converged.
 pub(super) const MOST: usize = 4096;
 
 impl Updates {
@@ -21,7 +20,7 @@ impl Updates {
         Self { next: Time::ZERO + period, period }
     }
 
-    /// What is due at or before `now`, in order; more than [`MOST`] are skipped.
+    /// Updates due at or before `now`, in order; those beyond [`MOST`] are skipped.
     pub(super) fn due(&mut self, now: Time) -> impl Iterator<Item = Time> + use<> {
         let (first, period) = (self.next, self.period);
         let count = if first > now { 0 } else { now.since(first).as_nanos() / period.as_nanos() + 1 };

@@ -1,4 +1,4 @@
-//! Generate a trace like that of a cellular link: a rate that wanders, and outages.
+//! Generate a trace like that of a cellular link: a random-walk rate, and outages.
 //!
 //! The model is that of K. Winstein, A. Sivaraman, H. Balakrishnan, "Stochastic Forecasts Achieve
 //! High Throughput and Low Delay over Cellular Networks" (Sprout), USENIX NSDI 2013: opportunities
@@ -17,12 +17,12 @@
 //! Hence the rate is spread evenly between zero and twice the mean, one part in 31 of the time is
 //! outage, and the trace carries 30/31 of the mean in the long run; a short trace may be far from
 //! it. Inside a millisecond the number of opportunities is binomial, with a variance from 3/4 of
-//! Poisson's to all of it. The last line is at the length asked for, whatever the model says.
+//! Poisson's to all of it. The last line is at the requested length, whatever the model's state.
 //!
 //! # Limits
 //!
-//! A model of no operator and no place. It has no handover, no scheduler pattern and no daily
-//! rhythm, and its two directions, where two are generated, do not know each other.
+//! Not a model of any operator or place. It has no handover, no scheduler pattern and no daily
+//! rhythm, and its two directions, where two are generated, are independent.
 
 use headstart_units::{Rate, Ratio, Span};
 use rand_core::{Rng, SeedableRng};
@@ -31,12 +31,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::{MAX_LINES, MAX_MILLIS, PACKET, Trace, TraceError};
 use crate::chance::Chance;
 
-/// What to generate.
+/// Parameters of a generated trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Cellular {
     /// The mean rate outside outages.
     pub mean: Rate,
-    /// How long the trace is, in whole milliseconds.
+    /// Length of the trace, in whole milliseconds.
     pub length: Span,
     /// The same seed gives the same trace.
     pub seed: u64,
@@ -51,13 +51,16 @@ const ONE: u64 = 1 << 32;
 
 impl Cellular {
     /// Generates the trace.
+    ///
+    /// # Errors
+    /// If no trace can have that rate or length.
     pub fn trace(&self) -> Result<Trace, TraceError> {
         let length = self.length.as_nanos() / 1_000_000;
         if length == 0 || length > MAX_MILLIS {
             let expected = "a length from 1 ms to 2^32 - 1 ms";
             return Err(TraceError::OutOfRange { found: self.length.to_string(), expected });
         }
-        // Twice the mean for the whole length is the most that can come.
+        // Upper bound: twice the mean for the whole length.
         if (self.mean * self.length).get() / PACKET.get() > MAX_LINES as u64 / 2 {
             let expected = "a rate and a length that make 2^23 packets or fewer";
             return Err(TraceError::OutOfRange { found: self.mean.to_string(), expected });

@@ -5,19 +5,25 @@
 //!
 //! | kind | the rate | opportunities |
 //! |---|---|---|
-//! | stationary | every 20 ms up or down by 3 % of the mean, reflected at 60 % and 140 % of it | binomial, as in [`Cellular`] |
-//! | variable | that of [`Cellular`]: between zero and twice the mean, and outages of a second once in half a minute | the same |
-//! | Wi-Fi | two states: 5/4 of the mean for half a second on average, 1/2 of it for a quarter | in bursts: the medium is won every 1 to 19 ms, and what has gathered leaves at once |
+//! | stationary | a step of 3 % of the mean every 20 ms, within 60 to 140 % of it | binomial |
+//! | variable | that of [`Cellular`], with outages | binomial |
+//! | Wi-Fi | two states: 5/4 and 1/2 of the mean | in bursts, every 1 to 19 ms |
+//!
+//! The rate of a stationary trace moves up or down and is reflected at its bounds; opportunities of
+//! the first two kinds are drawn as in [`Cellular`]. The rate of a variable trace is between zero
+//! and twice the mean, with outages of a second once in half a minute. Wi-Fi stays in its better
+//! state for half a second on average, in the other for a quarter; opportunities accumulate until
+//! the medium is won, and then leave at once.
 //!
 //! Hence, in the long run: a stationary trace carries its mean and its rate is spread evenly over
 //! the 60 to 140 %; a variable one carries 30/31 of its mean; a Wi-Fi trace carries its mean, two
 //! thirds of the time at 5/4 and one third at 1/2 of it, and nine in ten of its milliseconds have
-//! no opportunity at all, whatever the rate. The last line is at the length asked for.
+//! no opportunity at all, whatever the rate. The last line is at the requested length.
 //!
 //! # Limits
 //!
-//! Models of no operator and no place. Wi-Fi has no retransmissions of its own: what the air loses
-//! is the path's loss.
+//! Not models of any operator or place. Wi-Fi has no retransmissions of its own: loss on the air is
+//! the path's loss.
 
 use headstart_units::{Rate, Ratio, Span};
 use rand_core::{Rng, SeedableRng};
@@ -27,7 +33,7 @@ use super::cellular::Cellular;
 use super::{MAX_LINES, MAX_MILLIS, PACKET, Trace, TraceError};
 use crate::chance::{Chance, up_to};
 
-/// What kind of link it is.
+/// Kind of a mobile link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A cellular link at one place.
@@ -43,14 +49,14 @@ impl Kind {
     pub const ALL: [Self; 3] = [Self::Stationary, Self::Variable, Self::Wifi];
 }
 
-/// What to generate.
+/// Parameters of a generated trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Mobile {
-    /// What kind of link.
+    /// Kind of the link.
     pub kind: Kind,
     /// The mean rate; of a variable link, that outside outages.
     pub mean: Rate,
-    /// How long the trace is, in whole milliseconds.
+    /// Length of the trace, in whole milliseconds.
     pub length: Span,
     /// The same seed gives the same trace.
     pub seed: u64,
@@ -67,7 +73,7 @@ const GOOD: Ratio = Ratio::percent(125);
 const BAD: Ratio = Ratio::percent(50);
 const GOOD_ENDS: Chance = Chance::new(Ratio::new(TICK_MILLIS as u32, 500));
 const BAD_ENDS: Chance = Chance::new(Ratio::new(TICK_MILLIS as u32, 250));
-/// The medium is won again after one millisecond and up to so many more.
+/// Largest additional wait for the medium, in milliseconds, beyond the first.
 const CONTENTION_MILLIS: u64 = 18;
 
 impl Mobile {

@@ -1,4 +1,4 @@
-//! The link against a replay of its trace that looks at every opportunity, one after the other.
+//! The link compared with a replay that processes every opportunity of its trace in turn.
 
 use proptest::prelude::*;
 
@@ -9,8 +9,7 @@ use crate::limit::Limit;
 use crate::queue::{CoDel, Dropped, codel, red};
 use headstart_units::{Packets, Rate};
 
-/// What happened to a packet: when, its number, whether it was marked, and why it was dropped if it
-/// was.
+/// A packet's result: time, number, marked or not, and the reason of a drop.
 type Event = (Time, u64, bool, Option<DropReason>);
 
 /// The source's loop in its own shape: a queue, a packet in transit, a count of bytes.
@@ -75,7 +74,7 @@ impl Replay {
     }
 }
 
-/// Which queue, and its limit.
+/// Kind of the queue, and its limit.
 #[derive(Clone, Debug)]
 enum Kind {
     DropTail(Limit),
@@ -139,7 +138,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u64, bool)>> {
     prop::collection::vec((gap, size, any::<bool>()), 1..150)
 }
 
-/// Runs the link event by event. With `is_curious`, asks more often than `next_at` tells.
+/// Runs the link event by event. With `is_curious`, calls `pop` more often than `next_at` requires.
 fn run(link: &mut TraceLink<Numbered>, arrivals: &[(Time, Numbered)], is_curious: bool) -> Vec<Event> {
     let mut events = vec![];
     let until = |link: &mut TraceLink<Numbered>, end: Time, events: &mut Vec<Event>| {
