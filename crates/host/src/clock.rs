@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use headstart_units::Time;
 
 /// The wall clock as a [`Time`]: nanoseconds since 1970, the same before and after a restart.
-/// Whoever writes records and whoever asks for their age use this clock for both.
+/// Records are written and aged by this one clock.
 #[must_use]
 pub fn unix_now() -> Time {
     #[expect(clippy::disallowed_methods, reason = "the outside's time comes in here")]
@@ -47,7 +47,7 @@ impl Deadline {
     pub fn after(wait: Duration) -> Self {
         #[expect(clippy::disallowed_methods, reason = "the outside's time comes in here")]
         let now = Instant::now();
-        // A year is for ever here, and no instant overflows with it.
+        // A year is longer than any run, and no instant overflows with it.
         Self(now + wait.min(Duration::from_secs(365 * 24 * 3600)))
     }
 

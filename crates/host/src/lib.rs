@@ -6,7 +6,7 @@
 //! | [`clock`] | the wall clock, and deadlines |
 //! | [`mod@file`] | files that are read up to a limit |
 //! | [`lock`] | mutexes whose contents outlive a panic |
-//! | [`load`] | for tests: how late the machine wakes a thread, and the report of a test that could not run |
+//! | [`load`] | for tests: wake-up latency of the machine, report of a test that could not run |
 
 pub mod clock;
 pub mod file;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 const NAP: Duration = Duration::from_millis(1);
 
-/// How late the sleepers were woken during a run.
+/// Wake-up latency of the sleeping threads during a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Lateness {
     /// Share of the naps that lasted half as long again as they should.
@@ -79,7 +79,7 @@ impl Sleepers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticks {
     total: u64,
-    /// Nobody had them.
+    /// Time in which no task used them.
     idle: u64,
     /// This process had them.
     own: u64,
@@ -129,7 +129,7 @@ fn sleep_until(is_over: &AtomicBool) -> Vec<Duration> {
 pub fn not_run(reason: &str) {
     let test = thread::current().name().unwrap_or("a test").to_owned();
     let line = format!("NOT RUN: {test}: {reason}\n");
-    // A closed standard error leaves nobody to report to.
+    // With standard error closed, there is no place to report to.
     let _ = std::io::stderr().lock().write_all(line.as_bytes());
 }
 

@@ -11,8 +11,10 @@
 //! ```
 //! use headstart_report::figure::{Axis, Figure, Series, Style};
 //!
-//! let mut figure = Figure::new("Completion time", Axis::linear("load", "%"), Axis::linear("mean", "ms"));
-//! figure.series.push(Series::new("iw10", Style::line_and_marks(), [(10.0, 310.0), (50.0, 350.0)]));
+//! let (load, mean) = (Axis::linear("load", "%"), Axis::linear("mean", "ms"));
+//! let mut figure = Figure::new("Completion time", load, mean);
+//! let points = [(10.0, 310.0), (50.0, 350.0)];
+//! figure.series.push(Series::new("iw10", Style::line_and_marks(), points));
 //! assert!(figure.svg().as_str().starts_with("<svg "));
 //! ```
 
@@ -43,17 +45,17 @@ pub struct Figure {
     /// The drawing in a sentence, for those who do not see it; made from the data where it is
     /// empty.
     pub says: String,
-    /// How a page may combine it with others.
+    /// Its role where a page combines figures.
     pub role: Role,
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// What is drawn; later series above earlier ones.
+    /// Series, later ones drawn above earlier ones.
     pub series: Vec<Series>,
     /// Straight lines across the plot, e.g. the capacity or the size of the buffer.
     pub guides: Vec<Guide>,
-    /// Where names of series stand.
+    /// Position of the names of series.
     pub legend: Legend,
     /// Height of the area between the axes, in pixels; a legend beside it may stretch it.
     pub plot_height: f64,
@@ -128,7 +130,7 @@ impl Figure {
     }
 }
 
-/// How a page may combine a drawing with others.
+/// Role of a drawing where a page combines several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// Not at all.
@@ -138,7 +140,7 @@ pub enum Role {
     Of {
         /// Whose it is.
         subject: String,
-        /// What of it is shown, e.g. `sequence`: a word.
+        /// The aspect shown, e.g. `sequence`: one word.
         view: String,
         /// Said beside its name where it is one of an overlay, e.g. `complete after 433 ms`.
         note: String,
@@ -162,7 +164,7 @@ pub enum Guide {
 
 /// A finished drawing.
 ///
-/// Only [`Figure::svg`] makes one, so whoever holds it may put it into a page as it is.
+/// Only [`Figure::svg`] makes one, so it may be put into a page as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Svg {
     text: String,

@@ -151,7 +151,7 @@ impl JobStore {
         self.state().results.remove(key);
     }
 
-    /// How many results of an earlier run were given back.
+    /// Number of results taken from an earlier run.
     #[must_use]
     pub fn reused(&self) -> usize {
         self.state().reused.len()
@@ -189,7 +189,7 @@ pub fn key<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     format!("{hash:032x}")
 }
 
-/// Tells a program from one that was built from other sources.
+/// Identifies the sources that a program was built from.
 fn fingerprint(program: &Path) -> io::Result<String> {
     Ok(format!("{} {:016x}", env!("CARGO_PKG_VERSION"), by_words(0, &fs::read(program)?)))
 }

@@ -5,10 +5,10 @@
 //! ending in `.partial`, which the next run overwrites.
 //!
 //! A folder is ours if it holds the marker file `.headstart`. A new or empty folder receives it;
-//! any other folder is refused, so that a mistyped path cannot overwrite somebody's work.
+//! any other folder is refused, so that a mistyped path cannot overwrite other files.
 //!
-//! One run at a time writes to a folder: whoever opens it holds a lock of the operating system on
-//! the file `.lock`, which ends with the process, however that ends.
+//! One run at a time writes to a folder: the process that opens it locks the file `.lock`. The
+//! operating system releases the lock when the process ends, however that ends.
 //!
 //! # Limits
 //!
@@ -24,11 +24,11 @@ use std::sync::Arc;
 /// The file that makes a folder ours.
 const MARKER: &str = ".headstart";
 
-/// Its content, for whoever wonders.
+/// Its content, for a reader of the folder.
 const MARKER_TEXT: &str =
     "Results written by headstart. While this file is here, headstart may replace the others.\n";
 
-/// The file that whoever writes to the folder holds.
+/// The file that the writer of the folder holds locked.
 const LOCK: &str = ".lock";
 
 /// A folder of results, held until the last clone is dropped.
@@ -68,11 +68,11 @@ pub enum OutputError {
     },
     /// The system refused.
     Io {
-        /// What was being done, as in "create".
+        /// The operation, as in "create".
         doing: &'static str,
         /// With which file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         error: io::Error,
     },
 }
@@ -137,7 +137,7 @@ impl Folder {
         Self::open(&self.place(name)?)
     }
 
-    /// Where it is.
+    /// Path of the folder.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -246,7 +246,7 @@ pub(crate) fn csv_writer<W: Write>(to: W) -> csv::Writer<W> {
     csv::WriterBuilder::new().flexible(true).from_writer(to)
 }
 
-/// Writes a file that somebody has named, whole or not at all.
+/// Writes a file of a given name, whole or not at all.
 ///
 /// # Errors
 /// The system refuses; then it is as it was before.

@@ -22,7 +22,7 @@ pub struct Report {
     pub lead: String,
     /// The body.
     pub sections: Vec<Section>,
-    /// How the numbers came about; the foot of the page.
+    /// Origin of the numbers; the foot of the page.
     pub provenance: Provenance,
 }
 
@@ -41,7 +41,7 @@ pub enum Section {
     Figure {
         /// The drawing.
         svg: Svg,
-        /// What it shows, and what the reader should notice.
+        /// Content of the figure, and its main finding.
         caption: String,
     },
     /// Names that the reader can pick: the rest then goes grey in every figure and table, where a
@@ -59,16 +59,16 @@ pub enum Section {
     },
     /// A part that is closed until asked for, e.g. one for each scheme.
     Details {
-        /// What can be read while it is closed.
+        /// Text shown while it is closed.
         summary: String,
-        /// What is inside.
+        /// Sections inside.
         sections: Vec<Section>,
     },
     /// Text as it is, in fixed width.
     Pre(String),
 }
 
-/// What someone needs to run it again and to know that it is the same.
+/// Data needed to run it again and to recognise the same result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// Names and values: seeds, versions, fingerprint.

@@ -24,14 +24,14 @@ use crate::output::{OutputError, csv_writer};
 #[cfg(feature = "parquet")]
 mod columnar;
 
-/// How a row file is written.
+/// Format of a row file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Csv,
     Parquet,
 }
 
-/// Where rows go; its name says how.
+/// Destination of rows; the extension of its name selects the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowFile {
     path: PathBuf,
@@ -100,7 +100,7 @@ impl RowFile {
 pub struct Column {
     /// Its name, with its unit.
     pub name: String,
-    /// What its fields are.
+    /// Type of its fields.
     pub kind: Kind,
 }
 
@@ -111,7 +111,7 @@ impl Column {
     }
 }
 
-/// What the fields of a column are. An empty field was not measured.
+/// Type of the fields of a column. An empty field was not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Words.
@@ -150,7 +150,7 @@ impl RowWriter {
         Ok(())
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
@@ -250,7 +250,7 @@ impl PartWriter {
         Ok(Self { place: place.to_path_buf(), partial, writer, failure: None })
     }
 
-    /// Adds a row. What goes wrong is told by [`PartWriter::finish`].
+    /// Adds a row. [`PartWriter::finish`] returns its error.
     pub fn row<Field: AsRef<[u8]>>(&mut self, fields: impl IntoIterator<Item = Field>) {
         if self.failure.is_none() {
             self.failure = self.writer.write_record(fields).err().map(Into::into);

@@ -1,12 +1,11 @@
-//! What repeated runs say together: means, 95 % confidence intervals, ratios, quantiles.
+//! Statistics of repeated runs: means, 95 % confidence intervals, ratios, quantiles.
 //!
 //! A sample holds one number for each seed. Its mean lies, in 95 of 100 repetitions, in the
 //! interval of Student's t with one degree of freedom less than there are seeds.
 //!
 //! Two schemes that met the same arrivals (common random numbers) are compared by the ratio of
 //! their means with Fieller's interval (E. C. Fieller, "Some problems in interval estimation",
-//! 1954), which uses that seed `i` of the one and seed `i` of the other went through the same. What
-//! both suffer alike cancels.
+//! 1954), which uses that seed `i` of both had the same arrivals. Effects common to both cancel.
 //!
 //! # Limits
 //!
@@ -32,7 +31,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `value` lies inside, ends included. A ratio whose interval holds one shows no
+    /// True if `value` lies inside, ends included. A ratio whose interval holds one shows no
     /// difference.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
@@ -80,8 +79,9 @@ pub fn ratio_interval(sample: &[f64], baseline: &[f64]) -> Option<Interval> {
     }
     let (numerator, denominator) = (mean(sample)?, mean(baseline)?);
     let value = numerator / denominator;
-    // A ratio t is in the interval if the mean of `sample - t * baseline` is within Student's reach of zero. With
-    // t = value + d and residuals r = sample - value * baseline, whose mean is zero, that is a quadratic in d:
+    // A ratio t is in the interval if the mean of `sample - t * baseline` is within Student's reach
+    // of zero. With t = value + d and residuals r = sample - value * baseline, whose mean is zero,
+    // that is a quadratic in d:
     //     (mean^2 - k var_b) d^2 + 2 k cov_rb d - k var_r <= 0,    k = t^2 / n.
     let residuals: Vec<f64> = sample.iter().zip(baseline).map(|(one, other)| one - value * other).collect();
     let scale =
@@ -95,7 +95,7 @@ pub fn ratio_interval(sample: &[f64], baseline: &[f64]) -> Option<Interval> {
     Some(Interval { value, low: value + (-linear - root) / square, high: value + (-linear + root) / square })
 }
 
-/// Whether two samples, paired by seed, differ at the 95 % level: zero is outside of the interval
+/// True if two samples, paired by seed, differ at the 95 % level: zero is outside of the interval
 /// of their differences, and the one-way analysis of variance, which knows no pairs, finds that the
 /// groups differ too. Blitzstart §4 asks for both.
 ///
@@ -113,7 +113,7 @@ pub fn differ(one: &[f64], other: &[f64]) -> bool {
 
 /// F of the one-way analysis of variance: how far the groups' means are apart, over how far members
 /// are from their group's mean. `None` of fewer than two groups, of an empty one, or if no member
-/// is left to tell how much they vary.
+/// is left to estimate their variance.
 #[must_use]
 pub fn anova(groups: &[&[f64]]) -> Option<f64> {
     let members: usize = groups.iter().map(|group| group.len()).sum();

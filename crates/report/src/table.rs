@@ -58,11 +58,11 @@ pub enum Better {
 /// A column's head, and how it is treated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Column {
-    /// What it shows.
+    /// Quantity shown.
     pub title: String,
     /// In which unit; empty if none.
     pub unit: String,
-    /// Where its cells stand.
+    /// Alignment of its cells.
     pub align: Align,
     /// Where there is no room for all, columns of the smallest priority go first; among equals the
     /// last.
@@ -102,7 +102,7 @@ impl Column {
     }
 }
 
-/// What stands in one place of a table.
+/// Content of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Cell {
     /// Words.

@@ -1,4 +1,4 @@
-//! What the history costs a connection: `cargo bench -p headstart-store`.
+//! Cost of the history for a connection: `cargo bench -p headstart-store`.
 //!
 //! A *look-up* opens a connection and closes it without a measurement; an *update* closes it with
 //! one; *new* is a peer that is not known, pushes out the oldest and takes its place. Peers come in

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 pub struct Error {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// The fault.
     pub reason: Reason,
 }
 
-/// What is wrong with a history file.
+/// Fault of a history file.
 #[derive(Debug)]
 pub enum Reason {
     /// Another process has it open, or this one has already.
@@ -31,7 +31,7 @@ pub enum Reason {
     Header,
     /// It has more slots than any history.
     TooLarge {
-        /// How many there are.
+        /// Slots in the file.
         slots: u64,
     },
     /// More room was asked for than a history can have.
@@ -41,7 +41,7 @@ pub enum Reason {
     },
     /// The system refused.
     Io {
-        /// What was tried.
+        /// The attempted operation.
         doing: &'static str,
         /// Its answer.
         source: io::Error,

@@ -9,7 +9,7 @@
 //! A slot is written in place by one call. There is no log and no tree: nothing in the file refers
 //! to anything else in it, so that damage stays where it is. A process that is killed leaves every
 //! slot either as it was or as it should be; a machine that loses power may leave some half
-//! written, and their checksums say so. What is found:
+//! written, and their checksums say so. Faults found on opening:
 //!
 //! | found | done |
 //! |---|---|
@@ -18,7 +18,7 @@
 //! | the last slot cut short | cut off, said so |
 //! | a slot whose checksum is wrong | freed, said so |
 //! | two slots of one peer (killed while the file shrank) | the newest stays |
-//! | a record from the future (a clock that was wrong) | dated to now, so that newer ones can replace it |
+//! | a record from the future (a wrong clock) | dated to now, so that newer ones can replace it |
 //! | more slots than there may be | moved together and cut off; the oldest go |
 //! | the file open already, in this process or another | refused |
 //!
@@ -49,7 +49,7 @@ const HEADER: u64 = SIZE as u64;
 /// Slots read at once.
 const CHUNK: usize = 1024;
 
-/// What was found in a file when it was opened.
+/// Findings on opening a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// The file.
@@ -67,7 +67,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// What had to be repaired, for a log; `None` if nothing had to. Making room is no repair.
+    /// Repairs made, for a log; `None` if there were none. Making room is no repair.
     #[must_use]
     pub fn notice(&self) -> Option<String> {
         let mut parts = Vec::new();
@@ -94,11 +94,11 @@ pub struct Opened {
     pub file: RecordFile,
     /// All records, the oldest first. A peer may have several; the last is the one that counts.
     pub records: Vec<(IpAddr, Record)>,
-    /// How it was found.
+    /// Findings on opening.
     pub loaded: Loaded,
 }
 
-/// An open history file. Nobody else has it.
+/// An open history file, locked against other processes.
 #[derive(Debug)]
 pub struct RecordFile {
     path: PathBuf,
@@ -106,7 +106,7 @@ pub struct RecordFile {
     /// In which slot each peer is.
     slots: HashMap<IpAddr, u32, RandomState>,
     free: Vec<u32>,
-    /// How many slots the file has.
+    /// Slots in the file.
     end: u32,
 }
 
@@ -120,7 +120,7 @@ impl RecordFile {
         let trouble = |doing| move |source| refuse(Reason::Io { doing, source });
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        // A pipe that nobody writes to would be waited for.
+        // Opening a pipe without a writer would block.
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
         let file = match options.open(path) {
             Err(error) if error.kind() == ErrorKind::IsADirectory => return Err(refuse(Reason::NoFile)),
@@ -276,13 +276,13 @@ impl RecordFile {
         self.slots.allocation_size() + self.free.capacity() * size_of::<u32>()
     }
 
-    /// How long the file is.
+    /// Length of the file, in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         offset(self.end)
     }
 
-    /// Where it is.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -303,7 +303,7 @@ fn header() -> [u8; SIZE] {
     bytes
 }
 
-/// Whether there is a whole header; `false` if there is nothing, or only the beginning of ours.
+/// True if the header is whole; `false` if the file is empty or holds only its beginning.
 fn check_header(file: &File, length: u64) -> Result<bool, Reason> {
     let mut bytes = [0; SIZE];
     let there = length.min(HEADER) as usize;

@@ -20,15 +20,15 @@ use headstart_units::Bytes;
 use crate::error::{Error, Reason};
 use crate::file::{Loaded, MOST_SLOTS, Opened, RecordFile};
 
-/// What may be chosen.
+/// Settings of a history file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Peers remembered at most. 65 536: 4 MiB of file and some 10 MB of memory.
     pub capacity: usize,
-    /// How late a change may be written. Half a second: with what writing itself takes, not more
-    /// than a second is lost. More than a second is taken as one, less than 10 ms as that.
+    /// Longest delay of a write. Half a second: with the time of the write itself, at most one
+    /// second of changes is lost. More than a second is taken as one, less than 10 ms as that.
     pub interval: Duration,
-    /// Whether to wait for the disk after each write, so that a power failure loses no more than a
+    /// Wait for the disk after each write (`fsync`), so that a power failure loses no more than a
     /// killed process does. Only the thread that writes waits. True.
     pub sync: bool,
 }
@@ -79,7 +79,7 @@ struct Shard {
 #[derive(Debug)]
 struct Dirty {
     peers: HashSet<IpAddr, RandomState>,
-    /// Too many to list, or nobody knows.
+    /// Too many to list, or unknown.
     all: bool,
     limit: usize,
 }
@@ -109,7 +109,7 @@ impl History {
         Self { owner: Arc::new(Owner { shared, writer: None }) }
     }
 
-    /// Opens or makes a history file. What had to be repaired is in [`Loaded::notice`]: say so.
+    /// Opens or makes a history file. [`Loaded::notice`] lists its repairs: log them.
     ///
     /// # Errors
     /// If another process uses the file, it is no history, or it cannot be read and written.
@@ -176,7 +176,7 @@ impl History {
         }
     }
 
-    /// What is known of a peer, without using it.
+    /// Record of a peer, without marking it as used.
     #[must_use]
     pub fn peek(&self, peer: IpAddr) -> Option<Record> {
         locked(self.owner.shared.shard(peer)).table.peek(peer)
@@ -203,7 +203,7 @@ impl History {
         self.owner.shared.shards.iter().map(|shard| locked(shard).table.len()).sum()
     }
 
-    /// Whether nothing is remembered.
+    /// True if there is no record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -233,7 +233,7 @@ impl History {
         total.checked_div(self.len()).unwrap_or(0)
     }
 
-    /// How long the file is; `None` in memory.
+    /// Length of the file, in bytes; `None` in memory.
     #[must_use]
     pub fn file_length(&self) -> Option<u64> {
         self.owner.shared.file.as_ref().map(|file| locked(file).length())
@@ -281,7 +281,7 @@ impl Drop for Owner {
         *locked(&self.shared.stop) = true;
         self.shared.stopped.notify_all();
         if let Some(writer) = self.writer.take() {
-            // It cannot have panicked, and if it had there were nobody left to tell.
+            // It cannot have panicked, and `drop` has no way to report that.
             let _ = writer.join();
         }
     }
@@ -319,7 +319,7 @@ impl Shared {
             let stop = locked(&self.stop);
             let waited = self.stopped.wait_timeout_while(stop, interval, |stop| !*stop);
             let stop = *waited.unwrap_or_else(PoisonError::into_inner).0;
-            // What went wrong is kept for `trouble`.
+            // `trouble` reports an error.
             let _ = self.flush();
             if stop {
                 return;
@@ -353,7 +353,7 @@ impl Shared {
             }
         }
         if anything && self.sync {
-            // What may not have reached the disk is written once more at the next interval.
+            // Changes that may not have reached the disk are written again at the next interval.
             file.sync()
                 .inspect_err(|_| self.shards.iter().for_each(|shard| locked(shard).changed.note_all()))?;
         }
@@ -375,7 +375,7 @@ impl Shared {
             return batch;
         }
         let mut batch: Vec<_> = peers.into_iter().map(|peer| (peer, table.peek(peer))).collect();
-        // Who goes makes room for who comes.
+        // Removals first: they free slots for insertions.
         batch.sort_by_key(|(_, record)| record.is_some());
         batch
     }

@@ -43,7 +43,7 @@
 //! | [`slot`] | one record as 64 bytes with a checksum |
 //! | [`error`] | why a file is refused |
 //!
-//! # What it does not do
+//! # Limits
 //!
 //! - A look-up that is followed by no measurement moves a peer up in memory, not in the file: after
 //!   a restart peers are ordered by when they were last measured.

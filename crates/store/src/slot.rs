@@ -1,10 +1,10 @@
 //! One record as 64 bytes with a checksum.
 //!
 //! ```text
-//!  offset  0        16        24       32       40      48        56     57    58        60
-//!         +---------+---------+--------+--------+-------+---------+------+-----+---------+--------+
-//!         | address | savedat | BtlBw  | RTprop | cwnd  | ssthresh| ended| use | credit  | CRC-32 |
-//!         +---------+---------+--------+--------+-------+---------+------+-----+---------+--------+
+//! offset 0        16        24       32       40      48        56     57    58        60
+//!        +---------+---------+--------+--------+-------+---------+------+-----+---------+--------+
+//!        | address | savedat | BtlBw  | RTprop | cwnd  | ssthresh| ended| use | credit  | CRC-32 |
+//!        +---------+---------+--------+--------+-------+---------+------+-----+---------+--------+
 //! ```
 //!
 //! Numbers are little-endian; nanoseconds since 1970, bytes per second, nanoseconds, bytes, bytes.
@@ -29,10 +29,10 @@ const IN_USE: u8 = 1;
 /// of these.
 const CREDIT_UNIT: u64 = 1024;
 
-/// What a slot turned out to be.
+/// Content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Slot {
-    /// Nobody's.
+    /// Free.
     Free,
     /// A record of this peer.
     Used(IpAddr, Record),
@@ -74,7 +74,7 @@ pub fn emit(peer: IpAddr, record: &Record) -> [u8; SIZE] {
     bytes
 }
 
-/// What the bytes say.
+/// Parses the bytes of a slot.
 #[must_use]
 pub fn parse(bytes: &[u8; SIZE]) -> Slot {
     if *bytes == FREE {

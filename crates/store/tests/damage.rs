@@ -1,5 +1,5 @@
-//! Files that were cut, flipped, overwritten, or are somebody else's: refused or repaired, said so,
-//! and never believed.
+//! Files that were cut, flipped, overwritten, or are of another program: refused or repaired, with
+//! a notice; no false record is read.
 
 mod common;
 
@@ -34,8 +34,8 @@ fn whole() -> Vec<u8> {
     std::fs::read(path).expect("a file")
 }
 
-/// What becomes of a file with these bytes: refused; or what was found, and how many records there
-/// are. None of them is torn, and a second opening has nothing more to repair.
+/// Opens a file of these bytes: an error, or the findings and the number of records. Checks that
+/// no record is torn and that a second opening repairs nothing.
 fn meet(bytes: &[u8]) -> Result<(Loaded, usize), Error> {
     let (_folder, path) = folder();
     std::fs::write(&path, bytes).expect("a file");

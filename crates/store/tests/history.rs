@@ -1,4 +1,4 @@
-//! What is remembered, for how long, and how much room it takes.
+//! Records kept, their lifetime, and their memory.
 
 mod common;
 
@@ -94,8 +94,8 @@ fn a_record_that_misled_is_gone_after_a_restart_too() {
     assert_eq!((loaded.records, known(&history, 3)), (2, vec![(0, 1), (2, 1)]));
 }
 
-/// What a process that is killed a second after it measured something leaves; nothing if this
-/// machine let that second grow too long.
+/// Records left by a process that is killed one second after a measurement; `None` if this
+/// machine made that second too long.
 #[expect(clippy::disallowed_methods, reason = "it is a promise of time")]
 fn left_after_a_second() -> Option<Vec<(u32, u64)>> {
     let folder = tempfile::tempdir().expect("a folder");
@@ -146,7 +146,7 @@ fn thousands_of_addresses_fill_neither_memory_nor_disk() {
     assert_eq!(Some(length), history.file_length());
     assert!(length <= 64 * (1 + CAPACITY as u64), "{length} bytes for {CAPACITY} peers");
     assert!(history.bytes_per_entry() < 256, "{} bytes", history.bytes_per_entry());
-    // What is in the file is what was in memory, but for shards that are over full after the
+    // The file holds the records of the memory, except for shards that are over full after the
     // restart.
     let before = known(&history, 200_000);
     drop(history);

@@ -35,7 +35,7 @@ fn options() -> Options {
     Options { capacity: CAPACITY, sync: false, ..Options::default() }
 }
 
-/// Writes for ever, and says which number is surely in the file, or if nobody asks, which it is at.
+/// Writes without end; prints which number is in the file for certain or, unasked, the current one.
 fn write(path: &Path, from: u64, flushing: bool) {
     let (history, loaded) = History::open(path, options()).expect("a history");
     assert_eq!(loaded.notice(), None, "nothing to repair after a kill");
@@ -81,7 +81,7 @@ impl Writer {
         line.parse().expect("a number")
     }
 
-    /// Kills it; the last number that it said and nobody has read.
+    /// Kills it; returns the last number that it printed and that was not read.
     fn kill(mut self) -> Option<u64> {
         self.child.kill().expect("still there: it writes for ever");
         let last = self.lines.map_while(Result::ok).last().and_then(|line| line.parse().ok());
@@ -152,7 +152,7 @@ fn killed_without_having_flushed() {
     // not each time.
     for _ in 0..4 {
         let (last, found) = killed_unasked();
-        // What is missing is at most a second old.
+        // Missing records are at most one second old.
         if last - found <= 1000 {
             println!("killed after {last} records unasked: {} lost", last - found);
             return;

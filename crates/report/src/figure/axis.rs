@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// How values are spread along an axis.
+/// Scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// Equal steps, equal distances.
@@ -13,7 +13,7 @@ pub enum Scale {
     Logarithmic,
 }
 
-/// Where an axis begins and ends.
+/// Ends of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Range {
     /// From the data; begins at zero unless that would leave more than half of the axis empty.
@@ -32,13 +32,13 @@ pub enum Range {
 /// One axis of a figure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// What is shown, e.g. `completion time`.
+    /// Quantity shown, e.g. `completion time`.
     pub title: String,
     /// Its unit, e.g. `ms`; empty if it has none.
     pub unit: String,
-    /// How values are spread.
+    /// Linear or logarithmic.
     pub scale: Scale,
-    /// Where it begins and ends.
+    /// Its ends.
     pub range: Range,
 }
 
@@ -67,7 +67,7 @@ impl Axis {
         if self.unit.is_empty() { self.title.clone() } else { format!("{} ({})", self.title, self.unit) }
     }
 
-    /// Whether a value lies beyond an end that was given: what is there is not shown, and nothing
+    /// True if a value lies beyond an end that was given: it is not shown, and nothing
     /// needs room for it.
     pub(super) fn is_beyond(&self, value: f64) -> bool {
         match self.range {
@@ -77,7 +77,7 @@ impl Axis {
         }
     }
 
-    /// Whether a value has a place on this axis, wherever it ends.
+    /// True if a value has a place on this axis, regardless of its ends.
     pub(super) fn can_show(&self, value: f64) -> bool {
         // Beyond these, sums and powers of ten lose their meaning before the reader does.
         match self.scale {
@@ -92,7 +92,7 @@ impl Axis {
 pub struct Tick {
     /// The value it stands for.
     pub at: f64,
-    /// What is written beside it; a minor tick has nothing.
+    /// Label of the tick; empty for a minor tick.
     pub label: String,
 }
 
@@ -226,7 +226,7 @@ impl Ruler {
         }
     }
 
-    /// Whether `value` lies between the ends.
+    /// True if `value` lies between the ends.
     pub fn contains(&self, value: f64) -> bool {
         (-1e-9..=1.0 + 1e-9).contains(&self.share(value))
     }

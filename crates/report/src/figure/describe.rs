@@ -8,7 +8,7 @@ use super::{Figure, Guide};
 /// Names that a sentence lists before it only counts them.
 const MOST_NAMES: usize = 6;
 
-/// What is drawn over what, by how many series, and where the extremes are.
+/// Describes the axes, the number of series, and the extremes.
 pub(super) fn sentence(figure: &Figure) -> String {
     let mut text = String::new();
     if !figure.title.is_empty() {

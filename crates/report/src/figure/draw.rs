@@ -188,9 +188,8 @@ fn points(figure: &Figure) -> impl Iterator<Item = &Point> + Clone {
     })
 }
 
-/// How far intervals may stretch an axis beyond its values. A wide one is cut at the edge: it must
-/// not press everything else together. Nor does an axis that begins at zero go below it for an
-/// interval's sake.
+/// Limit to which intervals may stretch an axis beyond its values. A wide one is cut at the edge:
+/// it must not compress the rest. An axis that begins at zero does not go below it for an interval.
 fn stretched(axis: &Axis, values: impl Iterator<Item = f64>) -> (f64, f64) {
     /// On a logarithmic axis.
     const MOST: f64 = 2.0;

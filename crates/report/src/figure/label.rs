@@ -38,7 +38,7 @@ impl Area {
         (place.0.clamp(self.left, self.right), place.1.clamp(self.top, self.bottom))
     }
 
-    /// How far a place is from the nearest edge; nothing within.
+    /// Distance from a place to the nearest edge; zero inside.
     fn distance(self, place: Place) -> f64 {
         let nearest = self.nearest(place);
         libm::hypot(nearest.0 - place.0, nearest.1 - place.1)
@@ -57,7 +57,7 @@ impl Area {
     }
 }
 
-/// Whether two straight lines cross.
+/// True if two straight lines cross.
 pub(super) fn cross(a: Place, b: Place, c: Place, d: Place) -> bool {
     let side = |p: Place, q: Place, r: Place| (q.0 - p.0) * (r.1 - p.1) - (q.1 - p.1) * (r.0 - p.0);
     side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0

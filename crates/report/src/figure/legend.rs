@@ -5,7 +5,7 @@ use super::draw::{mark_path, series_class, series_dash};
 use super::series::{Join, Series};
 use super::{Figure, Role};
 
-/// Where the names of the series stand.
+/// Position of the names of the series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Legend {
     /// Below while that takes one or two rows, else to the right if names are short; nowhere if
@@ -152,7 +152,7 @@ impl Layout {
     }
 }
 
-/// What a name takes up together with its sample.
+/// Width of a name together with its sample.
 fn entry_width(name: &str) -> f64 {
     // Bold letters are a little wider; any name may be emphasised.
     SAMPLE + 6.0 + text_width(name, FONT) * 1.05

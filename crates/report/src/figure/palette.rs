@@ -1,4 +1,4 @@
-//! Tell two dozen series apart: colour, dash and mark, each pair at least in two ways.
+//! Looks of two dozen series: colour, dash and mark; each pair differs in at least two of them.
 //!
 //! Eight colours, once for white and once for near-black, chosen so that each stands out on its
 //! background and any two stay apart for readers with protanopia, deuteranopia or tritanopia; the
@@ -75,7 +75,7 @@ impl Mark {
         }
     }
 
-    /// Whether the shape is an area; the others are strokes.
+    /// True if the shape is an area; the others are strokes.
     pub(super) fn is_filled(self) -> bool {
         !matches!(self, Self::Ring | Self::Cross | Self::Plus | Self::Dash)
     }
@@ -141,7 +141,7 @@ mod tests {
         one.max(other) / one.min(other)
     }
 
-    /// What a dichromat sees of a colour: G. Machado, M. Oliveira, L. Fernandes, "A
+    /// Colours as a dichromat sees them: G. Machado, M. Oliveira, L. Fernandes, "A
     /// Physiologically-based Model for Simulation of Color Vision Deficiency", 2009, severity 1.0.
     const VISIONS: [(&str, [Light; 3]); 4] = [
         ("usual vision", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),

@@ -1,4 +1,4 @@
-//! What a figure shows: points, and how they are to be drawn.
+//! Series of a figure: points and their style.
 
 use super::palette::Mark;
 
@@ -49,7 +49,7 @@ impl From<(f64, f64)> for Point {
     }
 }
 
-/// How neighbouring points are joined.
+/// Join between neighbouring points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Join {
     /// Not at all.
@@ -61,7 +61,7 @@ pub enum Join {
     Steps,
 }
 
-/// How uncertainty is drawn.
+/// Drawing of uncertainty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Uncertainty {
     /// A bar through each point that has one.
@@ -74,11 +74,11 @@ pub enum Uncertainty {
 /// The looks of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// How points are joined.
+    /// Join between points.
     pub join: Join,
     /// The shape at each point, if any.
     pub mark: Option<Mark>,
-    /// How uncertainty is drawn.
+    /// Drawing of uncertainty.
     pub uncertainty: Uncertainty,
     /// Which of the 24 looks; the series' position if not said. Give a scheme the same one in each
     /// figure.
@@ -152,9 +152,9 @@ impl Style {
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// What is drawn, in the order in which points are joined.
+    /// Points, in the order in which they are joined.
     pub points: Vec<Point>,
-    /// How it is drawn.
+    /// Style of the series.
     pub style: Style,
 }
 
@@ -202,7 +202,7 @@ impl Series {
     }
 }
 
-/// What a point of a time-sequence plot tells.
+/// Kind of a packet in a time-sequence plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PacketKind {
     /// Data sent for the first time.

@@ -47,7 +47,7 @@ fn a_small_figure_is_drawn_to_the_byte() {
     let svg = figure.svg();
     // The plot lies from 39.2 to 820 across and 56 to 396 down: the corners of the steps.
     assert!(svg.as_str().contains("d=\"M39.2 396L429.6 396L429.6 56L820 56L820 226\""), "{svg}");
-    // What a page's script reads.
+    // Attributes that the script of a page reads.
     let said = "data-box=\"39.2 56 820 396\" data-x=\"0|2|linear|x|s\" data-y=\"0|2|linear|y|\"";
     assert!(svg.as_str().contains(said), "{svg}");
     assert!(svg.as_str().contains("data-name=\"a\" data-points=\"0 0;1 2;2 1\""), "{svg}");
@@ -163,7 +163,7 @@ fn a_long_number_at_the_end_of_an_axis_does_not_cover_the_one_before() {
     }
 }
 
-/// Where the axis' labels say that it begins and ends.
+/// Labels of the y axis.
 fn y_labels(figure: &Figure) -> Vec<String> {
     let svg = figure.svg();
     let pieces = svg.as_str().split("text-anchor=\"end\">").skip(1);

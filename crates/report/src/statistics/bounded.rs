@@ -5,8 +5,8 @@
 //! quotient and the logit of a share. The standard error is carried over to that scale by the delta
 //! method (J. M. Bland, D. G. Altman, "Transformations, means, and confidence intervals", BMJ 312,
 //! 1996; A. Agresti, "Categorical data analysis", 3rd edition, §3.1 for quotients and logits). The
-//! estimate is the mean, or the quotient of means, as without the scale. Where the spread is small
-//! beside the estimate the interval is that of the mean.
+//! estimate is the mean, or the quotient of means, as without the scale. If the spread is small
+//! beside the estimate, the interval is that of the mean.
 
 use super::{Interval, covariance, mean, standard_deviation, student_t};
 
@@ -50,7 +50,7 @@ pub fn positive_ratio_interval(sample: &[f64], baseline: &[f64]) -> Option<Inter
     if !(numerator > 0.0 && denominator > 0.0) {
         return None;
     }
-    // What both suffer alike cancels in the residuals.
+    // Effects common to both cancel in the residuals.
     let residuals: Vec<f64> = sample.iter().zip(baseline).map(|(one, other)| one - value * other).collect();
     let error = (covariance(&residuals, &residuals)? / sample.len() as f64).sqrt() / numerator;
     Some(around(value, student_t(sample.len() - 1) * error))

@@ -55,7 +55,7 @@ impl Table {
                     _ => class(column),
                 };
                 let (tag, scope) = if column == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
-                // What the page's script sorts by.
+                // Sort key of the page's script.
                 let key = match cell {
                     Cell::Number { value, .. } if value.is_infinite() => {
                         format!(" data-v=\"{}Infinity\"", if *value < 0.0 { "-" } else { "" })
