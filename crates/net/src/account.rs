@@ -34,7 +34,7 @@ impl Account {
         self.dropped_bytes += size.get();
     }
 
-    /// Packets dropped for whatever cause.
+    /// Packets dropped, all causes together.
     #[must_use]
     pub fn dropped_in_all(&self) -> u64 {
         self.dropped.iter().sum()

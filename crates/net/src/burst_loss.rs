@@ -64,7 +64,7 @@ pub struct BurstLoss {
 }
 
 impl BurstLoss {
-    /// Bursts with these probabilities; more than one counts as one.
+    /// Bursts with these probabilities, drawn from `seed`; more than one counts as one.
     #[must_use]
     pub fn new(params: Params, seed: u64) -> Self {
         Self {

@@ -17,7 +17,7 @@ pub struct Duplicate<P> {
 }
 
 impl<P> Duplicate<P> {
-    /// Copies each packet with that probability; more than one counts as one.
+    /// Duplicates each packet with `probability`, drawn from `seed`; more than one counts as one.
     #[must_use]
     pub fn new(probability: Ratio, seed: u64) -> Self {
         Self {

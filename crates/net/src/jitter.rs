@@ -41,7 +41,7 @@ struct Due<P> {
 }
 
 impl<P> Jitter<P> {
-    /// Up to `bound` of extra delay, the bound included.
+    /// Extra delay up to `bound`, the bound included, drawn from `seed`.
     #[must_use]
     pub fn new(bound: Span, order: Order, seed: u64) -> Self {
         Self {

@@ -15,8 +15,8 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Loses each packet with that probability; more than one counts as one. With the same seed,
-    /// the packets lost at a low probability are among those lost at a higher one.
+    /// Loses each packet with `probability`; more than one counts as one. With the same `seed`, the
+    /// packets lost at a low probability are among those lost at a higher one.
     #[must_use]
     pub fn new(probability: Ratio, seed: u64) -> Self {
         Self { chance: Chance::new(probability), source: Xoshiro256PlusPlus::seed_from_u64(seed) }

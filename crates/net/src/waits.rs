@@ -66,7 +66,8 @@ impl Waits {
         self.sum.checked_div(self.count()).map(Span::from_nanos)
     }
 
-    /// The wait that a share `per_mille` of them does not exceed.
+    /// The quantile `per_mille`, in thousandths: the wait that this share of packets does not
+    /// exceed.
     #[must_use]
     pub fn quantile(&self, per_mille: u64) -> Option<Span> {
         let rank = (self.count() * per_mille).div_ceil(1000).max(1);

@@ -101,7 +101,7 @@ pub struct Pie<P> {
 }
 
 impl<P> Pie<P> {
-    /// An empty queue with a buffer of `limit`.
+    /// An empty queue with a buffer of `limit`; drops are drawn from `seed`.
     #[must_use]
     pub fn new(params: Params, limit: Limit, seed: u64) -> Self {
         Self {

@@ -96,7 +96,7 @@ enum Verdict {
 }
 
 impl<P> Red<P> {
-    /// An empty queue with a buffer of `limit`.
+    /// An empty queue with a buffer of `limit`; drops are drawn from `seed`.
     #[must_use]
     pub fn new(params: Params, limit: Limit, seed: u64) -> Self {
         Self {

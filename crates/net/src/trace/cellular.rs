@@ -38,7 +38,7 @@ pub struct Cellular {
     pub mean: Rate,
     /// Length of the trace, in whole milliseconds.
     pub length: Span,
-    /// The same seed gives the same trace.
+    /// Seed of the random draws; the same seed gives the same trace.
     pub seed: u64,
 }
 
