@@ -201,7 +201,8 @@ pub fn all() -> Vec<Entry> {
 /// The scheme named by a text: a name, and in parentheses parameters other than the defaults.
 ///
 /// # Errors
-/// With scheme, parameter, what was found and what was expected.
+/// If there is no such scheme or parameter, or a value is out of range: with scheme, parameter,
+/// text found and form expected.
 pub fn find(text: &str) -> Result<Entry, Error> {
     let (name, inner) = split(text)?;
     let preset = presets().find(|preset| is_same_name(preset.name, name));

@@ -38,13 +38,14 @@ pub use guard::Guard;
 pub use steps::Steps;
 
 /// The number of the transport parameter. RFC 9000 §22.3: drawn at random from the whole range, to
-/// meet no other experiment's; not of the form 31 n + 27, which §18.1 reserves for exercise.
+/// avoid collisions with other experiments; not of the form 31 n + 27, which §18.1 reserves for
+/// exercise.
 pub const PARAMETER: u64 = 0x1e84_b5c9_07d3_6a42;
 
 /// Bytes of the value.
 pub const SIZE: usize = 6;
 
-/// The only version there is.
+/// The only version.
 pub const VERSION: u8 = 1;
 
 /// Limit of a plausible access link: 400 Gbit/s, the fastest Ethernet that is sold.

@@ -74,7 +74,7 @@ impl Record {
     }
 }
 
-/// RFC 5681 §3.1: no controller works with less.
+/// RFC 5681 §3.1: the least window of a controller.
 const MINIMUM_SEGMENTS: u64 = 2;
 const RTT_TOO_SMALL: Ratio = Ratio::new(1, 2);
 const RTT_TOO_LARGE: u64 = 10;

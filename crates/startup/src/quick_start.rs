@@ -1,8 +1,8 @@
 //! Quick-Start: a host requests a rate, which applies only if every router on the path approves.
 //!
 //! Sources: RFC 4782 (QSR below) for formats and rules, and the paper (QS below): P. Sarolahti, M.
-//! Allman, S. Floyd, "Evaluating Quick-Start for TCP", February 2005, for what routers and senders
-//! do with them.
+//! Allman, S. Floyd, "Evaluating Quick-Start for TCP", February 2005, for the algorithms of routers
+//! and senders.
 //!
 //! ```text
 //!  sender                router         router              receiver

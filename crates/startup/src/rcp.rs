@@ -42,7 +42,7 @@ pub struct Params {
     pub longest_interval: Span,
     /// d0 before any packet carried an RTT. 100 ms: ours.
     pub first_rtt: Span,
-    /// The weight of a packet's RTT in d0. 1/50: the authors' simulator.
+    /// Reciprocal of the weight of a packet's RTT in d0. 50: the authors' simulator.
     pub rtt_gain: u64,
     /// Lower bound of R. One segment a second: the authors' simulator.
     pub least: Rate,

@@ -48,7 +48,7 @@ pub enum SenderEvent {
     },
     /// Data was acknowledged.
     Acked {
-        /// Everything before this offset has arrived.
+        /// Cumulative acknowledgement: offset in the stream before which all data has arrived.
         acknowledged: u64,
         /// Bytes newly acknowledged, selectively or cumulatively.
         newly: Bytes,

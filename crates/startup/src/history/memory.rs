@@ -97,7 +97,7 @@ pub struct Counters {
 pub struct Changed {
     /// There is a newer record of this peer.
     pub written: Option<IpAddr>,
-    /// This peer's record is gone.
+    /// This peer's record was removed.
     pub removed: Option<IpAddr>,
 }
 

@@ -23,8 +23,8 @@ impl Round {
         begins
     }
 
-    /// The round begins anew: it ends when data sent after this ack is acknowledged. The number of
-    /// rounds stays.
+    /// Restarts the round: it ends when data sent after this ack is acknowledged. The number of
+    /// rounds stays the same.
     pub fn restart(&mut self, ack: &Ack) {
         self.ends_at = ack.delivered;
     }

@@ -12,13 +12,13 @@ pub struct WindowedMax<T> {
 }
 
 impl<T: Copy + PartialOrd + Default> WindowedMax<T> {
-    /// Nothing measured yet; the window is `length` units long.
+    /// Before the first value; the window is `length` units of the caller's clock long.
     #[must_use]
     pub fn new(length: u64) -> Self {
         Self { length, best: [(0, T::default()); 3] }
     }
 
-    /// Takes a value measured at `now`.
+    /// Takes a value measured at `now`, in the units of `length`.
     pub fn update(&mut self, now: u64, value: T) {
         let sample = (now, value);
         if value >= self.best[0].1 || now.saturating_sub(self.best[2].0) > self.length {

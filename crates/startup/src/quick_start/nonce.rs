@@ -3,8 +3,8 @@
 //!
 //! Source: RFC 4782 §3.4 and its Table 2: fifteen fields of two bits, the leftmost for the step
 //! from rate 15 to rate 14, the rightmost for the step from 1 to 0. A router that lowers the rate
-//! from K to L draws the fields of all steps between anew. A sender that is told rate K knows that
-//! the rightmost 2K bits must be as it sent them.
+//! from K to L draws the fields of all steps between anew. For an echoed rate K the rightmost 2K
+//! bits must be those that were sent.
 
 use super::rate::EncodedRate;
 
@@ -32,8 +32,8 @@ impl Nonce {
         self.0
     }
 
-    /// The nonce after the rate was lowered; `random` supplies the new fields. Nothing changes if
-    /// it was not lowered.
+    /// The nonce after a router lowered the rate; `random` supplies the new fields. Unchanged if
+    /// the rate was not lowered.
     #[must_use]
     pub const fn lowered(self, from: EncodedRate, to: EncodedRate, random: u32) -> Self {
         let fields = below(from) & !below(to);

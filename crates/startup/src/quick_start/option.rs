@@ -32,9 +32,9 @@ use super::rate::EncodedRate;
 pub enum IpOption {
     /// Function 0: a Rate Request.
     Request {
-        /// The rate, as far as routers have agreed to it.
+        /// The rate approved so far.
         rate: EncodedRate,
-        /// The QS TTL: random at first, one less for each router that agreed.
+        /// The QS TTL: random at first, decremented by each router that approves.
         ttl: u8,
         /// The nonce.
         nonce: Nonce,
@@ -67,7 +67,7 @@ pub enum Malformed {
     Length {
         /// The length found.
         found: u8,
-        /// The only length there is.
+        /// The only valid length.
         expected: u8,
     },
     /// A function that RFC 4782 does not define.

@@ -1,6 +1,6 @@
 //! Four bits for a rate: nothing, or 80 kbit/s doubled up to fourteen times.
 //!
-//! Source: RFC 4782 §3.1, its Table 1: zero is zero, N stands for 40 000 x 2^N bit/s.
+//! Source: RFC 4782 §3.1, its Table 1: code zero is rate zero, code N is 40 000 x 2^N bit/s.
 
 use headstart_units::Rate;
 
@@ -14,12 +14,12 @@ const BASE: u64 = 5_000;
 const LARGEST: u8 = 15;
 
 impl EncodedRate {
-    /// No rate at all: a request that was not approved.
+    /// Rate zero: a request that was not approved.
     pub const ZERO: Self = Self(0);
     /// 1.310 72 Gbit/s.
     pub const MAX: Self = Self(LARGEST);
 
-    /// The rate that the low four bits of `code` stand for.
+    /// The rate encoded by the low four bits of `code`.
     #[must_use]
     pub const fn from_code(code: u8) -> Self {
         Self(code & 0x0f)

@@ -194,7 +194,7 @@ impl Router {
         }
     }
 
-    /// A request of `flow`, sent by `host`; `random` is for the nonce.
+    /// Processes a request of `flow`, sent by `host`; `random` supplies new fields of the nonce.
     pub fn on_request(
         &mut self,
         now: Time,

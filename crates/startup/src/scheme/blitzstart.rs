@@ -233,7 +233,7 @@ fn without_hint() -> GoogleQuic {
     GoogleQuic::new(google_quic::Params { leaves_on_delay: false, ..google_quic::Params::default() })
 }
 
-/// RFC 5681 §3.1: no controller works with less.
+/// RFC 5681 §3.1: the least window of a controller.
 const MINIMUM_SEGMENTS: u64 = 2;
 
 #[cfg(test)]

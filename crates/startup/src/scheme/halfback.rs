@@ -24,8 +24,8 @@
 //! - §3.3 estimates s "from arriving ACKs during the ROPR phase". Here from the first ack of the
 //!   phase to the one that meets the copies: later acks may have been delayed by a timer. With a
 //!   single ack, or none, there is no rate; then the window is the delivered bytes.
-//! - §3.3 does not say whether the window of s x RTT is one of slow start or of avoidance:
-//!   avoidance, since s is a measurement of the path. RTT is the smoothed one.
+//! - §3.3 leaves open whether slow start or avoidance follows with s x RTT: avoidance, since s is a
+//!   measurement of the path. RTT is the smoothed one.
 //! - Normal TCP retransmission halves a window; that of the first flight is not a congestion
 //!   window. It follows the delivered bytes ([`crate::first_recovery`]), as after a failed jump.
 //! - A CE mark, which HB does not consider, hands the flight over to the base controller's cut, and

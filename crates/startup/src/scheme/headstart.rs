@@ -91,7 +91,7 @@ crate::parameters! {
         earn: Ratio = Ratio::new(1, 16), in Ratio::percent(0)..=Ratio::ONE, from "HS";
         /// Cost of a lost byte, in delivered bytes.
         price: u64 = 32, in 0..=1_000_000, from "HS";
-        /// Weight of the handshake's queueing delay, which counts as a share of the smallest RTT.
+        /// Weight c of the handshake's queueing delay q: the credit is scaled by RTT / (RTT + c q).
         caution: u64 = 4, in 0..=1000, from "HS";
         /// Least handshake RTT for a flight; below it a round trip costs less than pacing: slow
         /// start.

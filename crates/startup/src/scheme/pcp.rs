@@ -169,7 +169,7 @@ impl Pcp {
         if train.trend().count() < 2 {
             self.begin_probing();
         } else if train.trend().is_flat_or_falling(self.params.resolution) {
-            // PCP §3.1, "direct jump", to what the train has shown.
+            // PCP §3.1, "direct jump", to the rate that the train has shown.
             self.base = self.base.max(train.shown());
             self.increase = self.increase * 2;
             self.wait = 1;

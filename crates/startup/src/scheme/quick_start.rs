@@ -30,7 +30,7 @@
 //! - QS ends the Quick-Start phase at the first ack; a packet sent in it can still be lost
 //!   afterwards, and that is a failure too. Hence the phase "validating", which grows like slow
 //!   start.
-//! - The window at the first ack is cut to what is in use (RFC 4782 §4.4), so that a short burst
+//! - The window at the first ack is cut to the flight size (RFC 4782 §4.4), so that a short burst
 //!   leaves no unused window behind.
 //! - RFC 4782 §4.4 recommends limited slow start (RFC 3742) after the flight. QS does not, and no
 //!   other scheme here has it: left out.

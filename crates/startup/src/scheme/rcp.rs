@@ -13,7 +13,7 @@
 //!
 //! # Deviations
 //!
-//! - RCP has no window. Here twice the rate times the smoothed RTT limits what is in flight, so
+//! - RCP has no window. Here twice the rate times the smoothed RTT limits the data in flight, so
 //!   that sending stops when acks stop.
 //! - RCP does not define a timeout. Without acks there is no feedback: the rate is halved until the
 //!   next stamp.

@@ -177,7 +177,7 @@ impl Startup for SCubic {
     }
 }
 
-/// RFC 5681 §3.1: no controller works with less.
+/// RFC 5681 §3.1: the least window of a controller.
 const MINIMUM_SEGMENTS: u64 = 2;
 
 #[cfg(test)]

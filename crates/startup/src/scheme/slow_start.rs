@@ -1,7 +1,7 @@
 //! Begin with an initial window in one burst and double it every round trip.
 //!
 //! Source: RFC 5681 §3.1, RFC 6928 (initial window 10, *Initial-Start* in the fast-startup
-//! comparison), RFC 9406 (HyStart++). Windows of 32 and 64 are what content networks use (WiseStart
+//! comparison), RFC 9406 (HyStart++). Windows of 32 and 64 are used by content networks (WiseStart
 //! §4.1).
 //!
 //! ```text

@@ -323,7 +323,7 @@ impl Startup for WiseStart {
         }
     }
 
-    /// Until the decision; after it, and without a prior, nothing depends on what leaves.
+    /// True until the decision; after it, and without a record, sent data has no effect.
     #[inline]
     fn watches_sending(&self) -> bool {
         matches!(self.phase, Phase::Sending | Phase::Maintenance(_))
@@ -344,7 +344,7 @@ const ONE_AND_A_HALF: Ratio = Ratio::new(3, 2);
 const FILLED: Ratio = Ratio::new(3, 4);
 /// Least pace: at zero the pacer would never send again.
 const CRAWL: Rate = Rate::from_bytes_per_sec(1);
-/// RFC 5681 §3.1: no controller works with less.
+/// RFC 5681 §3.1: the least window of a controller.
 const MINIMUM_SEGMENTS: u64 = 2;
 
 #[cfg(test)]

@@ -220,8 +220,8 @@ fn an_entry_costs_some_hundred_bytes() {
     assert_eq!(size_of::<Entry>(), 96, "a credit costs nothing");
 }
 
-/// The plainest store there is: a list, most recently used first. Live connections are counted by
-/// their leases.
+/// The simplest store: a list, most recently used first. Live connections are counted by their
+/// leases.
 #[derive(Default)]
 struct Model {
     capacity: usize,

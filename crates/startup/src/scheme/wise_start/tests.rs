@@ -95,7 +95,7 @@ fn a_loss_in_drain_or_maintenance_is_subtracted_and_cut() {
     assert_eq!(how, Some(HandOver::to_be_cut(MSS * 90)));
 }
 
-/// §3.3.2 "subtracts the number of bytes of lost packets", and goes on.
+/// §3.3.2 "subtracts the number of bytes of lost packets", and continues.
 #[test]
 fn it_may_outlast_losses_until_the_decision_and_in_drain() {
     let params = Params { outlasts_loss: true, ..Params::default() };
