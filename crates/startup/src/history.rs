@@ -96,7 +96,7 @@ pub enum Refusal {
     NoRecord,
     /// It is too old.
     Expired,
-    /// Another connection that began from it is still alive.
+    /// Another connection that began from it is still open.
     InUse,
     /// The path's RTT is half the recorded one or less.
     RttTooSmall,
@@ -113,7 +113,7 @@ pub enum Refusal {
 pub struct Known {
     /// The record itself.
     pub record: Record,
-    /// Other connections that began from it and are still alive.
+    /// Other open connections that began from it.
     pub live: u32,
 }
 

@@ -1,6 +1,6 @@
 //! Proactive retransmission: which bytes to send again without a detected loss.
 //!
-//! Window and pace say how many bytes may leave; repair says *which* are sent again. A transport
+//! Window and pace limit how many bytes leave; repair selects *which* are sent again. A transport
 //! reports every original transmission and every ack to a repair policy, and after its
 //! retransmissions and new data it requests the next segment to copy. A transport that cannot send
 //! a chosen segment again must refuse the scheme at configuration time.

@@ -5,7 +5,7 @@
 //! Google QUIC shipped with a CUBIC that behaves as two connections would ([`Shares::TWO`]): of N
 //! connections that share a path one is cut at a time, so that the sum keeps (N - 1 + beta) / N;
 //! the Reno-friendly estimate is that of N flows (the formula of RFC 9438 §4.3 for a sum of N
-//! windows). The cubic function itself stays as it is.
+//! windows). The cubic function itself is unchanged.
 //!
 //! # Deviations
 //!

@@ -11,7 +11,7 @@
 //! - *delay*: after eight samples in a round, its smallest delay is above the smallest of all by an
 //!   eighth of that, at least 4 ms and at most 16 ms.
 //!
-//! Neither looks below a window of 16 segments.
+//! Neither is active below a window of 16 segments.
 //!
 //! # Deviations
 //!

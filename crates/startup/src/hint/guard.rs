@@ -6,7 +6,7 @@
 //! with past delivery rates, and capping the rate to one host. Neither is specified there: the
 //! rules are ours. A hint is accepted up to an absolute rate, up to a multiple of the fastest
 //! delivery measured to that peer, and up to a share of that if other connections which began from
-//! the same record are alive.
+//! the same record are open.
 //!
 //! # Limits
 //!

@@ -9,7 +9,7 @@
 //!
 //! # Limits
 //!
-//! - A first visit reserves nothing, so that a flood of handshakes cannot push records out: only a
+//! - A first visit reserves nothing, so that a flood of handshakes cannot evict records: only a
 //!   connection with a measurement takes an entry. Connections without a record do not count each
 //!   other.
 //! - An entry may be evicted while connections that began from it are alive. They are not counted

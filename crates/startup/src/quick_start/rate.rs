@@ -1,4 +1,4 @@
-//! Four bits for a rate: nothing, or 80 kbit/s doubled up to fourteen times.
+//! Four bits for a rate: zero, or 80 kbit/s doubled up to fourteen times.
 //!
 //! Source: RFC 4782 §3.1, its Table 1: code zero is rate zero, code N is 40 000 x 2^N bit/s.
 
@@ -48,7 +48,7 @@ impl EncodedRate {
         if power > LARGEST as u32 { Self::MAX } else { Self(power as u8) }
     }
 
-    /// The smallest that is not below `rate`, if the table goes so far: the code of a sender that
+    /// The smallest that is not below `rate`, if the table has one: the code of a sender that
     /// requests `rate`.
     #[must_use]
     pub fn at_least(rate: Rate) -> Self {

@@ -31,11 +31,11 @@
 //! - BBR ignores ECN, and so does this.
 //! - BBR paces at the estimate, and its first gain is 2.89. Here it is one percent less and
 //!   739/256, as Linux has both: with a slightly smaller growth, start-up may take one more round
-//!   to see three rounds below 25 %, and a further round at that gain overflows the buffer
+//!   until three rounds are below 25 %, and a further round at that gain overflows the buffer
 //!   (`docs/agreement.md`).
 //! - From Linux, too: room for aggregated acks, and windows of an even number of segments, two more
 //!   while it probes.
-//! - Linux looks for policers, which BBR does not, and neither does this.
+//! - Linux detects policers; BBR does not, nor does this scheme.
 //! - After a timeout the window grows from one segment until the data then in flight is delivered;
 //!   data declared lost before is not counted.
 

@@ -56,8 +56,7 @@
 //!   with marks cuts inflight_shortterm by a third of that average; a round with half of its bytes
 //!   marked means too much in flight when probing; two such rounds in a row mean a full pipe in
 //!   Startup. Linux responds to marks only at an RTT of 5 ms at most (data centres); here wherever
-//!   ECN is on. A transport that reports only that there were marks counts as one marked segment
-//!   per report.
+//!   ECN is on. Without counts of marks, each report of a mark counts as one marked segment.
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 

@@ -102,7 +102,7 @@ crate::parameters! {
         kept: Ratio = first_recovery::KEPT, in Ratio::percent(1)..=Ratio::percent(100), from "JumpStart";
         /// Count other connections' first flights to the peer. For ablations.
         shares: bool = true, from "HS";
-        /// Let first contacts share what they learn. For ablations.
+        /// First contacts use and update a shared credit. For ablations.
         learns: bool = true, from "HS";
     }
 }

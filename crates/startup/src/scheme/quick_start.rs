@@ -33,7 +33,7 @@
 //! - The window at the first ack is cut to the flight size (RFC 4782 §4.4), so that a short burst
 //!   leaves no unused window behind.
 //! - RFC 4782 §4.4 recommends limited slow start (RFC 3742) after the flight. QS does not, and no
-//!   other scheme here has it: left out.
+//!   other scheme here implements it: omitted.
 //! - QS's "slow start from the default initial window" happens while the losses are repaired. Acks
 //!   of data sent before the failure do not open the window: they are no evidence of the new
 //!   window's rate.

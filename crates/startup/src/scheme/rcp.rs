@@ -19,8 +19,8 @@
 //!   next stamp.
 //! - Losses are repaired at the stamped rate and are no congestion signal: the routers' rate
 //!   accounts for queues already.
-//! - A path without a single RCP router stamps nothing: slow start from the default initial window,
-//!   and the base controller after it.
+//! - On a path without any RCP router no rate is stamped: slow start from the default initial
+//!   window, and the base controller after it.
 //!
 //! # Limits
 //!
@@ -47,7 +47,7 @@ pub const ABOUT: About = About {
 crate::parameters! {
     /// Parameters of the scheme, with the source of each default.
     pub struct Params {
-        /// Initial window in segments on a path that stamps nothing.
+        /// Initial window in segments on a path without RCP routers.
         initial_window: u64 = 10, in 1..=10_000, from "RFC 6928 §2";
         /// Header bytes of each segment, since the stamped rate is that on the link.
         header: Bytes = Bytes::new(52), in Bytes::ZERO..=Bytes::new(1000), from "IPv4, TCP and timestamps";
@@ -59,7 +59,7 @@ crate::parameters! {
 pub struct Rcp {
     params: Params,
     mss: Bytes,
-    /// The stamped rate; `None` on a path that stamps nothing.
+    /// The stamped rate; `None` on a path without RCP routers.
     stamped: Option<Rate>,
     srtt: Span,
     window: Bytes,

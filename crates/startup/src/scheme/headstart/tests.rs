@@ -27,7 +27,7 @@ fn planned(prior: &Prior) -> u64 {
     Headstart::new(Params::default()).establish(prior).flight.get() / MSS.get()
 }
 
-/// An ack of so many originals; `delivered` and `in_flight` in segments, after it.
+/// An ack of `originals` segments; `delivered` and `in_flight` in segments, after it.
 fn ack(originals: u64, delivered: u64, in_flight: u64, in_recovery: bool) -> Event {
     Event::Ack(Ack {
         newly_acked: MSS * originals,
