@@ -56,7 +56,7 @@ use std::time::Instant;
 
 use headstart_startup::catalogue::Needs;
 use headstart_startup::path::RateEstimator;
-use headstart_startup::{Controller, Plan, Prior, Rtt, Scheme};
+use headstart_startup::{Controller, Plan, Prior, Rtt, Scheme, Startup as _};
 use headstart_units::{Bytes, Rate, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
@@ -249,14 +249,28 @@ impl Adapter {
                 let allowance = more.map_or(&self.controller, |more| &more.controller).allowance();
                 // The stack requires room for a full packet even if only the flow's last bytes are
                 // left.
-                let is_last =
-                    more.is_some() || (self.is_whole_flow && self.ledger.sent() < self.first_flight);
+                let is_last = more.is_some() || self.has_rest();
                 let least = if self.is_small() { self.packet * INITIAL_PACKETS } else { Bytes::ZERO };
                 let rest = if is_last { self.largest } else { Bytes::ZERO };
                 return self.with_foreign(allowance.window.max(least) + rest);
             }
         };
         window.max(self.least()).get()
+    }
+
+    /// A part of the flight has not left, and the window has room for no more than that part.
+    fn is_flight_leaving(&self) -> bool {
+        let ends_with_flight =
+            || !self.controller.is_handed_over() && self.controller.scheme().ends_with_flight();
+        self.ledger.sent() < self.first_flight && (self.is_whole_flow || ends_with_flight())
+    }
+
+    /// The rest of the flight may be smaller than a packet: because the data end there or, if a
+    /// limit cuts the flight short, because the path was found to carry larger packets than it was
+    /// planned in. In the second case up to a packet more than the flight leaves.
+    fn has_rest(&self) -> bool {
+        let left = self.first_flight.saturating_sub(self.ledger.sent());
+        self.is_flight_leaving() && (self.is_whole_flow || left < self.largest)
     }
 
     /// After a change of the peer's port the stack continues with a clone: the same path, another

@@ -167,3 +167,24 @@ fn the_last_packet_of_a_flight_is_not_held_back_whatever_its_size() {
         }
     }
 }
+
+/// The threshold cuts a longer answer short: its flight has no last packet of the data's, and the
+/// room that is left of it may be less than the largest packet.
+#[test]
+fn a_flight_that_is_cut_short_is_out_after_a_round_trip_whatever_the_size_of_packets() {
+    for (packet, discovers_mtu) in [(1_200, false), (1_352, false), (1_452, false), (1_200, true)] {
+        for size in [141_000, 200_000, 300_000] {
+            let path =
+                Scenario::new(Rate::from_mbit_per_sec(100), RTT, Packets::new(1_000), Bytes::new(size));
+            let outcome = play(&Scenario { packet, discovers_mtu, ..path }, "halfback");
+            let why = &outcome.why;
+            let what = format!("{size} bytes in packets of {packet}, discovery {discovers_mtu}: {why}");
+            assert!(why.tally.copies >= 40, "half of the flight: {what}");
+            // Handshake, flight, its acks, the rest in as many windows of 140 kB, and one to spare.
+            let round_trips = 3 + (size - 1) / 140_000;
+            let most = RTT * (round_trips + 1);
+            let took = outcome.completed.map(|at| at.since(Time::ZERO));
+            assert!(took.is_some_and(|took| took <= most), "{took:?}, {most:?} at most: {what}");
+        }
+    }
+}

@@ -41,7 +41,7 @@ impl Adapter {
             && !self.is_small()
             && sent >= self.burst
             && self.ledger.end() > 1
-            && !(self.is_whole_flow && sent < self.first_flight);
+            && !self.is_flight_leaving();
         self.steady = is_steady.then(|| {
             let allowance = self.controller.allowance();
             self.answer(self.with_foreign(allowance.window), allowance.pace)

@@ -227,6 +227,10 @@ impl Startup for Halfback {
         !self.recovery.is_under_way()
     }
 
+    fn ends_with_flight(&self) -> bool {
+        true
+    }
+
     fn phase(&self) -> &'static str {
         match self.phase {
             _ if self.recovery.is_under_way() => "recovery",
@@ -252,8 +256,6 @@ impl Startup for Halfback {
 }
 
 impl Flights for Halfback {
-    const ENDS_WITH_FLIGHT: bool = true;
-
     fn limit(&self, prior: &Prior) -> Bytes {
         self.threshold(prior).min(prior.receive_window)
     }

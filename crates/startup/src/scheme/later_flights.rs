@@ -44,9 +44,6 @@ const WORTH: u64 = 4;
 
 /// A scheme that can begin another flight.
 pub trait Flights: Startup {
-    /// The scheme hands over when its flight is delivered, and sends nothing beyond it before.
-    const ENDS_WITH_FLIGHT: bool = false;
-
     /// Limit of the first flight in bytes, whatever the flow size.
     fn limit(&self, prior: &Prior) -> Bytes;
 
@@ -174,7 +171,9 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
         match self.scheme.on_ack(ack) {
-            Next::HandOver(how) if S::ENDS_WITH_FLIGHT && self.is_open() => Next::HandOver(self.go_on(&how)),
+            Next::HandOver(how) if self.scheme.ends_with_flight() && self.is_open() => {
+                Next::HandOver(self.go_on(&how))
+            }
             next => next,
         }
     }
@@ -189,14 +188,14 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
     }
 
     fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
-        if self.has_lost || S::ENDS_WITH_FLIGHT && !self.is_open() {
+        if self.has_lost || self.scheme.ends_with_flight() && !self.is_open() {
             return None;
         }
         let is_over = so_far.delivered >= self.scheme.flight_end();
         let plan = later_flight(prior, so_far, self.limit, if is_over { None } else { self.pace })?;
         if !is_over {
             self.scheme.extend(&plan, so_far);
-        } else if S::ENDS_WITH_FLIGHT
+        } else if self.scheme.ends_with_flight()
             && prior.flow_size.is_none_or(|size| size > plan.flight)
             && plan.flight <= so_far.window * WORTH
         {
@@ -214,7 +213,8 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
     fn allowance(&self) -> Allowance {
         // Window while acks are awaited: at least the initial one, and the one that slow start had
         // reached.
-        let awaited = if S::ENDS_WITH_FLIGHT && self.is_open() { self.initial_window } else { self.mss };
+        let awaited =
+            if self.scheme.ends_with_flight() && self.is_open() { self.initial_window } else { self.mss };
         self.scheme.allowance_of_at_least(awaited.max(self.mss).max(self.before))
     }
 

@@ -25,6 +25,10 @@ macro_rules! forward_answers {
             $each!(self, scheme => scheme.fate())
         }
 
+        fn ends_with_flight(&self) -> bool {
+            $each!(self, scheme => scheme.ends_with_flight())
+        }
+
         fn remember(&self, measured: Record) -> Record {
             $each!(self, scheme => scheme.remember(measured))
         }
