@@ -17,17 +17,16 @@
 //!
 //! # Deviations
 //!
-//! - The scheduler, which Appendix A.1 leaves open, is a weighted round robin by bytes: the L queue
-//!   has priority as long as the C queue has had a tenth of the bytes sent while both were
-//!   backlogged (Linux's `sch_dualpi2.c` has the same share).
+//! - The scheduler, of which Appendix A.2 recommends only the kind, is a weighted round robin by
+//!   bytes: the L queue has priority as long as the C queue has had a tenth of the bytes sent while
+//!   both were backlogged (Linux's `sch_dualpi2.c` has the same share, A.2 names 1/16). Its credit
+//!   is reset when either queue is empty; Appendix A.1 has Linux reset it when the link is idle.
 //! - The limit is the link's buffer, for both queues together, instead of 250 ms at the largest
 //!   rate.
-//! - The ramp uses the sojourn time of the departing packet, and does not mark one that leaves the
-//!   queue empty (Th_len).
-//! - The controller uses the longer of the two queueing delays, those of the packets at the heads,
-//!   as the overload code of Appendix A.2 does; without overload that is the C queue's.
-//! - At saturation (p_CL of one) packets of both queues are dropped by p_C and the rest of the L
-//!   queue is marked.
+//! - The ramp uses the sojourn time of the departing packet. Th_len counts that packet; in Appendix
+//!   A.2 it does not.
+//! - Drops of the L queue at saturation have a counter of their own; in Appendix A.2 they share that
+//!   of the marks.
 //! - A packet that finds the link idle passes its queue and the discipline, but not the limit, as
 //!   in all queues here.
 //! - The controller has no timer: see [`pie`](super::pie).
@@ -53,8 +52,8 @@ pub struct Params {
     pub ramp_begins: Span,
     /// Width of the ramp (range). 400 us: RFC 9332 Appendix A.1.
     pub ramp: Span,
-    /// No marking by the ramp with at most this many packets in the L queue (Th_len). 1: RFC 9332
-    /// Appendix A.1.
+    /// No marking by the ramp with at most this many packets in the L queue (Th_len, RFC 9332
+    /// Appendix A.2). 1: Appendix A.1.
     pub least: u64,
     /// Guaranteed share of the C queue, in percent of the link; 100 at most. 10: ours.
     pub classic_share: u8,

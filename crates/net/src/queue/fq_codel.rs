@@ -21,9 +21,10 @@
 //! - The limit is the link's buffer, in packets, bytes or both, instead of §5.2.3's 10 240 packets.
 //!   Beyond it the flow with the most bytes loses half of its packets, 64 at most, at its head
 //!   (§4.1), repeatedly if necessary: a limit in bytes may need more than one batch.
-//! - A flow is identified by [`Packet::flow_key`]; §4.1.1 hashes the 5-tuple. The hash is the
+//! - A flow is identified by [`Packet::flow_key`]; §4.1 hashes the 5-tuple. The hash is the
 //!   finaliser of SplitMix64 over key and perturbation instead of Jenkins'.
 //! - CoDel compares the bytes of its own flow with a packet; Linux those of all flows.
+//! - A turn ends at zero credits, as in §3 and in Linux; §4.2 has negative ones.
 //! - There is no CE threshold (§5.2.7: off by default).
 //! - A packet that finds the link idle passes its flow's queue, but not the limit, as in all queues
 //!   here.
@@ -40,7 +41,7 @@ use crate::queue::Dropped;
 /// Parameters of FQ-CoDel, with the source of each default.
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
-    /// Target and interval of every flow's CoDel: 5 ms and 100 ms, RFC 8290 §5.2.1 and §5.2.2.
+    /// Target and interval of every flow's CoDel: 5 ms and 100 ms, RFC 8290 §5.2.2 and §5.2.1.
     pub codel: codel::Params,
     /// Bytes that a flow may send per turn. 1514: RFC 8290 §5.2.4.
     pub quantum: Bytes,
@@ -82,7 +83,7 @@ pub struct FqCoDel<P> {
 
 impl<P> FqCoDel<P> {
     /// An empty queue with a buffer of `limit`; `perturbation` decides which flows share a queue
-    /// (RFC 8290 §4.1.1).
+    /// (RFC 8290 §4.1).
     #[must_use]
     pub fn new(params: Params, limit: Limit, perturbation: u64) -> Self {
         Self {

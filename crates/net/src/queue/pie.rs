@@ -15,6 +15,7 @@
 //!   the packet that left last, and zero while the queue is empty.
 //! - MEAN_PKTSIZE, which the text leaves open, is 1500 bytes: no drop with two full packets or less
 //!   in the queue.
+//! - The burst allowance is renewed with an update, not as a packet arrives (§4.4).
 //! - Of the optional elements of section 5 only ECN is implemented: no estimate of the departure
 //!   rate (§5.2), no switching off (§5.3), no derandomisation (§5.4) and no cap on the step (§5.5).
 //! - A packet drawn at a full buffer counts as dropped by the full buffer.
@@ -41,10 +42,10 @@ pub struct Params {
     /// Time without drops after a period of low delay (MAX_BURST). 150 ms: RFC 8033 §4.4.
     pub burst: Span,
     /// Change of the probability for each second above the target, less than 16. 1/8: RFC 8033
-    /// §4.2.
+    /// Appendix A.
     pub alpha: Ratio,
     /// Change of the probability for each second of growth of the delay, less than 16. 5/4: RFC
-    /// 8033 §4.2.
+    /// 8033 Appendix A.
     pub beta: Ratio,
     /// Below this probability ECN-capable packets are marked instead of dropped (mark_ecnth). 10 %:
     /// RFC 8033 §5.1.
