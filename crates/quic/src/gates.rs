@@ -10,12 +10,18 @@
 //! runs there ([`NothingToGain::ShortPath`]). Nor is there anything to save where slow start's
 //! initial window does as well ([`NothingToGain::InitialWindow`]): an answer that fits into it
 //! leaves at once and the scheme goes on after it; a record or hint with a smaller bandwidth-delay
-//! product would begin with less than slow start does, and is not used.
+//! product would begin with less than slow start does, and is not used. A scheme that sends nothing
+//! beyond its flight until that is delivered and then goes on in congestion avoidance (Halfback)
+//! takes more round trips for a long answer than slow start, which doubles meanwhile, and its
+//! copies delay the rest: such an answer is left to slow start, too
+//! ([`NothingToGain::LongAnswer`]).
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use headstart_startup::history::{Known, Record, Refusal};
 use headstart_units::{Bytes, Span, Time};
+
+use crate::why::slow_start_rounds;
 
 /// Conditions for the use of a record and of a fast start; values given are the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +38,12 @@ pub struct Gates {
     /// fits into it leaves unpaced with any scheme, and a record or hint with no larger
     /// bandwidth-delay product is not used.
     pub beyond_initial_window: bool,
+    /// Requires for an answer longer than the flight of a scheme that ends with it (Halfback): a
+    /// record of a path that holds half of the flight, for on a smaller one its copies delay the
+    /// rest of the answer by more than a round trip; and fewer round trips than slow start takes
+    /// if no link limits it. On; Halfback §3.3: "Aggressive transmission is not useful for long
+    /// flows".
+    pub spares_long_answers: bool,
 }
 
 /// Reasons for slow start although the scheme's input was there.
@@ -41,11 +53,13 @@ pub enum NothingToGain {
     ShortPath,
     /// The answer fits into the initial window, or the hint's bandwidth-delay product does.
     InitialWindow,
+    /// The answer is longer than the flight, and slow start does as well.
+    LongAnswer,
 }
 
 impl NothingToGain {
     /// All reasons, in the order of tables.
-    pub const ALL: [Self; 2] = [Self::ShortPath, Self::InitialWindow];
+    pub const ALL: [Self; 3] = [Self::ShortPath, Self::InitialWindow, Self::LongAnswer];
 
     /// Its name in logs and labels.
     #[must_use]
@@ -53,6 +67,7 @@ impl NothingToGain {
         match self {
             Self::ShortPath => "short-path",
             Self::InitialWindow => "initial-window",
+            Self::LongAnswer => "long-answer",
         }
     }
 }
@@ -65,6 +80,7 @@ impl Default for Gates {
             alone: true,
             shortest_rtt: Span::from_millis(2),
             beyond_initial_window: true,
+            spares_long_answers: true,
         }
     }
 }
@@ -78,6 +94,7 @@ impl Gates {
         alone: false,
         shortest_rtt: Span::ZERO,
         beyond_initial_window: false,
+        spares_long_answers: false,
     };
 
     /// The record, if it may be used on a path of `rtt` at `now`, where slow start begins with
@@ -112,6 +129,18 @@ impl Gates {
     #[must_use]
     pub fn promises_more(&self, planned: Bytes, initial_window: Bytes) -> bool {
         !self.beyond_initial_window || planned > initial_window
+    }
+
+    /// Whether a scheme that ends with its `flight` is faster than slow start for an answer of
+    /// `size`, both in packets of `packet`, on a path of that bandwidth-delay product if known: two
+    /// round trips until the flight is delivered, then one for each further flight.
+    #[must_use]
+    pub fn outruns(&self, flight: Bytes, size: Bytes, packet: Bytes, bdp: Option<Bytes>) -> bool {
+        let later = size.saturating_sub(flight).get().div_ceil(flight.get().max(1));
+        if !self.spares_long_answers || later == 0 {
+            return true;
+        }
+        bdp.is_some_and(|bdp| bdp >= flight / 2) && later + 2 < u64::from(slow_start_rounds(size, packet))
     }
 }
 
@@ -279,6 +308,31 @@ mod tests {
         assert_eq!(refusal(&judge(Gates::default(), 156_249)), None);
         assert_eq!(refusal(&judge(Gates::default(), 156_250)), Some(Refusal::NothingToGain));
         assert_eq!(refusal(&judge(Gates::OPEN, 156_250)), None);
+    }
+
+    /// Flights of 116 packets: 2 and then 1 for each further one, against 10 (2^n - 1) packets.
+    #[test]
+    fn a_long_answer_needs_a_path_that_holds_the_flight_and_fewer_round_trips_than_slow_start() {
+        let packet = Bytes::new(1_200);
+        #[rustfmt::skip]
+        let rows = [
+            // packets  bdp       outruns  why
+            (116,       None,     true,    "all of it is the flight"),
+            (117,       None,     false,   "nothing is known of the path"),
+            (117,       Some(57), false,   "it holds less than half of the flight"),
+            (117,       Some(58), true,    "3 against 4"),
+            (348,       Some(58), true,    "4 against 6"),
+            (464,       Some(58), true,    "5 against 6"),
+            (465,       Some(58), false,   "6 against 6"),
+            (833,       Some(58), false,   "10 against 7"),
+        ];
+        for (packets, bdp, outruns, why) in rows {
+            for (gates, outruns) in [(Gates::default(), outruns), (Gates::OPEN, true)] {
+                let bdp = bdp.map(|packets| packet * packets);
+                let found = gates.outruns(packet * 116, packet * packets, packet, bdp);
+                assert_eq!(found, outruns, "{packets} packets: {why}");
+            }
+        }
     }
 
     #[test]

@@ -166,11 +166,11 @@ const INITIAL_PACKETS: u64 = 10;
 
 /// Round trips that slow start from ten packets takes to send `bytes` in packets of `packet` bytes.
 #[must_use]
-pub fn slow_start_rounds(bytes: Bytes, packet: Bytes) -> i32 {
+pub fn slow_start_rounds(bytes: Bytes, packet: Bytes) -> u32 {
     let packets = bytes.get().div_ceil(packet.get().max(1));
     // 10 (2^r - 1) >= packets.
     let needed = packets.div_ceil(INITIAL_PACKETS) + 1;
-    needed.next_power_of_two().ilog2().cast_signed()
+    needed.next_power_of_two().ilog2()
 }
 
 impl Why {
@@ -182,7 +182,7 @@ impl Why {
             return 0;
         }
         let through = first_round.saturating_sub(first_flight_lost);
-        slow_start_rounds(through, self.packet) - 1 - i32::from(!first_flight_lost.is_zero())
+        slow_start_rounds(through, self.packet).cast_signed() - 1 - i32::from(!first_flight_lost.is_zero())
     }
 
     /// The last phase, with the reason for it.

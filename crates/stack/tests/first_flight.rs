@@ -1,6 +1,6 @@
 //! First flights, exactly: departure times, completion, and repeatability.
 
-use headstart_quic::{Access, Choice, Hint};
+use headstart_quic::{Access, Choice, Gates, Hint};
 use headstart_stack::{Crypto, Departure, Outcome, Scenario};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
@@ -176,7 +176,8 @@ fn a_flight_that_is_cut_short_is_out_after_a_round_trip_whatever_the_size_of_pac
         for size in [141_000, 200_000, 300_000] {
             let path =
                 Scenario::new(Rate::from_mbit_per_sec(100), RTT, Packets::new(1_000), Bytes::new(size));
-            let outcome = play(&Scenario { packet, discovers_mtu, ..path }, "halfback");
+            let path = Scenario { packet, discovers_mtu, gates: Gates::OPEN, ..path };
+            let outcome = play(&path, "halfback");
             let why = &outcome.why;
             let what = format!("{size} bytes in packets of {packet}, discovery {discovers_mtu}: {why}");
             assert!(why.tally.copies >= 40, "half of the flight: {what}");

@@ -144,8 +144,7 @@ impl Adapter {
             if is_short || matches!(ending.why.arm, Arm::Control | Arm::Stopped) {
                 drop(ending.grant.take());
                 drop(ending);
-                let scheme = rules.control.scheme().unwrap_or_else(plain_slow_start);
-                self.controller = Decided::new(Controller::new(scheme, rules.base, self.packet));
+                self.run_control();
             }
         }
         let plan = Plan::burst(self.packet);
@@ -168,8 +167,12 @@ impl Adapter {
     /// The first full packet leaves: the scheme begins.
     pub(super) fn start(&mut self, now: Time) {
         self.foresee();
-        let Stage::Ready(Ready { mut prior, .. }) = self.stage else { return };
+        let Stage::Ready(Ready { mut prior, plan }) = self.stage else { return };
         prior.now = now;
+        let is_outrun = self.is_outrun(&prior, &plan);
+        if is_outrun {
+            self.run_control();
+        }
         let plan = self.establish(&mut prior);
         self.stage = Stage::Started;
         self.started_at = now;
@@ -188,7 +191,11 @@ impl Adapter {
         let why = &mut ending.why;
         why.flow_size = self.shared.expected();
         (why.burst, why.planned, why.pace, why.flights) = (plan.burst, plan.flight, plan.allowance.pace, 1);
+        if is_outrun {
+            why.nothing_to_gain = Some(NothingToGain::LongAnswer);
+        }
         why.source = match (why.arm, self.shared.rules.choice.needs()) {
+            _ if is_outrun => Source::Nothing,
             (Arm::Treatment, Needs::History) => Source::History,
             (Arm::Treatment, Needs::Hint) => Source::Hint,
             (Arm::Treatment, Needs::FlowSize) => Source::FlowSize,
@@ -212,6 +219,20 @@ impl Adapter {
     /// The scheme began with data that fits into the initial window, and no more was announced.
     pub(super) fn is_small(&self) -> bool {
         self.began_small && self.fits_initial_window()
+    }
+
+    /// The control scheme takes the place of one that has not begun.
+    fn run_control(&mut self) {
+        let rules = &self.shared.rules;
+        let scheme = rules.control.scheme().unwrap_or_else(plain_slow_start);
+        self.controller = Decided::new(Controller::new(scheme, rules.base, self.packet));
+    }
+
+    /// Slow start does as well for so long an answer.
+    fn is_outrun(&self, prior: &Prior, plan: &Plan) -> bool {
+        let bdp = prior.history.and_then(|known| known.record.bdp());
+        let saves = |size| self.shared.rules.gates.outruns(plan.flight, size, self.packet, bdp);
+        !self.is_late && self.controller.scheme().ends_with_flight() && !prior.flow_size.is_none_or(saves)
     }
 
     /// Plans the first flight; reserves it in the store if the scheme shares a peer's credit.

@@ -270,6 +270,34 @@ fn an_answer_that_fits_the_initial_window_is_not_paced_until_there_is_more_to_se
     }
 }
 
+/// 833 packets: Halfback would take nine round trips, slow start takes seven. With 250 packets on a
+/// path that holds 52 its copies would delay the rest.
+#[test]
+fn an_answer_that_slow_start_carries_as_well_is_left_to_it() {
+    use crate::gates::NothingToGain;
+    let rtt = Duration::from_millis(50);
+    for (scheme, told, mbit, gates, is_left) in [
+        ("halfback", 1_000_000, 25, Gates::default(), true),
+        ("halfback", 300_000, 25, Gates::default(), false),
+        ("halfback", 300_000, 10, Gates::default(), true),
+        ("halfback", 130_000, 10, Gates::default(), false),
+        ("halfback", 1_000_000, 25, Gates::OPEN, false),
+        ("jump-start", 1_000_000, 25, Gates::default(), false),
+    ] {
+        let rate = Rate::from_mbit_per_sec(mbit);
+        let (shared, mut adapter, now) = after_handshake(scheme, gates, rate, rtt);
+        let handle = crate::Handle(Arc::clone(&shared));
+        handle.expect(told);
+        adapter.on_packet_sent(now, 1200, 1);
+        let why = handle.why();
+        let reason = is_left.then_some(NothingToGain::LongAnswer);
+        assert_eq!(why.nothing_to_gain, reason, "{scheme}, {told} bytes: {why}");
+        assert_eq!(why.source == crate::why::Source::Nothing, is_left, "{scheme}, {told} bytes: {why}");
+        assert_eq!(why.pace.is_none(), is_left, "{scheme}, {told} bytes: {why}");
+        assert_eq!(adapter.metrics().congestion_window == 12_000, is_left, "{scheme}, {told} bytes");
+    }
+}
+
 /// A server's tickets, tokens and settings leave between the first ack and the request. At the low
 /// rate that keeps the bucket small until a paced flight begins, the first packet of the flight
 /// would wait 5 ms for the tokens they took: longer than a whole answer takes on a short path.
