@@ -38,7 +38,7 @@ use headstart_study::setup::Setup;
 
 pub use hosts::{EmulatedQuic, KernelTcp};
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Played {
     /// Every flow.
@@ -49,7 +49,7 @@ pub struct Played {
     pub messages: Vec<MessageReport>,
     /// What receivers read: when, whose group, how much.
     pub read: Vec<(Time, u16, u32)>,
-    /// What the path did.
+    /// Counters of the path.
     pub path: Summary,
     /// Why it is worth nothing, if it is.
     pub invalid: Option<String>,
@@ -64,7 +64,7 @@ impl Played {
         self.read.iter().for_each(|(at, group, bytes)| observer.read(*at, *group, *bytes));
     }
 
-    /// What the bottleneck did.
+    /// Counters of the bottleneck.
     #[must_use]
     pub fn bottleneck(&self) -> Bottleneck {
         let account = self.path.down.elements.first().map(|(_, account)| *account).unwrap_or_default();

@@ -52,7 +52,7 @@ const BACKLOG: i32 = 1024;
 const MTU: u16 = 1500;
 const CHUNK: usize = 64 * 1024;
 
-/// Who makes a start over the kernel's TCP.
+/// A start over the kernel's TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// The kernel's control of this name.

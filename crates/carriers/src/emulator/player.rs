@@ -126,7 +126,7 @@ impl Flow {
     }
 }
 
-/// How long servers' accounts are waited for when everything has been read.
+/// Time to wait for the servers' accounts once everything has been read.
 const PATIENCE: Span = Span::from_secs(2);
 
 struct Player<'a> {
@@ -139,7 +139,7 @@ struct Player<'a> {
 
 /// What is played.
 pub struct Piece {
-    /// What is transferred.
+    /// Data to transfer.
     pub workload: Box<dyn Workload>,
     /// The end at the latest.
     pub until: Time,

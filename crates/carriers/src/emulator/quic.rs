@@ -37,9 +37,9 @@ use headstart_study::setup::{Cast, GROUPS, Setup};
 
 /// The second byte of a client's address is this and its group's number.
 const FIRST_NET: u8 = 16;
-/// What a server writes at a time.
+/// Bytes that a server writes at a time.
 const CHUNK: usize = 64 * 1024;
-/// What a client reads at a time.
+/// Bytes that a client reads at a time.
 const READ_AT_ONCE: usize = 64 * 1024;
 
 /// Servers with their histories, and what clients need.

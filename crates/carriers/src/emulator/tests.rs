@@ -1,4 +1,4 @@
-//! What the emulator refuses, and what it plays.
+//! Tests of the emulator: setups that it refuses, and runs.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Sender, channel};
