@@ -87,7 +87,7 @@ struct ClaimText {
 pub struct Claim {
     /// The claim in one sentence.
     pub says: String,
-    /// Where the paper says it.
+    /// Place in the paper.
     pub source: String,
     /// Why ours differs, if it is known to.
     pub differs: Option<String>,
@@ -116,7 +116,7 @@ enum Kind {
     Cell(comparison::Cell),
 }
 
-/// What came out of a claim.
+/// Verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {

@@ -124,7 +124,7 @@ enum Kind {
 pub struct Drawing {
     /// The name of its files.
     pub name: String,
-    /// What it shows, and what to notice.
+    /// Caption: the content, and the point to notice.
     pub caption: String,
     kind: Kind,
     x: Option<String>,

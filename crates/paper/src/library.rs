@@ -190,11 +190,11 @@ pub struct Experiment {
     pub name: String,
     /// Its runs.
     pub plan: Plan,
-    /// What is drawn of them.
+    /// Their drawings.
     pub drawings: Vec<Drawing>,
-    /// What the paper says.
+    /// Claims of the paper.
     pub claims: Vec<Claim>,
-    /// How and why ours differ.
+    /// Differences from the paper, and their reasons.
     pub notes: String,
     /// `plan.toml` as it is.
     pub text: String,

@@ -83,15 +83,15 @@ pub enum CastName {
 /// A figure's plan.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What it is.
+    /// Title of the figure.
     pub title: String,
-    /// Where in the paper.
+    /// Place in the paper.
     pub source: String,
     /// What must be seen.
     pub shows: String,
-    /// How a setup becomes a run.
+    /// Study that turns a setup into a run.
     pub study: &'static StudyEntry,
-    /// Who is compared.
+    /// Schemes that are compared.
     pub schemes: Vec<Scheme>,
     /// Its claims are ours, not the paper's.
     pub is_ours: bool,
@@ -103,7 +103,7 @@ pub struct Plan {
     pub known_variants: Vec<String>,
     /// Which mixtures are run.
     pub casts: Vec<CastName>,
-    /// Who runs beside the scheme in a mixture.
+    /// Scheme that runs beside the tested one in a mixture.
     pub beside: Option<Scheme>,
     /// Every combination that is run.
     pub points: Vec<Point>,

@@ -62,7 +62,7 @@ struct OverText {
     at: Table,
 }
 
-/// How points that are left open become one number.
+/// Aggregation of the points that are left open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Across {
@@ -74,7 +74,7 @@ pub enum Across {
     Max,
 }
 
-/// How seeds become one number.
+/// Aggregation of seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
@@ -91,7 +91,7 @@ pub enum Statistic {
     P99,
 }
 
-/// How a quotient is shown.
+/// Form in which a quotient is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShownAs {

@@ -47,7 +47,7 @@ impl Results {
         self.runs.get(place * self.repeats..(place + 1) * self.repeats).unwrap_or_default()
     }
 
-    /// How many seeds each point has.
+    /// Number of seeds of each point.
     #[must_use]
     pub fn repeats(&self) -> usize {
         self.repeats

@@ -40,7 +40,7 @@ pub(super) struct ComesOutText {
     over_at: Table,
 }
 
-/// What is changed.
+/// The change that is made.
 #[derive(Clone, Debug)]
 pub struct ComesOut {
     /// In words.
@@ -49,7 +49,7 @@ pub struct ComesOut {
     test: Test,
 }
 
-/// What became of a claim, its demonstration included.
+/// Outcome of a claim, its demonstration included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {

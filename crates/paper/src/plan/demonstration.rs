@@ -16,7 +16,7 @@ pub(super) struct DemonstrationText {
     at: BTreeMap<String, Vec<String>>,
 }
 
-/// What a variant is restricted to.
+/// Restriction of a variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Only {
     schemes: Option<Vec<String>>,
@@ -60,7 +60,7 @@ pub(super) fn read(
 }
 
 impl Only {
-    /// Whether a scheme is run at a point.
+    /// True if a scheme is run at a point.
     #[must_use]
     pub fn includes(&self, scheme: &Scheme, point: &Point) -> bool {
         let is_at = |(axis, values): (&String, &Vec<String>)| {

@@ -1,4 +1,4 @@
-//! What all figures of a paper share.
+//! Settings that all figures of a paper share.
 
 use anyhow::{Context, Result, bail, ensure};
 use headstart_startup::catalogue::Entry;
@@ -9,12 +9,12 @@ use super::{Only, from_toml};
 use headstart_study::schemes;
 use headstart_study::settings::{Settings, Tables};
 
-/// What all figures of a paper share.
+/// Settings that all figures of a paper share.
 #[derive(Clone, Debug)]
 pub struct Paper {
     /// What is reproduced.
     pub title: String,
-    /// Where it was published.
+    /// Place of publication.
     pub citation: String,
     /// What is modelled how.
     pub about: String,
