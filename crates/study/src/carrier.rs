@@ -37,7 +37,7 @@ pub use observer::{AsRecorder, Observer};
 pub enum Detail {
     /// Flows as both applications see them, and the bottleneck's account.
     Flows,
-    /// What senders count too: bytes and packets sent, lost and copied.
+    /// Senders' counters too: bytes and packets sent, lost and copied.
     Counts,
     /// Every packet and every event of a sender; histories can be given and are given back.
     Events,
@@ -66,7 +66,7 @@ pub trait Carrier: Debug + Sync {
     /// Its name, for messages.
     fn name(&self) -> &'static str;
 
-    /// How much it shows.
+    /// Detail that it shows.
     fn detail(&self) -> Detail;
 
     /// It runs in real time: its runs follow one another, and the machine may be too busy for one.
@@ -74,7 +74,7 @@ pub trait Carrier: Debug + Sync {
         self.place().0 == Home::Emulator
     }
 
-    /// Whether it carries a scheme with these options.
+    /// Checks that it carries a scheme with these options.
     ///
     /// # Errors
     /// It does not, and why.
@@ -94,12 +94,12 @@ pub trait Carrier: Debug + Sync {
         Ok(())
     }
 
-    /// What readers of results must know of it.
+    /// Note for readers of its results.
     fn note(&self) -> Option<&'static str> {
         None
     }
 
-    /// Who opens connections where no option says so.
+    /// Side that opens connections by default.
     fn opener(&self) -> Opener {
         Opener::Sender
     }
@@ -136,7 +136,7 @@ pub struct Run<'a> {
     pub cast: Cast,
     /// The groups of senders.
     pub groups: Vec<Group>,
-    /// What is transferred.
+    /// Data to transfer.
     pub workload: Box<dyn Workload>,
     /// The end at the latest.
     pub until: Time,
@@ -267,14 +267,14 @@ pub trait Simulator {
     ) -> Result<Finished<R>>;
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
 pub struct RunResult<O> {
     /// Whoever observed it.
     pub observer: O,
     /// The run itself.
     pub summary: Summary,
-    /// What the bottleneck did.
+    /// Counters of the bottleneck.
     pub bottleneck: Bottleneck,
     /// The history of each group, where they are shown.
     pub histories: Vec<MemoryStore>,
@@ -282,7 +282,7 @@ pub struct RunResult<O> {
     pub invalid: Option<String>,
 }
 
-/// What became of the packets that met the bottleneck.
+/// Fates of the packets that reached the bottleneck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bottleneck {
     /// Packets offered.
@@ -351,7 +351,7 @@ impl RunResult<()> {
     }
 }
 
-/// How often a run is tried that the machine is too busy for.
+/// Attempts at a run that the machine is too busy for.
 pub const ATTEMPTS: u32 = 4;
 
 /// Runs on new hosts until the machine kept real time, a few times at most; the last result counts,
@@ -376,7 +376,7 @@ pub fn attempts<O>(
     }
 }
 
-/// How to get the program with all carriers and commands.
+/// Command that builds the program with all carriers and commands.
 pub const EVERYTHING: &str = "a program of `cargo run --release --features full -- ...` or `cargo install --path crates/lab --features full`";
 
 /// The carriers that this program has.

@@ -14,7 +14,7 @@ pub struct Dependency {
     pub option: &'static str,
     /// Where it changes nothing, after "changes nothing".
     pub idle: &'static str,
-    /// Whether it counts in the races of this setup.
+    /// True if it counts in the races of this setup.
     counts: fn(&Setup) -> bool,
     /// For tests: words that ask for it.
     pub example: &'static str,

@@ -1,4 +1,4 @@
-//! What runs will cost, before the first of them begins: flows, packets, memory, processor time.
+//! Cost of runs, before the first of them begins: flows, packets, memory, processor time.
 //!
 //! Worked out from rate, load, sizes, duration and the number of runs; a factor of two is all that
 //! is claimed. The costs of a packet and of a flow are those of a release build on one core of
@@ -39,10 +39,10 @@ const TRACED_PACKET_BYTES: f64 = 300.0;
 /// Of the program.
 const PROGRAM_BYTES: f64 = 10e6;
 
-/// What some runs will cost, about.
+/// Approximate cost of some runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// How many runs.
+    /// Number of runs.
     pub runs: f64,
     /// Flows in all of them.
     pub flows: f64,

@@ -19,9 +19,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A whole run.
 const RUN: u64 = 1_000_000;
-/// How often the bar moves.
+/// Interval between updates of the bar.
 const REDRAW: Duration = Duration::from_millis(100);
-/// How often a log gets a line.
+/// Interval between lines of a log.
 const LINE: Duration = Duration::from_secs(5);
 
 /// The bar on the terminal, for whoever has to take it away.

@@ -66,7 +66,7 @@ pub fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
     Group { scheme, base: setup.transport.base.kind(), tcp: tcp(setup), hint: None, history_capacity: 0 }
 }
 
-/// Whether a scheme's senders are told how large their object is.
+/// True if a scheme's senders have the size of their object.
 #[must_use]
 pub fn is_told_size(entry: &Entry) -> bool {
     entry.scheme().asks_by_size()

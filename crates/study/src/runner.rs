@@ -20,7 +20,7 @@ use crate::setup::{Cast, GROUPS, Setup, TESTED};
 /// One run to do.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
-    /// Who takes part.
+    /// Schemes that take part.
     pub cast: Cast,
     /// Offered load.
     pub load: Ratio,
@@ -30,7 +30,7 @@ pub struct Job {
     pub look_at: Option<u64>,
 }
 
-/// What came of one run.
+/// Result of one run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct JobResult {
     /// By group.

@@ -58,13 +58,13 @@ pub struct Setup {
     pub pages: Vec<Vec<Object>>,
     /// How each of them is fetched; the last one holds for those beyond.
     pub fetches: Vec<Fetch>,
-    /// What a reader of the results must know of those files.
+    /// Notes on those files for readers of the results.
     pub notes: Vec<String>,
     carrier: &'static dyn Carrier,
     sizes: headstart_sim::sizes::Sizes,
 }
 
-/// Who takes part in a run.
+/// Schemes that take part in a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Cast {
     /// The scheme under test.
@@ -225,7 +225,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// What carries its runs.
+    /// Carrier of its runs.
     #[must_use]
     pub const fn carrier(&self) -> &'static dyn Carrier {
         self.carrier
@@ -404,7 +404,7 @@ impl Setup {
         self.workload.background > 0 || self.workload.long_share.of(1_000_000) > 0
     }
 
-    /// Who opens connections.
+    /// Side that opens connections.
     #[must_use]
     pub fn opener(&self) -> Opener {
         match self.workload.opener {

@@ -20,7 +20,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use crate::carrier::{Carrier, Detail};
 use crate::setup::{Cast, Setup};
 
-/// What a run gives; what was not measured is not there.
+/// Numbers of a run, without those that were not measured.
 pub type Numbers = BTreeMap<String, f64>;
 
 /// Of a run that the machine was too busy for: 1. Nothing else of it counts.
@@ -77,7 +77,7 @@ pub struct Measure {
     pub name: &'static str,
     /// Its unit; nothing where it is a count or a ratio.
     pub unit: &'static str,
-    /// What it is.
+    /// Its definition.
     pub definition: &'static str,
     /// How much a carrier has to show for it.
     pub needs: Detail,
@@ -141,7 +141,7 @@ impl Declared {
     }
 }
 
-/// What a run of a study gives.
+/// Measurements of a run of a study.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// Names and values.
@@ -228,7 +228,7 @@ impl StudyEntry {
         }
     }
 
-    /// Whether runs give numbers of that name, or a profile of it.
+    /// True if runs give numbers of that name, or a profile of it.
     #[must_use]
     pub fn measures(&self, name: &str) -> bool {
         self.declared.iter().any(|declared| declared.needs(name).is_some())

@@ -29,7 +29,7 @@ const BIN: Span = Span::from_millis(60);
 /// must meet it everywhere.
 const START: Time = Time::from_millis(20_000);
 const PHASES: Span = Span::from_secs(10);
-/// How long both are watched from then on.
+/// Time for which both are observed from then on.
 const WATCHED: Span = Span::from_secs(8);
 /// Bins before the newcomer that are shown, and those that the flow's own rate is the mean of.
 const SHOWN_BEFORE: usize = 10;

@@ -1,4 +1,4 @@
-//! Where somebody listens.
+//! Address of a listening socket.
 
 use std::net::SocketAddr;
 

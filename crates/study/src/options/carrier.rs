@@ -1,4 +1,4 @@
-//! What carries the data.
+//! Transports that carry the data.
 
 use clap::ValueEnum;
 

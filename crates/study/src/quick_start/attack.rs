@@ -178,7 +178,7 @@ struct Third {
     millis: f64,
 }
 
-/// What became of honest flows.
+/// Results of honest flows.
 #[derive(Debug, Default)]
 struct Honest {
     /// When the attack begins, and when it ends.

@@ -13,7 +13,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use crate::options::{Buffer, PathOptions, Rtts};
 
-/// How the paths of a population are drawn. A run's seed is the number of its path.
+/// Distribution of the paths of a population. A run's seed is the number of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Population {
     /// Hosts in five continents behind access links of their own; shallow buffers, cross traffic

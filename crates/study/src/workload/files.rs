@@ -104,7 +104,7 @@ fn read(name: &str, cap: &Cap) -> Result<(String, u128), String> {
     Ok((text, hash))
 }
 
-/// What is wrong, behind the file's name.
+/// Description of the error, behind the file's name.
 fn wrong(line: usize, found: &str, expected: &str) -> String {
     let shown: String = found.chars().take(60).collect();
     let more = if shown.len() < found.len() { "..." } else { "" };

@@ -65,12 +65,12 @@ pub const MOST_OBJECT_BYTES: u64 = 1 << 30;
 /// How much of a title, a host or a strange value is kept.
 const MOST_TEXT: usize = 200;
 
-/// What a HAR file says about one page.
+/// Contents of a HAR file for one page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// Its title, or the document's address; empty if it has neither. One line of printable text.
     pub title: String,
-    /// What was transferred, document first; at least one, each at least a byte.
+    /// Objects transferred, document first; at least one, each at least a byte.
     pub objects: Vec<Object>,
     /// What [`Object::origin`] counts: scheme, host and port, as in `https://example.com:443`.
     pub origins: Vec<String>,
@@ -129,7 +129,7 @@ pub struct HarError {
     problem: Problem,
 }
 
-/// What is wrong with a file.
+/// An error in a file.
 #[derive(Debug)]
 pub enum Problem {
     /// It cannot be read.
@@ -140,9 +140,9 @@ pub enum Problem {
     NotJson {
         /// Where reading stopped, counted from 1.
         line: usize,
-        /// Where in that line.
+        /// Column in that line.
         column: usize,
-        /// What the parser said.
+        /// The parser's message.
         message: String,
     },
     /// It has no such page.
@@ -156,15 +156,15 @@ pub enum Problem {
     Key {
         /// The path of the key, such as `log.entries[3].response`.
         key: String,
-        /// What is there.
+        /// Text found.
         found: String,
-        /// What should be.
+        /// Text expected.
         expected: String,
     },
 }
 
 impl HarError {
-    /// What is wrong.
+    /// The error.
     #[must_use]
     pub fn problem(&self) -> &Problem {
         &self.problem
