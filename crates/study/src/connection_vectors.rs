@@ -270,7 +270,7 @@ fn group(setup: &Setup, entry: &Entry) -> Group {
     group
 }
 
-/// What is heard of a run.
+/// Epochs observed in a run.
 #[derive(Debug, Default)]
 struct Epochs {
     warm_up: Time,

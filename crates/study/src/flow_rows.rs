@@ -44,10 +44,10 @@ pub const COLUMNS: [(&str, Kind); 26] = [
     ("phase", Kind::Text),
 ];
 
-/// What flows of a group are in a run, in the order of the groups.
+/// Roles of flows in a run, in the order of the groups.
 pub const ROLES: [&str; crate::setup::GROUPS] = ["tested", "beside", "long"];
 
-/// Where the parts of runs are until they are put together.
+/// Place of the parts of runs until they are joined.
 #[derive(Debug)]
 pub struct Parts {
     folder: PathBuf,

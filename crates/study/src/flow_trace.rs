@@ -12,20 +12,20 @@ const MOST_EVENTS: usize = 500_000;
 /// Keeps the events of one flow.
 #[derive(Debug)]
 pub struct FlowTracer {
-    /// What was seen of the flow.
+    /// Trace of the flow.
     pub view: FlowTrace,
     serial: u64,
     is_focused: bool,
 }
 
-/// What was seen of one flow.
+/// Trace of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct FlowTrace {
     /// Its sender's events.
     pub events: Vec<(Time, SenderTrace)>,
     /// Packets and bytes that waited before the bottleneck while it was alive.
     pub queue: Vec<(Time, u64, Bytes)>,
-    /// How it ended.
+    /// Report at its end.
     pub report: Option<FlowReport>,
     /// It had more events than are kept.
     pub is_cut: bool,

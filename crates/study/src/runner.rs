@@ -104,7 +104,7 @@ pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress
     })
 }
 
-/// What writes the flows of a run of `cast` to `part`.
+/// Writer of the flows of a run of `cast` to `part`.
 fn rows(setup: &Setup, cast: Cast, part: &Path) -> Result<FlowRows> {
     let schemes = [cast.tested, cast.beside.unwrap_or(setup.reference()), setup.workload.long_scheme.0];
     let has_counts = setup.carrier().detail() >= Detail::Counts;

@@ -40,7 +40,7 @@ const LINUX_GROWING: u32 = 370;
 /// What everybody is compared with: what nearly all senders do today.
 pub const REFERENCE: &str = "iw10";
 
-/// What browsers do over HTTP/1.1.
+/// Browsers' way to fetch over HTTP/1.1.
 const BROWSERS: Fetch = Fetch::Persistent(6);
 
 /// Everything about a comparison but the scheme, the seed and the load.
@@ -250,7 +250,7 @@ impl Setup {
         path
     }
 
-    /// What the bottleneck carries in the first `time` of a run with this seed, headers included.
+    /// Bytes the bottleneck can carry in the first `time` of a run with this seed, with headers.
     #[must_use]
     pub fn capacity(&self, seed: Seed, time: Span) -> Bytes {
         let path = self.path_for(seed);

@@ -104,7 +104,7 @@ pub struct Profile {
     pub name: &'static str,
     /// The numbers' unit.
     pub unit: &'static str,
-    /// What they are, and what x counts.
+    /// Definition of the numbers and of x.
     pub definition: &'static str,
 }
 
@@ -119,7 +119,7 @@ impl Profile {
 /// Numbers that a study declares, each under every one of these prefixes.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared {
-    /// What names begin with; the empty one is the scheme under test.
+    /// Prefixes of names; the empty one is the scheme under test.
     pub prefixes: &'static [&'static str],
     /// Single numbers.
     pub measures: &'static [Measure],

@@ -27,7 +27,7 @@ const START: Time = Time::from_millis(10_000);
 /// Cross traffic has been there for this long by then, and goes on for long enough.
 const BEFORE: Span = Span::from_secs(3);
 const UNTIL: Time = Time::from_millis(14_000);
-/// What has not finished by now counts with its age.
+/// Time at which unfinished flows count with their age.
 const END: Time = Time::from_millis(70_000);
 /// Size of each flow of the cross traffic.
 const CROSS: Bytes = Bytes::new(30_000);

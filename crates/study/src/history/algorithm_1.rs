@@ -20,7 +20,7 @@ pub struct Watch {
     pub events: Vec<(Time, SenderTrace)>,
     /// Messages read, in order.
     pub messages: Vec<MessageReport>,
-    /// How it ended.
+    /// Report at its end.
     pub report: Option<FlowReport>,
     /// Data packets offered to the bottleneck, those that it dropped, and the bytes of these.
     pub offered: u64,
@@ -71,7 +71,7 @@ impl Observer for Watch {
     }
 }
 
-/// How the Maintenance phase ended.
+/// End of the Maintenance phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The path has more: Probe.
@@ -104,18 +104,18 @@ pub struct Start {
     pub window_before: f64,
     /// A pace was still set then: the application was found to limit the start.
     pub was_paced: bool,
-    /// What followed; nothing if the flow ended first.
+    /// Decision that followed; `None` if the flow ended first.
     pub decision: Option<Decision>,
 }
 
-/// What the first ack did.
+/// Effect of the first ack.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FirstAck {
     /// In flight before it.
     pub in_flight: f64,
     /// The window after it.
     pub window: f64,
-    /// Whether packets are still paced.
+    /// True while packets are paced.
     pub is_paced: bool,
 }
 

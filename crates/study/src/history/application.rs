@@ -1,4 +1,4 @@
-//! What a mobile application asks for, and when: WS Figures 1 and 4 as a model.
+//! Requests of a mobile application over time: WS Figures 1 and 4 as a model.
 //!
 //! WS §2.1 counted a million requests: within 30 s of a connection's establishment 19.38 % of the
 //! requests, with 12.67 % of the bytes, come in the first second. Which requests, of which sizes,
@@ -27,9 +27,9 @@ use headstart_units::{Bytes, Ratio, Span};
 
 use headstart_sim::Random;
 
-/// How long a session is.
+/// Length of a session.
 pub const SESSION: Span = Span::from_secs(30);
-/// What is asked for until then belongs to the first screen.
+/// Requests until then belong to the first screen.
 pub const FIRST_SCREEN: Span = Span::from_secs(1);
 
 const FIRST_COUNT: (u64, u64) = (4, 12);
@@ -83,7 +83,7 @@ fn count(random: &mut Random, (least, most): (u64, u64)) -> u64 {
     least + random.below(most - least + 1)
 }
 
-/// How many of these messages belong to the first screen.
+/// Number of these messages that belong to the first screen.
 #[must_use]
 pub fn first_screen(messages: &[Message]) -> usize {
     messages.iter().take_while(|message| message.at < FIRST_SCREEN).count()

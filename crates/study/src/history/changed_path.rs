@@ -226,7 +226,7 @@ fn payload_rate(setup: &Setup) -> f64 {
     setup.bottleneck().as_bytes_per_sec() as f64 * tcp.mss.get() as f64 / (tcp.mss + tcp.header).get() as f64
 }
 
-/// What a connection would have recorded of the path before it drifted.
+/// Record that a connection would have made of the path before it drifted.
 fn record_of(setup: &Setup, drift: Drift) -> Record {
     let rt_prop = setup.rtt().as_secs_f64() / drift.rtt;
     let btl_bw = Rate::from_bytes_per_sec((payload_rate(setup) / drift.rate) as u64);

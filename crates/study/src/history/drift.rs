@@ -21,7 +21,7 @@ use headstart_sim::Seed;
 
 use headstart_sim::Random;
 
-/// What has changed since the record: the next connection's value over the recorded one.
+/// Change since the record: the next connection's value over the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
     /// Of the bottleneck's rate.

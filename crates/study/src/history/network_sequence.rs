@@ -229,7 +229,7 @@ fn of(visit: &Visit, wanted: &str) -> f64 {
     visit.iter().find(|(name, _)| name == wanted).map_or(f64::NAN, |(_, value)| *value)
 }
 
-/// What a connection would have recorded of the scene before it drifted.
+/// Record that a connection would have made of the scene before it drifted.
 fn record_of(setup: &Setup, rate: f64, rtt: f64) -> Record {
     let tcp = setup.tcp();
     let payload = tcp.mss.get() as f64 / (tcp.mss + tcp.header).get() as f64;
@@ -264,7 +264,7 @@ fn one(
     let left = record_left(&mut result.histories, TESTED);
     let watch = result.observer;
     let ended_at = watch.report.map_or(Time::ZERO, |report| report.ended_at);
-    // What was not read when the run ended counts with its age.
+    // Messages not read when the run ended count with their age.
     let read_at = |number: usize| watch.messages.get(number).map_or(ended_at, |message| message.read_at);
     let asked_at = |number: usize| watch.messages.get(number).map_or(Time::ZERO, |message| message.asked_at);
     let took = |number: usize| read_at(number).since(asked_at(number)).as_millis_f64();

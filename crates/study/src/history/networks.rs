@@ -39,7 +39,7 @@ use headstart_sim::Random;
 /// Scenes in a row (WS §4.3).
 pub const SCENES: u64 = 70;
 
-/// How the rates of all networks differ from those of the table above.
+/// Changes to the rates of all networks of the table above.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
     /// All are so much faster.
@@ -63,7 +63,7 @@ impl Rates {
 /// One network.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// What drives its bottleneck.
+    /// Trace that drives its bottleneck.
     pub trace: TraceFile,
     /// Round-trip time without queues.
     pub rtt: Span,

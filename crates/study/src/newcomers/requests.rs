@@ -420,7 +420,7 @@ fn numbers(setup: &Setup, contest: &Contest) -> Named {
     .collect()
 }
 
-/// How far before the first request curves begin.
+/// Time before the first request at which curves begin.
 const SHOWN_BEFORE: Span = Span::from_millis(200);
 const STEP: Span = Span::from_millis(10);
 /// Steps of curves over a round trip, and seconds of those over a second, at most.

@@ -27,7 +27,7 @@ use super::{HEADER, MSS, build, group, router, spec};
 use crate::carrier::{Detail, Observer, model};
 use crate::study::{Case, Declared, Measure, Measured, Study};
 
-/// What a request of each kind asks for.
+/// Rates that requests of each kind ask for.
 const SMALL: Rate = Rate::from_bits_per_sec(80_000);
 const LARGE: Rate = Rate::from_bytes_per_sec(20_000_000);
 /// Whose address the framing attack bears: one of the honest hosts; and an address that none of
@@ -183,7 +183,7 @@ struct Third {
 struct Honest {
     /// When the attack begins, and when it ends.
     thirds: [Time; 2],
-    /// What each asks for, bytes per second.
+    /// Rate that each asks for, bytes per second.
     wanted: f64,
     thirds_counted: [Third; 3],
     victim: (f64, f64),

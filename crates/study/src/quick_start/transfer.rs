@@ -21,7 +21,7 @@ use crate::carrier::{Detail, Observer, model};
 use crate::schemes;
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
-/// What sends the burst: a window of so many packets, all at once.
+/// Scheme that sends the burst: a window of so many packets, all at once.
 const BURST: &str = "iw64";
 const AT_ONCE: u32 = 64;
 
@@ -119,7 +119,7 @@ fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
     numbers
 }
 
-/// What the first flow of a run sends, and what is acknowledged.
+/// Data that the first flow of a run sends, and their acknowledgements.
 #[derive(Debug, Default)]
 struct Sequence {
     sent: Vec<(Time, u64)>,

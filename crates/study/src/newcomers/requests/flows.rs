@@ -22,11 +22,11 @@ pub struct Arrival {
     pub group: u16,
     /// How much it asks for; of a long flow: at a time.
     pub bytes: Bytes,
-    /// What it is.
+    /// Role of the flow.
     pub role: Role,
 }
 
-/// What a flow is for.
+/// Role of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Fetches something before the contest.
@@ -46,7 +46,7 @@ const FIRST: Bytes = Bytes::new(20_000);
 #[derive(Debug)]
 pub struct Flows {
     arrivals: VecDeque<Arrival>,
-    /// What was opened, by tag; a long flow's parts that are written and not read.
+    /// Flows opened, by tag; a long flow's parts that are written and not read.
     opened: Vec<(Arrival, u32)>,
     newcomers: usize,
 }
