@@ -298,7 +298,7 @@ pub enum Buffer {
     Bytes(Bytes),
     /// So many packets.
     Packets(Packets),
-    /// What the link sends in this time.
+    /// Data that the link sends in this time.
     Time(Span),
     /// A share of rate x RTT.
     Bdp(Ratio),
@@ -480,7 +480,7 @@ impl FromStr for SizeName {
     }
 }
 
-/// How pages are fetched.
+/// Way in which pages are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchName(pub headstart_sim::workload::page::Fetch);
 
@@ -557,7 +557,7 @@ pub fn discipline() -> impl TypedValueParser<Value = QueueDiscipline> {
     PossibleValuesParser::new(names).try_map(|name| name.parse::<QueueDiscipline>())
 }
 
-/// What routers understand.
+/// Signals that routers support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RouterName {
     /// Packets.
@@ -622,7 +622,7 @@ pub enum DetectionName {
     Udt,
 }
 
-/// What happens when acks stop coming.
+/// Action when acks stop arriving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ProbeName {
     /// Nothing before the retransmission timeout.
@@ -670,7 +670,7 @@ pub enum PacingName {
     LinuxAlways,
 }
 
-/// How a later answer of a connection begins.
+/// Start of a later answer of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LaterName {
     /// As a flight of its own, as over QUIC.
@@ -679,7 +679,7 @@ pub enum LaterName {
     Window,
 }
 
-/// Who opens connections.
+/// Side that opens connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OpenerName {
     /// The data sender, as the papers' bulk flows.

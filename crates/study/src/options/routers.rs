@@ -149,7 +149,7 @@ impl RouterOptions {
     }
 }
 
-/// How the link's use is measured.
+/// Measurement of the link's use.
 #[derive(Clone, Copy, Debug)]
 pub enum MeasureName {
     /// The peak of so many intervals.
@@ -196,7 +196,7 @@ impl FromStr for GainsName {
     }
 }
 
-/// How finely routers say what they grant.
+/// Granularity of the rates that routers grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RatesName {
     /// 80 kbit/s doubled up to fourteen times (RFC 4782).
@@ -205,7 +205,7 @@ pub enum RatesName {
     Exact,
 }
 
-/// What a router does to a request that it denies.
+/// A router's treatment of a request that it denies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DenialName {
     /// Nothing: the TTLs tell.
