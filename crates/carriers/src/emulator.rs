@@ -6,7 +6,7 @@
 //! through TUN devices, root needed). What came of it is told in the simulator's own words: a
 //! [`FlowReport`] for each flow, so that the same code adds both up.
 //!
-//! What a real transport cannot carry is refused by name before anything runs ([`refuse`]).
+//! Options that a real transport cannot carry are refused by name before a run ([`refuse`]).
 //!
 //! # Limits
 //!

@@ -266,7 +266,7 @@ fn settings(ours: Ipv4Addr, peer: Ipv4Addr) -> device::Settings {
     device::Settings { ours, peer, leads_to: None, mtu: MTU }
 }
 
-// --- the servers ----------------------------------------------------------------------------------
+// --- the servers ---------------------------------------------------------------------------------
 
 struct Servers {
     device: Device,
@@ -349,7 +349,7 @@ fn answer(mut stream: TcpStream) -> Option<u32> {
     flow
 }
 
-// --- the clients ----------------------------------------------------------------------------------
+// --- the clients ---------------------------------------------------------------------------------
 
 /// A flow to be dialled: its number, the server, and what is asked for.
 type Dial = (u32, SocketAddr, Receiver<Bytes>);

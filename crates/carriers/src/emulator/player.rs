@@ -28,7 +28,7 @@ pub trait Transport {
     fn close(&mut self, flow: u32);
 }
 
-/// What became of a flow.
+/// Events of a flow.
 #[derive(Clone, Debug)]
 pub enum Heard {
     /// Bytes were read.
@@ -63,7 +63,7 @@ pub enum Heard {
     },
 }
 
-/// What a server says of a connection.
+/// A server's account of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Account {
     /// When it was established.
@@ -74,9 +74,9 @@ pub struct Account {
     pub had_history: bool,
     /// Bytes of its first flight.
     pub first_flight: Bytes,
-    /// What the sender knows delivered.
+    /// Bytes that the sender counts as delivered.
     pub delivered: Bytes,
-    /// What it counted.
+    /// Counters of the sender.
     pub counts: Counts,
     /// Its last phase.
     pub phase: &'static str,

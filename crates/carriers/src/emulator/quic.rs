@@ -136,7 +136,7 @@ impl super::hosts::Stage for Stage {
     }
 }
 
-// --- the servers ----------------------------------------------------------------------------------
+// --- the servers ---------------------------------------------------------------------------------
 
 /// Who hears of connections, and by which clock: whoever plays now.
 type Tell = Arc<std::sync::Mutex<Option<(Sender<Heard>, Clock)>>>;
@@ -226,7 +226,7 @@ async fn answer(connection: &Connection, handle: &Handle) -> Option<u32> {
     flow
 }
 
-// --- the clients ----------------------------------------------------------------------------------
+// --- the clients ---------------------------------------------------------------------------------
 
 struct Clients<'a> {
     remote: SocketAddr,
