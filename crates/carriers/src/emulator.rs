@@ -1,21 +1,21 @@
 //! Real transports in real time, over the path's elements on real packets.
 //!
-//! A [`Workload`](headstart_sim::workload::Workload) is told the time and says which connections
-//! open and what they ask for; here the time is the real clock's ([`player`]), and connections are
-//! QUIC's ([`quic`], through the UDP relay, no privilege needed) or the kernel's TCP ([`kernel`],
-//! through TUN devices, root needed). What came of it is told in the simulator's own words: a
+//! A [`Workload`](headstart_sim::workload::Workload) decides which connections open at which time,
+//! and which messages they request; here the time is that of the real clock ([`player`]), and
+//! connections are QUIC's ([`quic`], through the UDP relay, no privilege needed) or the kernel's
+//! TCP ([`kernel`], through TUN devices, root needed). The result has the simulator's form, a
 //! [`FlowReport`] for each flow, so that the same code adds both up.
 //!
-//! Options that a real transport cannot carry are refused by name before a run ([`refuse`]).
+//! Options that a real transport cannot carry out are refused by name before a run ([`refuse`]).
 //!
 //! # Limits
 //!
 //! - A real stack has its own loss detection, probes, acks and timers: `--detection`, `--probe`,
-//!   `--acks`, `--min-rto` and the like say how the simulator's model is made, and change nothing
-//!   here. `--base` and `--receive-window` do.
-//! - The same seed draws the same arrivals and the same losses, but no machine runs twice alike:
-//!   results are not the same bytes.
-//! - Runs follow one another; nothing else of this program runs meanwhile.
+//!   `--acks`, `--min-rto` and the like configure the simulator's TCP model and change nothing
+//!   here. `--base` and `--receive-window` apply.
+//! - The same seed draws the same arrivals and the same losses, but timing differs between runs:
+//!   results are not reproducible byte by byte.
+//! - Runs follow one another; no other work of this program runs meanwhile.
 
 mod hosts;
 pub mod kernel;
@@ -45,18 +45,18 @@ pub struct Played {
     pub flows: Vec<FlowReport>,
     /// Every page.
     pub pages: Vec<PageReport>,
-    /// Messages beyond the first of their connection, and the first.
+    /// Messages after the first of their connection, and the first.
     pub messages: Vec<MessageReport>,
-    /// What receivers read: when, whose group, how much.
+    /// Bytes that receivers read: time, group, number.
     pub read: Vec<(Time, u16, u32)>,
-    /// Counters of the path.
+    /// The path's counters.
     pub path: Summary,
-    /// Why it is worth nothing, if it is.
+    /// Reason why the run is invalid, if it is.
     pub invalid: Option<String>,
 }
 
 impl Played {
-    /// Tells an observer all of it.
+    /// Reports the result to an observer.
     pub fn tell(&self, observer: &mut dyn Observer) {
         self.flows.iter().for_each(|flow| observer.flow(flow));
         self.messages.iter().for_each(|message| observer.message(message));
@@ -81,10 +81,10 @@ impl Played {
     }
 }
 
-/// Refuses by name what a real transport cannot carry.
+/// Refuses options that a real transport cannot carry out.
 ///
 /// # Errors
-/// With option, found and expected.
+/// Names the option, the value found and the one expected.
 pub fn refuse(setup: &Setup) -> Result<()> {
     let (path, transport, workload) = (&setup.path, &setup.transport, &setup.workload);
     ensure!(
@@ -136,7 +136,7 @@ impl Way {
     }
 }
 
-/// What is told of a run that the machine was too busy for.
+/// Error text for a run in which the relay missed its deadlines.
 fn too_late(path: &Summary) -> Option<String> {
     (!path.is_valid).then(|| {
         let (up, down) = (path.up.lateness, path.down.lateness);

@@ -1,12 +1,12 @@
-//! What carries a run beside the simulator's TCP model.
+//! Carriers of runs beside the simulator's TCP model.
 //!
 //! | module | holds | feature |
 //! |---|---|---|
 //! | [`virtual_quic`] | the QUIC stack in virtual time | `quic` |
 //! | [`emulator`] | the QUIC stack and the kernel's TCP in real time | `emulator` |
 //!
-//! A program passes [`ALL`] to what makes setups of options. A carrier that was not built is not in
-//! the list, and options that choose it are refused by name.
+//! A program passes [`ALL`] to the functions that build setups from options. A carrier that was not
+//! built is not in the list, and options that choose it are refused by name.
 
 #[cfg(feature = "emulator")]
 pub mod emulator;

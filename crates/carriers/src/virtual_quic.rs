@@ -85,7 +85,7 @@ impl Simulator for QuicHosts {
 /// The scheme as QUIC carries it.
 ///
 /// # Errors
-/// It does not, and why.
+/// If QUIC does not carry it, with the reason.
 pub fn carried(entry: &Entry) -> Result<Choice> {
     // The stack's own BBR draws from the system's randomness: no run with it could be repeated.
     Choice::ours(entry).context("--transport quic")

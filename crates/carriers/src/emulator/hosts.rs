@@ -99,7 +99,7 @@ impl Carrier for KernelTcp {
     }
 }
 
-/// That the schemes which take part are carried.
+/// Checks that the carrier supports the schemes that take part.
 fn check_cast(carrier: &dyn Carrier, setup: &Setup, cast: Cast) -> Result<()> {
     let long = setup.has_long_flows().then_some(setup.workload.long_scheme.0);
     let entries = [Some(cast.tested), cast.beside, long];
@@ -111,17 +111,17 @@ pub trait Stage: Sized {
     /// Servers for these groups.
     ///
     /// # Errors
-    /// If the transport cannot carry the cast, or the machine not the servers.
+    /// If the transport cannot carry a scheme, or the machine cannot run the servers.
     fn new(setup: &Setup, cast: Cast, groups: &[Group]) -> Result<Self>;
 
-    /// Plays a workload over the path.
+    /// Runs a workload over the path.
     ///
     /// # Errors
-    /// If the machine refuses something, or a connection breaks.
+    /// If a system call fails, or a connection breaks.
     fn play(&self, way: Way, piece: Piece) -> Result<Played>;
 }
 
-/// Hosts that begin with the groups of their first run.
+/// Hosts whose servers start with the groups of their first run.
 struct RealHosts<'a, S> {
     setup: &'a Setup,
     cast: Cast,

@@ -1,22 +1,22 @@
 //! Flows over the kernel's own TCP: servers and clients in network namespaces of their own, TUN
 //! devices and the relay between them.
 //!
-//! Both namespaces belong to threads of this process and to their sockets, and are gone with the
-//! last of these. Root is needed, or `unshare -rn`, which makes one root of a network of one's own.
+//! Both namespaces belong to threads and sockets of this process and end with them. Root is needed,
+//! or `unshare -rn`, which gives root in a new network namespace.
 //!
-//! A client says for each message which flow it is and how much it wants; the servers of the groups
-//! listen on ports of their own.
+//! A client sends the flow's number and the size wanted with each request; the servers of each
+//! group listen on a port of their own.
 //!
 //! # Limits
 //!
 //! - The kernel has three starts: that of its Reno (`iw10` with `--base reno`), of its CUBIC, which
 //!   leaves slow start by HyStart (`iw10-linux` with `--base cubic` or `cubic-linux`, which are one
 //!   here), and BBR's. With the feature `tcp` those of `headstart tcp` too, before the kernel's
-//!   CUBIC: one of them at a time, its record the object's own, without gates and caps, as over
-//!   QUIC. Several live starts to a peer share its record. JumpStart is told the size of a flow if
-//!   all have the same, for the kernel knows none.
-//! - What senders lost or sent twice is the kernel's knowledge: such numbers are left out.
-//! - `--receive-window` is what the kernel makes of a buffer of twice that size, one for all.
+//!   CUBIC: one of them at a time, with the BPF object's own record, without gates and caps, as
+//!   over QUIC. Several live starts to a peer share its record. JumpStart gets the size of a flow if
+//!   all have the same, for the kernel has no such information.
+//! - Losses and retransmissions are counted in the kernel alone: such numbers are left out.
+//! - `--receive-window` is set as a socket buffer of twice that size, one for all.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -46,24 +46,24 @@ use headstart_study::setup::{Cast, GROUPS, Setup};
 
 /// The first group's port.
 const PORT: u16 = 8000;
-/// Connections that may wait for a server.
+/// Backlog of a listening socket, in connections.
 const BACKLOG: i32 = 1024;
 /// Longest packet.
 const MTU: u16 = 1500;
 const CHUNK: usize = 64 * 1024;
 
-/// A start over the kernel's TCP.
+/// Implementation of a start over the kernel's TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
-    /// The kernel's control of this name.
+    /// The kernel's congestion control of this name.
     Native(&'static str),
-    /// The object of `headstart tcp`.
+    /// The BPF object of `headstart tcp`.
     #[cfg(feature = "tcp")]
     Object(headstart_ebpf::scheme::Scheme),
 }
 
 impl Start {
-    /// The control that a listener is given.
+    /// The congestion control set on a listener.
     const fn control(self) -> &'static str {
         match self {
             Self::Native(name) => name,
@@ -73,7 +73,7 @@ impl Start {
     }
 }
 
-/// Who makes a start that hands over to `base`.
+/// Implementation of a start that hands over to `base`.
 ///
 /// # Errors
 /// The kernel has no such start.
@@ -121,7 +121,7 @@ fn object(entry: &Entry, _: BaseName) -> Result<Start> {
     )
 }
 
-/// The object with a history of its own, while the servers are there.
+/// The BPF object with a history of its own, loaded while the servers run.
 #[cfg(feature = "tcp")]
 mod object {
     use anyhow::{Context, Result, bail, ensure};
@@ -137,7 +137,7 @@ mod object {
 
     pub type Object = Option<Running>;
 
-    /// What the starts need, if any of them is the object's.
+    /// Loads the BPF object if one of the starts needs it.
     pub fn load(setup: &Setup, starts: &[Start]) -> Result<Object> {
         let mut schemes = starts.iter().filter_map(|start| match start {
             Start::Object(scheme) => Some(*scheme),
@@ -186,10 +186,10 @@ mod object {
     }
 }
 
-/// That this process may do what the kernel's TCP needs here.
+/// Checks that this process has the privileges and kernel support needed here.
 ///
 /// # Errors
-/// With what to do about it.
+/// If one is missing, with instructions.
 pub fn ready() -> Result<()> {
     ensure!(
         namespace::is_privileged(),
@@ -199,11 +199,11 @@ pub fn ready() -> Result<()> {
     Ok(())
 }
 
-/// What each group's servers are.
+/// Congestion controls of the groups' servers.
 pub struct Stage {
     controllers: Vec<&'static str>,
     receive_window: Bytes,
-    /// Gone with this.
+    /// Unloaded on drop.
     _object: object::Object,
 }
 
@@ -213,7 +213,7 @@ impl super::hosts::Stage for Stage {
         let base = setup.transport.base;
         let tested = start(cast.tested, base)?;
         let beside = cast.beside.map(|entry| start(entry, base)).transpose()?.unwrap_or(tested);
-        // Groups that nobody is in have servers too, which nobody calls.
+        // Groups without flows have servers too, which remain idle.
         let long = start(setup.workload.long_scheme.0, base)
             .ok()
             .filter(|_| setup.has_long_flows())
@@ -247,8 +247,8 @@ impl super::hosts::Stage for Stage {
     }
 }
 
-/// Runs `work` on a thread in a network namespace of its own with a device in it, and waits for
-/// what it gives.
+/// Runs `work` on a thread in a network namespace of its own with a device in it, and returns its
+/// result.
 fn in_a_namespace<T: Send + 'static>(
     settings: device::Settings,
     work: impl FnOnce(Device) -> io::Result<T> + Send + 'static,
@@ -266,7 +266,7 @@ fn settings(ours: Ipv4Addr, peer: Ipv4Addr) -> device::Settings {
     device::Settings { ours, peer, leads_to: None, mtu: MTU }
 }
 
-// --- the servers ---------------------------------------------------------------------------------
+// --- the servers --------------------------------------------------------------------------------
 
 struct Servers {
     device: Device,
@@ -274,7 +274,7 @@ struct Servers {
 }
 
 impl Drop for Servers {
-    /// Wakes whoever waits for clients.
+    /// Interrupts the threads blocked in `accept`.
     fn drop(&mut self) {
         for listener in &self.listeners {
             let _ = SockRef::from(listener).shutdown(Shutdown::Both);
@@ -292,8 +292,8 @@ impl Servers {
     ) -> io::Result<Self> {
         let controllers = controllers.to_vec();
         in_a_namespace(settings(ours, peer), move |device| {
-            // What a connection learned of its peer must not reach the next. A setting of this
-            // namespace only.
+            // Path metrics learned by a connection must not reach the next. The setting is per
+            // namespace.
             std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1")?;
             let mut listeners = vec![];
             for (port, controller) in (PORT..).zip(controllers) {
@@ -329,7 +329,7 @@ fn accept(listener: &TcpListener, tell: &Sender<Heard>, clock: Clock) {
     }
 }
 
-/// Answers every request until the client hangs up; which flow it was.
+/// Answers every request until the client closes the connection; returns the flow's number.
 fn answer(mut stream: TcpStream) -> Option<u32> {
     let zeros = [0; CHUNK];
     let (mut written, mut flow) = ([0; Request::TAGGED], None);
@@ -349,15 +349,15 @@ fn answer(mut stream: TcpStream) -> Option<u32> {
     flow
 }
 
-// --- the clients ---------------------------------------------------------------------------------
+// --- the clients --------------------------------------------------------------------------------
 
-/// A flow to be dialled: its number, the server, and what is asked for.
+/// A flow to be opened: its number, the server, and the sizes requested.
 type Dial = (u32, SocketAddr, Receiver<Bytes>);
 
 struct Clients {
     device: Option<Device>,
     server: Ipv4Addr,
-    /// To the thread that lives in the clients' namespace.
+    /// To the thread in the clients' namespace.
     dial: Sender<Dial>,
     flows: BTreeMap<u32, Sender<Bytes>>,
 }
@@ -372,11 +372,10 @@ impl Clients {
     ) -> io::Result<Self> {
         let (dial, dialled) = channel::<Dial>();
         let device = in_a_namespace(settings(ours, peer), move |device| {
-            // A setting of this namespace only. Half of a buffer is for what the kernel needs
-            // itself.
+            // The setting is per namespace. Half of a buffer is for the kernel's overhead.
             let buffer = window.get().saturating_mul(2);
             std::fs::write("/proc/sys/net/ipv4/tcp_rmem", format!("4096 {buffer} {buffer}"))?;
-            // Whoever a thread starts is in its namespace.
+            // Threads started here inherit the namespace.
             thread::spawn(move || {
                 while let Ok((flow, server, asked)) = dialled.recv() {
                     let tell = tell.clone();
@@ -397,8 +396,8 @@ impl Clients {
 impl Transport for Clients {
     fn open(&mut self, flow: u32, spec: &FlowSpec) {
         let (orders, asked) = channel();
-        // It fails only if the namespace's thread is gone, and then the player hears nothing more
-        // and says so.
+        // Fails only if the namespace's thread has ended; the player then receives no event and
+        // reports that.
         let _ = orders.send(spec.bytes);
         let server = SocketAddr::from((self.server, PORT + spec.group.min(GROUPS as u16 - 1)));
         let _ = self.dial.send((flow, server, asked));
@@ -416,7 +415,7 @@ impl Transport for Clients {
     }
 }
 
-/// One connection: asks as soon as it is told to, and reads what comes.
+/// One connection: sends each request at once, and reads the responses.
 fn converse(
     flow: u32,
     server: SocketAddr,

@@ -1,7 +1,7 @@
-//! Plays a workload by the real clock.
+//! Runs a workload in real time.
 //!
-//! The player holds no socket: a [`Transport`] opens connections and asks for messages, and says
-//! over a channel what became of them.
+//! The player holds no socket: a [`Transport`] opens connections and requests messages, and reports
+//! events over a channel.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -20,53 +20,53 @@ use super::Played;
 
 /// Carries flows.
 pub trait Transport {
-    /// Opens a connection, and asks for its first message.
+    /// Opens a connection, and requests its first message.
     fn open(&mut self, flow: u32, spec: &FlowSpec);
-    /// Asks for another message.
+    /// Requests another message.
     fn ask(&mut self, flow: u32, bytes: Bytes);
-    /// Hangs up; what is under way is cut off.
+    /// Closes the connection; data in flight is discarded.
     fn close(&mut self, flow: u32);
 }
 
-/// Events of a flow.
+/// Event of a flow.
 #[derive(Clone, Debug)]
 pub enum Heard {
     /// Bytes were read.
     Read {
         /// The flow.
         flow: u32,
-        /// When.
+        /// Time of the read.
         at: Time,
-        /// How many.
+        /// Bytes read.
         bytes: u32,
     },
     /// A message was read whole.
     Message {
         /// The flow.
         flow: u32,
-        /// When.
+        /// Time of its last byte.
         at: Time,
     },
-    /// The server's account of it; the last that is heard of a flow.
+    /// The server's counters; the last event of a flow.
     Served {
         /// The flow.
         flow: u32,
-        /// What the server says.
+        /// The counters.
         account: Account,
     },
-    /// It broke.
+    /// The connection failed.
     Failed {
         /// The flow.
         flow: u32,
-        /// Why.
+        /// The error.
         reason: String,
     },
 }
 
-/// A server's account of a connection.
+/// Counters that a server reports of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Account {
-    /// When it was established.
+    /// Time at which it was established.
     pub established_at: Option<Time>,
     /// Its smallest RTT.
     pub min_rtt: Span,
@@ -74,9 +74,9 @@ pub struct Account {
     pub had_history: bool,
     /// Bytes of its first flight.
     pub first_flight: Bytes,
-    /// Bytes that the sender counts as delivered.
+    /// Bytes acknowledged.
     pub delivered: Bytes,
-    /// Counters of the sender.
+    /// The sender's counters.
     pub counts: Counts,
     /// Its last phase.
     pub phase: &'static str,
@@ -86,11 +86,11 @@ pub struct Account {
 struct Flow {
     spec: FlowSpec,
     opened_at: Time,
-    /// Messages that were asked for and not read: when, how long.
+    /// Messages requested and not yet read: time of the request, size.
     asked: std::collections::VecDeque<(Time, Bytes)>,
     written: Bytes,
     read: Bytes,
-    /// When the last message was read whole.
+    /// Time at which the last message was read whole.
     completed_at: Option<Time>,
     closing: bool,
     ended_at: Option<Time>,
@@ -100,7 +100,7 @@ struct Flow {
 impl Flow {
     fn report(&self, serial: u64, until: Time, rtt: Span) -> FlowReport {
         let account = self.account.unwrap_or_default();
-        // Whoever measured nothing has the path's own.
+        // Without an RTT sample, the path's own RTT.
         let min_rtt = if account.min_rtt.is_zero() { rtt } else { account.min_rtt };
         FlowReport {
             serial,
@@ -126,7 +126,7 @@ impl Flow {
     }
 }
 
-/// Time to wait for the servers' accounts once everything has been read.
+/// Time allowed for servers' accounts once all messages have been read.
 const PATIENCE: Span = Span::from_secs(2);
 
 struct Player<'a> {
@@ -137,11 +137,11 @@ struct Player<'a> {
     played: Played,
 }
 
-/// What is played.
+/// A workload with its clock and end.
 pub struct Piece {
-    /// Data to transfer.
+    /// The transfers.
     pub workload: Box<dyn Workload>,
-    /// The end at the latest.
+    /// Latest end of the run.
     pub until: Time,
     /// The run's clock.
     pub clock: Clock,
@@ -149,10 +149,10 @@ pub struct Piece {
     pub rtt: Span,
 }
 
-/// Plays a workload until it is through, or its end has come.
+/// Runs a workload until it is complete, or `until` is reached.
 ///
 /// # Errors
-/// If a connection breaks, or the workload asks for what no client can do.
+/// If a connection breaks, or the workload orders something that a client cannot do.
 pub fn play(
     Piece { workload, until, clock, rtt }: Piece,
     transport: &mut dyn Transport,
@@ -174,7 +174,7 @@ pub fn play(
         player.listen(heard, wake_at.since(now).min(Span::from_secs(3600)))?;
     }
     let ended_at = clock.now();
-    // What the end cuts off is cut off; then the servers have the last word.
+    // Close the connections that are still open; then collect the servers' accounts.
     let open: Vec<u32> =
         player.flows.iter().filter(|(_, flow)| !flow.closing).map(|(number, _)| *number).collect();
     for flow in open {
@@ -192,7 +192,7 @@ pub fn play(
 }
 
 impl Player<'_> {
-    /// Nothing more will come, and everything that was asked for has been read.
+    /// No more arrivals, and all requested messages have been read.
     fn is_through(&self) -> bool {
         self.workload.next_at() == Time::NEVER && self.flows.values().all(|flow| flow.closing)
     }
@@ -295,7 +295,7 @@ impl Player<'_> {
                 }
             }
             Heard::Failed { flow, reason } => {
-                // What we hung up on ourselves breaks, of course.
+                // Errors after a close of our own are expected.
                 if self.flows.get(&flow).is_some_and(|found| !found.closing) {
                     bail!("flow {flow}: {reason}");
                 }

@@ -1,10 +1,10 @@
 //! Flows over real QUIC: a server for each group, clients on addresses of their own, and the UDP
 //! relay between them.
 //!
-//! A client opens a stream for each message and says in a [`Request`] which flow it is, how much it
-//! wants and whether the server's scheme is told so. A group's scheme is known by the client's
+//! A client opens a stream for each message; its [`Request`] holds the flow's number, the size
+//! wanted and whether the server's scheme learns that size. A group is identified by the client's
 //! address, 127.g.x.y for peer x.y of group g - 16: the relay sends from the client's own address,
-//! so that histories see peers apart.
+//! so that histories distinguish peers.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -42,13 +42,13 @@ const CHUNK: usize = 64 * 1024;
 /// Bytes that a client reads at a time.
 const READ_AT_ONCE: usize = 64 * 1024;
 
-/// Servers with their histories, and what clients need.
+/// Servers with their histories, and the set-ups of clients.
 pub struct Stage {
     runtime: Runtime,
     server: Endpoint,
     served: SocketAddr,
     clients: Vec<ClientSetup>,
-    /// Where the servers' accounts go: to the run under way.
+    /// Destination of the servers' accounts: the current run.
     tell: Tell,
 }
 
@@ -76,8 +76,8 @@ impl super::hosts::Stage for Stage {
         let entries = [cast.tested, cast.beside.unwrap_or(setup.reference()), setup.workload.long_scheme.0];
         let (mut servers, mut clients) = (vec![], vec![]);
         for (entry, group) in entries.iter().zip(groups) {
-            // The stack as the simulator runs it, packet sizes and all: only then does what differs
-            // lie in the clock.
+            // Configure the stack exactly as in the simulator, packet sizes included, so that only
+            // the clock differs.
             let transport = simulation::transport(group);
             let mut base = base.clone();
             base.transport_config(Arc::new(transport.clone()));
@@ -136,12 +136,12 @@ impl super::hosts::Stage for Stage {
     }
 }
 
-// --- the servers ---------------------------------------------------------------------------------
+// --- the servers --------------------------------------------------------------------------------
 
-/// Who hears of connections, and by which clock: whoever plays now.
+/// Receiver of connections' events and its clock: those of the current run.
 type Tell = Arc<std::sync::Mutex<Option<(Sender<Heard>, Clock)>>>;
 
-/// The group that a client's address tells.
+/// The group encoded in a client's address.
 fn group_of(address: IpAddr) -> usize {
     match address.to_canonical() {
         IpAddr::V4(address) => usize::from(address.octets()[1].saturating_sub(FIRST_NET)).min(GROUPS - 1),
@@ -163,7 +163,7 @@ async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, tell: Tell) {
             handle.finish();
             let (why, path) = (handle.why(), connection.path_stats(noq::PathId::ZERO));
             let mut account = account(&why, established_at);
-            // The stack's own controllers count nothing for us: the stack itself does.
+            // The stack's own controllers keep no tally; take the stack's loss counter.
             if let Some(path) = path.filter(|_| why.tally.sent.is_zero()) {
                 account.counts.lost = path.lost_packets;
             }
@@ -196,7 +196,7 @@ fn account(why: &Why, established_at: Time) -> Account {
     }
 }
 
-/// Answers every stream until the connection ends; which flow it was.
+/// Answers every stream until the connection ends; returns the flow's number.
 async fn answer(connection: &Connection, handle: &Handle) -> Option<u32> {
     let mut flow = None;
     while let Ok((mut send, mut receive)) = connection.accept_bi().await {
@@ -226,7 +226,7 @@ async fn answer(connection: &Connection, handle: &Handle) -> Option<u32> {
     flow
 }
 
-// --- the clients ---------------------------------------------------------------------------------
+// --- the clients --------------------------------------------------------------------------------
 
 struct Clients<'a> {
     remote: SocketAddr,
@@ -238,7 +238,7 @@ struct Clients<'a> {
 }
 
 impl Clients<'_> {
-    /// The endpoint of a peer; one for each, as a device has.
+    /// The endpoint of a peer, created on first use.
     fn endpoint(&mut self, spec: &FlowSpec) -> std::io::Result<Endpoint> {
         let [_, _, high, low] = spec.peer.to_be_bytes();
         let address = Ipv4Addr::new(127, FIRST_NET + spec.group.min(GROUPS as u16 - 1) as u8, high, low);
@@ -303,7 +303,7 @@ impl Transport for Clients<'_> {
     }
 }
 
-/// One message.
+/// One message request.
 struct Errand {
     connection: Connection,
     flow: u32,

@@ -1,4 +1,4 @@
-//! Tests of the emulator: setups that it refuses, and runs.
+//! Tests of the options that the emulator refuses, and of its player.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Sender, channel};
@@ -88,7 +88,7 @@ impl Observer for Reports {
     }
 }
 
-/// Answers at once, and counts what it was told.
+/// Answers at once, and records the calls.
 struct Echo {
     tell: Sender<Heard>,
     clock: Clock,
