@@ -4,7 +4,7 @@
 //! the same outcomes with the same times, and can measure its lateness.
 
 use headstart_net::{
-    Account, AnyElement, Direction, DropReason, Element, Fate, Output, Packet, PathPlan, Seed,
+    Account, AnyElement, Direction, DropReason, Element, Output, Packet, PathPlan, PushResult, Seed,
 };
 use headstart_units::{Bytes, Time};
 
@@ -107,12 +107,12 @@ impl<P: Packet + Clone> Path<P> {
         for hop in &mut self.hops[from..] {
             hop.account.offered += 1;
             match hop.element.push(now, packet) {
-                Fate::Taken => return,
-                Fate::Passed(passed) => {
+                PushResult::Accepted => return,
+                PushResult::Passed(passed) => {
                     hop.account.deliver(passed.size());
                     packet = passed;
                 }
-                Fate::Dropped(packet, reason) => {
+                PushResult::Dropped(packet, reason) => {
                     hop.account.drop(packet.size(), reason);
                     out.push(Outcome::Dropped { at: now, packet, reason });
                     return;

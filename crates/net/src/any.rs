@@ -6,15 +6,15 @@ use crate::burst_loss::BurstLoss;
 use crate::changing::{ChangingLink, ChangingLoss};
 use crate::delay::Delay;
 use crate::duplicate::Duplicate;
-use crate::element::{Element, Fate, Output, Packet};
+use crate::element::{Element, Output, Packet, PushResult};
 use crate::jitter::Jitter;
 use crate::link::Link;
 use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
 use crate::policer::Policer;
+use crate::queueing_delays::QueueingDelays;
 use crate::routed_link::RoutedLink;
 use crate::trace_link::TraceLink;
-use crate::waits::Waits;
 
 /// Every element.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ macro_rules! each {
 /// itself.
 impl<P: Packet + Clone> Element<P> for AnyElement<P> {
     #[inline(always)]
-    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
         match self {
             Self::Link(link) => link.push(now, packet),
             other => other.push_elsewhere(now, packet),
@@ -96,12 +96,12 @@ impl<P: Packet + Clone> Element<P> for AnyElement<P> {
         each!(self, element => Element::<P>::queue(element, now))
     }
 
-    fn watch_waits(&mut self) {
-        each!(self, element => Element::<P>::watch_waits(element));
+    fn measure_queueing_delays(&mut self) {
+        each!(self, element => Element::<P>::measure_queueing_delays(element));
     }
 
-    fn waits(&self) -> Option<&Waits> {
-        each!(self, element => Element::<P>::waits(element))
+    fn queueing_delays(&self) -> Option<&QueueingDelays> {
+        each!(self, element => Element::<P>::queueing_delays(element))
     }
 }
 
@@ -123,7 +123,7 @@ impl<P> AnyElement<P> {
 
 impl<P: Packet + Clone> AnyElement<P> {
     #[inline(never)]
-    fn push_elsewhere(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push_elsewhere(&mut self, now: Time, packet: P) -> PushResult<P> {
         each!(self, element => element.push(now, packet))
     }
 

@@ -29,7 +29,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::Chance;
-use crate::element::{DropReason, Element, Fate, Output, Packet};
+use crate::element::{DropReason, Element, Output, Packet, PushResult};
 
 /// The four probabilities of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,12 +80,12 @@ impl BurstLoss {
 
 impl<P: Packet> Element<P> for BurstLoss {
     #[inline]
-    fn push(&mut self, _now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, _now: Time, packet: P) -> PushResult<P> {
         let (loss, change) =
             if self.is_bad { (self.loss_when_bad, self.leave) } else { (self.loss_when_good, self.enter) };
         let is_lost = loss.happens(&mut self.source);
         self.is_bad ^= change.happens(&mut self.source);
-        if is_lost { Fate::Dropped(packet, DropReason::BurstLoss) } else { Fate::Passed(packet) }
+        if is_lost { PushResult::Dropped(packet, DropReason::BurstLoss) } else { PushResult::Passed(packet) }
     }
 
     fn pop(&mut self, _now: Time) -> Option<Output<P>> {
@@ -104,7 +104,7 @@ mod tests {
 
     fn losses(params: Params, packets: u64) -> Vec<bool> {
         let mut loss = BurstLoss::new(params, 3);
-        (0..packets).map(|n| loss.push(Time::ZERO, packet(n)) != Fate::Passed(packet(n))).collect()
+        (0..packets).map(|n| loss.push(Time::ZERO, packet(n)) != PushResult::Passed(packet(n))).collect()
     }
 
     /// enter 1 %, leave 25 %: 1/26 of the packets are lost, in bursts of 4 on average.

@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use crate::element::{Element, Fate, Output, Packet};
+use crate::element::{Element, Output, Packet, PushResult};
 use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
-use crate::waits::Waits;
+use crate::queueing_delays::QueueingDelays;
 
 /// A change of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl<P: Packet> ChangingLink<P> {
 }
 
 impl<P: Packet> Element<P> for ChangingLink<P> {
-    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
         self.settle(now);
         self.link.push(now, packet)
     }
@@ -93,12 +93,12 @@ impl<P: Packet> Element<P> for ChangingLink<P> {
         self.link.queue(now)
     }
 
-    fn watch_waits(&mut self) {
-        self.link.watch_waits();
+    fn measure_queueing_delays(&mut self) {
+        self.link.measure_queueing_delays();
     }
 
-    fn waits(&self) -> Option<&Waits> {
-        self.link.waits()
+    fn queueing_delays(&self) -> Option<&QueueingDelays> {
+        self.link.queueing_delays()
     }
 }
 
@@ -118,7 +118,7 @@ impl ChangingLoss {
 }
 
 impl<P: Packet> Element<P> for ChangingLoss {
-    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
         while let Some((_, probability)) = self.changes.pop(now) {
             self.loss.set(probability);
         }
@@ -140,7 +140,7 @@ mod tests {
     use crate::element::testing::{Numbered, drain, packet};
     use crate::limit::Limit;
     use crate::queue::Queue;
-    use crate::waits::Queued;
+    use crate::queueing_delays::Queued;
     use headstart_units::Packets;
 
     const fn mbit(rate: u64) -> LinkChange {
@@ -154,7 +154,7 @@ mod tests {
 
     fn fill(link: &mut ChangingLink<Numbered>, count: u64) {
         for n in 0..count {
-            assert_eq!(link.push(Time::ZERO, packet(n)), Fate::Taken);
+            assert_eq!(link.push(Time::ZERO, packet(n)), PushResult::Accepted);
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
         let changes = [(0, mbit(0)), (30, mbit(12))];
         let mut link = link(Queue::drop_tail(Limit::packets(Packets::new(2))), &changes);
         fill(&mut link, 2);
-        assert!(matches!(link.push(Time::from_millis(1), packet(2)), Fate::Dropped(..)));
+        assert!(matches!(link.push(Time::from_millis(1), packet(2)), PushResult::Dropped(..)));
         assert_eq!(link.next_at(), Time::from_millis(30));
         assert_eq!(drain(&mut link), [(41_000, 0), (42_000, 1)]);
     }
@@ -213,8 +213,8 @@ mod tests {
         let changes = [(10, Ratio::ONE), (20, none)].map(|(ms, share)| (Time::from_millis(ms), share));
         let mut loss = ChangingLoss::new(Loss::new(none, 1), changes);
         let lost = |at: &u64| {
-            let fate: Fate<Numbered> = loss.push(Time::from_millis(*at), packet(*at));
-            matches!(fate, Fate::Dropped(..))
+            let fate: PushResult<Numbered> = loss.push(Time::from_millis(*at), packet(*at));
+            matches!(fate, PushResult::Dropped(..))
         };
         assert_eq!((0..30).filter(lost).collect::<Vec<_>>(), (10..20).collect::<Vec<_>>());
     }

@@ -2,7 +2,7 @@
 
 use headstart_units::{Span, Time};
 
-use crate::element::{Element, Fate, Output, Packet};
+use crate::element::{Element, Output, Packet, PushResult};
 use crate::ring::Ring;
 
 /// A constant one-way delay: first in, first out, so a ring holds the packets in transit.
@@ -22,12 +22,12 @@ impl<P> Delay<P> {
 
 impl<P: Packet> Element<P> for Delay<P> {
     #[inline]
-    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
         if self.delay.is_zero() && self.inside.is_empty() {
-            return Fate::Passed(packet);
+            return PushResult::Passed(packet);
         }
         self.inside.push(now + self.delay, packet);
-        Fate::Taken
+        PushResult::Accepted
     }
 
     #[inline]
@@ -50,7 +50,7 @@ mod tests {
     fn every_packet_is_late_by_the_same_time() {
         let mut delay = Delay::new(Span::from_millis(20));
         for n in 0..3 {
-            assert_eq!(delay.push(Time::from_millis(n), packet(n)), Fate::Taken);
+            assert_eq!(delay.push(Time::from_millis(n), packet(n)), PushResult::Accepted);
         }
         assert_eq!(delay.pop(Time::from_nanos(19_999_999)), None);
         assert_eq!(drain(&mut delay), [(20_000, 0), (21_000, 1), (22_000, 2)]);
@@ -58,6 +58,6 @@ mod tests {
 
     #[test]
     fn no_delay_is_no_event() {
-        assert_eq!(Delay::new(Span::ZERO).push(Time::ZERO, packet(0)), Fate::Passed(packet(0)));
+        assert_eq!(Delay::new(Span::ZERO).push(Time::ZERO, packet(0)), PushResult::Passed(packet(0)));
     }
 }

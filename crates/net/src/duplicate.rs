@@ -5,7 +5,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::Chance;
-use crate::element::{Element, Fate, Output, Packet};
+use crate::element::{Element, Output, Packet, PushResult};
 use crate::ring::Ring;
 
 /// Random duplication: the packet passes at once, and its copy follows at the same instant.
@@ -29,11 +29,11 @@ impl<P> Duplicate<P> {
 }
 
 impl<P: Packet + Clone> Element<P> for Duplicate<P> {
-    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
         if self.chance.happens(&mut self.source) {
             self.copies.push(now, packet.clone());
         }
-        Fate::Passed(packet)
+        PushResult::Passed(packet)
     }
 
     fn pop(&mut self, now: Time) -> Option<Output<P>> {
@@ -54,7 +54,7 @@ mod tests {
     fn the_copy_follows_at_once() {
         let mut duplicate = Duplicate::new(Ratio::ONE, 0);
         let now = Time::from_millis(5);
-        assert_eq!(duplicate.push(now, packet(1)), Fate::Passed(packet(1)));
+        assert_eq!(duplicate.push(now, packet(1)), PushResult::Passed(packet(1)));
         assert_eq!(duplicate.next_at(), now);
         assert_eq!(duplicate.pop(now), Some(Output::Delivered(packet(1))));
         assert_eq!((duplicate.pop(now), duplicate.next_at()), (None, Time::NEVER), "twice, not more");
@@ -64,7 +64,7 @@ mod tests {
     fn one_packet_in_ten_is_copied() {
         let mut duplicate = Duplicate::new(Ratio::percent(10), 4);
         for n in 0..10_000 {
-            assert_eq!(duplicate.push(Time::ZERO, packet(n)), Fate::Passed(packet(n)));
+            assert_eq!(duplicate.push(Time::ZERO, packet(n)), PushResult::Passed(packet(n)));
         }
         let copies = duplicate.copies.len();
         assert!((900..1100).contains(&copies), "{copies} of 1000 expected");

@@ -5,7 +5,7 @@ use core::fmt::Debug;
 use headstart_startup::quick_start::Request;
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use crate::waits::Waits;
+use crate::queueing_delays::QueueingDelays;
 
 /// The properties of a packet that elements use.
 pub trait Packet: Debug {
@@ -64,7 +64,7 @@ pub trait Packet: Debug {
 /// A part of a path.
 pub trait Element<P>: Debug {
     /// A packet arrives.
-    fn push(&mut self, now: Time, packet: P) -> Fate<P>;
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P>;
 
     /// Takes the next packet due at or before `now`, delivered or dropped.
     fn pop(&mut self, now: Time) -> Option<Output<P>>;
@@ -81,16 +81,16 @@ pub trait Element<P>: Debug {
     }
 
     /// Measures queueing delays from now on, if it has a queue.
-    fn watch_waits(&mut self) {}
+    fn measure_queueing_delays(&mut self) {}
 
-    /// The measured queueing delays, if [`Self::watch_waits`] was called.
-    fn waits(&self) -> Option<&Waits> {
+    /// The measured queueing delays, if [`Self::measure_queueing_delays`] was called.
+    fn queueing_delays(&self) -> Option<&QueueingDelays> {
         None
     }
 }
 
 impl<P, E: Element<P> + ?Sized> Element<P> for Box<E> {
-    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
         (**self).push(now, packet)
     }
     fn pop(&mut self, now: Time) -> Option<Output<P>> {
@@ -102,20 +102,20 @@ impl<P, E: Element<P> + ?Sized> Element<P> for Box<E> {
     fn queue(&mut self, now: Time) -> (u64, Bytes) {
         (**self).queue(now)
     }
-    fn watch_waits(&mut self) {
-        (**self).watch_waits();
+    fn measure_queueing_delays(&mut self) {
+        (**self).measure_queueing_delays();
     }
-    fn waits(&self) -> Option<&Waits> {
-        (**self).waits()
+    fn queueing_delays(&self) -> Option<&QueueingDelays> {
+        (**self).queueing_delays()
     }
 }
 
 /// The result for a packet offered to an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Fate<P> {
+pub enum PushResult<P> {
     /// Accepted; `pop` will return it.
-    Taken,
+    Accepted,
     /// Forwarded at once.
     Passed(P),
     /// Dropped, with the reason; the caller records it.

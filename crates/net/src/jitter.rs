@@ -8,7 +8,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::up_to;
-use crate::element::{Element, Fate, Output, Packet};
+use crate::element::{Element, Output, Packet, PushResult};
 
 /// Effect of jitter on the order of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl<P> Jitter<P> {
 }
 
 impl<P: Packet> Element<P> for Jitter<P> {
-    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
         let extra = Span::from_nanos(up_to(self.bound.as_nanos(), &mut self.source));
         let at = match self.order {
             Order::Kept => (now + extra).max(self.last),
@@ -65,7 +65,7 @@ impl<P: Packet> Element<P> for Jitter<P> {
         self.last = at;
         self.inside.push(Reverse(Due { at, number: self.pushed, packet }));
         self.pushed += 1;
-        Fate::Taken
+        PushResult::Accepted
     }
 
     fn pop(&mut self, now: Time) -> Option<Output<P>> {
@@ -115,7 +115,7 @@ mod tests {
     fn extras(order: Order) -> Vec<(u64, u64)> {
         let mut jitter = Jitter::new(Span::from_millis(10), order, 1);
         for n in 0..10_000 {
-            assert_eq!(jitter.push(Time::from_millis(n), packet(n)), Fate::Taken);
+            assert_eq!(jitter.push(Time::from_millis(n), packet(n)), PushResult::Accepted);
         }
         drain(&mut jitter).into_iter().map(|(at, n)| (at - n * 1000, n)).collect()
     }

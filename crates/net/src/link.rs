@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use crate::element::{DropReason, Element, Fate, Output, Packet};
+use crate::element::{DropReason, Element, Output, Packet, PushResult};
 use crate::limit::Limit;
-use crate::waits::Waits;
+use crate::queueing_delays::QueueingDelays;
 
 /// A constant-rate link with a drop-tail queue.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Link<P> {
     /// All packets inside, with their arrival at the far end.
     inside: VecDeque<(Time, P)>,
     /// Queueing delays, if measured.
-    waits: Option<Waits>,
+    queueing_delays: Option<QueueingDelays>,
 }
 
 impl<P> Link<P> {
@@ -42,7 +42,7 @@ impl<P> Link<P> {
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
             inside: VecDeque::new(),
-            waits: None,
+            queueing_delays: None,
         }
     }
 
@@ -54,7 +54,7 @@ impl<P> Link<P> {
 
     /// Removes the next packet to leave: for a driver that has copied it in place.
     #[inline(always)]
-    pub fn forget_first(&mut self) {
+    pub fn remove_first(&mut self) {
         self.inside.pop_front();
     }
 
@@ -72,12 +72,12 @@ impl<P> Link<P> {
 
 impl<P: Packet> Element<P> for Link<P> {
     #[inline(always)]
-    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
         let size = packet.size();
         if now < self.free_at {
             self.begin_due(now);
             if !self.limit.admits(self.waiting.len() as u64, self.waiting_bytes, size) {
-                return Fate::Dropped(packet, DropReason::QueueFull);
+                return PushResult::Dropped(packet, DropReason::QueueFull);
             }
             self.waiting.push_back((self.free_at, size.get() as u32));
             self.waiting_bytes += size;
@@ -86,12 +86,12 @@ impl<P: Packet> Element<P> for Link<P> {
             self.waiting_bytes = Bytes::ZERO;
             self.free_at = now;
         }
-        if let Some(waits) = &mut self.waits {
-            waits.add(self.free_at.since(now));
+        if let Some(delays) = &mut self.queueing_delays {
+            delays.add(self.free_at.since(now));
         }
         self.free_at += size / self.rate;
         self.inside.push_back((self.free_at + self.delay, packet));
-        Fate::Taken
+        PushResult::Accepted
     }
 
     #[inline(always)]
@@ -113,12 +113,12 @@ impl<P: Packet> Element<P> for Link<P> {
         (self.waiting.len() as u64, self.waiting_bytes)
     }
 
-    fn watch_waits(&mut self) {
-        self.waits = Some(Waits::default());
+    fn measure_queueing_delays(&mut self) {
+        self.queueing_delays = Some(QueueingDelays::default());
     }
 
-    fn waits(&self) -> Option<&Waits> {
-        self.waits.as_ref()
+    fn queueing_delays(&self) -> Option<&QueueingDelays> {
+        self.queueing_delays.as_ref()
     }
 }
 
@@ -137,7 +137,7 @@ mod tests {
     fn packets_leave_one_serialisation_time_apart() {
         let mut link = twelve_mbit(Limit::NONE);
         for n in 0..3 {
-            assert_eq!(link.push(Time::ZERO, packet(n)), Fate::Taken);
+            assert_eq!(link.push(Time::ZERO, packet(n)), PushResult::Accepted);
         }
         assert_eq!(drain(&mut link), [(11_000, 0), (12_000, 1), (13_000, 2)]);
     }
@@ -147,19 +147,30 @@ mod tests {
         for limit in [Limit::packets(Packets::new(2)), Limit::bytes(Bytes::new(3000))] {
             let mut link = twelve_mbit(limit);
             for n in 0..3 {
-                assert_eq!(link.push(Time::ZERO, packet(n)), Fate::Taken, "one in service, two wait");
+                assert_eq!(
+                    link.push(Time::ZERO, packet(n)),
+                    PushResult::Accepted,
+                    "one in service, two wait"
+                );
             }
-            assert_eq!(link.push(Time::ZERO, packet(3)), Fate::Dropped(packet(3), DropReason::QueueFull));
+            assert_eq!(
+                link.push(Time::ZERO, packet(3)),
+                PushResult::Dropped(packet(3), DropReason::QueueFull)
+            );
             assert_eq!(link.queue(Time::ZERO), (2, Bytes::new(3000)));
-            assert_eq!(link.push(Time::from_millis(1), packet(4)), Fate::Taken, "one place became free");
+            assert_eq!(
+                link.push(Time::from_millis(1), packet(4)),
+                PushResult::Accepted,
+                "one place became free"
+            );
         }
     }
 
     #[test]
     fn an_idle_link_sends_at_once() {
         let mut link = twelve_mbit(Limit::packets(Packets::new(0)));
-        assert_eq!(link.push(Time::ZERO, packet(0)), Fate::Taken);
-        assert_eq!(link.push(Time::from_millis(1), packet(1)), Fate::Taken);
+        assert_eq!(link.push(Time::ZERO, packet(0)), PushResult::Accepted);
+        assert_eq!(link.push(Time::from_millis(1), packet(1)), PushResult::Accepted);
         assert_eq!(drain(&mut link), [(11_000, 0), (12_000, 1)]);
     }
 }

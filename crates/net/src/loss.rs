@@ -5,7 +5,7 @@ use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::chance::Chance;
-use crate::element::{DropReason, Element, Fate, Output, Packet};
+use crate::element::{DropReason, Element, Output, Packet, PushResult};
 
 /// Independent random loss.
 #[derive(Debug)]
@@ -30,11 +30,11 @@ impl Loss {
 
 impl<P: Packet> Element<P> for Loss {
     #[inline]
-    fn push(&mut self, _now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, _now: Time, packet: P) -> PushResult<P> {
         if self.chance.happens(&mut self.source) {
-            Fate::Dropped(packet, DropReason::RandomLoss)
+            PushResult::Dropped(packet, DropReason::RandomLoss)
         } else {
-            Fate::Passed(packet)
+            PushResult::Passed(packet)
         }
     }
 
@@ -58,8 +58,8 @@ mod tests {
         let mut lost = 0;
         for n in 0..20_000 {
             match loss.push(Time::ZERO, packet(n)) {
-                Fate::Passed(same) => assert_eq!(same, packet(n)),
-                Fate::Dropped(same, DropReason::RandomLoss) => {
+                PushResult::Passed(same) => assert_eq!(same, packet(n)),
+                PushResult::Dropped(same, DropReason::RandomLoss) => {
                     assert_eq!(same, packet(n));
                     lost += 1;
                 }

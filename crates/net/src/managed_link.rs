@@ -7,10 +7,10 @@
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use crate::element::{Element, Fate, Output, Packet};
+use crate::element::{Element, Output, Packet, PushResult};
 use crate::queue::{Dropped, Queue};
+use crate::queueing_delays::{Queued, QueueingDelays};
 use crate::ring::Ring;
-use crate::waits::{Queued, Waits};
 
 /// A constant-rate link and its propagation delay behind any queue.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct ManagedLink<P> {
     last_at: Time,
     dropped: Dropped<Queued<P>>,
     /// Queueing delays, if measured.
-    waits: Option<Waits>,
+    queueing_delays: Option<QueueingDelays>,
 }
 
 impl<P: Packet> ManagedLink<P> {
@@ -44,7 +44,7 @@ impl<P: Packet> ManagedLink<P> {
             inside: Ring::new(),
             last_at: Time::ZERO,
             dropped: Ring::new(),
-            waits: None,
+            queueing_delays: None,
         }
     }
 
@@ -88,8 +88,8 @@ impl<P: Packet> ManagedLink<P> {
 
     fn send(&mut self, now: Time, queued: Queued<P>) {
         let Queued { packet, since, .. } = queued;
-        if let Some(waits) = &mut self.waits {
-            waits.add(now.since(since));
+        if let Some(delays) = &mut self.queueing_delays {
+            delays.add(now.since(since));
         }
         self.free_at = now + packet.size() / self.rate;
         self.is_idle = false;
@@ -99,7 +99,7 @@ impl<P: Packet> ManagedLink<P> {
 }
 
 impl<P: Packet> Element<P> for ManagedLink<P> {
-    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
         self.advance(now);
         let queued = Queued { packet, since: now, overhead: Bytes::ZERO };
         let fate = if !self.is_idle || self.rate.is_zero() {
@@ -109,12 +109,12 @@ impl<P: Packet> Element<P> for ManagedLink<P> {
             self.queue.pass(now, queued)
         };
         match fate {
-            Fate::Passed(queued) => {
+            PushResult::Passed(queued) => {
                 self.send(now, queued);
-                Fate::Taken
+                PushResult::Accepted
             }
-            Fate::Taken => Fate::Taken,
-            Fate::Dropped(queued, reason) => Fate::Dropped(queued.packet, reason),
+            PushResult::Accepted => PushResult::Accepted,
+            PushResult::Dropped(queued, reason) => PushResult::Dropped(queued.packet, reason),
         }
     }
 
@@ -137,12 +137,12 @@ impl<P: Packet> Element<P> for ManagedLink<P> {
         self.queue.waiting()
     }
 
-    fn watch_waits(&mut self) {
-        self.waits = Some(Waits::default());
+    fn measure_queueing_delays(&mut self) {
+        self.queueing_delays = Some(QueueingDelays::default());
     }
 
-    fn waits(&self) -> Option<&Waits> {
-        self.waits.as_ref()
+    fn queueing_delays(&self) -> Option<&QueueingDelays> {
+        self.queueing_delays.as_ref()
     }
 }
 
@@ -163,7 +163,7 @@ mod tests {
     fn packets_leave_one_serialisation_time_apart() {
         let mut link = twelve_mbit(Queue::codel(Limit::NONE));
         for n in 0..3 {
-            assert_eq!(link.push(Time::ZERO, packet(n)), Fate::Taken);
+            assert_eq!(link.push(Time::ZERO, packet(n)), PushResult::Accepted);
         }
         assert_eq!(link.queue(Time::ZERO), (2, Bytes::new(3000)));
         assert_eq!(drain(&mut link), [(11_000, 0), (12_000, 1), (13_000, 2)]);
@@ -172,10 +172,10 @@ mod tests {
     #[test]
     fn the_packet_being_sent_is_not_in_the_buffer() {
         let mut link = twelve_mbit(Queue::drop_tail(Limit::packets(Packets::new(1))));
-        assert_eq!(link.push(Time::ZERO, packet(0)), Fate::Taken);
-        assert_eq!(link.push(Time::ZERO, packet(1)), Fate::Taken);
-        assert_eq!(link.push(Time::ZERO, packet(2)), Fate::Dropped(packet(2), DropReason::QueueFull));
-        assert_eq!(link.push(Time::from_millis(1), packet(3)), Fate::Taken);
+        assert_eq!(link.push(Time::ZERO, packet(0)), PushResult::Accepted);
+        assert_eq!(link.push(Time::ZERO, packet(1)), PushResult::Accepted);
+        assert_eq!(link.push(Time::ZERO, packet(2)), PushResult::Dropped(packet(2), DropReason::QueueFull));
+        assert_eq!(link.push(Time::from_millis(1), packet(3)), PushResult::Accepted);
     }
 
     /// Two packets per millisecond into a link for one, for two seconds: CoDel makes the queue
@@ -200,7 +200,7 @@ mod tests {
         for n in 0..4000 {
             let now = Time::from_nanos(n * 500_000);
             take(&mut link, now);
-            assert_eq!(link.push(now, packet(n)), Fate::Taken);
+            assert_eq!(link.push(now, packet(n)), PushResult::Accepted);
         }
         take(&mut link, Time::from_nanos(u64::MAX - 1));
         // The wait passes 5 ms with the packet of 10 ms, which is dequeued at 10 ms; an interval

@@ -17,7 +17,7 @@ use core::str::FromStr;
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use crate::element::{DropReason, Element, Fate, Output, Packet};
+use crate::element::{DropReason, Element, Output, Packet, PushResult};
 
 /// A policer's rate and burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,11 +85,11 @@ impl Policer {
 }
 
 impl<P: Packet> Element<P> for Policer {
-    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
         if self.admits(now, packet.size()) {
-            Fate::Passed(packet)
+            PushResult::Passed(packet)
         } else {
-            Fate::Dropped(packet, DropReason::Policer)
+            PushResult::Dropped(packet, DropReason::Policer)
         }
     }
 
@@ -128,7 +128,7 @@ mod tests {
         ];
         for (row, (micros, passes, why)) in steps.into_iter().enumerate() {
             let fate = policer.push(Time::from_nanos(micros * 1000), packet(0));
-            assert_eq!(matches!(fate, Fate::Passed(_)), passes, "row {row}: {why}");
+            assert_eq!(matches!(fate, PushResult::Passed(_)), passes, "row {row}: {why}");
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
         {
             let mut policer = Policer::new(params);
             let late = Time::from_millis(100_000);
-            assert_eq!(policer.push(late, packet(0)), Fate::Dropped(packet(0), DropReason::Policer));
+            assert_eq!(policer.push(late, packet(0)), PushResult::Dropped(packet(0), DropReason::Policer));
         }
     }
 

@@ -27,7 +27,7 @@ use core::str::FromStr;
 
 use headstart_units::{Bytes, Rate, Time};
 
-use crate::element::{DropReason, Fate, Packet};
+use crate::element::{DropReason, Packet, PushResult};
 use crate::limit::Limit;
 use crate::ring::Ring;
 
@@ -158,7 +158,7 @@ impl<P: Packet> Queue<P> {
 
     /// A packet arrives that has to wait: accepted or dropped. Others dropped to make room go to
     /// `dropped`.
-    pub(crate) fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Dropped<P>) -> Fate<P> {
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Dropped<P>) -> PushResult<P> {
         match self {
             Self::DropTail(queue) => queue.enqueue(now, packet),
             Self::CoDel(queue) => queue.enqueue(now, packet),
@@ -171,9 +171,9 @@ impl<P: Packet> Queue<P> {
 
     /// A packet arrives at an idle link and need not wait: passed or dropped. The limit does not
     /// apply, as the packet being sent is not in the buffer, but the discipline counts it.
-    pub(crate) fn pass(&mut self, now: Time, packet: P) -> Fate<P> {
+    pub(crate) fn pass(&mut self, now: Time, packet: P) -> PushResult<P> {
         match self {
-            Self::DropTail(_) => Fate::Passed(packet),
+            Self::DropTail(_) => PushResult::Passed(packet),
             Self::CoDel(queue) => queue.pass(packet),
             Self::Red(queue) => queue.pass(now, packet),
             Self::Pie(queue) => queue.pass(now, packet),

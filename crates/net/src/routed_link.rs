@@ -17,8 +17,8 @@ use headstart_units::{Bytes, Time};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::element::{Element, Fate, Output, Packet};
-use crate::waits::Waits;
+use crate::element::{Element, Output, Packet, PushResult};
+use crate::queueing_delays::QueueingDelays;
 
 /// The parameters of a Quick-Start or RCP router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl<L> RoutedLink<L> {
 }
 
 impl<P: Packet, L: Element<P>> Element<P> for RoutedLink<L> {
-    fn push(&mut self, now: Time, mut packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, mut packet: P) -> PushResult<P> {
         let (size, flow) = (packet.size(), packet.flow_key());
         match &mut self.part {
             Part::QuickStart(router) => {
@@ -93,7 +93,7 @@ impl<P: Packet, L: Element<P>> Element<P> for RoutedLink<L> {
         }
         packet.forward();
         let fate = self.link.push(now, packet);
-        if matches!(fate, Fate::Taken) {
+        if matches!(fate, PushResult::Accepted) {
             match &mut self.part {
                 Part::QuickStart(router) => router.on_packet(now, size, flow),
                 Part::Rcp(router) => router.on_taken(now, size),
@@ -114,12 +114,12 @@ impl<P: Packet, L: Element<P>> Element<P> for RoutedLink<L> {
         self.link.queue(now)
     }
 
-    fn watch_waits(&mut self) {
-        self.link.watch_waits();
+    fn measure_queueing_delays(&mut self) {
+        self.link.measure_queueing_delays();
     }
 
-    fn waits(&self) -> Option<&Waits> {
-        self.link.waits()
+    fn queueing_delays(&self) -> Option<&QueueingDelays> {
+        self.link.queueing_delays()
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
 
     fn through(part: Part, packet: Asking) -> Asking {
         let mut element = RoutedLink::new(part, link(), 1);
-        assert_eq!(element.push(Time::ZERO, packet), Fate::Taken);
+        assert_eq!(element.push(Time::ZERO, packet), PushResult::Accepted);
         let Some(Output::Delivered(out)) = element.pop(element.next_at()) else { panic!("it comes out") };
         out
     }
@@ -215,10 +215,10 @@ mod tests {
         let mut element = RoutedLink::new(target(Denial::Zero, 90), link(), 1);
         for n in 0..600 {
             let plain = Asking { packet: packet(n), request: None, stamp: None };
-            assert_eq!(element.push(Time::from_millis(n), plain), Fate::Taken);
+            assert_eq!(element.push(Time::from_millis(n), plain), PushResult::Accepted);
         }
         let full = element.push(Time::from_millis(600), asking(80));
-        assert_eq!(full, Fate::Taken);
+        assert_eq!(full, PushResult::Accepted);
         let Part::QuickStart(router) = &mut element.part else { panic!("as built") };
         assert_eq!((router.counts().requests, router.counts().approved), (1, 0));
         assert_eq!(router.utilisation(Time::from_millis(600)), 1_000_000_000);

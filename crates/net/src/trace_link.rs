@@ -33,11 +33,11 @@ use std::sync::Arc;
 
 use headstart_units::{Bytes, Span, Time};
 
-use crate::element::{Element, Fate, Output, Packet};
+use crate::element::{Element, Output, Packet, PushResult};
 use crate::queue::{Dropped, Queue};
+use crate::queueing_delays::{Queued, QueueingDelays};
 use crate::ring::Ring;
 use crate::trace::Trace;
-use crate::waits::{Queued, Waits};
 
 /// Bytes of an opportunity.
 const OPPORTUNITY: Bytes = Bytes::new(1504);
@@ -65,7 +65,7 @@ pub struct TraceLink<P> {
     inside: Ring<P>,
     dropped: Dropped<Queued<P>>,
     /// Queueing delays, if measured.
-    waits: Option<Waits>,
+    queueing_delays: Option<QueueingDelays>,
 }
 
 impl<P: Packet> TraceLink<P> {
@@ -79,7 +79,7 @@ impl<P: Packet> TraceLink<P> {
             in_transit: None,
             inside: Ring::new(),
             dropped: Ring::new(),
-            waits: None,
+            queueing_delays: None,
         }
     }
 
@@ -107,8 +107,8 @@ impl<P: Packet> TraceLink<P> {
                 Some(begun) => begun,
                 None => match self.queue.dequeue(at, &mut self.dropped) {
                     Some(queued) => {
-                        if let Some(waits) = &mut self.waits {
-                            waits.add(at.since(queued.since));
+                        if let Some(delays) = &mut self.queueing_delays {
+                            delays.add(at.since(queued.since));
                         }
                         let size = queued.size();
                         (queued.packet, size)
@@ -128,12 +128,12 @@ impl<P: Packet> TraceLink<P> {
 }
 
 impl<P: Packet> Element<P> for TraceLink<P> {
-    fn push(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn push(&mut self, now: Time, packet: P) -> PushResult<P> {
         self.advance(now);
         match self.queue.enqueue(now, Queued { packet, since: now, overhead: HEADER }, &mut self.dropped) {
-            Fate::Taken => Fate::Taken,
-            Fate::Passed(queued) => Fate::Passed(queued.packet),
-            Fate::Dropped(queued, reason) => Fate::Dropped(queued.packet, reason),
+            PushResult::Accepted => PushResult::Accepted,
+            PushResult::Passed(queued) => PushResult::Passed(queued.packet),
+            PushResult::Dropped(queued, reason) => PushResult::Dropped(queued.packet, reason),
         }
     }
 
@@ -161,12 +161,12 @@ impl<P: Packet> Element<P> for TraceLink<P> {
         self.queue.waiting()
     }
 
-    fn watch_waits(&mut self) {
-        self.waits = Some(Waits::default());
+    fn measure_queueing_delays(&mut self) {
+        self.queueing_delays = Some(QueueingDelays::default());
     }
 
-    fn waits(&self) -> Option<&Waits> {
-        self.waits.as_ref()
+    fn queueing_delays(&self) -> Option<&QueueingDelays> {
+        self.queueing_delays.as_ref()
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
     fn a_full_packet_takes_one_opportunity() {
         let mut link = link("1\n1\n5\n", AtEnd::Repeat, Limit::NONE);
         for n in 0..5 {
-            assert_eq!(link.push(Time::ZERO, packet(n)), Fate::Taken);
+            assert_eq!(link.push(Time::ZERO, packet(n)), PushResult::Accepted);
         }
         assert_eq!(drain(&mut link), [(11_000, 0), (11_000, 1), (15_000, 2), (16_000, 3), (16_000, 4)]);
     }
@@ -258,7 +258,7 @@ mod tests {
     fn small_packets_share_an_opportunity_and_straddle_two() {
         let mut link = link("1\n5\n", AtEnd::Repeat, Limit::NONE);
         for n in 0..36 {
-            assert_eq!(link.push(Time::ZERO, sized(n, 40)), Fate::Taken);
+            assert_eq!(link.push(Time::ZERO, sized(n, 40)), PushResult::Accepted);
         }
         let out = drain(&mut link);
         assert_eq!(out.iter().filter(|(at, _)| *at == 11_000).count(), 34);
@@ -268,17 +268,21 @@ mod tests {
     #[test]
     fn what_is_left_when_nothing_waits_is_lost() {
         let mut link = link("1\n2\n3\n", AtEnd::Repeat, Limit::NONE);
-        assert_eq!(link.push(Time::ZERO, sized(0, 100)), Fate::Taken);
-        assert_eq!(link.push(Time::from_millis(1), packet(1)), Fate::Taken, "too late for the rest of 1 ms");
+        assert_eq!(link.push(Time::ZERO, sized(0, 100)), PushResult::Accepted);
+        assert_eq!(
+            link.push(Time::from_millis(1), packet(1)),
+            PushResult::Accepted,
+            "too late for the rest of 1 ms"
+        );
         assert_eq!(drain(&mut link), [(11_000, 0), (12_000, 1)]);
     }
 
     #[test]
     fn a_packet_that_has_begun_is_not_in_the_queue_and_one_that_has_not_is() {
         let mut link = link("1\n2\n3\n", AtEnd::Repeat, Limit::packets(Packets::new(2)));
-        assert_eq!(link.push(Time::ZERO, sized(0, 800)), Fate::Taken);
-        assert_eq!(link.push(Time::ZERO, packet(1)), Fate::Taken);
-        assert_eq!(link.push(Time::ZERO, packet(2)), Fate::Dropped(packet(2), DropReason::QueueFull));
+        assert_eq!(link.push(Time::ZERO, sized(0, 800)), PushResult::Accepted);
+        assert_eq!(link.push(Time::ZERO, packet(1)), PushResult::Accepted);
+        assert_eq!(link.push(Time::ZERO, packet(2)), PushResult::Dropped(packet(2), DropReason::QueueFull));
         assert_eq!(link.queue(Time::ZERO), (2, Bytes::new(804 + 1504)));
         assert_eq!(link.queue(Time::from_millis(1)), (0, Bytes::ZERO), "one is out, one has begun");
     }
@@ -288,7 +292,7 @@ mod tests {
         for (limit, taken) in [(3007, 1), (3008, 2)] {
             let mut link = link("1\n", AtEnd::Repeat, Limit::bytes(Bytes::new(limit)));
             let fates = [packet(0), packet(1)].map(|packet| link.push(Time::ZERO, packet));
-            assert_eq!(fates.iter().filter(|fate| **fate == Fate::Taken).count(), taken);
+            assert_eq!(fates.iter().filter(|fate| **fate == PushResult::Accepted).count(), taken);
         }
     }
 
@@ -297,7 +301,7 @@ mod tests {
     fn the_last_time_is_the_period() {
         let mut link = link("0\n5\n", AtEnd::Repeat, Limit::NONE);
         for n in 0..6 {
-            assert_eq!(link.push(Time::from_nanos(1), packet(n)), Fate::Taken);
+            assert_eq!(link.push(Time::from_nanos(1), packet(n)), PushResult::Accepted);
         }
         let times = drain(&mut link).iter().map(|(at, _)| at / 1000).collect::<Vec<_>>();
         assert_eq!(times, [15, 15, 20, 20, 25, 25]);
@@ -307,7 +311,7 @@ mod tests {
     fn a_trace_that_stops_stops_the_link() {
         let mut link = link("2\n5\n", AtEnd::Stop, Limit::NONE);
         for n in 0..3 {
-            assert_eq!(link.push(Time::ZERO, packet(n)), Fate::Taken);
+            assert_eq!(link.push(Time::ZERO, packet(n)), PushResult::Accepted);
         }
         assert_eq!(drain(&mut link), [(12_000, 0), (15_000, 1)]);
         assert_eq!(link.queue(Time::NEVER), (1, Bytes::new(1504)), "the last one waits for ever");
@@ -318,7 +322,7 @@ mod tests {
         let mut link = link("1\n", AtEnd::Repeat, Limit::NONE);
         assert_eq!(link.next_at(), Time::NEVER);
         let late = Time::from_millis(1_000_000_000);
-        assert_eq!(link.push(late, packet(0)), Fate::Taken);
+        assert_eq!(link.push(late, packet(0)), PushResult::Accepted);
         assert_eq!(link.next_at(), late + Span::from_millis(11));
         assert_eq!(drain(&mut link).len(), 1);
         assert_eq!(link.next_at(), Time::NEVER);
@@ -332,7 +336,7 @@ mod tests {
             let mut link = TraceLink::new(trace, AtEnd::Repeat, Span::ZERO, Queue::drop_tail(Limit::NONE));
             // The instant of an opportunity at zero is missed.
             for n in 0..5 {
-                assert_eq!(link.push(Time::from_nanos(1), packet(n)), Fate::Taken);
+                assert_eq!(link.push(Time::from_nanos(1), packet(n)), PushResult::Accepted);
             }
             drain(&mut link).iter().map(|(at, _)| at / 1000).collect::<Vec<_>>()
         };
@@ -343,7 +347,7 @@ mod tests {
         // After idle time: skipped opportunities are skipped here as well.
         let trace = Arc::new(trace.beginning_at(Span::from_millis(9)));
         let mut link = TraceLink::new(trace, AtEnd::Repeat, Span::ZERO, Queue::drop_tail(Limit::NONE));
-        assert_eq!(link.push(Time::from_millis(24), packet(0)), Fate::Taken);
+        assert_eq!(link.push(Time::from_millis(24), packet(0)), PushResult::Accepted);
         assert_eq!(drain(&mut link), [(30_000, 0)]);
     }
 
@@ -353,7 +357,7 @@ mod tests {
         let trace = Arc::new(Trace::constant(rate).expect("in range"));
         let mut link = TraceLink::new(trace, AtEnd::Repeat, Span::ZERO, Queue::drop_tail(Limit::NONE));
         for n in 0..10_000 {
-            assert_eq!(link.push(Time::ZERO, packet(n)), Fate::Taken);
+            assert_eq!(link.push(Time::ZERO, packet(n)), PushResult::Accepted);
         }
         let last = drain(&mut link).last().map(|(at, _)| *at);
         assert_eq!(last, Some(2_400_000), "10 000 packets of 12 000 bits at 50 Mbit/s are 2.4 s");

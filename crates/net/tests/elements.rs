@@ -6,8 +6,8 @@ use headstart_net::burst_loss;
 use headstart_net::jitter::Order;
 use headstart_net::trace_link::AtEnd;
 use headstart_net::{
-    AnyElement, BurstLoss, Delay, DropReason, Duplicate, Element, Fate, Jitter, Limit, Link, Loss,
-    ManagedLink, Output, Packet, Policer, Queue, QueueDiscipline, Trace, TraceLink, policer,
+    AnyElement, BurstLoss, Delay, DropReason, Duplicate, Element, Jitter, Limit, Link, Loss, ManagedLink,
+    Output, Packet, Policer, PushResult, Queue, QueueDiscipline, Trace, TraceLink, policer,
 };
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use proptest::prelude::*;
@@ -252,9 +252,9 @@ fn drive(
         pop_until(element, *at, &mut outcome);
         look(element, *at);
         match element.push(*at, *packet) {
-            Fate::Taken => assert!(element.next_at() >= *at, "what is inside comes out later"),
-            Fate::Passed(packet) => outcome.delivered.push((*at, packet)),
-            Fate::Dropped(packet, reason) => outcome.dropped.push((*at, packet, reason)),
+            PushResult::Accepted => assert!(element.next_at() >= *at, "what is inside comes out later"),
+            PushResult::Passed(packet) => outcome.delivered.push((*at, packet)),
+            PushResult::Dropped(packet, reason) => outcome.dropped.push((*at, packet, reason)),
         }
     }
     pop_until(element, Time::from_nanos(u64::MAX - 1), &mut outcome);
@@ -462,7 +462,7 @@ proptest! {
                     let packet =
                         Numbered { number: pushed, size, ecn_capable, is_l4s, marked: false, flow: pushed % 3 };
                     pushed += 1;
-                    out += u64::from(element.push(now, packet) != Fate::Taken);
+                    out += u64::from(element.push(now, packet) != PushResult::Accepted);
                 }
                 2 | 3 => out += u64::from(element.pop(now).is_some()),
                 _ => prop_assert!(element.queue(now).0 <= pushed),

@@ -113,7 +113,7 @@ impl<R> Checker<R> {
         let Claim::Link { rate, delay, limit } = watched.claim else { return };
         let size = Bytes::new(u64::from(packet.size));
         match event {
-            ElementEvent::Taken => {
+            ElementEvent::Accepted => {
                 let begins = watched.free_at.max(now);
                 watched.free_at = begins + size / rate;
                 watched.inside.push_back((begins, watched.free_at + delay, *packet));
@@ -185,7 +185,7 @@ impl<R: Recorder> Recorder for Checker<R> {
     fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
         let watched = &mut self.elements[element];
         match event {
-            ElementEvent::Taken => watched.offered += 1,
+            ElementEvent::Accepted => watched.offered += 1,
             ElementEvent::Refused(_) => {
                 watched.offered += 1;
                 watched.dropped += 1;

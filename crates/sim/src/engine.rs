@@ -14,13 +14,13 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Store};
 use headstart_startup::prior::Hint;
-use headstart_startup::quick_start::{Asked, Denied, Echo, Nonce, Question};
+use headstart_startup::quick_start::{Asked, Denied, Echo, Nonce, RequestInputs};
 use headstart_startup::{Prior, Scheme, Startup, base};
 use headstart_units::hash::FNV64;
 use headstart_units::{Bytes, Span, Time};
 
-use crate::flow::{ATTEMPTS, Flow, Flows, Stage};
-use crate::packet::{Body, Ecn, FlowId, Label, Note, Packet, Stamp};
+use crate::flow::{ATTEMPTS, ConnectionState, Flow, Flows};
+use crate::packet::{Body, Ecn, FlowId, Label, Packet, RouterOption, Stamp};
 use crate::path::Path;
 use crate::random::Seed;
 use crate::record::{FlowReport, Grant, MessageReport, Recorder};
@@ -183,7 +183,7 @@ impl<R: Recorder> Simulation<R> {
             }
         } else {
             self.workload.on_time(next_at, &mut self.orders);
-            self.obey();
+            self.execute_orders();
         }
         true
     }
@@ -198,7 +198,7 @@ impl<R: Recorder> Simulation<R> {
 
     // --- orders of the workload ------------------------------------------------------------------
 
-    fn obey(&mut self) {
+    fn execute_orders(&mut self) {
         let mut orders = std::mem::take(&mut self.orders);
         for order in orders.drain(..) {
             match order {
@@ -219,7 +219,7 @@ impl<R: Recorder> Simulation<R> {
         orders.append(&mut self.orders);
         self.orders = orders;
         if !self.orders.is_empty() {
-            self.obey();
+            self.execute_orders();
         }
     }
 
@@ -272,9 +272,9 @@ impl<R: Recorder> Simulation<R> {
                 flow.heard += 1;
                 flow.written += bytes;
                 if flow.sender.write(now, bytes, &group.tcp) {
-                    self.ask_again(id, bytes);
+                    self.repeat_request(id, bytes);
                 }
-                self.tell_more(id);
+                self.notify_more(id);
                 self.pump(id);
             }
             Opener::Receiver => {
@@ -334,7 +334,7 @@ impl<R: Recorder> Simulation<R> {
                 self.mark(id, 3);
                 self.on_syn_ack(id, attempt, note, packet.route);
             }
-            Body::Question { note } => {
+            Body::RateRequest { note } => {
                 self.mark(id, 3 << 2 | 2);
                 self.on_question(id, self.answer(note, packet.route));
             }
@@ -394,7 +394,7 @@ impl<R: Recorder> Simulation<R> {
             self.schedule(id);
         }
         if !self.orders.is_empty() {
-            self.obey();
+            self.execute_orders();
         }
     }
 
@@ -413,7 +413,7 @@ impl<R: Recorder> Simulation<R> {
     #[inline]
     fn pump(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
-        if flow.stage != Stage::Established {
+        if flow.state != ConnectionState::Established {
             return;
         }
         self.recorder.focus(flow.serial);

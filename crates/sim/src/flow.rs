@@ -10,7 +10,7 @@ use headstart_startup::history::Lease;
 use headstart_startup::quick_start::Asked;
 use headstart_units::{Bytes, Time};
 
-use crate::packet::{FlowId, Note};
+use crate::packet::{FlowId, RouterOption};
 use crate::record::Grant;
 use crate::schedule::FLOW_TIMERS;
 use crate::tcp::{Receiver, Sender};
@@ -18,7 +18,7 @@ use crate::workload::Opener;
 
 /// State of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stage {
+pub enum ConnectionState {
     /// The slot is free.
     #[default]
     Free,
@@ -37,7 +37,7 @@ pub struct Flow {
     /// Distinguishes this flow from earlier ones in the same slot.
     pub generation: u16,
     /// State of the connection.
-    pub stage: Stage,
+    pub state: ConnectionState,
     /// Which flow of the run it is.
     pub serial: u64,
     /// Group whose settings it runs with.
@@ -67,7 +67,7 @@ pub struct Flow {
     /// The sender's request to the routers.
     pub request: Option<Asked>,
     /// Answer to it that a receiver that opened carries in its first request.
-    pub echo: Note,
+    pub echo: RouterOption,
     /// Result of the request.
     pub grant: Grant,
     /// Requests in the middle of the connection, and those of them that began a new start.
@@ -140,7 +140,7 @@ impl Flows {
         flow.receiver.reset();
         *flow = Flow {
             generation: flow.generation,
-            stage: Stage::Opening,
+            state: ConnectionState::Opening,
             serial: self.opened,
             wanted: std::mem::take(&mut flow.wanted),
             unread: std::mem::take(&mut flow.unread),
@@ -158,13 +158,13 @@ impl Flows {
     #[inline]
     pub fn get_mut(&mut self, id: FlowId) -> Option<&mut Flow> {
         let flow = self.slots.get_mut(id.slot as usize)?;
-        (flow.generation == id.generation && flow.stage != Stage::Free).then_some(flow)
+        (flow.generation == id.generation && flow.state != ConnectionState::Free).then_some(flow)
     }
 
     /// Frees a slot.
     pub fn close(&mut self, id: FlowId) {
         if let Some(flow) = self.get_mut(id) {
-            flow.stage = Stage::Free;
+            flow.state = ConnectionState::Free;
             flow.generation = flow.generation.wrapping_add(1);
             self.free.push(id.slot);
         }
@@ -175,7 +175,7 @@ impl Flows {
         self.slots
             .iter_mut()
             .enumerate()
-            .filter(|(_, flow)| flow.stage != Stage::Free)
+            .filter(|(_, flow)| flow.state != ConnectionState::Free)
             .map(|(slot, flow)| (FlowId { slot: slot as u32, generation: flow.generation }, flow))
     }
 

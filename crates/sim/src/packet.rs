@@ -59,25 +59,25 @@ impl Packet {
     pub fn without_notes(mut self) -> Self {
         match &mut self.body {
             Body::Syn { note, .. } | Body::SynAck { note, .. } | Body::Request { note, .. } => {
-                *note = Note::Nothing;
+                *note = RouterOption::Nothing;
             }
             Body::Data { label, .. } => *label = Label::default(),
-            Body::Question { note } => *note = Note::Nothing,
+            Body::RateRequest { note } => *note = RouterOption::Nothing,
             Body::Answer { .. } | Body::Ack(..) | Body::Datagram { .. } => {}
         }
         self
     }
 
-    fn note(&self) -> Note {
+    fn note(&self) -> RouterOption {
         match self.body {
-            Body::Syn { note, .. } | Body::SynAck { note, .. } | Body::Question { note } => note,
-            _ => Note::Nothing,
+            Body::Syn { note, .. } | Body::SynAck { note, .. } | Body::RateRequest { note } => note,
+            _ => RouterOption::Nothing,
         }
     }
 
-    fn note_mut(&mut self) -> Option<&mut Note> {
+    fn note_mut(&mut self) -> Option<&mut RouterOption> {
         match &mut self.body {
-            Body::Syn { note, .. } | Body::SynAck { note, .. } | Body::Question { note } => Some(note),
+            Body::Syn { note, .. } | Body::SynAck { note, .. } | Body::RateRequest { note } => Some(note),
             _ => None,
         }
     }
@@ -85,8 +85,8 @@ impl Packet {
     fn label_mut(&mut self) -> Option<&mut Label> {
         match &mut self.body {
             Body::Data { label, .. } => Some(label),
-            Body::Syn { note: Note::Labelled(label), .. }
-            | Body::SynAck { note: Note::Labelled(label), .. } => Some(label),
+            Body::Syn { note: RouterOption::Labelled(label), .. }
+            | Body::SynAck { note: RouterOption::Labelled(label), .. } => Some(label),
             _ => None,
         }
     }
@@ -100,14 +100,14 @@ pub enum Body {
         /// Which attempt this is.
         attempt: u8,
         /// For the routers, or from them.
-        note: Note,
+        note: RouterOption,
     },
     /// Answers the SYN of that attempt.
     SynAck {
         /// The attempt that is answered.
         attempt: u8,
         /// For the routers, or from them.
-        note: Note,
+        note: RouterOption,
     },
     /// Completes the handshake of a connection that the receiver opened, or requests the next
     /// message.
@@ -117,7 +117,7 @@ pub enum Body {
         /// The SYN-ACK's attempt, echoed: gives the server its handshake RTT.
         attempt: u8,
         /// From the routers.
-        note: Note,
+        note: RouterOption,
     },
     /// One segment of the stream.
     Data {
@@ -132,14 +132,14 @@ pub enum Body {
         label: Label,
     },
     /// A request to the routers in the middle of a connection.
-    Question {
+    RateRequest {
         /// The request.
-        note: Note,
+        note: RouterOption,
     },
     /// The receiver's answer to it.
     Answer {
         /// The echo.
-        note: Note,
+        note: RouterOption,
     },
     /// An acknowledgement, the stamp of the packet that triggered it, and the number of data
     /// packets that have arrived with a mark so far, modulo 256 (AccECN's counter, RFC 9768 §3.2.2,
@@ -155,12 +155,12 @@ pub enum Body {
 
 /// Request to routers in a packet of the handshake, or their answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Note {
+pub enum RouterOption {
     /// Nothing.
     #[default]
     Nothing,
     /// A Quick-Start request.
-    Asking {
+    Request {
         /// The request.
         request: Carried,
         /// The requesting host.
@@ -323,25 +323,28 @@ impl headstart_net::Packet for Packet {
     }
 
     fn host_key(&self) -> u32 {
-        if let Note::Asking { host, .. } = self.note() { host } else { 0 }
+        if let RouterOption::Request { host, .. } = self.note() { host } else { 0 }
     }
 
     fn request(&self) -> Option<Request> {
-        if let Note::Asking { request, .. } = self.note() { Some(request.into()) } else { None }
+        if let RouterOption::Request { request, .. } = self.note() { Some(request.into()) } else { None }
     }
 
     fn set_request(&mut self, request: Option<Request>) {
         let host = headstart_net::Packet::host_key(self);
         if let Some(note) = self.note_mut() {
-            *note = request.map_or(Note::Nothing, |request| Note::Asking { request: request.into(), host });
+            *note = request.map_or(RouterOption::Nothing, |request| RouterOption::Request {
+                request: request.into(),
+                host,
+            });
         }
     }
 
     fn wants_stamp(&self) -> Option<Span> {
         let label = match self.body {
             Body::Data { label, .. }
-            | Body::Syn { note: Note::Labelled(label), .. }
-            | Body::SynAck { note: Note::Labelled(label), .. } => label,
+            | Body::Syn { note: RouterOption::Labelled(label), .. }
+            | Body::SynAck { note: RouterOption::Labelled(label), .. } => label,
             _ => return None,
         };
         (label.stamp != Stamp::NONE).then(|| Span::from_micros(decoded(label.rtt)))
@@ -406,7 +409,7 @@ mod tests {
 
         let request =
             Request { rate: Rate::from_bytes_per_sec(u64::MAX / 3), ttl: 9, nonce: Nonce::new(12_345) };
-        let note = Note::Asking { request: request.into(), host: 77 };
+        let note = RouterOption::Request { request: request.into(), host: 77 };
         let mut syn = packet(Body::Syn { attempt: 0, note });
         assert_eq!((syn.request(), syn.host_key()), (Some(request), 77));
         syn.set_request(None);

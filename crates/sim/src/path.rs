@@ -3,7 +3,9 @@
 //! [`Path::new`] builds a [`PathPlan`]; [`PathBuilder`] any other topology.
 
 use headstart_net::Packet as _;
-use headstart_net::{Account, AnyElement, Delay, Direction, Element, Fate, Output, PathPlan, Seed, Waits};
+use headstart_net::{
+    Account, AnyElement, Delay, Direction, Element, Output, PathPlan, PushResult, QueueingDelays, Seed,
+};
 use headstart_units::Time;
 
 use crate::packet::Packet;
@@ -82,7 +84,7 @@ impl Path {
         for placed in plan.elements(seed) {
             let mut element = placed.plan.build(placed.seed);
             if placed.direction == Direction::Down && placed.position == 0 {
-                Element::<Packet>::watch_waits(&mut element);
+                Element::<Packet>::measure_queueing_delays(&mut element);
             }
             let number = builder.place(placed.name, element, placed.plan.has_router());
             match placed.direction {
@@ -133,12 +135,12 @@ impl Path {
             packet.hop = 1;
             account.offered += 1;
             match link.push(now, packet) {
-                Fate::Taken | Fate::Passed(_) => {
-                    recorder.element(now, number, ElementEvent::Taken, &packet);
+                PushResult::Accepted | PushResult::Passed(_) => {
+                    recorder.element(now, number, ElementEvent::Accepted, &packet);
                     recorder.queue(now, number, || link.queue(now));
                     self.tournament.update(number, link.next_at());
                 }
-                Fate::Dropped(_, reason) => {
+                PushResult::Dropped(_, reason) => {
                     account.drop(packet.size(), reason);
                     recorder.element(now, number, ElementEvent::Refused(reason), &packet);
                 }
@@ -160,20 +162,20 @@ impl Path {
             let hop = &mut self.elements[number];
             hop.account.offered += 1;
             match hop.element.push(now, packet) {
-                Fate::Taken => {
-                    recorder.element(now, number, ElementEvent::Taken, &packet);
+                PushResult::Accepted => {
+                    recorder.element(now, number, ElementEvent::Accepted, &packet);
                     recorder.queue(now, number, || hop.element.queue(now));
                     self.tournament.update(number, hop.element.next_at());
                     return None;
                 }
-                Fate::Passed(passed) => {
+                PushResult::Passed(passed) => {
                     hop.account.deliver(passed.size());
                     recorder.element(now, number, ElementEvent::Passed, &passed);
                     // A copy may have stayed behind.
                     self.tournament.update(number, hop.element.next_at());
                     packet = passed;
                 }
-                Fate::Dropped(dropped, reason) => {
+                PushResult::Dropped(dropped, reason) => {
                     hop.account.drop(dropped.size(), reason);
                     recorder.element(now, number, ElementEvent::Refused(reason), &dropped);
                     return None;
@@ -190,7 +192,7 @@ impl Path {
             return self.advance_elsewhere(now, number, recorder);
         };
         let packet = *link.first_due(now)?;
-        link.forget_first();
+        link.remove_first();
         self.tournament.update(number, link.next_at());
         account.deliver(packet.size());
         recorder.element(now, number, ElementEvent::Delivered, &packet);
@@ -233,8 +235,8 @@ impl Path {
 
     /// Queueing delays before the first element, if it is a link of a plan.
     #[must_use]
-    pub fn waits(&self) -> Option<&Waits> {
-        self.elements.first().and_then(|hop| Element::<Packet>::waits(&hop.element))
+    pub fn queueing_delays(&self) -> Option<&QueueingDelays> {
+        self.elements.first().and_then(|hop| Element::<Packet>::queueing_delays(&hop.element))
     }
 
     /// The element of that number.

@@ -86,7 +86,7 @@ impl Recorder for NullRecorder {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElementEvent {
     /// It was taken in.
-    Taken,
+    Accepted,
     /// It was dropped on arrival.
     Refused(DropReason),
     /// It crossed the element without delay.

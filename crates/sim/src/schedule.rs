@@ -113,20 +113,20 @@ impl Timers {
     }
 }
 
-/// The earliest of a fixed number of contestants, kept up to date by one walk to the root.
+/// The earliest of a fixed number of elements, kept up to date by one walk to the root.
 #[derive(Debug)]
 pub struct Tournament {
     times: Vec<Time>,
-    /// Winner of each match; the contestants' own places are below the last level.
+    /// Winner of each match; the elements' own places are below the last level.
     winners: Vec<u16>,
     places: usize,
 }
 
 impl Tournament {
-    /// `contestants` without any due time.
+    /// `elements` without any due time.
     #[must_use]
-    pub fn new(contestants: usize) -> Self {
-        let places = contestants.next_power_of_two().max(2);
+    pub fn new(elements: usize) -> Self {
+        let places = elements.next_power_of_two().max(2);
         let mut winners = vec![0; 2 * places];
         for place in 0..places {
             winners[places + place] = place as u16;
@@ -188,11 +188,11 @@ mod tests {
     #[test]
     fn the_tournament_knows_the_earliest() {
         let mut random = Random::new(Seed(4));
-        for contestants in [1, 2, 3, 7, 20] {
-            let mut tournament = Tournament::new(contestants);
-            let mut times = vec![Time::NEVER; contestants];
+        for elements in [1, 2, 3, 7, 20] {
+            let mut tournament = Tournament::new(elements);
+            let mut times = vec![Time::NEVER; elements];
             for _ in 0..500 {
-                let who = random.below(contestants as u64) as usize;
+                let who = random.below(elements as u64) as usize;
                 times[who] = Time::from_nanos(random.below(100));
                 tournament.update(who, times[who]);
                 let (at, winner) = tournament.first();

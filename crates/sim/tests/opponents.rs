@@ -43,7 +43,7 @@ impl Recorder for Watch {
         }
         let key = (packet.slot, transmission);
         match event {
-            ElementEvent::Taken => {
+            ElementEvent::Accepted => {
                 self.inside.insert(key, now);
             }
             ElementEvent::Delivered => {

@@ -22,7 +22,7 @@ use headstart_units::{Bytes, Ratio};
 use crate::event::{Ack, Congestion};
 
 /// The window after a failed start, as a share of the delivered bytes: JS's half.
-pub const KEPT: Ratio = Ratio::new(1, 2);
+pub const WINDOW_AFTER_LOSS: Ratio = Ratio::new(1, 2);
 
 /// RFC 5681 §3.1: never below two segments after a loss.
 const MINIMUM_SEGMENTS: u64 = 2;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn the_window_is_half_of_what_got_through_and_never_stops_the_repair() {
-        let mut recovery = FirstRecovery::new(MSS, KEPT);
+        let mut recovery = FirstRecovery::new(MSS, WINDOW_AFTER_LOSS);
         assert!(!recovery.on_ack(&ack(20, 76, false)));
         recovery.on_loss(&Congestion { in_flight: MSS * 76, ..lost(Time::ZERO, MSS * 4) });
         assert_eq!(recovery.window(), MSS * 77, "one segment may leave");
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn two_segments_are_kept_even_if_nothing_got_through() {
-        let mut recovery = FirstRecovery::new(MSS, KEPT);
+        let mut recovery = FirstRecovery::new(MSS, WINDOW_AFTER_LOSS);
         recovery.on_loss(&Congestion { in_flight: Bytes::ZERO, ..lost(Time::ZERO, MSS * 10) });
         assert_eq!(recovery.window(), MSS * 2);
     }

@@ -49,7 +49,7 @@ pub const SIZE: usize = 6;
 pub const VERSION: u8 = 1;
 
 /// Limit of a plausible access link: 400 Gbit/s, the fastest Ethernet that is sold.
-const ABSURD: Rate = Rate::from_mbit_per_sec(400_000);
+const MAX_BANDWIDTH: Rate = Rate::from_mbit_per_sec(400_000);
 
 /// The reason why bytes are no hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub enum Malformed {
     /// A bandwidth of zero, impossible for a connected client.
     Nothing,
     /// A bandwidth that no access link has.
-    Absurd {
+    Implausible {
         /// The bandwidth found.
         found: Rate,
     },
@@ -88,7 +88,9 @@ impl fmt::Display for Malformed {
                 write!(f, "found access technology {found}, expected 0 to {last}")
             }
             Self::Nothing => f.write_str("found a bandwidth of 0 bit/s, expected at least 1 kbit/s"),
-            Self::Absurd { found } => write!(f, "found a bandwidth of {found}, expected at most {ABSURD}"),
+            Self::Implausible { found } => {
+                write!(f, "found a bandwidth of {found}, expected at most {MAX_BANDWIDTH}")
+            }
         }
     }
 }
@@ -107,7 +109,8 @@ impl Hint {
     /// limit.
     #[must_use]
     pub fn emit(self) -> Option<[u8; SIZE]> {
-        let kbit = u32::try_from(self.bandwidth.min(ABSURD).as_bytes_per_sec() / BYTES_PER_KBIT).ok()?;
+        let kbit =
+            u32::try_from(self.bandwidth.min(MAX_BANDWIDTH).as_bytes_per_sec() / BYTES_PER_KBIT).ok()?;
         let [b0, b1, b2, b3] = kbit.to_be_bytes();
         (kbit > 0).then_some([VERSION, self.access.code(), b0, b1, b2, b3])
     }
@@ -131,8 +134,8 @@ impl Hint {
         if bandwidth.is_zero() {
             return Err(Malformed::Nothing);
         }
-        if bandwidth > ABSURD {
-            return Err(Malformed::Absurd { found: bandwidth });
+        if bandwidth > MAX_BANDWIDTH {
+            return Err(Malformed::Implausible { found: bandwidth });
         }
         Ok(Self { bandwidth, access })
     }

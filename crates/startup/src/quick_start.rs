@@ -25,16 +25,16 @@
 
 pub mod nonce;
 pub mod option;
-pub mod question;
 pub mod rate;
 pub mod request;
+pub mod request_inputs;
 pub mod response;
 pub mod router;
 
 pub use nonce::Nonce;
 pub use option::{IpOption, Malformed};
-pub use question::{Amount, Question};
 pub use rate::EncodedRate;
 pub use request::{Asked, Denied, Echo, Request};
+pub use request_inputs::{Amount, RequestInputs};
 pub use response::Response;
 pub use router::Router;

@@ -19,7 +19,7 @@ use crate::catalogue::Needs;
 use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
 use crate::history::{Record, Revision};
 use crate::prior::Prior;
-use crate::quick_start::Question;
+use crate::quick_start::RequestInputs;
 use crate::repair::Repair;
 
 pub use later_flights::LaterFlights;
@@ -166,19 +166,19 @@ pub trait Startup: Debug {
 
     /// The rate to request of the routers before the connection is established (RFC 4782); `None`:
     /// no request.
-    fn request(&self, known: &Question) -> Option<Rate> {
+    fn request(&self, known: &RequestInputs) -> Option<Rate> {
         let _ = known;
         None
     }
 
     /// True if it sends another Quick-Start Request when there is more to send after an idle period
     /// (RFC 4782 §4.8).
-    fn asks_again(&self) -> bool {
+    fn requests_after_idle(&self) -> bool {
         false
     }
 
     /// True if its request depends on the size of the flow.
-    fn asks_by_size(&self) -> bool {
+    fn request_depends_on_size(&self) -> bool {
         true
     }
 

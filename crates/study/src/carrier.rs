@@ -345,7 +345,7 @@ impl RunResult<()> {
             dropped_bytes: None,
             delivered_bytes: account.delivered_bytes,
             at_random: RandomLoss::of(path.accounts()),
-            waits: path.waits().and_then(|waits| Some((waits.mean()?, waits.quantile(950)?))),
+            waits: path.queueing_delays().and_then(|delays| Some((delays.mean()?, delays.quantile(950)?))),
         };
         Self { observer: (), summary, bottleneck, histories, invalid: None }
     }

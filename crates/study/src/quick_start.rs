@@ -69,7 +69,7 @@ pub fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
 /// True if a scheme's senders have the size of their object.
 #[must_use]
 pub fn is_told_size(entry: &Entry) -> bool {
-    entry.scheme().asks_by_size()
+    entry.scheme().request_depends_on_size()
 }
 
 /// The router before an element, if it answers Quick-Start requests.

@@ -27,7 +27,7 @@
 
 use headstart_units::{Bytes, Span, Time};
 
-use crate::element::{DropReason, Fate, Packet};
+use crate::element::{DropReason, Packet, PushResult};
 use crate::limit::Limit;
 use crate::queue::{DropTail, Dropped};
 
@@ -88,7 +88,7 @@ impl<P> CoDel<P> {
 }
 
 impl<P: Packet> CoDel<P> {
-    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> Fate<P> {
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> PushResult<P> {
         self.buffer.enqueue(now, packet)
     }
 
@@ -98,10 +98,10 @@ impl<P: Packet> CoDel<P> {
     }
 
     /// A packet that does not wait is below any target, so it always passes.
-    pub(crate) fn pass(&mut self, packet: P) -> Fate<P> {
+    pub(crate) fn pass(&mut self, packet: P) -> PushResult<P> {
         self.first_above_time = None;
         self.is_dropping = false;
-        Fate::Passed(packet)
+        PushResult::Passed(packet)
     }
 
     pub(crate) fn dequeue(&mut self, now: Time, dropped: &mut Dropped<P>) -> Option<P> {
@@ -216,7 +216,7 @@ mod tests {
         let (mut dropped, mut marked) = (vec![], vec![]);
         for ms in 0..1000 {
             let new = Numbered { ecn_capable, ..packet(ms) };
-            assert_eq!(queue.enqueue(Time::from_millis(ms), new), Fate::Taken);
+            assert_eq!(queue.enqueue(Time::from_millis(ms), new), PushResult::Accepted);
             if ms < 50 {
                 continue;
             }
@@ -264,7 +264,7 @@ mod tests {
         let mut queue = CoDel::new(Params::default(), Limit::NONE);
         let mut ring = Dropped::new();
         for n in 0..60 {
-            assert_eq!(queue.enqueue(Time::ZERO, packet(n)), Fate::Taken);
+            assert_eq!(queue.enqueue(Time::ZERO, packet(n)), PushResult::Accepted);
         }
         for ms in [10, 60, 109] {
             assert!(queue.dequeue(Time::from_millis(ms), &mut ring).is_some());
@@ -298,7 +298,7 @@ mod tests {
     fn a_packet_that_does_not_wait_ends_the_dropping() {
         let mut queue: CoDel<Numbered> = CoDel::new(Params::default(), Limit::NONE);
         (queue.is_dropping, queue.first_above_time) = (true, Some(Time::ZERO));
-        assert_eq!(queue.pass(packet(0)), Fate::Passed(packet(0)));
+        assert_eq!(queue.pass(packet(0)), PushResult::Passed(packet(0)));
         assert_eq!((queue.is_dropping, queue.first_above_time), (false, None));
     }
 }

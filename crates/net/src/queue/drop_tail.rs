@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use headstart_units::{Bytes, Time};
 
-use crate::element::{DropReason, Fate, Packet};
+use crate::element::{DropReason, Packet, PushResult};
 use crate::limit::Limit;
 
 /// A first-in-first-out buffer with a limit in packets, bytes or both.
@@ -40,14 +40,14 @@ impl<P: Packet> DropTail<P> {
         self.limit.admits(self.waiting.len() as u64, self.bytes, size)
     }
 
-    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> Fate<P> {
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> PushResult<P> {
         let size = packet.size();
         if !self.admits(size) {
-            return Fate::Dropped(packet, DropReason::QueueFull);
+            return PushResult::Dropped(packet, DropReason::QueueFull);
         }
         self.bytes += size;
         self.waiting.push_back((now, packet));
-        Fate::Taken
+        PushResult::Accepted
     }
 
     /// The oldest packet, and its arrival time.
@@ -68,12 +68,15 @@ mod tests {
     fn the_limit_may_count_packets_or_bytes() {
         for limit in [Limit::packets(Packets::new(2)), Limit::bytes(Bytes::new(3000))] {
             let mut queue = DropTail::new(limit);
-            assert_eq!(queue.enqueue(Time::ZERO, packet(0)), Fate::Taken);
-            assert_eq!(queue.enqueue(Time::ZERO, packet(1)), Fate::Taken);
-            assert_eq!(queue.enqueue(Time::ZERO, packet(2)), Fate::Dropped(packet(2), DropReason::QueueFull));
+            assert_eq!(queue.enqueue(Time::ZERO, packet(0)), PushResult::Accepted);
+            assert_eq!(queue.enqueue(Time::ZERO, packet(1)), PushResult::Accepted);
+            assert_eq!(
+                queue.enqueue(Time::ZERO, packet(2)),
+                PushResult::Dropped(packet(2), DropReason::QueueFull)
+            );
             assert_eq!(queue.waiting(), (2, Bytes::new(3000)));
             assert_eq!(queue.dequeue(), Some((Time::ZERO, packet(0))), "first in, first out");
-            assert_eq!(queue.enqueue(Time::ZERO, packet(3)), Fate::Taken, "one place became free");
+            assert_eq!(queue.enqueue(Time::ZERO, packet(3)), PushResult::Accepted, "one place became free");
         }
     }
 }

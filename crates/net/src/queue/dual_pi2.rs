@@ -35,7 +35,7 @@ use headstart_units::{Bytes, Ratio, Span, Time};
 
 use super::pie::{ONE, changed, proportional};
 use super::updates::Updates;
-use crate::element::{DropReason, Fate, Packet};
+use crate::element::{DropReason, Packet, PushResult};
 use crate::limit::Limit;
 use crate::queue::{DropTail, Dropped};
 
@@ -211,30 +211,32 @@ fn signed(bytes: Bytes) -> i64 {
 }
 
 impl<P: Packet> DualPi2<P> {
-    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> Fate<P> {
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> PushResult<P> {
         self.advance(now);
         let (packets, bytes) = self.waiting();
         if !self.limit.admits(packets, bytes, packet.size()) {
-            return Fate::Dropped(packet, DropReason::QueueFull);
+            return PushResult::Dropped(packet, DropReason::QueueFull);
         }
         self.classify(now, packet)
     }
 
-    pub(crate) fn pass(&mut self, now: Time, packet: P) -> Fate<P> {
+    pub(crate) fn pass(&mut self, now: Time, packet: P) -> PushResult<P> {
         self.advance(now);
-        let Fate::Taken = self.classify(now, packet) else { unreachable!("its buffer has no limit") };
+        let PushResult::Accepted = self.classify(now, packet) else {
+            unreachable!("its buffer has no limit")
+        };
         let mut dropped = Dropped::new();
         if let Some(packet) = self.dequeue(now, &mut dropped) {
-            return Fate::Passed(packet);
+            return PushResult::Passed(packet);
         }
         match dropped.pop(Time::NEVER) {
-            Some((packet, reason)) => Fate::Dropped(packet, reason),
-            None => Fate::Taken,
+            Some((packet, reason)) => PushResult::Dropped(packet, reason),
+            None => PushResult::Accepted,
         }
     }
 
     /// RFC 9332 §2.3: ECT(1) and CE to the L queue, the rest to the C queue.
-    fn classify(&mut self, now: Time, packet: P) -> Fate<P> {
+    fn classify(&mut self, now: Time, packet: P) -> PushResult<P> {
         let queue = if packet.is_l4s() { &mut self.l4s } else { &mut self.classic };
         queue.enqueue(now, packet)
     }
@@ -314,7 +316,7 @@ mod tests {
 
     fn take(queue: &mut DualPi2<Numbered>, at: Time, packets: impl IntoIterator<Item = Numbered>) {
         for packet in packets {
-            assert_eq!(queue.enqueue(at, packet), Fate::Taken);
+            assert_eq!(queue.enqueue(at, packet), PushResult::Accepted);
         }
     }
 
@@ -337,7 +339,7 @@ mod tests {
         for (row, ms) in [0, 10, 20, 40, 80, 60, 30, 15, 15, 12, 5, 90].into_iter().enumerate() {
             let now = Time::from_millis(1000 * (row as u64 + 1));
             queue.classic = DropTail::new(Limit::NONE);
-            assert_eq!(queue.classic.enqueue(now - Span::from_millis(ms), packet(0)), Fate::Taken);
+            assert_eq!(queue.classic.enqueue(now - Span::from_millis(ms), packet(0)), PushResult::Accepted);
             queue.update(now);
             let delay = ms as f64 / 1e3;
             p = (p + 0.15 * (delay - 0.015) + 3.0 * (delay - before)).clamp(0.0, 1.0);
@@ -447,7 +449,10 @@ mod tests {
         let mut queue = DualPi2::new(Params::default(), Limit::packets(Packets::new(2)));
         take(&mut queue, Time::ZERO, [l4s(0), packet(1)]);
         for refused in [l4s(2), packet(3)] {
-            assert_eq!(queue.enqueue(Time::ZERO, refused), Fate::Dropped(refused, DropReason::QueueFull));
+            assert_eq!(
+                queue.enqueue(Time::ZERO, refused),
+                PushResult::Dropped(refused, DropReason::QueueFull)
+            );
         }
         assert_eq!(queue.waiting(), (2, Bytes::new(3000)));
     }

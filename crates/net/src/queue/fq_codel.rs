@@ -34,7 +34,7 @@ use std::collections::VecDeque;
 use headstart_units::{Bytes, Time};
 
 use super::codel::{self, CoDel};
-use crate::element::{DropReason, Fate, Packet};
+use crate::element::{DropReason, Packet, PushResult};
 use crate::limit::Limit;
 use crate::queue::Dropped;
 
@@ -138,23 +138,23 @@ fn signed(bytes: Bytes) -> i64 {
 }
 
 impl<P: Packet> FqCoDel<P> {
-    pub(crate) fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Dropped<P>) -> Fate<P> {
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Dropped<P>) -> PushResult<P> {
         self.classify(now, packet);
         while self.packets > self.limit.packets || self.bytes > self.limit.bytes {
             self.drop_from_fattest(now, dropped);
         }
-        Fate::Taken
+        PushResult::Accepted
     }
 
-    pub(crate) fn pass(&mut self, now: Time, packet: P) -> Fate<P> {
+    pub(crate) fn pass(&mut self, now: Time, packet: P) -> PushResult<P> {
         self.classify(now, packet);
         let mut dropped = Dropped::new();
         if let Some(packet) = self.dequeue(now, &mut dropped) {
-            return Fate::Passed(packet);
+            return PushResult::Passed(packet);
         }
         match dropped.pop(Time::NEVER) {
-            Some((packet, reason)) => Fate::Dropped(packet, reason),
-            None => Fate::Taken,
+            Some((packet, reason)) => PushResult::Dropped(packet, reason),
+            None => PushResult::Accepted,
         }
     }
 
@@ -169,7 +169,9 @@ impl<P: Packet> FqCoDel<P> {
         self.packets += 1;
         self.bytes += packet.size();
         let flow = &mut self.flows[usize::from(index)];
-        let Fate::Taken = flow.queue.enqueue(now, packet) else { unreachable!("its buffer has no limit") };
+        let PushResult::Accepted = flow.queue.enqueue(now, packet) else {
+            unreachable!("its buffer has no limit")
+        };
         if !flow.is_listed {
             flow.is_listed = true;
             flow.credit = quantum;
@@ -253,7 +255,7 @@ mod tests {
 
     fn take(queue: &mut FqCoDel<Numbered>, packets: impl IntoIterator<Item = Numbered>) {
         for packet in packets {
-            assert_eq!(queue.enqueue(Time::ZERO, packet, &mut Dropped::new()), Fate::Taken);
+            assert_eq!(queue.enqueue(Time::ZERO, packet, &mut Dropped::new()), PushResult::Accepted);
         }
     }
 
@@ -316,7 +318,7 @@ mod tests {
         let mut queue = queue(Limit::packets(Packets::new(12)));
         take(&mut queue, (0..2).map(|n| of(2, 100 + n)).chain((0..10).map(|n| of(1, n))));
         let mut dropped = Dropped::new();
-        assert_eq!(queue.enqueue(Time::ZERO, of(3, 200), &mut dropped), Fate::Taken);
+        assert_eq!(queue.enqueue(Time::ZERO, of(3, 200), &mut dropped), PushResult::Accepted);
         let lost: Vec<u64> =
             std::iter::from_fn(|| dropped.pop(Time::NEVER)).map(|(it, _)| it.number).collect();
         assert_eq!(lost, [0, 1, 2, 3, 4]);
@@ -331,11 +333,11 @@ mod tests {
         let mut large = queue(Limit::packets(Packets::new(300)));
         take(&mut large, (0..300).map(|n| of(1, n)));
         let mut dropped = Dropped::new();
-        assert_eq!(large.enqueue(Time::ZERO, of(1, 300), &mut dropped), Fate::Taken);
+        assert_eq!(large.enqueue(Time::ZERO, of(1, 300), &mut dropped), PushResult::Accepted);
         assert_eq!((dropped.len(), large.waiting().0), (64, 237));
         let mut none = queue(Limit::bytes(Bytes::new(100)));
         let mut dropped = Dropped::new();
-        assert_eq!(none.enqueue(Time::ZERO, of(1, 0), &mut dropped), Fate::Taken);
+        assert_eq!(none.enqueue(Time::ZERO, of(1, 0), &mut dropped), PushResult::Accepted);
         assert_eq!(dropped.pop(Time::ZERO), Some((of(1, 0), DropReason::QueueFull)));
         assert_eq!((none.waiting(), drain(&mut none, Time::ZERO)), ((0, Bytes::ZERO), vec![]));
     }
@@ -348,7 +350,7 @@ mod tests {
         take(&mut queue, (0..40).map(|n| of(1, n)));
         for ms in [10, 60, 115] {
             let now = Time::from_millis(ms);
-            assert_eq!(queue.enqueue(now, of(2, 100 + ms), &mut dropped), Fate::Taken);
+            assert_eq!(queue.enqueue(now, of(2, 100 + ms), &mut dropped), PushResult::Accepted);
             while queue.dequeue(now, &mut dropped).is_some_and(|packet| packet.flow == 2) {}
         }
         let lost = dropped.pop(Time::NEVER).expect("above the target for an interval");

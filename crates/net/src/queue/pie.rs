@@ -28,7 +28,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::updates::Updates;
-use crate::element::{DropReason, Fate, Packet};
+use crate::element::{DropReason, Packet, PushResult};
 use crate::limit::Limit;
 use crate::queue::DropTail;
 
@@ -171,33 +171,33 @@ fn scale(probability: u64) -> i128 {
 }
 
 impl<P: Packet> Pie<P> {
-    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> Fate<P> {
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> PushResult<P> {
         self.advance(now);
         if !self.buffer.admits(packet.size()) {
-            return Fate::Dropped(packet, DropReason::QueueFull);
+            return PushResult::Dropped(packet, DropReason::QueueFull);
         }
         match self.filter(packet) {
-            Fate::Passed(packet) => self.buffer.enqueue(now, packet),
+            PushResult::Passed(packet) => self.buffer.enqueue(now, packet),
             fate => fate,
         }
     }
 
     /// The packet does not wait.
-    pub(crate) fn pass(&mut self, now: Time, packet: P) -> Fate<P> {
+    pub(crate) fn pass(&mut self, now: Time, packet: P) -> PushResult<P> {
         self.advance(now);
         self.delay = Span::ZERO;
         self.filter(packet)
     }
 
-    fn filter(&mut self, mut packet: P) -> Fate<P> {
+    fn filter(&mut self, mut packet: P) -> PushResult<P> {
         if !self.is_drawn() {
-            return Fate::Passed(packet);
+            return PushResult::Passed(packet);
         }
         if packet.is_ecn_capable() && self.probability < self.params.marks_below.of(ONE) {
             packet.mark_congestion_experienced();
-            return Fate::Passed(packet);
+            return PushResult::Passed(packet);
         }
-        Fate::Dropped(packet, DropReason::Pie)
+        PushResult::Dropped(packet, DropReason::Pie)
     }
 
     pub(crate) fn dequeue(&mut self, now: Time) -> Option<P> {
@@ -290,7 +290,7 @@ mod tests {
         for (packets, allowance, drawn) in [(3, 0, true), (2, 0, false), (3, 1, false)] {
             let mut queue = pie();
             for n in 0..packets {
-                assert_eq!(queue.enqueue(Time::ZERO, packet(n)), Fate::Taken);
+                assert_eq!(queue.enqueue(Time::ZERO, packet(n)), PushResult::Accepted);
             }
             full(&mut queue);
             queue.allowance = Span::from_millis(allowance);
@@ -298,7 +298,7 @@ mod tests {
         }
         let mut queue = pie();
         for n in 0..9 {
-            assert_eq!(queue.enqueue(Time::ZERO, packet(n)), Fate::Taken);
+            assert_eq!(queue.enqueue(Time::ZERO, packet(n)), PushResult::Accepted);
         }
         for (probability, delay, drawn) in [(ONE / 6, 7, 0), (ONE / 4, 7, 1), (ONE / 6, 8, 1)] {
             full(&mut queue);
@@ -315,7 +315,7 @@ mod tests {
         {
             let mut queue = pie();
             for n in 0..9 {
-                assert_eq!(queue.enqueue(Time::ZERO, packet(n)), Fate::Taken);
+                assert_eq!(queue.enqueue(Time::ZERO, packet(n)), PushResult::Accepted);
             }
             (queue.probability, queue.allowance) = (ONE / 1000 * tenths, Span::ZERO);
             queue.delay_before = Span::from_millis(30);
@@ -323,9 +323,9 @@ mod tests {
             let mut hit = 0;
             for fate in fates {
                 match fate {
-                    Fate::Passed(packet) if packet.marked => hit += u64::from(!lost),
-                    Fate::Dropped(_, DropReason::Pie) => hit += u64::from(lost),
-                    Fate::Passed(_) => {}
+                    PushResult::Passed(packet) if packet.marked => hit += u64::from(!lost),
+                    PushResult::Dropped(_, DropReason::Pie) => hit += u64::from(lost),
+                    PushResult::Passed(_) => {}
                     other => panic!("{other:?}"),
                 }
             }
@@ -343,7 +343,7 @@ mod tests {
         let mut silent = pie();
         for queue in [&mut asked, &mut silent] {
             for n in 0..5 {
-                assert_eq!(queue.enqueue(Time::ZERO, packet(n)), Fate::Taken);
+                assert_eq!(queue.enqueue(Time::ZERO, packet(n)), PushResult::Accepted);
             }
             assert!(queue.dequeue(Time::from_millis(100)).is_some());
         }
@@ -361,8 +361,11 @@ mod tests {
     #[test]
     fn a_full_buffer_drops_whatever_the_probability() {
         let mut queue = Pie::new(Params::default(), Limit::packets(Packets::new(1)), 1);
-        assert_eq!(queue.enqueue(Time::ZERO, packet(0)), Fate::Taken);
-        assert_eq!(queue.enqueue(Time::ZERO, packet(1)), Fate::Dropped(packet(1), DropReason::QueueFull));
+        assert_eq!(queue.enqueue(Time::ZERO, packet(0)), PushResult::Accepted);
+        assert_eq!(
+            queue.enqueue(Time::ZERO, packet(1)),
+            PushResult::Dropped(packet(1), DropReason::QueueFull)
+        );
         assert_eq!(queue.dequeue(Time::ZERO), Some(packet(0)));
     }
 }

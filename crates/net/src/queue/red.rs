@@ -31,7 +31,7 @@ use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::element::{DropReason, Fate, Packet};
+use crate::element::{DropReason, Packet, PushResult};
 use crate::limit::Limit;
 use crate::queue::DropTail;
 
@@ -167,15 +167,15 @@ impl<P> Red<P> {
 }
 
 impl<P: Packet> Red<P> {
-    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> Fate<P> {
+    pub(crate) fn enqueue(&mut self, now: Time, packet: P) -> PushResult<P> {
         let has_room = self.buffer.admits(packet.size());
         match self.filter(now, packet, has_room) {
-            Fate::Passed(packet) => self.buffer.enqueue(now, packet),
+            PushResult::Passed(packet) => self.buffer.enqueue(now, packet),
             fate => fate,
         }
     }
 
-    pub(crate) fn pass(&mut self, now: Time, packet: P) -> Fate<P> {
+    pub(crate) fn pass(&mut self, now: Time, packet: P) -> PushResult<P> {
         self.filter(now, packet, true)
     }
 
@@ -188,21 +188,21 @@ impl<P: Packet> Red<P> {
     }
 
     /// Passes, marks or drops the packet.
-    fn filter(&mut self, now: Time, mut packet: P, has_room: bool) -> Fate<P> {
+    fn filter(&mut self, now: Time, mut packet: P, has_room: bool) -> PushResult<P> {
         self.update_average(now);
         let verdict = self.judge(packet.is_ecn_capable());
         if verdict == Verdict::Drop {
-            return Fate::Dropped(packet, DropReason::Red);
+            return PushResult::Dropped(packet, DropReason::Red);
         }
         if !has_room {
             self.count = self.count.map(|_| 0);
-            return Fate::Dropped(packet, DropReason::QueueFull);
+            return PushResult::Dropped(packet, DropReason::QueueFull);
         }
         if verdict == Verdict::Mark {
             packet.mark_congestion_experienced();
         }
         self.idle_since = None;
-        Fate::Passed(packet)
+        PushResult::Passed(packet)
     }
 }
 
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn a_long_idle_time_empties_the_average() {
         let mut queue = with_average(200);
-        assert_eq!(queue.pass(Time::from_millis(1_000_000), packet(0)), Fate::Passed(packet(0)));
+        assert_eq!(queue.pass(Time::from_millis(1_000_000), packet(0)), PushResult::Passed(packet(0)));
         assert_eq!(queue.average.fixed, 0);
     }
 
@@ -357,10 +357,13 @@ mod tests {
     #[test]
     fn a_full_buffer_drops_whatever_the_average() {
         let mut queue = red(Limit::packets(Packets::new(1)));
-        assert_eq!(queue.enqueue(Time::ZERO, packet(0)), Fate::Taken);
-        assert_eq!(queue.enqueue(Time::ZERO, packet(1)), Fate::Dropped(packet(1), DropReason::QueueFull));
+        assert_eq!(queue.enqueue(Time::ZERO, packet(0)), PushResult::Accepted);
+        assert_eq!(
+            queue.enqueue(Time::ZERO, packet(1)),
+            PushResult::Dropped(packet(1), DropReason::QueueFull)
+        );
         assert_eq!(queue.dequeue(Time::ZERO), Some(packet(0)));
-        assert_eq!(queue.enqueue(Time::ZERO, packet(2)), Fate::Taken);
+        assert_eq!(queue.enqueue(Time::ZERO, packet(2)), PushResult::Accepted);
     }
 
     #[test]
@@ -368,7 +371,10 @@ mod tests {
         let mut queue = with_average(100);
         queue.buffer = DropTail::new(Limit::packets(Packets::new(0)));
         queue.count = Some(10);
-        assert_eq!(queue.enqueue(Time::ZERO, packet(0)), Fate::Dropped(packet(0), DropReason::QueueFull));
+        assert_eq!(
+            queue.enqueue(Time::ZERO, packet(0)),
+            PushResult::Dropped(packet(0), DropReason::QueueFull)
+        );
         assert_eq!(queue.count, Some(0));
     }
 
@@ -380,7 +386,7 @@ mod tests {
             queue.average.fixed as f64 / ONE as f64
         };
         let mut queue = with_average(40);
-        assert_eq!(queue.pass(Time::ZERO, packet(0)), Fate::Passed(packet(0)));
+        assert_eq!(queue.pass(Time::ZERO, packet(0)), PushResult::Passed(packet(0)));
         let one_step = 4.0 * (511.0 / 512.0);
         assert!((idle(&mut queue) - one_step).abs() < 1e-6, "busy: one arrival, one step");
         assert_eq!(queue.dequeue(Time::ZERO), None, "the link asks in vain");
@@ -393,9 +399,9 @@ mod tests {
     fn idle_time_is_not_counted_twice() {
         let mut queue = with_average(400);
         let at = Time::from_millis(10);
-        assert_eq!(queue.pass(at, packet(0)), Fate::Dropped(packet(0), DropReason::Red));
+        assert_eq!(queue.pass(at, packet(0)), PushResult::Dropped(packet(0), DropReason::Red));
         let average = queue.average.fixed;
-        assert_eq!(queue.pass(at, packet(1)), Fate::Dropped(packet(1), DropReason::Red));
+        assert_eq!(queue.pass(at, packet(1)), PushResult::Dropped(packet(1), DropReason::Red));
         assert_eq!(queue.average.fixed, average);
     }
 }

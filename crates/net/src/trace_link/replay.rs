@@ -66,7 +66,7 @@ impl Replay {
     fn push(&mut self, now: Time, packet: Numbered) {
         self.rationalize(now);
         let queued = Queued { packet, since: now, overhead: HEADER };
-        if let Fate::Dropped(Queued { packet, .. }, reason) =
+        if let PushResult::Dropped(Queued { packet, .. }, reason) =
             self.queue.enqueue(now, queued, &mut Dropped::new())
         {
             self.events.push((now, packet.number, packet.marked, Some(reason)));
@@ -138,8 +138,8 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u64, bool)>> {
     prop::collection::vec((gap, size, any::<bool>()), 1..150)
 }
 
-/// Runs the link event by event. With `is_curious`, calls `pop` more often than `next_at` requires.
-fn run(link: &mut TraceLink<Numbered>, arrivals: &[(Time, Numbered)], is_curious: bool) -> Vec<Event> {
+/// Runs the link event by event. With `polls_extra`, calls `pop` more often than `next_at` requires.
+fn run(link: &mut TraceLink<Numbered>, arrivals: &[(Time, Numbered)], polls_extra: bool) -> Vec<Event> {
     let mut events = vec![];
     let until = |link: &mut TraceLink<Numbered>, end: Time, events: &mut Vec<Event>| {
         while link.next_at() <= end {
@@ -155,11 +155,11 @@ fn run(link: &mut TraceLink<Numbered>, arrivals: &[(Time, Numbered)], is_curious
     };
     for (at, packet) in arrivals {
         until(link, *at, &mut events);
-        if is_curious {
+        if polls_extra {
             let _ = link.queue(*at);
             assert_eq!(link.pop(*at), None);
         }
-        if let Fate::Dropped(packet, reason) = link.push(*at, *packet) {
+        if let PushResult::Dropped(packet, reason) = link.push(*at, *packet) {
             events.push((*at, packet.number, packet.marked, Some(reason)));
         }
     }
@@ -179,7 +179,7 @@ proptest! {
         delay in prop_oneof![Just(Span::ZERO), Just(Span::from_millis(7))],
         kind in kinds(),
         arrivals in arrivals(),
-        is_curious in any::<bool>(),
+        polls_extra in any::<bool>(),
     ) {
         let mut now = Time::ZERO;
         let arrivals: Vec<_> = arrivals
@@ -207,7 +207,7 @@ proptest! {
         }
         replay.rationalize(END);
         let mut link = TraceLink::new(Arc::new(trace), at_end, delay, kind.queue());
-        let mut events = run(&mut link, &arrivals, is_curious);
+        let mut events = run(&mut link, &arrivals, polls_extra);
         prop_assert_eq!(link.queue(END), replay.queue.waiting());
         // Both lists hold each packet once; the replay notes a departure before the delay has
         // passed.

@@ -21,7 +21,7 @@ impl<R: Recorder> Simulation<R> {
     /// The second half opens with the first one's handshake.
     pub(super) fn join(&mut self, first: FlowId, second: FlowId) {
         let is_opening = |flow: &mut Flow| {
-            flow.stage == Stage::Opening && !flow.opener_done && flow.opener == Opener::Sender
+            flow.state == ConnectionState::Opening && !flow.opener_done && flow.opener == Opener::Sender
         };
         let Some(true) = self.flows.get_mut(first).map(is_opening) else { return self.send_syn(second) };
         for (one, other) in [(first, second), (second, first)] {
@@ -45,7 +45,7 @@ impl<R: Recorder> Simulation<R> {
         }
         let (route, group) = (Self::forward(flow), flow.group);
         let note = self.question(id, attempt);
-        if note != Note::Nothing {
+        if note != RouterOption::Nothing {
             let size = self.groups[usize::from(group)].tcp.syn.get() as u16;
             self.send(id, route, size, Ecn::NotCapable, Body::SynAck { attempt, note });
         }
@@ -73,9 +73,9 @@ impl<R: Recorder> Simulation<R> {
         let Some(other) = flow.other_half.take() else { return };
         let Some(flow) = self.flows.get_mut(other) else { return };
         flow.other_half = None;
-        if flow.stage == Stage::Opening {
+        if flow.state == ConnectionState::Opening {
             let (number, attempt) = (flow.asked, flow.attempt);
-            self.on_request(other, number, attempt, Note::Nothing);
+            self.on_request(other, number, attempt, RouterOption::Nothing);
         }
     }
 }

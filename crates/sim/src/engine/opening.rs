@@ -21,45 +21,48 @@ impl<R: Recorder> Simulation<R> {
         let attempt = flow.attempt;
         let size = config.syn.get() as u16;
         flow.client_at = now + (config.initial_rto * (1 << flow.client_tries.min(6))).min(config.max_rto);
-        let note = if flow.opener == Opener::Sender { self.question(id, attempt) } else { Note::Nothing };
+        let note =
+            if flow.opener == Opener::Sender { self.question(id, attempt) } else { RouterOption::Nothing };
         self.schedule(id);
         self.send(id, route, size, Ecn::NotCapable, Body::Syn { attempt, note });
     }
 
     /// The request to routers in the sender's packet of the handshake. A packet that is sent again
     /// has none: the first may have been dropped for its request (RFC 4782 §4.7.2).
-    pub(super) fn question(&mut self, id: FlowId, attempt: u8) -> Note {
-        let Some(flow) = self.flows.get_mut(id) else { return Note::Nothing };
+    pub(super) fn question(&mut self, id: FlowId, attempt: u8) -> RouterOption {
+        let Some(flow) = self.flows.get_mut(id) else { return RouterOption::Nothing };
         let group = &self.groups[usize::from(flow.group)];
         if group.scheme.wants_stamps() {
-            return Note::Labelled(Label::wanted(Span::ZERO));
+            return RouterOption::Labelled(Label::wanted(Span::ZERO));
         }
-        let known = Question {
+        let known = RequestInputs {
             mss: group.tcp.mss,
             size: (flow.size_known && !flow.unread.is_empty())
                 .then(|| flow.unread.iter().map(|(_, bytes)| *bytes).sum()),
             rtt: None,
             receive_window: None,
         };
-        let Some(rate) = group.scheme.request(&known).filter(|_| attempt == 0) else { return Note::Nothing };
+        let Some(rate) = group.scheme.request(&known).filter(|_| attempt == 0) else {
+            return RouterOption::Nothing;
+        };
         let random = Seed(flow.serial).child("quick-start").0;
         let (asked, request) = Asked::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
         flow.request = Some(asked);
-        Note::Asking { request: request.into(), host: flow.peer }
+        RouterOption::Request { request: request.into(), host: flow.peer }
     }
 
     /// There is more to send after an idle time: a scheme that repeats its request does so on a
     /// packet of its own before the data.
-    pub(super) fn ask_again(&mut self, id: FlowId, bytes: Bytes) {
+    pub(super) fn repeat_request(&mut self, id: FlowId, bytes: Bytes) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = &self.groups[usize::from(flow.group)];
         // RFC 4782 §4.4: no further request after a wrong nonce.
-        let is_distrusted = flow.grant == Grant::Denied(Denied::Nonce);
+        let failed_nonce = flow.grant == Grant::Denied(Denied::Nonce);
         let scheme = flow.sender.controller().scheme();
-        if flow.stage != Stage::Established || is_distrusted || !scheme.asks_again() {
+        if flow.state != ConnectionState::Established || failed_nonce || !scheme.requests_after_idle() {
             return;
         }
-        let known = Question {
+        let known = RequestInputs {
             mss: group.tcp.mss,
             size: flow.size_known.then_some(bytes),
             rtt: Some(flow.sender.rtt().smoothed),
@@ -70,9 +73,9 @@ impl<R: Recorder> Simulation<R> {
         let random = Seed(flow.serial ^ u64::from(flow.again.0) << 48).child("quick-start").0;
         let (asked, request) = Asked::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
         flow.request = Some(asked);
-        let note = Note::Asking { request: request.into(), host: flow.peer };
+        let note = RouterOption::Request { request: request.into(), host: flow.peer };
         let (route, size) = (Self::forward(flow), group.tcp.syn.get() as u16);
-        self.send(id, route, size, Ecn::NotCapable, Body::Question { note });
+        self.send(id, route, size, Ecn::NotCapable, Body::RateRequest { note });
     }
 
     /// A request without a connection. Its flow number is one that no connection ever has, so the
@@ -80,21 +83,21 @@ impl<R: Recorder> Simulation<R> {
     pub(super) fn send_bare(&mut self, bare: &BareRequest) {
         let random = Seed(bare.number).child("bare request").0;
         let (_, request) = Asked::new(bare.rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
-        let note = Note::Asking { request: request.into(), host: bare.host };
+        let note = RouterOption::Request { request: request.into(), host: bare.host };
         let id = FlowId { slot: u32::MAX - bare.number as u32, generation: (bare.number >> 32) as u16 };
         let size = bare.size.get().min(u64::from(u16::MAX)) as u16;
-        self.send(id, bare.class * 2, size, Ecn::NotCapable, Body::Question { note });
+        self.send(id, bare.class * 2, size, Ecn::NotCapable, Body::RateRequest { note });
     }
 
     /// The receiver answers a request in the middle of a connection.
-    pub(super) fn on_question(&mut self, id: FlowId, answer: Note) {
+    pub(super) fn on_question(&mut self, id: FlowId, answer: RouterOption) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
         let route = Self::forward(flow) + 1;
         self.send(id, route, size, Ecn::NotCapable, Body::Answer { note: answer });
     }
 
-    pub(super) fn on_answer(&mut self, id: FlowId, note: Note) {
+    pub(super) fn on_answer(&mut self, id: FlowId, note: RouterOption) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
         self.recorder.focus(flow.serial);
@@ -111,13 +114,13 @@ impl<R: Recorder> Simulation<R> {
     }
 
     /// The receiver's answer to a note that arrived on this route.
-    pub(super) fn answer(&self, note: Note, route: u16) -> Note {
+    pub(super) fn answer(&self, note: RouterOption, route: u16) -> RouterOption {
         match note {
-            Note::Asking { request, .. } => Note::Answering(
+            RouterOption::Request { request, .. } => RouterOption::Answering(
                 Echo::of(&request.into(), IP_TTL.wrapping_sub(self.path.routers(route))).into(),
             ),
-            Note::Labelled(label) => Note::Stamped(label.stamp),
-            _ => Note::Nothing,
+            RouterOption::Labelled(label) => RouterOption::Stamped(label.stamp),
+            _ => RouterOption::Nothing,
         }
     }
 
@@ -143,7 +146,7 @@ impl<R: Recorder> Simulation<R> {
     }
 
     /// `answer` is the receiver's; a sender that was opened to makes its own request.
-    pub(super) fn on_syn(&mut self, id: FlowId, attempt: u8, answer: Note) {
+    pub(super) fn on_syn(&mut self, id: FlowId, attempt: u8, answer: RouterOption) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let size = self.groups[usize::from(flow.group)].tcp.syn.get() as u16;
@@ -164,7 +167,7 @@ impl<R: Recorder> Simulation<R> {
         self.send(id, route, size, Ecn::NotCapable, Body::SynAck { attempt, note });
     }
 
-    pub(super) fn on_syn_ack(&mut self, id: FlowId, attempt: u8, note: Note, route: u16) {
+    pub(super) fn on_syn_ack(&mut self, id: FlowId, attempt: u8, note: RouterOption, route: u16) {
         let answer = self.answer(note, route);
         let Some(flow) = self.flows.get_mut(id) else { return };
         if flow.opener_done {
@@ -191,7 +194,7 @@ impl<R: Recorder> Simulation<R> {
         }
     }
 
-    pub(super) fn on_request(&mut self, id: FlowId, number: u32, attempt: u8, note: Note) {
+    pub(super) fn on_request(&mut self, id: FlowId, number: u32, attempt: u8, note: RouterOption) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
@@ -205,7 +208,7 @@ impl<R: Recorder> Simulation<R> {
                 }
             }
         }
-        let is_opening = flow.stage == Stage::Opening;
+        let is_opening = flow.state == ConnectionState::Opening;
         if is_opening
             && let Some(first) = flow.other_half.take()
             && let Some(first) = self.flows.get_mut(first)
@@ -213,18 +216,18 @@ impl<R: Recorder> Simulation<R> {
             first.other_half = None;
         }
         if let Some(bytes) = after_idle {
-            self.ask_again(id, bytes);
+            self.repeat_request(id, bytes);
         }
-        self.tell_more(id);
+        self.notify_more(id);
         if is_opening { self.establish(id, attempt, note) } else { self.pump(id) }
     }
 
     /// The sender's connection is established.
-    fn establish(&mut self, id: FlowId, attempt: u8, note: Note) {
+    fn establish(&mut self, id: FlowId, attempt: u8, note: RouterOption) {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = &self.groups[usize::from(flow.group)];
-        flow.stage = Stage::Established;
+        flow.state = ConnectionState::Established;
         flow.established_at = Some(now);
         let history = if group.history_capacity > 0 {
             let (known, lease) = self.histories[usize::from(flow.group)].open(peer_address(flow.peer));
@@ -302,20 +305,20 @@ impl<R: Recorder> Simulation<R> {
             self.begin(id, &prior);
         }
         if is_late {
-            self.ask_again(id, bytes);
+            self.repeat_request(id, bytes);
         }
         if !is_first {
-            self.tell_more(id);
+            self.notify_more(id);
         }
         self.pump(id);
     }
 
     /// Reports to the scheme that there is more to send, on a connection that carries several
     /// answers.
-    pub(super) fn tell_more(&mut self, id: FlowId) {
+    pub(super) fn notify_more(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
-        if config.several_answers && flow.size_known && flow.stage == Stage::Established {
+        if config.several_answers && flow.size_known && flow.state == ConnectionState::Established {
             self.recorder.focus(flow.serial);
             flow.sender.on_more(self.now, config, &mut self.recorder);
         }
@@ -326,14 +329,14 @@ impl<R: Recorder> Simulation<R> {
 const IP_TTL: u8 = 64;
 
 /// The routers' answer, as verified by the sender.
-fn verdict(request: Option<&Asked>, note: Note) -> Grant {
+fn verdict(request: Option<&Asked>, note: RouterOption) -> Grant {
     match (request, note) {
-        (Some(asked), Note::Answering(echo)) => match asked.judge(&echo.into()) {
+        (Some(asked), RouterOption::Answering(echo)) => match asked.judge(&echo.into()) {
             Ok(rate) => Grant::Granted(rate),
             Err(reason) => Grant::Denied(reason),
         },
         (Some(_), _) => Grant::Denied(Denied::NoEcho),
-        (None, Note::Stamped(stamp)) => stamp.rate().map_or(Grant::Unstamped, Grant::Granted),
+        (None, RouterOption::Stamped(stamp)) => stamp.rate().map_or(Grant::Unstamped, Grant::Granted),
         (None, _) => Grant::NotAsked,
     }
 }

@@ -48,12 +48,12 @@ impl SendRate {
     /// True if data left clearly more slowly than the pacing rate.
     #[must_use]
     pub fn is_app_limited(&self, now: Time) -> bool {
-        self.due < self.elapsed(now) * CLEARLY
+        self.due < self.elapsed(now) * LIMITED_SHARE
     }
 }
 
 /// Share of the pacing rate below which a sender is limited: timers and bursts slow it slightly.
-const CLEARLY: Ratio = Ratio::new(9, 10);
+const LIMITED_SHARE: Ratio = Ratio::new(9, 10);
 
 #[cfg(test)]
 mod tests {

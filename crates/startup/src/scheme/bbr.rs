@@ -165,7 +165,7 @@ impl Bbr {
             self.conserves = false;
         }
         if let Some(rate) = ack.rate.rate() {
-            let rate = rate.min(FASTEST);
+            let rate = rate.min(MAX_RATE_SAMPLE);
             let is_limited = ack.rate.is_app_limited || ack.rate.prior_delivered < self.limited_until;
             if !is_limited || rate >= self.btl_bw.get() {
                 self.btl_bw.update(self.round.count(), rate);
@@ -282,7 +282,7 @@ impl Bbr {
     fn set_pace(&mut self, gain: Ratio) {
         let pace = self.btl_bw.get() * gain * self.pacing_share();
         if self.is_filled || pace > self.pace {
-            self.pace = pace.max(CRAWL);
+            self.pace = pace.max(MIN_PACE);
         }
     }
 
@@ -383,7 +383,7 @@ impl Startup for Bbr {
         {
             let recorded = prior.history.map(|known| known.record.rt_prop).filter(|rtt| !rtt.is_zero());
             self.rt_prop = self.rt_prop.min(recorded.unwrap_or(Span::MAX));
-            self.btl_bw.update(self.round.count(), hint.bandwidth.min(FASTEST));
+            self.btl_bw.update(self.round.count(), hint.bandwidth.min(MAX_RATE_SAMPLE));
             self.is_filled = true;
             self.begin_probe_bw(prior.now);
             self.set_pace(Ratio::ONE);
@@ -512,9 +512,9 @@ const MINIMUM_SEGMENTS: u64 = 4;
 const STILL_GROWING: Ratio = Ratio::new(5, 4);
 const FULL_ROUNDS: u32 = 3;
 /// Upper bound of a sample: a petabyte per second, clear of every overflow.
-const FASTEST: Rate = Rate::from_bytes_per_sec(1 << 50);
+const MAX_RATE_SAMPLE: Rate = Rate::from_bytes_per_sec(1 << 50);
 /// Least pace: at zero the pacer would never send again.
-const CRAWL: Rate = Rate::from_bytes_per_sec(1);
+const MIN_PACE: Rate = Rate::from_bytes_per_sec(1);
 
 mod aggregation;
 #[cfg(test)]

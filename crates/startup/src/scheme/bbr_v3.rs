@@ -316,7 +316,7 @@ impl BbrV3 {
             self.loss_round_ends = ack.delivered;
         }
         Sample {
-            rate: ack.rate.rate().map(|rate| rate.min(FASTEST)),
+            rate: ack.rate.rate().map(|rate| rate.min(MAX_RATE_SAMPLE)),
             delivered,
             is_app_limited: ack.rate.is_app_limited || prior < self.limited_until,
             tx_in_flight: delivered + lost,
@@ -720,7 +720,7 @@ impl BbrV3 {
     fn set_pace(&mut self, gain: Ratio) {
         let pace = self.bw() * gain * PACING_SHARE;
         if self.full_bw_reached || pace > self.pace {
-            self.pace = pace.max(CRAWL);
+            self.pace = pace.max(MIN_PACE);
         }
     }
 
@@ -777,7 +777,7 @@ impl Startup for BbrV3 {
         // InitPacingRate.
         let is_unknown = prior.handshake_rtt.is_zero();
         let rtt = if is_unknown { Span::from_millis(1) } else { prior.handshake_rtt };
-        self.pace = ((self.window * STARTUP_GAIN) / rtt).max(CRAWL);
+        self.pace = ((self.window * STARTUP_GAIN) / rtt).max(MIN_PACE);
         Plan { burst: self.send_quantum(), flight: self.window, allowance: self.allowance() }
     }
 
@@ -1055,9 +1055,9 @@ const PROBE_RTT_DURATION: Span = Span::from_millis(200);
 /// BBR3 §5.6.3.
 const LARGEST_QUANTUM: Bytes = Bytes::new(64 * 1024);
 /// Upper bound of a sample: a petabyte per second, clear of every overflow.
-const FASTEST: Rate = Rate::from_bytes_per_sec(1 << 50);
+const MAX_RATE_SAMPLE: Rate = Rate::from_bytes_per_sec(1 << 50);
 /// Least pace: at zero the pacer would never send again.
-const CRAWL: Rate = Rate::from_bytes_per_sec(1);
+const MIN_PACE: Rate = Rate::from_bytes_per_sec(1);
 
 #[cfg(test)]
 mod tests;

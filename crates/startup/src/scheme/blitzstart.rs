@@ -238,7 +238,7 @@ const MINIMUM_SEGMENTS: u64 = 2;
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::{MSS, ack, loss, play, survive, timeout};
+    use super::super::timeline::{MSS, ack, loss, play, timeout, withstand_extremes};
     use super::*;
     use crate::history::testing::{absurd_priors, prior_with};
     use crate::prior::Hint;
@@ -379,10 +379,10 @@ mod tests {
     #[test]
     fn absurd_hints_do_no_harm() {
         let params = Params { lte: Ratio::new(4, 1), ..Params::default() };
-        survive(&absurd_priors(), 2, || Blitzstart::new(params));
+        withstand_extremes(&absurd_priors(), 2, || Blitzstart::new(params));
         let hint = Some(Hint { bandwidth: Rate::MAX, access: Access::Lte });
         let plan = Blitzstart::new(params).establish(&Prior { hint, ..prior_with(1, 1) });
         assert_eq!(plan.flight, LARGEST_WINDOW);
-        survive(&absurd_priors(), 2, || Blitzstart::new(Params::default()));
+        withstand_extremes(&absurd_priors(), 2, || Blitzstart::new(Params::default()));
     }
 }

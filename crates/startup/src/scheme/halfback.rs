@@ -141,7 +141,7 @@ impl Halfback {
             end: Bytes::ZERO,
             pace: None,
             delivered: Bytes::ZERO,
-            recovery: FirstRecovery::new(Bytes::ZERO, first_recovery::KEPT),
+            recovery: FirstRecovery::new(Bytes::ZERO, first_recovery::WINDOW_AFTER_LOSS),
         }
     }
 
@@ -180,7 +180,7 @@ impl Startup for Halfback {
         self.flight = plan.flight;
         self.end = plan.allowance.window;
         self.pace = plan.allowance.pace;
-        self.recovery = FirstRecovery::new(prior.mss, first_recovery::KEPT);
+        self.recovery = FirstRecovery::new(prior.mss, first_recovery::WINDOW_AFTER_LOSS);
         plan
     }
 
@@ -271,7 +271,7 @@ impl Flights for Halfback {
 
     fn begin(&mut self, plan: &Plan, so_far: &Progress) {
         self.begin = so_far.sent;
-        self.recovery = FirstRecovery::new(self.mss, first_recovery::KEPT);
+        self.recovery = FirstRecovery::new(self.mss, first_recovery::WINDOW_AFTER_LOSS);
         self.extend(plan, so_far);
     }
 
@@ -294,7 +294,7 @@ impl Flights for Halfback {
 
 #[cfg(test)]
 mod tests {
-    use super::super::steps::{Event, Says, play};
+    use super::super::steps::{Event, Expected, play};
     use super::*;
     use crate::base::testing::{acked, lost, timed_out};
     use crate::history::{Ended, Known, Record};
@@ -376,14 +376,14 @@ mod tests {
         let mut start = established(Params::default());
         #[rustfmt::skip]
         let steps = [
-            (85,  ack(1, 7), Says::Paced(9_000, 100_000), "an early ack: two packets are still to leave, no more"),
-            (100, ack(2, 8), Says::Window(8_000),         "all out: ROPR, and no new data beside it"),
-            (110, ack(3, 7), Says::Window(7_000),         "what is missing of the flight may be in flight"),
-            (120, ack(4, 6), Says::Window(6_000),         "again"),
-            (130, ack(5, 5), Says::Window(5_000),         "again"),
-            (140, ack(6, 4), Says::Window(4_000),         "acks have met the copies: s is 4 packets in 40 ms"),
-            (400, ack(9, 1), Says::Window(1_000),         "what comes later does not change s"),
-            (410, ack(10, 0), Says::HandsOver(10_000),    "HB §3.3: 100 kB/s x 100 ms"),
+            (85,  ack(1, 7), Expected::Paced(9_000, 100_000), "an early ack: two packets are still to leave, no more"),
+            (100, ack(2, 8), Expected::Window(8_000),         "all out: ROPR, and no new data beside it"),
+            (110, ack(3, 7), Expected::Window(7_000),         "what is missing of the flight may be in flight"),
+            (120, ack(4, 6), Expected::Window(6_000),         "again"),
+            (130, ack(5, 5), Expected::Window(5_000),         "again"),
+            (140, ack(6, 4), Expected::Window(4_000),         "acks have met the copies: s is 4 packets in 40 ms"),
+            (400, ack(9, 1), Expected::Window(1_000),         "what comes later does not change s"),
+            (410, ack(10, 0), Expected::HandsOver(10_000),    "HB §3.3: 100 kB/s x 100 ms"),
         ];
         play(&mut start, &steps);
     }
@@ -400,9 +400,9 @@ mod tests {
         let mut start = established(Params::default());
         #[rustfmt::skip]
         let steps = [
-            (100, ack(1, 9),  Says::Window(9_000),    "ROPR"),
-            (200, ack(6, 4),  Says::Window(4_000),    "5 packets in 100 ms"),
-            (280, ack(10, 0), Says::HandsOver(5_000), "50 kB/s x 100 ms"),
+            (100, ack(1, 9),  Expected::Window(9_000),    "ROPR"),
+            (200, ack(6, 4),  Expected::Window(4_000),    "5 packets in 100 ms"),
+            (280, ack(10, 0), Expected::HandsOver(5_000), "50 kB/s x 100 ms"),
         ];
         play(&mut start, &steps);
     }
@@ -419,12 +419,12 @@ mod tests {
         };
         #[rustfmt::skip]
         let steps = [
-            (100, ack(1, 9),                              Says::Window(9_000),    "ROPR"),
-            (130, ack(4, 6),                              Says::Window(6_000),    "the second packet is missing"),
-            (140, loss(4),                                Says::Window(5_000),    "declared lost: room for it"),
-            (140, Event::Ack(repairing(5, 4, true)),      Says::Window(5_000),    "and for what else will be"),
-            (180, Event::Ack(repairing(9, 1, true)),      Says::Window(1_000),    "the last one missing"),
-            (240, Event::Ack(repairing(10, 0, false)),    Says::HandsOver(10_000), "repaired: 8 packets in 80 ms"),
+            (100, ack(1, 9),                              Expected::Window(9_000),    "ROPR"),
+            (130, ack(4, 6),                              Expected::Window(6_000),    "the second packet is missing"),
+            (140, loss(4),                                Expected::Window(5_000),    "declared lost: room for it"),
+            (140, Event::Ack(repairing(5, 4, true)),      Expected::Window(5_000),    "and for what else will be"),
+            (180, Event::Ack(repairing(9, 1, true)),      Expected::Window(1_000),    "the last one missing"),
+            (240, Event::Ack(repairing(10, 0, false)),    Expected::HandsOver(10_000), "repaired: 8 packets in 80 ms"),
         ];
         play(&mut start, &steps);
     }
@@ -434,8 +434,8 @@ mod tests {
         let mut start = established(Params::default());
         #[rustfmt::skip]
         let steps = [
-            (100, ack(1, 9), Says::Window(9_000), "one packet got through"),
-            (400, Event::Timeout(timed_out(Time::ZERO)), Says::Cut(1_000), "and nothing else"),
+            (100, ack(1, 9), Expected::Window(9_000), "one packet got through"),
+            (400, Event::Timeout(timed_out(Time::ZERO)), Expected::Cut(1_000), "and nothing else"),
         ];
         play(&mut start, &steps);
     }

@@ -99,7 +99,7 @@ crate::parameters! {
         /// Half-life of a record.
         fades: Span = Span::from_secs(3600), in Span::from_millis(1)..=Span::from_secs(100_000_000), from "HS";
         /// The window after a loss, as a share of the delivered bytes.
-        kept: Ratio = first_recovery::KEPT, in Ratio::percent(1)..=Ratio::percent(100), from "JumpStart";
+        kept: Ratio = first_recovery::WINDOW_AFTER_LOSS, in Ratio::percent(1)..=Ratio::percent(100), from "JumpStart";
         /// Count other connections' first flights to the peer. For ablations.
         shares: bool = true, from "HS";
         /// First contacts use and update a shared credit. For ablations.

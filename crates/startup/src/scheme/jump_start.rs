@@ -71,7 +71,7 @@ crate::parameters! {
         /// data is sent no more slowly than by TCP.
         least: u64 = 0, in 0..=10_000, from "JS, whose connections have one flow";
         /// The window after a loss, as a share of the delivered bytes.
-        kept: Ratio = first_recovery::KEPT, in Ratio::percent(1)..=Ratio::percent(100), from "JS";
+        kept: Ratio = first_recovery::WINDOW_AFTER_LOSS, in Ratio::percent(1)..=Ratio::percent(100), from "JS";
         /// Leave slow start when delay grows (HyStart++).
         hystart: bool = false, from "JS is older than that";
     }
@@ -192,7 +192,7 @@ impl Flights for JumpStart {
 
 #[cfg(test)]
 mod tests {
-    use super::super::steps::{Event, Says, play};
+    use super::super::steps::{Event, Expected, play};
     use super::*;
     use crate::base::testing::{acked, lost, timed_out};
     use headstart_units::{Rate, Span, Time};
@@ -288,10 +288,10 @@ mod tests {
         assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(1_000_000)));
         #[rustfmt::skip]
         let steps = [
-            (90,  ack(1, 89),         Says::Paced(101_000, 1_000_000), "an early ack: ten segments are still to leave"),
-            (100, ack(2, 98),         Says::Window(102_000),           "all of it is out: no more pacing"),
-            (101, ack(3, 97),         Says::Window(103_000),           "slow start: one byte for each byte"),
-            (250, loss(0, 90),        Says::Cut(103_000),              "a later loss is the base controller's"),
+            (90,  ack(1, 89),         Expected::Paced(101_000, 1_000_000), "an early ack: ten segments are still to leave"),
+            (100, ack(2, 98),         Expected::Window(102_000),           "all of it is out: no more pacing"),
+            (101, ack(3, 97),         Expected::Window(103_000),           "slow start: one byte for each byte"),
+            (250, loss(0, 90),        Expected::Cut(103_000),              "a later loss is the base controller's"),
         ];
         play(&mut start, &steps);
     }
@@ -300,7 +300,7 @@ mod tests {
     fn a_short_first_flight_leaves_the_window_that_tcp_begins_with() {
         let mut start = JumpStart::new(Params { least: 3, ..Params::default() });
         let _ = start.establish(&Prior { flow_size: Some(MSS), ..prior() });
-        let steps = [(100, ack(1, 0), Says::Window(4_000), "three segments, and one for the ack")];
+        let steps = [(100, ack(1, 0), Expected::Window(4_000), "three segments, and one for the ack")];
         play(&mut start, &steps);
     }
 
@@ -310,13 +310,13 @@ mod tests {
         let _ = start.establish(&prior());
         #[rustfmt::skip]
         let steps = [
-            (101, ack(1, 99),              Says::Window(101_000),    "the first ack"),
-            (103, loss(2, 94),             Says::Window(95_000),     "one segment may be sent again"),
-            (103, repairing(1, 93, true),  Says::Window(94_000),     "and one for each ack"),
-            (104, loss(40, 20),            Says::Window(21_000),     "more losses: the window follows"),
-            (150, repairing(38, 10, true), Says::Window(20_000),     "half of the 40 that got through"),
-            (190, repairing(20, 0, true),  Says::Window(30_000),     "rising as more arrives"),
-            (205, repairing(0, 0, false),  Says::HandsOver(30_000),  "(D - R)/2 of JS: (100 - 40)/2"),
+            (101, ack(1, 99),              Expected::Window(101_000),    "the first ack"),
+            (103, loss(2, 94),             Expected::Window(95_000),     "one segment may be sent again"),
+            (103, repairing(1, 93, true),  Expected::Window(94_000),     "and one for each ack"),
+            (104, loss(40, 20),            Expected::Window(21_000),     "more losses: the window follows"),
+            (150, repairing(38, 10, true), Expected::Window(20_000),     "half of the 40 that got through"),
+            (190, repairing(20, 0, true),  Expected::Window(30_000),     "rising as more arrives"),
+            (205, repairing(0, 0, false),  Expected::HandsOver(30_000),  "(D - R)/2 of JS: (100 - 40)/2"),
         ];
         play(&mut start, &steps);
     }
@@ -327,8 +327,8 @@ mod tests {
         let _ = start.establish(&prior());
         #[rustfmt::skip]
         let steps = [
-            (100, ack(1, 99), Says::Window(101_000), "one segment got through, and then nothing"),
-            (400, Event::Timeout(timed_out(Time::ZERO)), Says::Cut(1_000), "the flight's size is no measure"),
+            (100, ack(1, 99), Expected::Window(101_000), "one segment got through, and then nothing"),
+            (400, Event::Timeout(timed_out(Time::ZERO)), Expected::Cut(1_000), "the flight's size is no measure"),
         ];
         play(&mut start, &steps);
     }
@@ -338,7 +338,7 @@ mod tests {
         let mut start = JumpStart::new(Params::default());
         let _ = start.establish(&prior());
         let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
-        let steps = [(100, Event::Congestion(mark), Says::Cut(100_000), "as in slow start")];
+        let steps = [(100, Event::Congestion(mark), Expected::Cut(100_000), "as in slow start")];
         play(&mut start, &steps);
     }
 }

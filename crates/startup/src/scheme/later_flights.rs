@@ -36,7 +36,7 @@ use crate::event::{Ack, Congestion, Progress, Sent, Signal, Timeout};
 use crate::first_recovery;
 use crate::history::{Record, Revision};
 use crate::prior::Prior;
-use crate::quick_start::Question;
+use crate::quick_start::RequestInputs;
 use crate::repair::Repair;
 
 /// Least size, in windows, of a later flight that does not carry all available data.
@@ -129,7 +129,9 @@ impl<S: Flights> LaterFlights<S> {
                 HandOver::growing(grown.max(self.before))
             }
             // The share kept by any connection after a loss in its initial window.
-            _ => HandOver::avoiding(measured.window.max(self.initial_window * first_recovery::KEPT)),
+            _ => HandOver::avoiding(
+                measured.window.max(self.initial_window * first_recovery::WINDOW_AFTER_LOSS),
+            ),
         }
     }
 }
@@ -259,7 +261,7 @@ pub(super) fn later_flight(
 
 #[cfg(test)]
 mod tests {
-    use super::super::steps::{Event, Says, play};
+    use super::super::steps::{Event, Expected, play};
     use super::super::{Halfback, JumpStart, Scheme, halfback, jump_start};
     use super::*;
     use crate::base;
@@ -373,13 +375,16 @@ mod tests {
     fn jump_start_jumps_again_and_goes_on_in_slow_start() {
         let mut start = jump_start();
         let _ = start.establish(&prior(1));
-        play(&mut start, &[(100, ack(1, 1, 0), Says::Window(11_000), "the initial window, and slow start")]);
+        play(
+            &mut start,
+            &[(100, ack(1, 1, 0), Expected::Window(11_000), "the initial window, and slow start")],
+        );
         let plan = start.on_more(&prior(60), &so_far(1, 0, 11)).expect("more than the window");
         assert_eq!(start.allowance(), plan.allowance);
         #[rustfmt::skip]
         let steps = [
-            (250, ack(1, 2, 40),   Says::Paced(61_000, 500_000), "twenty are still to leave"),
-            (300, ack(19, 21, 40), Says::Window(62_000),         "all are out"),
+            (250, ack(1, 2, 40),   Expected::Paced(61_000, 500_000), "twenty are still to leave"),
+            (300, ack(19, 21, 40), Expected::Window(62_000),         "all are out"),
         ];
         play(&mut start, &steps);
         let loss = Congestion { first_flight_lost: MSS, in_flight: MSS * 30, ..lost(Time::ZERO, MSS) };
@@ -390,21 +395,21 @@ mod tests {
     #[test]
     fn halfback_hands_a_small_answer_over_to_slow_start_and_takes_the_next_one_as_a_flight() {
         for (originals, says, why) in [
-            (29, Says::Grows(120_000), "all of it came through, and that was all there was"),
-            (20, Says::HandsOver(22_000), "some came through as copies: s is 11 segments in 50 ms"),
+            (29, Expected::Grows(120_000), "all of it came through, and that was all there was"),
+            (20, Expected::HandsOver(22_000), "some came through as copies: s is 11 segments in 50 ms"),
         ] {
             let mut start = halfback();
             let _ = start.establish(&prior(1));
             play(
                 &mut start,
-                &[(100, ack(1, 1, 0), Says::Grows(10_000), "it has measured nothing but itself")],
+                &[(100, ack(1, 1, 0), Expected::Grows(10_000), "it has measured nothing but itself")],
             );
             let _ = start.on_more(&prior(60), &so_far(1, 0, 12)).expect("more than the window");
             #[rustfmt::skip]
             let steps = [
-                (250, ack(1, 2, 40),          Says::Paced(59_000, 500_000), "what is missing of the flight"),
-                (300, ack(19, 21, 40),        Says::Window(40_000),         "all are out: copies"),
-                (350, ack(11, 32, 29),        Says::Window(29_000),         "past the middle of this flight"),
+                (250, ack(1, 2, 40),          Expected::Paced(59_000, 500_000), "what is missing of the flight"),
+                (300, ack(19, 21, 40),        Expected::Window(40_000),         "all are out: copies"),
+                (350, ack(11, 32, 29),        Expected::Window(29_000),         "past the middle of this flight"),
                 (400, ack(originals, 61, 0),  says,                         why),
             ];
             play(&mut start, &steps);
@@ -416,7 +421,7 @@ mod tests {
         for (window, expected) in [(27, true), (28, false)] {
             let mut start = halfback();
             let _ = start.establish(&prior(31));
-            play(&mut start, &[(200, ack(31, 31, 0), Says::Grows(62_000), "all of it is delivered")]);
+            play(&mut start, &[(200, ack(31, 31, 0), Expected::Grows(62_000), "all of it is delivered")]);
             let plan = start.on_more(&prior(500), &so_far(31, 0, window));
             assert_eq!(plan.is_some(), expected, "110 segments against a window of {window}");
         }

@@ -54,16 +54,16 @@ macro_rules! forward_answers {
             $each!(self, scheme => scheme.is_l4s())
         }
 
-        fn request(&self, known: &Question) -> Option<Rate> {
+        fn request(&self, known: &RequestInputs) -> Option<Rate> {
             $each!(self, scheme => scheme.request(known))
         }
 
-        fn asks_again(&self) -> bool {
-            $each!(self, scheme => scheme.asks_again())
+        fn requests_after_idle(&self) -> bool {
+            $each!(self, scheme => scheme.requests_after_idle())
         }
 
-        fn asks_by_size(&self) -> bool {
-            $each!(self, scheme => scheme.asks_by_size())
+        fn request_depends_on_size(&self) -> bool {
+            $each!(self, scheme => scheme.request_depends_on_size())
         }
 
         fn needs(&self) -> Option<$crate::catalogue::Needs> {

@@ -237,7 +237,7 @@ impl Startup for Prague {
     #[inline]
     fn allowance(&self) -> Allowance {
         let gain = if self.is_slow_start() { 2 } else { 1 };
-        let pace = (!self.srtt.is_zero()).then(|| ((self.window * gain) / self.srtt).max(CRAWL));
+        let pace = (!self.srtt.is_zero()).then(|| ((self.window * gain) / self.srtt).max(MIN_PACE));
         Allowance { window: self.window, pace }
     }
 
@@ -255,11 +255,11 @@ impl Startup for Prague {
 }
 
 /// Least pace: at zero the pacer would never send again.
-const CRAWL: Rate = Rate::from_bytes_per_sec(1);
+const MIN_PACE: Rate = Rate::from_bytes_per_sec(1);
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::{MSS, loss, survive, tell, timeout};
+    use super::super::timeline::{MSS, apply, loss, timeout, withstand_extremes};
     use super::*;
     use crate::base::testing::acked;
     use crate::history::testing::{absurd_priors, prior_with};
@@ -333,7 +333,7 @@ mod tests {
         for (at, window) in [(1050, 20_000), (1200, 17_500)] {
             let mut prague = at_forty();
             prague.cut(Time::from_millis(1000));
-            tell(&mut prague, loss(at, 1, 30));
+            apply(&mut prague, loss(at, 1, 30));
             assert_eq!(prague.window, Bytes::new(window), "{at} ms");
         }
     }
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn a_timeout_starts_over_towards_half() {
         let mut prague = at_forty();
-        tell(&mut prague, timeout(1000));
+        apply(&mut prague, timeout(1000));
         assert_eq!((prague.window, prague.ssthresh), (MSS, MSS * 20));
         assert_eq!(prague.phase(), "slow start");
         for _ in 0..19 {
@@ -401,8 +401,8 @@ mod tests {
 
     #[test]
     fn absurd_numbers_neither_panic_nor_stop_it() {
-        survive(&absurd_priors(), 1, || Prague::new(Params::default()));
+        withstand_extremes(&absurd_priors(), 1, || Prague::new(Params::default()));
         let extreme = Params { virtual_rtt: Span::from_secs(60), independent_after: 0, ..Params::default() };
-        survive(&absurd_priors(), 1, || Prague::new(extreme));
+        withstand_extremes(&absurd_priors(), 1, || Prague::new(extreme));
     }
 }

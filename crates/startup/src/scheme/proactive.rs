@@ -87,7 +87,7 @@ impl Startup for Proactive {
 
 #[cfg(test)]
 mod tests {
-    use super::super::steps::{Event, Says, play};
+    use super::super::steps::{Event, Expected, play};
     use super::*;
     use crate::base::testing::{acked, lost};
     use headstart_units::{Bytes, Span, Time};
@@ -103,9 +103,9 @@ mod tests {
         let ack = Event::Ack(acked(Time::ZERO, MSS));
         #[rustfmt::skip]
         let steps = [
-            (100, ack, Says::Window(3_000), "slow start"),
-            (101, ack, Says::Window(4_000), "twice the initial window"),
-            (300, Event::Congestion(lost(Time::ZERO, MSS)), Says::Cut(4_000), "both copies of one packet were lost"),
+            (100, ack, Expected::Window(3_000), "slow start"),
+            (101, ack, Expected::Window(4_000), "twice the initial window"),
+            (300, Event::Congestion(lost(Time::ZERO, MSS)), Expected::Cut(4_000), "both copies of one packet were lost"),
         ];
         play(&mut start, &steps);
     }

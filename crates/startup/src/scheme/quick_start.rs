@@ -63,7 +63,7 @@ use crate::event::{Ack, Congestion, Timeout};
 use crate::growth::{Growth, Verdict};
 use crate::prior::Prior;
 use crate::quick_start::router::Granularity;
-use crate::quick_start::{Amount, Question};
+use crate::quick_start::{Amount, RequestInputs};
 
 /// The response to a failure (QS §6.3, Figure 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,7 +272,7 @@ impl Startup for QuickStart {
         }
     }
 
-    fn request(&self, known: &Question) -> Option<Rate> {
+    fn request(&self, known: &RequestInputs) -> Option<Rate> {
         let Params { initial_window, header, amount, socket_buffer, assumed_rtt, .. } = self.params;
         let initial = known.mss * initial_window;
         let rate = amount.rate(known, header, initial, assumed_rtt, socket_buffer)?;
@@ -280,11 +280,11 @@ impl Startup for QuickStart {
     }
 
     /// Not on a connection that has seen a failure (RFC 4782 §4.6).
-    fn asks_again(&self) -> bool {
+    fn requests_after_idle(&self) -> bool {
         self.params.again && !self.has_failed
     }
 
-    fn asks_by_size(&self) -> bool {
+    fn request_depends_on_size(&self) -> bool {
         !matches!(self.params.amount, Amount::Fixed(_))
     }
 
@@ -308,8 +308,8 @@ fn flight(rate: Rate, prior: &Prior, header: Bytes) -> (Bytes, Rate) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::steps::{Event, Says, play};
-    use super::super::timeline::tell;
+    use super::super::steps::{Event, Expected, play};
+    use super::super::timeline::apply;
     use super::*;
     use crate::base::testing::{acked, lost, timed_out};
     use crate::event::Signal;
@@ -376,12 +376,12 @@ mod tests {
         let _ = start.establish(&Prior { flow_size: Some(MSS * 6), ..prior(Some(60_000)) });
         #[rustfmt::skip]
         let steps = [
-            (100, ack(5), Says::Window(7_000),  "the first ack: ack clocking, two for one"),
-            (101, ack(4), Says::Window(8_000),  "one byte for each byte"),
-            (102, ack(3), Says::Window(9_000),  ""),
-            (103, ack(2), Says::Window(10_000), ""),
-            (104, ack(1), Says::Window(11_000), ""),
-            (105, ack(0), Says::Grows(12_000), "all of it is through: TCP goes on"),
+            (100, ack(5), Expected::Window(7_000),  "the first ack: ack clocking, two for one"),
+            (101, ack(4), Expected::Window(8_000),  "one byte for each byte"),
+            (102, ack(3), Expected::Window(9_000),  ""),
+            (103, ack(2), Expected::Window(10_000), ""),
+            (104, ack(1), Expected::Window(11_000), ""),
+            (105, ack(0), Expected::Grows(12_000), "all of it is through: TCP goes on"),
         ];
         play(&mut start, &steps);
     }
@@ -394,10 +394,10 @@ mod tests {
             for failure in [Failure::SlowStart, Failure::Halve] {
                 let mut start = start(failure);
                 let _ = start.establish(&prior(Some(60_000)));
-                let _ = tell(&mut start, event);
-                assert_eq!(start.asks_again(), asks, "{event:?}");
+                let _ = apply(&mut start, event);
+                assert_eq!(start.requests_after_idle(), asks, "{event:?}");
                 let _ = start.establish(&prior(None));
-                assert_eq!(start.asks_again(), asks, "whatever is granted later");
+                assert_eq!(start.requests_after_idle(), asks, "whatever is granted later");
             }
         }
     }
@@ -406,7 +406,7 @@ mod tests {
     fn what_was_granted_and_not_used_is_no_licence() {
         let mut start = start(Failure::SlowStart);
         let _ = start.establish(&prior(Some(1_000_000)));
-        play(&mut start, &[(100, ack(19), Says::Window(21_000), "20 of the 100 had left")]);
+        play(&mut start, &[(100, ack(19), Expected::Window(21_000), "20 of the 100 had left")]);
     }
 
     /// QS §6.3, the middle plot of Figure 4.
@@ -416,13 +416,13 @@ mod tests {
         let _ = start.establish(&prior(Some(1_000_000)));
         #[rustfmt::skip]
         let steps = [
-            (101, ack(99),          Says::Window(101_000), "the first ack"),
-            (110, loss(9),          Says::Window(3_000),   "a packet is missing"),
-            (120, ack(60),          Says::Window(3_000),   "what was sent before does not count"),
-            (130, loss(60),         Says::Window(3_000),   "more of the same failure"),
-            (215, again(112, true), Says::Window(4_000),   "slow start, while it is repaired"),
-            (216, again(113, true), Says::Window(5_000),   ""),
-            (320, again(217, false), Says::Grows(6_000), "repaired: slow start goes on"),
+            (101, ack(99),          Expected::Window(101_000), "the first ack"),
+            (110, loss(9),          Expected::Window(3_000),   "a packet is missing"),
+            (120, ack(60),          Expected::Window(3_000),   "what was sent before does not count"),
+            (130, loss(60),         Expected::Window(3_000),   "more of the same failure"),
+            (215, again(112, true), Expected::Window(4_000),   "slow start, while it is repaired"),
+            (216, again(113, true), Expected::Window(5_000),   ""),
+            (320, again(217, false), Expected::Grows(6_000), "repaired: slow start goes on"),
         ];
         play(&mut start, &steps);
     }
@@ -433,8 +433,8 @@ mod tests {
         let mut start = start(Failure::Halve);
         let _ = start.establish(&prior(Some(1_000_000)));
         let steps = [
-            (101, ack(99), Says::Window(101_000), "the first ack"),
-            (110, loss(9), Says::HandsOver(50_500), "half, and avoidance"),
+            (101, ack(99), Expected::Window(101_000), "the first ack"),
+            (110, loss(9), Expected::HandsOver(50_500), "half, and avoidance"),
         ];
         play(&mut start, &steps);
     }
@@ -446,9 +446,9 @@ mod tests {
         let _ = start.establish(&prior(Some(1_000_000)));
         let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
         let steps = [
-            (101, Event::Congestion(mark), Says::Window(3_000), "before the first ack is told"),
-            (101, ack(99), Says::Window(3_000), "which was sent before"),
-            (205, again(105, false), Says::Grows(4_000), "nothing to repair: slow start"),
+            (101, Event::Congestion(mark), Expected::Window(3_000), "before the first ack is told"),
+            (101, ack(99), Expected::Window(3_000), "which was sent before"),
+            (205, again(105, false), Expected::Grows(4_000), "nothing to repair: slow start"),
         ];
         play(&mut start, &steps);
     }
@@ -457,7 +457,8 @@ mod tests {
     fn a_timeout_does_not_begin_from_the_size_of_the_flight() {
         let mut start = start(Failure::SlowStart);
         let _ = start.establish(&prior(Some(1_000_000)));
-        let steps = [(1_000, Event::Timeout(timed_out(Time::ZERO)), Says::Cut(3_000), "the default window")];
+        let steps =
+            [(1_000, Event::Timeout(timed_out(Time::ZERO)), Expected::Cut(3_000), "the default window")];
         play(&mut start, &steps);
     }
 

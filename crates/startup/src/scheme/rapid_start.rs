@@ -218,7 +218,7 @@ const MINIMUM_SEGMENTS: u64 = 2;
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::{Event, MSS, ack, loss, mark, play, survive, tell, timeout};
+    use super::super::timeline::{Event, MSS, ack, apply, loss, mark, play, timeout, withstand_extremes};
     use super::*;
     use crate::history::testing::{absurd_priors, prior_with};
     use crate::path::Rtt;
@@ -282,10 +282,10 @@ mod tests {
     fn the_window_ends_at_beta_times_what_got_through() {
         for lost in [0, 1, 30, 60, 66] {
             let mut start = established(Params::default());
-            let _ = tell(&mut start, acked(100, 0, 45));
+            let _ = apply(&mut start, acked(100, 0, 45));
             assert_eq!(start.allowance().window, MSS * 100);
-            let _ = tell(&mut start, if lost == 0 { mark(200, 100) } else { loss(200, lost, 100 - lost) });
-            let _ = tell(&mut start, acked(210, 110, 100 - lost));
+            let _ = apply(&mut start, if lost == 0 { mark(200, 100) } else { loss(200, lost, 100 - lost) });
+            let _ = apply(&mut start, acked(210, 110, 100 - lost));
             assert_eq!(start.allowance().window, (MSS * (100 - lost)) * Ratio::new(7, 10), "{lost} lost");
         }
     }
@@ -344,6 +344,6 @@ mod tests {
 
     #[test]
     fn absurd_paths_do_no_harm() {
-        survive(&absurd_priors(), 2, || RapidStart::new(Params::default()));
+        withstand_extremes(&absurd_priors(), 2, || RapidStart::new(Params::default()));
     }
 }

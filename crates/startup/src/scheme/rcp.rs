@@ -170,7 +170,7 @@ impl Startup for Rcp {
 
 #[cfg(test)]
 mod tests {
-    use super::super::steps::{Event, Says, play};
+    use super::super::steps::{Event, Expected, play};
     use super::*;
     use crate::base::testing::{acked, lost, timed_out};
     use headstart_units::Time;
@@ -198,12 +198,12 @@ mod tests {
         let unstamped = Event::Ack(acked(Time::ZERO, MSS));
         #[rustfmt::skip]
         let steps = [
-            (100, stamp(400_000),                                   Says::Paced(80_000, 400_000), "less"),
-            (101, stamp(900_000),                                   Says::Paced(180_000, 900_000), "more"),
-            (102, unstamped,                                        Says::Paced(180_000, 900_000), "no news"),
-            (103, Event::Congestion(lost(Time::ZERO, MSS)),         Says::Paced(180_000, 900_000), "a loss is no signal"),
-            (900, Event::Timeout(timed_out(Time::ZERO)),            Says::Paced(90_000, 450_000), "no feedback: half"),
-            (901, stamp(900_000),                                   Says::Paced(180_000, 900_000), "until there is"),
+            (100, stamp(400_000),                                   Expected::Paced(80_000, 400_000), "less"),
+            (101, stamp(900_000),                                   Expected::Paced(180_000, 900_000), "more"),
+            (102, unstamped,                                        Expected::Paced(180_000, 900_000), "no news"),
+            (103, Event::Congestion(lost(Time::ZERO, MSS)),         Expected::Paced(180_000, 900_000), "a loss is no signal"),
+            (900, Event::Timeout(timed_out(Time::ZERO)),            Expected::Paced(90_000, 450_000), "no feedback: half"),
+            (901, stamp(900_000),                                   Expected::Paced(180_000, 900_000), "until there is"),
         ];
         play(&mut start, &steps);
     }
@@ -221,8 +221,8 @@ mod tests {
         assert_eq!(start.establish(&prior(None)), Plan::burst(MSS * 10));
         #[rustfmt::skip]
         let steps = [
-            (100, Event::Ack(acked(Time::ZERO, MSS)),       Says::Window(11_000), "one for one"),
-            (101, Event::Congestion(lost(Time::ZERO, MSS)), Says::Cut(11_000),    "as always"),
+            (100, Event::Ack(acked(Time::ZERO, MSS)),       Expected::Window(11_000), "one for one"),
+            (101, Event::Congestion(lost(Time::ZERO, MSS)), Expected::Cut(11_000),    "as always"),
         ];
         play(&mut start, &steps);
     }

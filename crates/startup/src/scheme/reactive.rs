@@ -86,7 +86,7 @@ impl Startup for Reactive {
 #[cfg(test)]
 mod tests {
     use super::super::Scheme;
-    use super::super::steps::{Event, Says, play};
+    use super::super::steps::{Event, Expected, play};
     use super::*;
     use crate::base::testing::{acked, lost};
     use crate::repair::Repair;
@@ -104,9 +104,9 @@ mod tests {
         let ack = Event::Ack(acked(Time::ZERO, MSS));
         #[rustfmt::skip]
         let steps = [
-            (100, ack, Says::Window(3_000), "slow start"),
-            (101, ack, Says::Window(4_000), "twice the initial window"),
-            (300, Event::Congestion(lost(Time::ZERO, MSS)), Says::Cut(4_000), "a loss, found by the probe or not"),
+            (100, ack, Expected::Window(3_000), "slow start"),
+            (101, ack, Expected::Window(4_000), "twice the initial window"),
+            (300, Event::Congestion(lost(Time::ZERO, MSS)), Expected::Cut(4_000), "a loss, found by the probe or not"),
         ];
         play(&mut start, &steps);
     }

@@ -182,7 +182,7 @@ const MINIMUM_SEGMENTS: u64 = 2;
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::{MSS, ack, loss, play, survive, timeout};
+    use super::super::timeline::{MSS, ack, loss, play, timeout, withstand_extremes};
     use super::*;
     use crate::history::testing::{absurd_priors, prior_with};
 
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn absurd_records_do_no_harm() {
-        survive(&absurd_priors(), 2, || SCubic::new(Params::default()));
+        withstand_extremes(&absurd_priors(), 2, || SCubic::new(Params::default()));
     }
 
     #[test]

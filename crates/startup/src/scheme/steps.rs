@@ -6,7 +6,7 @@
 use headstart_units::Time;
 
 use super::Startup;
-use super::timeline::tell;
+use super::timeline::apply;
 use crate::allowance::{Allowance, HandOver, Next};
 use crate::event::{Ack, Congestion, Sent, Timeout};
 
@@ -14,7 +14,7 @@ pub use super::timeline::Event;
 
 /// Expected answer of the scheme, in bytes and bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Says {
+pub enum Expected {
     /// It stays, with this window and no pace of its own.
     Window(u64),
     /// It stays, with this window and pace.
@@ -28,20 +28,24 @@ pub enum Says {
 }
 
 /// Plays rows of (milliseconds, event, answer, reason).
-pub fn play(scheme: &mut impl Startup, rows: &[(u64, Event, Says, &str)]) {
+pub fn play(scheme: &mut impl Startup, rows: &[(u64, Event, Expected, &str)]) {
     for &(ms, event, expected, why) in rows {
         let now = Time::from_millis(ms);
-        let next = tell(scheme, at(now, event));
+        let next = apply(scheme, at(now, event));
         let said = match (next, scheme.allowance()) {
-            (Next::Stay, Allowance { window, pace: None }) => Says::Window(window.get()),
+            (Next::Stay, Allowance { window, pace: None }) => Expected::Window(window.get()),
             (Next::Stay, Allowance { window, pace: Some(pace) }) => {
-                Says::Paced(window.get(), pace.as_bytes_per_sec())
+                Expected::Paced(window.get(), pace.as_bytes_per_sec())
             }
             (Next::HandOver(how), _) if how == HandOver::avoiding(how.window) => {
-                Says::HandsOver(how.window.get())
+                Expected::HandsOver(how.window.get())
             }
-            (Next::HandOver(how), _) if how == HandOver::growing(how.window) => Says::Grows(how.window.get()),
-            (Next::HandOver(how), _) if how == HandOver::to_be_cut(how.window) => Says::Cut(how.window.get()),
+            (Next::HandOver(how), _) if how == HandOver::growing(how.window) => {
+                Expected::Grows(how.window.get())
+            }
+            (Next::HandOver(how), _) if how == HandOver::to_be_cut(how.window) => {
+                Expected::Cut(how.window.get())
+            }
             (other, _) => panic!("at {ms} ms: {other:?} is none of the usual answers"),
         };
         assert_eq!(said, expected, "at {ms} ms, {} phase: {why}", scheme.phase());

@@ -136,7 +136,7 @@ impl Startup for TcpCache {
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::{MSS, ack, loss, play, survive, timeout};
+    use super::super::timeline::{MSS, ack, loss, play, timeout, withstand_extremes};
     use super::*;
     use crate::history::testing::{absurd_priors, prior_with};
 
@@ -201,6 +201,6 @@ mod tests {
 
     #[test]
     fn absurd_records_do_no_harm() {
-        survive(&absurd_priors(), 2, || TcpCache::new(Params::default()));
+        withstand_extremes(&absurd_priors(), 2, || TcpCache::new(Params::default()));
     }
 }

@@ -75,7 +75,7 @@ pub type Step = (Event, &'static str, u64, u64, &'static str);
 pub fn play(scheme: &mut impl Startup, steps: &[Step]) -> Option<HandOver> {
     let mut handed_over = None;
     for (row, &(event, phase, window, pace, why)) in steps.iter().enumerate() {
-        let next = tell(scheme, event);
+        let next = apply(scheme, event);
         let allowance = scheme.allowance();
         let found = match next {
             Next::Stay => (scheme.phase(), allowance.window.get()),
@@ -94,7 +94,7 @@ pub fn play(scheme: &mut impl Startup, steps: &[Step]) -> Option<HandOver> {
 }
 
 /// Feeds the scheme one event; returns its decision.
-pub fn tell(scheme: &mut impl Startup, event: Event) -> Next {
+pub fn apply(scheme: &mut impl Startup, event: Event) -> Next {
     match event {
         Event::Sent(sent) => {
             scheme.on_sent(&sent);
@@ -108,7 +108,7 @@ pub fn tell(scheme: &mut impl Startup, event: Event) -> Next {
 
 /// Begins from each prior and applies all events, extreme amounts included: nothing may panic, the
 /// window stays at `minimum` segments or more, and the pace stays above zero.
-pub fn survive<S: Startup>(priors: &[Prior], minimum: u64, new: impl Fn() -> S) {
+pub fn withstand_extremes<S: Startup>(priors: &[Prior], minimum: u64, new: impl Fn() -> S) {
     for prior in priors {
         let mut scheme = new();
         let plan = scheme.establish(prior);

@@ -260,7 +260,7 @@ impl Startup for WiseStart {
         if self.pace.is_some() {
             let kappa = self.mss * self.params.kappa;
             if sent.in_flight >= self.window.min(kappa) {
-                self.pace = Some((self.last_btl_bw * HALF).max(CRAWL));
+                self.pace = Some((self.last_btl_bw * HALF).max(MIN_PACE));
             }
             if sent.in_flight >= self.window.min(kappa * ONE_AND_A_HALF) {
                 self.pace = Some(self.last_btl_bw);
@@ -343,7 +343,7 @@ const ONE_AND_A_HALF: Ratio = Ratio::new(3, 2);
 /// The path is full if the delivery rate is below this share of the sending rate.
 const FILLED: Ratio = Ratio::new(3, 4);
 /// Least pace: at zero the pacer would never send again.
-const CRAWL: Rate = Rate::from_bytes_per_sec(1);
+const MIN_PACE: Rate = Rate::from_bytes_per_sec(1);
 /// RFC 5681 §3.1: the least window of a controller.
 const MINIMUM_SEGMENTS: u64 = 2;
 

@@ -56,7 +56,7 @@ impl Observer for Watch {
             return;
         }
         match event {
-            ElementEvent::Taken => self.offered += 1,
+            ElementEvent::Accepted => self.offered += 1,
             ElementEvent::Refused(_) => {
                 self.offered += 1;
                 self.dropped += 1;

@@ -144,7 +144,7 @@ impl Extreme {
             if flow.expected.is_none() {
                 let rtt = now.since(flow.approved_at);
                 flow.expected = Some((flow.granted * rtt).max(Bytes::new(1)));
-                flow.due_at = now + rtt * PATIENCE;
+                flow.due_at = now + rtt * ARRIVAL_LIMIT;
             }
             flow.arrived += size;
             let expected = flow.expected.unwrap_or(size).get();
@@ -282,4 +282,4 @@ impl Extreme {
 }
 
 /// RTTs after which a window paced over one RTT has arrived, with a margin for queueing.
-const PATIENCE: Ratio = Ratio::new(5, 4);
+const ARRIVAL_LIMIT: Ratio = Ratio::new(5, 4);

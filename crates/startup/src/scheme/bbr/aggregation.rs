@@ -70,7 +70,7 @@ mod tests {
 
     const BTL_BW: Rate = Rate::from_bytes_per_sec(100_000);
 
-    fn tell(aggregation: &mut Aggregation, acks: &[(u64, u64)], begins_round: bool) {
+    fn apply(aggregation: &mut Aggregation, acks: &[(u64, u64)], begins_round: bool) {
         for &(at, bytes) in acks {
             let ack = acked(Time::from_millis(at), Bytes::new(bytes));
             aggregation.on_ack(&ack, begins_round, BTL_BW, Bytes::new(50_000));
@@ -93,7 +93,7 @@ mod tests {
         ];
         for (acks, room, why) in rows {
             let mut aggregation = Aggregation::default();
-            tell(&mut aggregation, acks, false);
+            apply(&mut aggregation, acks, false);
             assert_eq!(aggregation.room(BTL_BW), Bytes::new(room), "{why}");
         }
     }
@@ -101,9 +101,9 @@ mod tests {
     #[test]
     fn a_lump_is_forgotten_after_five_to_ten_rounds() {
         let mut aggregation = Aggregation::default();
-        tell(&mut aggregation, &[(10, 5000)], false);
+        apply(&mut aggregation, &[(10, 5000)], false);
         let kept = (1..=12).filter(|n| {
-            tell(&mut aggregation, &[(1000 * n, 1000)], true);
+            apply(&mut aggregation, &[(1000 * n, 1000)], true);
             aggregation.room(BTL_BW) == Bytes::new(5000)
         });
         assert_eq!(kept.count(), 9);

@@ -1,4 +1,4 @@
-use super::super::timeline::{Event, MSS, loss, mark, play, sent, survive, tell, timeout};
+use super::super::timeline::{Event, MSS, apply, loss, mark, play, sent, timeout, withstand_extremes};
 use super::*;
 use crate::base::testing::acked;
 use crate::history::testing::{absurd_priors, prior_with};
@@ -121,7 +121,7 @@ fn a_loss_ends_the_probe_of_a_shallow_path() {
     let mut lossy = bbr;
     let _ = bbr.on_ack(&quiet);
     assert!(matches!(bbr.phase, Phase::ProbeBw { index: PROBING, .. }), "not enough in flight yet");
-    let _ = tell(&mut lossy, loss(7_101, 1, 1));
+    let _ = apply(&mut lossy, loss(7_101, 1, 1));
     let _ = lossy.on_ack(&quiet);
     assert!(matches!(lossy.phase, Phase::ProbeBw { index: YIELDING, .. }), "it does not fit");
     assert!(lossy.lost.is_zero(), "and says nothing of the next probe");
@@ -157,7 +157,7 @@ fn it_drains_the_path_when_the_rtt_has_grown_old() {
 #[test]
 fn an_idle_connection_needs_no_probe() {
     let mut bbr = cruising();
-    let _ = tell(&mut bbr, sent(30_000, 1));
+    let _ = apply(&mut bbr, sent(30_000, 1));
     let _ = bbr.on_ack(&ack(23_100, 1, 0, (240, 241), 250));
     assert_eq!(bbr.phase(), "ProbeBW");
     let _ = bbr.on_ack(&ack(33_101, 1, 30, (241, 242), 250));
@@ -214,7 +214,7 @@ fn after_a_timeout_the_pipe_is_not_taken_for_full() {
         let _ = bbr.on_ack(&ack(100 * n, 1, 1, (n - 1, n), 100));
     }
     assert_eq!(bbr.full_rounds, 2);
-    let _ = tell(&mut bbr, timeout(8_000));
+    let _ = apply(&mut bbr, timeout(8_000));
     let _ = bbr.on_ack(&ack(1_000, 1, 1, (3, 4), 100));
     assert_eq!((bbr.phase(), bbr.full_rounds), ("Startup", 0));
 }
@@ -292,7 +292,7 @@ fn a_recovery_begins_the_round_anew() {
         let mut bbr = established();
         let _ = bbr.on_ack(&ack(100, 10, 10, (0, 10), 100));
         if is_lossy {
-            let _ = tell(&mut bbr, loss(7_110, 1, 10));
+            let _ = apply(&mut bbr, loss(7_110, 1, 10));
         }
         let wrap = |ack| if is_lossy { recovering(ack) } else { ack };
         let _ = bbr.on_ack(&wrap(ack(110, 2, 10, (0, 12), 100)));
@@ -353,7 +353,7 @@ fn without_a_handshake_rtt_it_begins_as_on_a_path_of_a_millisecond() {
 
 #[test]
 fn absurd_paths_do_no_harm() {
-    survive(&absurd_priors(), 4, || Bbr::new(Params::default()));
+    withstand_extremes(&absurd_priors(), 4, || Bbr::new(Params::default()));
     let mut bbr = established();
     for rate in [0, 1, u64::MAX] {
         let mut ack = ack(100, 1, 1, (0, 1), 1);
@@ -386,5 +386,5 @@ fn a_hint_is_the_first_estimate_and_is_cruised_at() {
         assert_eq!(bbr.establish(&Prior { hint: none, ..prior_with(1, 60) }).flight, MSS * 10, "no hint");
         assert_eq!(bbr.phase(), "Startup");
     }
-    survive(&absurd_priors(), 1, || Bbr::new(params));
+    withstand_extremes(&absurd_priors(), 1, || Bbr::new(params));
 }

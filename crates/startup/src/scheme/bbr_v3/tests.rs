@@ -1,7 +1,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::super::timeline::{Event, MSS, play, survive, tell, timeout};
+use super::super::timeline::{Event, MSS, apply, play, timeout, withstand_extremes};
 use super::*;
 use crate::base::testing::{acked, lost};
 use crate::history::testing::{absurd_priors, prior_with};
@@ -268,7 +268,7 @@ fn waits_between_probes_are_two_to_three_seconds_and_differ() {
 #[test]
 fn a_timeout_leaves_one_segment_until_acks_come() {
     let mut bbr = cruising();
-    tell(&mut bbr, timeout(9000));
+    apply(&mut bbr, timeout(9000));
     assert_eq!(bbr.allowance().window, MSS);
     let _ = bbr.on_ack(&ack(2100, 1, 0, (245, 246), 250));
     assert!(bbr.allowance().window >= MSS * 4);
@@ -276,5 +276,5 @@ fn a_timeout_leaves_one_segment_until_acks_come() {
 
 #[test]
 fn absurd_numbers_neither_panic_nor_stop_it() {
-    survive(&absurd_priors(), 1, || BbrV3::new(Params::default()));
+    withstand_extremes(&absurd_priors(), 1, || BbrV3::new(Params::default()));
 }

@@ -1,4 +1,4 @@
-use super::super::timeline::{Event, MSS, ack, loss, mark, play, sent, survive, tell, timeout};
+use super::super::timeline::{Event, MSS, ack, apply, loss, mark, play, sent, timeout, withstand_extremes};
 use super::*;
 use crate::history::testing::{absurd_priors, prior_with};
 use headstart_units::Rate;
@@ -78,7 +78,7 @@ fn a_jump_that_does_not_fit_is_taken_back_to_half_of_what_got_through() {
 fn congestion_while_the_jump_leaves_is_a_retreat_too() {
     for event in [loss(130, 1, 40), mark(130, 40)] {
         let mut start = jumped(Params::default());
-        let _ = tell(&mut start, sent(110, 21));
+        let _ = apply(&mut start, sent(110, 21));
         play(&mut start, &[(event, "Safe Retreat", 10_000, 0, "half of PipeSize, which is 20")]);
         assert!(start.discards_history());
         let how = play(&mut start, &[(ack(211, 111, 20, 1), "hand over", 10_000, 0, "PipeSize is 40")]);
@@ -107,7 +107,7 @@ fn on_a_path_of(millis: u64, event: Event) -> Event {
 fn the_unvalidated_phase_ends_when_all_was_sent_or_one_was_acked_or_an_rtt_passed() {
     let mut start = jumped(Params::default());
     for n in 1..=40 {
-        let _ = tell(&mut start, sent(101 + n, 20 + n));
+        let _ = apply(&mut start, sent(101 + n, 20 + n));
     }
     let why = "an ack of the first unvalidated packet, early: the window falls to the flight";
     let early = on_a_path_of(100, ack(160, 102, 1, 59));
@@ -115,15 +115,15 @@ fn the_unvalidated_phase_ends_when_all_was_sent_or_one_was_acked_or_an_rtt_passe
 
     let mut start = jumped(Params::default());
     for n in 1..=40 {
-        let _ = tell(&mut start, sent(101 + n, 20 + n));
+        let _ = apply(&mut start, sent(101 + n, 20 + n));
     }
     play(&mut start, &[(sent(203, 61), "Validating", 61_000, 0, "102 ms have passed since the jump")]);
 
     let mut start = jumped(Params::default());
     for n in 1..=40 {
-        let _ = tell(&mut start, sent(101 + n, 20 + n));
+        let _ = apply(&mut start, sent(101 + n, 20 + n));
     }
-    let _ = tell(&mut start, ack(200, 99, 10, 50));
+    let _ = apply(&mut start, ack(200, 99, 10, 50));
     let late = on_a_path_of(101, ack(203, 101, 1, 49));
     play(&mut start, &[(late, "Validating", 49_000, 0, "the same, found by an ack")]);
 }
@@ -131,8 +131,8 @@ fn the_unvalidated_phase_ends_when_all_was_sent_or_one_was_acked_or_an_rtt_passe
 #[test]
 fn a_jump_that_was_not_used_leaves_the_window_that_was() {
     let mut start = jumped(Params::default());
-    let _ = tell(&mut start, sent(110, 21));
-    let _ = tell(&mut start, ack(200, 100, 20, 1));
+    let _ = apply(&mut start, sent(110, 21));
+    let _ = apply(&mut start, ack(200, 100, 20, 1));
     let why = "one in flight, and PipeSize is 41: there is nothing to validate";
     play(&mut start, &[(ack(210, 110, 1, 0), "Normal", 41_000, 0, why)]);
     assert!(!start.discards_history());
@@ -142,9 +142,9 @@ fn a_jump_that_was_not_used_leaves_the_window_that_was() {
 fn a_flight_no_larger_than_what_is_validated_needs_no_validation() {
     for (in_flight, phase) in [(22, "Normal"), (23, "Validating")] {
         let mut start = jumped(Params::default());
-        let _ = tell(&mut start, sent(110, 21));
-        let _ = tell(&mut start, ack(200, 100, 1, 20));
-        let _ = tell(&mut start, sent(201, 23));
+        let _ = apply(&mut start, sent(110, 21));
+        let _ = apply(&mut start, ack(200, 100, 1, 20));
+        let _ = apply(&mut start, sent(201, 23));
         let why = "PipeSize is 22";
         let last = on_a_path_of(101, ack(202, 110, 1, in_flight));
         play(&mut start, &[(last, phase, in_flight * 1000, 0, why)]);
@@ -154,9 +154,9 @@ fn a_flight_no_larger_than_what_is_validated_needs_no_validation() {
 #[test]
 fn a_flight_below_the_initial_window_needs_none_either() {
     let mut start = established(Params::default());
-    let _ = tell(&mut start, ack(100, 0, 10, 0));
+    let _ = apply(&mut start, ack(100, 0, 10, 0));
     for n in 1..=5 {
-        let _ = tell(&mut start, sent(100 + n, n));
+        let _ = apply(&mut start, sent(100 + n, n));
     }
     let why = "PipeSize is one, and the initial window is always allowed";
     play(&mut start, &[(ack(200, 101, 1, 4), "Normal", 10_000, 0, why)]);
@@ -193,7 +193,7 @@ fn the_jump_is_half_of_the_saved_window_and_no_more_than_the_operator_allows() {
     for (max_jump, expected) in [(None, MSS * 100), (Some(MSS * 101), MSS * 100), (Some(MSS * 60), MSS * 60)]
     {
         let mut start = established(Params { max_jump, ..Params::default() });
-        let _ = tell(&mut start, ack(100, 0, 10, 20));
+        let _ = apply(&mut start, ack(100, 0, 10, 20));
         let pace = expected / Span::from_millis(100);
         assert_eq!(start.allowance(), Allowance { window: expected, pace: Some(pace) });
     }
@@ -203,7 +203,7 @@ fn the_jump_is_half_of_the_saved_window_and_no_more_than_the_operator_allows() {
 #[test]
 fn a_path_that_grew_longer_is_paced_more_slowly() {
     let mut start = established(Params::default());
-    let _ = tell(&mut start, ack(400, 0, 10, 20));
+    let _ = apply(&mut start, ack(400, 0, 10, 20));
     assert_eq!(start.allowance().pace, Some(Rate::from_bytes_per_sec(250_000)), "100 kB over 400 ms");
 }
 
@@ -245,7 +245,7 @@ fn a_path_of_another_length_is_refused_when_it_is_known() {
         [(50, Some(Refusal::RttTooSmall)), (51, None), (1000, None), (1001, Some(Refusal::RttTooLarge))]
     {
         let mut start = established(Params::default());
-        let _ = tell(&mut start, ack(2000, 2000 - rtt, 10, 20));
+        let _ = apply(&mut start, ack(2000, 2000 - rtt, 10, 20));
         assert_eq!(start.refusal(), expected, "{rtt} ms");
         assert_eq!(start.phase(), if expected.is_some() { "Normal" } else { "Unvalidated" });
         assert!(!start.discards_history(), "the other network may come back");
@@ -273,7 +273,7 @@ fn congestion_in_reconnaissance_is_answered_as_ever() {
 #[test]
 fn a_timeout_after_the_jump_ends_it_and_forgets_the_record() {
     let mut start = validating();
-    let _ = tell(&mut start, ack(200, 100, 20, 80));
+    let _ = apply(&mut start, ack(200, 100, 20, 80));
     let how = play(&mut start, &[(timeout(1000), "hand over", 40_000, 0, "PipeSize, for the base to cut")]);
     assert_eq!(how, Some(HandOver::to_be_cut(MSS * 40)));
     assert!(start.discards_history());
@@ -283,7 +283,7 @@ fn a_timeout_after_the_jump_ends_it_and_forgets_the_record() {
 fn absurd_records_do_no_harm() {
     for hystart in [false, true] {
         let lifetime = Span::MAX;
-        survive(&absurd_priors(), 2, || {
+        withstand_extremes(&absurd_priors(), 2, || {
             CarefulResume::new(Params { lifetime, hystart, ..Params::default() })
         });
     }

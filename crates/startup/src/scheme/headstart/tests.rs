@@ -1,4 +1,4 @@
-use super::super::steps::{Event, Says, play};
+use super::super::steps::{Event, Expected, play};
 use super::*;
 use crate::base::testing::{acked, lost, timed_out};
 use crate::history::testing::{absurd_priors, prior_with};
@@ -121,16 +121,16 @@ fn a_flight_that_gets_through_is_paced_once_and_earns() {
     let _ = start.establish(&acquaintance(100, 80));
     #[rustfmt::skip]
     let steps = [
-        (101, ack(1, 1, 60, false),   Says::Paced(81_000, 800_000), "nineteen segments are still to leave"),
-        (102, ack(1, 2, 78, false),   Says::Window(82_000),         "all of it is out: no more pacing"),
-        (201, ack(78, 80, 20, false), Says::Window(160_000),        "slow start goes on"),
+        (101, ack(1, 1, 60, false),   Expected::Paced(81_000, 800_000), "nineteen segments are still to leave"),
+        (102, ack(1, 2, 78, false),   Expected::Window(82_000),         "all of it is out: no more pacing"),
+        (201, ack(78, 80, 20, false), Expected::Window(160_000),        "slow start goes on"),
     ];
     play(&mut start, &steps);
     let fate = start.fate().expect("known");
     let earned = MSS * 80 * Params::default().earn;
     assert_eq!((fate.earned, fate.spent, fate.most), (earned, Bytes::ZERO, MSS * 160));
     assert_eq!(fate.of(Some(MSS * 80)), MSS * 80 + earned);
-    play(&mut start, &[(300, loss(0, 50), Says::Cut(160_000), "a later loss is the base controller's")]);
+    play(&mut start, &[(300, loss(0, 50), Expected::Cut(160_000), "a later loss is the base controller's")]);
 }
 
 #[test]
@@ -139,10 +139,10 @@ fn a_flight_that_lost_is_repaired_and_pays_for_each_byte() {
     let _ = start.establish(&acquaintance(100, 80));
     #[rustfmt::skip]
     let steps = [
-        (101, ack(40, 40, 40, false), Says::Window(120_000),   "half of it"),
-        (103, loss(4, 36),            Says::Window(37_000),    "one segment may be sent again"),
-        (150, ack(36, 76, 4, true),   Says::Window(38_000),    "half of the 76 that got through"),
-        (205, ack(0, 80, 0, false),   Says::HandsOver(38_000), "the repair is done"),
+        (101, ack(40, 40, 40, false), Expected::Window(120_000),   "half of it"),
+        (103, loss(4, 36),            Expected::Window(37_000),    "one segment may be sent again"),
+        (150, ack(36, 76, 4, true),   Expected::Window(38_000),    "half of the 76 that got through"),
+        (205, ack(0, 80, 0, false),   Expected::HandsOver(38_000), "the repair is done"),
     ];
     play(&mut start, &steps);
     let (fate, Params { earn, price, .. }) = (start.fate().expect("known"), Params::default());
@@ -157,8 +157,8 @@ fn what_a_timeout_leaves_unknown_is_lost() {
     assert_eq!(start.fate(), None, "nothing is known yet");
     #[rustfmt::skip]
     let steps = [
-        (100, ack(1, 1, 79, false),                  Says::Window(81_000), "one segment got through, and then nothing"),
-        (400, Event::Timeout(timed_out(Time::ZERO)), Says::Cut(1_000),     "the flight's size is no measure"),
+        (100, ack(1, 1, 79, false),                  Expected::Window(81_000), "one segment got through, and then nothing"),
+        (400, Event::Timeout(timed_out(Time::ZERO)), Expected::Cut(1_000),     "the flight's size is no measure"),
     ];
     play(&mut start, &steps);
     assert_eq!(start.fate().map(|fate| fate.earned), Some(MSS * Params::default().earn));
@@ -169,7 +169,7 @@ fn a_mark_ends_the_start_and_has_its_price() {
     let mut start = Headstart::new(Params::default());
     let _ = start.establish(&acquaintance(100, 80));
     let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
-    play(&mut start, &[(100, Event::Congestion(mark), Says::Cut(80_000), "as in slow start")]);
+    play(&mut start, &[(100, Event::Congestion(mark), Expected::Cut(80_000), "as in slow start")]);
     let (fate, Params { earn, price, .. }) = (start.fate().expect("known"), Params::default());
     assert_eq!(fate.spent, MSS * 10 * earn * price, "as if an eighth had been lost");
 }
@@ -178,7 +178,7 @@ fn a_mark_ends_the_start_and_has_its_price() {
 fn ten_segments_start_and_fail_as_slow_start_does() {
     let mut start = Headstart::new(Params::default());
     let _ = start.establish(&acquaintance(100, 10));
-    play(&mut start, &[(110, loss(1, 9), Says::Cut(10_000), "the base controller cuts")]);
+    play(&mut start, &[(110, loss(1, 9), Expected::Cut(10_000), "the base controller cuts")]);
 }
 
 /// In equilibrium one byte in 1 + price is lost, whatever the path's capacity.

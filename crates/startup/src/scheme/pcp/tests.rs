@@ -1,4 +1,4 @@
-use super::super::steps::{Event, Says, play};
+use super::super::steps::{Event, Expected, play};
 use super::*;
 use crate::base::testing::{acked, lost, timed_out};
 use crate::event::Transmission;
@@ -69,8 +69,8 @@ fn accepted_probes_double_the_increase_and_refused_ones_halve_it() {
     assert_eq!(pcp.allowance().pace, Some(Rate::from_bytes_per_sec(10_000)), "one segment an RTT meanwhile");
     #[rustfmt::skip]
     let steps = [
-        (250, ack(150, 100), Says::Paced(7_000, 10_000),  "the last packet has not been acked"),
-        (300, ack(200, 100), Says::Paced(17_000, 60_000), "flat: base 20, and 40 more are asked for"),
+        (250, ack(150, 100), Expected::Paced(7_000, 10_000),  "the last packet has not been acked"),
+        (300, ack(200, 100), Expected::Paced(17_000, 60_000), "flat: base 20, and 40 more are asked for"),
     ];
     play(&mut pcp, &steps);
     for n in 0..5 {
@@ -78,11 +78,11 @@ fn accepted_probes_double_the_increase_and_refused_ones_halve_it() {
     }
     #[rustfmt::skip]
     let steps = [
-        (420, ack(320, 100), Says::Paced(9_000, 20_000),  "the base rate meanwhile"),
-        (450, ack(336, 110), Says::Paced(9_000, 20_000),  "a queue"),
-        (470, ack(352, 120), Says::Paced(9_000, 20_000),  "that grows"),
-        (490, ack(368, 130), Says::Paced(9_000, 20_000),  "and grows"),
-        (524, ack(384, 140), Says::Paced(13_000, 40_000), "refused: 20 is kept, 20 more are asked for"),
+        (420, ack(320, 100), Expected::Paced(9_000, 20_000),  "the base rate meanwhile"),
+        (450, ack(336, 110), Expected::Paced(9_000, 20_000),  "a queue"),
+        (470, ack(352, 120), Expected::Paced(9_000, 20_000),  "that grows"),
+        (490, ack(368, 130), Expected::Paced(9_000, 20_000),  "and grows"),
+        (524, ack(384, 140), Expected::Paced(13_000, 40_000), "refused: 20 is kept, 20 more are asked for"),
     ];
     play(&mut pcp, &steps);
     for n in 0..5 {
@@ -94,8 +94,8 @@ fn accepted_probes_double_the_increase_and_refused_ones_halve_it() {
     };
     #[rustfmt::skip]
     let steps = [
-        (640, loss(400), Says::Paced(9_000, 20_000),  "not a packet of the train"),
-        (650, loss(530), Says::Paced(11_000, 30_000), "a packet of the train: 10 more are asked for"),
+        (640, loss(400), Expected::Paced(9_000, 20_000),  "not a packet of the train"),
+        (650, loss(530), Expected::Paced(11_000, 30_000), "a packet of the train: 10 more are asked for"),
     ];
     play(&mut pcp, &steps);
     for n in 0..5 {
@@ -103,9 +103,9 @@ fn accepted_probes_double_the_increase_and_refused_ones_halve_it() {
     }
     #[rustfmt::skip]
     let steps = [
-        (800, loss(700), Says::Paced(9_000, 20_000),  "less than a segment an RTT is not worth a probe"),
-        (900, Event::Timeout(timed_out(Time::ZERO)), Says::Paced(7_000, 10_000), "a timeout halves the rate"),
-        (950, Event::Timeout(timed_out(Time::ZERO)), Says::Paced(7_000, 10_000), "never below a segment an RTT"),
+        (800, loss(700), Expected::Paced(9_000, 20_000),  "less than a segment an RTT is not worth a probe"),
+        (900, Event::Timeout(timed_out(Time::ZERO)), Expected::Paced(7_000, 10_000), "a timeout halves the rate"),
+        (950, Event::Timeout(timed_out(Time::ZERO)), Expected::Paced(7_000, 10_000), "never below a segment an RTT"),
     ];
     play(&mut pcp, &steps);
     assert_eq!(pcp.phase(), "Waiting");

@@ -1,4 +1,6 @@
-use super::super::timeline::{Event, MSS, Step, ack, loss, mark, play, sent, survive, tell, timeout};
+use super::super::timeline::{
+    Event, MSS, Step, ack, apply, loss, mark, play, sent, timeout, withstand_extremes,
+};
 use super::*;
 use crate::history::testing::{absurd_priors, prior_with};
 
@@ -90,7 +92,7 @@ fn a_loss_in_drain_or_maintenance_is_subtracted_and_cut() {
     let mut start = established(Params::default());
     send_everything(&mut start);
     let sixth = first_acks(&mut start, 4);
-    let _ = tell(&mut start, sixth);
+    let _ = apply(&mut start, sixth);
     let how = play(&mut start, &[(loss(224, 9, 90), "hand over", 90_000, 0, "of 99")]);
     assert_eq!(how, Some(HandOver::to_be_cut(MSS * 90)));
 }
@@ -116,7 +118,7 @@ fn it_may_outlast_losses_until_the_decision_and_in_drain() {
     let mut start = established(params);
     send_everything(&mut start);
     let sixth = first_acks(&mut start, 4);
-    let _ = tell(&mut start, sixth);
+    let _ = apply(&mut start, sixth);
     play(&mut start, &[(loss(224, 9, 90), "Drain", 90_000, 0, "of 99")]);
 }
 
@@ -171,12 +173,12 @@ fn an_application_limited_sender_keeps_window_and_pace() {
 fn an_application_limited_sender_that_fills_the_path_drains() {
     let mut start = established(Params::default());
     for n in 0..60 {
-        let _ = tell(&mut start, sent(n * 3, n + 1));
+        let _ = apply(&mut start, sent(n * 3, n + 1));
     }
-    let _ = tell(&mut start, ack(200, 0, 1, 59));
+    let _ = apply(&mut start, ack(200, 0, 1, 59));
     assert_eq!(start.allowance().window, MSS * 100, "limited: 60 kB where 100 kB were allowed");
     for n in 1..5 {
-        let _ = tell(&mut start, ack(200 + 10 * n, 3 * n, 1, 59 - n));
+        let _ = apply(&mut start, ack(200 + 10 * n, 3 * n, 1, 59 - n));
     }
     #[rustfmt::skip]
     let steps = [
@@ -192,16 +194,16 @@ fn an_application_limited_sender_that_fills_the_path_drains() {
 fn a_pause_between_the_acks_is_the_applications_and_not_the_paths() {
     let mut start = established(Params::default());
     for n in 0..3 {
-        let _ = tell(&mut start, sent(n, n + 1));
+        let _ = apply(&mut start, sent(n, n + 1));
     }
     for n in 0..3 {
-        let _ = tell(&mut start, ack(200 + 2 * n, n, 1, 2 - n));
+        let _ = apply(&mut start, ack(200 + 2 * n, n, 1, 2 - n));
     }
     for n in 0..20 {
-        let _ = tell(&mut start, sent(600 + n, n + 1));
+        let _ = apply(&mut start, sent(600 + n, n + 1));
     }
     for n in 0..2 {
-        let _ = tell(&mut start, ack(800 + 2 * n, 600 + n, 1, 19 - n));
+        let _ = apply(&mut start, ack(800 + 2 * n, 600 + n, 1, 19 - n));
     }
     let why = "5 kB in 604 ms arrive, 5 kB in 602 ms left: the path may have more";
     play(&mut start, &[(ack(804, 602, 1, 17), "Probe", 100_000, 0, why)]);
@@ -212,7 +214,7 @@ fn a_full_window_is_no_limit_of_the_application() {
     let mut start = WiseStart::new(Params::default());
     let _ = start.establish(&prior_with(500, 20));
     for n in 0..10 {
-        let _ = tell(&mut start, sent(n, n + 1));
+        let _ = apply(&mut start, sent(n, n + 1));
     }
     // The record said 20 ms; the path has 200 ms.
     let why = "ten segments are all that the window allows";
@@ -233,9 +235,9 @@ fn acks_that_arrive_together_decide_nothing() {
 fn the_path_is_as_long_as_the_fastest_of_the_six_acks() {
     let mut start = established(Params::default());
     send_everything(&mut start);
-    let _ = tell(&mut start, ack(250, 0, 1, 99));
+    let _ = apply(&mut start, ack(250, 0, 1, 99));
     for n in 1..6 {
-        let _ = tell(&mut start, ack(250 + 4 * n, 50 + 4 * n, 1, 99));
+        let _ = apply(&mut start, ack(250 + 4 * n, 50 + 4 * n, 1, 99));
     }
     let why = "5 kB in 20 ms x 200 ms, not x 250 ms";
     let how = play(&mut start, &[(ack(340, 100, 49, 50), "hand over", 50_000, 0, why)]);
@@ -253,6 +255,8 @@ fn without_a_record_it_is_the_default_slow_start() {
 #[test]
 fn absurd_records_do_no_harm() {
     for adaptation in [false, true] {
-        survive(&absurd_priors(), 2, || WiseStart::new(Params { adaptation, gamma: 0, ..Params::default() }));
+        withstand_extremes(&absurd_priors(), 2, || {
+            WiseStart::new(Params { adaptation, gamma: 0, ..Params::default() })
+        });
     }
 }

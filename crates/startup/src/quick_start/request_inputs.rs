@@ -15,7 +15,7 @@ use crate::parameters::{Value, Word, as_word, from_word, words_expected};
 
 /// The sender's knowledge at the time of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct RequestInputs {
     /// Payload bytes of a full segment.
     pub mss: Bytes,
     /// Bytes to send, if known.
@@ -50,7 +50,7 @@ impl Amount {
     #[must_use]
     pub fn rate(
         self,
-        known: &Question,
+        known: &RequestInputs,
         header: Bytes,
         initial: Bytes,
         assumed_rtt: Span,
@@ -127,11 +127,14 @@ mod tests {
 
     #[test]
     fn each_way_asks_for_what_it_knows() {
-        let nothing = Question { mss: Bytes::new(1460), size: None, rtt: None, receive_window: None };
-        let object = Question { size: Some(Bytes::new(14_600)), ..nothing };
-        let later =
-            Question { rtt: Some(Span::from_millis(50)), receive_window: Some(Bytes::new(20_000)), ..object };
-        let tiny = Question { size: Some(Bytes::new(4_380)), ..later };
+        let nothing = RequestInputs { mss: Bytes::new(1460), size: None, rtt: None, receive_window: None };
+        let object = RequestInputs { size: Some(Bytes::new(14_600)), ..nothing };
+        let later = RequestInputs {
+            rtt: Some(Span::from_millis(50)),
+            receive_window: Some(Bytes::new(20_000)),
+            ..object
+        };
+        let tiny = RequestInputs { size: Some(Bytes::new(4_380)), ..later };
         let fixed = Amount::Fixed(Rate::from_bytes_per_sec(2_000_000));
         let (window, exact) = (Amount::Window, Amount::Object);
         #[rustfmt::skip]

@@ -1,6 +1,6 @@
 //! Queueing delays: from a packet's arrival until its first byte is sent.
 //!
-//! Waits are counted in buckets 1/64 of their value wide: a quantile is right to 1 %, a mean is
+//! QueueingDelays are counted in buckets 1/64 of their value wide: a quantile is right to 1 %, a mean is
 //! exact.
 
 use headstart_units::{Bytes, Span, Time};
@@ -15,24 +15,24 @@ const BUCKETS: usize = (MAGNITUDES + 1) << BITS;
 
 /// A histogram of queueing delays.
 #[derive(Clone)]
-pub struct Waits {
+pub struct QueueingDelays {
     counts: Box<[u32; BUCKETS]>,
     sum: u64,
 }
 
-impl core::fmt::Debug for Waits {
+impl core::fmt::Debug for QueueingDelays {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "Waits({:?} on average)", self.mean())
+        write!(f, "QueueingDelays({:?} on average)", self.mean())
     }
 }
 
-impl Default for Waits {
+impl Default for QueueingDelays {
     fn default() -> Self {
         Self { counts: Box::new([0; BUCKETS]), sum: 0 }
     }
 }
 
-impl Waits {
+impl QueueingDelays {
     #[inline]
     fn bucket(nanos: u64) -> usize {
         let magnitude = (64 - nanos.leading_zeros()).saturating_sub(BITS + 1);
@@ -112,15 +112,15 @@ mod tests {
     #[test]
     fn every_wait_falls_into_a_bucket_near_it() {
         for nanos in (0..42).map(|bit| 1_u64 << bit).flat_map(|n| [n - 1, n, n + n / 3]) {
-            let middle = Waits::middle(Waits::bucket(nanos));
+            let middle = QueueingDelays::middle(QueueingDelays::bucket(nanos));
             assert!(middle.abs_diff(nanos) <= nanos / 64, "{nanos} became {middle}");
         }
-        assert_eq!(Waits::bucket(u64::MAX), BUCKETS - 1);
+        assert_eq!(QueueingDelays::bucket(u64::MAX), BUCKETS - 1);
     }
 
     #[test]
     fn means_are_exact_and_quantiles_right_to_a_hundredth() {
-        let mut waits = Waits::default();
+        let mut waits = QueueingDelays::default();
         assert_eq!((waits.mean(), waits.quantile(950)), (None, None));
         (1..=1000).for_each(|millis| waits.add(Span::from_millis(millis)));
         assert_eq!(waits.mean(), Some(Span::from_micros(500_500)));
@@ -161,12 +161,14 @@ mod tests {
         for (mut link, mean) in links {
             let _ = link.push(Time::ZERO, packet(0));
             drain(&mut link);
-            assert!(Element::<Numbered>::waits(&link).is_none());
-            Element::<Numbered>::watch_waits(&mut link);
+            assert!(Element::<Numbered>::queueing_delays(&link).is_none());
+            Element::<Numbered>::measure_queueing_delays(&mut link);
             let later = Time::from_millis(100);
-            (0..3).for_each(|number| assert!(matches!(link.push(later, packet(number)), crate::Fate::Taken)));
+            (0..3).for_each(|number| {
+                assert!(matches!(link.push(later, packet(number)), crate::PushResult::Accepted))
+            });
             drain(&mut link);
-            let waits = Element::<Numbered>::waits(&link).expect("they are counted");
+            let waits = Element::<Numbered>::queueing_delays(&link).expect("they are counted");
             assert_eq!((waits.count(), waits.mean()), (3, Some(Span::from_millis(mean))), "{link:?}");
         }
     }
