@@ -1,8 +1,8 @@
-//! What carries a run: one trait, and what a run gives and takes whatever carries it.
+//! Carriers of runs: one trait, and the inputs and results that all of them share.
 //!
 //! A [`Run`] is a path, groups of senders and a workload. A [`Carrier`] makes [`Hosts`] for it and
-//! runs it; an [`Observer`] sees as much of it as the carrier can show ([`Detail`]). The program
-//! has a list of carriers ([`Carriers`]); which of them a comparison uses is chosen once, when its
+//! runs it; an [`Observer`] receives as much of it as the carrier can show ([`Detail`]). The
+//! program has a list of carriers ([`Carriers`]); the one of a comparison is chosen once, when its
 //! options become a [`Setup`].
 //!
 //! | carrier | clock | transport | shows |
@@ -32,21 +32,21 @@ use crate::setup::{Cast, GROUPS, Setup, reference};
 
 pub use observer::{AsRecorder, Observer};
 
-/// How much a carrier shows of a run, each more than the one before.
+/// Level of detail that a carrier shows of a run, each including those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// Flows as both applications see them, and the bottleneck's account.
+    /// Flows as both applications see them, and the bottleneck's counters.
     Flows,
     /// Senders' counters too: bytes and packets sent, lost and copied.
     Counts,
-    /// Every packet and every event of a sender; histories can be given and are given back.
+    /// Every packet and every event of a sender; histories can be set and read back.
     Events,
-    /// All of that on paths of any shape, with routers that can be looked into.
+    /// The same on paths of any shape, with access to the state of routers.
     Topology,
 }
 
 impl Detail {
-    /// In words.
+    /// The level in words, for messages.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl Detail {
 
 /// Carries runs.
 pub trait Carrier: Debug + Sync {
-    /// The options by which it is chosen.
+    /// The options that select it.
     fn place(&self) -> (Home, TransportName);
 
     /// Its name, for messages.
@@ -69,7 +69,8 @@ pub trait Carrier: Debug + Sync {
     /// Detail that it shows.
     fn detail(&self) -> Detail;
 
-    /// It runs in real time: its runs follow one another, and the machine may be too busy for one.
+    /// True if it runs in real time: its runs follow one another, and the machine may be too busy
+    /// for one.
     fn is_real_time(&self) -> bool {
         self.place().0 == Home::Emulator
     }
@@ -77,19 +78,19 @@ pub trait Carrier: Debug + Sync {
     /// Checks that it carries a scheme with these options.
     ///
     /// # Errors
-    /// It does not, and why.
+    /// If it does not, with the reason.
     fn carries(&self, entry: &Entry, options: &TransportOptions) -> Result<()>;
 
     /// Refuses options that it cannot carry out, before anything runs.
     ///
     /// # Errors
-    /// With option, found and expected.
+    /// Names the option, the value found and the one expected.
     fn check(&self, setup: &Setup) -> Result<()>;
 
-    /// That this machine lets it run, asked before the first run.
+    /// Checks that this machine can run it, before the first run.
     ///
     /// # Errors
-    /// With what is missing.
+    /// Names the missing requirement.
     fn ready(&self) -> Result<()> {
         Ok(())
     }
@@ -104,7 +105,7 @@ pub trait Carrier: Debug + Sync {
         Opener::Sender
     }
 
-    /// What everybody is compared with: [`reference()`], as this transport has it.
+    /// The scheme that all others are compared with: [`reference()`], as this transport has it.
     fn reference(&self, options: &TransportOptions) -> &'static Entry {
         let _ = options;
         reference()
@@ -113,36 +114,35 @@ pub trait Carrier: Debug + Sync {
     /// Hosts for the groups of `cast`.
     ///
     /// # Errors
-    /// If one of its schemes is not carried, or the machine refuses something.
+    /// If one of its schemes is not carried, or a system call fails.
     fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>>;
 }
 
-/// Senders and receivers. In real time they go on from one run to the next, with what they
-/// remember.
+/// Senders and receivers. In real time they persist from one run to the next, with their histories.
 pub trait Hosts {
-    /// Does a run.
+    /// Carries out a run.
     ///
     /// # Errors
     /// If it cannot be done, or the checker found a fault.
     fn run(&mut self, run: Run<'_>, observer: &mut dyn Observer) -> Result<RunResult<()>>;
 }
 
-/// A run that is about to be done.
+/// A run, ready to start.
 #[derive(Debug)]
 pub struct Run<'a> {
-    /// The path, and the options of everything else.
+    /// The path, and all other options.
     pub setup: &'a Setup,
-    /// Which schemes take part.
+    /// Schemes that take part.
     pub cast: Cast,
     /// The groups of senders.
     pub groups: Vec<Group>,
     /// Data to transfer.
     pub workload: Box<dyn Workload>,
-    /// The end at the latest.
+    /// Latest end of the run.
     pub until: Time,
-    /// Of all chance but the workload's.
+    /// Seed of all random draws but the workload's.
     pub seed: Seed,
-    /// What senders of a group know at first.
+    /// Initial histories of groups.
     histories: Vec<(u16, MemoryStore)>,
     has_class_for_each_group: bool,
     is_checked: bool,
@@ -174,28 +174,28 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// Each group is a class of hosts of its own, so that a packet's route tells whose it is.
+    /// Makes each group a class of hosts of its own, so that a packet's route identifies its group.
     #[must_use]
     pub fn with_a_class_for_each_group(mut self) -> Self {
         self.has_class_for_each_group = true;
         self
     }
 
-    /// Its arrivals tell how far it is.
+    /// Reports progress by the workload's arrivals.
     #[must_use]
     pub fn told_to(mut self, progress: &RunProgress) -> Self {
         self.workload = progress.watch(self.workload, Time::ZERO + self.setup.run.duration);
         self
     }
 
-    /// Every packet is checked, where packets are shown.
+    /// Checks every packet, where packets are shown.
     #[must_use]
     pub const fn checked(mut self) -> Self {
         self.is_checked = true;
         self
     }
 
-    /// Does it on hosts of its own.
+    /// Carries it out on hosts of its own.
     ///
     /// # Errors
     /// As [`Carrier::hosts`] and [`Hosts::run`].
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
         self.observe_on(&mut *hosts, observer)
     }
 
-    /// Does it on these hosts.
+    /// Carries it out on these hosts.
     ///
     /// # Errors
     /// As [`Hosts::run`].
@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
         Ok(RunResult { observer, summary, bottleneck, histories, invalid })
     }
 
-    /// Does it in virtual time: path, checker and account are the same whatever runs on the path.
+    /// Carries it out in virtual time: path, checker and counters are the same for every simulator.
     ///
     /// # Errors
     /// If it cannot be done, or the checker found a fault.
@@ -254,7 +254,7 @@ impl<'a> Run<'a> {
 
 /// Runs scenarios in virtual time.
 pub trait Simulator {
-    /// Runs one whose groups begin with these histories.
+    /// Runs a scenario whose groups start with these histories.
     ///
     /// # Errors
     /// If it cannot be set up.
@@ -270,58 +270,57 @@ pub trait Simulator {
 /// Result of a run.
 #[derive(Debug)]
 pub struct RunResult<O> {
-    /// Whoever observed it.
+    /// The observer of the run.
     pub observer: O,
-    /// The run itself.
+    /// Summary of the run.
     pub summary: Summary,
     /// Counters of the bottleneck.
     pub bottleneck: Bottleneck,
     /// The history of each group, where they are shown.
     pub histories: Vec<MemoryStore>,
-    /// Why it is worth nothing, if it is: the machine was too busy for real time.
+    /// Reason why the result is invalid, if it is: the machine was too busy for real time.
     pub invalid: Option<String>,
 }
 
-/// Fates of the packets that reached the bottleneck.
+/// Counters of the bottleneck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bottleneck {
     /// Packets offered.
     pub offered: u64,
-    /// Packets dropped for whatever cause.
+    /// Packets dropped for any cause.
     pub dropped: u64,
     /// Bytes dropped, where packets are not shown.
     pub dropped_bytes: Option<u64>,
-    /// Bytes that came out.
+    /// Bytes that left the bottleneck.
     pub delivered_bytes: u64,
-    /// What random loss behind it did, where there is any.
+    /// Counters of the random loss behind it, if any.
     pub at_random: RandomLoss,
-    /// How long packets waited before it, on average and at the 95th percentile; where that is
-    /// shown.
+    /// Queueing delay before it, mean and 95th percentile, where that is shown.
     pub waits: Option<(Span, Span)>,
 }
 
-/// What became of the packets that met random loss, each for itself or in bursts.
+/// Counters of random loss, of single packets or in bursts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct RandomLoss {
-    /// Packets that met it; none if the path has none.
+    /// Packets offered to it; zero if the path has none.
     pub offered: u64,
     /// Packets lost.
     pub lost: u64,
 }
 
 impl RandomLoss {
-    /// Adds up the elements of one direction, by name; those of the other are not counted.
+    /// Adds up the elements of one direction, selected by name.
     #[must_use]
     pub fn of<'a>(accounts: impl Iterator<Item = (&'a str, &'a Account)>) -> Self {
         let names = [DropReason::RandomLoss, DropReason::BurstLoss].map(DropReason::name);
         accounts.filter(|(name, _)| names.contains(name)).fold(Self::default(), |sum, (_, account)| Self {
-            // They follow one another: the first meets all packets.
+            // The elements are in series: the first meets all packets.
             offered: sum.offered.max(account.offered),
             lost: sum.lost + account.dropped_in_all(),
         })
     }
 
-    /// The share that was lost, if the path has random loss.
+    /// Share lost, if the path has random loss.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
         (self.offered > 0).then(|| self.lost as f64 / self.offered as f64)
@@ -329,7 +328,7 @@ impl RandomLoss {
 }
 
 impl<O> RunResult<O> {
-    /// The same with something else of the observer.
+    /// The same result with another observer.
     pub fn map<P>(self, change: impl FnOnce(O) -> P) -> RunResult<P> {
         let Self { observer, summary, bottleneck, histories, invalid } = self;
         RunResult { observer: change(observer), summary, bottleneck, histories, invalid }
@@ -351,14 +350,14 @@ impl RunResult<()> {
     }
 }
 
-/// Attempts at a run that the machine is too busy for.
+/// Most attempts at a run for which the machine is too busy.
 pub const ATTEMPTS: u32 = 4;
 
-/// Runs on new hosts until the machine kept real time, a few times at most; the last result counts,
-/// valid or not.
+/// Repeats a run on new hosts until the machine keeps real time, at most [`ATTEMPTS`] times; the
+/// last result is returned, valid or not.
 ///
 /// # Errors
-/// Of any of them.
+/// The first error of any attempt.
 pub fn attempts<O>(
     setup: &Setup,
     cast: Cast,
@@ -387,7 +386,7 @@ impl Carriers {
     /// The TCP model alone.
     pub const MODEL: Self = Self(&[&model::Model]);
 
-    /// The one that options choose.
+    /// The carrier that options choose.
     ///
     /// # Errors
     /// If this program was built without it.

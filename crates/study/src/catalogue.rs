@@ -1,4 +1,4 @@
-//! Every study, and what documentation says of them.
+//! List of all studies, and the documentation generated from it.
 
 use anyhow::{Context, Result};
 
@@ -37,7 +37,7 @@ pub static ALL: [StudyEntry; 14] = [
 /// The study of that name.
 ///
 /// # Errors
-/// With what was found and expected.
+/// Names the value found and those expected.
 pub fn find(name: &str) -> Result<&'static StudyEntry> {
     ALL.iter().find(|study| study.name == name).with_context(|| {
         let known: Vec<&str> = ALL.iter().map(|study| study.name).collect();
@@ -91,7 +91,7 @@ mod tests {
         assert!(error.contains("study: found `contests`, expected one of dumbbell, wide-area"), "{error}");
     }
 
-    /// What `docs/definitions.md` says of the studies.
+    /// The part of `docs/definitions.md` that is generated from the studies.
     fn listed() -> String {
         let mut text = String::new();
         for study in &ALL {

@@ -2,22 +2,22 @@
 //! times.
 //!
 //! Source: M. Scharf, "Speeding up the Internet: Fast Startup Congestion Control", slides, 2009
-//! (Slides below), and what they name: the TCP evaluation suite (L. Andrew et al., "Towards a
-//! Common TCP Evaluation Suite", PFLDnet 2008; draft-irtf-iccrg-tcpeval), of which the round-trip
-//! times are. Three hosts on each side of one link, 0, 12 and 25 ms away on the left and 2, 37 and
-//! 75 ms on the right, make nine pairs: 4, 28, 54, 74, 98, 124, 150, 174 and 200 ms.
+//! (Slides below), and the TCP evaluation suite that they cite for the round-trip times (L. Andrew
+//! et al., "Towards a Common TCP Evaluation Suite", PFLDnet 2008; draft-irtf-iccrg-tcpeval). Three
+//! hosts on each side of one link, 0, 12 and 25 ms away on the left and 2, 37 and 75 ms on the
+//! right, make nine pairs: 4, 28, 54, 74, 98, 124, 150, 174 and 200 ms.
 //!
 //! Initiators are on both sides, so data and acks share each direction of the link. The load is
-//! offered in each direction, as a share of the link's rate: payload, or all that the link has to
-//! carry ([`LoadCounts`]). As many vectors are played as that takes, drawn by [`WebVectors`] or
-//! read from a trace.
+//! offered in each direction, as a share of the link's rate: payload, or all bytes on the link
+//! ([`LoadCounts`]). The vectors that make this load are drawn by [`WebVectors`] or read from a
+//! trace.
 //!
-//! Whoever needs routers gets its own: RCP routers that stamp, Quick-Start those that `--routers`
-//! says (Target if it says none). Everybody else's forward only.
+//! A scheme that needs routers gets its own: RCP routers that stamp, Quick-Start those that
+//! `--routers` names (Target if it names none). All others get routers that only forward.
 //!
-//! Two parties of connections, told apart by a coin for each: in a mixture the one is the scheme
-//! under test and the other the one beside. In a run alone both run the same, and `beside.` has the
-//! same connections as in the mixture.
+//! There are two parties of connections; a random draw assigns each connection to one. In a mixture
+//! the one runs the scheme under test and the other the one beside. In a run alone both run the
+//! same, and `beside.` has the same connections as in the mixture.
 //!
 //! # Limits
 //!
@@ -53,15 +53,15 @@ pub use vector_file::{LoadCounts, VectorFile};
 /// scenarios).
 const LEFT: [u64; 3] = [0, 12, 25];
 const RIGHT: [u64; 3] = [2, 37, 75];
-/// Segments that TCP of the time begins with (RFC 3390).
+/// Initial window of the TCP of that time, in segments (RFC 3390).
 const INITIAL_WINDOW: u64 = 3;
 const PAIRS: u16 = (LEFT.len() * RIGHT.len()) as u16;
 
-/// Segments that Linux acknowledges one by one when a connection begins.
+/// Segments that Linux acknowledges one by one at the start of a connection.
 const SINGLY: u64 = 16;
 
-/// Classes of epochs by their bytes: name, and the largest. What windows of 3 and of 10 segments of
-/// 1460 bytes carry, and 100 kB.
+/// Classes of epochs by size: name, and the largest. The bounds are windows of 3 and of 10 segments
+/// of 1460 bytes, and 100 kB.
 const CLASSES: [(&str, u64); 4] =
     [("short", 3 * 1460), ("medium", 10 * 1460), ("long", 100_000), ("large", u64::MAX)];
 
@@ -94,7 +94,7 @@ const RUN_MEASURES: &[Measure] = &[
     Measure::new("used", "%", "half-connections whose grant came to be used, of those that asked"),
 ];
 
-/// The other party's.
+/// Prefix of the other party's numbers.
 const BESIDE: &str = "beside.";
 
 /// Which connections are replayed, and how.
@@ -222,7 +222,7 @@ fn dumbbell(setup: &Setup, rate: Rate) -> ChainSpec {
     }
 }
 
-/// The vectors that make the load.
+/// The vectors that make up the load.
 fn drawn(options: &ConnectionVectorParams, setup: &Setup, seed: Seed) -> Vec<Vector> {
     let (duration, config) = (setup.run.duration, chain::tcp(setup));
     let amount: Bytes = setup.path.rate * setup.workload.load * duration * 2;
@@ -237,9 +237,9 @@ fn drawn(options: &ConnectionVectorParams, setup: &Setup, seed: Seed) -> Vec<Vec
     }
 }
 
-/// What the link has to carry of a connection if nothing is lost, in both directions together. Acks
-/// are counted as Linux sends them: the first 16 segments of a direction are acknowledged one by
-/// one, the others two by two.
+/// Bytes on the link for a connection without losses, in both directions together. Acks are counted
+/// as Linux sends them: the first 16 segments of a direction are acknowledged one by one, the
+/// others two by two.
 fn carried(vector: &Vector, config: &TcpConfig) -> Bytes {
     let (mss, header) = (config.mss.get().max(1), config.header);
     let mut all = config.syn * 2 + header;
@@ -261,9 +261,9 @@ fn routers(setup: &Setup, entry: &Entry) -> RouterName {
     }
 }
 
-/// Senders of a class of hosts: as in the Quick-Start paper's chain, but who asks in a handshake
-/// takes 100 ms for the round-trip time that it does not know (RFC 4782 §4.1); after an idle time
-/// they begin again with the window of their first start.
+/// Senders of a class of hosts: as in the Quick-Start paper's chain, but a request in a handshake
+/// assumes a round-trip time of 100 ms (RFC 4782 §4.1); after an idle time they restart from their
+/// first initial window.
 fn group(setup: &Setup, entry: &Entry) -> Group {
     let mut group = chain::group(setup, entry, quick_start::Params::default().assumed_rtt);
     group.tcp.restart_window = group.scheme.initial_segments().unwrap_or(INITIAL_WINDOW);
@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn the_load_is_payload_in_each_direction() {
         let numbers = played("iw3", None, "40 %");
-        // Headers, acks and handshakes come on top.
+        // Headers, acks and handshakes are not counted in the load.
         assert!((40.0..52.0).contains(&numbers["utilisation"]), "{}", numbers["utilisation"]);
         assert!(numbers["unfinished"] < 3.0);
     }
@@ -442,8 +442,8 @@ mod tests {
     fn the_load_of_the_link_is_all_that_it_carries_but_what_is_sent_again() {
         let cast = Cast { tested: schemes::find("iw3").expect("a scheme"), beside: None };
         let numbers = counting("40 %", "link").run(cast, 3).expect("it runs");
-        // Eight seeds gave 38.8 to 39.8: what a large answer has left when the run ends is not
-        // carried.
+        // Eight seeds gave 38.8 to 39.8: the rest of large answers is cut off at the end of the
+        // run.
         assert!((37.0..41.5).contains(&numbers["utilisation"]), "{}", numbers["utilisation"]);
     }
 
@@ -463,7 +463,7 @@ mod tests {
     #[test]
     fn a_mixture_and_a_run_alone_have_the_same_epochs_of_the_same_party() {
         let (alone, mixed) = (played("iw3", None, "20 %"), played("iw10", Some("iw3"), "20 %"));
-        // A slower conversation has less time before the end.
+        // A slower connection completes fewer epochs before the end.
         let (one, other) = (alone["beside.epochs"], mixed["beside.epochs"]);
         assert!((one - other).abs() < 0.02 * one, "{one} and {other}");
         assert!((alone["epochs"] - mixed["epochs"] - mixed["beside.epochs"]).abs() < 0.02 * alone["epochs"]);

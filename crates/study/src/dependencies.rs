@@ -1,5 +1,5 @@
-//! Options that count only beside others, as data: what is said of one that changes nothing in this
-//! run.
+//! Options that take effect only with others, as a table: source of the notes on options that
+//! change nothing in a run.
 
 use headstart_net::QueueDiscipline;
 use headstart_startup::catalogue::{Entry, Needs};
@@ -7,19 +7,19 @@ use headstart_startup::catalogue::{Entry, Needs};
 use crate::options::{DetectionName, Home, RouterName, SizeName, TransportName};
 use crate::setup::Setup;
 
-/// An option, and where it counts.
+/// An option, and the runs in which it takes effect.
 #[derive(Clone, Copy, Debug)]
 pub struct Dependency {
     /// The option's long name.
     pub option: &'static str,
-    /// Where it changes nothing, after "changes nothing".
+    /// The runs in which it has no effect, after "changes nothing".
     pub idle: &'static str,
     /// True if it counts in the races of this setup.
     counts: fn(&Setup) -> bool,
-    /// For tests: words that ask for it.
+    /// For tests: arguments that set it.
     pub example: &'static str,
-    /// Words of a race in which they change nothing, and of one in which they do; [`NONE`] if there
-    /// is none.
+    /// Arguments of a race in which they change nothing, and of one in which they do; [`NONE`] if
+    /// there is none.
     pub races: [&'static str; 2],
 }
 
@@ -33,8 +33,8 @@ const fn row(
     Dependency { option, idle, counts, example, races }
 }
 
-/// All of them. A test runs each race with and without each example: the results are the same if
-/// and only if it is said.
+/// All of them. A test runs each race with and without each example: the results are equal if and
+/// only if the table claims it.
 #[rustfmt::skip]
 pub static DEPENDENCIES: &[Dependency] = &[
     row("rate", "with --trace and --up-rate", |setup| !is_traced(setup), "--rate 3mbit",
@@ -106,14 +106,14 @@ pub static DEPENDENCIES: &[Dependency] = &[
         ["--schemes halfback", "--schemes blitzstart"]),
 ];
 
-/// No race in which it counts.
+/// No race in which it takes effect.
 pub const NONE: &str = "none";
 const RECORDS: &str = "--schemes s-cubic --rate 90mbit --rtt 60ms --load 20% --pages archive2014 --peers 2 --loss 0% --duration 10s";
 
-/// Where only the stack or the kernel decides.
+/// Note for options that only the simulator's TCP model implements.
 const MODEL: &str = "outside of the simulator's TCP model";
 
-/// What a trace of one flow alone on the path has no use for: nothing else runs.
+/// Options without effect in a trace of one flow, which is alone on the path.
 const ALONE: &[&str] = &[
     "load",
     "background",
@@ -126,8 +126,8 @@ const ALONE: &[&str] = &[
     "history",
 ];
 
-/// What to say of the options that were asked for and change nothing in a race of this setup, or in
-/// a trace of one flow that `is_alone`, in the order of the table.
+/// Notes on the options that were set and change nothing in a race of this setup, or in a trace of
+/// one flow that `is_alone`, in the order of the table.
 #[must_use]
 pub fn idle(setup: &Setup, asked: &[String], is_alone: bool) -> Vec<String> {
     let is_asked = |option: &str| asked.iter().any(|asked| asked == option);
@@ -166,14 +166,14 @@ fn has_quick_start(setup: &Setup) -> bool {
     asks_routers(setup) && !matches!(setup.path.routers, RouterName::None | RouterName::Rcp)
 }
 
-/// Whether some scheme of the setup is so; where nobody says which, all are compared.
+/// True if a scheme of the setup is so; without `--schemes`, all are compared.
 fn runs(setup: &Setup, is_so: fn(&Entry) -> bool) -> bool {
     let schemes = setup.run.schemes();
     let long = Some(setup.workload.long_scheme.0).filter(|_| setup.has_long_flows());
     schemes.is_empty() || schemes.iter().map(|name| name.0).chain(long).any(is_so)
 }
 
-/// `headstart` takes whatever there is.
+/// `headstart` uses any hint.
 fn takes_hints(entry: &Entry) -> bool {
     entry.needs == Needs::Hint || entry.about().name == "headstart"
 }

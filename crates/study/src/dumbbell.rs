@@ -1,7 +1,7 @@
-//! Flows arrive at one bottleneck: what each group of them measured.
+//! Flows arrive at one bottleneck: measurements of each group of them.
 //!
-//! A number's name says whose it is: `mean` is that of the scheme under test, `beside.mean` of the
-//! other half in a mixture, `long.mean` of long flows.
+//! The prefix of a number names its group: `mean` is that of the scheme under test, `beside.mean`
+//! of the other half in a mixture, `long.mean` of long flows.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +104,7 @@ impl Study for Dumbbell {
     }
 }
 
-/// Adds what one group's flows add up to.
+/// Adds the numbers of one group.
 fn add_group(measured: &mut Measured, prefix: &str, totals: &Totals) {
     if totals.flows == 0 && totals.pages.count() == 0 {
         return;
@@ -159,7 +159,7 @@ fn middle_of(bin: u32) -> u64 {
     ((begin(bin) * begin(bin + 1)).isqrt() / 1000) as u64
 }
 
-/// Keeps the completion times of the tested group apart by size.
+/// Completion times of the tested group by size.
 #[derive(Debug)]
 struct BySize {
     warm_up: Time,

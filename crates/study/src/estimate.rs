@@ -1,8 +1,8 @@
 //! Cost of runs, before the first of them begins: flows, packets, memory, processor time.
 //!
-//! Worked out from rate, load, sizes, duration and the number of runs; a factor of two is all that
-//! is claimed. The costs of a packet and of a flow are those of a release build on one core of
-//! 2023, as `docs/costs.md` measures them.
+//! Derived from rate, load, sizes, duration and the number of runs, to within a factor of two. The
+//! costs of a packet and of a flow are those of a release build on one core of 2023, as
+//! `docs/costs.md` measures them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,28 +15,27 @@ use crate::options::{CryptoName, TransportName};
 use crate::progress::Roughly;
 use crate::setup::Setup;
 
-/// Processor time (in real time: time) beyond which nobody wants to find out by waiting: four
-/// hours.
+/// Processor time (in real time: elapsed time) beyond which a run needs permission: four hours.
 pub const MOST_SECONDS: f64 = 4.0 * 3600.0;
 /// Memory beyond which a usual machine begins to swap: 2 GB.
 pub const MOST_MEMORY: f64 = 2e9;
 
-/// Of a data packet, with its acknowledgement, in seconds.
+/// Processor time of a data packet, with its acknowledgement, in seconds.
 const PACKET_SECONDS: f64 = 0.35e-6;
-/// Of a flow, in seconds.
+/// Processor time of a flow, in seconds.
 const FLOW_SECONDS: f64 = 1e-6;
-/// Of a flow that cannot begin or end for want of room on the link, and tries again.
+/// Processor time of a flow that an overloaded link delays, with its retransmissions, in seconds.
 const STUCK_FLOW_SECONDS: f64 = 8e-6;
-/// Of a packet of the QUIC stack, with TLS and without.
+/// Processor time of a packet of the QUIC stack, with TLS and without, in seconds.
 const QUIC_PACKET_SECONDS: [f64; 2] = [32e-6, 18e-6];
-/// Of a live flow: of the TCP model beside its packets, and for each of these.
+/// Memory of a live flow of the TCP model, and of each of its packets, in bytes.
 const FLOW_BYTES: f64 = 2_000.0;
 const PACKET_BYTES: f64 = 85.0;
-/// Of a live connection of the QUIC stack.
+/// Memory of a live connection of the QUIC stack, in bytes.
 const QUIC_FLOW_BYTES: f64 = 180_000.0;
-/// Of the events that a trace of one flow keeps, for each of its packets.
+/// Memory of the events in a trace of one flow, in bytes for each packet.
 const TRACED_PACKET_BYTES: f64 = 300.0;
-/// Of the program.
+/// Memory of the program, in bytes.
 const PROGRAM_BYTES: f64 = 10e6;
 
 /// Approximate cost of some runs.
@@ -48,19 +47,19 @@ pub struct Estimate {
     pub flows: f64,
     /// Data packets in all of them.
     pub packets: f64,
-    /// Peak of the memory in bytes.
+    /// Peak of memory, in bytes.
     pub memory: f64,
-    /// Processor time in seconds; in real time the time itself.
+    /// Processor time in seconds; in real time, elapsed time.
     pub seconds: f64,
-    /// The runs follow one another in real time.
+    /// True if the runs follow one another in real time.
     pub is_real_time: bool,
-    /// The most that flows need of the bottleneck in any run, as a share of its rate: above 1 flows
-    /// pile up.
+    /// Highest load on the bottleneck in any run, headers included, as a share of its rate: above 1
+    /// flows pile up.
     pub wire_load: f64,
 }
 
 impl Estimate {
-    /// Of so many runs of a setup at its load, on as many threads as it asks for.
+    /// Estimate for so many runs of a setup at its load, with its number of threads.
     #[must_use]
     pub fn of(setup: &Setup, runs: u64) -> Self {
         let tcp = setup.tcp();
@@ -82,7 +81,7 @@ impl Estimate {
         };
         let packets = flows * segments + endless;
 
-        // What is alive: what arrives in the time that a flow takes, and what is never served.
+        // Live flows: arrivals within the duration of a flow, and flows that are never served.
         let rtt = setup.rtt().as_secs_f64();
         let takes = rtt * (3.0 + (1.0 + segments / 10.0).log2()) + mean / rate.max(1.0);
         let piled_up = flows * (1.0 - 1.0 / wire_load.max(1.0));
@@ -113,7 +112,7 @@ impl Estimate {
         }
     }
 
-    /// Of one flow of so many bytes, of which every event is kept.
+    /// Estimate for one flow of so many bytes, of which every event is kept.
     #[must_use]
     pub fn traced(setup: &Setup, bytes: Bytes) -> Self {
         let packets = bytes.get() as f64 / setup.tcp().mss.get() as f64;
@@ -121,7 +120,7 @@ impl Estimate {
         Self { runs: 1.0, flows: 1.0, packets, memory, seconds: packets * PACKET_SECONDS, ..Self::default() }
     }
 
-    /// This, and then the other.
+    /// The sum of both, run one after the other.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -135,10 +134,10 @@ impl Estimate {
         }
     }
 
-    /// Refuses what is beyond [`MOST_SECONDS`] or [`MOST_MEMORY`], unless it `is_allowed`.
+    /// Refuses a cost beyond [`MOST_SECONDS`] or [`MOST_MEMORY`], unless it `is_allowed`.
     ///
     /// # Errors
-    /// With what it would cost, and what to change.
+    /// Names the cost, and the options that would reduce it.
     pub fn check(&self, is_allowed: bool) -> Result<()> {
         let is_small = self.seconds <= MOST_SECONDS && self.memory <= MOST_MEMORY;
         let least = Self { seconds: MOST_SECONDS, memory: MOST_MEMORY, ..*self };

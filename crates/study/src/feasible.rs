@@ -1,4 +1,4 @@
-//! Feasible capacity: up to which load a scheme still works.
+//! Feasible capacity: the highest load at which a scheme still works.
 //!
 //! Halfback §4.3.1 calls it the highest utilisation before collapse and gives no rule; the verdict
 //! depends on the rule, so three are reported (`docs/definitions.md` says why these):
@@ -12,7 +12,7 @@ const TIMES_OWN: f64 = 4.0;
 /// Rule 2.
 const ABSOLUTE_MS: f64 = 1000.0;
 
-/// When a load is feasible.
+/// Rule for a feasible load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Rule 1.
@@ -30,7 +30,7 @@ pub struct Point {
     pub load: f64,
     /// Mean completion time in milliseconds.
     pub mean: f64,
-    /// That of slow start from ten segments; only rule 3 asks for it.
+    /// Mean of slow start from ten segments, for rule 3.
     pub reference: f64,
 }
 

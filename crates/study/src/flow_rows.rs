@@ -1,7 +1,7 @@
-//! Every flow of a run as a row, for statistics of one's own.
+//! Every flow of a run as a row, for statistics of the user's own.
 //!
-//! A run writes its rows to a part ([`headstart_report::rows`]) while it goes on, so that memory
-//! does not grow with the flows. The columns are described in `docs/data.md`.
+//! A run writes its rows to a part ([`headstart_report::rows`]) as it proceeds, so that memory does
+//! not grow with the flows. The columns are described in `docs/data.md`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use headstart_units::{Span, Time};
 
 use crate::carrier::Observer;
 
-/// The columns of a row, but for what is the same in all of a run.
+/// The columns of a row, except those that are constant in a run.
 pub const COLUMNS: [(&str, Kind); 26] = [
     ("scheme", Kind::Text),
     ("role", Kind::Text),
@@ -47,14 +47,14 @@ pub const COLUMNS: [(&str, Kind); 26] = [
 /// Roles of flows in a run, in the order of the groups.
 pub const ROLES: [&str; crate::setup::GROUPS] = ["tested", "beside", "long"];
 
-/// Place of the parts of runs until they are joined.
+/// Folder of the parts of runs until they are joined.
 #[derive(Debug)]
 pub struct Parts {
     folder: PathBuf,
 }
 
 impl Parts {
-    /// In a folder of results. Parts of an interrupted command are found again.
+    /// Opens them in a folder of results. Parts of an interrupted command are found again.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -71,7 +71,7 @@ impl Parts {
         self.folder.join(format!("{key}.csv"))
     }
 
-    /// Removes all: they have been put together.
+    /// Removes all parts, after they have been joined.
     ///
     /// # Errors
     /// If they cannot be removed.
@@ -88,7 +88,7 @@ pub struct FlowRows {
     /// The schemes of the groups.
     schemes: [String; ROLES.len()],
     warm_up: Time,
-    /// Senders tell what they sent and lost.
+    /// True if senders report the bytes that they sent and lost.
     has_counts: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One flow under the lens: every send, ack, loss, window and pace of it, and the queue it met.
+//! Trace of one flow: every send, ack, loss, window and pacing rate, and the bottleneck's queue.
 
 use headstart_sim::FlowReport;
 use headstart_sim::record::{SenderEvent, SenderTrace};
@@ -6,7 +6,7 @@ use headstart_units::{Bytes, Time};
 
 use crate::carrier::Observer;
 
-/// Never keep more events than this of one flow.
+/// Most events kept of one flow.
 const MOST_EVENTS: usize = 500_000;
 
 /// Keeps the events of one flow.
@@ -23,16 +23,16 @@ pub struct FlowTracer {
 pub struct FlowTrace {
     /// Its sender's events.
     pub events: Vec<(Time, SenderTrace)>,
-    /// Packets and bytes that waited before the bottleneck while it was alive.
+    /// Packets and bytes in the bottleneck's queue during the flow.
     pub queue: Vec<(Time, u64, Bytes)>,
     /// Report at its end.
     pub report: Option<FlowReport>,
-    /// It had more events than are kept.
+    /// True if it had more events than are kept.
     pub is_cut: bool,
 }
 
 impl FlowTracer {
-    /// Looks at flow number `serial` of the run.
+    /// Traces flow number `serial` of the run.
     #[must_use]
     pub fn new(serial: u64) -> Self {
         Self { view: FlowTrace::default(), serial, is_focused: false }

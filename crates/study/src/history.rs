@@ -6,14 +6,14 @@
 //! | module | holds |
 //! |---|---|
 //! | [`trace_folder`] | a folder of packet-delivery traces |
-//! | [`drift`] | how far a record is from the path it is used on: WS Figure 2 as a model |
-//! | [`application`] | what an application asks for, and when: WS Figures 1 and 4 as a model |
+//! | [`drift`] | difference of a record from the path it is used on: WS Figure 2 as a model |
+//! | [`application`] | requests of an application over time: WS Figures 1 and 4 as a model |
 //! | [`networks`] | networks of three kinds with the parameters of WS Table 1 |
 //! | [`algorithm_1`] | one start, step by step as WS Algorithm 1 numbers them |
-//! | [`changed_path`] | a path that has changed since it was recorded: WS Figure 9, and the steps of Algorithm 1 |
+//! | [`changed_path`] | a path changed since its record: WS Figure 9, steps of Algorithm 1 |
 //! | [`network_sequence`] | an application on one network after the other: WS Figures 6, 8 and 10 |
 //! | [`pair`] | two flows on one link: WS Figure 11 |
-//! | [`hit_rate`] | how often a history knows the peer, and what it weighs: WS Figure 7 |
+//! | [`hit_rate`] | hit rate and memory of a history: WS Figure 7 |
 
 pub mod algorithm_1;
 pub mod application;
@@ -30,7 +30,7 @@ use headstart_sim::peer_address;
 use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Record, Store};
 use headstart_units::Time;
 
-/// Where records come from.
+/// Source of records.
 #[derive(Args, Clone, Debug)]
 pub struct RecordParams {
     /// Where records come from
@@ -38,7 +38,7 @@ pub struct RecordParams {
     pub records: Records,
 }
 
-/// Where the record comes from that a start may draw on.
+/// Source of the record that a start may draw on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Records {
     /// From the connection before; where networks follow one another, from another network (WS
@@ -51,10 +51,10 @@ pub enum Records {
     Exact,
 }
 
-/// Peers that such a history has room for.
+/// Peers for which such a history has room.
 const ROOM: usize = 16;
 
-/// A history that holds `record` of the only peer, as if it had been written when the run began.
+/// A history with `record` for the only peer, as if written at the start of the run.
 #[must_use]
 pub fn history_of(record: Option<Record>) -> MemoryStore {
     let mut history = MemoryStore::new(ROOM, FixedHash::default());
@@ -65,7 +65,7 @@ pub fn history_of(record: Option<Record>) -> MemoryStore {
     history
 }
 
-/// What a run has left of the only peer of `group`.
+/// The record that a run left for the only peer of `group`.
 #[must_use]
 pub fn record_left(histories: &mut [MemoryStore], group: u16) -> Option<Record> {
     let history = histories.get_mut(usize::from(group))?;

@@ -1,4 +1,5 @@
-//! Many runs: what is kept is taken from the store, the rest is done on all cores, and kept.
+//! Many runs: finished ones are read from the store, the others are executed on all cores and
+//! stored.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +12,16 @@ use serde::de::DeserializeOwned;
 use crate::progress::{self, Progress, RunProgress};
 use crate::setup::{Cast, Setup};
 
-/// A job with its key; one without a key is not kept.
+/// A job with its key; one without a key is not stored.
 pub type Keyed<J> = (Option<String>, J);
 
-/// Everything of a setup that decides the result of a run, but the cast and the seed: contents of
-/// files, not their names.
+/// All settings of a setup that determine the result of a run, but the cast and the seed: contents
+/// of files, not their names.
 #[must_use]
 pub fn settings(setup: &Setup) -> String {
     let mut setup = setup.clone();
-    // Who takes part and with which seed is the job's; how many there are and where it is computed
-    // decides nothing. The pages themselves are in the setup.
+    // Cast and seed belong to the job; the number of runs and the place of computation do not
+    // affect a result. The pages themselves are in the setup.
     setup.run.schemes = None;
     (setup.run.seed, setup.run.repeats, setup.run.threads) = (0, 0, None);
     setup.run.large = false;
@@ -36,13 +37,13 @@ pub fn key_of(kind: &str, settings: &str, cast: Cast, seed: u64) -> String {
     key([kind, settings, &cast.tested.name, beside, &seed.to_string()])
 }
 
-/// Does all jobs on as many threads as asked for, in any order, and returns their results in the
-/// order of the jobs. Jobs with one key are done once. A result that is not `is_valid` is returned
-/// but not kept. Where nothing more can be kept, as on a disk that is full, that is said, and the
-/// runs go on.
+/// Executes all jobs on the given number of threads, in any order, and returns their results in the
+/// order of the jobs. Jobs with one key are executed once. A result that is not `is_valid` is
+/// returned but not stored. If storing fails, for instance because the disk is full, a warning is
+/// printed and the runs continue.
 ///
 /// # Errors
-/// The first error of any job; what was finished before is kept.
+/// The first error of any job; results finished before it stay stored.
 pub fn run_all<J, R>(
     store: &JobStore,
     jobs: &[Keyed<J>],
@@ -97,7 +98,7 @@ where
         .collect())
 }
 
-/// Of so many threads those that have something to do.
+/// The threads that have work, of the given number.
 fn useful(threads: usize, jobs: usize) -> usize {
     threads.min(jobs).max(1)
 }

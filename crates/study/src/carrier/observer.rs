@@ -1,4 +1,4 @@
-//! Observes a run, whatever carries it.
+//! Observers of a run, for any carrier.
 
 use headstart_sim::packet::Packet;
 use headstart_sim::record::{ElementEvent, MessageReport, SenderTrace};
@@ -6,15 +6,15 @@ use headstart_sim::workload::PageReport;
 use headstart_sim::{Collector, FlowReport, NullRecorder, Recorder};
 use headstart_units::{Bytes, Time};
 
-/// Observes a run. Unlike a [`Recorder`] it can be a trait object, so a carrier need not know its
-/// type.
+/// Observes a run. Unlike a [`Recorder`] it can be a trait object, so a carrier is independent of
+/// its type.
 pub trait Observer {
-    /// It observes senders, queues or packets too, not only what flows report.
+    /// True if it observes senders, queues or packets as well as reports of flows.
     fn watches(&self) -> bool {
         false
     }
 
-    /// A flow ended, or the run did while it was still going.
+    /// A flow ended, or was still open at the end of the run.
     fn flow(&mut self, report: &FlowReport) {
         let _ = report;
     }
@@ -29,28 +29,29 @@ pub trait Observer {
         let _ = report;
     }
 
-    /// The events that follow concern this flow, by serial number; whether its sender's are wanted.
+    /// The following events concern this flow, by serial number; returns true to receive its
+    /// sender's events.
     fn focus(&mut self, serial: u64) -> bool {
         let _ = serial;
         false
     }
 
-    /// Something happened at the sender of that flow.
+    /// An event at the sender of that flow.
     fn sender(&mut self, now: Time, trace: &SenderTrace) {
         let _ = (now, trace);
     }
 
-    /// So many packets and bytes wait before an element.
+    /// Packets and bytes in the queue before an element.
     fn queue(&mut self, now: Time, element: usize, packets: u64, bytes: Bytes) {
         let _ = (now, element, packets, bytes);
     }
 
-    /// A packet met an element of the path.
+    /// An event of a packet at an element of the path.
     fn element(&mut self, now: Time, element: usize, event: ElementEvent, packet: &Packet) {
         let _ = (now, element, event, packet);
     }
 
-    /// A client of a group read so many bytes; only where packets are not shown.
+    /// A client of a group read bytes; called only where packets are not shown.
     fn read(&mut self, at: Time, group: u16, bytes: u32) {
         let _ = (at, group, bytes);
     }
@@ -73,7 +74,7 @@ impl Observer for Collector {
     }
 }
 
-/// Observes if there is somebody.
+/// Observes if it is `Some`.
 impl<O: Observer> Observer for Option<O> {
     fn watches(&self) -> bool {
         self.as_ref().is_some_and(Observer::watches)
@@ -181,7 +182,7 @@ pub struct AsRecorder<'a, const WATCHES: bool> {
 }
 
 impl<'a, const WATCHES: bool> AsRecorder<'a, WATCHES> {
-    /// Tells `observer` everything, or all but what happens to packets and at senders.
+    /// Forwards all events to `observer`, or all but those of packets and senders.
     pub fn new(observer: &'a mut dyn Observer) -> Self {
         Self { observer, is_wanted: false }
     }

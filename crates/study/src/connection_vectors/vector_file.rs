@@ -1,4 +1,4 @@
-//! Connection vectors of a file, and what their load is counted in.
+//! Connection vectors of a file, and the unit of their load.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use headstart_host::read_at_most;
 use headstart_sim::vectors::{Vector, read};
 
-/// What the load of connection vectors is counted in.
+/// Unit of the load of connection vectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LoadCounts {
     /// Payload that is offered.
@@ -17,7 +17,7 @@ pub enum LoadCounts {
     Link,
 }
 
-/// A trace that has been read.
+/// A trace, read and parsed.
 #[derive(Clone, Debug)]
 pub struct VectorFile {
     /// Its file.
@@ -32,8 +32,8 @@ impl FromStr for VectorFile {
         let bytes = read_at_most(Path::new(text), read::MAX_BYTES);
         let bytes = bytes.map_err(|error| format!("cannot read it: {error}"))?;
         let mut vectors = read::from_bytes(&bytes).map_err(|error| error.to_string())?;
-        // A trace's connections are in the order of their ends or of their starts; a replay wants
-        // the latter.
+        // A trace is in the order of its connections' ends or of their starts; a replay needs the
+        // latter.
         vectors.sort_by_key(|vector| vector.start);
         Ok(Self { name: text.to_owned(), vectors: vectors.into() })
     }

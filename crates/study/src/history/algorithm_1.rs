@@ -1,8 +1,7 @@
-//! One start, step by step as WS Algorithm 1 numbers them, told from what its sender was seen to
-//! do.
+//! One start, step by step as WS Algorithm 1 numbers them, reconstructed from its sender's events.
 //!
-//! Nothing here asks the scheme: Eq. (1) is worked out again from the acks that arrived, so that it
-//! can be laid beside what the scheme decided.
+//! The scheme's own state is not used: Eq. (1) is computed again from the acks that arrived, for
+//! comparison with the scheme's decision.
 
 use headstart_sim::FlowReport;
 use headstart_sim::packet::{Body, Packet};
@@ -13,7 +12,7 @@ use headstart_units::Time;
 
 use crate::carrier::Observer;
 
-/// Keeps everything of the only flow of a run.
+/// Records all events of the only flow of a run.
 #[derive(Debug, Default)]
 pub struct Watch {
     /// Its sender's events.
@@ -74,22 +73,22 @@ impl Observer for Watch {
 /// End of the Maintenance phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// The path has more: Probe.
+    /// The path has spare capacity: Probe.
     Probe,
-    /// It has not: Drain.
+    /// It has none: Drain.
     Drain,
-    /// A loss came first.
+    /// A loss preceded the decision.
     Lost,
 }
 
-/// A hot start, as it was seen from outside. Bytes, seconds, bytes per second.
+/// A hot start, reconstructed from events. Bytes, seconds, bytes per second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Start {
     /// The window at establishment: CWND of line 6.
     pub window: f64,
     /// The pace at establishment: line 7.
     pub pace: f64,
-    /// The sending rates of the stretches of lines 9 to 17: below kappa, from there, from one and a
+    /// The sending rates of the intervals of lines 9 to 17: below kappa, from there, from one and a
     /// half kappa on.
     pub rates: [Option<f64>; 3],
     /// In flight when the first ack arrived, and the window and the pace after it: lines 20 and 21.
@@ -102,7 +101,7 @@ pub struct Start {
     pub est_rt_prop: Option<f64>,
     /// The window with which the estimate is compared.
     pub window_before: f64,
-    /// A pace was still set then: the application was found to limit the start.
+    /// True if a pace was still set then: the start was application-limited.
     pub was_paced: bool,
     /// Decision that followed; `None` if the flow ended first.
     pub decision: Option<Decision>,
@@ -154,7 +153,7 @@ impl Start {
                         });
                     }
                     acks.push((*at, newly));
-                    // The newest segment that a cumulative ack covers set it off.
+                    // The ack was caused by the newest segment that it covers.
                     if let Some((sent_at, ..)) = sent.iter().rev().find(|(_, end, _)| *end == acknowledged) {
                         let rtt = at.since(*sent_at).as_secs_f64();
                         start.est_rt_prop = Some(start.est_rt_prop.map_or(rtt, |least: f64| least.min(rtt)));
@@ -170,8 +169,8 @@ impl Start {
                 });
                 break;
             }
-            // A start that outlasts losses is ended only by those that came with the ack, or with a
-            // timeout.
+            // In a start that continues through losses, only losses reported by the ack or a
+            // timeout end it.
             is_lossy &= !matches!(trace.event, SenderEvent::Acked { .. });
             before = trace;
         }
@@ -194,7 +193,7 @@ impl Start {
     }
 }
 
-/// The rate of each stretch: bytes that left over the time until the next one did.
+/// The rate of each interval: bytes sent over the time until the next transmission.
 fn rates(sent: &[(Time, u64, f64)]) -> [Option<f64>; 3] {
     // The pace changes with the segment that reaches the bound: the gap after it is the new one.
     let of = |from: usize, to: usize| -> Option<f64> {

@@ -1,22 +1,22 @@
 //! Requests of a mobile application over time: WS Figures 1 and 4 as a model.
 //!
 //! WS §2.1 counted a million requests: within 30 s of a connection's establishment 19.38 % of the
-//! requests, with 12.67 % of the bytes, come in the first second. Which requests, of which sizes,
-//! is not published. The model:
+//! requests, with 12.67 % of the bytes, occur in the first second. The order and sizes of requests
+//! are not published. The model:
 //!
-//! | | |
-//! |---|---|
-//! | first second | 4 to 12 requests, equally likely: the first at once; when its response has been read the others, after gaps of 15 ms |
-//! | the other 29 s | Poisson bursts, 16.64 on average; 1 to 3 requests each, 100 ms apart on average |
-//! | sizes | log-normal with a deviation of 1 in the logarithm: 12 kB on average in the first second, 19.9 kB later |
+//! - First second: 4 to 12 requests, equally likely: the first at once; when its response has been
+//!   read, the others, after gaps of 15 ms.
+//! - The other 29 s: Poisson bursts, 16.64 on average; 1 to 3 requests each, 100 ms apart on
+//!   average.
+//! - Sizes: log-normal with a deviation of 1 in the logarithm: 12 kB on average in the first
+//!   second, 19.9 kB later.
 //!
 //! Times are exponentially distributed and count from the moment at which the first response was
-//! read: it says what else there is to ask for. The ratio of counts (8 to 33.3) and of sizes
-//! (0.604) give the paper's two shares. Their scale is that of WS §4.4.2: when the first ack
-//! arrives, 11.8 kB are in flight where nothing but the application limits (37.8 kB less than 49.6
-//! kB), which is about the first response. WS §2.3 also says that in 14.46 % of the cases nothing
-//! waits to be sent (Figure 4), without saying what a case is; here, of the data packets, it is
-//! half as many.
+//! read, since it refers to the other objects. The ratio of counts (8 to 33.3) and of sizes (0.604)
+//! give the paper's two shares. Their scale is that of WS §4.4.2: when the first ack arrives, 11.8
+//! kB are in flight in an application-limited start (37.8 kB less than 49.6 kB), which is about the
+//! first response. WS §2.3 also reports an empty send buffer in 14.46 % of the cases (Figure 4),
+//! without a definition of a case; here, of the data packets, it is half as many.
 //!
 //! Requests of the first second are those of the first screen (WS §2.1: "most of which contribute
 //! to the First AFT").
@@ -40,11 +40,11 @@ const LATER_GAP_MS: f64 = 100.0;
 const FIRST_BYTES: f64 = 12_000.0;
 const LATER_BYTES: f64 = 19_883.0;
 const SPREAD: f64 = 1.0;
-/// No response is smaller than its header, or larger than a large picture.
+/// Smallest and largest response: a header, and a large picture.
 const BYTES: (f64, f64) = (200.0, 400_000.0);
 
-/// The session that draw number `seed` is: what is asked for, in the order of time, the first at
-/// zero. Responses are so large as a share of the model's.
+/// Session number `seed`: its requests in the order of time, the first at zero. Responses are
+/// scaled by `responses`.
 #[must_use]
 pub fn session(seed: Seed, responses: Ratio) -> Vec<Message> {
     let (mut when, mut size) = (Random::named(seed, "requests"), Random::named(seed, "responses"));

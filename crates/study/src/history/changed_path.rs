@@ -6,7 +6,7 @@
 //! drawn: as far from the path as WS Figure 2 found two connections of one peer.
 //!
 //! The buffer is that of the path as it is: only then does "S-Cubic drop a lot of packets when the
-//! new bandwidth is reduced to less than half" (WS §4.4.1); before a buffer of the old BDP it would
+//! new bandwidth is reduced to less than half" (WS §4.4.1); with a buffer of the old BDP it would
 //! not.
 
 use anyhow::{Context, Result, ensure};
@@ -70,7 +70,7 @@ const MEASURES: &[Measure] = &[
 /// Time-sequence plots end this many round trips after the SYN.
 const SHOWN: u64 = 6;
 
-/// How the path has changed, and what is sent over it.
+/// Change of the path, and data sent over it.
 #[derive(Args, Clone, Debug)]
 pub struct ChangedPathParams {
     /// Rate of the path by the time its record is used, as a share of --rate
@@ -135,10 +135,10 @@ impl Study for Anatomy {
     }
 }
 
-/// Runs it. `is_shown`: with the families for plots.
+/// Runs the study. `is_shown`: with the families for plots.
 ///
 /// # Errors
-/// If the path cannot be built; if the carrier gives and takes no histories, and records are to be
+/// If the path cannot be built; if the carrier cannot set and read histories, and records are to be
 /// others than connections leave.
 fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<Measured> {
     let Case { setup, cast, seed } = *case;
@@ -146,7 +146,7 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
     let mut path = setup.path.clone();
     path.rate = setup.bottleneck() * options.changed;
     let now = setup.over(path)?;
-    // The record of Ideal says what the path is, whatever those of the others say (WS §4.4.1).
+    // Ideal's record is that of the path itself, for any `records` of the others (WS §4.4.1).
     let records = if cast.tested.scheme().holds_record() { Records::Exact } else { options.records.records };
     let carrier = setup.carrier();
     let has_histories = carrier.detail() >= Detail::Events;
@@ -212,15 +212,15 @@ fn run(options: &ChangedPathParams, case: &Case<'_>, is_shown: bool) -> Result<M
     Ok(Measured { numbers, invalid: result.invalid })
 }
 
-/// One flow that is asked for, whose size the server's scheme is not told: as in the simulator,
-/// where the application does not say how much there will be.
+/// One flow requested by the client, whose size the server's scheme does not receive: as in the
+/// simulator, where the application does not announce it.
 fn single(setup: &Setup) -> Box<dyn Workload> {
     let bytes = Bytes::new(setup.mean_bytes() as u64);
     let start = Begin { at: Time::ZERO, group: TESTED, class: 0, bytes, size_known: false };
     Box::new(Listed::new(vec![start], setup.opener()))
 }
 
-/// The payload rate of a path: what a delivery rate can at most be.
+/// The payload rate of a path: the upper bound of a delivery rate.
 fn payload_rate(setup: &Setup) -> f64 {
     let tcp = setup.tcp();
     setup.bottleneck().as_bytes_per_sec() as f64 * tcp.mss.get() as f64 / (tcp.mss + tcp.header).get() as f64
@@ -312,7 +312,8 @@ fn families(setup: &Setup, watch: &Watch) -> Vec<(String, f64)> {
     let until = opened_at + setup.rtt() * SHOWN;
     let mut numbers = vec![];
     for (number, (at, trace)) in watch.events.iter().take_while(|(at, _)| *at <= until).enumerate() {
-        // The event's number tells points of one instant apart: a millionth of a millisecond each.
+        // The event's number distinguishes points of one instant: a millionth of a millisecond
+        // each.
         let millis = at.since(opened_at).as_millis_f64();
         let mut add = |family: &str, bytes: u64| {
             let at = (millis * 1e3).round() / 1e3;

@@ -1,5 +1,4 @@
-//! How far the record of a peer is from the path that its next connection meets: WS Figure 2 as a
-//! model.
+//! Difference of a peer's record from the path of its next connection: WS Figure 2 as a model.
 //!
 //! WS §2.2 and §2.3 measured 11.65 million connections of 2.3 million addresses: for "more than 60
 //! %" of the pairs of connections from one address the minimum RTTs differ by less than 20 %, the
@@ -7,15 +6,14 @@
 //! times. The figure itself is not published as numbers. The model draws the ratio of the next
 //! connection to the recorded one:
 //!
-//! | share | ratio, or its inverse |
-//! |---|---|
-//! | 60 % | uniform on a logarithmic scale between 1 and 1.2 |
-//! | 31.5 % | between 1.2 and 5, with a Pareto tail through both points: `P(more than x) = 0.4 (1.2 / x)^1.085` |
-//! | 8.5 % | the same tail from 5 to 20, where it is cut |
+//! - 60 %: the ratio, or its inverse, is uniform on a logarithmic scale between 1 and 1.2.
+//! - 31.5 %: it is between 1.2 and 5, with a Pareto tail through both points: `P(more than x) = 0.4
+//!   (1.2 / x)^1.085`.
+//! - 8.5 %: the same tail from 5 to 20, where it is cut.
 //!
-//! Up and down are equally likely: the order of two connections says nothing. As 1/1.2 is 0.83, a
-//! little more than 60 % lie within 20 %. RTT and rate are drawn apart from each other, the RTT
-//! only from the first two rows: WS tells of no RTT that changed five-fold.
+//! Up and down are equally likely, since the order of two connections is arbitrary. As 1/1.2 is
+//! 0.83, a little more than 60 % lie within 20 %. RTT and rate are drawn independently, the RTT
+//! only from the first two items: WS reports no RTT that changed five-fold.
 
 use headstart_sim::Seed;
 
@@ -38,7 +36,7 @@ const FAR: f64 = 5.0;
 /// The largest change drawn.
 const LARGEST: f64 = 20.0;
 
-/// The change that draw number `seed` is.
+/// Change number `seed`.
 #[must_use]
 pub fn drift(seed: Seed) -> Drift {
     let mut rate = Random::named(seed, "drift of the rate");

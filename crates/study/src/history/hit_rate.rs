@@ -1,26 +1,25 @@
-//! How often a history knows the peer, and what it weighs: WS §4.2 and Figure 7, on the store
-//! itself.
+//! Hit rate and memory of a history: WS §4.2 and Figure 7, on the store itself.
 //!
 //! WS §2.1: a user opens 5.72 connections a day. WS §4.2: within the first hour of the deployment
-//! 24.59 % of them meet a record of their address, after 60 h 52.66 %. Were visits a Poisson
+//! 24.59 % of them find a record of their address, after 60 h 52.66 %. Were visits a Poisson
 //! process from one address for each user, 11 % would in the first hour and all of them after 60 h.
-//! So visits come in clusters (WS §2.1: "mobile users sometimes switch between multiple
-//! applications"), and users come from other addresses. The model:
+//! So visits are clustered (WS §2.1: "mobile users sometimes switch between multiple
+//! applications"), and users change addresses. The model:
 //!
-//! | | |
-//! |---|---|
-//! | clusters of visits | a Poisson process over all users |
-//! | visits in a cluster | geometric, 1.31 on average; the next begins 4 min after the one before ended, exponentially distributed |
-//! | a connection | is open for 60 s on average, exponentially distributed; its record is written when it closes |
-//! | the cluster's address | the user's own with probability 0.39, else one that nobody has had before |
+//! - Clusters of visits: a Poisson process over all users.
+//! - Visits in a cluster: geometric, 1.31 on average; the next begins 4 min after the one before
+//!   ended, exponentially distributed.
+//! - A connection is open for 60 s on average, exponentially distributed; its record is written
+//!   when it closes.
+//! - The cluster's address: the user's own with probability 0.39, else a new one.
 //!
-//! Cluster size and share of own addresses are fitted to the paper's two numbers: at their point
-//! they prove nothing. What the model is for is the way between them, what a bound on the memory
-//! costs, and what an entry weighs.
+//! Cluster size and share of own addresses are fitted to the paper's two numbers, which are
+//! therefore no test of the model. It predicts the values between them, the cost of a bound on the
+//! memory, and the size of an entry.
 //!
 //! # Limits
 //!
-//! No daily rhythm, and no address that several users share: shared addresses would hit more often,
+//! No daily rhythm, and no address shared by several users: shared addresses would hit more often,
 //! with records of others.
 
 use std::cmp::Reverse;
@@ -60,8 +59,8 @@ const AWAY_SECS: f64 = 240.0;
 const OPEN_SECS: f64 = 60.0;
 const OWN_ADDRESS: f64 = 0.39;
 
-/// What happens at a time: a visit to a user's address, or the end of one. The number orders what
-/// is at the same time.
+/// Events by time: a visit to a user's address, or the end of one. The number orders events of the
+/// same time.
 type Event = Reverse<(u64, u64, Happening)>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,10 +139,10 @@ struct World {
     random: Random,
     users: u64,
     events: BinaryHeap<Event>,
-    /// Leases of open connections; a free place is used again.
+    /// Leases of open connections; free slots are reused.
     open: Vec<Option<Lease>>,
     free: Vec<usize>,
-    /// When the next cluster begins, and what was counted of the events so far.
+    /// Start of the next cluster, and the number of events so far.
     cluster_at: f64,
     addresses: u64,
     counted: u64,
@@ -170,13 +169,13 @@ impl World {
         world
     }
 
-    /// Until the next cluster, in seconds.
+    /// Time until the next cluster, in seconds.
     fn gap(&mut self) -> f64 {
         let rate = self.users as f64 * CONNECTIONS_A_DAY / CLUSTER / 86_400.0;
         self.random.exponential_f64(1.0 / rate)
     }
 
-    /// Lets everything happen until then; how many visits met a record, and how many there were.
+    /// Processes the events until then; returns the visits that found a record, and all visits.
     fn run_until(&mut self, seconds: f64) -> (u64, u64) {
         let (mut hits, mut visits) = (0, 0);
         loop {
@@ -250,7 +249,7 @@ impl World {
     }
 }
 
-/// Addresses of IPv6, which weigh as much in the table as those of IPv4.
+/// IPv6 addresses, of the same size in the table as IPv4 ones.
 fn address_of(number: u64) -> IpAddr {
     IpAddr::V6(Ipv6Addr::from_bits(0x2001_0db8_u128 << 96 | u128::from(number)))
 }

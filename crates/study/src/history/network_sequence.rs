@@ -4,13 +4,13 @@
 //! The seed is the number of the scene: seed 1 is the first scene of the first row of seventy, seed
 //! 71 the first of the second row. On each, a client opens a connection and replays a session of
 //! [`application`](super::application); the server answers. A scheme goes through its row in
-//! sequence and without anything recorded at first: what it knows is what the scene before has
-//! left. Each row begins anew.
+//! sequence, with an empty history at first: its records are those left by the scene before. Each
+//! row begins anew.
 //!
 //! The same row is needed for each of its scenes, so it is run once and kept with the study.
 //!
-//! With `records = "drawn"` every scene is a peer of its own, whose last connection lies as far
-//! back as WS Figure 2 says.
+//! With `records = "drawn"` every scene is a peer of its own, and its record differs from the path
+//! as in WS Figure 2.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -83,7 +83,7 @@ const MEASURES: &[Measure] = &[
     Measure::new("is-limited", "%", "100 if the application was found to limit it at the first ack, else 0"),
 ];
 
-/// How networks and the application differ from the models.
+/// Differences of networks and of the application from the models.
 #[derive(Args, Clone, Debug)]
 pub struct NetworkSequenceParams {
     #[command(flatten)]
@@ -112,7 +112,7 @@ pub struct NetworkSequenceParams {
 /// The numbers of one visit, or of one scene.
 type Visit = Vec<(String, f64)>;
 
-/// All scenes of a row, or why not.
+/// All scenes of a row, or the error.
 type Row = Arc<OnceLock<Result<Vec<Visit>, String>>>;
 
 /// An application on one network after the other; the seed is the network's number.
@@ -165,14 +165,14 @@ impl NetworkSequence {
             let mut rows = headstart_host::locked(&self.rows);
             Arc::clone(rows.entry((tested.name.to_string(), row)).or_default())
         };
-        // Whoever comes second waits for the first: the row is not run twice.
+        // A second caller waits for the first: the row is not run twice.
         let visits =
             row_of.get_or_init(|| self.run_row(setup, tested, row).map_err(|error| format!("{error:#}")));
         let visits = visits.as_ref().map_err(|error| anyhow!("{error}"))?;
         visits.get(at).cloned().context("a row has a visit for each scene")
     }
 
-    /// Goes through a row with what the scene before has left.
+    /// Runs a row, with the histories left by the scene before.
     fn run_row(&self, setup: &Setup, tested: &'static Entry, row: u64) -> Result<Vec<Visit>> {
         let options = &self.params;
         let rates = Rates { scale: options.scale, spread: options.spread };
@@ -207,7 +207,7 @@ impl NetworkSequence {
     }
 }
 
-/// The means over the visits to a scene of what they measured; of the first screen also those of
+/// The means over the visits to a scene of their measurements; of the first screen also those of
 /// the first visit and of the others.
 fn together(visits: &[Visit]) -> Visit {
     let mut sums: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
@@ -316,7 +316,7 @@ fn one(
         visit.push((format!("requests/{}", second + 1), 100.0 * here.len() as f64 / all as f64));
         visit.push((format!("bytes/{}", second + 1), 100.0 * here.iter().sum::<f64>() / bytes(all)));
     }
-    // Shares of moments with no more than so much waiting (WS Figure 4).
+    // Shares of moments with at most so many bytes unsent (WS Figure 4).
     for kilobytes in [0_u64, 2, 5, 10, 20, 30, 40, 50, 75, 100, 150, 200] {
         let waiting = sent.iter().filter(|(_, trace)| trace.unsent <= Bytes::new(kilobytes * 1000)).count();
         visit.push((format!("unsent/{kilobytes}"), 100.0 * waiting as f64 / sent.len().max(1) as f64));

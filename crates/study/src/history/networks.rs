@@ -1,8 +1,8 @@
 //! Seventy mobile networks in a row: WS §4.3 and Table 1.
 //!
 //! WS takes 70 recorded traces of three kinds (stationary cellular, highly variable, Wi-Fi) and
-//! draws the rest "randomly selected within the range in Tab. 1". How many there are of each kind,
-//! their rates and their order is not told. Here, by number:
+//! draws the rest "randomly selected within the range in Tab. 1". The number of each kind, their
+//! rates and their order are not given. Here, by number:
 //!
 //! | scenes | kind | mean rate, uniform on a logarithmic scale |
 //! |---|---|---|
@@ -10,18 +10,20 @@
 //! | 25 to 47 | highly variable | 2 to 8 Mbit/s |
 //! | 48 to 70 | Wi-Fi | 4 to 12 Mbit/s |
 //!
-//! | parameter | drawn |
-//! |---|---|
-//! | RTT | one of the four ranges of Table 1 (10 to 50, 50 to 100, 100 to 150, 150 to 300 ms), then uniform in it |
-//! | jitter | up to a share of the RTT that is uniform between 0 and 0.2, 20 ms at most; in order |
-//! | loss | one of three: none, uniform up to 0.1 %, uniform between 0.1 and 5 % |
-//! | buffer | one of three shares of the BDP (0.3 to 0.9, 0.9 to 1.1, 1.1 to 1.5), then uniform; two packets at least, the one that is being sent among them |
+//! Parameters drawn for each:
 //!
-//! The rates are chosen so that WiseStart's window after the first ack is what WS §4.4.2 makes of
-//! it: 37.8 kB are 76.26 % of 49.6 kB. It takes a mean BDP of 86 kB for that, because the window of
-//! a start is the smaller of what was recorded and what the application had to send, and records of
-//! an application that pauses lie below what the path could carry. [`mobile`] says what the traces
-//! are like. `--scale` makes all networks faster or slower, to see what hangs on it.
+//! - RTT: one of the four ranges of Table 1 (10 to 50, 50 to 100, 100 to 150, 150 to 300 ms), then
+//!   uniform in it.
+//! - Jitter: up to a share of the RTT that is uniform between 0 and 0.2, 20 ms at most; in order.
+//! - Loss: one of three: none, uniform up to 0.1 %, uniform between 0.1 and 5 %.
+//! - Buffer: one of three shares of the BDP (0.3 to 0.9, 0.9 to 1.1, 1.1 to 1.5), then uniform; at
+//!   least two packets, including the one in transmission.
+//!
+//! The rates are chosen so that WiseStart's window after the first ack is that of WS §4.4.2: 37.8
+//! kB are 76.26 % of 49.6 kB. That takes a mean BDP of 86 kB, because the window of a start is the
+//! smaller of the recorded one and the data that the application had to send, and records of an
+//! application that pauses lie below the path's capacity. [`mobile`] describes the traces.
+//! `--scale` makes all networks faster or slower, to measure the effect of their rates.
 //!
 //! [`mobile`]: headstart_net::trace::mobile
 
@@ -42,9 +44,9 @@ pub const SCENES: u64 = 70;
 /// Changes to the rates of all networks of the table above.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    /// All are so much faster.
+    /// Factor on all rates.
     pub scale: Ratio,
-    /// Two that are a factor of f apart in the table are a factor of f to this power apart.
+    /// Two rates that are a factor of f apart in the table are a factor of f to this power apart.
     pub spread: Ratio,
 }
 
@@ -52,7 +54,7 @@ impl Rates {
     /// Those of the table.
     pub const AS_THEY_ARE: Self = Self { scale: Ratio::ONE, spread: Ratio::ONE };
 
-    /// A range about the same geometric middle.
+    /// A range about the same geometric mean.
     fn widened(&self, least: f64, most: f64) -> (f64, f64) {
         let power = self.spread.of(1_000_000) as f64 / 1e6;
         let (middle, half) = (libm::sqrt(least * most), libm::pow(libm::sqrt(most / least), power));
@@ -81,12 +83,12 @@ const JITTER_MS: f64 = 20.0;
 const LOSS_PERCENT: [(f64, f64); 3] = [(0.0, 0.0), (0.0, 0.1), (0.1, 5.0)];
 const BUFFER: [(f64, f64); 3] = [(0.3, 0.9), (0.9, 1.1), (1.1, 1.5)];
 const LEAST_BUFFER: Bytes = Bytes::new(3000);
-/// A session and what it may run over.
+/// Length of a scene's trace: a session and its overrun.
 const LENGTH: Span = Span::from_secs(60);
 
 impl Scene {
-    /// Scene `number` of the row that `seed` draws, counted from zero. A folder of the user's gives
-    /// its traces in turn.
+    /// Scene `number` of the row that `seed` draws, counted from zero. A folder of the user's
+    /// supplies its traces in turn.
     ///
     /// # Errors
     /// If no trace can have the rate drawn.
@@ -129,7 +131,7 @@ impl Scene {
         self.trace.trace.mean_rate()
     }
 
-    /// The path as a command would ask for it.
+    /// The path as options of a command.
     #[must_use]
     pub fn options(&self, rest: &PathOptions) -> PathOptions {
         let bdp = (self.rate() * self.rtt).get() as f64;
@@ -141,7 +143,7 @@ impl Scene {
             loss: Ratio::new(self.loss_ppm, 1_000_000),
             jitter: self.jitter,
             trace: Some(self.trace.clone()),
-            // A session of this scene begins where the scene does.
+            // A session begins at the start of its scene's trace.
             trace_offset: Some(Span::ZERO),
             up_rate: Some(self.rate()),
             ..rest.clone()

@@ -3,7 +3,7 @@
 //! Every flow that draws on a record has "run through the bottleneck alone in advance". The second
 //! flow opens `--apart` after the first, and up to one second later by seed, so that it meets any
 //! point of the first one's sawtooth; flows that open together do so within 10 ms. In a mixture the
-//! scheme under test comes second; numbers that begin with `first.` are of the same two with the
+//! scheme under test opens second; numbers that begin with `first.` are of the same two with the
 //! scheme under test first.
 //!
 //! *Fair* is the pair from the first moment on, counted from the opening of the second flow, from
@@ -45,7 +45,7 @@ const SHOWN_BINS: usize = 5;
 const HOLDS_FOR: usize = 50;
 const LEAST_QUOTIENT: f64 = 0.75;
 
-/// When the second flow opens.
+/// Opening of the second flow.
 #[derive(Args, Clone, Debug)]
 pub struct PairParams {
     /// How long after the first of two flows the second opens
