@@ -1,28 +1,28 @@
-//! Runs and studies of start-up schemes: from options to a run, what carries it, and what each
-//! study measures.
+//! Runs and studies of start-up schemes: conversion of options to a run, carriers of runs, and the
+//! measures of each study.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`options`] | what can be asked for on the command line and in plans |
+//! | [`options`] | options of the command line and of plans |
 //! | [`settings`] | the same as tables of a plan |
 //! | [`setup`] | from options to runs |
-//! | [`carrier`] | what carries a run: one trait, and the TCP model |
-//! | [`jobs`] | many runs, of which none is done twice |
-//! | [`estimate`] | what runs will cost, before they begin |
-//! | [`progress`] | how far they are |
-//! | [`feasible`] | up to which load a scheme still works |
-//! | [`dependencies`] | options that count only beside others |
+//! | [`carrier`] | carriers of runs: one trait, and the TCP model |
+//! | [`jobs`] | many runs, none of them repeated |
+//! | [`estimate`] | cost of runs, estimated before they begin |
+//! | [`progress`] | progress of runs |
+//! | [`feasible`] | the highest load at which a scheme still works |
+//! | [`dependencies`] | options that take effect only with others |
 //! | [`runner`] | runs on all cores, the same results whatever their number |
 //! | [`schemes`] | schemes by name, with parameters |
 //! | [`flow_trace`] | one flow in detail |
 //! | [`flow_rows`] | every flow as a row of a file |
-//! | [`workload`] | pages as browsers save them, and as statistics describe them |
-//! | [`study`], [`catalogue`] | what a study is, and the list of them |
+//! | [`workload`] | pages as browsers save them, and drawn from statistics |
+//! | [`study`], [`catalogue`] | the interface of studies, and the list of them |
 //! | [`dumbbell`] | flows that arrive at one bottleneck |
 //! | [`newcomers`] | short flows that enter a path on which others are established |
 //! | [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`quick_start`] | the set-up of the Quick-Start paper: three routers in a chain |
-//! | [`connection_vectors`] | the set-up of the fast-startup slides: connection vectors over a dumbbell |
+//! | [`connection_vectors`] | the set-up of the fast-startup slides: vectors over a dumbbell |
 //! | [`history`] | starts that draw on what earlier connections measured |
 
 pub mod carrier;

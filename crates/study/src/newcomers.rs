@@ -2,15 +2,15 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`requests`] | short flows from request to last byte, and what the long ones lose (Blitzstart) |
-//! | [`throughput`] | the throughput of a flow that is there, in bins (Halfback Figure 15) |
+//! | [`requests`] | short flows from request to last byte, and the long ones' loss (Blitzstart) |
+//! | [`throughput`] | the throughput of an established flow, in bins (Halfback Figure 15) |
 
 pub mod requests;
 pub mod throughput;
 
 use clap::Args;
 
-/// How many enter.
+/// Number of newcomers.
 #[derive(Args, Clone, Debug)]
 pub struct NewcomerParams {
     /// Flows that enter a path on which another is established

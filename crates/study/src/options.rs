@@ -1,4 +1,4 @@
-//! What can be asked for on the command line, declared once for all commands.
+//! Options of the command line, declared once for all commands.
 
 pub mod address;
 pub mod carrier;
@@ -46,7 +46,7 @@ pub struct PathOptions {
     /// Buffer before the bottleneck: bytes, packets, time at the link's rate, or BDP
     #[arg(long, alias = "down-buffer", default_value = "115 kB", value_name = "SIZE")]
     pub buffer: Buffer,
-    /// How that buffer is kept short
+    /// Queue discipline of that buffer
     #[arg(long, alias = "down-queue", default_value = "drop-tail", value_name = "DISCIPLINE", value_parser = discipline())]
     pub queue: QueueDiscipline,
     /// Policer before the bottleneck: rate and burst, as `5mbit,50kB` [default burst: 100 ms of the
@@ -71,8 +71,8 @@ pub struct PathOptions {
     /// Packet-delivery trace (mahimahi format) that drives the bottleneck instead of a rate
     #[arg(long, alias = "down-trace", value_name = "FILE")]
     pub trace: Option<TraceFile>,
-    /// Where in its traces a run begins; `0s` is their beginning [default: another place for each
-    /// seed; of a link the beginning]
+    /// Offset in its traces at which a run begins; `0s` is their beginning [default: another place
+    /// for each seed; of a link the beginning]
     #[arg(long, value_name = "TIME")]
     pub trace_offset: Option<Span>,
     /// Rate of the way back [default: that of the way there]
@@ -84,14 +84,14 @@ pub struct PathOptions {
     /// Trace that drives the way back
     #[arg(long, value_name = "FILE")]
     pub up_trace: Option<TraceFile>,
-    /// What the routers before the links understand
+    /// Signalling that the routers before the links support
     #[arg(long, default_value = "none", value_name = "WHAT")]
     pub routers: RouterName,
     /// Another link behind the bottleneck, as `10mbit/5ms/50kB` (rate/delay/buffer); may be
     /// repeated
     #[arg(long = "hop", value_name = "LINK")]
     pub hops: Vec<HopLink>,
-    /// How the routers are tuned.
+    /// Settings of the routers.
     #[command(flatten)]
     pub routing: RouterOptions,
 }
@@ -100,8 +100,8 @@ pub struct PathOptions {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Transport")]
 pub struct TransportOptions {
-    /// What carries the data: in the simulator its model of TCP, or the real QUIC stack in virtual
-    /// time; in the emulator this machine's TCP, or the QUIC stack
+    /// Transport: in the simulator its model of TCP, or the real QUIC stack in virtual time; in the
+    /// emulator this machine's TCP, or the QUIC stack
     ///
     /// Over QUIC loss detection, acknowledgements and timers are the stack's own, and the options
     /// for them below change nothing.
@@ -110,10 +110,10 @@ pub struct TransportOptions {
     /// Protection of QUIC packets in virtual time: as on the Internet, or none, which is quicker
     #[arg(long, default_value = "tls", value_name = "NAME")]
     pub crypto: CryptoName,
-    /// What the schemes hand over to
+    /// Congestion controller that the schemes hand over to
     #[arg(long, default_value = "cubic", value_name = "NAME")]
     pub base: BaseName,
-    /// How losses are found
+    /// Loss detection of the sender
     #[arg(long, default_value = "rack", value_name = "NAME")]
     pub detection: DetectionName,
     /// With `udt`: when losses are reported: after a time, `round-trips` (4 RTT + RTTVAR + 10 ms)
@@ -125,7 +125,7 @@ pub struct TransportOptions {
     /// Round trips of the handshake; UDT takes 2
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=4))]
     pub handshakes: u8,
-    /// What happens when acks stop coming
+    /// Sender's action when acks stop arriving
     #[arg(long, default_value = "tlp", value_name = "NAME")]
     pub probe: ProbeName,
     /// When the receiver acknowledges
@@ -178,7 +178,7 @@ pub struct TransportOptions {
     pub record_limited: bool,
 }
 
-/// What is transferred.
+/// The workload.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Workload")]
 pub struct WorkloadOptions {
@@ -205,7 +205,7 @@ pub struct WorkloadOptions {
     /// Size of those long flows
     #[arg(long, default_value = "100 MB", value_name = "SIZE")]
     pub long_size: Bytes,
-    /// What long flows run, those in the background too
+    /// Scheme of long flows, those in the background too
     #[arg(long, default_value = "iw10", value_name = "SCHEME")]
     pub long_scheme: SchemeName,
     /// Receive window of long flows, if larger than that of the others
@@ -221,7 +221,7 @@ pub struct WorkloadOptions {
     /// request]
     #[arg(long, value_name = "ID|NUMBER", requires = "har")]
     pub page: Option<String>,
-    /// How pages are fetched: persistent:6, parallel:6, multiplexed [default: as a HAR says,
+    /// Connections that fetch pages: persistent:6, parallel:6, multiplexed [default: as a HAR says,
     /// multiplexed for HTTP/2 and 3; else persistent:6]
     #[arg(long, value_name = "HOW")]
     pub fetch: Option<FetchName>,
@@ -231,20 +231,20 @@ pub struct WorkloadOptions {
     /// Peers that a sender's host remembers
     #[arg(long, default_value_t = 100_000, value_name = "COUNT")]
     pub history: usize,
-    /// What clients announce of their bandwidth, as a multiple of the bottleneck's rate
+    /// Bandwidth that clients announce, as a multiple of the bottleneck's rate
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     pub hint: Ratio,
-    /// Who opens connections [default: the sender; in the emulator always the receiver, who asks]
+    /// Side that opens connections [default: the sender; in the emulator always the receiver]
     #[arg(long, value_name = "END")]
     pub opener: Option<OpenerName>,
 }
 
-/// How a comparison is run.
+/// Execution of a comparison.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Run")]
 pub struct RunOptions {
-    /// Where: simulated, or in real time on real packets, by this machine's TCP or by the QUIC
-    /// stack
+    /// Place of the runs: simulated, or in real time on real packets, by this machine's TCP or by
+    /// the QUIC stack
     #[arg(long = "in", default_value = "simulator", value_name = "WHERE")]
     pub home: Home,
     /// Schemes to compare [default: all that the routers of the path allow; `headstart schemes`
@@ -291,12 +291,12 @@ impl FromStr for Rtts {
     }
 }
 
-/// A buffer's size as it is asked for.
+/// Size of a buffer, in one of several units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// So many bytes.
+    /// In bytes.
     Bytes(Bytes),
-    /// So many packets.
+    /// In packets.
     Packets(Packets),
     /// Data that the link sends in this time.
     Time(Span),
@@ -342,17 +342,17 @@ impl Buffer {
     }
 }
 
-/// A trace that has been read.
+/// A trace, read and parsed.
 #[derive(Clone)]
 pub struct TraceFile {
     /// Its file.
     pub name: String,
-    /// What it says.
+    /// Its contents.
     pub trace: Arc<Trace>,
 }
 
 impl fmt::Debug for TraceFile {
-    /// By its content, for it decides what comes of a run; the name does not.
+    /// Prints the contents, which determine the result of a run; the name does not.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.trace.as_millis().iter().flat_map(|millis| millis.to_le_bytes());
         write!(f, "trace {:032x}", fnv128(FNV128, bytes))
@@ -443,21 +443,21 @@ impl FromStr for SchemeNames {
 }
 
 impl RunOptions {
-    /// The schemes that were asked for; none if nobody said which.
+    /// The schemes selected; empty if no option selects any.
     #[must_use]
     pub fn schemes(&self) -> &[SchemeName] {
         self.schemes.as_ref().map_or(&[], |names| &names.0)
     }
 }
 
-/// Flow sizes as they are asked for.
+/// Flow sizes, as given by an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SizeName {
     /// All flows have this size.
     Fixed(Bytes),
     /// A published distribution.
     Named(String),
-    /// A distribution of one's own.
+    /// A distribution from a file of the user's.
     File(SizeFile),
 }
 
@@ -480,7 +480,7 @@ impl FromStr for SizeName {
     }
 }
 
-/// Way in which pages are fetched.
+/// Method by which pages are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FetchName(pub headstart_sim::workload::page::Fetch);
 
@@ -501,7 +501,7 @@ impl FromStr for FetchName {
     }
 }
 
-/// When a loss is reported again.
+/// Schedule of loss reports, as in UDT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReportsName(pub headstart_sim::tcp::Udt);
 
@@ -560,11 +560,11 @@ pub fn discipline() -> impl TypedValueParser<Value = QueueDiscipline> {
 /// Signals that routers support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RouterName {
-    /// Packets.
+    /// None: they forward only.
     None,
-    /// Quick-Start requests, of which Share answers each with half of what is free.
+    /// Quick-Start requests; Share answers each with half of the free capacity.
     Share,
-    /// Quick-Start requests, of which Target grants up to 90 % of the link.
+    /// Quick-Start requests; Target grants up to 90 % of the link.
     Target,
     /// As target, with a memory of flows and hosts.
     Extreme,
@@ -579,19 +579,19 @@ pub enum RouterName {
 pub enum BaseName {
     /// RFC 9438.
     Cubic,
-    /// RFC 9438, and what Linux does otherwise.
+    /// RFC 9438, with the deviations of Linux.
     CubicLinux,
-    /// CUBIC that stands for two connections, as Google QUIC's does.
+    /// CUBIC that emulates two connections, as Google QUIC's does.
     CubicPair,
     /// RFC 5681.
     #[value(alias = "newreno")]
     Reno,
-    /// RFC 5681 in whole segments, as Linux has it.
+    /// RFC 5681 in whole segments, as in Linux.
     RenoLinux,
 }
 
 impl BaseName {
-    /// As the option spells it.
+    /// The name of its option value.
     #[must_use]
     pub fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
@@ -665,12 +665,12 @@ pub enum PacingName {
     Off,
     /// 200 % of the window per RTT in slow start, 120 % in avoidance.
     Linux,
-    /// The same; and whoever sets the pace, the first ten segments go at once and later ones in
-    /// bursts of a millisecond.
+    /// The same for every scheme, also one with its own pace: the first ten segments go at once and
+    /// later ones in bursts of a millisecond.
     LinuxAlways,
 }
 
-/// Start of a later answer of a connection.
+/// Start of the later answers of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LaterName {
     /// As a flight of its own, as over QUIC.

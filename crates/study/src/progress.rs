@@ -1,7 +1,7 @@
-//! How far many runs are, by the simulated time that they cover, and how long the rest will take.
+//! Progress of many runs, by the simulated time that they cover, and an estimate of the time left.
 //!
-//! On a terminal a bar moves from the first second on; into a file or a pipe a line is written
-//! every five seconds, so that a log tells a long run from one that hangs.
+//! On a terminal a bar is redrawn from the first second on; into a file or a pipe a line is written
+//! every five seconds, so that a log distinguishes a long run from one that hangs.
 
 use std::fmt;
 use std::io::IsTerminal as _;
@@ -17,17 +17,17 @@ use headstart_sim::workload::{Order, Workload};
 use headstart_units::Time;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A whole run.
+/// The work of one run, in parts.
 const RUN: u64 = 1_000_000;
 /// Interval between updates of the bar.
 const REDRAW: Duration = Duration::from_millis(100);
 /// Interval between lines of a log.
 const LINE: Duration = Duration::from_secs(5);
 
-/// The bar on the terminal, for whoever has to take it away.
+/// The bar on the terminal, shared with [`clear`].
 static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Takes the bar away, so that a message stands on a line of its own. Whether there was one.
+/// Removes the bar, so that a message is on a line of its own. Returns true if there was one.
 pub fn clear() -> bool {
     let bar = locked(&BAR).take();
     bar.inspect(ProgressBar::finish_and_clear).is_some()
@@ -39,12 +39,12 @@ pub struct Progress {
     title: String,
     runs: u64,
     finished: AtomicU64,
-    /// Of all runs, in parts of [`RUN`].
+    /// Work done in all runs, in parts of [`RUN`].
     covered: AtomicU64,
     began: Stopwatch,
 }
 
-/// The progress of one of them.
+/// The progress of one run.
 #[derive(Clone, Debug)]
 pub struct RunProgress {
     all: Arc<Progress>,
@@ -52,7 +52,7 @@ pub struct RunProgress {
 }
 
 impl Progress {
-    /// Of so many runs that begin now.
+    /// Starts the progress of so many runs.
     #[must_use]
     pub fn new(title: &str, runs: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -64,21 +64,21 @@ impl Progress {
         })
     }
 
-    /// One more run begins.
+    /// Starts one more run.
     #[must_use]
     pub fn run(self: &Arc<Self>) -> RunProgress {
         RunProgress { all: Arc::clone(self), covered: Arc::default() }
     }
 
-    /// The share of the work that is done.
+    /// Share of the work done.
     fn share(&self) -> f64 {
         self.covered.load(Ordering::Relaxed) as f64 / (self.runs * RUN).max(1) as f64
     }
 
-    /// Where it stands after `elapsed`, in words.
+    /// State after `elapsed`, in words.
     fn words(&self, elapsed: Duration) -> String {
         let (finished, share) = (self.finished.load(Ordering::Relaxed), self.share());
-        // Before a thousandth is done, what it took says little.
+        // Before a thousandth is done, the estimate is unreliable.
         let left = if share >= 0.001 {
             format!("about {} left", Roughly(elapsed.mul_f64((1.0 - share) / share)))
         } else {
@@ -88,7 +88,7 @@ impl Progress {
         format!("{finished} of {} {runs} done, {:.1} % in all, {left}", self.runs, 100.0 * share)
     }
 
-    /// Does the work, and shows meanwhile on standard error how far it is.
+    /// Does the work, and meanwhile shows its progress on standard error.
     pub fn during<R>(&self, work: impl FnOnce() -> R) -> R {
         thread::scope(|scope| {
             let (goes_on, ended) = mpsc::channel();
@@ -99,7 +99,7 @@ impl Progress {
         })
     }
 
-    /// Until there is no sender any more.
+    /// Shows it until the sender is dropped.
     fn show(&self, ended: &Receiver<()>) {
         let bar = std::io::stderr().is_terminal().then(|| self.bar());
         (*locked(&BAR)).clone_from(&bar);
@@ -130,14 +130,14 @@ impl Progress {
 }
 
 impl RunProgress {
-    /// It has come to this time of so much. One that begins anew counts when it is further than
-    /// before.
+    /// Records that the run has reached `now` of `end`. A repeated run counts only beyond its
+    /// earlier progress.
     pub fn reach(&self, now: Time, end: Time) {
         let share = now.as_nanos() as f64 / end.as_nanos().max(1) as f64;
         self.cover((share.min(1.0) * RUN as f64) as u64);
     }
 
-    /// It is over.
+    /// Records the end of the run.
     pub fn finish(&self) {
         self.cover(RUN);
         self.all.finished.fetch_add(1, Ordering::Relaxed);
@@ -148,14 +148,14 @@ impl RunProgress {
         self.all.covered.fetch_add(covered.saturating_sub(before), Ordering::Relaxed);
     }
 
-    /// A workload that tells how far it is; arrivals end at `end`.
+    /// A workload that reports progress; arrivals end at `end`.
     #[must_use]
     pub fn watch(&self, workload: Box<dyn Workload>, end: Time) -> Box<dyn Workload> {
         Box::new(Watched { workload, end, progress: self.clone() })
     }
 }
 
-/// A workload whose arrivals tell how far the run is.
+/// A workload whose arrivals report the progress of the run.
 #[derive(Debug)]
 struct Watched {
     workload: Box<dyn Workload>,
@@ -182,14 +182,14 @@ impl Workload for Watched {
     }
 }
 
-/// A time as people say it: `40 s`, `12 min`, `3 h 20 min`.
+/// A rounded duration: `40 s`, `12 min`, `3 h 20 min`.
 #[derive(Clone, Copy, Debug)]
 pub struct Roughly(pub Duration);
 
 impl fmt::Display for Roughly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DAY: u64 = 24 * 3600;
-        // Never "0 s": something is left until it is done.
+        // Never "0 s" before the end.
         let seconds = self.0.as_secs().max(1);
         match seconds {
             0..100 => write!(f, "{seconds} s"),

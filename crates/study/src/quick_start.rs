@@ -4,16 +4,16 @@
 //! trip as its one-way delay (20 ms of 80); segments of 1460 bytes and headers of 40; routers of
 //! one kind before all four links. Three studies run on it:
 //!
-//! | module | what runs |
+//! | module | content |
 //! |---|---|
-//! | [`web`] | web sessions, with half as many the other way (Figures 3, 5, 6 and 9 to 13) |
-//! | [`transfer`] | one transfer, with or without a burst that meets its flight (Figures 1, 2 and 4) |
-//! | [`attack`] | small transfers, and requests that no connection stands behind (§8) |
+//! | [`web`] | web sessions, and half as many in reverse (Figures 3, 5, 6 and 9 to 13) |
+//! | [`transfer`] | one transfer, with or without a burst into its flight (Figures 1, 2 and 4) |
+//! | [`attack`] | small transfers, and requests without a connection (§8) |
 //!
 //! A request for exactly the rate of an object needs the round-trip time. The paper's "ideal (even
-//! if unrealistic)" request knows it, so each class of hosts has a group of its own whose sender
-//! assumes the class' true round trip. Senders that always ask for the same are not told how large
-//! their object is: they would not ask for one that fits into the initial window.
+//! if unrealistic)" request has it, so each class of hosts has a group of its own whose sender
+//! assumes the class' true round trip. Senders that always request the same rate do not receive the
+//! size of their object: they would not request one that fits into the initial window.
 
 pub mod attack;
 pub mod transfer;
@@ -33,7 +33,7 @@ use crate::setup::Setup;
 pub const MSS: Bytes = Bytes::new(1460);
 /// IP and TCP headers.
 pub const HEADER: Bytes = Bytes::new(40);
-/// Links of the chain, and one-way delays that make up its round trip.
+/// Links of the chain, and number of one-way delays in its round trip.
 const LINKS: usize = 2;
 const DELAYS: u64 = 2 * LINKS as u64;
 
@@ -52,7 +52,7 @@ pub fn build(setup: &Setup, spec: &ChainSpec, seed: Seed) -> Chain {
     spec.build(|rate| options.routing.router(options.routers, rate), seed.child("path"))
 }
 
-/// The paper's TCP, as far as the setup's options do not say otherwise.
+/// The paper's TCP, except where the setup's options override it.
 #[must_use]
 pub fn tcp(setup: &Setup) -> TcpConfig {
     TcpConfig { mss: MSS, header: HEADER, syn: HEADER, ..setup.tcp() }
@@ -110,8 +110,8 @@ mod tests {
         "workload = { size = \"146 kB\", cross-burst = 100 }\nrun = { duration = \"20 s\" }";
     const ATTACK: &str = "workload = { size = \"29200 B\", load = \"10 %\", attack = \"framing\", attack-requests = 30 }\nrun = { duration = \"30 s\" }";
 
-    /// Every declared number is given (that no other is, each run checks), and the same run gives
-    /// the same numbers.
+    /// Every declared number is given (each run checks that there is no other), and the same run
+    /// gives the same numbers.
     #[test]
     fn studies_give_what_they_say_and_the_same_twice() {
         for (study, rest) in [("web", WEB), ("transfer", TRANSFER), ("attack", ATTACK)] {
@@ -124,7 +124,7 @@ mod tests {
                     .flat_map(|prefix| declared.measures.iter().map(move |one| (prefix, one)))
                 {
                     let name = format!("{prefix}{}", measure.name);
-                    // Few connections: none may be large.
+                    // With few connections, none may be large.
                     assert!(
                         found.contains(name.as_str()) || ["large", "granted"].contains(&measure.name),
                         "{study}: {name}"
@@ -135,8 +135,8 @@ mod tests {
         }
     }
 
-    /// Quick-Start §6.2: who knows the size asks for it, and not at all for what fits into the
-    /// initial window.
+    /// Quick-Start §6.2: a sender with a known size requests its rate, and sends no request if the
+    /// size fits into the initial window.
     #[test]
     fn exact_requests_are_fewer_than_connections_and_fixed_ones_are_not() {
         let exact = run("web", EXACT, WEB);

@@ -1,4 +1,5 @@
-//! Runs: each one alone, all cores busy, the same results whatever the number of threads.
+//! Executes runs: each one independent, on all cores, with the same results for any number of
+//! threads.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ pub struct Job {
     pub load: Ratio,
     /// The run's seed.
     pub seed: u64,
-    /// Check every packet, and look at this flow.
+    /// Check every packet, and trace this flow.
     pub look_at: Option<u64>,
 }
 
@@ -43,31 +44,30 @@ pub struct JobResult {
     pub bottleneck: (u64, u64),
     /// Packets that met random loss behind it.
     pub at_random: RandomLoss,
-    /// Bytes that came out of the bottleneck, headers included.
+    /// Bytes that left the bottleneck, headers included.
     pub bottleneck_bytes: u64,
-    /// Bytes that it could have let through until [`Self::ended_at`].
+    /// Bytes that it could have sent until [`Self::ended_at`].
     pub bottleneck_could: u64,
-    /// How long packets waited before it in nanoseconds: on average, and at the 95th percentile;
-    /// where that is shown.
+    /// Queueing delay before it in nanoseconds: mean and 95th percentile; where that is shown.
     pub waits: Option<(u64, u64)>,
-    /// When the last flow ended, or the run cut it off, in nanoseconds.
+    /// End of the last flow, or of the run, in nanoseconds.
     pub ended_at: u64,
-    /// Memory of the tested group's history for each peer it remembers.
+    /// Memory of the tested group's history for each peer stored.
     pub history_bytes_per_peer: usize,
-    /// The flow that was looked at; it is not kept.
+    /// The traced flow; it is not stored.
     #[serde(skip)]
     pub view: Option<FlowTrace>,
-    /// Senders told what they sent and lost.
+    /// True if senders reported the bytes that they sent and lost.
     pub has_counts: bool,
-    /// Why the run is worth nothing, if it is: the machine was too busy for real time.
+    /// Reason why the run is invalid, if it is: the machine was too busy for real time.
     pub invalid: Option<String>,
 }
 
-/// Does one run; its flows go to `part`, a row each, if that is given.
+/// Executes one run; its flows are written to `part`, a row each, if that is given.
 ///
 /// # Errors
-/// If it cannot be done or its flows not be written; or the checker found a fault: then the
-/// simulator is wrong and no figure can be trusted.
+/// If it cannot be done or its flows cannot be written; or if the checker found a fault: then the
+/// simulator is wrong and its figures are invalid.
 pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress) -> Result<JobResult> {
     let detail = setup.carrier().detail();
     let warm_up = Time::ZERO + setup.run.warm_up;
@@ -113,8 +113,8 @@ fn rows(setup: &Setup, cast: Cast, part: &Path) -> Result<FlowRows> {
     Ok(FlowRows::new(PartWriter::create(part)?, names, warm_up, has_counts))
 }
 
-/// Does all runs and returns them in the order of the jobs; those that the store has are taken from
-/// there, unless their flows are wanted as well and are not among the parts.
+/// Executes all runs and returns them in the order of the jobs; stored results are reused, unless
+/// their flows are needed as well and are not among the parts.
 ///
 /// # Errors
 /// The first error of any run.
@@ -127,7 +127,7 @@ pub fn run_all(
 ) -> Result<Vec<JobResult>> {
     let keys = keys(setup, jobs);
     let place = |key: &String| parts.map(|parts| parts.place(key));
-    // What is looked at in every detail is not kept.
+    // Runs with a trace are not stored.
     let keyed = |(job, key): (&Job, &String)| {
         let place = place(key);
         if place.as_ref().is_some_and(|place| !place.exists()) {
@@ -136,7 +136,7 @@ pub fn run_all(
         (job.look_at.is_none().then(|| key.clone()), (*job, place))
     };
     let jobs: Vec<jobs::Keyed<(Job, Option<PathBuf>)>> = jobs.iter().zip(&keys).map(keyed).collect();
-    // In real time they would disturb each other.
+    // Concurrent runs would disturb each other in real time.
     let threads = if setup.carrier().is_real_time() { Some(1) } else { setup.run.threads };
     let is_valid = |result: &JobResult| result.invalid.is_none();
     let one = |(job, place): &(Job, Option<PathBuf>), progress: &RunProgress| {
@@ -145,7 +145,7 @@ pub fn run_all(
     jobs::run_all(store, &jobs, threads, title, one, is_valid)
 }
 
-/// The key of each job: of all that decides its result.
+/// The key of each job, derived from all settings that determine its result.
 #[must_use]
 pub fn keys(setup: &Setup, jobs: &[Job]) -> Vec<String> {
     let at = |load| {
@@ -175,7 +175,7 @@ pub fn run_alone(setup: &Setup, tested: &'static Entry) -> Result<FlowTrace> {
     run_alone_counted(setup, tested).map(|(view, _)| view)
 }
 
-/// The same, and how many packets the first link's queue dropped.
+/// The same, with the number of packets that the first link's queue dropped.
 ///
 /// # Errors
 /// If the checker found a fault.
@@ -195,7 +195,7 @@ mod tests {
     use crate::carrier::Carriers;
     use crate::settings::Settings;
 
-    /// How many segments BBR, which paces itself, sends at the first instant.
+    /// Number of segments that BBR, which paces itself, sends at the first instant.
     fn at_once(pacing: &str) -> usize {
         let line = format!("--rate 25mbit --rtt 50ms --buffer 104p --size 100kB --pacing {pacing}");
         let setup = Settings::parse(Carriers::MODEL, line.split(' ')).expect("fine");
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn as_the_kernel_paces_ten_segments_wait_for_nobody_and_else_each_waits_its_turn() {
         assert_eq!(at_once("linux-always"), 10);
-        // The first is free, and the pacer's first turn comes with it.
+        // The first is free, and the pacer releases another at the same instant.
         assert_eq!((at_once("linux"), at_once("off")), (2, 2));
     }
 }

@@ -1,29 +1,29 @@
-//! Schemes of the [`catalogue`] as values that live as long as the program.
+//! Schemes of the [`catalogue`] as values with static lifetime.
 //!
-//! A run names its schemes many times, and copies of an entry are large: each entry that an option
-//! or a plan asks for is kept once.
+//! A run refers to its schemes many times, and copies of an entry are large: each entry that an
+//! option or a plan names is stored once.
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use headstart_startup::catalogue::{self, Entry, Native};
 use headstart_startup::parameters::Error;
 
-/// The schemes that are compared where nobody says which, baselines first.
+/// The schemes compared by default, baselines first.
 static ALL: LazyLock<Vec<Entry>> = LazyLock::new(catalogue::all);
-/// Those with parameters, and others that are not compared by default, as far as they were asked
-/// for.
+/// Those with parameters, and others that are not compared by default, as far as an option names
+/// them.
 static OTHERS: Mutex<Vec<&'static Entry>> = Mutex::new(Vec::new());
 
-/// The schemes that are compared where nobody says which, baselines first.
+/// The schemes compared by default, baselines first.
 #[must_use]
 pub fn all() -> &'static [Entry] {
     &ALL
 }
 
-/// The scheme that a text asks for, as [`catalogue::find`] reads it.
+/// The scheme that a text names, as [`catalogue::find`] reads it.
 ///
 /// # Errors
-/// With scheme, parameter, what was found and what was expected.
+/// Names the scheme, the parameter, the value found and the one expected.
 pub fn find(text: &str) -> Result<&'static Entry, Error> {
     let found = catalogue::find(text)?;
     if let Some(known) = ALL.iter().find(|entry| entry.name == found.name) {

@@ -1,4 +1,4 @@
-//! Tables of options, read as the command line reads them: each parameter is declared once, in
+//! Tables of options, parsed as on the command line: each parameter is declared once, in
 //! [`crate::options`].
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use crate::options::{PathOptions, RunOptions, TransportOptions, WorkloadOptions}
 use crate::setup::Setup;
 use crate::study::{PreparedStudy, StudyEntry, plain};
 
-/// Options of a run that a plan does not set: schemes have their own key, threads are the
-/// machine's.
+/// Options of a run that a plan does not set: schemes have a key of their own, and threads depend
+/// on the machine.
 const NOT_IN_PLANS: [&str; 2] = ["schemes", "threads"];
 
 /// The four tables of options, as they are written in a file.
@@ -28,15 +28,15 @@ pub struct Tables {
     /// The TCP model.
     #[serde(default)]
     pub transport: Table,
-    /// What is transferred.
+    /// The workload.
     #[serde(default)]
     pub workload: Table,
-    /// How it is run.
+    /// Execution of the runs.
     #[serde(default)]
     pub run: Table,
 }
 
-/// Options by name, each with its arguments as a command line has them.
+/// Options by name, each with its arguments as on a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings(BTreeMap<String, Vec<String>>);
 
@@ -57,7 +57,7 @@ impl Settings {
     /// of `workload`: those of this study, or of any where none is named yet.
     ///
     /// # Errors
-    /// With the key, what was found and what was expected.
+    /// Names the key, the value found and the one expected.
     pub fn read(tables: &Tables, study: Option<&StudyEntry>) -> Result<Self> {
         let mut settings = Self::default();
         let parameters = match study {
@@ -92,10 +92,10 @@ impl Settings {
         Ok(())
     }
 
-    /// That every option is one of a run or a parameter of this study.
+    /// Checks that every option is one of a run or a parameter of this study.
     ///
     /// # Errors
-    /// With the option, what was found and what was expected.
+    /// Names the option, the value found and the one expected.
     pub fn check(&self, study: &StudyEntry) -> Result<()> {
         let parameters = study.parameters();
         for option in self.0.keys().filter(|option| !parameters.contains(option)) {
@@ -115,7 +115,7 @@ impl Settings {
     /// named yet).
     ///
     /// # Errors
-    /// If there is no such option, or not with such a value.
+    /// If there is no such option, or its value is invalid.
     pub fn set(&mut self, option: &str, value: &Value, study: Option<&StudyEntry>) -> Result<()> {
         let texts = match value {
             Value::String(text) => vec![format!("--{option}={text}")],
@@ -137,7 +137,7 @@ impl Settings {
         Ok(())
     }
 
-    /// These settings, with the others' in place of theirs.
+    /// These settings, overridden by the others.
     #[must_use]
     pub fn with(&self, others: &Self) -> Self {
         let mut all = self.clone();
@@ -163,7 +163,7 @@ impl Settings {
     /// The study with the setup and the parameters that they describe.
     ///
     /// # Errors
-    /// If they contradict each other, or the study is not for the carrier that they choose.
+    /// If they contradict each other, or the study does not support the carrier that they choose.
     pub fn prepare(&self, study: &'static StudyEntry, carriers: Carriers) -> Result<PreparedStudy> {
         let matches = matches(self.0.values().flatten(), Some(study))?;
         study.prepare(&matches, setup(&matches, carriers)?)

@@ -1,4 +1,4 @@
-//! From options to scenarios: one place where a path, a workload and settings become a run.
+//! Conversion of options to scenarios: path, workload and settings become a run here.
 
 use std::sync::Arc;
 
@@ -33,30 +33,30 @@ pub const LONG: u16 = 2;
 /// Groups in a scenario.
 pub const GROUPS: usize = 3;
 
-/// While a Linux receiver's window grows it acknowledges each segment; from 64 kB to what its
-/// buffer holds it does so for about 370 of them.
+/// Segments that a Linux receiver acknowledges one by one while its window grows from 64 kB to the
+/// size of its buffer: about 370.
 const LINUX_GROWING: u32 = 370;
 
-/// What everybody is compared with: what nearly all senders do today.
+/// The reference of every comparison: the start of most of today's senders.
 pub const REFERENCE: &str = "iw10";
 
-/// Browsers' way to fetch over HTTP/1.1.
+/// Connections of browsers over HTTP/1.1.
 const BROWSERS: Fetch = Fetch::Persistent(6);
 
-/// Everything about a comparison but the scheme, the seed and the load.
+/// All of a comparison but the scheme, the seed and the load.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The path.
     pub path: PathOptions,
     /// The TCP model.
     pub transport: TransportOptions,
-    /// What is transferred.
+    /// The workload.
     pub workload: WorkloadOptions,
-    /// How it is run.
+    /// Execution of the runs.
     pub run: RunOptions,
     /// Pages, if HAR files were given.
     pub pages: Vec<Vec<Object>>,
-    /// How each of them is fetched; the last one holds for those beyond.
+    /// Method by which each of them is fetched; the last one holds for those beyond.
     pub fetches: Vec<Fetch>,
     /// Notes on those files for readers of the results.
     pub notes: Vec<String>,
@@ -74,11 +74,11 @@ pub struct Cast {
 }
 
 impl Setup {
-    /// Checks what cannot be checked option by option, chooses the carrier and reads HAR files.
+    /// Checks the constraints between options, chooses the carrier and reads HAR files.
     ///
     /// # Errors
     /// If options contradict each other, the carrier is missing or cannot carry them out, or a file
-    /// is not what it should be.
+    /// is invalid.
     pub fn new(
         carriers: Carriers,
         path: PathOptions,
@@ -214,10 +214,10 @@ impl Setup {
         Ok(())
     }
 
-    /// The same over another path.
+    /// The same setup over another path.
     ///
     /// # Errors
-    /// If that path cannot be.
+    /// If no such path exists.
     pub fn over(&self, path: PathOptions) -> Result<Self> {
         path.plan(&UpOptions::default())?;
         let setup = Self { path, ..self.clone() };
@@ -231,14 +231,14 @@ impl Setup {
         self.carrier
     }
 
-    /// Rate of the bottleneck: the trace's mean where one drives it.
+    /// Rate of the bottleneck; for a trace, its mean.
     #[must_use]
     pub fn bottleneck(&self) -> Rate {
         self.path.trace.as_ref().map_or(self.path.rate, |file| file.trace.mean_rate())
     }
 
-    /// The path of a run with this seed. Where its traces begin is drawn, the same for all schemes,
-    /// unless an option says it.
+    /// The path of a run with this seed. The offset in its traces is drawn, the same for all
+    /// schemes, unless an option sets it.
     #[must_use]
     pub fn path_for(&self, seed: Seed) -> PathOptions {
         let mut path = self.path.clone();
@@ -260,8 +260,8 @@ impl Setup {
         }
     }
 
-    /// The payload that is offered at this load: of a trace the load is a share of what it carries
-    /// while the run's flows arrive.
+    /// Offered payload at this load: for a trace the load is a share of its capacity while the
+    /// run's flows arrive.
     #[must_use]
     pub fn offered(&self, load: Ratio, seed: Seed) -> Rate {
         let rate = match self.path.trace {
@@ -330,7 +330,7 @@ impl Setup {
         }
     }
 
-    /// Connections carry several answers: pages over connections that are kept.
+    /// True if connections carry several answers: pages over persistent connections.
     #[must_use]
     pub fn has_several_answers(&self) -> bool {
         !self.pages.is_empty() && self.fetches.iter().any(|fetch| !matches!(fetch, Fetch::Parallel(_)))
@@ -365,12 +365,13 @@ impl Setup {
         }
     }
 
-    /// The fastest that a flow can be on this path.
+    /// Lower bound of a flow's duration on this path.
     #[must_use]
     pub fn ideal(&self) -> Ideal {
         let tcp = self.tcp();
         let half_rounds = if self.carrier().place() == (Home::Simulator, TransportName::Tcp) {
-            // The sender's SYN, its answer, the data; a receiver opens with a SYN, and then asks.
+            // The sender's SYN, its answer, the data; a receiver opens with a SYN, and then sends a
+            // request.
             let asks = u64::from(!self.pages.is_empty() || self.opener() == Opener::Receiver);
             2 * u64::from(tcp.handshakes) + 1 + asks
         } else {
@@ -398,7 +399,7 @@ impl Setup {
         Run::new(self, Cast { tested, beside: None }, workload, until, seed)
     }
 
-    /// Long flows take part.
+    /// True if long flows take part.
     #[must_use]
     pub fn has_long_flows(&self) -> bool {
         self.workload.background > 0 || self.workload.long_share.of(1_000_000) > 0
@@ -414,7 +415,7 @@ impl Setup {
         }
     }
 
-    /// What everybody is compared with here: [`reference()`], as the transport has it.
+    /// The reference of comparisons here: [`reference()`], as the transport has it.
     #[must_use]
     pub fn reference(&self) -> &'static Entry {
         self.carrier.reference(&self.transport)
@@ -437,7 +438,7 @@ impl Setup {
         vec![group(cast.tested), group(cast.beside.unwrap_or(self.reference())), long]
     }
 
-    /// What is transferred in a run of `cast` at `load`, with arrivals until `until`.
+    /// The workload of a run of `cast` at `load`, with arrivals until `until`.
     #[must_use]
     pub fn build_workload(&self, cast: Cast, load: Ratio, seed: Seed, until: Time) -> Box<dyn Workload> {
         let options = &self.workload;
@@ -482,7 +483,7 @@ impl Setup {
         };
         let mut parts = vec![short];
         if options.background > 0 {
-            // More than the link can carry in the whole run: they never end.
+            // More than the link can carry in the whole run, so that they never end.
             let endless =
                 self.capacity(run_seed, self.run.duration + self.run.drain) * 2 + Bytes::new(1_000_000);
             let starts = (0..options.background).map(|number| Start {
@@ -512,7 +513,7 @@ impl Setup {
         if parts.len() == 1 { parts.remove(0) } else { Box::new(Mixed::new(parts)) }
     }
 
-    /// The path, with what the checker may rely on.
+    /// The path, with the properties that the checker verifies.
     #[must_use]
     pub fn build_path(&self, seed: Seed) -> (headstart_sim::Path, Vec<Claim>) {
         let plan = self.path_for(seed).unchecked_plan(&UpOptions::default());
@@ -520,14 +521,14 @@ impl Setup {
     }
 }
 
-/// How many flows of a file arrive in that time, and their bytes.
+/// Number of a file's flows that arrive in that time, and their bytes.
 fn arriving(file: &ArrivalFile, duration: Span) -> (usize, u64) {
     let until = Time::ZERO + duration;
     let count = file.arrivals.partition_point(|(at, _)| *at < until);
     (count, file.arrivals[..count].iter().map(|(_, bytes)| bytes.get()).sum())
 }
 
-/// The scheme that everybody is compared with.
+/// The reference scheme of every comparison.
 #[must_use]
 pub fn reference() -> &'static Entry {
     schemes::find(REFERENCE).unwrap_or(&schemes::all()[0])
@@ -555,7 +556,7 @@ mod tests {
     use crate::options::TraceFile;
     use crate::settings::Settings;
 
-    /// Twenty seconds of 12 Mbit/s, then as many of 1.2 Mbit/s, over and over.
+    /// Twenty seconds of 12 Mbit/s and twenty of 1.2 Mbit/s, alternating.
     fn setup(line: &str) -> Setup {
         let fast = (1..=20_000).chain((2_001..=4_000).map(|tenth| tenth * 10));
         let trace = Arc::new(Trace::from_millis(fast).expect("a trace"));

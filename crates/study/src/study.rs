@@ -1,9 +1,9 @@
-//! A study: how a setup becomes a run, its own parameters, and the numbers that a run of it gives.
+//! A study: conversion of a setup to a run, its own parameters, and the numbers of a run.
 //!
-//! A study declares its numbers ([`Declared`]): a claim or a figure on one that it does not declare
-//! is refused when plans are read, and a run that gave one would be an error. A name with a slash
-//! is one of a profile: `by-size/12589` is the mean completion time of flows of about 12 589 bytes.
-//! Its parameters are options that only plans of this study may set.
+//! A study declares its numbers ([`Declared`]): a claim or a figure on an undeclared one is refused
+//! when plans are read, and a run that gives one fails. A name with a slash belongs to a profile:
+//! `by-size/12589` is the mean completion time of flows of about 12 589 bytes. Its parameters are
+//! options that only plans of this study may set.
 //!
 //! # To add a study
 //!
@@ -23,23 +23,24 @@ use crate::setup::{Cast, Setup};
 /// Numbers of a run, without those that were not measured.
 pub type Numbers = BTreeMap<String, f64>;
 
-/// Of a run that the machine was too busy for: 1. Nothing else of it counts.
+/// Set to 1 in a run that the machine was too busy for. Its other numbers are invalid.
 pub const INVALID: &str = "invalid";
 
-/// How a setup becomes a run. A value is a study with its parameters, and what its runs share.
+/// Conversion of a setup to a run. A value is a study with its parameters, and state shared by its
+/// runs.
 pub trait Study: Sized + Send + Sync + 'static {
-    /// As plans name it.
+    /// Its name in plans.
     const NAME: &'static str;
-    /// In a few words.
+    /// A short description.
     const ABOUT: &'static str;
-    /// How much a carrier has to show it.
+    /// Detail that it needs of a carrier.
     const NEEDS: Detail;
     /// The numbers that its runs give.
     const DECLARED: &'static [Declared];
-    /// What only plans of this study may set.
+    /// Parameters that only plans of this study may set.
     type Params: Args + Clone + fmt::Debug;
 
-    /// The parameters of a run in which nobody asks for a hint: runs that differ in nothing else
+    /// The parameters of a run without a scheme that uses hints: runs that differ in nothing else
     /// are one.
     fn unhinted(params: Self::Params) -> Self::Params {
         params
@@ -48,7 +49,7 @@ pub trait Study: Sized + Send + Sync + 'static {
     /// The study with these parameters.
     fn new(params: Self::Params) -> Self;
 
-    /// Does one run.
+    /// Executes one run.
     ///
     /// # Errors
     /// If it cannot be done.
@@ -59,14 +60,14 @@ pub trait Study: Sized + Send + Sync + 'static {
 #[derive(Args, Clone, Copy, Debug)]
 pub struct NoParams {}
 
-/// Which run.
+/// A run of a study.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// Path, transport and workload, and what carries the run.
+    /// Path, transport and workload, and the carrier of the run.
     pub setup: &'a Setup,
-    /// Which schemes take part.
+    /// Schemes that take part.
     pub cast: Cast,
-    /// Decides all chance.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
@@ -75,11 +76,11 @@ pub struct Case<'a> {
 pub struct Measure {
     /// Its name.
     pub name: &'static str,
-    /// Its unit; nothing where it is a count or a ratio.
+    /// Its unit; empty for a count or a ratio.
     pub unit: &'static str,
     /// Its definition.
     pub definition: &'static str,
-    /// How much a carrier has to show for it.
+    /// Detail that it needs of a carrier.
     pub needs: Detail,
 }
 
@@ -90,14 +91,14 @@ impl Measure {
         Self { name, unit, definition, needs: Detail::Flows }
     }
 
-    /// One that needs more; where a carrier does not show it, it is left out.
+    /// One that needs more detail; a carrier that does not show it leaves it out.
     #[must_use]
     pub const fn needing(self, needs: Detail) -> Self {
         Self { needs, ..self }
     }
 }
 
-/// A family of numbers, each named by its place along x: `name/x`.
+/// A family of numbers, each named by its position on the x axis: `name/x`.
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     /// Its name.
@@ -128,10 +129,10 @@ pub struct Declared {
 }
 
 impl Declared {
-    /// How much has to be shown for the number of that name, if it is one of these.
+    /// Detail needed for the number of that name, if it is one of these.
     fn needs(&self, name: &str) -> Option<Detail> {
         self.prefixes.iter().filter_map(|prefix| name.strip_prefix(prefix)).find_map(|rest| {
-            // A profile's name stands for all of it.
+            // The name of a profile is that of all its numbers.
             let (family, member) = rest.split_once('/').unwrap_or((rest, "0"));
             let measure = self.measures.iter().find(|measure| measure.name == rest);
             let profile = || self.profiles.iter().find(|profile| profile.name == family);
@@ -146,12 +147,12 @@ impl Declared {
 pub struct Measured {
     /// Names and values.
     pub numbers: Vec<(String, f64)>,
-    /// Why they are worth nothing, if they are: the machine was too busy for real time.
+    /// Reason why they are invalid, if they are: the machine was too busy for real time.
     pub invalid: Option<String>,
 }
 
 impl Measured {
-    /// Adds a number; one that is not finite was not measured.
+    /// Adds a number; one that is not finite counts as not measured.
     pub fn add(&mut self, name: impl Into<String>, value: f64) {
         self.numbers.push((name.into(), value));
     }
@@ -170,7 +171,7 @@ impl<N: Into<String>> Extend<(N, f64)> for Measured {
     }
 }
 
-/// Something that is or is not, so that its mean over runs is a percentage.
+/// A yes or no as 100 or 0, so that its mean over runs is a percentage.
 #[must_use]
 pub const fn percent(is: bool) -> f64 {
     if is { 100.0 } else { 0.0 }
@@ -178,11 +179,11 @@ pub const fn percent(is: bool) -> f64 {
 
 /// A study of the list.
 pub struct StudyEntry {
-    /// As plans name it.
+    /// Its name in plans.
     pub name: &'static str,
-    /// In a few words.
+    /// A short description.
     pub about: &'static str,
-    /// How much a carrier has to show it.
+    /// Detail that it needs of a carrier.
     pub needs: Detail,
     /// The numbers that its runs give.
     pub declared: &'static [Declared],
@@ -193,7 +194,7 @@ pub struct StudyEntry {
 /// A study with its parameters, and these as text: of a run without a hint, and of one with hints.
 type WithParams = (Box<dyn Prepared>, [String; 2]);
 
-/// A study with its parameters, whichever it is.
+/// A study of any type with its parameters.
 trait Prepared: Send + Sync {
     fn run(&self, case: &Case<'_>) -> Result<Measured>;
 }
@@ -211,7 +212,7 @@ impl fmt::Debug for StudyEntry {
 }
 
 impl StudyEntry {
-    /// As the list has it.
+    /// The entry of the list.
     #[must_use]
     pub const fn of<S: Study>() -> Self {
         Self {
@@ -234,10 +235,10 @@ impl StudyEntry {
         self.declared.iter().any(|declared| declared.needs(name).is_some())
     }
 
-    /// That a carrier shows what the study needs.
+    /// Checks that a carrier shows the detail that the study needs.
     ///
     /// # Errors
-    /// If not, with what was found and expected.
+    /// If not; names the detail found and the one expected.
     pub fn check(&self, carrier: &dyn Carrier) -> Result<()> {
         ensure!(
             carrier.detail() >= self.needs,
@@ -255,14 +256,14 @@ impl StudyEntry {
         (self.augment)(command)
     }
 
-    /// Its parameters, as options are named.
+    /// Its parameters, named as options.
     #[must_use]
     pub fn parameters(&self) -> Vec<String> {
         let command = self.augment(Command::new(""));
         command.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned)).collect()
     }
 
-    /// Its parameters with their defaults and what they mean, for documentation.
+    /// Its parameters with their defaults and their help, for documentation.
     #[must_use]
     pub fn described(&self) -> Vec<(String, String, String)> {
         let command = self.augment(Command::new(""));
@@ -275,10 +276,11 @@ impl StudyEntry {
         command.get_arguments().filter_map(one).collect()
     }
 
-    /// The study with what was set, for this setup.
+    /// The study with the parameters set, for this setup.
     ///
     /// # Errors
-    /// If a parameter cannot be so, or the setup's carrier does not show what the study needs.
+    /// If a parameter is invalid, or the setup's carrier does not show the detail that the study
+    /// needs.
     pub fn prepare(&'static self, matches: &ArgMatches, setup: Setup) -> Result<PreparedStudy> {
         self.check(setup.carrier())?;
         let (study, parameters) = (self.prepare)(matches).map_err(|error| plain(&error))?;
@@ -288,23 +290,23 @@ impl StudyEntry {
 
 /// A study with its parameters and its setup.
 pub struct PreparedStudy {
-    /// Path, transport and workload, and what carries the runs.
+    /// Path, transport and workload, and the carrier of the runs.
     pub setup: Setup,
     entry: &'static StudyEntry,
     study: Box<dyn Prepared>,
-    /// Everything of the parameters that decides a run without a hint, and of one with hints.
+    /// All parameters that determine a run without a hint, and those of one with hints.
     parameters: [String; 2],
 }
 
 impl PreparedStudy {
-    /// The study and everything of its parameters that decides the result of a run, in which hints
-    /// are asked for or not.
+    /// The study and all parameters that determine the result of a run, in which hints are used or
+    /// not.
     #[must_use]
     pub fn kind(&self, is_hinted: bool) -> String {
         format!("{} {}", self.entry.name, self.parameters[usize::from(is_hinted)])
     }
 
-    /// Does one run.
+    /// Executes one run.
     ///
     /// # Errors
     /// If it cannot be done, or gives a number that the study does not declare.
@@ -328,7 +330,7 @@ impl PreparedStudy {
     }
 }
 
-/// What was wrong with options, without the command line's advice.
+/// An error in options, without the command line's advice.
 #[must_use]
 pub fn plain(error: &clap::Error) -> anyhow::Error {
     if let Some(source) = error.source() {

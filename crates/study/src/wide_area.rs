@@ -2,8 +2,8 @@
 //!
 //! Source: Halfback §4.2.1 (Figures 5 to 8) and §4.2.2 (Figure 9). The seed is the number of the
 //! path; on it, every scheme meets the same cross traffic and the same random losses. Ten seconds
-//! before the flow that counts, another one of the scheme has gone the same way: what remembers
-//! (TCP-Cache) has something to remember.
+//! before the measured flow, another one of the scheme has used the path: it leaves a record for
+//! schemes with a history (TCP-Cache).
 
 pub mod population;
 
@@ -22,17 +22,17 @@ use crate::setup::{BESIDE, Cast, Setup, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, Study, percent};
 use population::{PathSpec, Population};
 
-/// When the flow that counts begins.
+/// Start of the measured flow.
 const START: Time = Time::from_millis(10_000);
-/// Cross traffic has been there for this long by then, and goes on for long enough.
+/// Cross traffic starts so long before it, and arrives until [`UNTIL`].
 const BEFORE: Span = Span::from_secs(3);
 const UNTIL: Time = Time::from_millis(14_000);
 /// Time at which unfinished flows count with their age.
 const END: Time = Time::from_millis(70_000);
 /// Size of each flow of the cross traffic.
 const CROSS: Bytes = Bytes::new(30_000);
-/// Whose losses make a case one "where packet loss happened" (Halfback Figure 8), for all schemes
-/// alike.
+/// Scheme whose losses make a case one "where packet loss happened" (Halfback Figure 8), for all
+/// schemes alike.
 const JUDGE: &str = "jump-start";
 
 /// The numbers of a run.
@@ -53,7 +53,7 @@ const MEASURES: &[Measure] = &[
     Measure::new("lossy.acknowledged", "ms", "`acknowledged`, on those paths"),
 ];
 
-/// What a wide-area study varies.
+/// Parameters of a wide-area study.
 #[derive(Args, Clone, Debug)]
 pub struct WideAreaParams {
     /// Draw the path of each seed from this population, whatever the path's options say
@@ -126,7 +126,7 @@ fn one(setup: &Setup, path: &PathSpec, cast: Cast, seed: u64) -> Result<Option<F
     Ok(run.observe(Second::default())?.observer.0)
 }
 
-/// Flows of slow start from ten segments; they begin shortly before the flow that counts.
+/// Flows of slow start from ten segments; they begin shortly before the measured flow.
 fn cross_traffic(path: &PathSpec, seed: Seed) -> Arrivals {
     let gap = CROSS / (path.rate * Ratio::percent(path.cross_percent));
     let mut gaps = Random::new(seed.child("gaps"));

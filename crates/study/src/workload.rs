@@ -1,4 +1,4 @@
-//! Workloads that are read or drawn.
+//! Workloads from files and from distributions.
 
 pub mod files;
 pub mod web;

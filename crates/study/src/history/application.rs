@@ -1,8 +1,8 @@
 //! Requests of a mobile application over time: WS Figures 1 and 4 as a model.
 //!
 //! WS §2.1 counted a million requests: within 30 s of a connection's establishment 19.38 % of the
-//! requests, with 12.67 % of the bytes, occur in the first second. The order and sizes of requests
-//! are not published. The model:
+//! requests, with 12.67 % of the bytes, occur in the first second. The requests themselves and
+//! their sizes are not published. The model:
 //!
 //! - First second: 4 to 12 requests, equally likely: the first at once; when its response has been
 //!   read, the others, after gaps of 15 ms.

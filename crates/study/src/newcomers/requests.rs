@@ -1,23 +1,23 @@
 //! Short flows that enter a path on which long ones are established.
 //!
-//! Source (BS below): Blitzstart §2 (Figure 1) and §4 (Table 1, Figures 2 to 4); what BS §7 names
-//! as open is a matter of options: several newcomers, at once or one after another, some of another
+//! Source (BS below): Blitzstart §2 (Figure 1) and §4 (Table 1, Figures 2 to 4); the questions that
+//! BS §7 leaves open are options: several newcomers, at once or one after another, some of another
 //! scheme, several long flows, hints that are false or coarse.
 //!
-//! Each newcomer is a client that asks for one object. Its time counts from the request to the last
+//! Each newcomer is a client that requests one object. Its time counts from the request to the last
 //! byte, as the paper's figures do: 70 kB behind a buffer of 200 ms take it 279 ms, which is one
-//! round trip; with a handshake it would be two. Newcomers come at a moment drawn by seed from
+//! round trip; with a handshake it would be two. Newcomers arrive at a moment drawn by seed from
 //! `--phases`: at any phase of the long flow's sawtooth.
 //!
 //! # Deviations
 //!
-//! - BS §4 captures packets behind the client's switch; here they are counted as they come out of
-//!   the bottleneck's link, whose delay is that of the whole way: the same but for jitter.
+//! - BS §4 captures packets behind the client's switch; here they are counted as they leave the
+//!   bottleneck's link, whose delay is that of the whole path: the same but for jitter.
 //! - Over the emulator bytes count when the client reads them, without headers: half a round trip
-//!   later, and of both sides alike. Which of the bottleneck's drops were the long flows' is not
-//!   known there, and `long.lost` and `utilisation` are left out.
-//! - BS lets the long flow "fully utilize the available bandwidth" before the other comes. How long
-//!   that is says `--settled`.
+//!   later, and for both sides alike. The long flows' drops at the bottleneck are not identified
+//!   there, and `long.lost` and `utilisation` are left out.
+//! - BS lets the long flow "fully utilize the available bandwidth" before the other arrives. Here
+//!   that time is `--settled`.
 
 mod delivery_log;
 mod flows;
@@ -35,12 +35,12 @@ use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 use delivery_log::Tape;
 use flows::{Arrival, Flows, Role};
 
-/// Long flows begin at this time, half a second apart; whoever was there before is through.
+/// Long flows begin at this time, half a second apart; earlier flows are complete by then.
 const LONG_FROM: Time = Time::from_millis(10_000);
 const LONG_APART: Span = Span::from_millis(500);
-/// What an acquaintance fetched: enough to measure the path.
+/// Object of a warm-up flow: enough to measure the path.
 const FETCHED: Bytes = Bytes::new(1_000_000);
-/// The long flows are watched for so long before the first newcomer, and so long after the last.
+/// Time for which the long flows are observed before the first newcomer, and after the last.
 const BEFORE: Span = Span::from_secs(5);
 const AFTER: Span = Span::from_secs(1);
 /// Smallest member of the grid of hints; the first step is drawn by seed, so that a bandwidth falls
@@ -139,7 +139,7 @@ const NO_DATA: u32 = 100;
 /// A name and a value.
 type Named = Vec<(String, f64)>;
 
-/// What varies about newcomers and the flows that are there.
+/// Parameters of newcomers and of established flows.
 #[derive(Args, Clone, Debug)]
 pub struct RequestParams {
     #[command(flatten)]
@@ -186,7 +186,7 @@ impl Study for Requests {
     }
 }
 
-/// Which of several runs is shown.
+/// Choice of one run among several.
 #[derive(Args, Clone, Debug)]
 pub struct RequestTraceParams {
     #[command(flatten)]
@@ -199,9 +199,9 @@ pub struct RequestTraceParams {
     pick: Ratio,
 }
 
-/// Does as many runs as there are candidates, picks the one at the quantile that is asked for, by
-/// the time of its newcomers, and gives its throughput over time beside its numbers: BS's Figure 3
-/// shows "one of the fastest" runs, and one from the median.
+/// Executes as many runs as there are candidates, picks the one at the given quantile of its
+/// newcomers' times, and returns its throughput over time beside its numbers: BS's Figure 3 shows
+/// "one of the fastest" runs, and one from the median.
 pub struct RequestTrace(RequestTraceParams);
 
 impl Study for RequestTrace {
@@ -238,15 +238,15 @@ impl Study for RequestTrace {
     }
 }
 
-/// A contest that is over.
+/// A finished contest.
 #[derive(Debug)]
 struct Contest {
     tape: Tape,
     hint: Rate,
-    /// The run's end, where somebody was not through.
+    /// The run's end, for flows that are not complete.
     until: Time,
     rtt: Span,
-    /// Why it is worth nothing, if it is.
+    /// Reason why it is invalid, if it is.
     invalid: Option<String>,
 }
 
@@ -277,7 +277,7 @@ impl Contest {
         self.tape.reports.iter().filter(move |report| report.group == group)
     }
 
-    /// When it asked: the way back is empty, so the request was half a round trip under way.
+    /// Time of its request: the reverse path is empty, so the request took half a round trip.
     fn asked_at(&self, report: &FlowReport) -> Time {
         report.established_at.unwrap_or(self.until) - self.rtt / 2
     }
@@ -294,8 +294,9 @@ impl Contest {
         mean(self.newcomers(group).map(|report| self.request(report)))
     }
 
-    /// From the first packet that the first newcomer got to its last byte: what a capture at the
-    /// client shows. What comes out of the bottleneck's link has arrived, but for jitter.
+    /// Time from the first packet that the first newcomer received to its last byte, as in a
+    /// capture at the client. Packets that leave the bottleneck's link have arrived, but for
+    /// jitter.
     fn response(&self) -> f64 {
         let Some(report) = self.newcomers(TESTED).min_by_key(|report| self.asked_at(report)) else {
             return f64::NAN;
@@ -319,15 +320,15 @@ impl Contest {
 }
 
 impl RequestParams {
-    /// When the first newcomer comes.
+    /// Time at which the first newcomer arrives.
     fn began_at(&self, seed: Seed) -> Time {
         let phase = Random::new(seed.child("newcomer")).below((self.phases.as_nanos() / 1000).max(1));
         LONG_FROM + self.settled + Span::from_micros(phase)
     }
 
-    /// What the clients announce: the bottleneck's rate times the setup's hint, as finely as they
-    /// tell it. They round down, as [`Steps`](headstart_startup::hint::Steps) do, to the powers of
-    /// a factor: R10 is one of 126 %, R5 one of 158 %.
+    /// Rate that the clients announce: the bottleneck's rate times the setup's hint, at the
+    /// granularity of announcements. They round down, as [`Steps`](headstart_startup::hint::Steps)
+    /// do, to the powers of a factor: R10 is one of 126 %, R5 one of 158 %.
     fn hinted(&self, setup: &Setup, seed: Seed) -> Rate {
         let bandwidth = setup.bottleneck() * setup.workload.hint;
         let step = self.hint_step;
@@ -335,7 +336,7 @@ impl RequestParams {
             return bandwidth;
         }
         // The grid begins anywhere between GRID_FROM and a step above it. The power of `step` is
-        // worked out with square roots alone, which are exact to the last bit on every machine.
+        // computed with square roots alone, which are exact to the last bit on every machine.
         let mut draw = Random::new(seed.child("grid")).draw();
         let (mut origin, mut root) = (GRID_FROM.as_bytes_per_sec() as f64, step.as_f64());
         for _ in 0..32 {
@@ -426,7 +427,7 @@ const STEP: Span = Span::from_millis(10);
 /// Steps of curves over a round trip, and seconds of those over a second, at most.
 const STEPS: u64 = 320;
 const SECONDS: u64 = 120;
-/// What counts as full, as fair, and over how many seconds.
+/// Thresholds of a full and of a fair share, and the seconds for which a fair one must last.
 const FULL: f64 = 0.9;
 const FAIR: f64 = 0.8;
 const FAIR_FOR: u64 = 5;

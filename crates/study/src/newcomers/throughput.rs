@@ -1,14 +1,14 @@
-//! What a newcomer takes from a flow that is there: throughput of both in bins of 60 ms.
+//! Effect of a newcomer on an established flow: throughput of both in bins of 60 ms.
 //!
-//! Source: Halfback §4.3.4 (Figure 15). A TCP flow has the bottleneck for itself. Then a short flow
-//! comes, or several that carry the same bytes between them. The sender's newly acknowledged bytes
-//! are counted in bins.
+//! Source: Halfback §4.3.4 (Figure 15). A TCP flow has the bottleneck to itself. Then a short flow
+//! arrives, or several that carry the same bytes between them. The sender's newly acknowledged
+//! bytes are counted in bins.
 //!
-//! Bins are counted from the newcomer's SYN. The flow's own rate just before is what "half" and
-//! "full" refer to: its mean over the second before. A bin counts as recovered if it and all of the
-//! next second reach 50 % or 90 %: a flow in congestion avoidance never keeps 100 % in every bin,
-//! and where losses are reported late it falls twice, first beside the newcomer and then by its own
-//! cut.
+//! Bins are counted from the newcomer's SYN. "Half" and "full" refer to the flow's own rate just
+//! before: its mean over the second before. A bin counts as recovered if it and all of the next
+//! second reach 50 % or 90 %: a flow in congestion avoidance never keeps 100 % in every bin, and
+//! where losses are reported late its rate falls twice, first beside the newcomer and then by its
+//! own window reduction.
 
 use anyhow::Result;
 use headstart_sim::record::{SenderEvent, SenderTrace};
@@ -24,20 +24,20 @@ use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
 /// Width of a bin (Halfback §4.3.4).
 const BIN: Span = Span::from_millis(60);
-/// The newcomer comes so long after the flow that is there, and within so much more, by seed: one
-/// tooth of the saw that a window of avoidance draws takes 7 s on Halfback's path, and newcomers
-/// must meet it everywhere.
+/// The newcomer arrives so long after the established flow, and within so much more, by seed: one
+/// period of the congestion window's sawtooth takes 7 s on Halfback's path, and newcomers must
+/// arrive at any phase of it.
 const START: Time = Time::from_millis(20_000);
 const PHASES: Span = Span::from_secs(10);
 /// Time for which both are observed from then on.
 const WATCHED: Span = Span::from_secs(8);
-/// Bins before the newcomer that are shown, and those that the flow's own rate is the mean of.
+/// Bins shown before the newcomer, and those over which the flow's own rate is averaged.
 const SHOWN_BEFORE: usize = 10;
 const OWN_BINS: usize = 16;
 /// Share of its own rate that a bin needs.
 const HALF: f64 = 0.5;
 const FULL: f64 = 0.9;
-/// Bins after it that must not fall below that again: a second.
+/// Bins after it that must not fall below that again: one second.
 const HELD: usize = 16;
 
 /// The numbers of a run.
@@ -53,7 +53,7 @@ const MEASURES: &[Measure] = &[
     Measure::new("missing", "kB", "what it fell short of its rate in the eight seconds"),
 ];
 
-/// A flow that is there, and newcomers that carry the bytes of one flow between them.
+/// An established flow, and newcomers that carry the bytes of one flow between them.
 pub struct Throughput(NewcomerParams);
 
 impl Study for Throughput {
@@ -117,8 +117,7 @@ fn watch(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
         let again = fell.and_then(|fell| {
             (fell..last - HELD).find(|bin| (*bin..=bin + HELD).all(|bin| rate(bin, true) >= share * own))
         });
-        // Never below it: nothing to regain. Below it to the end: at least as long as it was
-        // watched.
+        // Never below it: zero. Below it to the end: at least the time observed.
         let bins = match (fell, again) {
             (None, _) => 0,
             (Some(_), Some(bin)) => bin - OWN_BINS,
@@ -143,7 +142,7 @@ fn watch(case: &Case<'_>, newcomers: u64) -> Result<Vec<(String, f64)>> {
     Ok(numbers)
 }
 
-/// Bytes newly acknowledged in each bin: those of the flow that was there (the run's first), and of
+/// Bytes newly acknowledged in each bin: those of the established flow (the run's first), and of
 /// all others.
 #[derive(Debug)]
 struct Bins {

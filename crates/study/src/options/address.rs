@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 ///
 /// # Errors
 ///
-/// With what was found and what was expected: names are not looked up, for which of their addresses
-/// is meant would be a guess.
+/// Names the value found and the one expected. Names of hosts are not resolved, since they may have
+/// several addresses.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     text.trim().parse().map_err(|_| {
         format!("found `{text}`, expected an address and a port, such as 127.0.0.1:4433 or [::1]:4433")

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// What carries the data.
+/// Transport of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TransportName {
     /// The simulator's TCP model.

@@ -1,8 +1,8 @@
-//! Where a comparison is run.
+//! Place of a comparison: simulator or emulator.
 
 use clap::ValueEnum;
 
-/// Where a comparison is run.
+/// Place of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Home {
     /// In virtual time.

@@ -10,11 +10,11 @@ use headstart_units::{Rate, Ratio, Span};
 
 use super::{Burst, PathOptions, RouterName, TraceFile, discipline};
 
-/// The way back, beyond what a race has.
+/// The reverse path, beyond the options of a race.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Way back (up)")]
 pub struct UpOptions {
-    /// How its buffer is kept short
+    /// Queue discipline of its buffer
     #[arg(long, default_value = "drop-tail", value_name = "DISCIPLINE", value_parser = discipline())]
     pub up_queue: QueueDiscipline,
     /// Random loss on it, each packet for itself
@@ -45,7 +45,7 @@ impl PathOptions {
     /// The path of these options, checked.
     ///
     /// # Errors
-    /// With option, found and expected, if no path can be so.
+    /// If no such path exists; names the option, the value found and the one expected.
     pub fn plan(&self, up: &UpOptions) -> Result<PathPlan> {
         let routing = &self.routing;
         for (name, span) in
@@ -62,7 +62,7 @@ impl PathOptions {
     /// The path of these options, if real packets can cross it.
     ///
     /// # Errors
-    /// If an option cannot be, or not there.
+    /// If an option is invalid, or not available for real packets.
     pub fn plan_for_packets(&self, up: &UpOptions) -> Result<PathPlan> {
         let classes = self.rtt.0.len();
         ensure!(classes == 1, "--rtt: found {classes} times, expected one: a link has one class of hosts");
@@ -101,8 +101,8 @@ impl PathOptions {
         let order = if self.reorder { Order::Free } else { Order::Kept };
         there.extend(chance(self.loss, self.burst_loss, self.jitter, order, self.duplicate));
         back.extend(chance(up.up_loss, up.up_burst_loss, up.up_jitter, Order::Kept, Ratio::new(0, 1)));
-        // Hosts farther away than the nearest have the difference on their own access link, half
-        // each way.
+        // Hosts farther away than the nearest have the difference on their own access link, half in
+        // each direction.
         let access = self.rtt.0.iter().map(|class| class.saturating_sub(rtt) / 2).collect();
         PathPlan { down: there, up: back, access }
     }
@@ -131,7 +131,7 @@ fn chance(
     .flatten()
 }
 
-/// A plan's error with the option that is to blame.
+/// A plan's error with the option that caused it.
 pub fn refusal(error: &PlanError) -> anyhow::Error {
     let PlanError { element, quantity, found, expected } = error;
     let (name, is_up) = match element.strip_suffix(" back") {

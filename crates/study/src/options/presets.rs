@@ -1,4 +1,4 @@
-//! Paths by name: what somebody who does not know his buffer begins with.
+//! Paths by name, with defaults for users who do not know their buffer.
 
 use clap::ValueEnum;
 
@@ -45,12 +45,12 @@ pub struct PresetPath {
 }
 
 const WEBPAGETEST: &str = "WebPageTest, connectivity.ini.sample";
-/// Where the source of rates and times does not say how large the buffer is.
+/// Note for sources of rates and times that do not state the size of the buffer.
 const RULE: &str =
     "not in the source: rate times 100 ms, the rule of Villamizar and Song, CCR 1994, for a path of 100 ms";
 
 impl PathPreset {
-    /// What it stands for.
+    /// The options' values and their sources.
     #[must_use]
     pub const fn path(self) -> PresetPath {
         let (rate, up_rate, rtt, source) = match self {

@@ -1,4 +1,4 @@
-//! How Quick-Start routers are tuned: for all commands that have `--routers`.
+//! Settings of Quick-Start routers, for all commands that have `--routers`.
 
 use std::str::FromStr;
 
@@ -19,34 +19,34 @@ pub struct RouterOptions {
     /// free [default: 90 %, Share 50 %]
     #[arg(long, value_name = "SHARE")]
     pub router_share: Option<Ratio>,
-    /// How the link's use is measured: peak:N (of the last N intervals) or average:WEIGHT (of the
+    /// Measurement of the link's use: peak:N (of the last N intervals) or average:WEIGHT (of the
     /// newest interval)
     #[arg(long, default_value = "peak:5", value_name = "MEASURE")]
     pub router_measure: MeasureName,
     /// The length of one such interval
     #[arg(long, default_value = "150 ms", value_name = "TIME")]
     pub router_interval: Span,
-    /// How long a grant counts
+    /// Time for which a grant counts
     #[arg(long, default_value = "150 ms", value_name = "TIME")]
     pub router_memory: Span,
     /// Bins that the memory is kept in: a grant counts for one bin more at most; the authors' ns-2
     /// router has 1
     #[arg(long, default_value_t = 16, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=16))]
     pub router_memory_bins: u8,
-    /// How finely routers say what they grant
+    /// Granularity of the rates that routers grant
     #[arg(long, default_value = "four-bits", value_name = "STEPS")]
     pub router_rates: RatesName,
-    /// What a router does to a request that it denies
+    /// Treatment of a request that a router denies
     #[arg(long, default_value = "zero", value_name = "WHAT")]
     pub router_denial: DenialName,
     /// Requests a second beyond which a router looks at none [default: no limit]
     #[arg(long, value_name = "COUNT")]
     pub router_requests: Option<u32>,
-    /// Extreme: what it keeps beside flows: fair (nobody gets all while others get nothing), scores
+    /// Extreme: state kept beside flows: fair (no host gets all while others get nothing), scores
     /// (of hosts), both, none
     #[arg(long, default_value = "both", value_name = "WHAT")]
     pub router_extras: ExtrasName,
-    /// What routers take the links' rate for [default: what it is]
+    /// Link rates that routers assume [default: the actual rates]
     #[arg(long, value_name = "RATE")]
     pub router_believes: Option<Rate>,
     /// RCP: the gains of the spare capacity and of the queue, ALPHA,BETA [default: 40 %,22.6 %]
@@ -73,7 +73,7 @@ impl Default for RouterOptions {
 }
 
 impl RouterOptions {
-    /// The router before a link of this rate, if it takes part in anything.
+    /// The router before a link of this rate, if it does more than forward.
     #[must_use]
     pub fn router(&self, routers: RouterName, rate: Rate) -> Option<RouterPlan> {
         let rate = self.router_believes.unwrap_or(rate);
@@ -125,7 +125,7 @@ impl RouterOptions {
         Some(RouterPlan::QuickStart(params))
     }
 
-    /// How they are tuned, in words.
+    /// The settings in words.
     #[must_use]
     pub fn describe(&self) -> String {
         let share = self.router_share.map_or_else(
@@ -208,22 +208,22 @@ pub enum RatesName {
 /// A router's treatment of a request that it denies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DenialName {
-    /// Nothing: the TTLs tell.
+    /// None; the end hosts detect it by the TTLs.
     Ignore,
     /// Sets rate, TTL and nonce to zero.
     Zero,
-    /// Takes it out of the packet.
+    /// Removes it from the packet.
     Delete,
 }
 
-/// What an Extreme router keeps beside flows.
+/// State that an Extreme router keeps beside flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExtrasName {
     /// Neither.
     None,
-    /// Nobody gets more than an equal share while others get nothing.
+    /// No host gets more than an equal share while others get nothing.
     Fair,
-    /// What a host gets hangs on what it used before.
+    /// A host's grants depend on its earlier use.
     Scores,
     /// Both.
     Both,

@@ -1,19 +1,19 @@
-//! Requests that no connection stands behind, beside honest transfers: what each kind of router
-//! loses, and when it has recovered.
+//! Requests without a connection, beside honest transfers: the loss with each kind of router, and
+//! the time of its recovery.
 //!
-//! Source: Quick-Start §8. Honest hosts send transfers of one size as a Poisson process and ask for
-//! exactly what they need. After a third of the run the attack begins, and after two thirds it
+//! Source: Quick-Start §8. Honest hosts send transfers of one size as a Poisson process and request
+//! exactly the rate they need. After a third of the run the attack begins, and after two thirds it
 //! ends.
 //!
-//! | attack | requests | whose address |
+//! | attack | requests | source address |
 //! |---|---|---|
 //! | storm | 80 kbit/s each | made up |
 //! | one host | 20 MB/s each | the attacker's own |
 //! | made up | 20 MB/s each | made up |
 //! | framing | 20 MB/s each | that of one honest host, the victim |
 //!
-//! What honest flows were granted is told as a share of what they asked for, zero for those that
-//! were denied: a router that grants everybody a little has lost as much as one that denies most.
+//! Grants to honest flows are given as a share of their requests, zero for those that were denied:
+//! a router that grants every flow a little has lost as much as one that denies most.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -30,12 +30,12 @@ use crate::study::{Case, Declared, Measure, Measured, Study};
 /// Rates that requests of each kind ask for.
 const SMALL: Rate = Rate::from_bits_per_sec(80_000);
 const LARGE: Rate = Rate::from_bytes_per_sec(20_000_000);
-/// Whose address the framing attack bears: one of the honest hosts; and an address that none of
-/// them has.
+/// Source address of the framing attack: one of the honest hosts; and an address that none of them
+/// has.
 const VICTIM: u32 = 0;
 const ATTACKER: u32 = 1 << 30;
-/// Honest flows that begin so soon after the attack does, or after it has ended, are not counted
-/// for "during" and "after".
+/// Honest flows that begin so soon after the start or the end of the attack are not counted for
+/// "during" and "after".
 const SETTLING: Span = Span::from_secs(2);
 
 /// Numbers of each third of the run: before the attack, during it and after it.
@@ -156,7 +156,7 @@ fn mount(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
     let mut numbers = finished.recorder.numbers(to);
     if let Some(router) = links.first().and_then(|(there, _)| router(&mut finished.path, *there)) {
         let counts = router.counts();
-        // Outside of the attack every honest flow's one request is looked at.
+        // Outside of the attack the one request of every honest flow is processed.
         let looked_at = (counts.requests - counts.beyond_limit) as f64;
         let during = (looked_at - finished.recorder.outside).max(0.0) / third.as_secs_f64();
         let (flows, hosts) = router.most_tracked();
@@ -181,7 +181,7 @@ struct Third {
 /// Results of honest flows.
 #[derive(Debug, Default)]
 struct Honest {
-    /// When the attack begins, and when it ends.
+    /// Start and end of the attack.
     thirds: [Time; 2],
     /// Rate that each asks for, bytes per second.
     wanted: f64,
@@ -189,7 +189,7 @@ struct Honest {
     victim: (f64, f64),
     /// Flows that began before the attack or after it.
     outside: f64,
-    /// When flows that were granted something had asked.
+    /// Times of approved requests.
     approved: Vec<Time>,
 }
 

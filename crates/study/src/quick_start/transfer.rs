@@ -1,12 +1,11 @@
-//! One transfer over the chain, with nothing beside it but perhaps a burst.
+//! One transfer over the chain, alone or with a burst.
 //!
 //! Source: Quick-Start §5 ("these simulations use FTP to transfer a file of a given size with no
 //! reverse traffic"), Figures 1, 2 and 4. All of the round trip is in the chain's links.
 //!
-//! The burst is what §6.3 names first among the causes of a failure: traffic that arrives right
-//! after a router has approved a request. It is sent at once, from hosts beside the sender, when
-//! the transfer's first data reaches the first router, and its own losses are repaired as any
-//! sender's.
+//! The burst is the first cause of a failure in §6.3: traffic that arrives right after a router has
+//! approved a request. It is sent at once, from hosts beside the sender, when the transfer's first
+//! data reaches the first router, and its own losses are repaired as any sender's.
 
 use anyhow::Result;
 use clap::Args;
@@ -36,7 +35,7 @@ const MEASURES: &[Measure] = &[
     Measure::new("timeouts", "", "retransmission timeouts"),
 ];
 
-/// What meets the transfer.
+/// Cross traffic of the transfer.
 #[derive(Args, Clone, Debug)]
 pub struct TransferParams {
     /// A burst of so many packets from elsewhere meets the flight of the transfer
@@ -77,8 +76,8 @@ fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
     let burst = params.cross_burst;
     let chain = spec(setup, vec![Access::default()], vec![]);
     let rtt = chain.rtt(0);
-    // Both have a handshake of one round trip; seeds differ in when in the flight's first tenth of
-    // a round trip the burst comes.
+    // Both have a handshake of one round trip; the burst arrives within the flight's first tenth of
+    // a round trip, at a moment drawn by seed.
     let jitter = Span::from_nanos(Random::new(seed.child("burst")).below(rtt.as_nanos() / 10 + 1));
     let size_known = is_told_size(cast.tested);
     let mut starts = vec![Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known }];
@@ -133,7 +132,8 @@ impl Sequence {
         for (family, events) in [("sent", &self.sent), ("acked", &self.acked)] {
             let mut after = 0;
             for (at, bytes) in events {
-                // Packets of one instant lie a microsecond apart, so that each keeps its own name.
+                // Packets of one instant are placed a microsecond apart, so that each has a name of
+                // its own.
                 let micros = (at.as_nanos() / 1000).max(after);
                 after = micros + 1;
                 let name = format!("{family}/{}.{:06}", micros / 1_000_000, micros % 1_000_000);

@@ -1,15 +1,15 @@
-//! Web sessions over the chain: what routers approve, what fails, and what everybody gets of it.
+//! Web sessions over the chain: approvals of routers, failures, and transfer times.
 //!
 //! Source: Quick-Start §5 and §6.4 for the traffic. All measures are of the servers on the left, as
-//! in the paper; those on the right are background. The run ends when the duration is over, and
-//! what has not finished by then counts for nothing but the link.
+//! in the paper; those on the right are background. The run ends after its duration, and unfinished
+//! transfers count only for the link.
 //!
 //! # Deviations
 //!
 //! - "The actual link delays are chosen to give a range of round-trip times that roughly matches
-//!   those from measurements": only the mean of 12 ms and the largest of 110 ms are told. Delays
-//!   here are 110 ms x u^8 for a uniform u, whose mean is 12.2 ms; a power of a uniform number is
-//!   what the script does that Floyd published with ns-2's web traffic.
+//!   those from measurements": only the mean of 12 ms and the largest of 110 ms are given. Delays
+//!   here are 110 ms x u^8 for a uniform u, whose mean is 12.2 ms; Floyd's script for ns-2's web
+//!   traffic uses a power of a uniform number too.
 //! - Figure 11's round trips of 80 to 120 ms are uniform.
 
 use anyhow::Result;
@@ -33,13 +33,13 @@ const SHAPE: f64 = 1.002;
 /// Access delays (Quick-Start §5, Figure 11).
 const FARTHEST: Span = Span::from_millis(110);
 const NARROW: Span = Span::from_millis(20);
-/// Where small transfers end, where medium ones begin, and large ones, in packets: 10 Mbit/s x 128
+/// Upper bound of small transfers, and bounds of medium and large ones, in packets: 10 Mbit/s x 128
 /// ms are 107.
 const SMALL: u64 = 10;
 const MEDIUM: u64 = 30;
 const LARGE: u64 = 300;
 
-/// Packets that everybody may send at once (Quick-Start §5).
+/// Initial window of every sender, in packets (Quick-Start §5).
 const INITIAL_WINDOW: u64 = 3;
 
 /// The numbers of a run.
@@ -112,8 +112,8 @@ impl Study for Web {
         prefixes: &[""],
         measures: MEASURES,
         profiles: &[
-            // Of single connections, of the run with the setup's first seed; a count behind the
-            // decimal point keeps equal ones apart.
+            // Single connections, of the run with the setup's first seed; a number in the decimals
+            // distinguishes equal ones.
             Profile::new("duration", "s", "duration of each connection, by its packets"),
             Profile::new("length", "packets", "packets of each connection, by its start in seconds"),
             Profile::new(
@@ -213,8 +213,7 @@ fn access(hosts: HostsName, random: &mut Random) -> Access {
     }
 }
 
-/// Whether it had a Quick-Start phase: a grant that is worth no more than the initial window is not
-/// used.
+/// True if it had a Quick-Start phase: a grant up to the initial window is not used.
 fn is_used(report: &FlowReport) -> bool {
     let (Grant::Granted(rate), Some(established)) = (report.grant, report.established_at) else {
         return false;
@@ -288,7 +287,7 @@ fn singles(reports: &[FlowReport]) -> Vec<(String, f64)> {
     for (number, report) in reports.iter().enumerate() {
         let (packets, start) = (packets(report), report.opened_at.as_nanos() / 1_000_000);
         if let Some(time) = report.completion_time() {
-            // Seven decimals behind the count of packets are the connection's number.
+            // Seven decimals after the count of packets are the connection's number.
             numbers.push((format!("duration/{packets}.{number:07}"), time.as_secs_f64()));
         }
         let at = format!("{}.{:03}{number:07}", start / 1000, start % 1000);

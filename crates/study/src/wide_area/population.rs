@@ -2,9 +2,9 @@
 //!
 //! Source: Halfback (HB below) §4.1, §4.2.1 and §4.2.2. It states 2600 pairs of 100 hosts in five
 //! continents, round-trip times from 0.2 to 400 ms, flows of 100 kB, and that a quarter of the runs
-//! lost a packet; nothing else of its paths is published. `experiments/halfback/population.md` says
-//! how each part is drawn and why, and what hangs on it. The same seed draws the same paths
-//! everywhere; the part of a path that one draw changes does not disturb the others.
+//! lost a packet; nothing else of its paths is published. `experiments/halfback/population.md`
+//! gives the distribution of each part, its reasons and its effects. The same seed draws the same
+//! paths everywhere; the draws of the parts of a path are independent.
 
 use clap::ValueEnum;
 use headstart_net::QueueDiscipline;
@@ -61,7 +61,7 @@ pub struct PathSpec {
 }
 
 impl PathSpec {
-    /// The path as a command would ask for it.
+    /// The path as options of a command.
     #[must_use]
     pub fn options(&self) -> PathOptions {
         let loss = Ratio::new(self.loss_ppm, 1_000_000);
@@ -149,7 +149,7 @@ impl Population {
                 let to = &hosts[place.below(HOSTS) as usize];
                 let slow = if from.rate < to.rate { from } else { to };
                 let typical = BETWEEN[from.continent][to.continent];
-                // Some pairs share a site, and so nothing but a switch.
+                // Some pairs share a site, with only a switch between them.
                 let rtt = if from.continent == to.continent && place.happens(0.08) {
                     place.log_uniform(RTT_MS.0, 2.0)
                 } else {

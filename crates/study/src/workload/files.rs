@@ -1,4 +1,4 @@
-//! Flow sizes and arrivals of one's own, as CSV. `docs/data.md` has the formats.
+//! Flow sizes and arrivals from the user's CSV files. `docs/data.md` defines the formats.
 
 use std::fmt;
 use std::fs::File;
@@ -16,7 +16,7 @@ const SIZES: Cap = Cap { bytes: 1 << 20, lines: 10_000 };
 const ARRIVALS: Cap = Cap { bytes: 64 << 20, lines: 1_000_000 };
 /// The largest flow.
 const MOST_BYTES: u64 = 1_000_000_000_000;
-/// The latest arrival: what a run lasts at most.
+/// The latest arrival, in seconds: the longest run.
 const LATEST: f64 = 1e6;
 
 struct Cap {
@@ -24,27 +24,27 @@ struct Cap {
     lines: usize,
 }
 
-/// A distribution of sizes that was read.
+/// A distribution of sizes, read and parsed.
 #[derive(Clone)]
 pub struct SizeFile {
     /// Its file.
     pub name: String,
-    /// What it says.
+    /// Its contents.
     pub sizes: Sizes,
     hash: u128,
 }
 
-/// Arrivals that were read: when, and how much, in order.
+/// Arrivals, read and parsed: time and size, in order.
 #[derive(Clone)]
 pub struct ArrivalFile {
     /// Their file.
     pub name: String,
-    /// What it says.
+    /// Its contents.
     pub arrivals: Arc<[(Time, Bytes)]>,
     hash: u128,
 }
 
-// By content, for it decides what comes of a run; the name does not.
+// Prints the contents, which determine the result of a run; the name does not.
 impl fmt::Debug for SizeFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sizes {:032x}", self.hash)
@@ -86,7 +86,7 @@ impl FromStr for ArrivalFile {
     }
 }
 
-/// A file's text and hash; what is longer than it may be is not read on.
+/// A file's text and hash; reading stops at the cap.
 fn read(name: &str, cap: &Cap) -> Result<(String, u128), String> {
     let mut bytes = vec![];
     let file = File::open(name).map_err(|error| format!("{name}: cannot read it: {error}"))?;

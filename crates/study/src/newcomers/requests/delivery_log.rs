@@ -1,5 +1,5 @@
-//! What is seen of a contest: every packet that comes out of the bottleneck or is dropped there,
-//! and how newcomers fared.
+//! Observations of a contest: every packet that leaves the bottleneck or is dropped there, and the
+//! reports of newcomers.
 
 use headstart_sim::FlowReport;
 use headstart_sim::packet::{Body, Packet};
@@ -13,25 +13,26 @@ use crate::setup::{GROUPS, LONG};
 /// The bottleneck is the first element of every path.
 const BOTTLENECK: usize = 0;
 
-/// Keeps what happens from a moment on.
+/// Records events from a moment on.
 #[derive(Debug)]
 pub struct Tape {
     from: Time,
-    /// What came out of the bottleneck: when, whose, how much on the wire. Where packets are not
-    /// shown: what clients read, without headers.
+    /// Bytes on the wire that left the bottleneck: time, group, number. Where packets are not
+    /// shown: bytes that clients read, without headers.
     pub delivered: Vec<(Time, u16, u32)>,
     /// Data packets that were dropped there.
     pub dropped: Vec<(Time, u16)>,
-    /// Flows that opened since.
+    /// Flows that opened since then.
     pub reports: Vec<FlowReport>,
-    /// The flow whose sender is watched.
+    /// The flow whose sender is observed.
     watched: u64,
-    /// When that flow left slow start, and with which window.
+    /// Time at which that flow left slow start, and its window then.
     pub left_slow_start: Option<(Time, Bytes)>,
 }
 
 impl Tape {
-    /// From `from` on; the sender of flow number `watched` is asked when it leaves slow start.
+    /// Records from `from` on; the sender of flow number `watched` is observed until it leaves slow
+    /// start.
     #[must_use]
     pub fn new(from: Time, watched: u64) -> Self {
         Self { from, delivered: vec![], dropped: vec![], reports: vec![], watched, left_slow_start: None }
@@ -91,7 +92,7 @@ impl Observer for Tape {
         if element != BOTTLENECK || now < self.from {
             return;
         }
-        // Each group is a class of hosts of its own, so a packet's route tells whose it is.
+        // Each group is a class of hosts of its own, so a packet's route identifies its group.
         let group = packet.route / 2;
         debug_assert!(usize::from(group) < GROUPS);
         match event {

@@ -1,11 +1,10 @@
-//! Who comes when: acquaintances, then long flows, then newcomers; and the end as soon as the
-//! newcomers are through.
+//! Arrival schedule: warm-up flows, long flows, newcomers; the run ends as soon as the newcomers
+//! are complete.
 //!
 //! An *acquaintance* is a fetch over the empty path before anything else: it leaves the sender a
 //! record of the path, as an earlier visit does (Blitzstart §3: the RTT "from a previous
-//! connection"). Long flows never run dry: while one part of their data is on the way the next is
-//! written already. When the last newcomer is through no more is written, so that a run is no
-//! longer than what it is about.
+//! connection"). Long flows always have data to send: while one part is in flight the next is
+//! already written. When the last newcomer is complete no more is written, so that the run ends.
 
 use std::collections::VecDeque;
 
@@ -13,14 +12,14 @@ use headstart_sim::packet::FlowId;
 use headstart_sim::workload::{FlowSpec, Opener, Order, Workload};
 use headstart_units::{Bytes, Time};
 
-/// A flow that comes at a time of its own.
+/// A flow with an arrival time of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When it opens.
+    /// Time at which it opens.
     pub at: Time,
     /// Its group, which is its class of hosts too.
     pub group: u16,
-    /// How much it asks for; of a long flow: at a time.
+    /// Bytes that it requests; for a long flow, of each part.
     pub bytes: Bytes,
     /// Role of the flow.
     pub role: Role,
@@ -29,17 +28,18 @@ pub struct Arrival {
 /// Role of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Fetches something before the contest.
+    /// Fetches an object before the contest.
     Acquaintance,
-    /// Is there before and after.
+    /// Established before and after.
     Long,
-    /// Is what the contest is about.
+    /// Measured by the contest.
     Newcomer,
 }
 
-/// Parts of a long flow that are written and not read: one is on the way, the next waits.
+/// Parts of a long flow that are written and not read: one in flight, the next queued.
 const AHEAD: u32 = 2;
-/// The first part of a long flow: only its end tells the workload which flow it is.
+/// The first part of a long flow: only its completion reports the flow's identifier to the
+/// workload.
 const FIRST: Bytes = Bytes::new(20_000);
 
 /// The flows of a contest.
@@ -52,7 +52,7 @@ pub struct Flows {
 }
 
 impl Flows {
-    /// These flows, whatever their order.
+    /// A workload of these flows, given in any order.
     #[must_use]
     pub fn new(mut arrivals: Vec<Arrival>) -> Self {
         arrivals.sort_by_key(|arrival| arrival.at);

@@ -1,7 +1,7 @@
 //! Front pages drawn from published statistics of real ones.
 //!
 //! Source: Halfback §4.4 fetches the front pages of the hundred most popular sites of its day and
-//! publishes none of them. What is known of such pages:
+//! publishes none of them. Published statistics of such pages:
 //!
 //! - HTTP Archive, July 2014, top 100 sites: 90 requests and 1612 kB a page on average (A. King,
 //!   "Average Web Page Breaks 1600K", websiteoptimization.com, 2014, which also has 112 requests
@@ -11,18 +11,18 @@
 //!   requests to 7.6 hosts and 507 kB on average; with a warm cache 16.1 requests to 5.5 hosts and
 //!   98.5 kB.
 //!
-//! Of each we take the means, and shapes that published crawls agree on: the number of objects is
+//! Of each we take the means, and shapes on which published crawls agree: the number of objects is
 //! log-normal with a standard deviation of 0.7 of its logarithm, sizes are log-normal with 1.5
 //! (most objects are a few kB, a few hold most bytes), and the document is drawn from the same
-//! sizes. The sample of a hundred is then scaled so that its means *are* those stated. The same
-//! hundred pages every time: a draw of its own, from a fixed seed.
+//! sizes. The sample of a hundred is then scaled so that its means *are* those stated. The hundred
+//! pages are always the same: they are drawn from a fixed seed.
 
 use clap::ValueEnum;
 use headstart_sim::workload::page::Object;
 use headstart_sim::{Random, Seed};
 use headstart_units::Bytes;
 
-/// Whose statistics the pages follow.
+/// Source of the pages' statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PageStatistics {
     /// HTTP Archive, July 2014, top 100: 90 objects, 1612 kB; all from one server, as in Halfback's
@@ -42,7 +42,7 @@ const PAGES: usize = 100;
 /// Standard deviations of the logarithms.
 const OBJECTS_SPREAD: f64 = 0.7;
 const SIZES_SPREAD: f64 = 1.5;
-/// No object is smaller: a response's headers alone take this.
+/// Smallest object: a response's headers alone have this size.
 const SMALLEST: f64 = 200.0;
 
 impl PageStatistics {
@@ -96,7 +96,7 @@ pub fn draw(statistics: PageStatistics) -> Vec<Vec<Object>> {
 }
 
 /// A normal variate: the sum of twelve uniform ones, less six. It has no tail beyond six
-/// deviations, and no logarithm either.
+/// deviations, and needs no logarithm.
 fn normal(random: &mut Random) -> f64 {
     (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }

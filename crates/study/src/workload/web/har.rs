@@ -11,18 +11,17 @@
 //!    known.
 //! 3. Otherwise the header `Content-Length`, plus `headersSize`.
 //! 4. Otherwise `response.content.size` (the unpacked body) less `content.compression`, plus
-//!    `headersSize`: a guess, and counted as one, where the body may have been compressed and
-//!    nothing says what that saved.
+//!    `headersSize`: an estimate, and counted as one, if the body may have been compressed and the
+//!    file does not give the bytes saved.
 //! 5. Otherwise `response.headersSize` alone.
 //!
-//! A redirect of which no size is known weighs 500 bytes, a guess too: what it costs is its round
-//! trip.
+//! A redirect without a known size counts 500 bytes, an estimate too: its cost is its round trip.
 //!
 //! Absent, `null` and negative mean unknown (HAR says -1; browsers have written others).
 //!
-//! **Which entries.** Those of one page: the one that is asked for, or that of the earliest entry
-//! that names a page. Entries that name none belong to it too. What did not cross the network is
-//! left out and counted by [`Reason`]. A redirect or a 304 did cross it.
+//! **Which entries.** Those of one page: the one selected, or that of the earliest entry that names
+//! a page. Entries that name none belong to it too. Entries that did not cross the network are left
+//! out and counted by [`Reason`]. A redirect or a 304 did cross it.
 //!
 //! **Which order.** By `startedDateTime`, ties as in the file. The redirects that are earlier than
 //! the document, which is the earliest answer that is none, lead to it one after the other; a later
@@ -54,15 +53,14 @@ use headstart_units::Bytes;
 
 use json::{Content, Entry, Har, Map, PageEntry, Response};
 
-/// Files larger than this are refused. Bodies saved along with a large page stay well below.
+/// Largest file accepted. Bodies saved along with a large page stay well below.
 pub const MOST_FILE_BYTES: u64 = 256 << 20;
-/// More entries or pages than this are refused. No page makes so many requests, and origins fit a
-/// `u16`.
+/// Most entries or pages accepted. No page makes so many requests, and origins fit a `u16`.
 pub const MOST_ENTRIES: usize = 10_000;
-/// An object larger than this is refused.
+/// Largest object accepted.
 pub const MOST_OBJECT_BYTES: u64 = 1 << 30;
 
-/// How much of a title, a host or a strange value is kept.
+/// Longest excerpt of a title, a host or an invalid value.
 const MOST_TEXT: usize = 200;
 
 /// Contents of a HAR file for one page.
@@ -72,28 +70,29 @@ pub struct Page {
     pub title: String,
     /// Objects transferred, document first; at least one, each at least a byte.
     pub objects: Vec<Object>,
-    /// What [`Object::origin`] counts: scheme, host and port, as in `https://example.com:443`.
+    /// Origins, indexed by [`Object::origin`]: scheme, host and port, as in
+    /// `https://example.com:443`.
     pub origins: Vec<String>,
-    /// Objects whose size is a guess.
+    /// Objects whose size is an estimate.
     pub guessed: u32,
-    /// Most objects came over HTTP/2 or HTTP/3.
+    /// True if most objects arrived over HTTP/2 or HTTP/3.
     pub is_multiplexed: bool,
-    /// Its place in the file, from one, and how many pages there are.
+    /// Its place in the file, from one, and the number of pages.
     pub place: (usize, usize),
     /// Entries left out.
     pub skipped: BTreeMap<Reason, u32>,
-    /// Why the document is among them, if it is.
+    /// Reason why the document is left out, if it is.
     pub document_skipped: Option<Reason>,
 }
 
-/// Why an entry is not an object to fetch.
+/// Reason why an entry is not an object to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     /// Its address holds the content: `data:` and `blob:`.
     DataUrl,
     /// Neither HTTP nor any of these: `chrome-extension:`, `about:`, `file:`.
     OtherScheme,
-    /// A conversation, not an object.
+    /// A bidirectional channel, not an object.
     WebSocket,
     /// It belongs to another page in the file.
     OtherPage,
@@ -101,7 +100,7 @@ pub enum Reason {
     FromCache,
     /// The browser reports an error, or no answer.
     Failed,
-    /// No field tells its size.
+    /// No field gives its size.
     UnknownSize,
     /// Nothing crossed the network.
     ZeroBytes,
@@ -122,7 +121,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Why a file was refused.
+/// Reason why a file was refused.
 #[derive(Debug)]
 pub struct HarError {
     file: Option<PathBuf>,
@@ -138,7 +137,7 @@ pub enum Problem {
     TooLarge,
     /// It is not JSON, or cut short.
     NotJson {
-        /// Where reading stopped, counted from 1.
+        /// Line at which parsing stopped, counted from 1.
         line: usize,
         /// Column in that line.
         column: usize,
@@ -147,7 +146,7 @@ pub enum Problem {
     },
     /// It has no such page.
     NoPage {
-        /// The page that was asked for.
+        /// The page selected.
         found: String,
         /// Its pages.
         expected: String,
@@ -213,7 +212,8 @@ impl std::error::Error for HarError {
 pub fn read(path: &Path, page: Option<&str>) -> Result<Page, HarError> {
     let content = || {
         let mut content = Vec::new();
-        // One byte more than allowed tells a file that is too large, whatever its metadata say.
+        // Read one byte more than allowed, to detect a file that is too large, whatever its
+        // metadata.
         File::open(path)?.take(MOST_FILE_BYTES + 1).read_to_end(&mut content)?;
         Ok(content)
     };
@@ -228,7 +228,7 @@ pub fn parse(content: &[u8], page: Option<&str>) -> Result<Page, HarError> {
     if content.len() as u64 > MOST_FILE_BYTES {
         return Err(Problem::TooLarge.into());
     }
-    // Some tools begin their files with a byte-order mark, which JSON does not know.
+    // Some tools begin their files with a byte-order mark, which JSON does not allow.
     let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
     let mut reader = serde_json::Deserializer::from_slice(content);
     let har: Map<Har> = serde_path_to_error::deserialize(&mut reader)
@@ -237,7 +237,7 @@ pub fn parse(content: &[u8], page: Option<&str>) -> Result<Page, HarError> {
     Ok(page_of(har.0, page)?)
 }
 
-/// A message of the parser in our words.
+/// A message of the parser in our format.
 fn refusal(key: &str, error: &serde_json::Error) -> Problem {
     let (line, column) = (error.line(), error.column());
     let message = error.to_string();
@@ -254,24 +254,24 @@ fn refusal(key: &str, error: &serde_json::Error) -> Problem {
     Problem::Key { key: shortened(key), found: shortened(found), expected: shortened(expected) }
 }
 
-/// One entry, as far as it matters.
+/// One entry, reduced to the fields that are used.
 struct Judged {
     started_at: i64,
     url: String,
     is_redirect: bool,
-    /// The address that it leads to, whole.
+    /// The absolute address that it redirects to.
     leads_to: Option<String>,
     is_guessed: bool,
-    /// Over HTTP/2 or HTTP/3, if the file says over what.
+    /// True over HTTP/2 or HTTP/3; `None` if the file does not name the version.
     is_multiplexed: Option<bool>,
     verdict: Result<(String, Bytes), Reason>,
 }
 
-/// What a redirect weighs whose size is not known: a status line and the headers that most servers
+/// Bytes assumed for a redirect of unknown size: a status line and the headers that most servers
 /// send along.
 const REDIRECT: u64 = 500;
 
-/// The id of the page that is asked for.
+/// The id of the page selected.
 fn chosen(pages: &[Map<PageEntry>], asked: &str) -> Result<Option<String>, Problem> {
     let by_id = pages.iter().position(|page| page.0.id.0.as_deref() == Some(asked));
     let by_number = || asked.parse::<usize>().ok().filter(|number| (1..=pages.len()).contains(number));
@@ -353,18 +353,18 @@ fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
     Ok(Page { title, objects, origins, guessed, is_multiplexed, place, skipped, document_skipped })
 }
 
-/// The order in which entries are asked for: places, each with whether it leads to the next.
+/// The order in which entries are requested: places, each with true if it leads to the next.
 fn in_order(judged: &[Judged], document: Option<usize>) -> Vec<(usize, bool)> {
     let mut order = vec![];
     let is_there = |place: usize| judged[place].verdict.is_ok();
     let head = document.map_or(0, |place| place + 1);
-    // What is left out of these asks for nothing.
+    // Entries that are left out cause no request.
     order.extend((0..head).filter(|place| !is_there(*place)).map(|place| (place, false)));
     let chain: Vec<usize> =
         (0..head).filter(|place| is_there(*place) && judged[*place].is_redirect).collect();
     order.extend(chain.iter().map(|place| (*place, true)));
     let others = (0..head).filter(|place| is_there(*place) && !judged[*place].is_redirect);
-    // The document; before it in time there may be what belongs elsewhere, which is never there.
+    // The document; entries before it in time that belong elsewhere are not there.
     order.extend(others.map(|place| (place, false)));
 
     let mut by_url: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
@@ -396,7 +396,7 @@ fn without_fragment(url: &str) -> &str {
     url.split('#').next().unwrap_or(url)
 }
 
-/// Checks an entry whole, also one that is then left out: a file is a HAR or it is none.
+/// Validates an entry completely, also one that is then left out.
 fn judge(index: usize, entry: Entry, started_at: i64, page: Option<&str>) -> Result<Judged, Problem> {
     let key = |rest: &str| format!("log.entries[{index}].{rest}");
     let Map(request) = required(entry.request, &key("request"), "an object")?;
@@ -414,7 +414,7 @@ fn judge(index: usize, entry: Entry, started_at: i64, page: Option<&str>) -> Res
     let has_body = content.size.0.is_some_and(|size| size > 0);
     let body_stayed = response.transfer_size.0.or(response.body_size.0) == Some(0);
     let is_redirect = (300..400).contains(&status) && status != 304;
-    // The browser's own redirect to HTTPS, of a host that had asked for it earlier (HSTS).
+    // The browser's own redirect to HTTPS, of a host that had requested it earlier (HSTS).
     let is_internal = is_redirect && response.header("non-authoritative-reason").is_some();
     let has_no_body = status == 304 || request.method.0.as_deref() == Some("HEAD");
     let (bytes, is_guessed) = match wire_bytes(&response, &content, has_no_body) {
@@ -457,7 +457,7 @@ fn judge(index: usize, entry: Entry, started_at: i64, page: Option<&str>) -> Res
     Ok(Judged { started_at, url, is_redirect, leads_to, is_guessed, is_multiplexed, verdict })
 }
 
-/// See "Which size" above; and whether that is a guess.
+/// See "Which size" above; the second value is true if that is an estimate.
 fn wire_bytes(response: &Response, content: &Content, has_no_body: bool) -> (Option<u64>, bool) {
     if let Some(bytes) = response.transfer_size.0 {
         return (Some(bytes), false);
@@ -468,7 +468,7 @@ fn wire_bytes(response: &Response, content: &Content, has_no_body: bool) -> (Opt
     let unpacked = content.size.0.map(|size| size - content.compression.0.unwrap_or(0).min(size));
     let may_be_packed = match response.header("content-encoding") {
         Some(encoding) => !encoding.eq_ignore_ascii_case("identity"),
-        // Without headers nobody knows.
+        // Without headers it is unknown.
         None => response.headers.as_ref().is_none_or(|headers| headers.0.is_empty()),
     };
     let is_guessed = sent.is_none()
@@ -482,15 +482,16 @@ fn wire_bytes(response: &Response, content: &Content, has_no_body: bool) -> (Opt
     (bytes, is_guessed)
 }
 
-/// `HTTP/2.0`, `h2`, `h3-29`, `http/2+quic/46`: a connection carries many answers at once.
+/// True for versions in which a connection carries many answers at once: `HTTP/2.0`, `h2`, `h3-29`,
+/// `http/2+quic/46`.
 fn is_multiplexed(version: &str) -> bool {
     let version = version.to_ascii_lowercase();
     let begins = ["h2", "h3", "http/2", "http/3", "spdy"].iter().any(|begin| version.starts_with(begin));
     begins || version.contains("quic")
 }
 
-/// Where a redirect from `url` leads: an address, one without its scheme or a path; nothing if it
-/// is relative to a folder.
+/// Target of a redirect from `url`: an address, one without its scheme or a path; `None` if it is
+/// relative to a folder.
 fn absolute(scheme: &str, url: &str, location: &str) -> Option<String> {
     if location.contains("://") {
         Some(location.to_owned())
@@ -505,8 +506,8 @@ fn absolute(scheme: &str, url: &str, location: &str) -> Option<String> {
     }
 }
 
-/// Scheme, host and port of a URL that begins with `scheme`; `None` without a host or with a
-/// strange port.
+/// Scheme, host and port of a URL that begins with `scheme`; `None` without a host or with an
+/// invalid port.
 fn origin(scheme: &str, url: &str) -> Option<String> {
     let rest = url.get(scheme.len()..)?.strip_prefix("://")?;
     let authority = rest.split(['/', '?', '#', '\\']).next()?;
@@ -567,7 +568,7 @@ fn microseconds(text: &str) -> Option<i64> {
     if is_at(place, b".,") {
         let digits = text.as_bytes()[place + 1..].iter().take_while(|byte| byte.is_ascii_digit());
         let count = digits.clone().count();
-        // What is finer than a microsecond orders nothing.
+        // Digits beyond microseconds do not affect the order.
         fraction = digits.chain(b"000000").take(6).fold(0, |sum, byte| sum * 10 + i64::from(byte - b'0'));
         place += 1 + count;
         if count == 0 {
@@ -610,7 +611,7 @@ fn quoted(text: &str) -> String {
     format!("{:?}", shortened(text))
 }
 
-/// One printable line of bounded length: what comes from the file goes to a terminal.
+/// One printable line of bounded length, safe to print on a terminal.
 fn shortened(text: &str) -> String {
     let mut line: String =
         text.chars().take(MOST_TEXT).map(|c| if c.is_control() { ' ' } else { c }).collect();

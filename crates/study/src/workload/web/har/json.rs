@@ -1,5 +1,5 @@
-//! The JSON of a HAR file, as far as it is read: every key may be missing, and each mistake names
-//! its key.
+//! The JSON of a HAR file, as far as it is used: every key may be missing, and each error names its
+//! key.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -92,7 +92,7 @@ impl Response {
     }
 }
 
-/// A JSON object. What derives `Deserialize` would take a list for one, field by field.
+/// A JSON object. A derived `Deserialize` would also accept a list, field by field.
 pub(super) struct Map<T>(pub(super) T);
 
 /// A JSON list of bounded length.
@@ -106,7 +106,7 @@ pub(super) struct Count(pub(super) Option<u64>);
 #[derive(Default)]
 pub(super) struct Text(pub(super) Option<String>);
 
-/// Whether something is said: not absent, `null`, `false`, zero or empty.
+/// True for a value other than `null`, `false`, zero or empty.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Flag(pub(super) bool);
 
@@ -184,7 +184,7 @@ impl Visitor<'_> for Reading<Count> {
         if value < 0.0 {
             Ok(Count(None))
         } else if value.fract() == 0.0 {
-            // The conversion saturates; the limit on sizes answers that.
+            // The conversion saturates; the limit on sizes then refuses it.
             Ok(Count(Some(value as u64)))
         } else {
             Err(E::invalid_value(serde::de::Unexpected::Float(value), &self))
@@ -196,7 +196,7 @@ impl Visitor<'_> for Reading<Count> {
     }
 }
 
-/// What JSON may hold, reduced to whether it says something and to the string it is.
+/// Visits any JSON value, and reduces it to a flag and the string, if it is one.
 macro_rules! visit_anything {
     ($reading:ty, $value:ident, $from_string:expr, $from_flag:expr) => {
         impl<'de> Deserialize<'de> for $value {

@@ -64,7 +64,7 @@ fn objects_come_in_the_order_of_their_requests_with_their_origins() {
     assert!(page.skipped.is_empty() && page.document_skipped.is_none());
 }
 
-/// A redirect that says where it leads.
+/// A redirect with its target.
 fn redirect(at: u32, url: &str, to: &str, transferred: i64) -> Value {
     let mut entry = chrome(at, url, transferred);
     entry["response"]["status"] = json!(301);
@@ -390,7 +390,7 @@ impl Draws {
     }
 }
 
-/// What holds of whatever is accepted, and that a refusal is one bounded line.
+/// Checks the invariants of an accepted file, and that a refusal is one bounded line.
 fn check(content: &[u8]) -> bool {
     match parse(content, None) {
         Ok(page) => {
