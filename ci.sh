@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# All of continuous integration, the same at a desk: formatting, lints, documentation, tests, the main job.
+# All of continuous integration, also for a desk: formatting, lints, documentation, tests, race.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# What is built once gains nothing from being kept in pieces. At a desk, where it is built again, say CARGO_INCREMENTAL=1.
+# A single build gains nothing from incremental compilation. At a desk, set CARGO_INCREMENTAL=1.
 export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 
 step() { printf '\n== %s (after %d s)\n' "$1" "$SECONDS"; }
@@ -47,10 +47,11 @@ step "formatting"
 cargo fmt --all -- --check
 # Files that a macro lists, cargo does not find.
 rustfmt --check --edition 2024 crates/startup/src/scheme/*.rs
-# The loader of `headstart tcp` compiles libbpf; its tests need root, nginx and curl. What is missing is installed where that is
-# possible. Everything is compiled once, with all features.
+# The loader of `headstart tcp` compiles libbpf; its tests need root, nginx and curl. Missing
+# packages are installed where that is possible. Everything is compiled once, with all features.
 have_packages libelf-dev zlib1g-dev pkg-config gcc nginx-light curl iproute2 clang llvm libbpf-dev bpftool procps
-# As udev has it everywhere: tests put programs that are not root behind a path. Elsewhere they are reported as not run.
+# As udev has it everywhere: tests put programs that are not root behind a path. Elsewhere they are
+# reported as not run.
 if [ "${CI:-}" = true ] && [ "$(id -u)" = 0 ] && [ -c /dev/net/tun ]; then chmod 0666 /dev/net/tun; fi
 features=headstart/full
 tcp="NOT RUN: Linux TCP: the headers of libelf and zlib are not installed"
@@ -58,8 +59,9 @@ if pkg-config --exists libelf zlib; then
     features+=,headstart/tcp
     tcp=
 fi
-# Checks that only compute run beside those that mostly wait for timers and sockets. The idle scheduling class leaves the latter
-# their timing: a task of the normal class preempts one of this class at once. The output is shown when the last has ended.
+# Checks that only compute run beside those that mostly wait for timers and sockets. The idle
+# scheduling class leaves the latter their timing: a task of the normal class preempts one of this
+# class at once. The output is shown when the last has ended.
 compute() {
     chrt --idle --pid 0 "$BASHPID"
     # Foreign stacks take long to build, and the main sequence needs them first.
@@ -72,7 +74,8 @@ compute() {
     cargo test --quiet --profile ci --test command_line
     headstart=target/ci/headstart
     step "the main job, and its speed limit of ten seconds"
-    # Seconds of the processor, not of a clock on the wall, with room for slower ones; real time only ends what hangs.
+    # Processor seconds, with a margin for slower machines; the real-time limit ends a run that
+    # hangs.
     (ulimit -t 60 && exec timeout 3600 "$headstart" race --out "$out/race") >"$out/table"
     head -n 12 "$out/table"
     "$headstart" trace halfback --beside iw10,proactive --out "$out/trace" >"$out/traced"
@@ -110,7 +113,8 @@ cargo test --workspace --features "$features" --no-fail-fast 2>&1 | tee "$out/te
 [ -z "$tcp" ] || echo "$tcp" | tee -a "$out/tests"
 everything=target/debug/headstart
 step "tests that could not run here"
-# Programs in namespaces behind a path need root or user namespaces, and a machine that keeps real time.
+# Programs in namespaces behind a path need root or user namespaces, and a machine that keeps real
+# time.
 grep 'NOT RUN' "$out/tests" || echo "none"
 step "the demonstration: a real server, client and path"
 timeout 1800 "$everything" demo --schemes iw10,halfback,wise-start --repeats 2 >"$out/demo"

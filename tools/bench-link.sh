@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# How exact and how fast the emulator is on this machine: iperf3 and ping through paths of several rates.
-# Needs iperf3 and ping (Debian: apt-get install iperf3 iputils-ping). Usage: tools/bench-link.sh [HEADSTART] [SECONDS] [REPEATS]
-# Prints a table in Markdown. Each path is run in two fresh namespaces, so no root is needed and nothing outside is changed; with
-# root the relay has real-time priority. Close other programs first: the load of the machine is printed with each row; or, as root, give
-# iperf3 real-time priority too: ENDS='chrt -f 1' tools/bench-link.sh
+# Accuracy and speed of the emulator on this machine: iperf3 and ping through paths of several
+# rates, as a table in Markdown. Usage: tools/bench-link.sh [HEADSTART] [SECONDS] [REPEATS]
+#
+# Needs iperf3 and ping (Debian: apt-get install iperf3 iputils-ping). Each path is run in two fresh
+# namespaces, so no root is needed and nothing outside is changed; with root the relay has real-time
+# priority. Close other programs first: the load of the machine is printed with each row; or, as
+# root, give iperf3 real-time priority too: ENDS='chrt -f 1' tools/bench-link.sh
 set -euo pipefail
 headstart=${1:-./target/release/headstart}
 seconds=${2:-8}

@@ -3,8 +3,8 @@
 #
 # Builds with the coverage instrumentation that libFuzzer reads, by stable compiler flags, so that
 # neither a nightly compiler nor cargo-fuzz is needed; `cargo fuzz run` works too. Without a
-# sanitizer: what is looked for are panics, overflows, endless loops and unbounded memory. What is found
-# stays in target/fuzz/artifacts.
+# sanitizer: it looks for panics, overflows, endless loops and unbounded memory. Findings stay in
+# target/fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-10}
@@ -17,7 +17,8 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=16 --cfg fuzzing"
-# A runtime of clang's, where it is installed, saves building another: it is by far the largest part of this.
+# A runtime of clang's, where it is installed, saves building another: it is by far the largest part
+# of this.
 for runtime in /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-"${host%%-*}".a; do
     [ -e "$runtime" ] && export CUSTOM_LIBFUZZER_PATH=$runtime
 done

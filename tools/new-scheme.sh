@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A new scheme is one file and one line: takes both from docs/a-new-scheme.md, adds them to a copy of the crates below the
-# simulator, and runs the tests there that go over all schemes. Results of the compiler are shared with the repository's own.
+# A new scheme is one file and one line: takes both from docs/a-new-scheme.md, adds them to a copy
+# of the crates below the simulator, and runs the tests there that go over all schemes. Results of
+# the compiler are shared with the repository's own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 here=$PWD
@@ -22,6 +23,7 @@ fast() { for crate in startup net sim; do printf -- '--config\0profile.test.pack
 mapfile -d '' -t fast < <(fast)
 cargo test "${fast[@]}" --quiet --offline -p headstart-startup --lib catalogue
 cargo test "${fast[@]}" --quiet --offline -p headstart-sim --test properties
-# It is among the schemes that are compared, under its own name: the table of fingerprints misses it and nothing else.
+# It is among the schemes that are compared, under its own name: the table of fingerprints misses it
+# and nothing else.
 cargo test "${fast[@]}" --quiet --offline -p headstart-sim --test fingerprints >"$copy/out" 2>&1 || true
 grep -q 'spread,100 kB,' "$copy/out" || { cat "$copy/out"; echo "new-scheme.sh: it did not run" >&2; exit 1; }

@@ -287,7 +287,7 @@ def lays_over(browser, path):
         sides = browser.script(OVERLAY)
         check(len(sides) == 2 and sides[0]["name"] != sides[1]["name"], f"two flows are chosen, {when}", sides)
         for side in sides:
-            # Along the shared time axis each packet is where its own drawing has it, to half a pixel.
+            # On the shared time axis each packet has the place of its own drawing, to half a pixel.
             is_so = [name for name, _ in side["own"]] == [name for name, _ in side["shown"]] != []
             for (_, own), (_, shown) in zip(side["own"], side["shown"]):
                 for these, those in ((own, shown), (shown, own)):

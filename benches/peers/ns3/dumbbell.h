@@ -1,4 +1,4 @@
-// The path: senders - router - bottleneck - router - receivers, and the account of every packet lost.
+// The path: senders - router - bottleneck - router - receivers, and counts of all lost packets.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <vector>
 
-/// What became of the packets offered to the bottleneck in the data direction.
+/// Counts of the packets offered to the bottleneck in the data direction.
 struct ForwardCounts
 {
     uint64_t accepted = 0;    ///< Taken by the queue, or sent at once.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes every file of reference/ again, one ns-3 process at a time. Takes about a quarter of an hour.
+# Makes every file of reference/ again, one ns-3 process at a time. Takes a quarter of an hour.
 # Usage: ./reference.sh [folder]        (default: reference)
 # The .csv files come out byte for byte the same; the .json files differ in their wall times.
 set -eu

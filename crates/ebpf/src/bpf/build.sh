@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the object that is checked in beside its source. Needs clang, llvm-strip and the headers of libbpf-dev.
-# usage: build.sh [OUTPUT]
+# Builds the object that is checked in beside its source. Needs clang, llvm-strip and the headers of
+# libbpf-dev. usage: build.sh [OUTPUT]
 set -euo pipefail
 cd "$(dirname "$0")"
 out=${1:-headstart.bpf.o}
