@@ -14,6 +14,7 @@
 //! comes-out = { when = "losses are found by RFC 6675", variant = "classic" }
 //! quick = "holds"          # if the quick run is known to find another outcome than the full one
 //! restates = "..."         # what another claim of the figure says: the same sentence of the paper once more, which is judged but not counted
+//! fitted = "..."           # the parameter that was chosen by this claim's number: it is counted apart
 //! ```
 //!
 //! | kind | keys |
@@ -22,21 +23,32 @@
 //! | an order | `value`, and `order`: schemes, the smallest first; equal is not smaller |
 //! | a crossing | `value`, `crosses`: above which scheme, and `along`: on which axis |
 //! | never crossing | the same with `never = true` |
+//! | a peak | `value`, and `peak = { along = "size", at = ["60 kB"] }`: the value is largest at one of these |
 //! | a table's cell | `value` with `as = "difference"`, and `table` (a factor, a difference and whether it is significant) |
+//!
+//! A number may be more than one quantity ([`form`]): `trend`, `most`, `least`, `over-crossing`.
 //!
 //! `within` says how far from the paper's number ours may lie before we say that it differs. Where
 //! a claim compares, a number outside of that but on the paper's side of "no difference" is told as
 //! *direction*; so is a crossing at another place.
+//!
+//! A claim *holds* if the whole 95 % interval is within the bounds (of an order, a crossing that
+//! never happens, a peak or a cell: if it holds in 95 % of the resamples of the seeds); if only the
+//! value is, it *holds, wide*. A claim that holds is evidence only under further conditions:
+//! [`standing`].
 //!
 //! # Reasons
 //!
 //! A reason is worth what its experiment shows. `comes-out` changes the one thing that is blamed,
 //! and the same number is judged by the same bounds again ([`demonstration`]). A claim then
 //! *holds*, *comes out* when that is changed, or is *unexplained*, whatever words stand in
-//! `differs`. What a claim's keys say is what `--check` expects: `comes-out`, else `differs` for
+//! `differs`. A change that is not one admissible thing has the key `suffices` in place of
+//! `comes-out`, and is counted apart. What a claim's keys say is what `--check` expects: `comes-out`, else `differs` for
 //! unexplained, else that it holds; `quick` overrides that for the quick run.
 
 pub mod demonstration;
+pub mod form;
+pub mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -45,10 +57,11 @@ mod comparison;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::quantity::{Quantity, QuantityText, Scope, UNKNOWN, check_scheme};
+use super::quantity::{Quantity, QuantityText, Resamples, Scope, UNKNOWN, check_scheme};
 use crate::plan::{Plan, from_toml};
 use crate::run::Results;
 use demonstration::{ComesOut, ComesOutText, Outcome};
+use form::{Form, FormText, Peak};
 use headstart_report::statistics::Interval;
 
 #[derive(Deserialize)]
@@ -70,6 +83,11 @@ struct ClaimText {
     #[serde(default)]
     never: bool,
     table: Option<comparison::Cell>,
+    peak: Option<Peak>,
+    trend: Option<String>,
+    most: Option<Vec<String>>,
+    least: Option<Vec<String>>,
+    over_crossing: Option<String>,
     paper: Option<f64>,
     within: Option<f64>,
     at_least: Option<f64>,
@@ -78,6 +96,8 @@ struct ClaimText {
     unit: String,
     differs: Option<String>,
     comes_out: Option<ComesOutText>,
+    suffices: Option<ComesOutText>,
+    fitted: Option<String>,
     quick: Option<Outcome>,
     restates: Option<String>,
 }
@@ -93,6 +113,8 @@ pub struct Claim {
     pub differs: Option<String>,
     /// What must be changed for it to come out.
     pub comes_out: Option<ComesOut>,
+    /// The parameter that was chosen by this claim's number, if one was.
+    pub fitted: Option<String>,
     /// The claim that it says once more, in other words or numbers: it is judged, but not counted.
     pub restates: Option<String>,
     quick: Option<Outcome>,
@@ -104,6 +126,7 @@ pub struct Claim {
 #[derive(Clone, Debug)]
 struct Test {
     value: Quantity,
+    form: Form,
     kind: Kind,
 }
 
@@ -114,14 +137,17 @@ enum Kind {
     Crossing { other: String, axis: String, paper: Option<f64>, low: f64, high: f64 },
     Never { other: String, axis: String },
     Cell(comparison::Cell),
+    Peak(Peak),
 }
 
 /// Verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The same within its tolerance.
+    /// The same within its tolerance, with the whole interval.
     Holds,
+    /// The same within its tolerance, but not with the whole interval.
+    Wide,
     /// Another number, on the same side of "no difference".
     Direction,
     /// Not the same.
@@ -131,11 +157,18 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// The value is within its tolerance.
+    #[must_use]
+    pub fn holds(self) -> bool {
+        matches!(self, Self::Holds | Self::Wide)
+    }
+
     /// In one word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Holds => "holds",
+            Self::Wide => "holds, wide",
             Self::Direction => "direction",
             Self::Differs => "differs",
             Self::NotRun => "not run",
@@ -198,7 +231,31 @@ impl Claim {
         low = text.at_least.unwrap_or(low);
         high = text.at_most.unwrap_or(high);
         let is_bounded = low.is_finite() || high.is_finite();
-        let kind = match (text.order, text.crosses) {
+        let forms = FormText {
+            trend: text.trend,
+            most: text.most,
+            least: text.least,
+            over_crossing: text.over_crossing,
+            crosses: text.crosses.clone(),
+            along: text.along.clone(),
+        };
+        let form = forms.read(&value, plan)?;
+        ensure!(
+            !matches!(form, Form::Trend { .. } | Form::Extreme { .. })
+                || (text.order.is_none()
+                    && text.crosses.is_none()
+                    && text.table.is_none()
+                    && text.peak.is_none()),
+            "found `trend`, `most` or `least` with another kind, expected a number"
+        );
+        let crosses = if matches!(form, Form::Crossings { .. }) { None } else { text.crosses };
+        let kind = match (text.order, crosses) {
+            (None, None) if text.peak.is_some() => {
+                ensure!(!is_bounded, "found `peak` with a number, expected one of them");
+                let peak = text.peak.context("peak")?;
+                peak.check(&value, plan).context("peak")?;
+                Kind::Peak(peak)
+            }
             (None, None) if text.table.is_some() => {
                 ensure!(!is_bounded, "found `table` with another number, expected one of them");
                 let cell = text.table.context("table")?;
@@ -230,13 +287,22 @@ impl Claim {
                 Kind::Number { paper: text.paper, low, high }
             }
         };
-        let test = Test { value, kind };
-        let read = |text: ComesOutText| ComesOut::read(text, &test, plan);
+        let test = Test { value, form, kind };
+        ensure!(
+            text.comes_out.is_none() || text.suffices.is_none(),
+            "found both `comes-out` and `suffices`, expected one of them"
+        );
+        let comes_out = match (text.comes_out, text.suffices) {
+            (Some(text), _) => Some(ComesOut::read(text, true, &test, plan).context("comes-out")?),
+            (None, Some(text)) => Some(ComesOut::read(text, false, &test, plan).context("suffices")?),
+            (None, None) => None,
+        };
         Ok(Self {
             says: text.says,
             source: text.source,
             differs: text.differs.map(|reason| reason.split_whitespace().collect::<Vec<_>>().join(" ")),
-            comes_out: text.comes_out.map(read).transpose().context("comes-out")?,
+            comes_out,
+            fitted: text.fitted,
             restates: text.restates,
             quick: text.quick,
             unit: text.unit,
@@ -248,9 +314,9 @@ impl Claim {
     #[must_use]
     pub fn compares(&self) -> bool {
         match self.test.kind {
-            Kind::Number { .. } => self.test.value.neutral().is_some(),
+            Kind::Number { .. } => self.test.neutral().is_some(),
             Kind::Cell(cell) => cell.compares(),
-            Kind::Order(_) | Kind::Crossing { .. } | Kind::Never { .. } => true,
+            Kind::Order(_) | Kind::Crossing { .. } | Kind::Never { .. } | Kind::Peak(_) => true,
         }
     }
 
@@ -270,6 +336,7 @@ impl Claim {
             Kind::Order(order) => order.join(" < "),
             Kind::Never { .. } => "never".into(),
             Kind::Cell(cell) => cell.shown(&self.unit),
+            Kind::Peak(peak) => peak.shown(),
         }
     }
 
@@ -282,8 +349,11 @@ impl Claim {
 
 impl Test {
     fn judge(&self, plan: &Plan, results: &Results, variant: usize, unit: &str) -> Finding {
-        let scope = Scope { plan, results, variant, scheme: None, at: &[] };
-        let finding = self.finding(&scope, unit);
+        let scope = Scope { plan, results, variant, scheme: None, at: &[], draw: None };
+        let mut finding = self.finding(&scope, unit);
+        if finding.verdict == Verdict::Holds && !self.is_sure(&finding, &scope) {
+            finding.verdict = Verdict::Wide;
+        }
         if finding.verdict != Verdict::NotRun {
             return finding;
         }
@@ -293,10 +363,40 @@ impl Test {
         }
     }
 
+    /// The whole interval is within the bounds.
+    fn is_sure(&self, found: &Finding, scope: &Scope<'_>) -> bool {
+        match &self.kind {
+            Kind::Number { low, high, .. } | Kind::Crossing { low, high, .. } => {
+                found.ours.low >= *low && found.ours.high <= *high
+            }
+            Kind::Order(_) | Kind::Never { .. } | Kind::Cell(_) | Kind::Peak(_) => {
+                let holds = |scope: &Scope<'_>| self.finding(scope, "").verdict == Verdict::Holds;
+                Resamples::new(scope.results.repeats()).are_sure(scope, holds)
+            }
+        }
+    }
+
+    /// Of the schemes that it names, each once or more.
+    fn schemes(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.value.schemes().collect();
+        match &self.kind {
+            Kind::Order(order) => names.extend(order.iter().map(String::as_str)),
+            Kind::Crossing { other, .. } | Kind::Never { other, .. } => names.push(other),
+            Kind::Number { .. } | Kind::Cell(_) | Kind::Peak(_) => {}
+        }
+        names.extend(self.form.schemes());
+        names
+    }
+
+    /// The number that means that nothing differs, where it compares.
+    fn neutral(&self) -> Option<f64> {
+        self.form.neutral(&self.value)
+    }
+
     fn finding(&self, scope: &Scope<'_>, unit: &str) -> Finding {
         match &self.kind {
             Kind::Number { paper, low, high } => {
-                self.number(self.value.value(scope), *paper, *low, *high, unit)
+                self.number(self.form.value(&self.value, scope), *paper, *low, *high, unit)
             }
             Kind::Crossing { other, axis, paper, low, high } => {
                 let ours = scope.crossing(&self.value, other, axis);
@@ -321,6 +421,7 @@ impl Test {
             }
             Kind::Order(order) => self.order(scope, order),
             Kind::Cell(cell) => cell.judge(&self.value, scope, unit),
+            Kind::Peak(peak) => peak.judge(&self.value, scope, unit),
         }
     }
 
@@ -340,7 +441,7 @@ impl Test {
                 (true, false) => low,
                 _ => high,
             });
-            match self.value.neutral() {
+            match self.neutral() {
                 Some(neutral) if (expected - neutral) * (ours.value - neutral) > 0.0 => Verdict::Direction,
                 _ => Verdict::Differs,
             }

@@ -244,14 +244,14 @@ impl Drawing {
     #[must_use]
     pub fn data(&self, plan: &Plan, results: &Results, variant: usize) -> Vec<Datum> {
         if self.kind == Kind::Sequence {
-            let scope = Scope { plan, results, variant, scheme: None, at: &[] };
+            let scope = Scope { plan, results, variant, scheme: None, at: &[], draw: None };
             return sequence::data(self.curves[0].1.runs(&scope), &self.families);
         }
         let mut data = vec![];
         let is_run = |name: &str| plan.schemes.iter().any(|scheme| scheme.name == name);
         for (name, value) in self.curves.iter().filter(|(name, _)| self.is_listed || is_run(name)) {
             for own in along(self.by.as_deref(), plan) {
-                let scope = Scope { plan, results, variant, scheme: Some(name), at: &own };
+                let scope = Scope { plan, results, variant, scheme: Some(name), at: &own, draw: None };
                 let label = match own.first() {
                     Some(option) if self.curves.len() == 1 => told(option),
                     Some(option) => format!("{name}, {}", told(option)),

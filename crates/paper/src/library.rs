@@ -2,13 +2,14 @@
 //! those of a folder.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
 use super::claim::{self, Claim};
 use super::draw::{self, Drawing};
-use crate::plan::{Paper, Plan};
+use crate::plan::{Paper, Plan, Replacement};
 
 /// The files of one figure, as they are in the repository.
 #[derive(Clone, Debug)]
@@ -218,6 +219,19 @@ impl Experiment {
             notes: files.notes.to_string(),
             text: files.plan.to_string(),
         })
+    }
+}
+
+impl Experiment {
+    /// The plan with each scheme replaced that a claim is about: those of the paper's claims.
+    #[must_use]
+    pub fn replacements(&self) -> Vec<Replacement> {
+        if self.plan.is_ours || self.plan.is_specification {
+            return vec![];
+        }
+        let subjects: BTreeSet<&str> =
+            self.claims.iter().filter_map(|claim| claim.subject(&self.plan)).collect();
+        subjects.into_iter().filter_map(|subject| self.plan.with_replaced(subject)).collect()
     }
 }
 

@@ -5,10 +5,14 @@
 //! title = "..."
 //! citation = "..."
 //! about = "..."            # what is modelled how, for all figures
+//! printed = ["buffer"]     # options of which the paper prints the value: no reason may change them
+//! quick-evidence = 31      # how many claims hold with evidence in the quick run
 //! [path]                   # options as on the command line; also [transport], [workload], [run]
 //! rtt = "60 ms"
 //! [schemes]                # the paper's names, and ours
 //! "TCP-10" = "iw10"
+//! [replaced]               # see `crate::claim::standing`
+//! "TCP-10" = "TCP"
 //! [variants.udt]           # settings that are run beside each other; the first is the one claims are judged by
 //! about = "..."
 //! transport = { acks = "delayed" }
@@ -95,6 +99,17 @@ pub struct Plan {
     pub schemes: Vec<Scheme>,
     /// Its claims are ours, not the paper's.
     pub is_ours: bool,
+    /// Its claims test this project's code against the paper's algorithm.
+    pub is_specification: bool,
+    /// Schemes that claims are about, and the nearest other of each; the first that a claim names
+    /// is the one that it is about.
+    pub replaced: Vec<(String, Scheme)>,
+    /// Options of which the paper prints the value.
+    pub printed: Vec<String>,
+    /// All of the paper's variants.
+    paper_variants: Vec<Variant>,
+    /// The variant by which the full run judges claims.
+    judge: Variant,
     /// Under which settings; the first is the one by which claims are judged.
     pub variants: Vec<Variant>,
     /// How many of them are shown in full: those beyond only demonstrate why claims differ.
@@ -114,6 +129,17 @@ pub struct Plan {
     settings: Settings,
 }
 
+/// A figure with one scheme replaced.
+#[derive(Clone, Debug)]
+pub struct Replacement {
+    /// The scheme that claims are about.
+    pub subject: String,
+    /// The scheme that runs under its name.
+    pub by: String,
+    /// The plan, with that scheme in its place and the judge's variant only.
+    pub plan: Plan,
+}
+
 /// The study of a plan that names none.
 fn dumbbell() -> String {
     "dumbbell".to_owned()
@@ -127,6 +153,12 @@ struct PlanText {
     shows: String,
     #[serde(default)]
     ours: bool,
+    #[serde(default)]
+    specification: bool,
+    #[serde(default)]
+    replaced: Table,
+    #[serde(default)]
+    printed: Vec<String>,
     #[serde(default = "dumbbell")]
     study: String,
     schemes: Vec<String>,
@@ -228,6 +260,7 @@ impl Plan {
         let known_schemes: Vec<String> = cut.schemes.iter().map(|scheme| scheme.name.clone()).collect();
         let mut known_variants: Vec<String> = cut.variants.iter().map(|one| one.name.clone()).collect();
         known_variants.extend(text.demonstrations.keys().cloned());
+        let judge = cut.variants.first().context("variants: found none, expected one at least")?.clone();
         let quick = cut.clone().down(text.quick, paper, study)?;
         if is_quick {
             cut = quick;
@@ -252,6 +285,12 @@ impl Plan {
             "casts: found `mixed` without the key `beside`"
         );
         ensure!(!cut.schemes.is_empty(), "schemes: found none, expected one at least");
+        let mut replaced = paper.replacements(&text.replaced)?;
+        for one in &paper.replaced {
+            if !replaced.iter().any(|(subject, _)| *subject == one.0) {
+                replaced.push(one.clone());
+            }
+        }
         Ok(Self {
             title: text.title,
             source: text.source,
@@ -259,6 +298,11 @@ impl Plan {
             study,
             schemes: cut.schemes,
             is_ours: text.ours,
+            is_specification: text.specification,
+            replaced,
+            printed: [paper.printed.clone(), text.printed].concat(),
+            paper_variants: paper.variants.clone(),
+            judge,
             variants: cut.variants,
             shown,
             known_variants,
@@ -269,6 +313,58 @@ impl Plan {
             known_schemes,
             settings: cut.settings,
         })
+    }
+
+    /// The scheme that a claim is about which names these: the first of those that are replaced.
+    #[must_use]
+    pub fn subject(&self, names: &[&str]) -> Option<&str> {
+        self.replaced.iter().map(|(subject, _)| subject.as_str()).find(|subject| names.contains(subject))
+    }
+
+    /// The plan with a scheme replaced by the nearest other, under the judge's variant only; `None`
+    /// if that scheme is not replaced or not run.
+    #[must_use]
+    pub fn with_replaced(&self, subject: &str) -> Option<Replacement> {
+        let (_, by) = self.replaced.iter().find(|(name, _)| name == subject)?;
+        let mut plan = self.clone();
+        let mut is_run = false;
+        for scheme in plan.schemes.iter_mut().chain(&mut plan.beside) {
+            if scheme.name == subject {
+                scheme.entry = by.entry;
+                is_run = true;
+            }
+        }
+        plan.variants.truncate(1);
+        plan.shown = 1;
+        is_run.then(|| Replacement { subject: subject.to_owned(), by: by.name.clone(), plan })
+    }
+
+    /// The plan under all of the paper's variants that its study knows, the judge's first.
+    #[must_use]
+    pub fn with_all_variants(&self) -> Self {
+        let mut plan = self.clone();
+        plan.variants.truncate(1);
+        for variant in &self.paper_variants {
+            if variant.name != plan.variants[0].name && variant.settings.check(self.study).is_ok() {
+                plan.variants.push(variant.clone());
+            }
+        }
+        plan.shown = plan.variants.len();
+        plan
+    }
+
+    /// Options that have another value under a variant than under the judge.
+    #[must_use]
+    pub fn changes(&self, variant: &str) -> Vec<String> {
+        let Some(variant) = self.paper_variants.iter().find(|one| one.name == variant) else { return vec![] };
+        let [judge, other] = [&self.judge, variant].map(|one| self.settings.with(&one.settings));
+        judge.differing(&other)
+    }
+
+    /// A variant is known to hold fewer of the paper's claims than the judge.
+    #[must_use]
+    pub fn holds_fewer(&self, variant: &str) -> bool {
+        self.paper_variants.iter().any(|one| one.name == variant && one.holds_fewer)
     }
 
     /// The variants that are shown in full.

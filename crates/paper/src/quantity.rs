@@ -9,7 +9,7 @@
 //! | `measure` | a number of a run ([`headstart_study::study`]), or `capacity.own`, `capacity.absolute`, `capacity.reference` (`docs/definitions.md`) |
 //! | `scheme`, `cast`, `at` | whose, in which mixture, at which values of the swept options |
 //! | `across` | `mean`, `min` or `max` over the points that `at` leaves open |
-//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p95`, `p99` |
+//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p95`, `p99`, `deviation` (standard deviation) |
 //! | `over` | what it is divided by: the same, but for the keys given here |
 //! | `as` | of the quotient: `ratio` (default), `change` (100 (q - 1) %), `reduction` (100 (1 - q) %); or `difference` |
 //!
@@ -18,9 +18,12 @@
 //! points. A capacity has the smallest and the largest of single seeds as its interval.
 
 mod capacity;
+mod resample;
 #[cfg(test)]
 pub(super) mod tests;
 mod value;
+
+pub use resample::Resamples;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
@@ -89,6 +92,8 @@ pub enum Statistic {
     P95,
     /// Their 99th percentile.
     P99,
+    /// Their standard deviation.
+    Deviation,
 }
 
 /// Form in which a quotient is shown.
@@ -137,6 +142,9 @@ pub struct Scope<'a> {
     pub scheme: Option<&'a str>,
     /// Values of swept options, where the quantity names none.
     pub at: &'a [(String, String)],
+    /// The seeds that are looked at, some of them more than once; all of them once where this is
+    /// `None` ([`Resamples`]).
+    pub draw: Option<&'a [usize]>,
 }
 
 impl Quantity {
@@ -188,6 +196,34 @@ impl Quantity {
     #[must_use]
     pub fn scheme(&self) -> Option<&str> {
         self.place.scheme.as_deref()
+    }
+
+    /// The schemes that it names.
+    pub fn schemes(&self) -> impl Iterator<Item = &str> {
+        let places = [Some(&self.place), self.over.as_ref()].into_iter().flatten();
+        places.filter_map(|place| place.scheme.as_deref())
+    }
+
+    /// The same, divided by another scheme's.
+    #[must_use]
+    pub fn over(&self, scheme: &str) -> Self {
+        let mut other = self.clone();
+        if let Some(over) = &mut other.over {
+            over.scheme = Some(scheme.to_owned());
+        }
+        other
+    }
+
+    /// An option has one value in it.
+    #[must_use]
+    pub fn is_fixed(&self, axis: &str) -> bool {
+        self.place.at.contains_key(axis)
+    }
+
+    /// It is compared with something.
+    #[must_use]
+    pub fn is_compared(&self) -> bool {
+        self.over.is_some()
     }
 
     /// The same of another scheme.

@@ -1,19 +1,21 @@
 //! A reproduced paper: its table of claims, its figures and its page.
 
 mod score;
+pub mod set_ups;
 
 use std::collections::BTreeSet;
 
-pub use score::{Score, counts_table, score, summary, surprises};
+pub use score::{Score, counts_table, score, summary, surprises, worth_table};
 
 use crate::figure::{Axis, Svg};
 use crate::report::{Provenance, Report, Section};
 use crate::table::{Cell, Column, Table};
 use headstart_paper::claim::demonstration::Outcome;
+use headstart_paper::claim::standing::Standing;
 use headstart_paper::claim::{Claim, Finding, Verdict};
 use headstart_paper::draw::Datum;
 use headstart_paper::library::Experiment;
-use headstart_paper::plan::{Paper, Variant};
+use headstart_paper::plan::{Paper, Replacement, Variant};
 use headstart_paper::run::Results;
 
 /// A figure's claims, judged.
@@ -38,19 +40,33 @@ pub struct JudgedClaim<'a> {
     pub demonstration: Option<Finding>,
     /// The outcome.
     pub outcome: Outcome,
+    /// What came out with its scheme replaced.
+    pub replaced: Option<Finding>,
+    /// Its worth, if it holds.
+    pub standing: Option<Standing>,
 }
 
 impl<'a> Judged<'a> {
-    /// Judges all claims of a figure.
+    /// Judges all claims of a figure; `replaced` is the same with schemes replaced, where that was
+    /// run.
     #[must_use]
-    pub fn new(experiment: &'a Experiment, results: &'a Results) -> Self {
+    pub fn new(
+        experiment: &'a Experiment,
+        results: &'a Results,
+        replaced: Option<&[(Replacement, Results)]>,
+    ) -> Self {
         let plan = &experiment.plan;
         let judge = |claim: &'a Claim| {
             let findings: Vec<Finding> =
                 (0..plan.shown).map(|variant| claim.judge(plan, results, variant)).collect();
             let demonstration = claim.demonstrate(plan, results);
             let outcome = claim.outcome(verdict(&findings), demonstration.as_ref());
-            JudgedClaim { claim, findings, demonstration, outcome }
+            let is_replaced = replaced.is_some();
+            let replaced = replaced.and_then(|runs| claim.replaced(plan, runs));
+            let standing = claim
+                .standing(plan, verdict(&findings), replaced.as_ref())
+                .filter(|one| is_replaced || *one != Standing::NotReplaced);
+            JudgedClaim { claim, findings, demonstration, outcome, replaced, standing }
         };
         Self { experiment, results, claims: experiment.claims.iter().map(judge).collect() }
     }
@@ -61,10 +77,22 @@ impl JudgedClaim<'_> {
     #[must_use]
     pub fn told(&self) -> String {
         match (self.outcome, &self.claim.comes_out, &self.demonstration) {
-            (Outcome::Holds, _, _) => "holds".into(),
+            (Outcome::Holds, _, _) => {
+                let word = verdict(&self.findings).word();
+                match (self.standing, &self.replaced) {
+                    (Some(Standing::NoEvidence), Some(found)) => {
+                        format!("{word}; no evidence: with its scheme replaced {}", found.shown)
+                    }
+                    (Some(Standing::Fitted), _) => format!("{word}, fitted"),
+                    _ => word.into(),
+                }
+            }
             (Outcome::NotRun, _, _) => "not run".into(),
             (Outcome::ComesOut, Some(change), Some(found)) => {
                 format!("differs: comes out when {} ({})", change.when, found.shown)
+            }
+            (Outcome::Suffices, Some(change), Some(found)) => {
+                format!("differs: unexplained; {} suffices ({})", change.when, found.shown)
             }
             (_, Some(change), Some(found)) => {
                 format!("differs: unexplained; not even when {} ({})", change.when, found.shown)
@@ -150,9 +178,9 @@ fn folded(text: &str, width: usize) -> Vec<String> {
 
 /// Columns of `claims.csv`: a row for each claim under each variant that is shown; columns after
 /// `verdict` are the claim's.
-pub const CLAIM_COLUMNS: [&str; 14] = [
+pub const CLAIM_COLUMNS: [&str; 16] = [
     "figure", "claim", "source", "variant", "paper", "ours", "low", "high", "shown", "verdict", "outcome",
-    "when", "then", "why",
+    "when", "then", "why", "replaced", "worth",
 ];
 
 /// Rows of `claims.csv`.
@@ -178,6 +206,8 @@ pub fn claim_rows(judged: &[Judged<'_>]) -> Vec<Vec<String>> {
                     claim.comes_out.as_ref().map_or(String::new(), |change| change.when.clone()),
                     one.demonstration.as_ref().map_or(String::new(), |found| found.shown.clone()),
                     claim.differs.clone().unwrap_or_default(),
+                    one.replaced.as_ref().map_or(String::new(), |found| found.shown.clone()),
+                    one.standing.map_or(String::new(), |standing| standing.word().to_owned()),
                 ]);
             }
         }
@@ -295,6 +325,7 @@ pub fn report(
         Section::Picks(schemes(judged, drawings)),
         Section::Text(summary(judged)),
         Section::Table(counts_table(judged)),
+        Section::Table(worth_table(judged)),
         Section::Heading("How it was done".into()),
         Section::Text(paper.about.clone()),
     ];

@@ -13,10 +13,16 @@
 //! | `measure`, `at`, `over-at` | the measure, and values of swept options (of the number, of what it is divided by) |
 //!
 //! Everything else stays, the bounds above all.
+//!
+//! Only one admissible change is a reason. `comes-out` is refused where it replaces the scheme that
+//! the claim is about ([`Plan::subject`]), changes more than one option, or an option that the
+//! paper prints (`printed` of paper.toml and of the plan), and where the set-up is known to hold
+//! fewer of the paper's claims than the judge (`holds-fewer` of the variant). Such a change has the
+//! key `suffices`: with it the number is reached, but it is no explanation.
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
@@ -46,6 +52,8 @@ pub struct ComesOut {
     /// In words.
     pub when: String,
     variant: Option<String>,
+    /// One admissible change.
+    pub is_reason: bool,
     test: Test,
 }
 
@@ -57,6 +65,8 @@ pub enum Outcome {
     Holds,
     /// It differs, and holds when the thing that is blamed is changed.
     ComesOut,
+    /// It differs, and holds when something is changed that is no admissible reason.
+    Suffices,
     /// It differs, and no experiment shows why.
     Unexplained,
     /// This run leaves out what the claim needs.
@@ -70,14 +80,39 @@ impl Outcome {
         match self {
             Self::Holds => "holds",
             Self::ComesOut => "comes-out",
+            Self::Suffices => "suffices",
             Self::Unexplained => "unexplained",
             Self::NotRun => "not-run",
         }
     }
 }
 
+impl ComesOutText {
+    /// The reason why it is no explanation, if there is one.
+    fn fault(&self, test: &Test, plan: &Plan) -> Option<String> {
+        let subject = plan.subject(&test.schemes());
+        if let Some(subject) = subject.filter(|subject| self.instead.contains_key(*subject)) {
+            return Some(format!("`{subject}` replaced, which the claim is about"));
+        }
+        let mut changed = self.variant.as_ref().map(|name| plan.changes(name)).unwrap_or_default();
+        changed.extend(self.at.keys().cloned());
+        changed.extend(self.over_at.keys().filter(|axis| !self.at.contains_key(*axis)).cloned());
+        if let Some(option) = changed.iter().find(|option| plan.printed.contains(option)) {
+            return Some(format!("the option {option} changed, which the paper prints"));
+        }
+        let others = usize::from(self.measure.is_some()) + self.instead.len();
+        if changed.len() + others > 1 {
+            let options =
+                if changed.is_empty() { String::new() } else { format!(" ({})", changed.join(", ")) };
+            return Some(format!("{} changes{options}", changed.len() + others));
+        }
+        let variant = self.variant.as_ref().filter(|name| plan.holds_fewer(name));
+        variant.map(|name| format!("the variant {name}, which holds fewer claims than the judge"))
+    }
+}
+
 impl ComesOut {
-    pub(super) fn read(text: ComesOutText, test: &Test, plan: &Plan) -> Result<Self> {
+    pub(super) fn read(text: ComesOutText, is_reason: bool, test: &Test, plan: &Plan) -> Result<Self> {
         let is_changed = text.variant.is_some()
             || text.measure.is_some()
             || !(text.instead.is_empty() && text.at.is_empty() && text.over_at.is_empty());
@@ -95,20 +130,31 @@ impl ComesOut {
         for (old, new) in &text.instead {
             check_scheme(old, plan).and_then(|()| check_scheme(new, plan)).context("instead")?;
         }
+        if is_reason && let Some(fault) = text.fault(test, plan) {
+            bail!("found {fault}, expected one change that is admissible, or the key `suffices`");
+        }
         let renamed = |name: &String| text.instead.get(name).unwrap_or(name).clone();
         let mut kind = test.kind.clone();
         match &mut kind {
             Kind::Order(order) => order.iter_mut().for_each(|name| *name = renamed(name)),
             Kind::Crossing { other, .. } | Kind::Never { other, .. } => *other = renamed(other),
-            Kind::Number { .. } | Kind::Cell(_) => {}
+            Kind::Number { .. } | Kind::Cell(_) | Kind::Peak(_) => {}
         }
+        let form = test.form.renamed(renamed);
         let mut value =
             test.value.renamed(renamed).moved(fixed(&text.at, plan)?, fixed(&text.over_at, plan)?);
         if let Some(measure) = &text.measure {
             value = value.measuring(measure);
             value.check(plan)?;
         }
-        Ok(Self { when: text.when, variant: text.variant, test: Test { value, kind } })
+        Ok(Self { when: text.when, variant: text.variant, is_reason, test: Test { value, form, kind } })
+    }
+}
+
+impl ComesOut {
+    /// The outcome where the number is reached.
+    fn outcome(&self) -> Outcome {
+        if self.is_reason { Outcome::ComesOut } else { Outcome::Suffices }
     }
 }
 
@@ -129,11 +175,14 @@ impl Claim {
     #[must_use]
     pub fn outcome(&self, verdict: Verdict, demonstration: Option<&Finding>) -> Outcome {
         match verdict {
-            Verdict::Holds => Outcome::Holds,
+            Verdict::Holds | Verdict::Wide => Outcome::Holds,
             Verdict::NotRun => Outcome::NotRun,
             Verdict::Direction | Verdict::Differs => {
-                let comes_out = demonstration.is_some_and(|finding| finding.verdict == Verdict::Holds);
-                if comes_out { Outcome::ComesOut } else { Outcome::Unexplained }
+                let is_reached = demonstration.is_some_and(|finding| finding.verdict.holds());
+                match &self.comes_out {
+                    Some(change) if is_reached => change.outcome(),
+                    _ => Outcome::Unexplained,
+                }
             }
         }
     }
@@ -143,7 +192,7 @@ impl Claim {
     pub fn recorded(&self, is_quick: bool) -> Outcome {
         match (self.quick, &self.comes_out, &self.differs) {
             (Some(outcome), _, _) if is_quick => outcome,
-            (_, Some(_), _) => Outcome::ComesOut,
+            (_, Some(change), _) => change.outcome(),
             (_, None, Some(_)) => Outcome::Unexplained,
             (_, None, None) => Outcome::Holds,
         }

@@ -18,9 +18,13 @@ pub struct Paper {
     pub citation: String,
     /// What is modelled how.
     pub about: String,
+    /// How many of its claims hold with evidence in the quick run, if that is on record.
+    pub quick_evidence: Option<usize>,
     pub(super) settings: Settings,
     schemes: Vec<Scheme>,
     pub(super) variants: Vec<Variant>,
+    pub(super) replaced: Vec<(String, Scheme)>,
+    pub(super) printed: Vec<String>,
 }
 
 /// A scheme under the paper's name.
@@ -39,6 +43,8 @@ pub struct Variant {
     pub name: String,
     /// What is different, in words.
     pub about: String,
+    /// It holds fewer of the paper's claims than the judge does: it explains none.
+    pub holds_fewer: bool,
     /// What it is restricted to, where it is a demonstration.
     pub only: Only,
     pub(super) settings: Settings,
@@ -60,6 +66,12 @@ struct PaperText {
     run: Table,
     schemes: Table,
     variants: Table,
+    #[serde(rename = "quick-evidence")]
+    quick_evidence: Option<usize>,
+    #[serde(default)]
+    replaced: Table,
+    #[serde(default)]
+    printed: Vec<String>,
 }
 
 /// A variant as it is written: its words, the variant it is like, and the four tables of options
@@ -81,8 +93,14 @@ fn variant(name: String, value: Value, above: &[Variant]) -> Result<Variant> {
         }
         Some(other) => bail!("like: found `{other}`, expected the name of a variant"),
     };
+    let holds_fewer = match table.remove("holds-fewer") {
+        None => false,
+        Some(Value::Boolean(fewer)) => fewer,
+        Some(other) => bail!("holds-fewer: found `{other}`, expected true or false"),
+    };
     let tables: Tables = Value::Table(table).try_into()?;
-    Ok(Variant { name, about, only: Only::default(), settings: like.with(&Settings::read(&tables, None)?) })
+    let settings = like.with(&Settings::read(&tables, None)?);
+    Ok(Variant { name, about, holds_fewer, only: Only::default(), settings })
 }
 
 impl Paper {
@@ -111,14 +129,31 @@ impl Paper {
             variants.push(variant(name, value, &variants).context(at)?);
         }
         ensure!(!variants.is_empty(), "variants: found none, expected one at least");
-        Ok(Self {
+        let mut paper = Self {
             title: text.title,
             citation: text.citation,
             about: text.about,
+            quick_evidence: text.quick_evidence,
             settings: Settings::read(&tables, None)?,
             schemes,
             variants,
-        })
+            replaced: vec![],
+            printed: text.printed,
+        };
+        paper.replaced = paper.replacements(&text.replaced)?;
+        Ok(paper)
+    }
+
+    /// Schemes with the scheme that stands in for each, in the order of the table.
+    pub(super) fn replacements(&self, table: &Table) -> Result<Vec<(String, Scheme)>> {
+        let one = |(subject, by): (&String, &Value)| {
+            let at = || format!("replaced.{subject}");
+            let by = by.as_str().with_context(|| format!("{}: found `{by}`, expected a scheme", at()))?;
+            ensure!(by != subject, "{}: found itself, expected another scheme", at());
+            self.scheme(subject).with_context(at)?;
+            Ok((subject.clone(), self.scheme(by).with_context(at)?))
+        };
+        table.iter().map(one).collect()
     }
 
     /// A scheme by the paper's name for it.

@@ -32,7 +32,7 @@ fn value(text: &str) -> Interval {
     let results = made_up(&plan);
     let text: QuantityText = toml::from_str(text).expect(text);
     let quantity = Quantity::read(text, &plan, false).expect("fine");
-    quantity.value(&Scope { plan: &plan, results: &results, variant: 0, scheme: None, at: &[] })
+    quantity.value(&Scope { plan: &plan, results: &results, variant: 0, scheme: None, at: &[], draw: None })
 }
 
 fn close(found: f64, expected: f64) {
@@ -111,7 +111,7 @@ fn curves_cross_between_two_points() {
     let results = made_up(&plan);
     let text: QuantityText = toml::from_str("measure = \"mean\"\nscheme = \"TCP-10\"").expect("fine");
     let quantity = Quantity::read(text, &plan, false).expect("fine");
-    let context = Scope { plan: &plan, results: &results, variant: 0, scheme: None, at: &[] };
+    let context = Scope { plan: &plan, results: &results, variant: 0, scheme: None, at: &[], draw: None };
     let found = context.crossing(&quantity, "TCP", "load");
     // Level at 30 % when pooled is no crossing; the first seed is 40 % below at 20 % and 20 % above
     // at 30 %.

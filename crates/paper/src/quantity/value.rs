@@ -3,7 +3,9 @@
 use super::capacity::rule;
 use super::{Across, Place, Quantity, Scope, ShownAs, Statistic, UNKNOWN};
 use crate::plan::{CastName, Point};
-use headstart_report::statistics::{Interval, mean, mean_interval, quantile, ratio_interval};
+use headstart_report::statistics::{
+    Interval, mean, mean_interval, quantile, ratio_interval, standard_deviation,
+};
 use headstart_study::study::{INVALID, Numbers};
 
 /// One value for each seed, and the value of all seeds together.
@@ -208,7 +210,11 @@ impl Scope<'_> {
             return None;
         }
         // A seed may lack a number that it has no case for, such as a time where packets were lost.
-        let values: Vec<f64> = seeds.iter().filter_map(|numbers| numbers.get(measure).copied()).collect();
+        let number = |numbers: &Numbers| numbers.get(measure).copied();
+        let values: Vec<f64> = match self.draw {
+            None => seeds.iter().filter_map(number).collect(),
+            Some(draw) => draw.iter().filter_map(|seed| number(seeds.get(*seed)?)).collect(),
+        };
         if values.is_empty() { None } else { Some(values) }
     }
 
@@ -225,6 +231,7 @@ impl Scope<'_> {
             Statistic::P90 => quantile(&by_seed, 0.9),
             Statistic::P95 => quantile(&by_seed, 0.95),
             Statistic::P99 => quantile(&by_seed, 0.99),
+            Statistic::Deviation => standard_deviation(&by_seed),
         }?;
         Some(Sample { pooled, by_seed })
     }

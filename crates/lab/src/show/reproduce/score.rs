@@ -4,6 +4,7 @@ use super::{Judged, JudgedClaim, verdict};
 use crate::table::{Cell, Column, Table};
 use headstart_paper::claim::Verdict;
 use headstart_paper::claim::demonstration::Outcome;
+use headstart_paper::claim::standing::Standing;
 
 /// Counts of claims by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,10 +13,26 @@ pub struct Score {
     pub holds: usize,
     /// They differ, and hold after the change of the suspected cause.
     pub comes_out: usize,
+    /// They differ, and hold when something is changed that is no admissible reason.
+    pub suffices: usize,
     /// They differ, and no experiment shows why.
     pub unexplained: usize,
     /// Not run.
     pub not_run: usize,
+    /// They hold with the whole interval, and do not with their scheme replaced.
+    pub evidence: usize,
+    /// They would be evidence, but for an interval that reaches beyond the bounds.
+    pub wide: usize,
+    /// They hold with their scheme replaced as well.
+    pub no_evidence: usize,
+    /// They hold, and none of their schemes was replaced.
+    pub not_replaced: usize,
+    /// A parameter was chosen by them, and they hold.
+    pub fitted: usize,
+    /// They test this project's code against its specification, and hold.
+    pub specification: usize,
+    /// Claims of the last two kinds, whatever came out.
+    pub apart: usize,
     /// They repeat another claim, and are counted nowhere else.
     pub restated: usize,
     /// Of those that were run, the number about a direction or an order.
@@ -25,7 +42,7 @@ pub struct Score {
 }
 
 impl Score {
-    fn add(&mut self, one: &JudgedClaim<'_>) {
+    fn add(&mut self, one: &JudgedClaim<'_>, is_specification: bool) {
         if one.claim.restates.is_some() {
             self.restated += 1;
             return;
@@ -33,25 +50,43 @@ impl Score {
         match one.outcome {
             Outcome::Holds => self.holds += 1,
             Outcome::ComesOut => self.comes_out += 1,
+            Outcome::Suffices => self.suffices += 1,
             Outcome::Unexplained => self.unexplained += 1,
             Outcome::NotRun => self.not_run += 1,
         }
+        match one.standing {
+            Some(Standing::Evidence) => self.evidence += 1,
+            Some(Standing::Wide) => self.wide += 1,
+            Some(Standing::NoEvidence) => self.no_evidence += 1,
+            Some(Standing::NotReplaced) => self.not_replaced += 1,
+            Some(Standing::Fitted) => self.fitted += 1,
+            Some(Standing::Specification) => self.specification += 1,
+            None => {}
+        }
+        if one.outcome != Outcome::NotRun {
+            self.apart += usize::from(is_specification || one.claim.fitted.is_some());
+        }
         if one.claim.compares() && one.outcome != Outcome::NotRun {
             self.comparing += 1;
-            self.directed +=
-                usize::from(matches!(verdict(&one.findings), Verdict::Holds | Verdict::Direction));
+            self.directed += usize::from(matches!(
+                verdict(&one.findings),
+                Verdict::Holds | Verdict::Wide | Verdict::Direction
+            ));
         }
     }
 
     fn judged(&self) -> usize {
-        self.holds + self.comes_out + self.unexplained
+        self.holds + self.comes_out + self.suffices + self.unexplained
     }
 }
 
 /// The score of all claims of these figures.
 pub fn score<'a, 'b: 'a>(judged: impl IntoIterator<Item = &'a Judged<'b>>) -> Score {
     let mut score = Score::default();
-    judged.into_iter().flat_map(|one| &one.claims).for_each(|one| score.add(one));
+    for figure in judged {
+        let is_specification = figure.experiment.plan.is_specification;
+        figure.claims.iter().for_each(|one| score.add(one, is_specification));
+    }
     score
 }
 
@@ -62,9 +97,9 @@ pub fn summary(judged: &[Judged<'_>]) -> String {
         let score = score(judged.iter().filter(|one| one.experiment.plan.is_ours == is_ours));
         (score != Score::default()).then(|| {
             format!(
-                "Of {} claims {whose} {} hold, {} differ and come out when what is blamed is changed, {} differ unexplained ({} \
+                "Of {} claims {whose} {} hold{}, {} differ and come out when what is blamed is changed, {} differ and another change suffices, {} differ unexplained ({} \
                  not run); of the {} that compare, {} come out in the same direction or order.",
-                score.judged(), score.holds, score.comes_out, score.unexplained, score.not_run, score.comparing,
+                score.judged(), score.holds, score.evidenced(), score.comes_out, score.suffices, score.unexplained, score.not_run, score.comparing,
                 score.directed
             )
         })
@@ -78,8 +113,17 @@ pub fn summary(judged: &[Judged<'_>]) -> String {
 #[must_use]
 pub fn counts_table(judged: &[Judged<'_>]) -> Table {
     let mut columns = vec![Column::text("figure")];
-    let names =
-        ["claims", "hold", "come out", "unexplained", "not run", "compare", "same direction", "said twice"];
+    let names = [
+        "claims",
+        "hold",
+        "come out",
+        "suffice",
+        "unexplained",
+        "not run",
+        "compare",
+        "same direction",
+        "said twice",
+    ];
     columns.extend(names.map(|name| Column::number(name, "")));
     let mut table = Table::new("Claims", columns);
     let mut row = |name: &str, score: &Score| {
@@ -88,6 +132,7 @@ pub fn counts_table(judged: &[Judged<'_>]) -> Table {
             score.judged() + score.not_run,
             score.holds,
             score.comes_out,
+            score.suffices,
             score.unexplained,
             score.not_run,
             score.comparing,
@@ -107,6 +152,69 @@ pub fn counts_table(judged: &[Judged<'_>]) -> Table {
         row(&format!("{} (ours)", one.experiment.name), &score([one]));
     }
     row("all", &score(judged));
+    table
+}
+
+impl Score {
+    /// Schemes were replaced.
+    fn is_replaced(&self) -> bool {
+        self.evidence + self.wide + self.no_evidence > 0
+    }
+
+    /// The claims of the paper's results that were run: without those that were fitted and those on
+    /// this project's own code.
+    fn counted(&self) -> usize {
+        self.judged() - self.apart
+    }
+
+    fn evidenced(&self) -> String {
+        if self.is_replaced() {
+            let (counted, share) = (self.counted(), percent(self.evidence, self.counted()));
+            format!(
+                " ({} %), {} of {counted} ({share} %) with evidence",
+                percent(self.holds, self.judged()),
+                self.evidence
+            )
+        } else {
+            String::new()
+        }
+    }
+}
+
+fn percent(part: usize, all: usize) -> String {
+    if all == 0 { "-".into() } else { format!("{:.0}", 100.0 * part as f64 / all as f64) }
+}
+
+/// The worth of the claims that hold, figure by figure; only the paper's.
+#[must_use]
+pub fn worth_table(judged: &[Judged<'_>]) -> Table {
+    let mut columns = vec![Column::text("figure"), Column::number("claims", "")];
+    columns.extend(["hold", "hold, %", "evidence", "evidence, %"].map(|name| Column::number(name, "")));
+    let names = ["wide", "none", "not replaced", "fitted", "own code"];
+    columns.extend(names.map(|name| Column::number(name, "")));
+    let mut table = Table::new("Worth of the claims that hold", columns);
+    let mut row = |name: &str, score: &Score| {
+        let count = |number: usize| Cell::count(number as u64);
+        let is_replaced = score.is_replaced();
+        table.row([
+            Cell::text(name),
+            count(score.judged()),
+            count(score.holds),
+            Cell::text(&percent(score.holds, score.judged())),
+            if is_replaced { count(score.evidence) } else { Cell::text("-") },
+            Cell::text(&if is_replaced { percent(score.evidence, score.counted()) } else { "-".into() }),
+            count(score.wide),
+            count(score.no_evidence),
+            count(score.not_replaced),
+            count(score.fitted),
+            count(score.specification),
+        ]);
+    };
+    let papers = || judged.iter().filter(|one| !one.experiment.plan.is_ours);
+    for one in papers().filter(|one| !one.claims.is_empty()) {
+        row(&one.experiment.name, &score([one]));
+    }
+    row("the paper's", &score(papers()));
     table
 }
 
