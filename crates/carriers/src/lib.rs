@@ -15,7 +15,7 @@ pub mod virtual_quic;
 
 use headstart_study::carrier::{Carriers, model::Model};
 
-/// Everything that can carry a run in this build.
+/// All carriers of this build.
 pub const ALL: Carriers = Carriers(&[
     &Model,
     #[cfg(feature = "quic")]

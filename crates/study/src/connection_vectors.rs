@@ -97,7 +97,7 @@ const RUN_MEASURES: &[Measure] = &[
 /// Prefix of the other party's numbers.
 const BESIDE: &str = "beside.";
 
-/// Which connections are replayed, and how.
+/// Connections to replay, and their parameters.
 #[derive(Args, Clone, Debug)]
 pub struct ConnectionVectorParams {
     /// Connection vectors of a trace, in either format of Tmix, instead of drawn ones

@@ -15,7 +15,7 @@ use crate::options::{CryptoName, TransportName};
 use crate::progress::Roughly;
 use crate::setup::Setup;
 
-/// Processor time (in real time: elapsed time) beyond which a run needs permission: four hours.
+/// Processor time (in real time: elapsed time) beyond which runs need `--large`: four hours.
 pub const MOST_SECONDS: f64 = 4.0 * 3600.0;
 /// Memory beyond which a usual machine begins to swap: 2 GB.
 pub const MOST_MEMORY: f64 = 2e9;

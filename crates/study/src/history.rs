@@ -1,4 +1,4 @@
-//! Starts that draw on what earlier connections measured: the experiments of the WiseStart paper.
+//! Starts that draw on records of earlier connections: the experiments of the WiseStart paper.
 //!
 //! Source: WiseStart (WS in these modules): "Cold Start or Hot Start? Robust Slow Start in
 //! Congestion Control with *A Priori* Knowledge for Mobile Web Services".

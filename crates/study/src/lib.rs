@@ -23,7 +23,7 @@
 //! | [`wide_area`] | paths drawn at random, and one flow over each |
 //! | [`quick_start`] | the set-up of the Quick-Start paper: three routers in a chain |
 //! | [`connection_vectors`] | the set-up of the fast-startup slides: vectors over a dumbbell |
-//! | [`history`] | starts that draw on what earlier connections measured |
+//! | [`history`] | starts that draw on records of earlier connections |
 
 pub mod carrier;
 pub mod catalogue;

@@ -13,8 +13,8 @@
 //!   leaves slow start by HyStart (`iw10-linux` with `--base cubic` or `cubic-linux`, which are one
 //!   here), and BBR's. With the feature `tcp` those of `headstart tcp` too, before the kernel's
 //!   CUBIC: one of them at a time, with the BPF object's own record, without gates and caps, as
-//!   over QUIC. Several live starts to a peer share its record. JumpStart gets the size of a flow if
-//!   all have the same, for the kernel has no such information.
+//!   over QUIC. Concurrent starts to a peer share its record. JumpStart gets the size of a flow
+//!   only if all have the same, for the kernel has no such information.
 //! - Losses and retransmissions are counted in the kernel alone: such numbers are left out.
 //! - `--receive-window` is set as a socket buffer of twice that size, one for all.
 

@@ -152,7 +152,7 @@ pub struct Piece {
 /// Runs a workload until it is complete, or `until` is reached.
 ///
 /// # Errors
-/// If a connection breaks, or the workload orders something that a client cannot do.
+/// If a connection breaks, or the workload orders an action of which a client is incapable.
 pub fn play(
     Piece { workload, until, clock, rtt }: Piece,
     transport: &mut dyn Transport,

@@ -21,7 +21,7 @@ pub struct Watch {
     pub messages: Vec<MessageReport>,
     /// Report at its end.
     pub report: Option<FlowReport>,
-    /// Data packets offered to the bottleneck, those that it dropped, and the bytes of these.
+    /// Data packets offered to the bottleneck.
     pub offered: u64,
     /// Data packets that the bottleneck dropped.
     pub dropped: u64,

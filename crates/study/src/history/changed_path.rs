@@ -2,7 +2,7 @@
 //! every step of Algorithm 1.
 //!
 //! A first connection of the same scheme runs over the path as it was and leaves its record. Then
-//! the connection that counts runs over the path as it is, from that record. Or the record is
+//! the measured connection runs over the path as it is, from that record. Or the record is
 //! drawn: as far from the path as WS Figure 2 found two connections of one peer.
 //!
 //! The buffer is that of the path as it is: only then does "S-Cubic drop a lot of packets when the

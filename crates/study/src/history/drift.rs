@@ -7,8 +7,8 @@
 //! connection to the recorded one:
 //!
 //! - 60 %: the ratio, or its inverse, is uniform on a logarithmic scale between 1 and 1.2.
-//! - 31.5 %: it is between 1.2 and 5, with a Pareto tail through both points: `P(more than x) = 0.4
-//!   (1.2 / x)^1.085`.
+//! - 31.5 %: it is between 1.2 and 5, with a Pareto tail through both points:
+//!   `P(more than x) = 0.4 (1.2 / x)^1.085`.
 //! - 8.5 %: the same tail from 5 to 20, where it is cut.
 //!
 //! Up and down are equally likely, since the order of two connections is arbitrary. As 1/1.2 is

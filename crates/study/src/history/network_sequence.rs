@@ -7,7 +7,7 @@
 //! sequence, with an empty history at first: its records are those left by the scene before. Each
 //! row begins anew.
 //!
-//! The same row is needed for each of its scenes, so it is run once and kept with the study.
+//! All scenes of a row share one run of it, which is kept with the study.
 //!
 //! With `records = "drawn"` every scene is a peer of its own, and its record differs from the path
 //! as in WS Figure 2.

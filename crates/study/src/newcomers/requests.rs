@@ -91,7 +91,7 @@ const REQUESTS: Declared = Declared {
     ],
 };
 
-/// Numbers that only a trace gives.
+/// Numbers of traced runs only.
 const TRACE: Declared = Declared {
     prefixes: &[""],
     measures: &[

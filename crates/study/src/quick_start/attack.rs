@@ -27,7 +27,7 @@ use super::{HEADER, MSS, build, group, router, spec};
 use crate::carrier::{Detail, Observer, model};
 use crate::study::{Case, Declared, Measure, Measured, Study};
 
-/// Rates that requests of each kind ask for.
+/// Rates of the attack's small and large requests.
 const SMALL: Rate = Rate::from_bits_per_sec(80_000);
 const LARGE: Rate = Rate::from_bytes_per_sec(20_000_000);
 /// Source address of the framing attack: one of the honest hosts; and an address that none of them
@@ -183,7 +183,7 @@ struct Third {
 struct Honest {
     /// Start and end of the attack.
     thirds: [Time; 2],
-    /// Rate that each asks for, bytes per second.
+    /// Rate that each requests, in bytes per second.
     wanted: f64,
     thirds_counted: [Third; 3],
     victim: (f64, f64),

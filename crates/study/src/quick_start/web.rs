@@ -92,7 +92,7 @@ pub struct WebParams {
     web_hosts: HostsName,
 }
 
-/// Distances of hosts.
+/// Range of the hosts' delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum HostsName {
     /// Access delays of 12 ms in the mean and 110 ms at most, one way.

@@ -4,7 +4,7 @@
 //! Source: J. Odvarko et al., "HTTP Archive (HAR) format", W3C draft of 2012-08-14 (HAR below);
 //! fields that begin with an underscore are the browsers' own.
 //!
-//! **Which size.** An object weighs what crossed the network, headers included:
+//! **Which size.** The size of an object is its bytes on the network, headers included:
 //!
 //! 1. `response._transferSize`, if known: Chrome and its relatives count exactly that.
 //! 2. Otherwise `response.bodySize` (the compressed body) plus `response.headersSize`, if that is
@@ -30,8 +30,8 @@
 //! # Deviations
 //!
 //! - HAR sets `bodySize` to zero both for the cache and for a 304. Here a body that has a size but
-//!   did not travel is from the cache, unless the status is 304. A service worker's answers look
-//!   the same, and count as such.
+//!   was not transferred is from the cache, unless the status is 304. A service worker's answers
+//!   have the same form, and count as such.
 //! - Firefox gives pushed objects the status 0, as it does to failures. With bytes they are kept.
 //!
 //! # Limits
@@ -364,7 +364,7 @@ fn in_order(judged: &[Judged], document: Option<usize>) -> Vec<(usize, bool)> {
         (0..head).filter(|place| is_there(*place) && judged[*place].is_redirect).collect();
     order.extend(chain.iter().map(|place| (*place, true)));
     let others = (0..head).filter(|place| is_there(*place) && !judged[*place].is_redirect);
-    // The document; entries before it in time that belong elsewhere are not there.
+    // The document; earlier entries that belong elsewhere are left out.
     order.extend(others.map(|place| (place, false)));
 
     let mut by_url: BTreeMap<&str, VecDeque<usize>> = BTreeMap::new();
