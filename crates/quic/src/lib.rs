@@ -113,3 +113,8 @@ pub use server::ServerSetup;
 pub use shared::Handle;
 pub use store::{Sharded, Store};
 pub use why::Why;
+
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -61,3 +61,8 @@ pub use event::{Ack, Congestion, Progress, Sent, Signal, Timeout, Transmission};
 pub use path::{RateSample, Rtt};
 pub use prior::Prior;
 pub use scheme::{Scheme, Startup};
+
+/// Compiles and runs the example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
