@@ -1,10 +1,14 @@
-//! What a paper says, and whether the same comes out.
+//! Claims of a paper, and the verdict on each.
 //!
 //! ```toml
 //! [[claim]]
 //! says = "Halfback takes 56 % less time than TCP beside long flows"
 //! source = "§4.3.2"
-//! value = { measure = "mean", scheme = "Halfback", over = { scheme = "TCP" }, as = "reduction", across = "mean" }
+//! value.measure = "mean"
+//! value.scheme = "Halfback"
+//! value.over = { scheme = "TCP" }
+//! value.as = "reduction"
+//! value.across = "mean"
 //! paper = 56               # and `within`, or `at-least` and `at-most`
 //! within = 8
 //! unit = "%"
@@ -13,8 +17,8 @@
 //! differs = "What ours lacks is ..."
 //! comes-out = { when = "losses are found by RFC 6675", variant = "classic" }
 //! quick = "holds"          # if the quick run is known to find another outcome than the full one
-//! restates = "..."         # what another claim of the figure says: the same sentence of the paper once more, which is judged but not counted
-//! fitted = "..."           # the parameter that was chosen by this claim's number: it is counted apart
+//! restates = "..."         # another claim with the same sentence of the paper: judged, not counted
+//! fitted = "..."           # the parameter chosen by this claim's number: counted apart
 //! ```
 //!
 //! | kind | keys |
@@ -23,8 +27,8 @@
 //! | an order | `value`, and `order`: schemes, the smallest first; equal is not smaller |
 //! | a crossing | `value`, `crosses`: above which scheme, and `along`: on which axis |
 //! | never crossing | the same with `never = true` |
-//! | a peak | `value`, and `peak = { along = "size", at = ["60 kB"] }`: the value is largest at one of these |
-//! | a table's cell | `value` with `as = "difference"`, and `table` (a factor, a difference and whether it is significant) |
+//! | a peak | `value`, `peak = { along = "size", at = ["60 kB"] }`: it is largest at one of these |
+//! | a table's cell | `value` with `as = "difference"`, and `table`: factor, difference, significance |
 //!
 //! A number may be more than one quantity ([`form`]): `trend`, `most`, `least`, `over-crossing`.
 //!
@@ -43,8 +47,9 @@
 //! and the same number is judged by the same bounds again ([`demonstration`]). A claim then
 //! *holds*, *comes out* when that is changed, or is *unexplained*, whatever words stand in
 //! `differs`. A change that is not one admissible thing has the key `suffices` in place of
-//! `comes-out`, and is counted apart. What a claim's keys say is what `--check` expects: `comes-out`, else `differs` for
-//! unexplained, else that it holds; `quick` overrides that for the quick run.
+//! `comes-out`, and is counted apart. `--check` expects the outcome that the keys of a claim give:
+//! `comes-out`, else `differs` for unexplained, else that it holds; `quick` overrides that for the
+//! quick run.
 
 pub mod demonstration;
 pub mod form;
@@ -111,7 +116,7 @@ pub struct Claim {
     pub source: String,
     /// Why ours differs, if it is known to.
     pub differs: Option<String>,
-    /// What must be changed for it to come out.
+    /// The change with which it comes out.
     pub comes_out: Option<ComesOut>,
     /// The parameter that was chosen by this claim's number, if one was.
     pub fitted: Option<String>,
@@ -122,7 +127,7 @@ pub struct Claim {
     test: Test,
 }
 
-/// What is worked out, and what it must be.
+/// A value, and the values that are accepted.
 #[derive(Clone, Debug)]
 struct Test {
     value: Quantity,

@@ -11,19 +11,20 @@
 //! x-axis = { title = "utilisation", unit = "%", from = 0, to = 90 }
 //! y-axis = { title = "mean completion time", unit = "ms", scale = "log" }
 //! schemes = ["TCP"]                   # if not all
-//! curves = [{ name = "hint 1.0", value = { measure = .., scheme = .. } }]   # these values in place of one for each scheme
-//! by = "rtt"                          # a line for each value of this swept option instead of one for each scheme
-//! rings = "quick"                     # dots: a second family of the same measure's run, as rings
+//! # these values in place of one for each scheme:
+//! curves = [{ name = "hint 1.0", value = { measure = .., scheme = .. } }]
+//! by = "rtt"                          # a line for each value of this option, not for each scheme
+//! rings = "quick"                     # dots: a second family of the same run, as rings
 //! ```
 //!
 //! | `draw` | shows |
 //! |---|---|
 //! | `lines` | `value` along the swept option `x`, a line for each scheme |
-//! | `scatter` | `value` against `x-value`, a point for each scheme (or, joined in their order, for each value of the option `x`) |
+//! | `scatter` | `value` against `x-value`: a point for each scheme, or for each value of `x`, joined |
 //! | `profile` | the family of numbers `value.measure/..` along their own names |
 //! | `dots` | the same, a dot for each |
 //! | `distribution` | the share of seeds up to a value |
-//! | `sequence` | several families of numbers of one run, each a line or marks of its own ([`super::sequence`]) |
+//! | `sequence` | families of numbers of one run, each a line or marks ([`super::sequence`]) |
 //!
 //! There is one drawing for each variant of the plan.
 

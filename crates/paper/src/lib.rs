@@ -4,7 +4,7 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `<paper>/paper.toml` | what all figures share: path, transport, schemes by the paper's names, variants |
+//! | `<paper>/paper.toml` | common part: path, transport, schemes by the paper's names, variants |
 //! | `<paper>/<figure>/plan.toml` | what is varied, what is drawn ([`plan`]) |
 //! | `<paper>/<figure>/claims.toml` | the paper's numbers ([`claim`]) |
 //! | `<paper>/<figure>/notes.md` | how and why ours differ |
@@ -28,7 +28,7 @@
 //! | [`library`] | the experiments that are built in |
 //! | [`plan`] | a paper's common part and a figure's plan |
 //! | [`run`] | all runs of all figures, on all cores; what was run before is kept |
-//! | [`quantity`] | a number of a claim or a figure: a measure, a ratio, a capacity, with its interval |
+//! | [`quantity`] | a number of a claim or a figure: measure, ratio or capacity, with its interval |
 //! | [`claim`] | the paper's numbers, and the verdict |
 //! | [`draw`], [`sequence`] | figures and their tables |
 

@@ -4,8 +4,8 @@
 //! # paper.toml
 //! title = "..."
 //! citation = "..."
-//! about = "..."            # what is modelled how, for all figures
-//! printed = ["buffer"]     # options of which the paper prints the value: no reason may change them
+//! about = "..."            # the model, for all figures
+//! printed = ["buffer"]     # options whose value the paper prints: no reason may change them
 //! quick-evidence = 31      # how many claims hold with evidence in the quick run
 //! [path]                   # options as on the command line; also [transport], [workload], [run]
 //! rtt = "60 ms"
@@ -13,7 +13,7 @@
 //! "TCP-10" = "iw10"
 //! [replaced]               # see `crate::claim::standing`
 //! "TCP-10" = "TCP"
-//! [variants.udt]           # settings that are run beside each other; the first is the one claims are judged by
+//! [variants.udt]           # settings run beside each other; claims are judged by the first
 //! about = "..."
 //! transport = { acks = "delayed" }
 //! [variants.udt-shallow]
@@ -31,7 +31,7 @@
 //! [workload]               # and the parameters of the plan's study
 //! [sweep]                  # any option or parameter over a list; several make all combinations
 //! load = ["5 %", "25 %"]
-//! [demonstrations]         # variants that only show why claims differ: for some schemes, at some points
+//! [demonstrations]         # variants that only show why claims differ: some schemes, some points
 //! udt-each = { schemes = ["TCP-10"], at = { load = ["25 %"] } }
 //! [quick]                  # schemes, variants, run, sweep in place of those above
 //! run = { duration = "60 s" }
@@ -91,7 +91,7 @@ pub struct Plan {
     pub title: String,
     /// Place in the paper.
     pub source: String,
-    /// What must be seen.
+    /// The finding to look for.
     pub shows: String,
     /// Study that turns a setup into a run.
     pub study: &'static StudyEntry,
@@ -199,7 +199,7 @@ struct QuickText {
     sweep: Table,
 }
 
-/// What a run of a plan takes from its lists.
+/// The part of a plan's lists that a run uses.
 #[derive(Clone, Debug)]
 struct Cut {
     settings: Settings,
@@ -209,7 +209,7 @@ struct Cut {
 }
 
 impl Cut {
-    /// What the quick run takes instead.
+    /// The part that the quick run uses.
     fn down(mut self, quick: QuickText, paper: &Paper, study: &StudyEntry) -> Result<Self> {
         let tables = Tables { run: quick.run, workload: quick.workload, ..Tables::default() };
         self.settings = self.settings.with(&Settings::read(&tables, Some(study)).context("quick")?);

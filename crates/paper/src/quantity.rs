@@ -1,17 +1,24 @@
 //! A number of a claim or a figure, worked out from runs, with its 95 % interval.
 //!
 //! ```toml
-//! value = { measure = "mean", scheme = "Halfback", at = { load = "25 %" }, over = { scheme = "TCP" }, as = "reduction" }
+//! value.measure = "mean"
+//! value.scheme = "Halfback"
+//! value.at = { load = "25 %" }
+//! value.over = { scheme = "TCP" }
+//! value.as = "reduction"
 //! ```
 //!
 //! | key | meaning |
 //! |---|---|
-//! | `measure` | a number of a run ([`headstart_study::study`]), or `capacity.own`, `capacity.absolute`, `capacity.reference` (`docs/definitions.md`) |
+//! | `measure` | a number of a run ([`headstart_study::study`]), or `capacity.RULE`, see below |
 //! | `scheme`, `cast`, `at` | whose, in which mixture, at which values of the swept options |
 //! | `across` | `mean`, `min` or `max` over the points that `at` leaves open |
-//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p95`, `p99`, `deviation` (standard deviation) |
+//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p95`, `p99`, `deviation` (standard) |
 //! | `over` | what it is divided by: the same, but for the keys given here |
-//! | `as` | of the quotient: `ratio` (default), `change` (100 (q - 1) %), `reduction` (100 (1 - q) %); or `difference` |
+//! | `as` | `ratio` q (default), `change` 100 (q - 1) %, `reduction` 100 (1 - q) %; or `difference` |
+//!
+//! Capacities are `capacity.own`, `capacity.absolute` and `capacity.reference`
+//! (`docs/definitions.md`).
 //!
 //! Quotients at one point are paired by seed, with Fieller's interval; aggregates over points have
 //! Student's interval of the same aggregate seed by seed, put around the aggregate of the pooled
@@ -34,7 +41,7 @@ use crate::run::Results;
 use capacity::rule;
 use headstart_report::statistics::Interval;
 
-/// What is left of a quantity when nothing can be said.
+/// A quantity without a value.
 pub const UNKNOWN: Interval = Interval { value: f64::NAN, low: f64::NAN, high: f64::NAN };
 
 /// As it is written.

@@ -35,7 +35,7 @@ pub fn data(runs: &[Numbers], families: &[String]) -> Vec<Datum> {
     data
 }
 
-/// How they are drawn.
+/// Series of the figure.
 #[must_use]
 pub fn series(data: &[Datum], families: &[String]) -> Vec<Series> {
     let mut all = vec![];

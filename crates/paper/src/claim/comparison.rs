@@ -2,8 +2,16 @@
 //! worse or alike.
 //!
 //! ```toml
-//! value = { measure = "request", scheme = "Blitzstart", at = { hint = "100 %" }, over = { scheme = "QUIC" }, as = "difference" }
-//! table = { factor = 1.9, difference = -664, alike = 50, factor-within = 1.25, difference-within = 235 }
+//! value.measure = "request"
+//! value.scheme = "Blitzstart"
+//! value.at = { hint = "100 %" }
+//! value.over = { scheme = "QUIC" }
+//! value.as = "difference"
+//! table.factor = 1.9
+//! table.factor-within = 1.25
+//! table.difference = -664
+//! table.difference-within = 235
+//! table.alike = 50
 //! unit = "ms"
 //! ```
 //!
@@ -76,7 +84,7 @@ impl Cell {
         show(self.factor, self.difference, unit) + mark
     }
 
-    /// Whether it says on which side of the other scheme this one is, or that it is on neither.
+    /// True if it has a direction: better, worse or alike.
     pub(super) const fn compares(&self) -> bool {
         self.significant
     }

@@ -1,5 +1,4 @@
-//! Whether the reason for a difference is one: the thing that is blamed is changed, and the claim
-//! judged again.
+//! Test of the reason for a difference: the suspected cause is changed, and the claim judged again.
 //!
 //! ```toml
 //! comes-out = { when = "copies are half as many", instead = { "Halfback" = "Halfback, 25 %" } }
@@ -10,7 +9,7 @@
 //! | `when` | nothing: what is changed, in words |
 //! | `variant` | the settings: another variant of the plan, or one of its `[demonstrations]` |
 //! | `instead` | schemes, by name |
-//! | `measure`, `at`, `over-at` | the measure, and values of swept options (of the number, of what it is divided by) |
+//! | `measure`, `at`, `over-at` | the measure, and values of swept options (number, divisor) |
 //!
 //! Everything else stays, the bounds above all.
 //!
@@ -159,7 +158,7 @@ impl ComesOut {
 }
 
 impl Claim {
-    /// What the changed thing gives, if there is one.
+    /// The finding with the change, if there is one.
     #[must_use]
     pub fn demonstrate(&self, plan: &Plan, results: &Results) -> Option<Finding> {
         let change = self.comes_out.as_ref()?;

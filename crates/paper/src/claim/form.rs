@@ -2,10 +2,11 @@
 //!
 //! | key | the number |
 //! |---|---|
-//! | `trend = "load"` | Kendall's tau of the value along a swept option: 1 if it always rises, -1 if it always falls |
-//! | `most = ["Cubic", "BBR"]`, `least` | the largest or smallest of the values over each of these schemes (of these schemes, where the value has no `over`) |
-//! | `crosses`, `along`, `over-crossing = "JumpStart"` | the place where the value crosses, over the place where the other scheme's does |
+//! | `trend = "load"` | Kendall's tau along a swept option: 1 always rises, -1 always falls |
+//! | `most = ["Cubic", "BBR"]`, `least` | the largest or smallest value over each of these schemes |
+//! | `crosses`, `along`, `over-crossing = "JumpStart"` | its crossing over the other scheme's crossing |
 //!
+//! A value without `over` takes the largest or smallest of these schemes themselves.
 //! A `peak` says at which values of a swept option the value is largest.
 
 use anyhow::{Context, Result, bail, ensure};
@@ -16,7 +17,7 @@ use crate::plan::{Plan, number_of};
 use crate::quantity::{Quantity, Resamples, Scope, UNKNOWN, check_scheme};
 use headstart_report::statistics::Interval;
 
-/// How quantities become the claim's number.
+/// Rule that makes the claim's number of quantities.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     /// It is the quantity.

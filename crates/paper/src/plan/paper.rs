@@ -12,11 +12,11 @@ use headstart_study::settings::{Settings, Tables};
 /// Settings that all figures of a paper share.
 #[derive(Clone, Debug)]
 pub struct Paper {
-    /// What is reproduced.
+    /// Title of the publication.
     pub title: String,
     /// Place of publication.
     pub citation: String,
-    /// What is modelled how.
+    /// Description of the model.
     pub about: String,
     /// How many of its claims hold with evidence in the quick run, if that is on record.
     pub quick_evidence: Option<usize>,
@@ -41,11 +41,11 @@ pub struct Scheme {
 pub struct Variant {
     /// Its name.
     pub name: String,
-    /// What is different, in words.
+    /// The difference, in words.
     pub about: String,
     /// It holds fewer of the paper's claims than the judge does: it explains none.
     pub holds_fewer: bool,
-    /// What it is restricted to, where it is a demonstration.
+    /// Its restriction, if it is a demonstration.
     pub only: Only,
     pub(super) settings: Settings,
 }
