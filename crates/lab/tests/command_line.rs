@@ -146,6 +146,11 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["downlink", "--rate", "9Mbit", "--access", "adsl"], &["--access", "adsl", "cable"]),
     (&["downlink", "--timeout", "0 s"],          &["--timeout", "0 ns", "1 ms"]),
     (&["downlink", "--steps", "six"],            &["--steps", "six", "five"]),
+    (&["reproduce", "quick-start", "--in", "emulator"], &["--in", "quick-start", "wisestart and halfback"]),
+    (&["reproduce", "halfback", "--in", "emulator", "--transport", "quic"], &["--in", "halfback", "points of wisestart"]),
+    (&["reproduce", "wisestart", "--in", "emulator", "--figure", "figure-1"], &["--figure", "figure-1", "figure-9, contended", "no others of wisestart"]),
+    (&["reproduce", "wisestart", "--transport", "quic"], &["--transport", "found quic", "--in emulator"]),
+    (&["reproduce", "./wisestart", "--in", "emulator"], &["--in", "./wisestart", "expected a paper"]),
 ];
 
 /// A command that was not built is refused, with the way to get it.
@@ -161,6 +166,7 @@ const MORE_MISTAKES: &[(&[&str], &[&str])] = &[
     (&["downlink", "--format", "json"],          &["downlink: found", "--features full"]),
     (&["race", "--in", "emulator"],              &["--in", "Emulator", "--features full"]),
     (&["reproduce", "blitzstart", "--figure", "real-time"], &["real-time: --in", "--features full"]),
+    (&["reproduce", "wisestart", "--in", "emulator"], &["figure-9: --in", "--features full"]),
 ];
 
 /// And without the QUIC stack.
@@ -428,5 +434,6 @@ fn reproduce_without_a_paper_lists_all() {
     for paper in ["halfback", "quick-start", "fast-startup", "wisestart", "blitzstart"] {
         assert!(bare.contains(paper), "{bare}");
     }
+    assert!(bare.contains("reproduce wisestart --in emulator --transport tcp"), "{bare}");
     assert!(files(&folder).is_empty(), "nothing is written");
 }

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Test); 15] = [
+    let tests: [(&str, Test); 16] = [
         ("what cannot be is refused with the reason", refusals),
         // Before those whose connections are cut off by the end of their network, and linger.
         ("detached, live connections go on and nothing is left", detach_leaves_nothing),
@@ -56,6 +56,7 @@ fn run_all() -> ExitCode {
         ("a client whose hints are false is soon no longer believed", false_hints),
         ("without a congestion control the first window is larger and paced", window_level),
         ("a run is undone when its command ends", run_is_undone),
+        ("points of a paper are run over the kernel, beside simulator and QUIC", paper_points),
         ("killed at any moment, it leaves connections that work", killed),
         ("the checked-in object is what its source makes", object_is_rebuilt),
     ];
@@ -542,6 +543,44 @@ fn window_level(place: &Place) -> Outcome {
     println!("tcp: 100 kB with a first window of 32 segments: {times:.1?} ms, {dropped} packets dropped");
     // A round trip less than slow start from ten.
     ensure(dropped == 0 && times.iter().all(|time| *time < 1.35 * bound(100_000)), || format!("{times:?} ms"))
+}
+
+/// Halfback's JumpStart point, which takes seconds; the plans of the others are read and their setups
+/// made.
+fn paper_points(place: &Place) -> Outcome {
+    use headstart_paper::library;
+    for carried in library::CARRIED {
+        let (_, experiments) =
+            library::read(&carried.files, true, |_| true).map_err(|error| format!("{error:#}"))?;
+        for one in &experiments {
+            let setups = one.plan.setups(headstart::CARRIERS);
+            setups.map_err(|error| format!("{}: {error:#}", carried.files.name))?;
+        }
+    }
+    let out = place.folder.path().join("reproduced");
+    let point = ["halfback", "--in", "emulator", "--transport", "tcp", "--figure", "jump-start", "--quick"];
+    let mut command = Command::new(HEADSTART);
+    let said = say(command.arg("reproduce").args(point).arg("--out").arg(&out));
+    ensure(said.good, || said.error)?;
+    let claims =
+        std::fs::read_to_string(out.join("halfback-tcp/claims.csv")).map_err(|error| error.to_string())?;
+    if claims.contains("INVALID") {
+        return Err(LATE.to_owned());
+    }
+    let rows: Vec<Vec<&str>> = claims.lines().skip(1).map(|row| row.split(',').collect()).collect();
+    let of =
+        |variant: &str| rows.iter().filter(|row| row[3] == variant).map(|row| row[8]).collect::<Vec<_>>();
+    println!(
+        "tcp: JumpStart of 50, 100 and 150 kB against virtual time: over the kernel's TCP {:?}, over QUIC {:?}",
+        of("kernel"),
+        of("quic")
+    );
+    let holds = rows.iter().all(|row| row[9] == "holds" || row[3] == "quic");
+    ensure(holds && of("kernel").len() == 3 && of("quic").len() == 3, || claims.clone())?;
+    let data = std::fs::read_to_string(out.join("halfback-tcp/jump-start-completion-kernel.csv"))
+        .map_err(|error| error.to_string())?;
+    ensure(data.contains("simulator") && data.contains("emulator"), || data.clone())?;
+    ensure(!is_registered(), || "the control is still registered".to_owned())
 }
 
 fn is_registered() -> bool {

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use super::claim::{self, Claim};
 use super::draw::{self, Drawing};
 use crate::plan::{Paper, Plan, Replacement};
+use headstart_study::options::{Home, TransportName};
 
 /// The files of one figure, as they are in the repository.
 #[derive(Clone, Debug)]
@@ -142,6 +143,37 @@ pub const ALL: &[PaperFiles] = &[
     },
 ];
 
+/// Points of a paper that are carried by something other than the simulator, as experiments of their
+/// own: a real transport in real time has neither the schemes nor the hours for all of the figures.
+#[derive(Clone, Debug)]
+pub struct Carried {
+    /// Of which paper.
+    pub paper: &'static str,
+    /// What carries them.
+    pub place: (Home, TransportName),
+    /// Their files.
+    pub files: PaperFiles,
+}
+
+/// Every such set.
+pub const CARRIED: &[Carried] = &[
+    Carried {
+        paper: "wisestart",
+        place: (Home::Emulator, TransportName::Tcp),
+        files: paper! { "wisestart-tcp": "figure-9", "contended" },
+    },
+    Carried {
+        paper: "wisestart",
+        place: (Home::Emulator, TransportName::Quic),
+        files: paper! { "wisestart-real-time": "figure-9", "contended" },
+    },
+    Carried {
+        paper: "halfback",
+        place: (Home::Emulator, TransportName::Tcp),
+        files: paper! { "halfback-tcp": "jump-start", "known-peer" },
+    },
+];
+
 /// A paper's folder by name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static PaperFiles> {
@@ -269,6 +301,21 @@ mod tests {
                     assert!(!experiment.notes.trim().is_empty(), "{} has no notes", experiment.name);
                     experiment.plan.setups(headstart_carriers::ALL).expect(&experiment.name);
                 }
+            }
+        }
+    }
+
+    /// Setups of those over the kernel's TCP are made where its starts are built: see the tests of
+    /// `headstart tcp`.
+    #[test]
+    fn every_carried_set_is_read_in_full_and_quick_and_is_of_a_known_paper() {
+        for carried in CARRIED {
+            assert!(find(carried.paper).is_some(), "{}", carried.paper);
+            for is_quick in [false, true] {
+                let (_, experiments) = read(&carried.files, is_quick, |_| true).expect(&carried.files.name);
+                assert_eq!(experiments.len(), carried.files.figures.len());
+                let has_notes = |one: &Experiment| !one.notes.trim().is_empty();
+                assert!(experiments.iter().all(has_notes), "{}", carried.files.name);
             }
         }
     }

@@ -135,6 +135,9 @@ mod object {
 
     use super::Start;
 
+    /// Payload of a packet of 1500 bytes with timestamps.
+    const SEGMENT: u64 = 1448;
+
     pub type Object = Option<Running>;
 
     /// Loads the BPF object if one of the starts needs it.
@@ -165,7 +168,8 @@ mod object {
         };
         settings.params.lifetime = settings.lifetime;
         if let (Scheme::JumpStart, SizeName::Fixed(size)) = (scheme, &setup.workload.size) {
-            settings.params.cap = size.get();
+            // Whole segments leave: the last, which is not full, must not wait for an ack.
+            settings.params.cap = size.get() + SEGMENT - 1;
         }
         let peers = u32::try_from(setup.workload.history.clamp(1, 1 << 20)).unwrap_or(1 << 20);
         let options =

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use headstart_report::jobs::JobStore;
 
 use super::terminal::{self, print, print_table};
 use crate::errors::Refuse as _;
+use crate::options::{Home, TransportName};
 use crate::output::Folder;
 use crate::show::reproduce::set_ups::SetUps;
 use crate::show::reproduce::{self, Judged};
@@ -25,6 +26,15 @@ pub struct ReproduceArgs {
     /// List papers and figures
     #[arg(long)]
     pub list: bool,
+    /// Where: in the emulator, the points of the paper that a real transport carries in real time,
+    /// beside the simulator. Those over the kernel's TCP need root and a build with `--features
+    /// full,tcp`
+    #[arg(long = "in", value_enum, default_value_t)]
+    pub home: Home,
+    /// What carries them in the emulator: the kernel's TCP with the starts of `headstart tcp`, or
+    /// QUIC
+    #[arg(long, value_enum, default_value_t)]
+    pub transport: TransportName,
     /// Only these figures, as `12` or `figure-12`
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     pub figure: Vec<String>,
@@ -166,24 +176,35 @@ fn under_all_set_ups(args: &ReproduceArgs, experiments: &[Experiment], store: Jo
 /// The requested paper, and its requested figures.
 fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Experiment>)> {
     // A name with more than one component is a path: a paper of the user's own.
-    let files = if Path::new(name).components().count() > 1 {
-        library::open(Path::new(name))?
-    } else {
-        let found = library::find(name).with_context(|| {
-            let known: Vec<&str> = library::ALL.iter().map(|files| files.name.as_ref()).collect();
-            format!(
-                "found the paper `{name}`, expected one of {}, or a folder such as ./{name}",
-                known.join(", ")
-            )
-        })?;
-        found.clone()
+    let is_path = Path::new(name).components().count() > 1;
+    let files = match (args.home, args.transport) {
+        (Home::Simulator, TransportName::Tcp) if is_path => library::open(Path::new(name))?,
+        (Home::Simulator, TransportName::Tcp) => built_in(name)?.clone(),
+        (Home::Simulator, other) => bail!(
+            "--transport: found {} with --in simulator, expected it with --in emulator: in the simulator a figure's plan says what carries it",
+            value_name(other)
+        ),
+        _ if is_path => {
+            bail!("--in: found it with the folder {name}, whose plans say where they run, expected a paper")
+        }
+        place => {
+            built_in(name)?;
+            carried(name, place)?.clone()
+        }
     };
     let is_asked =
         |asked: &str, figure: &str| figure == asked || figure.strip_prefix("figure-") == Some(asked);
     for asked in &args.figure {
         if !files.figures.iter().any(|figure| is_asked(asked, &figure.name)) {
             let known: Vec<&str> = files.figures.iter().map(|figure| figure.name.as_ref()).collect();
-            bail!("--figure: found `{asked}`, expected one of {}", known.join(", "));
+            let place = match args.home {
+                Home::Simulator => String::new(),
+                Home::Emulator => format!(
+                    ", for --in emulator --transport {} carries no others of {name}",
+                    value_name(args.transport)
+                ),
+            };
+            bail!("--figure: found `{asked}`, expected one of {}{place}", known.join(", "));
         }
     }
     let is_wanted =
@@ -208,6 +229,36 @@ fn wanted(args: &ReproduceArgs, name: &str) -> Result<(PaperFiles, Paper, Vec<Ex
     Ok((files, paper, experiments))
 }
 
+/// The paper of that name.
+fn built_in(name: &str) -> Result<&'static PaperFiles> {
+    library::find(name).with_context(|| {
+        let known: Vec<&str> = library::ALL.iter().map(|files| files.name.as_ref()).collect();
+        format!(
+            "found the paper `{name}`, expected one of {}, or a folder such as ./{name}",
+            known.join(", ")
+        )
+    })
+}
+
+/// Points of a paper that something other than the simulator carries.
+fn carried(name: &str, place: (Home, TransportName)) -> Result<&'static PaperFiles> {
+    let at_place = || library::CARRIED.iter().filter(|carried| carried.place == place);
+    let found = at_place().find(|carried| carried.paper == name).with_context(|| {
+        let known: Vec<&str> = at_place().map(|carried| carried.paper).collect();
+        let (home, transport) = (value_name(place.0), value_name(place.1));
+        format!(
+            "--in: found the paper `{name}` with --in {home} --transport {transport}, which carries points of {}",
+            known.join(" and ")
+        )
+    })?;
+    Ok(&found.files)
+}
+
+/// A value as the command line has it.
+fn value_name(value: impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
 fn list_papers() -> Result<()> {
     let mut table =
         Table::new("", [Column::text("paper"), Column::text("figure"), Column::text("what it shows")]);
@@ -221,5 +272,16 @@ fn list_papers() -> Result<()> {
             ]);
         }
     }
-    print_table(&table)
+    print_table(&table)?;
+    print("\nIn real time, beside the simulator:\n")?;
+    for carried in library::CARRIED {
+        let (home, transport) = (value_name(carried.place.0), value_name(carried.place.1));
+        let figures: Vec<&str> = carried.files.figures.iter().map(|figure| figure.name.as_ref()).collect();
+        print(&format!(
+            "  headstart reproduce {} --in {home} --transport {transport}   {}\n",
+            carried.paper,
+            figures.join(", ")
+        ))?;
+    }
+    Ok(())
 }

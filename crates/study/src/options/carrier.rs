@@ -5,10 +5,10 @@ use clap::ValueEnum;
 /// Transport of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum TransportName {
-    /// The simulator's TCP model.
+    /// TCP: the simulator's model; in the emulator that of the kernel.
     #[default]
     Tcp,
-    /// The real QUIC stack in virtual time.
+    /// The real QUIC stack: in virtual time; in the emulator in real time.
     Quic,
 }
 
