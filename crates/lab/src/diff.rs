@@ -221,7 +221,7 @@ pub fn compare(one: &Path, other: &Path, measures: &[String], is_common: bool) -
     Ok(Difference { varied: one.varied, conditions, compared, seeds: most_seeds, left_out })
 }
 
-/// A column of a condition. Whatever else a row has is a measure.
+/// True for a column of a condition; all other columns are measures.
 fn is_condition(column: &str) -> bool {
     crate::conditions::COLUMNS.contains(&column)
 }

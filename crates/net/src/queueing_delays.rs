@@ -1,6 +1,6 @@
 //! Queueing delays: from a packet's arrival until its first byte is sent.
 //!
-//! QueueingDelays are counted in buckets 1/64 of their value wide: a quantile is right to 1 %, a mean is
+//! Delays are counted in buckets 1/64 of their value wide: a quantile is right to 1 %, a mean is
 //! exact.
 
 use headstart_units::{Bytes, Span, Time};

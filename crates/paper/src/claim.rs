@@ -17,7 +17,7 @@
 //! differs = "What ours lacks is ..."
 //! comes-out = { when = "losses are found by RFC 6675", variant = "classic" }
 //! quick = "holds"          # if the quick run is known to find another outcome than the full one
-//! restates = "..."         # another claim with the same sentence of the paper: judged, not counted
+//! restates = "..."         # another claim, same sentence of the paper: judged, not counted
 //! fitted = "..."           # the parameter chosen by this claim's number: counted apart
 //! ```
 //!
@@ -28,7 +28,7 @@
 //! | a crossing | `value`, `crosses`: above which scheme, and `along`: on which axis |
 //! | never crossing | the same with `never = true` |
 //! | a peak | `value`, `peak = { along = "size", at = ["60 kB"] }`: it is largest at one of these |
-//! | a table's cell | `value` with `as = "difference"`, and `table`: factor, difference, significance |
+//! | a table's cell | `value` with `as = "difference"`, and `table`: factor, difference, ... |
 //!
 //! A number may be more than one quantity ([`form`]): `trend`, `most`, `least`, `over-crossing`.
 //!

@@ -20,7 +20,7 @@
 //! | `draw` | shows |
 //! |---|---|
 //! | `lines` | `value` along the swept option `x`, a line for each scheme |
-//! | `scatter` | `value` against `x-value`: a point for each scheme, or for each value of `x`, joined |
+//! | `scatter` | `value` against `x-value`: a point for each scheme or value of `x` |
 //! | `profile` | the family of numbers `value.measure/..` along their own names |
 //! | `dots` | the same, a dot for each |
 //! | `distribution` | the share of seeds up to a value |

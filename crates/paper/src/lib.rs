@@ -28,7 +28,7 @@
 //! | [`library`] | the experiments that are built in |
 //! | [`plan`] | a paper's common part and a figure's plan |
 //! | [`run`] | all runs of all figures, on all cores; what was run before is kept |
-//! | [`quantity`] | a number of a claim or a figure: measure, ratio or capacity, with its interval |
+//! | [`quantity`] | a number of a claim or a figure, with its interval |
 //! | [`claim`] | the paper's numbers, and the verdict |
 //! | [`draw`], [`sequence`] | figures and their tables |
 

@@ -13,9 +13,9 @@
 //! | `measure` | a number of a run ([`headstart_study::study`]), or `capacity.RULE`, see below |
 //! | `scheme`, `cast`, `at` | whose, in which mixture, at which values of the swept options |
 //! | `across` | `mean`, `min` or `max` over the points that `at` leaves open |
-//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p95`, `p99`, `deviation` (standard) |
+//! | `statistic` | over seeds: `mean` (default), `median`, `p90`, `p95`, `p99`, `deviation` |
 //! | `over` | what it is divided by: the same, but for the keys given here |
-//! | `as` | `ratio` q (default), `change` 100 (q - 1) %, `reduction` 100 (1 - q) %; or `difference` |
+//! | `as` | `ratio` q (default), `change` 100 (q - 1) %, `reduction` 100 (1 - q) %, `difference` |
 //!
 //! Capacities are `capacity.own`, `capacity.absolute` and `capacity.reference`
 //! (`docs/definitions.md`).

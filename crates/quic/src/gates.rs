@@ -131,7 +131,7 @@ impl Gates {
         !self.beyond_initial_window || planned > initial_window
     }
 
-    /// Whether a scheme that ends with its `flight` is faster than slow start for an answer of
+    /// True if a scheme that ends with its `flight` is faster than slow start for an answer of
     /// `size`, both in packets of `packet`, on a path of that bandwidth-delay product if known: two
     /// round trips until the flight is delivered, then one for each further flight.
     #[must_use]

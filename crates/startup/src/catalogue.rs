@@ -386,8 +386,8 @@ mod tests {
         }
     }
 
-    /// Whatever scheme there is: each parameter can be set to the ends of its range, all of them
-    /// together too, and the name shows the settings.
+    /// Of every scheme, each parameter can be set to the ends of its range, all of them together
+    /// too, and the name shows the settings.
     #[test]
     fn every_parameter_takes_what_its_description_says() {
         for Family { about, .. } in FAMILIES {

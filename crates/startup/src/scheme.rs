@@ -116,7 +116,7 @@ pub trait Startup: Debug {
         None
     }
 
-    /// Whether it sends nothing beyond its first flight until all of that is delivered, and goes on
+    /// True if it sends nothing beyond its first flight until all of that is delivered, and goes on
     /// in congestion avoidance: two round trips for the flight, then about a flight for each.
     fn ends_with_flight(&self) -> bool {
         false

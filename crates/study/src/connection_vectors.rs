@@ -109,7 +109,7 @@ pub struct ConnectionVectorParams {
     /// Replayed connections stay open for so long after their last data
     #[arg(long, default_value = "0 s", value_name = "TIME")]
     linger: Span,
-    /// What the load of replayed connections is counted in
+    /// Unit of the load of replayed connections
     #[arg(long, default_value = "payload", value_name = "WHAT")]
     load_counts: LoadCounts,
 }

@@ -33,7 +33,7 @@ use headstart_units::Time;
 /// Source of records.
 #[derive(Args, Clone, Debug)]
 pub struct RecordParams {
-    /// Where records come from
+    /// Source of records
     #[arg(long, default_value = "previous", value_name = "WHERE")]
     pub records: Records,
 }

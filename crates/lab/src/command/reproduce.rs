@@ -41,8 +41,8 @@ pub struct ReproduceArgs {
     /// A cut-down run: fewer points, seeds and seconds
     #[arg(long)]
     pub quick: bool,
-    /// Run each figure with its scheme replaced by the nearest other as well: a claim that holds then,
-    /// too, is no evidence [default: in a full run]
+    /// Run each figure with its scheme replaced by the nearest other as well: a claim that holds
+    /// then, too, is no evidence [default: in a full run]
     #[arg(long)]
     pub evidence: bool,
     /// Judge all claims under every variant of the paper's set-up instead, and write set-ups.csv

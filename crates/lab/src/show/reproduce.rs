@@ -40,7 +40,7 @@ pub struct JudgedClaim<'a> {
     pub demonstration: Option<Finding>,
     /// The outcome.
     pub outcome: Outcome,
-    /// What came out with its scheme replaced.
+    /// Finding with its scheme replaced.
     pub replaced: Option<Finding>,
     /// Its worth, if it holds.
     pub standing: Option<Standing>,

@@ -25,8 +25,8 @@
 //!   rate.
 //! - The ramp uses the sojourn time of the departing packet. Th_len counts that packet; in Appendix
 //!   A.2 it does not.
-//! - Drops of the L queue at saturation have a counter of their own; in Appendix A.2 they share that
-//!   of the marks.
+//! - Drops of the L queue at saturation have a counter of their own; in Appendix A.2 they share
+//!   that of the marks.
 //! - A packet that finds the link idle passes its queue and the discipline, but not the limit, as
 //!   in all queues here.
 //! - The controller has no timer: see [`pie`](super::pie).

@@ -138,7 +138,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u64, bool)>> {
     prop::collection::vec((gap, size, any::<bool>()), 1..150)
 }
 
-/// Runs the link event by event. With `polls_extra`, calls `pop` more often than `next_at` requires.
+/// Runs the link event by event; with `polls_extra`, calls `pop` more often than `next_at` asks.
 fn run(link: &mut TraceLink<Numbered>, arrivals: &[(Time, Numbered)], polls_extra: bool) -> Vec<Event> {
     let mut events = vec![];
     let until = |link: &mut TraceLink<Numbered>, end: Time, events: &mut Vec<Event>| {

@@ -3,8 +3,8 @@
 //! | key | the number |
 //! |---|---|
 //! | `trend = "load"` | Kendall's tau along a swept option: 1 always rises, -1 always falls |
-//! | `most = ["Cubic", "BBR"]`, `least` | the largest or smallest value over each of these schemes |
-//! | `crosses`, `along`, `over-crossing = "JumpStart"` | its crossing over the other scheme's crossing |
+//! | `most = ["Cubic", "BBR"]`, `least` | largest or smallest value over each of these schemes |
+//! | `crosses`, `along`, `over-crossing = "JumpStart"` | its crossing over the other's |
 //!
 //! A value without `over` takes the largest or smallest of these schemes themselves.
 //! A `peak` says at which values of a swept option the value is largest.

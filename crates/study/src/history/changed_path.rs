@@ -76,10 +76,10 @@ pub struct ChangedPathParams {
     /// Rate of the path by the time its record is used, as a share of --rate
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     changed: Ratio,
-    /// What the application has ready at first; the rest of the flow follows after --pause
+    /// Data available at first; the rest of the flow follows after --pause
     #[arg(long, value_name = "SIZE")]
     first_part: Option<Bytes>,
-    /// How long after the opening the rest follows
+    /// Time from the opening to the rest of the flow
     #[arg(long, default_value = "0 ms", value_name = "TIME")]
     pause: Span,
     #[command(flatten)]

@@ -91,8 +91,7 @@ pub struct NetworkSequenceParams {
     /// Rates of the networks that an application meets, over those of the model
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     scale: Ratio,
-    /// How far apart the rates of these networks are: the ratio of two of them is raised to this
-    /// power
+    /// Spread of the rates of these networks: the ratio of two of them is raised to this power
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     spread: Ratio,
     /// Random loss of these networks, over that of the model

@@ -48,7 +48,7 @@ const LEAST_QUOTIENT: f64 = 0.75;
 /// Opening of the second flow.
 #[derive(Args, Clone, Debug)]
 pub struct PairParams {
-    /// How long after the first of two flows the second opens
+    /// Time from the opening of the first flow to that of the second
     #[arg(long, default_value = "0 s", value_name = "TIME")]
     apart: Span,
 }

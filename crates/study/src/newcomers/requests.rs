@@ -147,12 +147,12 @@ pub struct RequestParams {
     /// Time between one newcomer and the next
     #[arg(long, default_value = "0 ms", value_name = "TIME")]
     newcomer_gap: Span,
-    /// How finely clients tell their bandwidth: the factor from one rate that can be announced to
-    /// the next
+    /// Granularity of announced bandwidths: the factor from one rate that can be announced to the
+    /// next
     #[arg(long, default_value = "100 %", value_name = "SHARE")]
     hint_step: Ratio,
-    /// How long long flows have been there before, and with `--phases` within how much more
-    /// newcomers come, at random
+    /// Time from the start of the long flows to the first newcomer; with `--phases`, a random part
+    /// of that is added
     #[arg(long, default_value = "30 s", value_name = "TIME")]
     settled: Span,
     /// See `--settled`

@@ -87,7 +87,7 @@ pub struct WebParams {
     /// Mean size of an object in packets
     #[arg(long, default_value_t = 400, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     web_object: u32,
-    /// How far away hosts are
+    /// Range of the hosts' delays
     #[arg(long, default_value = "wide", value_name = "RANGE")]
     web_hosts: HostsName,
 }
