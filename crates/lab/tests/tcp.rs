@@ -545,8 +545,8 @@ fn window_level(place: &Place) -> Outcome {
     ensure(dropped == 0 && times.iter().all(|time| *time < 1.35 * bound(100_000)), || format!("{times:?} ms"))
 }
 
-/// Halfback's JumpStart point, which takes seconds; the plans of the others are read and their setups
-/// made.
+/// Halfback's JumpStart point, which takes seconds; the plans of the others are read and their
+/// setups made.
 fn paper_points(place: &Place) -> Outcome {
     use headstart_paper::library;
     for carried in library::CARRIED {

@@ -143,13 +143,13 @@ pub const ALL: &[PaperFiles] = &[
     },
 ];
 
-/// Points of a paper that are carried by something other than the simulator, as experiments of their
-/// own: a real transport in real time has neither the schemes nor the hours for all of the figures.
+/// Points of a paper that have another carrier than the simulator, as experiments of their own: a
+/// real transport in real time has neither the schemes nor the hours for all of the figures.
 #[derive(Clone, Debug)]
 pub struct Carried {
     /// Of which paper.
     pub paper: &'static str,
-    /// What carries them.
+    /// Their home and transport.
     pub place: (Home, TransportName),
     /// Their files.
     pub files: PaperFiles,

@@ -31,7 +31,7 @@ pub struct ReproduceArgs {
     /// full,tcp`
     #[arg(long = "in", value_enum, default_value_t)]
     pub home: Home,
-    /// What carries them in the emulator: the kernel's TCP with the starts of `headstart tcp`, or
+    /// Their transport in the emulator: the kernel's TCP with the starts of `headstart tcp`, or
     /// QUIC
     #[arg(long, value_enum, default_value_t)]
     pub transport: TransportName,
