@@ -75,7 +75,7 @@ impl Simulator for QuicHosts {
         histories: Vec<(u16, MemoryStore)>,
         recorder: R,
     ) -> Result<Finished<R>> {
-        let cast = simulation::Cast { choices: self.choices.clone(), crypto: self.crypto, seed };
+        let cast = simulation::RunOptions { choices: self.choices.clone(), crypto: self.crypto, seed };
         let simulation = Simulation::new(scenario, &cast, recorder)?;
         let with = |run: Simulation<R>, (group, store)| run.with_history(group, store);
         Ok(histories.into_iter().fold(simulation, with).run())
@@ -88,5 +88,5 @@ impl Simulator for QuicHosts {
 /// If QUIC does not carry it, with the reason.
 pub fn carried(entry: &Entry) -> Result<Choice> {
     // The stack's own BBR draws from the system's randomness: no run with it could be repeated.
-    Choice::ours(entry).context("--transport quic")
+    Choice::own(entry).context("--transport quic")
 }

@@ -6,7 +6,7 @@
 //!    needed more, which does no harm.
 //! 3. **Gateway.** It reports its access line, without the traffic that shares it or a bottleneck
 //!    behind it, and some gateways answer with a constant. Only its share for payload counts
-//!    ([`crate::estimate::share_of_line`]). A port's speed is a bound, not a line rate.
+//!    ([`crate::estimate::line_share`]). A port's speed is a bound, not a line rate.
 //! 4. **Wi-Fi and Ethernet** are the links between this host and the gateway: bounds. The smallest
 //!    of them caps 2 and 3 (BS §3.1: "depending on the WiFi and access speed, the WiFi can be the
 //!    bottleneck"); it is never used alone, for a gigabit link before a line of 16 Mbit/s would be
@@ -72,11 +72,11 @@ pub fn choose(answers: &[Answer]) -> Result<Choice, NoChoice> {
         let bounds: Vec<Source> = bounds.map(|(source, _)| *source).collect();
         return Err(if bounds.is_empty() { NoChoice::Nothing } else { NoChoice::OnlyBounds(bounds) });
     };
-    let hint = Hint { bandwidth: estimate.expects, access: estimate.access };
-    let tightest = bounds.min_by_key(|(_, bound)| bound.expects);
+    let hint = Hint { bandwidth: estimate.expected, access: estimate.access };
+    let tightest = bounds.min_by_key(|(_, bound)| bound.expected);
     match tightest {
-        Some((by, bound)) if bound.expects < estimate.expects && estimate.meaning != Meaning::Told => {
-            let hint = Hint { bandwidth: bound.expects, access: bound.access };
+        Some((by, bound)) if bound.expected < estimate.expected && estimate.meaning != Meaning::Explicit => {
+            let hint = Hint { bandwidth: bound.expected, access: bound.access };
             Ok(Choice { hint, source: *source, bounded_by: Some(*by) })
         }
         _ => Ok(Choice { hint, source: *source, bounded_by: None }),

@@ -47,7 +47,7 @@ impl fmt::Display for Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// A user's value, taken as it is.
-    Told,
+    Explicit,
     /// A rate achieved by a transport.
     Measured,
     /// The rate of the access line.
@@ -59,7 +59,7 @@ pub enum Meaning {
 impl fmt::Display for Meaning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Self::Told => "told",
+            Self::Explicit => "told",
             Self::Measured => "measured",
             Self::Line => "line rate",
             Self::Bound => "upper bound",
@@ -71,9 +71,9 @@ impl fmt::Display for Meaning {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Estimate {
     /// The rate that the source reports.
-    pub says: Rate,
+    pub reported: Rate,
     /// The rate that a transport can expect.
-    pub expects: Rate,
+    pub expected: Rate,
     /// The kind of access link.
     pub access: Access,
     /// Age of the value; `None` if it is current.
@@ -98,9 +98,9 @@ pub enum Unavailable {
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Absent(why) => f.write_str(why),
-            Self::Refused(why) => write!(f, "not believed: {why}"),
-            Self::Failed(why) => write!(f, "failed: {why}"),
+            Self::Absent(reason) => f.write_str(reason),
+            Self::Refused(reason) => write!(f, "not believed: {reason}"),
+            Self::Failed(reason) => write!(f, "failed: {reason}"),
         }
     }
 }
@@ -121,7 +121,7 @@ pub struct Answer {
 /// smaller is used, for no source reports the mode. Other lines are provisioned in Ethernet frames:
 /// 1448 bytes of payload take 1538 on the wire.
 #[must_use]
-pub const fn share_of_line(access: Access) -> Ratio {
+pub const fn line_share(access: Access) -> Ratio {
     match access {
         Access::Dsl => Ratio::percent(85),
         Access::ThreeG | Access::Lte => Ratio::percent(75),
@@ -132,24 +132,24 @@ pub const fn share_of_line(access: Access) -> Ratio {
 /// Share of a radio's bit rate that arrives: half. Preambles, acknowledgements, contention and the
 /// other direction share the channel (BS §3.1: from the bit rate "an approximate bandwidth can be
 /// derived").
-pub const SHARE_OF_AIR: Ratio = Ratio::percent(50);
+pub const WIFI_SHARE: Ratio = Ratio::percent(50);
 
 /// Share of an Ethernet link's speed that arrives: 1448 of 1538 bytes.
-pub const SHARE_OF_WIRE: Ratio = Ratio::percent(94);
+pub const ETHERNET_SHARE: Ratio = Ratio::percent(94);
 
 /// Lowest and highest plausible rate of an access link.
-const LEAST: Rate = Rate::from_bytes_per_sec(8_000);
-const MOST: Rate = Rate::from_mbit_per_sec(400_000);
+const MIN_RATE: Rate = Rate::from_bytes_per_sec(8_000);
+const MAX_RATE: Rate = Rate::from_mbit_per_sec(400_000);
 
 /// Rejects a rate that no access link has: less than 64 kbit/s, more than 400 Gbit/s.
 ///
 /// # Errors
 /// The rate found and the range expected.
 pub fn plausible(rate: Rate) -> Result<Rate, String> {
-    if (LEAST..=MOST).contains(&rate) {
+    if (MIN_RATE..=MAX_RATE).contains(&rate) {
         return Ok(rate);
     }
-    Err(format!("found a rate of {rate}, expected {LEAST} to {MOST}"))
+    Err(format!("found a rate of {rate}, expected {MIN_RATE} to {MAX_RATE}"))
 }
 
 /// A peer's text for display: truncated, without control characters.

@@ -6,7 +6,7 @@
 use headstart_startup::prior::Access;
 use headstart_units::Rate;
 
-use crate::estimate::{Estimate, Meaning, SHARE_OF_WIRE, Unavailable, plausible};
+use crate::estimate::{ETHERNET_SHARE, Estimate, Meaning, Unavailable, plausible};
 use crate::machine::Machine;
 use crate::network::{Kind, Network};
 
@@ -32,11 +32,11 @@ pub fn estimate(machine: &Machine, network: Option<&Network>) -> Result<Estimate
     else {
         return Err(Unavailable::Absent(format!("the driver of {name} does not know its speed")));
     };
-    let says = Rate::from_bits_per_sec(megabits.saturating_mul(1_000_000));
-    let says = plausible(says).map_err(Unavailable::Refused)?;
+    let reported = Rate::from_bits_per_sec(megabits.saturating_mul(1_000_000));
+    let reported = plausible(reported).map_err(Unavailable::Refused)?;
     Ok(Estimate {
-        says,
-        expects: says * SHARE_OF_WIRE,
+        reported,
+        expected: reported * ETHERNET_SHARE,
         access: Access::Ethernet,
         age: None,
         meaning: Meaning::Bound,

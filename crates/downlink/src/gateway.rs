@@ -67,7 +67,7 @@ pub struct Options {
 }
 
 /// UDA §1.3.2.
-const EVERYBODY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 255, 250)), PORT);
+const MULTICAST: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 255, 250)), PORT);
 const PORT: u16 = 1900;
 
 impl Options {
@@ -76,7 +76,7 @@ impl Options {
     pub fn new(gateway: Option<Ipv4Addr>, timeout: Duration) -> Self {
         let gateway = gateway.map(IpAddr::V4);
         let search =
-            gateway.map(|address| SocketAddr::new(address, PORT)).into_iter().chain([EVERYBODY]).collect();
+            gateway.map(|address| SocketAddr::new(address, PORT)).into_iter().chain([MULTICAST]).collect();
         Self { search, gateway, timeout }
     }
 }
@@ -93,24 +93,24 @@ pub struct Link {
 }
 
 /// Descriptions fetched from one search.
-const MOST_DESCRIPTIONS: usize = 4;
+const MAX_DESCRIPTIONS: usize = 4;
 /// Services queried per description. A gateway with two lines has two.
-const MOST_SERVICES: usize = 4;
+const MAX_SERVICES: usize = 4;
 /// Divisor of the time limit for the wait without any answer.
-const LISTENING: u32 = 2;
+const WAIT_DIVISOR: u32 = 2;
 
 /// Searches the gateway and queries its line. The first line that is up is the answer.
 ///
 /// # Errors
 /// If no valid answer arrives: the last reason.
-pub fn ask(options: &Options) -> Result<Link, Error> {
+pub fn query(options: &Options) -> Result<Link, Error> {
     let deadline = Deadline::after(options.timeout);
-    let listening = deadline.or_after(options.timeout / LISTENING);
+    let wait_until = deadline.or_after(options.timeout / WAIT_DIVISOR);
     let mut search = ssdp::Search::begin(&options.search, options.gateway)?;
     let mut last = None;
-    for _ in 0..MOST_DESCRIPTIONS {
-        match search.next(listening) {
-            Ok(Some(location)) => match ask_at(&location, deadline) {
+    for _ in 0..MAX_DESCRIPTIONS {
+        match search.next(wait_until) {
+            Ok(Some(location)) => match query_at(&location, deadline) {
                 Ok(link) => return Ok(link),
                 Err(error) => last = Some(error),
             },
@@ -118,15 +118,15 @@ pub fn ask(options: &Options) -> Result<Link, Error> {
             Err(error) => last = Some(error),
         }
     }
-    Err(last.unwrap_or_else(|| search.silence(options.timeout / LISTENING)))
+    Err(last.unwrap_or_else(|| search.no_answer(options.timeout / WAIT_DIVISOR)))
 }
 
-fn ask_at(location: &ssdp::Location, deadline: Deadline) -> Result<Link, Error> {
+fn query_at(location: &ssdp::Location, deadline: Deadline) -> Result<Link, Error> {
     let client = http::Client::new(location.gateway, deadline);
     let base = client.checked(&location.url)?;
     let services = description::services(&client.get(&base)?, &base)?;
     let mut last = Error::NoService;
-    for service in services.into_iter().take(MOST_SERVICES) {
+    for service in services.into_iter().take(MAX_SERVICES) {
         let answered = client
             .checked(&service.control)
             .and_then(|control| {

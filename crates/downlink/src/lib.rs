@@ -25,7 +25,7 @@
 //! use headstart_host::unix_now;
 //! use headstart_startup::hint::Steps;
 //!
-//! let report = Survey { past: Past::of_this_user(), ..Survey::default() }.ask(unix_now());
+//! let report = Survey { past: Past::of_this_user(), ..Survey::default() }.query(unix_now());
 //! // The value of transport parameter `headstart_startup::hint::PARAMETER`, if there is a hint.
 //! let value: Option<[u8; 6]> = report.hint(Steps::default()).and_then(|hint| hint.emit());
 //! ```

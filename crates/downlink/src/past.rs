@@ -63,12 +63,12 @@ struct Day {
 #[derive(Debug)]
 pub struct Error {
     path: PathBuf,
-    why: String,
+    reason: String,
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "file of networks {}: {}", self.path.display(), self.why)
+        write!(f, "file of networks {}: {}", self.path.display(), self.reason)
     }
 }
 
@@ -138,7 +138,7 @@ impl Past {
     /// If the rate is implausible, or the file cannot be read, has another format, or cannot be
     /// written.
     pub fn observe(&self, network: &str, rate: Rate, access: Access, now: Time) -> Result<(), Error> {
-        plausible(rate).map_err(|why| self.error(why))?;
+        plausible(rate).map_err(|reason| self.error(reason))?;
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)
                 .map_err(|error| self.error(format!("cannot make its folder: {error}")))?;
@@ -160,8 +160,8 @@ impl Past {
         self.write(&document).map_err(|error| self.error(format!("cannot write it: {error}")))
     }
 
-    fn error(&self, why: String) -> Error {
-        Error { path: self.path.clone(), why }
+    fn error(&self, reason: String) -> Error {
+        Error { path: self.path.clone(), reason }
     }
 
     fn lock(&self) -> io::Result<File> {
@@ -183,7 +183,7 @@ impl Past {
                 .map_err(|error| self.error(format!("cannot read it: {error}")))?,
         };
         let refuse =
-            |why: String| self.error(format!("{why}; it was left as it is, remove it to begin anew"));
+            |reason: String| self.error(format!("{reason}; it was left as it is, remove it to begin anew"));
         let document: Document = serde_json::from_str(&text).map_err(|error| refuse(error.to_string()))?;
         if document.version != VERSION {
             return Err(refuse(format!("found version {}, expected {VERSION}", document.version)));
@@ -239,8 +239,8 @@ pub fn estimate(past: Option<&Past>, network: Option<&Network>, now: Time) -> Re
         .ok_or_else(|| Unavailable::Absent("nothing was seen on this network in the last 30 days".into()))?;
     let age: Span = now.since(best.seen_at);
     Ok(Estimate {
-        says: best.rate,
-        expects: best.rate,
+        reported: best.rate,
+        expected: best.rate,
         access: best.access,
         age: Some(age),
         meaning: Meaning::Measured,

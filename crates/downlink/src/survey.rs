@@ -30,7 +30,7 @@ pub struct Survey {
     /// list no address.
     pub search: Option<gateway::Options>,
     /// Searches a gateway.
-    pub ask_gateway: bool,
+    pub query_gateway: bool,
     /// Time limit for all answers together.
     pub timeout: Duration,
 }
@@ -44,7 +44,7 @@ impl Default for Survey {
             explicit: None,
             past: None,
             search: None,
-            ask_gateway: true,
+            query_gateway: true,
             timeout: Duration::from_secs(2),
         }
     }
@@ -81,7 +81,7 @@ impl Report {
 impl Survey {
     /// Queries all sources. `now` is the wall clock ([`headstart_host::unix_now`]).
     #[must_use]
-    pub fn ask(&self, now: Time) -> Report {
+    pub fn query(&self, now: Time) -> Report {
         let deadline = Deadline::after(self.timeout);
         let left = || deadline.left().unwrap_or_default();
         let mut network = Network::find(&self.machine);
@@ -92,7 +92,7 @@ impl Survey {
         let network_ref = network.as_ref();
         let of = |source, outcome| Answer { source, outcome };
         let answers = vec![
-            of(Source::Explicit, told(self.explicit)),
+            of(Source::Explicit, explicit_estimate(self.explicit)),
             of(Source::Past, past::estimate(self.past.as_ref(), network_ref, now)),
             of(Source::Gateway, self.gateway(network_ref, left())),
             of(Source::Wifi, connection.and_then(|connection| wifi::estimate(&connection))),
@@ -103,8 +103,8 @@ impl Survey {
     }
 
     fn gateway(&self, network: Option<&Network>, timeout: Duration) -> Result<Estimate, Unavailable> {
-        if !self.ask_gateway {
-            return Err(Unavailable::Absent("it was not to be asked".into()));
+        if !self.query_gateway {
+            return Err(Unavailable::Absent("it was not queried".into()));
         }
         let options = match &self.search {
             Some(options) => gateway::Options { timeout, ..options.clone() },
@@ -117,28 +117,28 @@ impl Survey {
                 Some(network) => gateway::Options::new(network.gateway, timeout),
             },
         };
-        gateway::ask(&options).map(|link| gateway::estimate_of(&link)).map_err(|error| {
-            let why = error.to_string();
+        gateway::query(&options).map(|link| gateway::estimate_of(&link)).map_err(|error| {
+            let reason = error.to_string();
             if error.is_absence() {
-                Unavailable::Absent(why)
+                Unavailable::Absent(reason)
             } else if error.is_failure() {
-                Unavailable::Failed(why)
+                Unavailable::Failed(reason)
             } else {
-                Unavailable::Refused(why)
+                Unavailable::Refused(reason)
             }
         })
     }
 }
 
-fn told(explicit: Option<Hint>) -> Result<Estimate, Unavailable> {
-    let hint = explicit.ok_or_else(|| Unavailable::Absent("nobody said anything".into()))?;
-    let says = plausible(hint.bandwidth).map_err(Unavailable::Refused)?;
+fn explicit_estimate(explicit: Option<Hint>) -> Result<Estimate, Unavailable> {
+    let hint = explicit.ok_or_else(|| Unavailable::Absent("no value was given".into()))?;
+    let reported = plausible(hint.bandwidth).map_err(Unavailable::Refused)?;
     Ok(Estimate {
-        says,
-        expects: says,
+        reported,
+        expected: reported,
         access: hint.access,
         age: None,
-        meaning: Meaning::Told,
-        detail: "as told".into(),
+        meaning: Meaning::Explicit,
+        detail: "as given".into(),
     })
 }

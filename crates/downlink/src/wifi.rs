@@ -18,7 +18,7 @@ use std::time::Duration;
 use headstart_startup::prior::Access;
 use headstart_units::Rate;
 
-use crate::estimate::{Estimate, Meaning, SHARE_OF_AIR, Unavailable, plausible, quoted};
+use crate::estimate::{Estimate, Meaning, Unavailable, WIFI_SHARE, plausible, quoted};
 use crate::machine::Machine;
 use crate::network::{Kind, Network};
 
@@ -75,18 +75,18 @@ pub fn estimate(connection: &Connection) -> Result<Estimate, Unavailable> {
     if !connection.is_client {
         return Err(Unavailable::Absent("the radio is no client of an access point".into()));
     }
-    let (says, direction) = match (connection.received, connection.sent) {
+    let (reported, direction) = match (connection.received, connection.sent) {
         (Some(rate), _) => (rate, "from"),
         (None, Some(rate)) => (rate, "to"),
         (None, None) => {
             return Err(Unavailable::Absent("the radio is not connected, or tells no bit rate".into()));
         }
     };
-    let says = plausible(says).map_err(Unavailable::Refused)?;
+    let reported = plausible(reported).map_err(Unavailable::Refused)?;
     let ssid = connection.ssid.as_deref().map_or_else(|| "the access point".to_owned(), quoted);
     Ok(Estimate {
-        says,
-        expects: says * SHARE_OF_AIR,
+        reported,
+        expected: reported * WIFI_SHARE,
         access: Access::Wifi,
         age: None,
         meaning: Meaning::Bound,

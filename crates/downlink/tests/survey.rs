@@ -73,7 +73,7 @@ fn connected(received: u64) -> Says {
 fn survey(machine: &Machine) -> Survey {
     Survey {
         machine: machine.clone(),
-        ask_gateway: false,
+        query_gateway: false,
         radio: Box::new(Says(Err("not asked".into()))),
         ..Survey::default()
     }
@@ -98,7 +98,7 @@ fn a_network_is_known_by_its_gateways_hardware_address_and_its_radios_name() {
         "of the smallest metric"
     );
     let (_folder, radio) = machine("wlan0", &RADIO);
-    let report = Survey { radio: Box::new(connected(400)), ..survey(&radio) }.ask(NOW);
+    let report = Survey { radio: Box::new(connected(400)), ..survey(&radio) }.query(NOW);
     assert_eq!(report.network.expect("a network").key(), "gateway dc:39:6f:00:00:01 wifi home");
     let (folder, unmet) = machine("eth0", &WIRE);
     fs::remove_file(folder.path().join("proc/net/arp")).expect("a file");
@@ -108,7 +108,7 @@ fn a_network_is_known_by_its_gateways_hardware_address_and_its_radios_name() {
 #[test]
 fn a_machine_without_anything_says_so_plainly() {
     let folder = tempfile::tempdir().expect("a folder");
-    let report = Survey { ask_gateway: true, ..survey(&Machine::under(folder.path())) }.ask(NOW);
+    let report = Survey { query_gateway: true, ..survey(&Machine::under(folder.path())) }.query(NOW);
     assert_eq!((report.network.as_ref(), report.hint(Steps::Ten)), (None, None));
     assert_eq!(report.choice, Err(NoChoice::Nothing));
     for source in [Source::Gateway, Source::Wifi, Source::Ethernet] {
@@ -119,7 +119,7 @@ fn a_machine_without_anything_says_so_plainly() {
 #[test]
 fn a_wire_alone_is_an_upper_bound_and_no_hint() {
     let (_folder, machine) = machine("eth0", &WIRE);
-    let report = survey(&machine).ask(NOW);
+    let report = survey(&machine).query(NOW);
     assert_eq!(report.choice, Err(NoChoice::OnlyBounds(vec![Source::Ethernet])));
     assert_eq!(detail(&report, Source::Wifi), "eth0 is no radio");
 }
@@ -135,11 +135,11 @@ fn wires_that_know_no_speed_are_not_believed() {
     ] {
         let (_folder, machine) =
             machine("eth0", &[("type", "1\n"), ("device/vendor", "1"), ("speed", speed)]);
-        assert_eq!(detail(&survey(&machine).ask(NOW), Source::Ethernet), expected, "{speed}");
+        assert_eq!(detail(&survey(&machine).query(NOW), Source::Ethernet), expected, "{speed}");
     }
     let (_folder, pair) = machine("veth0", &[("type", "1\n"), ("speed", "10000\n")]);
     assert_eq!(
-        detail(&survey(&pair).ask(NOW), Source::Ethernet),
+        detail(&survey(&pair).query(NOW), Source::Ethernet),
         "veth0 is no wire",
         "a virtual pair has no speed"
     );
@@ -155,11 +155,11 @@ fn what_was_measured_here_counts_for_thirty_days_and_not_elsewhere() {
     }
     past.observe("another", mbit(700), Access::Cable, NOW).expect("kept");
     let asking = Survey { past: Some(past.clone()), ..survey(&machine) };
-    let choice = asking.ask(NOW).choice.expect("a hint");
+    let choice = asking.query(NOW).choice.expect("a hint");
     let expected = Hint { bandwidth: mbit(60), access: Access::Dsl };
     assert_eq!((choice.hint, choice.source, choice.bounded_by), (expected, Source::Past, None));
-    assert_eq!(asking.ask(NOW + DAY * 15).choice.expect("a hint").hint.bandwidth, mbit(50));
-    assert_eq!(asking.ask(NOW + DAY * 40).choice, Err(NoChoice::OnlyBounds(vec![Source::Ethernet])));
+    assert_eq!(asking.query(NOW + DAY * 15).choice.expect("a hint").hint.bandwidth, mbit(50));
+    assert_eq!(asking.query(NOW + DAY * 40).choice, Err(NoChoice::OnlyBounds(vec![Source::Ethernet])));
     assert!(past.observe(&key, Rate::ZERO, Access::Dsl, NOW).is_err(), "nothing is no observation");
 }
 
@@ -169,7 +169,7 @@ fn a_slower_radio_in_between_is_the_bottleneck() {
     let past = Past::new(folder.path().join("networks.json"));
     past.observe("gateway dc:39:6f:00:00:01 wifi home", mbit(100), Access::Cable, NOW).expect("kept");
     let with = |radio: Says| {
-        Survey { past: Some(past.clone()), radio: Box::new(radio), ..survey(&machine) }.ask(NOW)
+        Survey { past: Some(past.clone()), radio: Box::new(radio), ..survey(&machine) }.query(NOW)
     };
     let near = with(connected(866)).choice.expect("a hint");
     assert_eq!((near.hint.bandwidth, near.hint.access, near.bounded_by), (mbit(100), Access::Cable, None));
@@ -194,7 +194,7 @@ fn radios_that_cannot_tell_say_why() {
             "bit rate to `\\u{1b}[2J`",
         ),
     ] {
-        let report = Survey { radio: Box::new(Says(says)), ..survey(&machine) }.ask(NOW);
+        let report = Survey { radio: Box::new(Says(says)), ..survey(&machine) }.query(NOW);
         assert_eq!(detail(&report, Source::Wifi), expected);
     }
 }
@@ -203,14 +203,14 @@ fn radios_that_cannot_tell_say_why() {
 fn an_explicit_value_is_taken_as_it_is() {
     let (_folder, machine) = machine("eth0", &WIRE);
     let explicit = Hint { bandwidth: Rate::from_mbit_per_sec(2500), access: Access::Lte };
-    let choice = Survey { explicit: Some(explicit), ..survey(&machine) }.ask(NOW).choice.expect("a hint");
+    let choice = Survey { explicit: Some(explicit), ..survey(&machine) }.query(NOW).choice.expect("a hint");
     assert_eq!(
         (choice.hint, choice.source, choice.bounded_by),
         (explicit, Source::Explicit, None),
         "even beyond the wire's speed"
     );
     let absurd = Hint { bandwidth: Rate::from_bits_per_sec(8), access: Access::Lte };
-    let report = Survey { explicit: Some(absurd), ..survey(&machine) }.ask(NOW);
+    let report = Survey { explicit: Some(absurd), ..survey(&machine) }.query(NOW);
     assert_eq!(
         detail(&report, Source::Explicit),
         "not believed: found a rate of 8 bit/s, expected 64 kbit/s to 400 Gbit/s"
@@ -239,7 +239,7 @@ fn a_file_of_networks_that_is_none_is_refused_and_left_as_it_is() {
         let end = "; it was left as it is, remove it to begin anew";
         assert_eq!(error, format!("file of networks {}: {expected}{end}", path.display()));
         assert_eq!(fs::read_to_string(&path).expect("a file"), text);
-        let report = Survey { past: Some(past), ..survey(&machine) }.ask(NOW);
+        let report = Survey { past: Some(past), ..survey(&machine) }.query(NOW);
         let answer = report.answers.iter().find(|answer| answer.source == Source::Past).expect("an answer");
         assert!(matches!(&answer.outcome, Err(Unavailable::Refused(_))), "{answer:?}");
     }
@@ -285,7 +285,7 @@ fn processes_that_observe_at_once_wait_for_each_other() {
 #[test]
 fn this_machine_can_be_asked() {
     let report =
-        Survey { timeout: Duration::from_millis(300), ..Survey::default() }.ask(headstart_host::unix_now());
+        Survey { timeout: Duration::from_millis(300), ..Survey::default() }.query(headstart_host::unix_now());
     assert_eq!(report.answers.iter().map(|answer| answer.source).collect::<Vec<_>>(), Source::ALL);
 }
 

@@ -50,7 +50,7 @@ impl<T: Send + Clone + 'static> Background<T> {
 
     /// Queues a block and replaces it by an empty one; false if the queue is full, and the block
     /// dropped.
-    pub(crate) fn hand_over(&self, block: &mut Vec<T>) -> bool {
+    pub(crate) fn submit(&self, block: &mut Vec<T>) -> bool {
         let Some(sender) = &self.sender else { return false };
         let full = core::mem::replace(block, self.empty());
         match sender.try_send(full) {

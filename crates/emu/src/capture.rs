@@ -99,7 +99,7 @@ impl Capture {
         self.packets += 1;
         write_packet(&mut self.buffer, side as u32, stamp, packet);
         if self.buffer.len() >= BLOCK {
-            if !self.background.hand_over(&mut self.buffer) {
+            if !self.background.submit(&mut self.buffer) {
                 self.left_out += self.packets;
             }
             self.packets = 0;

@@ -62,7 +62,7 @@ impl Device {
             .packet_information(false)
             .enable(false)
             .build_sync()
-            .map_err(|error| told("cannot make a TUN device", &error))?;
+            .map_err(|error| with_context("cannot make a TUN device", &error))?;
         let name = device.name()?;
         let descriptor = device.as_fd().try_clone_to_owned()?;
         drop(device);
@@ -73,19 +73,19 @@ impl Device {
         let netlink = Netlink::new()?;
         // Disables the kernel's neighbour discovery: the path has no neighbours.
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{name}/addr_gen_mode"), "1");
-        netlink.up(index, Some((u32::from(settings.mtu), QUEUE)))?;
-        netlink.address(index, settings.ours.into(), settings.peer.into())?;
-        netlink.route(
+        netlink.set_up(index, Some((u32::from(settings.mtu), QUEUE)))?;
+        netlink.add_address(index, settings.ours.into(), settings.peer.into())?;
+        netlink.add_route(
             index,
             settings.leads_to.map(|block| (IpAddr::from(block.prefix().0), block.prefix().1)),
             false,
         )?;
         // A host without IPv6 has paths without IPv6.
-        let six = netlink.address(index, beside(settings.ours).into(), beside(settings.peer).into());
+        let six = netlink.add_address(index, beside(settings.ours).into(), beside(settings.peer).into());
         if six.is_ok() {
             let leads_to =
                 settings.leads_to.map(|block| (beside(block.prefix().0).into(), 96 + block.prefix().1));
-            netlink.route(index, leads_to, true)?;
+            netlink.add_route(index, leads_to, true)?;
         }
         Ok(Self { name, descriptor })
     }
@@ -95,8 +95,8 @@ impl Device {
 ///
 /// # Errors
 /// If this process lacks the privilege.
-pub fn loopback_up() -> io::Result<()> {
-    Netlink::new()?.up(index("lo")?, None)
+pub fn set_loopback_up() -> io::Result<()> {
+    Netlink::new()?.set_up(index("lo")?, None)
 }
 
 /// Makes every address without a more specific route local to this thread's namespace, so that
@@ -104,12 +104,12 @@ pub fn loopback_up() -> io::Result<()> {
 ///
 /// # Errors
 /// If this process lacks the privilege.
-pub fn everything_is_local() -> io::Result<()> {
+pub fn add_local_routes() -> io::Result<()> {
     let netlink = Netlink::new()?;
     let index = index("lo")?;
-    netlink.local(index, false)?;
+    netlink.add_local_route(index, false)?;
     // A host without IPv6 has no IPv6 beyond the path.
-    let _ = netlink.local(index, true);
+    let _ = netlink.add_local_route(index, true);
     Ok(())
 }
 
@@ -135,7 +135,7 @@ pub fn is_taken(block: Block) -> io::Result<bool> {
         .any(|(first, mask)| Block::from_mask(first, mask).overlaps(block)))
 }
 
-fn told(what: &str, error: &io::Error) -> io::Error {
+fn with_context(what: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}"))
 }
 
@@ -155,7 +155,7 @@ impl Netlink {
         Ok(Self(socket))
     }
 
-    fn ask(&self, what: &str, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    fn request(&self, what: &str, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
         let mut packet = NetlinkMessage::new(header, NetlinkPayload::from(message));
@@ -167,12 +167,12 @@ impl Netlink {
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
             .map_err(|error| io::Error::other(format!("{what}: the kernel's answer: {error}")))?;
         match answer.payload {
-            NetlinkPayload::Error(error) if error.code.is_some() => Err(told(what, &error.to_io())),
+            NetlinkPayload::Error(error) if error.code.is_some() => Err(with_context(what, &error.to_io())),
             _ => Ok(()),
         }
     }
 
-    fn up(&self, index: u32, lengths: Option<(u32, u32)>) -> io::Result<()> {
+    fn set_up(&self, index: u32, lengths: Option<(u32, u32)>) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = index;
         message.header.flags = LinkFlags::Up;
@@ -180,10 +180,10 @@ impl Netlink {
         if let Some((mtu, queue)) = lengths {
             message.attributes = vec![LinkAttribute::Mtu(mtu), LinkAttribute::TxQueueLen(queue)];
         }
-        self.ask("cannot bring the device up", RouteNetlinkMessage::SetLink(message), 0)
+        self.request("cannot bring the device up", RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    fn address(&self, index: u32, ours: IpAddr, peer: IpAddr) -> io::Result<()> {
+    fn add_address(&self, index: u32, ours: IpAddr, peer: IpAddr) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.index = index;
         (message.header.family, message.header.prefix_len) = match ours {
@@ -193,12 +193,12 @@ impl Netlink {
         message.header.flags = AddressHeaderFlags::Nodad;
         message.attributes = vec![AddressAttribute::Local(ours), AddressAttribute::Address(peer)];
         let message = RouteNetlinkMessage::NewAddress(message);
-        self.ask("cannot give the device its address", message, NLM_F_CREATE | NLM_F_EXCL)
+        self.request("cannot give the device its address", message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
     /// All addresses are local, except those with a more specific route. In the main table: the
     /// local table precedes all others, and would divert answers from the device.
-    fn local(&self, index: u32, is_six: bool) -> io::Result<()> {
+    fn add_local_route(&self, index: u32, is_six: bool) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
             address_family: if is_six { AddressFamily::Inet6 } else { AddressFamily::Inet },
@@ -210,10 +210,10 @@ impl Netlink {
         };
         message.attributes = vec![RouteAttribute::Oif(index)];
         let message = RouteNetlinkMessage::NewRoute(message);
-        self.ask("cannot make all addresses local", message, NLM_F_CREATE | NLM_F_EXCL)
+        self.request("cannot make all addresses local", message, NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    fn route(&self, index: u32, to: Option<(IpAddr, u8)>, is_six: bool) -> io::Result<()> {
+    fn add_route(&self, index: u32, to: Option<(IpAddr, u8)>, is_six: bool) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
             address_family: if is_six { AddressFamily::Inet6 } else { AddressFamily::Inet },
@@ -229,6 +229,6 @@ impl Netlink {
             message.attributes.push(RouteAttribute::Destination(RouteAddress::from(first)));
         }
         let message = RouteNetlinkMessage::NewRoute(message);
-        self.ask("cannot set the route across the path", message, NLM_F_CREATE | NLM_F_EXCL)
+        self.request("cannot set the route across the path", message, NLM_F_CREATE | NLM_F_EXCL)
     }
 }

@@ -6,7 +6,7 @@ pub enum RelayError {
     /// The buffer of the device or socket is full.
     Full,
     /// The connection was refused, or the device went down.
-    Gone,
+    Unreachable,
     /// The client was silent for too long and has been removed, or there are too many.
     NoClient,
     /// Not a packet of a supported protocol.
@@ -14,7 +14,7 @@ pub enum RelayError {
     /// Link-local, as a kernel sends by itself; no router forwards it.
     LinkLocal,
     /// For a destination beyond this host, where only TCP and UDP are supported.
-    Beyond,
+    NotRelayed,
     /// Another error of the system.
     Other,
 }
@@ -25,11 +25,11 @@ impl RelayError {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Full => "device full",
-            Self::Gone => "nobody there",
+            Self::Unreachable => "nobody there",
             Self::NoClient => "no client",
             Self::Malformed => "malformed",
             Self::LinkLocal => "for neighbours only",
-            Self::Beyond => "not carried beyond this machine",
+            Self::NotRelayed => "not carried beyond this machine",
             Self::Other => "system error",
         }
     }

@@ -32,23 +32,23 @@ use std::time::Duration;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::device::{self, Device};
-use crate::namespace::separate_thread;
+use crate::namespace::unshare_network;
 use crate::packet::{HeaderSummary, TCP, UDP, version};
 use crate::relay::{Urgency, prepare_thread};
 
 /// Limit on destinations, on connections and on UDP clients, each.
-const MOST: usize = 1024;
+const MAX_ENTRIES: usize = 1024;
 /// Time limit for a connection to a server.
-const PATIENCE: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Idle timeout of a UDP client.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes relayed at a time; no datagram is longer.
 const CHUNK: usize = 65_536;
 const BACKLOG: i32 = 128;
 
 /// Destination of a packet: protocol, address and port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Called {
+struct Destination {
     protocol: u8,
     address: SocketAddr,
 }
@@ -59,24 +59,24 @@ pub struct Gateway {
     /// Reads and writes packets.
     pub descriptor: OwnedFd,
     /// Destinations, and whether a socket is open for each.
-    known: BTreeMap<Called, Arc<AtomicBool>>,
+    destinations: BTreeMap<Destination, Arc<AtomicBool>>,
     /// Addresses, and whether they are local to this host.
-    is_here: BTreeMap<IpAddr, bool>,
-    first: Sender<First>,
+    is_local: BTreeMap<IpAddr, bool>,
+    first_packets: Sender<FirstPacket>,
 }
 
 /// The first packet to a destination, and the flag to set once its socket is open.
-type First = (Called, Vec<u8>, Arc<AtomicBool>);
+type FirstPacket = (Destination, Vec<u8>, Arc<AtomicBool>);
 
 /// Route of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
     /// To this host or another path's end: not through the gateway.
-    Here,
+    Local,
     /// To be written to the gateway's descriptor.
-    Known,
-    /// Taken by the gateway: the first packet to its destination.
-    Taken,
+    Open,
+    /// Queued at the gateway: the first packet to its destination.
+    Queued,
     /// Protocol not supported, or too many destinations.
     Refused,
 }
@@ -87,10 +87,9 @@ impl Gateway {
     ///
     /// # Errors
     /// If this process may not create namespaces or devices.
-    /// If this process may not make namespaces or devices.
     pub fn new(settings: device::Settings) -> io::Result<Self> {
-        let (first, firsts) = channel();
-        let (accepted, dials) = channel();
+        let (first_packets, received) = channel();
+        let (accepted, events) = channel();
         let (made, device) = channel();
         thread::Builder::new().name("headstart-gateway".into()).spawn(move || {
             prepare_thread(Urgency::End);
@@ -98,49 +97,49 @@ impl Gateway {
             let copy = prepared.as_ref().map_err(copied).and_then(|device| device.descriptor.try_clone());
             let _ = made.send(copy);
             if let Ok(device) = prepared {
-                open_all(&device, &firsts, &accepted);
+                open_all(&device, &received, &accepted);
             }
         })?;
         let descriptor = device.recv().map_err(|_| io::Error::other("the gateway's thread has failed"))??;
         // Runs in the caller's namespace.
-        thread::Builder::new().name("headstart-dialler".into()).spawn(move || dial_all(&dials))?;
-        Ok(Self { descriptor, known: BTreeMap::new(), is_here: BTreeMap::new(), first })
+        thread::Builder::new().name("headstart-nat".into()).spawn(move || relay_all(&events))?;
+        Ok(Self { descriptor, destinations: BTreeMap::new(), is_local: BTreeMap::new(), first_packets })
     }
 
-    /// Routes a packet. The first one to an address and port is taken, and delivered once a socket
+    /// Routes a packet. The first one to an address and port is queued, and delivered once a socket
     /// is open for it.
     pub fn pass(&mut self, packet: &[u8], header: &HeaderSummary) -> Route {
         let Some(to) = destination(packet) else { return Route::Refused };
-        if self.is_here(to) {
-            return Route::Here;
+        if self.is_local(to) {
+            return Route::Local;
         }
         if !matches!(header.protocol, TCP | UDP) || header.to == 0 {
             return Route::Refused;
         }
-        let called = Called { protocol: header.protocol, address: SocketAddr::new(to, header.to) };
-        let count = self.known.len();
-        let is_open = match self.known.entry(called) {
-            Entry::Occupied(known) if known.get().load(Ordering::Acquire) => return Route::Known,
+        let destination = Destination { protocol: header.protocol, address: SocketAddr::new(to, header.to) };
+        let count = self.destinations.len();
+        let is_open = match self.destinations.entry(destination) {
+            Entry::Occupied(known) if known.get().load(Ordering::Acquire) => return Route::Open,
             Entry::Occupied(known) => Arc::clone(known.get()),
-            Entry::Vacant(_) if count >= MOST => return Route::Refused,
+            Entry::Vacant(_) if count >= MAX_ENTRIES => return Route::Refused,
             Entry::Vacant(new) => Arc::clone(new.insert(Arc::default())),
         };
-        match self.first.send((called, packet.to_vec(), is_open)) {
-            Ok(()) => Route::Taken,
+        match self.first_packets.send((destination, packet.to_vec(), is_open)) {
+            Ok(()) => Route::Queued,
             Err(_) => Route::Refused,
         }
     }
 
     /// True for an address of this host or of a path's end.
-    fn is_here(&mut self, address: IpAddr) -> bool {
+    fn is_local(&mut self, address: IpAddr) -> bool {
         if is_of_a_path(address) {
             return true;
         }
-        if self.is_here.len() >= MOST {
-            self.is_here.clear();
+        if self.is_local.len() >= MAX_ENTRIES {
+            self.is_local.clear();
         }
         // A local address can be bound; nothing is sent.
-        *self.is_here.entry(address).or_insert_with(|| UdpSocket::bind((address, 0)).is_ok())
+        *self.is_local.entry(address).or_insert_with(|| UdpSocket::bind((address, 0)).is_ok())
     }
 }
 
@@ -166,29 +165,29 @@ fn destination(packet: &[u8]) -> Option<IpAddr> {
 // --- in the gateway's namespace ------------------------------------------------------------------
 
 fn prepare(settings: &device::Settings) -> io::Result<Device> {
-    separate_thread()?;
-    device::loopback_up()?;
+    unshare_network()?;
+    device::set_loopback_up()?;
     let device = Device::new("headstart", settings)?;
-    device::everything_is_local()?;
+    device::add_local_routes()?;
     Ok(device)
 }
 
 /// A client's connection or datagram, to be relayed.
-enum Dial {
+enum ClientEvent {
     Stream(TcpStream, SocketAddr),
     /// The socket that received it, the client, and the payload.
     Datagram(Arc<UdpSocket>, SocketAddr, Vec<u8>),
 }
 
 /// Opens a socket for each destination, and then delivers its first packet.
-fn open_all(device: &Device, firsts: &Receiver<First>, accepted: &Sender<Dial>) {
+fn open_all(device: &Device, first_packets: &Receiver<FirstPacket>, accepted: &Sender<ClientEvent>) {
     let mut opened = BTreeSet::new();
-    while let Ok((called, packet, is_open)) = firsts.recv() {
-        if opened.insert(called) {
+    while let Ok((destination, packet, is_open)) = first_packets.recv() {
+        if opened.insert(destination) {
             // Without a socket the kernel refuses the connection, which is a valid answer.
-            let _ = match called.protocol {
-                TCP => listen(called.address, accepted.clone()),
-                _ => ask(called.address, accepted.clone()),
+            let _ = match destination.protocol {
+                TCP => accept_connections(destination.address, accepted.clone()),
+                _ => receive_datagrams(destination.address, accepted.clone()),
             };
         }
         let _ = rustix::io::write(&device.descriptor, &packet);
@@ -211,28 +210,28 @@ fn socket(address: SocketAddr, kind: Type, protocol: Protocol) -> io::Result<Soc
     Ok(socket)
 }
 
-fn listen(address: SocketAddr, accepted: Sender<Dial>) -> io::Result<()> {
+fn accept_connections(address: SocketAddr, accepted: Sender<ClientEvent>) -> io::Result<()> {
     let socket = socket(address, Type::STREAM, Protocol::TCP)?;
     socket.listen(BACKLOG)?;
     let listener = TcpListener::from(socket);
     small_thread(move || {
         prepare_thread(Urgency::End);
         while let Ok((stream, _)) = listener.accept() {
-            if accepted.send(Dial::Stream(stream, address)).is_err() {
+            if accepted.send(ClientEvent::Stream(stream, address)).is_err() {
                 break;
             }
         }
     })
 }
 
-fn ask(address: SocketAddr, accepted: Sender<Dial>) -> io::Result<()> {
+fn receive_datagrams(address: SocketAddr, accepted: Sender<ClientEvent>) -> io::Result<()> {
     let socket = Arc::new(UdpSocket::from(socket(address, Type::DGRAM, Protocol::UDP)?));
     small_thread(move || {
         prepare_thread(Urgency::End);
         // Receives datagrams of all clients of this destination.
         let mut buffer = vec![0; CHUNK];
         while let Ok((length, from)) = socket.recv_from(&mut buffer) {
-            let datagram = Dial::Datagram(Arc::clone(&socket), from, buffer[..length].to_vec());
+            let datagram = ClientEvent::Datagram(Arc::clone(&socket), from, buffer[..length].to_vec());
             if accepted.send(datagram).is_err() {
                 break;
             }
@@ -247,17 +246,17 @@ fn small_thread(work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 // --- in the caller's namespace -------------------------------------------------------------------
 
 /// A socket to a server for one client, and whether it is still open.
-type Asker = (UdpSocket, Arc<AtomicBool>);
+type UdpMapping = (UdpSocket, Arc<AtomicBool>);
 
 /// Relays connections and datagrams to their servers.
-fn dial_all(dials: &Receiver<Dial>) {
+fn relay_all(events: &Receiver<ClientEvent>) {
     prepare_thread(Urgency::End);
     let busy = Arc::new(AtomicUsize::new(0));
-    let mut askers: BTreeMap<(SocketAddr, SocketAddr), Asker> = BTreeMap::new();
-    while let Ok(dial) = dials.recv() {
-        match dial {
-            Dial::Stream(stream, address) => {
-                if busy.fetch_add(1, Ordering::AcqRel) >= MOST {
+    let mut mappings: BTreeMap<(SocketAddr, SocketAddr), UdpMapping> = BTreeMap::new();
+    while let Ok(event) = events.recv() {
+        match event {
+            ClientEvent::Stream(stream, address) => {
+                if busy.fetch_add(1, Ordering::AcqRel) >= MAX_ENTRIES {
                     busy.fetch_sub(1, Ordering::AcqRel);
                     continue;
                 }
@@ -269,16 +268,16 @@ fn dial_all(dials: &Receiver<Dial>) {
                     over.fetch_sub(1, Ordering::AcqRel);
                 });
             }
-            Dial::Datagram(asked, from, datagram) => {
-                let Ok(address) = asked.local_addr() else { continue };
-                askers.retain(|_, (_, is_open)| is_open.load(Ordering::Acquire));
-                if !askers.contains_key(&(from, address))
-                    && askers.len() < MOST
-                    && let Ok(asker) = answerer(&asked, from, address)
+            ClientEvent::Datagram(listening, from, datagram) => {
+                let Ok(address) = listening.local_addr() else { continue };
+                mappings.retain(|_, (_, is_open)| is_open.load(Ordering::Acquire));
+                if !mappings.contains_key(&(from, address))
+                    && mappings.len() < MAX_ENTRIES
+                    && let Ok(mapping) = open_mapping(&listening, from, address)
                 {
-                    askers.insert((from, address), asker);
+                    mappings.insert((from, address), mapping);
                 }
-                if let Some((socket, _)) = askers.get(&(from, address)) {
+                if let Some((socket, _)) = mappings.get(&(from, address)) {
                     // A refusal concerns an earlier datagram: this one has not been sent.
                     let is_stale = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
                     if socket.send(&datagram).is_err_and(|error| is_stale(&error)) {
@@ -292,20 +291,20 @@ fn dial_all(dials: &Receiver<Dial>) {
 }
 
 /// A socket to a server for one client, and a thread that relays the server's answers.
-fn answerer(asked: &Arc<UdpSocket>, from: SocketAddr, server: SocketAddr) -> io::Result<Asker> {
+fn open_mapping(listening: &Arc<UdpSocket>, from: SocketAddr, server: SocketAddr) -> io::Result<UdpMapping> {
     let any: IpAddr =
         if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
     socket.connect(server)?;
-    socket.set_read_timeout(Some(IDLE))?;
+    socket.set_read_timeout(Some(IDLE_TIMEOUT))?;
     let is_open = Arc::new(AtomicBool::new(true));
-    let (ours, theirs, over) = (socket.try_clone()?, Arc::clone(asked), Arc::clone(&is_open));
+    let (server_side, client_side, over) = (socket.try_clone()?, Arc::clone(listening), Arc::clone(&is_open));
     small_thread(move || {
         prepare_thread(Urgency::End);
         let mut buffer = vec![0; CHUNK];
         loop {
-            match ours.recv(&mut buffer) {
-                Ok(length) => drop(theirs.send_to(&buffer[..length], from)),
+            match server_side.recv(&mut buffer) {
+                Ok(length) => drop(client_side.send_to(&buffer[..length], from)),
                 // The server's port is closed: a later datagram may find it open.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(_) => break,
@@ -318,7 +317,7 @@ fn answerer(asked: &Arc<UdpSocket>, from: SocketAddr, server: SocketAddr) -> io:
 
 /// Connects, and relays in both directions until both have ended.
 fn connect(stream: &TcpStream, address: SocketAddr) -> io::Result<()> {
-    let server = match TcpStream::connect_timeout(&address, PATIENCE) {
+    let server = match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
         Ok(server) => server,
         Err(error) => {
             // A reset instead of FIN: nothing was served.

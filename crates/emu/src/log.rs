@@ -114,7 +114,7 @@ impl Log {
         self.block.push(line);
         if self.block.len() >= BLOCK {
             let lines = self.block.len() as u64;
-            if !self.background.hand_over(&mut self.block) {
+            if !self.background.submit(&mut self.block) {
                 self.left_out += lines;
             }
         }

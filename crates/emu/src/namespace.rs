@@ -38,7 +38,7 @@ const READY: u8 = b'r';
 const FAILED: u8 = b'f';
 const BEGIN: u8 = b'b';
 /// Most bytes of an error message.
-const EXPLANATION: usize = 4000;
+const MAX_MESSAGE: usize = 4000;
 
 /// True if this process may create devices and namespaces without a user namespace.
 #[must_use]
@@ -88,7 +88,7 @@ impl End {
             .stdin(Stdio::from(theirs));
         let child = end.spawn()?;
         // From here on the child is killed on any error.
-        let mut end = Unfinished(Some(child));
+        let mut end = KillOnDrop(Some(child));
         send(&ours, BEGIN, &[], Some(io::stdin().as_fd()))?;
         let (kind, text, device) = receive(&ours)?;
         match (kind, device) {
@@ -106,8 +106,8 @@ impl End {
     /// # Errors
     /// If the end has exited.
     pub fn begin(self) -> io::Result<Program> {
-        let space = space_of(&self.child.id().to_string());
-        let program = Program { child: self.child, space };
+        let namespace = network_namespace(&self.child.id().to_string());
+        let program = Program { child: self.child, namespace };
         send(&self.socket, BEGIN, &[], None)?;
         Ok(program)
     }
@@ -119,18 +119,18 @@ pub struct Program {
     /// Its first process.
     pub child: Child,
     /// Its network namespace, as identified by the kernel.
-    space: Option<OsString>,
+    namespace: Option<OsString>,
 }
 
-fn space_of(process: &str) -> Option<OsString> {
+fn network_namespace(process: &str) -> Option<OsString> {
     std::fs::read_link(format!("/proc/{process}/ns/net")).ok().map(Into::into)
 }
 
 /// The processes in a network namespace.
-fn processes_in(space: &OsStr) -> Vec<Pid> {
+fn processes_in(namespace: &OsStr) -> Vec<Pid> {
     let Ok(processes) = std::fs::read_dir("/proc") else { return vec![] };
     let numbers = processes.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let inside = numbers.filter(|number| space_of(number).is_some_and(|found| found == space));
+    let inside = numbers.filter(|number| network_namespace(number).is_some_and(|found| found == namespace));
     inside.filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()
 }
 
@@ -140,12 +140,14 @@ impl Drop for Program {
         let _ = self.child.wait();
         // Processes left by the program have lost their network. Those started meanwhile are found
         // in the next pass.
-        let ours = space_of("self");
+        let ours = network_namespace("self");
         for _ in 0..20 {
-            let Some(space) = self.space.as_deref().filter(|space| Some(*space) != ours.as_deref()) else {
+            let Some(namespace) =
+                self.namespace.as_deref().filter(|namespace| Some(*namespace) != ours.as_deref())
+            else {
                 return;
             };
-            let left = processes_in(space);
+            let left = processes_in(namespace);
             if left.is_empty() {
                 return;
             }
@@ -158,9 +160,9 @@ impl Drop for Program {
 }
 
 /// A child that is killed on drop unless taken out.
-struct Unfinished(Option<Child>);
+struct KillOnDrop(Option<Child>);
 
-impl Drop for Unfinished {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         if let Some(child) = &mut self.0 {
             let _ = child.kill();
@@ -176,7 +178,7 @@ fn send(socket: impl AsFd, kind: u8, text: &[u8], descriptor: Option<BorrowedFd<
     if !descriptors.is_empty() {
         control.push(SendAncillaryMessage::ScmRights(&descriptors));
     }
-    let text = &text[..text.len().min(EXPLANATION)];
+    let text = &text[..text.len().min(MAX_MESSAGE)];
     sendmsg(socket, &[IoSlice::new(&[kind]), IoSlice::new(text)], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())
 }
@@ -186,7 +188,7 @@ type Received = (Option<u8>, Vec<u8>, Option<OwnedFd>);
 fn receive(socket: impl AsFd) -> io::Result<Received> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut text = vec![0; EXPLANATION + 1];
+    let mut text = vec![0; MAX_MESSAGE + 1];
     let received = loop {
         match recvmsg(&socket, &mut [IoSliceMut::new(&mut text)], &mut control, RecvFlags::CMSG_CLOEXEC) {
             Err(rustix::io::Errno::INTR) => {}
@@ -206,7 +208,7 @@ fn receive(socket: impl AsFd) -> io::Result<Received> {
 
 /// Command line arguments of an end.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct EndArguments {
     /// Process id of the relay.
     pub parent: u32,
     /// The device.
@@ -218,10 +220,10 @@ pub struct Told {
 /// Runs an end: returns only if the program could not be run, with an error message and an exit
 /// code.
 #[must_use]
-pub fn run(told: &Told) -> (String, u8) {
+pub fn run(arguments: &EndArguments) -> (String, u8) {
     let stdin = io::stdin();
     let socket = stdin.as_fd();
-    let prepared = prepare(told, socket);
+    let prepared = prepare(arguments, socket);
     let input = match prepared {
         Ok((input, device)) => {
             if let Err(error) = send(socket, READY, &[], Some(device.descriptor.as_fd())) {
@@ -242,31 +244,31 @@ pub fn run(told: &Told) -> (String, u8) {
     if let Err(error) = rustix::stdio::dup2_stdin(&input) {
         return (format!("cannot set the standard input: {error}"), 125);
     }
-    let Some((program, arguments)) = told.command.split_first() else {
+    let Some((program, rest)) = arguments.command.split_first() else {
         return ("no command".to_owned(), 125);
     };
-    let error = Command::new(program).args(arguments).exec();
+    let error = Command::new(program).args(rest).exec();
     let code = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
     (format!("cannot run {}: {error}", program.display()), code)
 }
 
 /// The real standard input, and the device in this process' own namespace.
-fn prepare(told: &Told, socket: BorrowedFd<'_>) -> io::Result<(OwnedFd, Device)> {
+fn prepare(arguments: &EndArguments, socket: BorrowedFd<'_>) -> io::Result<(OwnedFd, Device)> {
     let (_, _, input) = receive(socket)?;
     let input = input.ok_or_else(|| io::Error::other("the relay sent no standard input"))?;
     enter()?;
     // Only now: a change of credentials clears this setting.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
-    if parent.and_then(|parent| u32::try_from(parent).ok()) != Some(told.parent) {
+    if parent.and_then(|parent| u32::try_from(parent).ok()) != Some(arguments.parent) {
         return Err(io::Error::other("the relay is gone"));
     }
-    device::loopback_up()?;
+    device::set_loopback_up()?;
     // Lets a nested path reach the outside through it. The setting is of this namespace only.
     for file in ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"] {
         let _ = std::fs::write(file, "1");
     }
-    Ok((input, Device::new("headstart", &told.device)?))
+    Ok((input, Device::new("headstart", &arguments.device)?))
 }
 
 /// Enters a network namespace, and where necessary a user namespace first.
@@ -291,19 +293,20 @@ fn enter() -> io::Result<()> {
 ///
 /// # Errors
 /// If this process lacks the privilege.
-pub fn separate_thread() -> io::Result<()> {
+pub fn unshare_network() -> io::Result<()> {
     Ok(unshare(CloneFlags::CLONE_NEWNET)?)
 }
 
 /// The setting of this host that forbids user namespaces, if a known one does.
 fn forbidden() -> Option<String> {
-    let says = |file: &str, value: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
+    let reads =
+        |file: &str, value: &str| std::fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
     for (file, value) in [
         ("/proc/sys/kernel/unprivileged_userns_clone", "0"),
         ("/proc/sys/user/max_user_namespaces", "0"),
         ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
     ] {
-        if says(file, value) {
+        if reads(file, value) {
             return Some(format!("; {file} is {value}, and whoever runs this machine can change that"));
         }
     }
@@ -312,6 +315,6 @@ fn forbidden() -> Option<String> {
 
 /// The block of the path that this process runs in, if any.
 #[must_use]
-pub fn surrounding() -> Option<Block> {
+pub fn enclosing_block() -> Option<Block> {
     std::env::var(BLOCK).ok()?.parse().ok()
 }

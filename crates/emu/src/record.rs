@@ -29,12 +29,12 @@ pub struct Entry {
     /// Size on the link, in bytes.
     pub bytes: u32,
     /// The event.
-    pub what: What,
+    pub event: ParsedEvent,
 }
 
 /// An event of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ParsedEvent {
     /// It arrived.
     Arrival {
         /// Packets in the queue.
@@ -46,7 +46,7 @@ pub enum What {
         due: Time,
     },
     /// It was dropped, or could not be sent.
-    Lost {
+    Drop {
         /// Reason.
         cause: String,
     },
@@ -54,20 +54,20 @@ pub enum What {
 
 /// Errors of a malformed log.
 #[derive(Debug)]
-pub struct NoLog {
+pub struct ParseError {
     /// Counted from one.
     line: usize,
     found: String,
     expected: &'static str,
 }
 
-impl fmt::Display for NoLog {
+impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}: found `{}`, expected {}", self.line, self.found, self.expected)
     }
 }
 
-impl core::error::Error for NoLog {}
+impl core::error::Error for ParseError {}
 
 /// Most bytes of a line.
 const LONGEST: usize = 4096;
@@ -77,7 +77,7 @@ impl Record {
     ///
     /// # Errors
     /// Line and reason, if the log is malformed.
-    pub fn read(mut file: impl BufRead) -> Result<Self, NoLog> {
+    pub fn read(mut file: impl BufRead) -> Result<Self, ParseError> {
         let mut record = Self::default();
         let (mut text, mut number, mut is_body) = (vec![], 0, false);
         loop {
@@ -85,7 +85,7 @@ impl Record {
             number += 1;
             let no = |text: &[u8], expected| {
                 let shown = text.iter().take(60).copied().collect::<Vec<_>>();
-                NoLog { line: number, found: shown.escape_ascii().to_string(), expected }
+                ParseError { line: number, found: shown.escape_ascii().to_string(), expected }
             };
             let read = std::io::Read::take(&mut file, LONGEST as u64).read_until(b'\n', &mut text);
             let read = read.map_err(|error| no(error.to_string().as_bytes(), "a file that can be read"))?;
@@ -116,7 +116,7 @@ impl Record {
         if is_body {
             Ok(record)
         } else {
-            Err(NoLog { line: number, found: String::new(), expected: "the names of the columns" })
+            Err(ParseError { line: number, found: String::new(), expected: "the names of the columns" })
         }
     }
 }
@@ -127,10 +127,10 @@ fn entry(line: &str) -> Option<Entry> {
         return None;
     }
     let time = |at: usize| fields[at].parse().ok().map(Time::from_nanos);
-    let what = match fields[2] {
-        "arrival" => What::Arrival { queue_packets: fields[5].parse().ok()? },
-        "departure" => What::Departure { due: time(7)? },
-        "drop" | "unsent" => What::Lost { cause: fields[8].to_owned() },
+    let event = match fields[2] {
+        "arrival" => ParsedEvent::Arrival { queue_packets: fields[5].parse().ok()? },
+        "departure" => ParsedEvent::Departure { due: time(7)? },
+        "drop" | "unsent" => ParsedEvent::Drop { cause: fields[8].to_owned() },
         _ => return None,
     };
     let direction = Direction::BOTH.into_iter().find(|direction| direction.name() == fields[1])?;
@@ -139,7 +139,7 @@ fn entry(line: &str) -> Option<Entry> {
         direction,
         number: fields[3].parse().ok()?,
         bytes: fields[4].parse().ok()?,
-        what,
+        event,
     })
 }
 
@@ -196,15 +196,15 @@ mod tests {
     fn what_was_written_is_read() {
         let record = Record::read(log().as_bytes()).expect("a log");
         assert_eq!(record.header, [("down".to_owned(), "12 Mbit/s".to_owned())]);
-        let what: Vec<What> = record.entries.iter().map(|entry| entry.what.clone()).collect();
-        let lost = |cause: &str| What::Lost { cause: cause.to_owned() };
+        let event: Vec<ParsedEvent> = record.entries.iter().map(|entry| entry.event.clone()).collect();
+        let drop_of = |cause: &str| ParsedEvent::Drop { cause: cause.to_owned() };
         let expected = [
-            What::Arrival { queue_packets: 2 },
-            What::Departure { due: Time::from_nanos(8) },
-            lost("CoDel"),
-            lost("device full"),
+            ParsedEvent::Arrival { queue_packets: 2 },
+            ParsedEvent::Departure { due: Time::from_nanos(8) },
+            drop_of("CoDel"),
+            drop_of("device full"),
         ];
-        assert_eq!(what, expected);
+        assert_eq!(event, expected);
     }
 
     #[test]

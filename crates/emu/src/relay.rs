@@ -30,7 +30,6 @@ pub trait Ends: Send {
     ///
     /// # Errors
     /// If the system cannot wait; the relay ends.
-    /// If the system cannot wait; the relay ends.
     fn wait(&mut self, timeout: Option<Span>) -> io::Result<()>;
 
     /// Reads a batch; true if there may be more.
@@ -127,7 +126,7 @@ pub struct Summary {
     pub capture_left_out: u64,
 }
 
-struct Lane {
+struct DirectionState {
     path: Path<Packet>,
     summary: DirectionSummary,
     lateness: Lateness,
@@ -137,8 +136,8 @@ struct Lane {
 /// A relay that has not been started.
 pub struct Relay<E> {
     ends: E,
-    up: Lane,
-    down: Lane,
+    up: DirectionState,
+    down: DirectionState,
     clock: Clock,
     log: Option<Log>,
     capture: Option<Capture>,
@@ -150,7 +149,7 @@ pub struct Relay<E> {
 #[derive(Clone, Debug)]
 pub struct Stop {
     event: Arc<OwnedFd>,
-    is_asked: Arc<std::sync::atomic::AtomicBool>,
+    is_requested: Arc<std::sync::atomic::AtomicBool>,
 }
 
 impl Stop {
@@ -160,7 +159,7 @@ impl Stop {
     /// If the system has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { event: Arc::new(event), is_asked: Arc::default() })
+        Ok(Self { event: Arc::new(event), is_requested: Arc::default() })
     }
 
     /// Becomes readable when the relay is to stop.
@@ -171,13 +170,13 @@ impl Stop {
 
     /// Requests the relay to stop.
     pub fn stop(&self) {
-        self.is_asked.store(true, std::sync::atomic::Ordering::Release);
+        self.is_requested.store(true, std::sync::atomic::Ordering::Release);
         // It fails only after 2^64 requests.
         let _ = rustix::io::write(&*self.event, &1_u64.to_ne_bytes());
     }
 
-    fn is_asked(&self) -> bool {
-        self.is_asked.load(std::sync::atomic::Ordering::Acquire)
+    fn is_requested(&self) -> bool {
+        self.is_requested.load(std::sync::atomic::Ordering::Acquire)
     }
 }
 
@@ -236,7 +235,7 @@ impl<E: Ends> Relay<E> {
     /// A relay between `ends` over `up` and `down`.
     #[must_use]
     pub fn new(ends: E, up: Path<Packet>, down: Path<Packet>, clock: Clock, settings: Settings) -> Self {
-        let lane = |path| Lane {
+        let state = |path| DirectionState {
             path,
             summary: DirectionSummary::default(),
             lateness: Lateness::default(),
@@ -244,8 +243,8 @@ impl<E: Ends> Relay<E> {
         };
         Self {
             ends,
-            up: lane(up),
-            down: lane(down),
+            up: state(up),
+            down: state(down),
             clock,
             log: None,
             capture: None,
@@ -277,31 +276,31 @@ impl<E: Ends> Relay<E> {
         E: 'static,
     {
         let latest = Arc::<Mutex<Summary>>::default();
-        let (asked, told) = (stop.clone(), Arc::clone(&latest));
+        let (stop_flag, shared) = (stop.clone(), Arc::clone(&latest));
         let thread = std::thread::Builder::new().name("headstart-relay".into()).spawn(move || {
-            self.run(&asked, |summary| {
-                *told.lock().unwrap_or_else(PoisonError::into_inner) = summary;
+            self.run(&stop_flag, |summary| {
+                *shared.lock().unwrap_or_else(PoisonError::into_inner) = summary;
             })
         })?;
         Ok(Handle { stop, thread: Some(thread), latest })
     }
 
-    /// Runs on this thread until stopped; `tell` gets a summary about once per second.
+    /// Runs on this thread until stopped; `report` gets a summary about once per second.
     ///
     /// # Errors
     /// If an end has failed, or the log could not be written.
-    pub fn run(mut self, stop: &Stop, mut tell: impl FnMut(Summary)) -> io::Result<Summary> {
+    pub fn run(mut self, stop: &Stop, mut report: impl FnMut(Summary)) -> io::Result<Summary> {
         let real_time = prepare_thread(if self.settings.real_time { Urgency::Relay } else { Urgency::None });
         let mut inbox = Inbox::default();
         let mut next_second = Time::ZERO + Span::from_secs(1);
         let mut is_more = false;
-        while !stop.is_asked() {
+        while !stop.is_requested() {
             self.send_due();
             let now = self.clock.now();
             if now >= next_second {
                 next_second = now + Span::from_secs(1);
                 self.ends.on_second(now);
-                tell(self.summary(real_time));
+                report(self.summary(real_time));
             }
             let next_at = self.up.path.next_at().min(self.down.path.next_at()).min(next_second);
             let pause = next_at.since(self.clock.now());
@@ -327,23 +326,23 @@ impl<E: Ends> Relay<E> {
     /// Passes a batch to the paths.
     fn take(&mut self, inbox: &mut Inbox) {
         for (direction, error) in inbox.errors.drain(..) {
-            *self.lane(direction).summary.errors.entry(error).or_default() += 1;
+            *self.state(direction).summary.errors.entry(error).or_default() += 1;
         }
         for (direction, mut packet) in inbox.packets.drain(..) {
-            let lane = match direction {
+            let state = match direction {
                 Direction::Up => &mut self.up,
                 Direction::Down => &mut self.down,
             };
-            let (now, number) = (packet.arrived, lane.summary.arrived);
+            let (now, number) = (packet.arrived, state.summary.arrived);
             packet.number = number;
-            lane.summary.arrived += 1;
+            state.summary.arrived += 1;
             if let Some(capture) = &mut self.capture {
                 capture.add(now, Side::entrance(direction), packet.bytes());
             }
             let (bytes, header) = (packet.size().get() as u32, packet.header);
-            lane.path.arrive(now, packet, &mut self.outcomes);
-            let (queue_packets, queue_bytes) = lane.path.queue(now);
-            lane.summary.peak_queue = lane.summary.peak_queue.max(queue_packets);
+            state.path.arrive(now, packet, &mut self.outcomes);
+            let (queue_packets, queue_bytes) = state.path.queue(now);
+            state.summary.peak_queue = state.summary.peak_queue.max(queue_packets);
             if let Some(log) = &mut self.log {
                 let queue_packets = u32::try_from(queue_packets).unwrap_or(u32::MAX);
                 let event = Event::Arrival { queue_packets, queue_bytes: queue_bytes.get(), header };
@@ -357,10 +356,10 @@ impl<E: Ends> Relay<E> {
     fn send_due(&mut self) {
         for direction in Direction::BOTH {
             let now = self.clock.now();
-            let lane = self.lane(direction);
-            if lane.path.next_at() <= now {
+            let state = self.state(direction);
+            if state.path.next_at() <= now {
                 let mut outcomes = core::mem::take(&mut self.outcomes);
-                self.lane(direction).path.advance(now, &mut outcomes);
+                self.state(direction).path.advance(now, &mut outcomes);
                 self.outcomes = outcomes;
                 self.settle(direction);
             }
@@ -369,14 +368,14 @@ impl<E: Ends> Relay<E> {
 
     /// Carries out the path's outcomes.
     fn settle(&mut self, direction: Direction) {
-        let lane = match direction {
+        let state = match direction {
             Direction::Up => &mut self.up,
             Direction::Down => &mut self.down,
         };
         for outcome in self.outcomes.drain(..) {
             let (packet, at, event) = match outcome {
                 Outcome::Dropped { at, packet, reason } => {
-                    lane.dropped += 1;
+                    state.dropped += 1;
                     (packet, at, Event::Drop(reason))
                 }
                 Outcome::Out { due, packet } => {
@@ -387,14 +386,14 @@ impl<E: Ends> Relay<E> {
                             if let Some(capture) = &mut self.capture {
                                 capture.add(at, Side::exit(direction), packet.bytes());
                             }
-                            lane.lateness.record(due, at);
-                            lane.summary.sent += 1;
-                            lane.summary.sent_bytes += packet.size().get();
+                            state.lateness.record(due, at);
+                            state.summary.sent += 1;
+                            state.summary.sent_bytes += packet.size().get();
                             (packet, at, Event::Departure { due })
                         }
                         Err(error) => {
-                            *lane.summary.errors.entry(error).or_default() += 1;
-                            lane.dropped += 1;
+                            *state.summary.errors.entry(error).or_default() += 1;
+                            state.dropped += 1;
                             (packet, at, Event::Unsent(error))
                         }
                     }
@@ -407,7 +406,7 @@ impl<E: Ends> Relay<E> {
         }
     }
 
-    fn lane(&mut self, direction: Direction) -> &mut Lane {
+    fn state(&mut self, direction: Direction) -> &mut DirectionState {
         match direction {
             Direction::Up => &mut self.up,
             Direction::Down => &mut self.down,
@@ -415,13 +414,13 @@ impl<E: Ends> Relay<E> {
     }
 
     fn summary(&self, real_time: bool) -> Summary {
-        let of = |lane: &Lane| {
-            let mut summary = lane.summary.clone();
-            summary.lateness = lane.lateness.report();
+        let of = |state: &DirectionState| {
+            let mut summary = state.summary.clone();
+            summary.lateness = state.lateness.report();
             summary.elements =
-                lane.path.accounts().map(|(name, account)| (name.to_owned(), *account)).collect();
+                state.path.accounts().map(|(name, account)| (name.to_owned(), *account)).collect();
             // Duplicates depart without having arrived.
-            summary.inside = summary.arrived.saturating_sub(summary.sent + lane.dropped);
+            summary.inside = summary.arrived.saturating_sub(summary.sent + state.dropped);
             summary
         };
         let (up, down) = (of(&self.up), of(&self.down));

@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use crate::udp::timespec;
 
 /// Sends a signal to a child, which may be a zombie.
-pub fn tell(child: &std::process::Child, signal: Signal) {
+pub fn send(child: &std::process::Child, signal: Signal) {
     let process = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(process) = process {
         let _ = rustix::process::kill_process(process, signal);
@@ -24,7 +24,7 @@ pub fn tell(child: &std::process::Child, signal: Signal) {
 /// and its children of that group. Otherwise (under a script or a supervisor) a signal reaches this
 /// process only.
 #[must_use]
-pub fn is_in_front() -> bool {
+pub fn is_foreground() -> bool {
     let terminal = std::fs::File::open("/dev/tty");
     let front = terminal.ok().and_then(|terminal| rustix::termios::tcgetpgrp(terminal).ok());
     front.is_some_and(|front| front == rustix::process::getpgrp())
@@ -32,16 +32,16 @@ pub fn is_in_front() -> bool {
 
 /// Outcome of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum WaitOutcome {
     /// SIGINT or SIGQUIT, from Ctrl-C, Ctrl-\ or another process. A terminal sends it to every
-    /// process in the foreground ([`is_in_front`]).
+    /// process in the foreground ([`is_foreground`]).
     Interrupt(Signal),
     /// A request to terminate, sent to this process only.
     Terminate,
     /// A child has ended, or another signal.
-    Other,
+    OtherSignal,
     /// The time limit passed.
-    Nothing,
+    TimedOut,
 }
 
 /// Handles this process' signals from its creation on. They no longer terminate it.
@@ -79,21 +79,21 @@ impl Signals {
     ///
     /// # Errors
     /// If the system cannot wait.
-    pub fn wait(&mut self, at_most: Option<Span>) -> io::Result<Heard> {
+    pub fn wait(&mut self, at_most: Option<Span>) -> io::Result<WaitOutcome> {
         let timeout = at_most.map(timespec);
         let mut polled = [PollFd::new(&self.receiver, PollFlags::IN)];
         match poll(&mut polled, timeout.as_ref()) {
-            Ok(0) => return Ok(Heard::Nothing),
+            Ok(0) => return Ok(WaitOutcome::TimedOut),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         let mut bytes = [0; 64];
         while self.receiver.read(&mut bytes).is_ok_and(|length| length == bytes.len()) {}
         Ok(match self.requests.swap(0, Ordering::AcqRel) {
-            INTERRUPT => Heard::Interrupt(Signal::INT),
-            QUIT => Heard::Interrupt(Signal::QUIT),
-            TERMINATE => Heard::Terminate,
-            _ => Heard::Other,
+            INTERRUPT => WaitOutcome::Interrupt(Signal::INT),
+            QUIT => WaitOutcome::Interrupt(Signal::QUIT),
+            TERMINATE => WaitOutcome::Terminate,
+            _ => WaitOutcome::OtherSignal,
         })
     }
 }

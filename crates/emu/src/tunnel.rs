@@ -18,7 +18,7 @@ use crate::udp::timespec;
 /// Packets read from one device before the other.
 const BATCH: usize = 32;
 /// Most bytes of a packet on a device.
-const LONGEST: usize = 65_536;
+const MAX_PACKET: usize = 65_536;
 
 /// The two devices.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct TunnelEnds {
     inside: Side,
     outside: Side,
     /// The gateway for other hosts, and whether it has failed.
-    world: Option<(Gateway, bool)>,
+    gateway: Option<(Gateway, bool)>,
     stop: Stop,
     buffer: Vec<u8>,
 }
@@ -37,13 +37,13 @@ pub struct TunnelEnds {
 enum From {
     Inside,
     Outside,
-    World,
+    Gateway,
 }
 
 #[derive(Debug)]
 struct Side {
     descriptor: OwnedFd,
-    is_gone: bool,
+    is_down: bool,
 }
 
 impl TunnelEnds {
@@ -51,27 +51,33 @@ impl TunnelEnds {
     /// non-blocking.
     #[must_use]
     pub fn new(inside: OwnedFd, outside: OwnedFd, stop: Stop) -> Self {
-        let side = |descriptor| Side { descriptor, is_gone: false };
-        Self { inside: side(inside), outside: side(outside), world: None, stop, buffer: vec![0; LONGEST] }
+        let side = |descriptor| Side { descriptor, is_down: false };
+        Self {
+            inside: side(inside),
+            outside: side(outside),
+            gateway: None,
+            stop,
+            buffer: vec![0; MAX_PACKET],
+        }
     }
 
     /// Adds a gateway for other hosts.
     #[must_use]
-    pub fn with_world(mut self, gateway: Option<Gateway>) -> Self {
-        self.world = gateway.map(|gateway| (gateway, false));
+    pub fn with_gateway(mut self, gateway: Option<Gateway>) -> Self {
+        self.gateway = gateway.map(|gateway| (gateway, false));
         self
     }
 
     /// Reads up to a batch; true if there may be more.
     fn read(&mut self, direction: Direction, from: From, clock: &Clock, into: &mut Inbox) -> bool {
-        let (descriptor, is_gone) = match (from, &mut self.world) {
-            (From::Inside, _) => (&self.inside.descriptor, &mut self.inside.is_gone),
-            (From::World, Some((gateway, is_gone))) => (&gateway.descriptor, is_gone),
-            (From::World, None) => return false,
-            (From::Outside, _) => (&self.outside.descriptor, &mut self.outside.is_gone),
+        let (descriptor, is_down) = match (from, &mut self.gateway) {
+            (From::Inside, _) => (&self.inside.descriptor, &mut self.inside.is_down),
+            (From::Gateway, Some((gateway, is_down))) => (&gateway.descriptor, is_down),
+            (From::Gateway, None) => return false,
+            (From::Outside, _) => (&self.outside.descriptor, &mut self.outside.is_down),
         };
         for _ in 0..BATCH {
-            if *is_gone {
+            if *is_down {
                 return false;
             }
             match rustix::io::read(descriptor, &mut self.buffer[..]) {
@@ -83,7 +89,7 @@ impl TunnelEnds {
                 Err(Errno::INTR) => {}
                 Err(error) => {
                     // A device that went down is not read again.
-                    *is_gone = true;
+                    *is_down = true;
                     into.error(direction, relay_error(error));
                 }
             }
@@ -109,7 +115,7 @@ fn accept(bytes: &[u8]) -> Result<(), RelayError> {
 fn relay_error(error: Errno) -> RelayError {
     match error {
         Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM => RelayError::Full,
-        Errno::BADFD | Errno::IO | Errno::NODEV | Errno::NXIO => RelayError::Gone,
+        Errno::BADFD | Errno::IO | Errno::NODEV | Errno::NXIO => RelayError::Unreachable,
         Errno::INVAL | Errno::MSGSIZE => RelayError::Malformed,
         _ => RelayError::Other,
     }
@@ -120,11 +126,11 @@ impl Ends for TunnelEnds {
         let timeout = timeout.map(timespec);
         let mut polled = vec![PollFd::new(self.stop.descriptor(), PollFlags::IN)];
         for side in [&self.inside, &self.outside] {
-            if !side.is_gone {
+            if !side.is_down {
                 polled.push(PollFd::new(&side.descriptor, PollFlags::IN));
             }
         }
-        if let Some((gateway, false)) = &self.world {
+        if let Some((gateway, false)) = &self.gateway {
             polled.push(PollFd::new(&gateway.descriptor, PollFlags::IN));
         }
         match poll(&mut polled, timeout.as_ref()) {
@@ -136,8 +142,8 @@ impl Ends for TunnelEnds {
     fn receive(&mut self, clock: &Clock, into: &mut Inbox) -> io::Result<bool> {
         let up = self.read(Direction::Up, From::Inside, clock, into);
         let down = self.read(Direction::Down, From::Outside, clock, into);
-        let world = self.read(Direction::Down, From::World, clock, into);
-        Ok(up || down || world)
+        let outer = self.read(Direction::Down, From::Gateway, clock, into);
+        Ok(up || down || outer)
     }
 
     fn send(&mut self, direction: Direction, packet: &Packet) -> Result<(), RelayError> {
@@ -145,12 +151,12 @@ impl Ends for TunnelEnds {
             Direction::Up => &self.outside.descriptor,
             Direction::Down => &self.inside.descriptor,
         };
-        if let (Direction::Up, Some((gateway, _))) = (direction, &mut self.world) {
+        if let (Direction::Up, Some((gateway, _))) = (direction, &mut self.gateway) {
             match gateway.pass(packet.bytes(), &packet.header) {
-                Route::Here => {}
-                Route::Known => to = &gateway.descriptor,
-                Route::Taken => return Ok(()),
-                Route::Refused => return Err(RelayError::Beyond),
+                Route::Local => {}
+                Route::Open => to = &gateway.descriptor,
+                Route::Queued => return Ok(()),
+                Route::Refused => return Err(RelayError::NotRelayed),
             }
         }
         loop {

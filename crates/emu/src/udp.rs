@@ -252,7 +252,7 @@ fn relay_error(error: &io::Error) -> RelayError {
         | io::ErrorKind::HostUnreachable
         | io::ErrorKind::NetworkUnreachable
         | io::ErrorKind::NetworkDown
-        | io::ErrorKind::ConnectionReset => RelayError::Gone,
+        | io::ErrorKind::ConnectionReset => RelayError::Unreachable,
         _ => RelayError::Other,
     }
 }
@@ -282,7 +282,7 @@ impl Ends for UdpEnds {
 
     fn receive(&mut self, clock: &Clock, into: &mut Inbox) -> io::Result<bool> {
         for _ in 0..core::mem::take(&mut self.refused) {
-            into.error(Direction::Down, RelayError::Gone);
+            into.error(Direction::Down, RelayError::Unreachable);
         }
         if self.ready.is_empty() {
             // A spinning relay does not wait, so poll here.
@@ -408,6 +408,6 @@ mod tests {
         assert_eq!(&buffer[..length], b"in time");
         let mut inbox = Inbox::default();
         ends.receive(&Clock::start(), &mut inbox).expect("read");
-        assert_eq!(inbox.errors, [(Direction::Down, RelayError::Gone)]);
+        assert_eq!(inbox.errors, [(Direction::Down, RelayError::Unreachable)]);
     }
 }

@@ -143,7 +143,7 @@ fn a_server_that_is_not_there_is_counted_and_the_rest_goes_on() {
     let summary = handle.stop().expect("it went well");
     let gone: u64 = [&summary.up, &summary.down]
         .iter()
-        .filter_map(|direction| direction.errors.get(&RelayError::Gone))
+        .filter_map(|direction| direction.errors.get(&RelayError::Unreachable))
         .sum();
     assert!(gone >= 1, "{summary:?}");
 }

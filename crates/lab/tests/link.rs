@@ -311,8 +311,8 @@ impl Neighbour {
         let leads_to = Block::candidates(None).last();
         let settings = move |ours, peer| device::Settings { ours, peer, leads_to, mtu: 1500 };
         let theirs = std::thread::spawn(move || {
-            namespace::separate_thread()?;
-            device::loopback_up()?;
+            namespace::unshare_network()?;
+            device::set_loopback_up()?;
             let device = Device::new("cable", &settings(NEIGHBOUR, NEIGHBOUR_SEES))?;
             let pages = TcpListener::bind((NEIGHBOUR, 8000))?;
             std::thread::spawn(move || serve(pages));
@@ -450,7 +450,7 @@ fn devices() -> Vec<String> {
 /// In a network of its own: other tests make and remove devices.
 fn nothing_left(place: &Place) -> Outcome {
     let alone = || {
-        namespace::separate_thread().map_err(|error| error.to_string())?;
+        namespace::unshare_network().map_err(|error| error.to_string())?;
         nothing_left_here(place)
     };
     let done = std::thread::scope(|scope| scope.spawn(alone).join());

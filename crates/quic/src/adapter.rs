@@ -19,13 +19,13 @@
 //! | module | holds |
 //! |---|---|
 //! | `ledger` | data packets by number, until acknowledged or lost |
-//! | `opening` | inputs of the scheme before the first byte; pacing until then |
-//! | `more` | flow sizes announced later on the same connection |
-//! | `decided` | the controller with its allowance cached |
-//! | `steady` | the adapter's metrics, cached while they cannot change |
+//! | `first_flight` | inputs of the scheme before the first byte; pacing until then |
+//! | `next_flight` | flow sizes announced later on the same connection |
+//! | `cached_controller` | the controller with its allowance cached |
+//! | `cached_metrics` | the adapter's metrics, cached while they cannot change |
 //! | `events` | acks and losses in the scheme's order |
 //! | `repairs` | copies |
-//! | `closing` | the record written at the end |
+//! | `outcome` | the record written at the end |
 //!
 //! # Deviations
 //!
@@ -40,14 +40,14 @@
 //! - The stack does not report idle periods; a base controller keeps its window over them.
 //! - Reactive's probe of the last packet is the stack's probe timeout (RFC 9002 §6.2).
 
-mod closing;
-mod decided;
+mod cached_controller;
+mod cached_metrics;
 mod events;
+mod first_flight;
 mod ledger;
-mod more;
-mod opening;
+mod next_flight;
+mod outcome;
 mod repairs;
-mod steady;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -61,16 +61,16 @@ use headstart_units::{Bytes, Rate, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
 
-use crate::epoch::{Watch, span};
+use crate::epoch::{EpochCache, span};
 use crate::shared::Shared;
-use crate::why::Tally;
-use decided::Decided;
+use crate::start_report::Tally;
+use cached_controller::CachedController;
+use cached_metrics::CachedMetrics;
 use events::{Batch, Losses};
+use first_flight::{Bucket, StartState};
 use ledger::Ledger;
-use more::More;
-use opening::{Bucket, Stage};
-use repairs::Copier;
-use steady::Answer;
+use next_flight::NextFlight;
+use repairs::Duplicator;
 
 /// Makes the controllers of one connection: the first runs the scheme; a later one means that the
 /// path has changed, and runs slow start.
@@ -98,19 +98,19 @@ impl congestion::ControllerFactory for Factory {
 pub struct Adapter {
     shared: Arc<Shared>,
     /// Time of the event that the stack reports.
-    now: Watch,
+    event_clock: EpochCache,
     /// Departure time of the packets that it is about.
-    then: Watch,
-    controller: Decided,
+    sent_clock: EpochCache,
+    controller: CachedController,
     /// Metrics for the stack until the next ack or loss, where no departure changes them.
-    steady: Option<Answer>,
-    stage: Stage,
+    cached_metrics: Option<CachedMetrics>,
+    start_state: StartState,
     /// The scheme is one that plans with the flow's size.
     plans_with_size: bool,
     /// On a path other than the connection's first: slow start, no record, no copies.
     is_late: bool,
     /// A clone made by the stack that has received no event since.
-    is_idle_copy: bool,
+    is_unused_clone: bool,
     packet: Bytes,
     /// The path's current packet size; the scheme keeps the size it began with when the stack's
     /// path MTU discovery finds a larger one.
@@ -121,21 +121,21 @@ pub struct Adapter {
     fastest: Option<Rate>,
     ledger: Ledger,
     /// Bytes in flight outside of the scheme's account: the handshake's, and path MTU probes.
-    foreign: Bytes,
+    unmanaged_in_flight: Bytes,
     batch: Batch,
     losses: Losses,
     /// Start of the current recovery period.
     recovering_since: Option<Time>,
     /// The controller before that, restored if the loss was spurious.
     before_recovery: Option<(Time, Box<Controller>)>,
-    heard_at: Time,
+    last_ack_at: Time,
     /// The window or the pacer was the limit for all data packets below this ordinal.
     limited_below: u64,
     /// Lost bytes not retransmitted yet.
-    owed: Bytes,
+    retransmission_debt: Bytes,
     first_flight: Bytes,
     /// Bytes announced by the application when the scheme last planned.
-    told: Bytes,
+    announced: Bytes,
     /// The first flight covers all announced data.
     is_whole_flow: bool,
     /// All data announced when the scheme began fits into the initial window.
@@ -145,7 +145,7 @@ pub struct Adapter {
     started_at: Time,
     phase: &'static str,
     tally: Tally,
-    copier: Option<Copier>,
+    duplicator: Option<Duplicator>,
 }
 
 /// RFC 9002 §7.2.
@@ -155,44 +155,44 @@ const MINIMUM_PACKETS: u64 = 2;
 
 impl Adapter {
     fn new(shared: Arc<Shared>, now: Instant, mtu: u16, is_first: bool) -> Self {
-        shared.controller_begins();
+        shared.register_controller();
         let packet = Bytes::new(mtu.into());
         let scheme = if is_first { shared.rules.choice.scheme() } else { shared.rules.control.scheme() };
         let controller = Controller::new(scheme.unwrap_or_else(plain_slow_start), shared.rules.base, packet);
-        let watch = Watch::new(shared.rules.epoch, now);
+        let cache = EpochCache::new(shared.rules.epoch, now);
         let adapter = Self {
-            now: watch,
-            then: watch,
-            controller: Decided::new(controller),
-            steady: None,
-            stage: Stage::Unmeasured,
+            event_clock: cache,
+            sent_clock: cache,
+            controller: CachedController::new(controller),
+            cached_metrics: None,
+            start_state: StartState::Unmeasured,
             plans_with_size: is_first && shared.rules.choice.needs() == Needs::FlowSize,
             is_late: !is_first,
-            is_idle_copy: false,
+            is_unused_clone: false,
             packet,
             largest: packet,
             rtt: Rtt::default(),
             rate: RateEstimator::default(),
             fastest: None,
             ledger: Ledger::default(),
-            foreign: Bytes::ZERO,
+            unmanaged_in_flight: Bytes::ZERO,
             batch: Batch::default(),
             losses: Losses::default(),
             recovering_since: None,
             before_recovery: None,
-            heard_at: Time::ZERO,
+            last_ack_at: Time::ZERO,
             limited_below: 0,
-            owed: Bytes::ZERO,
+            retransmission_debt: Bytes::ZERO,
             first_flight: Bytes::ZERO,
-            told: Bytes::ZERO,
+            announced: Bytes::ZERO,
             is_whole_flow: false,
             began_small: false,
             burst: Bytes::ZERO,
             bucket: Bucket::default(),
-            started_at: watch.last(),
+            started_at: cache.last(),
             phase: "",
             tally: Tally::default(),
-            copier: None,
+            duplicator: None,
             shared,
         };
         if !is_first {
@@ -201,38 +201,39 @@ impl Adapter {
         adapter
     }
 
-    /// Sets the foreign bytes in flight; a cached window for another number is void.
+    /// Sets the bytes in flight outside of the scheme's account; a cached window for another number
+    /// is void.
     #[inline]
-    fn set_foreign(&mut self, bytes: Bytes) {
-        if self.foreign != bytes {
-            self.foreign = bytes;
-            self.steady = None;
+    fn set_unmanaged_in_flight(&mut self, bytes: Bytes) {
+        if self.unmanaged_in_flight != bytes {
+            self.unmanaged_in_flight = bytes;
+            self.cached_metrics = None;
         }
     }
 
-    fn least(&self) -> Bytes {
+    fn min_window(&self) -> Bytes {
         self.packet * MINIMUM_PACKETS
     }
 
-    /// A window of the scheme as the stack counts it: with the foreign bytes in flight.
-    fn with_foreign(&self, window: Bytes) -> u64 {
-        (window + self.foreign).max(self.least()).get()
+    /// A window of the scheme as the stack counts it: with all bytes in flight.
+    fn with_unmanaged_in_flight(&self, window: Bytes) -> u64 {
+        (window + self.unmanaged_in_flight).max(self.min_window()).get()
     }
 
     #[cold]
-    fn work_out_window(&self) -> u64 {
-        self.window_with(self.foresee_more().as_deref())
+    fn compute_window(&self) -> u64 {
+        self.window_with(self.preview_next_flight().as_deref())
     }
 
     #[cold]
-    fn work_out(&self) -> Answer {
-        let more = self.foresee_more();
-        self.answer(self.window_with(more.as_deref()), self.pacing_rate(more.as_deref()))
+    fn compute_metrics(&self) -> CachedMetrics {
+        let next_flight = self.preview_next_flight();
+        self.metrics_with(self.window_with(next_flight.as_deref()), self.pacing_rate(next_flight.as_deref()))
     }
 
-    fn answer(&self, window: u64, pacing_rate: Option<Rate>) -> Answer {
+    fn metrics_with(&self, window: u64, pacing_rate: Option<Rate>) -> CachedMetrics {
         let ssthresh = self.controller.ssthresh();
-        Answer {
+        CachedMetrics {
             window,
             pacing_rate: pacing_rate.map(Rate::as_bytes_per_sec),
             ssthresh: (ssthresh != Bytes::MAX).then(|| ssthresh.get()),
@@ -240,22 +241,24 @@ impl Adapter {
         }
     }
 
-    /// Bytes that may be in flight, foreign ones included; `more` is the next flight's preview.
-    fn window_with(&self, more: Option<&More>) -> u64 {
-        let window = match &self.stage {
-            Stage::Unmeasured => self.packet * INITIAL_PACKETS,
-            Stage::Ready(ready) => ready.plan.allowance.window.max(self.packet * INITIAL_PACKETS),
-            Stage::Started => {
-                let allowance = more.map_or(&self.controller, |more| &more.controller).allowance();
+    /// Bytes that may be in flight, those outside of the scheme's account included; `next_flight`
+    /// is the next flight's preview.
+    fn window_with(&self, next_flight: Option<&NextFlight>) -> u64 {
+        let window = match &self.start_state {
+            StartState::Unmeasured => self.packet * INITIAL_PACKETS,
+            StartState::Ready(ready) => ready.plan.allowance.window.max(self.packet * INITIAL_PACKETS),
+            StartState::Started => {
+                let allowance =
+                    next_flight.map_or(&self.controller, |next_flight| &next_flight.controller).allowance();
                 // The stack requires room for a full packet even if only the flow's last bytes are
                 // left.
-                let is_last = more.is_some() || self.has_rest();
-                let least = if self.is_small() { self.packet * INITIAL_PACKETS } else { Bytes::ZERO };
+                let is_last = next_flight.is_some() || self.has_rest();
+                let min_window = if self.is_small() { self.packet * INITIAL_PACKETS } else { Bytes::ZERO };
                 let rest = if is_last { self.largest } else { Bytes::ZERO };
-                return self.with_foreign(allowance.window.max(least) + rest);
+                return self.with_unmanaged_in_flight(allowance.window.max(min_window) + rest);
             }
         };
-        window.max(self.least()).get()
+        window.max(self.min_window()).get()
     }
 
     /// A part of the flight has not left, and the window has room for no more than that part.
@@ -276,16 +279,16 @@ impl Adapter {
     /// After a change of the peer's port the stack continues with a clone: the same path, another
     /// address.
     #[inline]
-    fn wake(&mut self) {
-        if self.is_idle_copy {
-            self.go_on_as_a_copy();
+    fn on_clone_used(&mut self) {
+        if self.is_unused_clone {
+            self.continue_as_clone();
         }
     }
 
     #[cold]
-    fn go_on_as_a_copy(&mut self) {
-        self.is_idle_copy = false;
-        self.copier = None;
+    fn continue_as_clone(&mut self) {
+        self.is_unused_clone = false;
+        self.duplicator = None;
         self.note_migration();
     }
 
@@ -308,24 +311,24 @@ fn plain_slow_start() -> Scheme {
 
 impl congestion::Controller for Adapter {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
-        self.wake();
-        let (now, bytes) = (self.now.time(now), Bytes::new(bytes.into()));
-        let is_data = self.shared.sealing.is_data();
+        self.on_clone_used();
+        let (now, bytes) = (self.event_clock.time(now), Bytes::new(bytes.into()));
+        let is_data = self.shared.last_encrypted.is_data();
         // A packet above the path's current packet size is a path MTU probe, not the scheme's.
         let is_ours = is_data && bytes <= self.largest;
-        if self.steady().is_none() {
+        if self.cached_metrics().is_none() {
             self.spend(now, bytes);
-            if is_ours && matches!(self.stage, Stage::Ready(_)) && self.is_awaited(bytes) {
+            if is_ours && matches!(self.start_state, StartState::Ready(_)) && self.begins_scheme(bytes) {
                 self.start(now);
             }
             if is_ours {
-                self.learn(now);
+                self.plan_next_flight(now);
             }
         }
-        if is_ours && matches!(self.stage, Stage::Started) {
+        if is_ours && matches!(self.start_state, StartState::Started) {
             self.sent(now, number, bytes);
         } else {
-            self.set_foreign(self.foreign + bytes);
+            self.set_unmanaged_in_flight(self.unmanaged_in_flight + bytes);
         }
     }
 
@@ -342,19 +345,19 @@ impl congestion::Controller for Adapter {
         app_limited: bool,
         rtt: &RttEstimator,
     ) {
-        self.wake();
-        let sent = self.then.time(sent);
+        self.on_clone_used();
+        let sent = self.sent_clock.time(sent);
         self.acked(sent, Bytes::new(bytes), number, app_limited, || span(rtt.get()));
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
-        let now = self.now.time(now);
+        let now = self.event_clock.time(now);
         self.end_of_acks(now, Bytes::new(in_flight), app_limited, largest);
     }
 
     fn on_packet_lost(&mut self, bytes: u16, number: u64, now: Instant) {
-        self.wake();
-        let now = self.now.time(now);
+        self.on_clone_used();
+        let now = self.event_clock.time(now);
         self.packet_lost(now, Bytes::new(bytes.into()), number);
     }
 
@@ -367,7 +370,7 @@ impl congestion::Controller for Adapter {
         _: u64,
         _: u64,
     ) {
-        let (now, sent) = (self.now.time(now), self.then.time(sent));
+        let (now, sent) = (self.event_clock.time(now), self.sent_clock.time(sent));
         if is_ecn { self.marked(now, sent) } else { self.lost(now, sent, is_persistent) }
     }
 
@@ -378,18 +381,18 @@ impl congestion::Controller for Adapter {
     fn on_mtu_update(&mut self, mtu: u16) {
         self.largest = Bytes::new(mtu.into());
         // A scheme keeps the segment size it began with; the new one applies only before that.
-        if !matches!(self.stage, Stage::Started) {
+        if !matches!(self.start_state, StartState::Started) {
             self.packet = Bytes::new(mtu.into());
-            self.foresee();
+            self.preview_flight();
         }
     }
 
     fn window(&self) -> u64 {
-        self.steady().map_or_else(|| self.work_out_window(), |answer| answer.window)
+        self.cached_metrics().map_or_else(|| self.compute_window(), |metrics| metrics.window)
     }
 
     fn metrics(&self) -> ControllerMetrics {
-        self.steady().map_or_else(|| self.work_out().into(), |&answer| answer.into())
+        self.cached_metrics().map_or_else(|| self.compute_metrics().into(), |&metrics| metrics.into())
     }
 
     fn clone_box(&self) -> Box<dyn congestion::Controller> {
@@ -422,33 +425,33 @@ mod tests;
 /// The stack clones a controller when the peer's port changes, and to export its state.
 impl Clone for Adapter {
     fn clone(&self) -> Self {
-        self.shared.controller_begins();
+        self.shared.register_controller();
         Self {
             shared: Arc::clone(&self.shared),
-            now: self.now,
-            then: self.then,
+            event_clock: self.event_clock,
+            sent_clock: self.sent_clock,
             controller: self.controller,
-            steady: self.steady,
-            stage: self.stage,
+            cached_metrics: self.cached_metrics,
+            start_state: self.start_state,
             plans_with_size: self.plans_with_size,
             is_late: self.is_late,
-            is_idle_copy: true,
+            is_unused_clone: true,
             packet: self.packet,
             largest: self.largest,
             rtt: self.rtt,
             rate: self.rate,
             fastest: self.fastest,
             ledger: self.ledger.clone(),
-            foreign: self.foreign,
+            unmanaged_in_flight: self.unmanaged_in_flight,
             batch: self.batch,
             losses: self.losses,
             recovering_since: self.recovering_since,
             before_recovery: self.before_recovery.clone(),
-            heard_at: self.heard_at,
+            last_ack_at: self.last_ack_at,
             limited_below: self.limited_below,
-            owed: self.owed,
+            retransmission_debt: self.retransmission_debt,
             first_flight: self.first_flight,
-            told: self.told,
+            announced: self.announced,
             is_whole_flow: self.is_whole_flow,
             began_small: self.began_small,
             burst: self.burst,
@@ -456,13 +459,13 @@ impl Clone for Adapter {
             started_at: self.started_at,
             phase: self.phase,
             tally: self.tally,
-            copier: None,
+            duplicator: None,
         }
     }
 }
 
 impl Drop for Adapter {
     fn drop(&mut self) {
-        self.shared.controller_ends();
+        self.shared.unregister_controller();
     }
 }

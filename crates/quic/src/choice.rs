@@ -18,7 +18,7 @@ pub struct Choice {
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each endpoint")]
 enum Controller {
-    Ours(Scheme),
+    Scheme(Scheme),
     Stack(Stack),
 }
 
@@ -33,17 +33,17 @@ pub enum Stack {
 
 /// Reasons to refuse a scheme.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum ChoiceError {
     /// The catalogue has no such scheme, or the scheme no such parameters.
     #[error(transparent)]
     Unknown(#[from] parameters::Error),
     /// The scheme exists, but not on this transport.
-    #[error("`{name}` is not carried by QUIC yet: {why}")]
-    NotCarried {
+    #[error("`{name}` is not carried by QUIC yet: {reason}")]
+    Unsupported {
         /// The scheme requested.
         name: String,
         /// The part that is missing.
-        why: &'static str,
+        reason: &'static str,
     },
 }
 
@@ -54,8 +54,8 @@ impl Choice {
     /// The scheme that `text` names, with its parameters, as [`catalogue::find`] parses it.
     ///
     /// # Errors
-    /// [`Refused`] if the catalogue does not have it or this transport cannot carry it.
-    pub fn find(text: &str) -> Result<Self, Refused> {
+    /// [`ChoiceError`] if the catalogue does not have it or this transport cannot carry it.
+    pub fn find(text: &str) -> Result<Self, ChoiceError> {
         if text.trim().eq_ignore_ascii_case(STACK_CUBIC) {
             return Ok(Self::stack(Stack::Cubic));
         }
@@ -66,21 +66,21 @@ impl Choice {
     /// scheme.
     ///
     /// # Errors
-    /// [`Refused::NotCarried`] if this transport cannot carry it.
-    pub fn of(entry: &Entry) -> Result<Self, Refused> {
+    /// [`ChoiceError::Unsupported`] if this transport cannot carry it.
+    pub fn of(entry: &Entry) -> Result<Self, ChoiceError> {
         match entry.native {
             Some(Native::Bbr) => Ok(Self::stack(Stack::Bbr)),
-            _ => Self::ours(entry),
+            _ => Self::own(entry),
         }
     }
 
     /// A catalogue entry in this project's implementation, even where the stack has its own.
     ///
     /// # Errors
-    /// [`Refused::NotCarried`] if this transport cannot carry it.
-    pub fn ours(entry: &Entry) -> Result<Self, Refused> {
-        if let Some(why) = entry.about().not_over_udp {
-            return Err(Refused::NotCarried { name: entry.name.to_string(), why });
+    /// [`ChoiceError::Unsupported`] if this transport cannot carry it.
+    pub fn own(entry: &Entry) -> Result<Self, ChoiceError> {
+        if let Some(reason) = entry.about().not_over_udp {
+            return Err(ChoiceError::Unsupported { name: entry.name.to_string(), reason });
         }
         let scheme = entry.scheme();
         let summary = if scheme.wants_tail_probe() {
@@ -88,12 +88,12 @@ impl Choice {
         } else {
             entry.summary
         };
-        Ok(Self { name: entry.name, summary, needs: entry.needs, controller: Controller::Ours(scheme) })
+        Ok(Self { name: entry.name, summary, needs: entry.needs, controller: Controller::Scheme(scheme) })
     }
 
     /// The same scheme with default parameters.
     #[must_use]
-    pub fn by_default(&self) -> Self {
+    pub fn with_defaults(&self) -> Self {
         let plain = self.scheme().and_then(|scheme| Self::find(scheme.about().name).ok());
         plain.unwrap_or(*self)
     }
@@ -112,7 +112,7 @@ impl Choice {
 
     /// The same, as an owned name.
     #[must_use]
-    pub const fn kept_name(&self) -> Name {
+    pub const fn scheme_name(&self) -> Name {
         self.name
     }
 
@@ -128,9 +128,10 @@ impl Choice {
         self.needs
     }
 
-    /// True if it sends copies of datagrams, for which it needs a [`Courier`](crate::Courier).
+    /// True if it sends copies of datagrams, for which it needs a
+    /// [`DuplicateSender`](crate::DuplicateSender).
     #[must_use]
-    pub fn needs_courier(&self) -> bool {
+    pub fn needs_duplicate_sender(&self) -> bool {
         self.scheme().is_some_and(|scheme| scheme.repair().is_active())
     }
 
@@ -138,7 +139,7 @@ impl Choice {
     #[must_use]
     pub const fn scheme(&self) -> Option<Scheme> {
         match self.controller {
-            Controller::Ours(scheme) => Some(scheme),
+            Controller::Scheme(scheme) => Some(scheme),
             Controller::Stack(_) => None,
         }
     }
@@ -147,7 +148,7 @@ impl Choice {
     #[must_use]
     pub const fn stack_controller(&self) -> Option<Stack> {
         match self.controller {
-            Controller::Ours(_) => None,
+            Controller::Scheme(_) => None,
             Controller::Stack(stack) => Some(stack),
         }
     }
@@ -169,7 +170,7 @@ impl Choice {
 pub fn slow_start() -> Choice {
     let name = Name::new("iw10").unwrap_or_default();
     let scheme = Scheme::SlowStart(headstart_startup::scheme::SlowStart::new(Default::default()));
-    let controller = Controller::Ours(scheme);
+    let controller = Controller::Scheme(scheme);
     Choice { name, summary: "slow start from 10 packets", needs: Needs::Nothing, controller }
 }
 
@@ -181,7 +182,7 @@ mod tests {
     fn what_cannot_be_carried_is_refused_by_name_and_with_a_reason() {
         for name in ["quick-start", "rcp", "pcp", "quick-start(initial-window=3)", "pcp(train=7)"] {
             let refused = Choice::find(name).expect_err("refused");
-            assert!(matches!(refused, Refused::NotCarried { .. }));
+            assert!(matches!(refused, ChoiceError::Unsupported { .. }));
             assert!(refused.to_string().contains(name), "{refused}");
         }
         let unknown = Choice::find("tahoe").expect_err("no such scheme").to_string();
@@ -208,10 +209,10 @@ mod tests {
 
     #[test]
     fn only_schemes_that_send_copies_need_a_courier() {
-        let needy: Vec<_> = Choice::all().filter(Choice::needs_courier).map(|it| it.name).collect();
+        let needy: Vec<_> = Choice::all().filter(Choice::needs_duplicate_sender).map(|it| it.name).collect();
         assert_eq!(needy, ["proactive", "halfback", "halfback-forward", "halfback-burst"]);
         for (text, expected) in [("halfback(additional=0%)", false), ("halfback(additional=25%)", true)] {
-            assert_eq!(Choice::find(text).map(|it| it.needs_courier()), Ok(expected), "{text}");
+            assert_eq!(Choice::find(text).map(|it| it.needs_duplicate_sender()), Ok(expected), "{text}");
         }
     }
 }

@@ -18,16 +18,16 @@ use headstart_units::Bytes;
 use noq_proto::{Side, TokenMemoryCache, TokenStore, TransportConfig};
 
 use crate::choice::Choice;
-use crate::copies::{CopyPolicy, Courier};
+use crate::copies::{CopyPolicy, DuplicateSender};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
 use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
-use crate::opening::Opening;
-use crate::server::{Lots, SetupError, common_setters, install, rules};
-use crate::session::{ClientTls, Other, Sessions, tls};
+use crate::pending_connection::PendingConnection;
+use crate::server::{ArmAssignment, SetupError, common_setters, install, rules};
+use crate::session::{ClientTls, CustomCrypto, SessionFactory, tls};
 use crate::shared::{Handle, Shared};
-use crate::store::{Store, dialled};
+use crate::store::{Store, server_key};
 
 /// Settings for the connections that a client initiates.
 #[derive(Clone)]
@@ -37,8 +37,8 @@ pub struct ClientSetup {
     tokens: Arc<dyn TokenStore>,
     announce: Option<Hint>,
     rules: Arc<crate::shared::Rules>,
-    lots: Lots,
-    dialled: Arc<AtomicU64>,
+    arms: ArmAssignment,
+    connections: Arc<AtomicU64>,
     #[cfg(feature = "qlog")]
     qlog: Option<Arc<crate::qlog::Directory>>,
 }
@@ -46,7 +46,7 @@ pub struct ClientSetup {
 #[derive(Clone)]
 enum Crypto {
     Tls(ClientTls),
-    Other(Arc<dyn Sessions>),
+    Custom(Arc<dyn SessionFactory>),
 }
 
 impl ClientSetup {
@@ -60,8 +60,8 @@ impl ClientSetup {
 
     /// A client with sessions other than TLS: for simulations.
     #[must_use]
-    pub fn with_sessions(sessions: Arc<dyn Sessions>) -> Self {
-        Self::with(Crypto::Other(sessions))
+    pub fn with_session_factory(sessions: Arc<dyn SessionFactory>) -> Self {
+        Self::with(Crypto::Custom(sessions))
     }
 
     fn with(crypto: Crypto) -> Self {
@@ -71,8 +71,8 @@ impl ClientSetup {
             tokens: Arc::new(TokenMemoryCache::default()),
             announce: None,
             rules: Arc::new(rules(Side::Client, crate::choice::slow_start())),
-            lots: Lots::default(),
-            dialled: Arc::default(),
+            arms: ArmAssignment::default(),
+            connections: Arc::default(),
             #[cfg(feature = "qlog")]
             qlog: None,
         }
@@ -104,14 +104,14 @@ impl ClientSetup {
     /// Configuration and handle for one connection to `remote`.
     #[must_use]
     pub fn configure(&self, remote: SocketAddr, server_name: &str) -> (noq::ClientConfig, Handle) {
-        let number = self.lots.draw(&self.dialled.fetch_add(1, Ordering::Relaxed).to_be_bytes());
-        let key = dialled(remote.ip(), server_name);
+        let number = self.arms.draw(&self.connections.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+        let key = server_key(remote.ip(), server_name);
         let shared = Shared::new(Arc::clone(&self.rules), remote, None, key, number);
         let mut transport = self.transport.clone();
         install(&mut transport, &shared);
         #[cfg(feature = "qlog")]
         if let Some(directory) = &self.qlog {
-            let (scheme, epoch) = (self.rules.choice.kept_name(), self.rules.epoch);
+            let (scheme, epoch) = (self.rules.choice.scheme_name(), self.rules.epoch);
             transport.qlog_factory(directory.factory(scheme, epoch, &shared.qlog));
         }
         let crypto: Arc<dyn noq_proto::crypto::ClientConfig> = match &self.crypto {
@@ -120,7 +120,7 @@ impl ClientSetup {
                 announce: self.announce,
                 shared: Arc::clone(&shared),
             }),
-            Crypto::Other(sessions) => Arc::new(Other {
+            Crypto::Custom(sessions) => Arc::new(CustomCrypto {
                 sessions: Arc::clone(sessions),
                 announce: self.announce,
                 shared: Arc::clone(&shared),
@@ -132,7 +132,7 @@ impl ClientSetup {
     }
 
     /// Initiates a connection. Its record is written as soon as it is closed, provided that
-    /// [`Opening::established`] was awaited.
+    /// [`PendingConnection::established`] was awaited.
     ///
     /// # Errors
     /// As [`noq::Endpoint::connect_with`].
@@ -141,8 +141,8 @@ impl ClientSetup {
         endpoint: &noq::Endpoint,
         remote: SocketAddr,
         server_name: &str,
-    ) -> Result<Opening, noq::ConnectError> {
+    ) -> Result<PendingConnection, noq::ConnectError> {
         let (config, handle) = self.configure(remote, server_name);
-        Ok(Opening { connecting: endpoint.connect_with(config, remote, server_name)?, handle })
+        Ok(PendingConnection { connecting: endpoint.connect_with(config, remote, server_name)?, handle })
     }
 }

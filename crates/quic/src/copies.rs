@@ -1,10 +1,10 @@
 //! Proactive retransmission of whole datagrams, byte for byte, before a loss is detected: the
 //! repair of Halfback and Proactive.
 //!
-//! The TLS session retains the wire bytes of the latest data packets (`Tap`); the congestion
-//! controller lets the scheme's repair select packets, and a [`Courier`] sends them. A repeated
-//! datagram repeats a nonce with the same plaintext, which reveals nothing; the receiver processes
-//! the first copy to arrive and drops the other.
+//! The TLS session retains the wire bytes of the latest data packets (`SentPackets`); the
+//! congestion controller lets the scheme's repair select packets, and a [`DuplicateSender`] sends
+//! them. A repeated datagram repeats a nonce with the same plaintext, which reveals nothing; the
+//! receiver processes the first copy to arrive and drops the other.
 //!
 //! # Rules
 //!
@@ -53,56 +53,56 @@ pub struct Duplicate {
     /// Wire bytes of the whole datagram.
     pub contents: Bytes,
     /// Time of its departure.
-    pub when: When,
+    pub timing: SendTiming,
 }
 
 /// Departure of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum SendTiming {
     /// At once: triggered by an ack.
     Now,
     /// Right after its original, which is being sent.
-    Behind,
+    AfterOriginal,
 }
 
 /// Sends copies.
-pub trait Courier: Send + Sync + Debug {
+pub trait DuplicateSender: Send + Sync + Debug {
     /// A connection may send copies to `destination` from now on.
-    fn begin(&self, destination: SocketAddr) {
+    fn register(&self, destination: SocketAddr) {
         let _ = destination;
     }
 
     /// Sends a copy with the ECN codepoint of the connection's latest datagram. It may be dropped:
     /// copies are not retransmitted.
-    fn carry(&self, copy: Duplicate);
+    fn send(&self, copy: Duplicate);
 
     /// A connection sends no more copies to `destination`.
-    fn end(&self, destination: SocketAddr) {
+    fn unregister(&self, destination: SocketAddr) {
         let _ = destination;
     }
 }
 
 /// The wire bytes of the latest data packets.
 #[derive(Debug, Default)]
-pub(crate) struct Tap {
-    kept: VecDeque<(u64, Bytes)>,
+pub(crate) struct SentPackets {
+    packets: VecDeque<(u64, Bytes)>,
 }
 
-impl Tap {
-    pub fn keep(&mut self, number: u64, packet: &[u8]) {
-        while self.kept.len() as u64 >= REACH {
-            self.kept.pop_front();
+impl SentPackets {
+    pub fn push(&mut self, number: u64, packet: &[u8]) {
+        while self.packets.len() as u64 >= REACH {
+            self.packets.pop_front();
         }
-        self.kept.push_back((number, Bytes::copy_from_slice(packet)));
+        self.packets.push_back((number, Bytes::copy_from_slice(packet)));
     }
 
     pub fn get(&self, number: u64) -> Option<Bytes> {
-        let at = self.kept.partition_point(|(other, _)| *other < number);
-        self.kept.get(at).filter(|(other, _)| *other == number).map(|(_, packet)| packet.clone())
+        let at = self.packets.partition_point(|(other, _)| *other < number);
+        self.packets.get(at).filter(|(other, _)| *other == number).map(|(_, packet)| packet.clone())
     }
 
     pub fn clear(&mut self) {
-        self.kept.clear();
+        self.packets.clear();
     }
 }
 
@@ -112,14 +112,14 @@ mod tests {
 
     #[test]
     fn the_latest_packets_are_kept_and_found_by_number() {
-        let mut tap = Tap::default();
+        let mut sent = SentPackets::default();
         // Packet numbers skip values.
         for number in (0..400).filter(|number| number % 7 != 3) {
-            tap.keep(number, &number.to_be_bytes());
+            sent.push(number, &number.to_be_bytes());
         }
-        assert_eq!(tap.kept.len() as u64, REACH);
-        assert_eq!(tap.get(399).as_deref(), Some(399_u64.to_be_bytes().as_slice()));
-        assert_eq!(tap.get(3 + 7 * 56), None, "never sent");
-        assert_eq!(tap.get(100), None, "too old");
+        assert_eq!(sent.packets.len() as u64, REACH);
+        assert_eq!(sent.get(399).as_deref(), Some(399_u64.to_be_bytes().as_slice()));
+        assert_eq!(sent.get(3 + 7 * 56), None, "never sent");
+        assert_eq!(sent.get(100), None, "too old");
     }
 }

@@ -45,12 +45,12 @@ impl Epoch {
 
 /// An epoch that caches the last instant: the stack passes the same one for all packets of a batch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Watch {
+pub(crate) struct EpochCache {
     epoch: Epoch,
     read: (Instant, Time),
 }
 
-impl Watch {
+impl EpochCache {
     pub fn new(epoch: Epoch, now: Instant) -> Self {
         Self { epoch, read: (now, epoch.time(now)) }
     }

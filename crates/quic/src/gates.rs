@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use headstart_startup::history::{Known, Record, Refusal};
 use headstart_units::{Bytes, Span, Time};
 
-use crate::why::slow_start_rounds;
+use crate::start_report::slow_start_rounds;
 
 /// Conditions for the use of a record and of a fast start; values given are the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl Gates {
         }
         match known.record.contradicted_by(rtt) {
             Some(refusal) if self.same_path => Err(refusal),
-            _ if !self.promises_more(bdp, initial_window) => Err(Refusal::NothingToGain),
+            _ if !self.exceeds_initial_window(bdp, initial_window) => Err(Refusal::NothingToGain),
             _ => Ok(known),
         }
     }
@@ -127,7 +127,7 @@ impl Gates {
 impl Gates {
     /// True if a first flight of `planned` bytes is worth a fast start.
     #[must_use]
-    pub fn promises_more(&self, planned: Bytes, initial_window: Bytes) -> bool {
+    pub fn exceeds_initial_window(&self, planned: Bytes, initial_window: Bytes) -> bool {
         !self.beyond_initial_window || planned > initial_window
     }
 
@@ -289,12 +289,16 @@ mod tests {
             (known(0), soon, 501, Some(Refusal::RttTooLarge), "more than ten times"),
         ];
         let window = Bytes::new(12_000);
-        for (known, now, rtt, expected, why) in rows {
-            assert_eq!(refusal(&gates.judge(known, now, Span::from_millis(rtt), window)), expected, "{why}");
+        for (known, now, rtt, expected, reason) in rows {
+            assert_eq!(
+                refusal(&gates.judge(known, now, Span::from_millis(rtt), window)),
+                expected,
+                "{reason}"
+            );
             assert_eq!(
                 Gates::OPEN.judge(known, now, Span::from_millis(rtt), window).is_ok(),
                 known.is_some(),
-                "{why}"
+                "{reason}"
             );
         }
     }
@@ -326,11 +330,11 @@ mod tests {
             (465,       Some(58), false,   "6 against 6"),
             (833,       Some(58), false,   "10 against 7"),
         ];
-        for (packets, bdp, outruns, why) in rows {
+        for (packets, bdp, outruns, reason) in rows {
             for (gates, outruns) in [(Gates::default(), outruns), (Gates::OPEN, true)] {
                 let bdp = bdp.map(|packets| packet * packets);
                 let found = gates.outruns(packet * 116, packet * packets, packet, bdp);
-                assert_eq!(found, outruns, "{packets} packets: {why}");
+                assert_eq!(found, outruns, "{packets} packets: {reason}");
             }
         }
     }

@@ -82,13 +82,13 @@ fn entries(mut rest: &[u8]) -> impl Iterator<Item = Result<(u64, &[u8]), Malform
 
 /// Reads hint and flow control limit of a peer's parameters. Malformed hints are counted and
 /// ignored.
-pub(crate) fn hear(parameters: &[u8], shared: &Shared) {
+pub(crate) fn read_parameters(parameters: &[u8], shared: &Shared) {
     let hint = find(parameters).unwrap_or_else(|malformed| {
         tracing::debug!(target: "headstart", peer = %shared.peer, "hint ignored: {malformed}");
         shared.rules.metrics.count_malformed_hint();
         None
     });
-    shared.heard(hint, flow_control(parameters));
+    shared.set_peer_parameters(hint, flow_control(parameters));
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 //! A server that runs noq accepts its connections through [`ServerSetup::accept`] instead of
 //! `Incoming::accept`. Each connection then starts with the chosen scheme, from the record of
 //! earlier connections to the same peer or from the client's hint of its access link. At its end it
-//! writes a record for the next connection, and a report ([`Why`]) of the inputs, the decision and
-//! the outcome.
+//! writes a record for the next connection, and a report ([`StartReport`]) of the inputs, the
+//! decision and the outcome.
 //!
 //! ```no_run
 //! # async fn run(base: noq::ServerConfig, tls: std::sync::Arc<rustls::ServerConfig>)
@@ -23,7 +23,7 @@
 //!     tokio::spawn(async move {
 //!         let (connection, handle) = accepted.established().await?;
 //!         // Serve `connection`, then log the report.
-//!         println!("{}", handle.why());
+//!         println!("{}", handle.report());
 //! #       drop(connection);
 //!         Ok::<_, noq::ConnectionError>(())
 //!     });
@@ -38,26 +38,26 @@
 //!             peer address, connection id              hint, packet numbers, wire bytes
 //!   Incoming ----------------------------> accept      TLS session ------------------+
 //!                                            |                                       v
-//!      Store <--- record, why --- Adapter <--+-- one configuration per connection   Shared
+//!      Store <--- record, report Adapter <--+-- one configuration per connection   Shared
 //!                                    |                                               ^
 //!                                    +-----------------------------------------------+
 //!                                    |       scheme and base controller: headstart-startup
-//!                                    +--> Courier: copies of datagrams (Halfback, Proactive)
+//!                                    +--> DuplicateSender: copies of datagrams (Halfback, Proactive)
 //! ```
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`choice`] | schemes by name; those refused, with reasons |
 //! | [`server`], [`client`] | set-up: one per endpoint |
-//! | [`opening`] | connections accepted or initiated, not established yet |
+//! | [`pending_connection`] | connections accepted or initiated, not established yet |
 //! | [`adapter`] | the stack's congestion controller, from a scheme and a base controller |
-//! | [`session`] | the TLS session that carries hints and taps outgoing packets |
+//! | [`session`] | the TLS session that carries hints and observes outgoing packets |
 //! | [`hint`] | the transport parameter: format, quantisation |
 //! | [`limits`] | caps on hints: per connection, per address, in total |
 //! | [`gates`] | conditions for the use of a record; percentage and kill switch |
 //! | [`store`] | records by peer, shared by all connections |
 //! | [`copies`] | proactive retransmission of whole datagrams |
-//! | [`why`], [`metrics`] | the report of a connection, and its counters per endpoint |
+//! | [`start_report`], [`metrics`] | the report of a connection, and its counters per endpoint |
 //! | [`journal`] | a sender's events in order: for simulations |
 //! | [`runtime`] | timers precise enough for packets less than a millisecond apart |
 //! | [`epoch`] | the stack's instants as this crate's time |
@@ -86,33 +86,33 @@ pub mod epoch;
 pub mod gates;
 pub mod hint;
 pub mod journal;
+mod last_encrypted;
 pub mod limits;
 pub mod metrics;
-pub mod opening;
+pub mod pending_connection;
 #[cfg(feature = "qlog")]
 pub mod qlog;
 pub mod runtime;
-mod sealing;
 pub mod server;
 pub mod session;
 pub mod shared;
+pub mod start_report;
 pub mod store;
-pub mod why;
 
-pub use choice::{Choice, Refused};
+pub use choice::{Choice, ChoiceError};
 pub use client::ClientSetup;
-pub use copies::{CopyPolicy, Courier};
+pub use copies::{CopyPolicy, DuplicateSender};
 pub use epoch::Epoch;
 pub use gates::{Gates, Rollout};
 pub use headstart_startup::prior::{Access, Hint};
 pub use limits::{Limits, Policy};
 pub use metrics::Metrics;
-pub use opening::Opening;
+pub use pending_connection::PendingConnection;
 pub use runtime::PreciseRuntime;
 pub use server::ServerSetup;
 pub use shared::Handle;
+pub use start_report::StartReport;
 pub use store::{Sharded, Store};
-pub use why::Why;
 
 /// Compiles and runs the example of the README.
 #[cfg(doctest)]

@@ -23,7 +23,7 @@ use headstart_startup::history::Known;
 use headstart_units::{Rate, Ratio};
 use lru::LruCache;
 
-use crate::store::caller;
+use crate::store::client_key;
 
 /// Caps on hints and records; values given are the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Policy {
     /// Number of addresses whose credit is kept. 65 536.
     pub addresses: NonZeroUsize,
     /// Losses lower no credit: for experiments that measure the effect of a false hint. Off.
-    pub forgives: bool,
+    pub keeps_credit: bool,
 }
 
 impl Default for Policy {
@@ -47,7 +47,7 @@ impl Default for Policy {
             per_address: Rate::from_mbit_per_sec(1_000),
             total: Rate::from_mbit_per_sec(10_000),
             addresses: const { NonZeroUsize::new(1 << 16).expect("not zero") },
-            forgives: false,
+            keeps_credit: false,
         }
     }
 }
@@ -72,13 +72,13 @@ struct Account {
 }
 
 /// Full credit, in percent of the hint.
-const FULL: u32 = 100;
+const FULL_CREDIT: u32 = 100;
 /// Credit restored by a first flight without excess loss.
-const REGAINED: u32 = 10;
+const CREDIT_STEP: u32 = 10;
 /// Credit below which a hint is ignored.
-const WORTHLESS: u32 = 10;
+const MIN_CREDIT: u32 = 10;
 /// Share of a first flight whose loss marks the hint as false, if exceeded.
-pub const TOLERATED: Ratio = Ratio::new(1, 10);
+pub const TOLERATED_LOSS: Ratio = Ratio::new(1, 10);
 
 /// A rate granted and reserved; released when dropped.
 #[derive(Debug)]
@@ -109,8 +109,8 @@ impl Drop for Grant {
         if let Some(account) = accounts.by_address.peek_mut(&self.address) {
             account.in_use = minus(account.in_use, self.rate);
             match self.was_clean {
-                Some(true) => account.credit = (account.credit + REGAINED).min(FULL),
-                Some(false) if !self.limits.policy.forgives => account.credit /= 2,
+                Some(true) => account.credit = (account.credit + CREDIT_STEP).min(FULL_CREDIT),
+                Some(false) if !self.limits.policy.keeps_credit => account.credit /= 2,
                 Some(false) | None => {}
             }
         }
@@ -128,19 +128,19 @@ impl Limits {
     /// The part of `claimed` within the caps and the address's credit; `None` if that is zero.
     #[must_use]
     pub fn grant(self: &Arc<Self>, peer: IpAddr, claimed: Rate) -> Option<Grant> {
-        let address = caller(peer);
+        let address = client_key(peer);
         let mut accounts = locked(&self.accounts);
         let left = minus(self.policy.total, accounts.in_use);
-        let fresh = Account { in_use: Rate::ZERO, credit: FULL };
+        let fresh = Account { in_use: Rate::ZERO, credit: FULL_CREDIT };
         let account = accounts.by_address.get_or_insert_mut(address, || fresh);
-        if account.credit < WORTHLESS {
+        if account.credit < MIN_CREDIT {
             // Connections without a grant restore a little credit, so that no address is excluded
             // for good.
             account.credit += 1;
             return None;
         }
-        let believed = claimed.min(self.policy.per_connection) * Ratio::percent(account.credit);
-        let rate = believed.min(minus(self.policy.per_address, account.in_use)).min(left);
+        let credited = claimed.min(self.policy.per_connection) * Ratio::percent(account.credit);
+        let rate = credited.min(minus(self.policy.per_address, account.in_use)).min(left);
         if rate.is_zero() {
             return None;
         }
@@ -151,7 +151,7 @@ impl Limits {
 
     /// The record, with its bottleneck bandwidth capped per connection.
     #[must_use]
-    pub fn cut(&self, mut known: Known) -> Known {
+    pub fn cap_record(&self, mut known: Known) -> Known {
         known.record.btl_bw = known.record.btl_bw.min(self.policy.per_connection);
         known
     }
@@ -188,7 +188,7 @@ mod tests {
             per_address: MBIT(80),
             total: MBIT(120),
             addresses: NonZeroUsize::MIN.saturating_add(9),
-            forgives: false,
+            keeps_credit: false,
         })
     }
 
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn an_experiment_may_forgive_what_a_server_does_not() {
-        let limits = Limits::new(Policy { forgives: true, ..Policy::default() });
+        let limits = Limits::new(Policy { keeps_credit: true, ..Policy::default() });
         for _ in 0..20 {
             let grant = limits.grant(peer(1), Rate::MAX).expect("no credit is lost");
             assert_eq!(grant.rate(), Policy::default().per_connection);

@@ -7,7 +7,7 @@ use std::fmt::{self, Write as _};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::gates::{self, Arm, NothingToGain};
-use crate::why::{Left, Source, Why};
+use crate::start_report::{RecordOutcome, Source, StartReport};
 use headstart_startup::history::Refusal;
 
 /// The counters of one endpoint.
@@ -16,9 +16,9 @@ pub struct Metrics {
     arms: [OfArm; Arm::ALL.len()],
     refusals: [AtomicU64; REFUSALS.len()],
     nothing_to_gain: [AtomicU64; NothingToGain::ALL.len()],
-    hints_heard: AtomicU64,
+    hints_received: AtomicU64,
     hints_malformed: AtomicU64,
-    hints_cut: AtomicU64,
+    hints_capped: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -75,14 +75,14 @@ fn add(counter: &AtomicU64, amount: u64) {
 
 impl Metrics {
     /// Counts a connection at its end.
-    pub fn count(&self, why: &Why) {
-        let Some(at) = Arm::ALL.iter().position(|arm| *arm == why.arm) else { return };
-        let (arm, tally) = (&self.arms[at], &why.tally);
+    pub fn count(&self, report: &StartReport) {
+        let Some(at) = Arm::ALL.iter().position(|arm| *arm == report.arm) else { return };
+        let (arm, tally) = (&self.arms[at], &report.tally);
         add(&arm.connections, 1);
-        if let Some(at) = Source::ALL.iter().position(|source| *source == why.source) {
+        if let Some(at) = Source::ALL.iter().position(|source| *source == report.source) {
             add(&arm.sources[at], 1);
         }
-        arm.rounds_saved.fetch_add(why.rounds_saved().into(), Ordering::Relaxed);
+        arm.rounds_saved.fetch_add(report.rounds_saved().into(), Ordering::Relaxed);
         add(&arm.sent, tally.sent_with_copies().get());
         add(&arm.lost, tally.lost.get());
         add(&arm.first_flight, tally.first_flight.get());
@@ -92,20 +92,20 @@ impl Metrics {
         add(&arm.spurious, tally.spurious);
         add(&arm.marks, tally.marks);
         add(&arm.timeouts, tally.timeouts);
-        add(&arm.saved, u64::from(why.left == Left::Saved));
-        add(&arm.dropped, u64::from(why.left == Left::Dropped));
-        add(&arm.migrated, u64::from(why.migrated));
-        if let Some(at) = why.refusal.and_then(|it| REFUSALS.iter().position(|other| *other == it)) {
+        add(&arm.saved, u64::from(report.record_outcome == RecordOutcome::Saved));
+        add(&arm.dropped, u64::from(report.record_outcome == RecordOutcome::Dropped));
+        add(&arm.migrated, u64::from(report.migrated));
+        if let Some(at) = report.refusal.and_then(|it| REFUSALS.iter().position(|other| *other == it)) {
             add(&self.refusals[at], 1);
         }
         if let Some(at) =
-            why.nothing_to_gain.and_then(|it| NothingToGain::ALL.iter().position(|other| *other == it))
+            report.nothing_to_gain.and_then(|it| NothingToGain::ALL.iter().position(|other| *other == it))
         {
             add(&self.nothing_to_gain[at], 1);
         }
-        if let Some(hint) = why.hint {
-            add(&self.hints_heard, 1);
-            add(&self.hints_cut, u64::from(why.granted.is_some_and(|it| it < hint.bandwidth)));
+        if let Some(hint) = report.hint {
+            add(&self.hints_received, 1);
+            add(&self.hints_capped, u64::from(report.granted.is_some_and(|it| it < hint.bandwidth)));
         }
     }
 
@@ -163,15 +163,17 @@ impl Metrics {
             let reason = gates::name(refusal);
             writeln!(out, "headstart_records_refused_total{{reason=\"{reason}\"}} {}", value(counter))?;
         }
-        head(out, "nothing_to_gain", "counter", "Connections that began as slow start does, by why.")?;
+        head(out, "nothing_to_gain", "counter", "Connections that began as slow start does, by reason.")?;
         for (reason, counter) in NothingToGain::ALL.into_iter().zip(&self.nothing_to_gain) {
             let reason = reason.name();
             writeln!(out, "headstart_nothing_to_gain_total{{reason=\"{reason}\"}} {}", value(counter))?;
         }
         head(out, "hints", "counter", "Hints of clients, by what became of them.")?;
-        for (name, counter) in
-            [("heard", &self.hints_heard), ("cut", &self.hints_cut), ("malformed", &self.hints_malformed)]
-        {
+        for (name, counter) in [
+            ("heard", &self.hints_received),
+            ("cut", &self.hints_capped),
+            ("malformed", &self.hints_malformed),
+        ] {
             writeln!(out, "headstart_hints_total{{what=\"{name}\"}} {}", value(counter))?;
         }
         Ok(())
@@ -185,23 +187,28 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::why::Tally;
+    use crate::start_report::Tally;
     use headstart_units::Bytes;
 
     #[test]
     fn both_arms_are_counted_and_every_line_is_prometheus_text() {
         let metrics = Metrics::default();
         let tally = Tally { sent: Bytes::new(1200), first_round: Bytes::new(103_200), ..Tally::default() };
-        let why = Why {
+        let report = StartReport {
             arm: Arm::Treatment,
             source: Source::History,
             packet: Bytes::new(1200),
             tally,
-            ..Why::default()
+            ..StartReport::default()
         };
-        metrics.count(&why);
+        metrics.count(&report);
         let nothing_to_gain = Some(NothingToGain::ShortPath);
-        metrics.count(&Why { arm: Arm::Control, refusal: Some(Refusal::InUse), nothing_to_gain, ..why });
+        metrics.count(&StartReport {
+            arm: Arm::Control,
+            refusal: Some(Refusal::InUse),
+            nothing_to_gain,
+            ..report
+        });
         let text = metrics.render("wise-start");
         for expected in [
             "headstart_connections_total{scheme=\"wise-start\",arm=\"treatment\"} 1",

@@ -6,7 +6,7 @@
 //! | event | when | data |
 //! |---|---|---|
 //! | `headstart:phase` | the scheme enters a phase | phase, arm, source, window, pace |
-//! | `headstart:ended` | the connection is over | all of [`Why`] |
+//! | `headstart:ended` | the connection is over | all of [`StartReport`] |
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -22,7 +22,7 @@ use headstart_units::{Rate, Time};
 use noq_proto::{ConnectionId, QlogConfig, QlogFactory, Side};
 
 use crate::epoch::Epoch;
-use crate::why::Why;
+use crate::start_report::StartReport;
 
 /// Directory of qlog files: one per connection, named by its first connection id.
 #[derive(Debug)]
@@ -117,19 +117,19 @@ impl Log {
         let _ = locked(&self.writer.0).write_all(text.as_bytes());
     }
 
-    pub fn phase(&self, now: Time, why: &Why, allowance: Allowance) {
-        let (arm, source) = (why.arm.name(), why.source.name());
+    pub fn phase(&self, now: Time, report: &StartReport, allowance: Allowance) {
+        let (arm, source) = (report.arm.name(), report.source.name());
         let (window, pace) = (allowance.window.get(), allowance.pace.map_or(0, Rate::as_bits_per_sec));
-        let phase = why.decision();
+        let phase = report.decision();
         let data = format!(
             "\"phase\":\"{phase}\",\"arm\":\"{arm}\",\"source\":\"{source}\",\"window\":{window},\"pace_bps\":{pace}"
         );
         self.record(now, "phase", &data);
     }
 
-    pub fn ended(&self, why: &Why, at: Time) {
+    pub fn ended(&self, report: &StartReport, at: Time) {
         // The fields of the log line: names without quotes or spaces, values without quotes.
-        let fields: Vec<_> = why
+        let fields: Vec<_> = report
             .to_string()
             .split(' ')
             .filter_map(|field| field.split_once('='))

@@ -3,15 +3,15 @@
 //!
 //! tokio's timers have a resolution of 1 ms: at 25 Mbit/s, where a full packet takes half of that,
 //! a paced flight would leave in bursts. [`PreciseRuntime`] is tokio with two changes: on Linux its
-//! timers end with a timerfd, and its sockets let a [`Courier`] send copies of datagrams. One for
-//! each endpoint:
+//! timers end with a timerfd, and its sockets let a [`DuplicateSender`] send copies of datagrams.
+//! One for each endpoint:
 //!
 //! ```no_run
 //! # fn open(server: noq::ServerConfig, setup: headstart_quic::ServerSetup)
 //! # -> std::io::Result<()> {
 //! use std::net::UdpSocket;
 //! let runtime = headstart_quic::PreciseRuntime::new();
-//! let setup = setup.courier(runtime.courier());
+//! let setup = setup.duplicate_sender(runtime.duplicate_sender());
 //! let socket = UdpSocket::bind("[::]:4433")?;
 //! let config = noq::EndpointConfig::default();
 //! let endpoint = noq::Endpoint::new(config, Some(server), socket, runtime)?;
@@ -25,7 +25,7 @@
 //! - A timer is delayed by the host's load. Delayed packets leave together, up to the depth of the
 //!   stack's pacer: ten packets, or 2 ms of a high rate.
 
-mod postbox;
+mod duplicate_socket;
 pub mod socket;
 #[cfg(target_os = "linux")]
 mod timer;
@@ -38,13 +38,13 @@ use std::time::Instant;
 
 use noq::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime};
 
-use crate::copies::Courier;
-use postbox::Postbox;
+use crate::copies::DuplicateSender;
+use duplicate_socket::DuplicateSocket;
 
 /// tokio with precise timers and sockets that send copies.
 #[derive(Debug, Default)]
 pub struct PreciseRuntime {
-    postbox: Arc<Postbox>,
+    duplicates: Arc<DuplicateSocket>,
     #[cfg(target_os = "linux")]
     timers: Arc<timer::Pool>,
 }
@@ -58,8 +58,8 @@ impl PreciseRuntime {
 
     /// Sends copies through the endpoint's socket.
     #[must_use]
-    pub fn courier(&self) -> Arc<dyn Courier> {
-        Arc::clone(&self.postbox) as Arc<dyn Courier>
+    pub fn duplicate_sender(&self) -> Arc<dyn DuplicateSender> {
+        Arc::clone(&self.duplicates) as Arc<dyn DuplicateSender>
     }
 
     #[cfg(target_os = "linux")]
@@ -85,8 +85,8 @@ impl Runtime for PreciseRuntime {
     fn wrap_udp_socket(&self, socket: std::net::UdpSocket) -> io::Result<Box<dyn AsyncUdpSocket>> {
         let duplicate = socket.try_clone()?;
         let inner = TokioRuntime.wrap_udp_socket(socket)?;
-        self.postbox.open(duplicate)?;
-        Ok(Box::new(socket::Socket::new(inner, Arc::clone(&self.postbox))))
+        self.duplicates.set_socket(duplicate)?;
+        Ok(Box::new(socket::Socket::new(inner, Arc::clone(&self.duplicates))))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the edge: the stack's clock")]

@@ -15,7 +15,7 @@
 //!     let accepted = setup.accept(incoming)?;
 //!     tokio::spawn(async move {
 //!         let (connection, handle) = accepted.established().await?;
-//!         // Serve `connection` as before; `handle.why()` is the report.
+//!         // Serve `connection` as before; `handle.report()` is the report.
 //! #       drop((connection, handle));
 //!         Ok::<_, noq::ConnectionError>(())
 //!     });
@@ -38,15 +38,15 @@ use noq_proto::{ConnectionId, Side, TransportConfig};
 
 use crate::adapter::Factory;
 use crate::choice::{Choice, Stack};
-use crate::copies::{CopyPolicy, Courier};
+use crate::copies::{CopyPolicy, DuplicateSender};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
 use crate::limits::{Limits, Policy};
 use crate::metrics::Metrics;
-use crate::opening::Opening;
-use crate::session::{Other, ServerTls, Sessions, tls};
+use crate::pending_connection::PendingConnection;
+use crate::session::{CustomCrypto, ServerTls, SessionFactory, tls};
 use crate::shared::{Handle, Rules, Shared};
-use crate::store::{Store, caller};
+use crate::store::{Store, client_key};
 
 /// Errors of an endpoint's set-up.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -54,9 +54,11 @@ pub enum SetupError {
     /// The TLS configuration does not suit QUIC.
     #[error("the TLS configuration does not suit QUIC: {0}")]
     Tls(#[from] NoInitialCipherSuite),
-    /// The scheme sends copies of datagrams, and no courier was given.
-    #[error("`{0}` sends copies of datagrams: give it a courier, such as PreciseRuntime::courier")]
-    NoCourier(String),
+    /// The scheme sends copies of datagrams, and no sender of duplicates was given.
+    #[error(
+        "`{0}` sends copies of datagrams: give it a sender of duplicates, such as PreciseRuntime::duplicate_sender"
+    )]
+    NoDuplicateSender(String),
     /// The control scheme is the stack's own controller, or sends copies.
     #[error("`{0}` cannot be the control scheme: it is the stack's own controller")]
     Control(String),
@@ -70,19 +72,19 @@ pub struct ServerSetup {
     crypto: Crypto,
     announce: Option<Hint>,
     rules: Arc<Rules>,
-    lots: Lots,
+    arms: ArmAssignment,
     #[cfg(feature = "qlog")]
     qlog: Option<Arc<crate::qlog::Directory>>,
 }
 
 /// Draws a number for each connection.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lots {
+pub(crate) struct ArmAssignment {
     secret: RandomState,
     seed: Option<u64>,
 }
 
-impl Lots {
+impl ArmAssignment {
     pub fn seeded(seed: u64) -> Self {
         Self { seed: Some(seed), ..Self::default() }
     }
@@ -102,7 +104,7 @@ impl Lots {
 enum Crypto {
     Tls(ServerTls),
     /// Sessions other than TLS: null crypto in virtual time.
-    Other(Arc<dyn Sessions>),
+    Custom(Arc<dyn SessionFactory>),
 }
 
 /// The default rules.
@@ -118,7 +120,7 @@ pub(crate) fn rules(side: Side, choice: Choice) -> Rules {
         limits: Limits::new(Policy::default()),
         metrics: Arc::default(),
         epoch: Epoch::now(),
-        courier: None,
+        duplicate_sender: None,
         copies: CopyPolicy::default(),
         flight_limit: FLIGHT_LIMIT,
     }
@@ -157,7 +159,7 @@ macro_rules! common_setters {
         /// [`SetupError::Control`] for the stack's own controller, as the arm is decided when the
         /// connection already has its controller; and for a scheme that sends copies.
         pub fn control(mut self, choice: Choice) -> Result<Self, SetupError> {
-            if choice.scheme().is_none() || choice.needs_courier() {
+            if choice.scheme().is_none() || choice.needs_duplicate_sender() {
                 return Err(SetupError::Control(choice.name().to_owned()));
             }
             Arc::make_mut(&mut self.rules).control = choice;
@@ -172,10 +174,10 @@ macro_rules! common_setters {
         }
 
         /// Sender of the copies of Halfback and Proactive, which without one send none. See
-        /// [`PreciseRuntime::courier`](crate::PreciseRuntime::courier).
+        /// [`PreciseRuntime::duplicate_sender`](crate::PreciseRuntime::duplicate_sender).
         #[must_use]
-        pub fn courier(mut self, courier: Arc<dyn Courier>) -> Self {
-            Arc::make_mut(&mut self.rules).courier = Some(courier);
+        pub fn duplicate_sender(mut self, duplicate_sender: Arc<dyn DuplicateSender>) -> Self {
+            Arc::make_mut(&mut self.rules).duplicate_sender = Some(duplicate_sender);
             self
         }
 
@@ -211,7 +213,7 @@ macro_rules! common_setters {
         /// Draws the arms from a seed instead of a secret: for repeatable runs.
         #[must_use]
         pub fn seed(mut self, seed: u64) -> Self {
-            self.lots = crate::server::Lots::seeded(seed);
+            self.arms = crate::server::ArmAssignment::seeded(seed);
             self
         }
 
@@ -261,10 +263,11 @@ macro_rules! common_setters {
         /// Verifies that the scheme has all that it needs.
         ///
         /// # Errors
-        /// [`SetupError::NoCourier`] if it sends copies and no courier was given.
+        /// [`SetupError::NoDuplicateSender`] if it sends copies and no sender of duplicates was
+        /// given.
         pub fn check(&self) -> Result<(), SetupError> {
-            if self.rules.choice.needs_courier() && self.rules.courier.is_none() {
-                return Err(SetupError::NoCourier(self.rules.choice.name().to_owned()));
+            if self.rules.choice.needs_duplicate_sender() && self.rules.duplicate_sender.is_none() {
+                return Err(SetupError::NoDuplicateSender(self.rules.choice.name().to_owned()));
             }
             Ok(())
         }
@@ -289,8 +292,12 @@ impl ServerSetup {
 
     /// A server with sessions other than TLS: for simulations.
     #[must_use]
-    pub fn with_sessions(base: noq::ServerConfig, sessions: Arc<dyn Sessions>, choice: Choice) -> Self {
-        Self::with(base, Crypto::Other(sessions), choice)
+    pub fn with_session_factory(
+        base: noq::ServerConfig,
+        sessions: Arc<dyn SessionFactory>,
+        choice: Choice,
+    ) -> Self {
+        Self::with(base, Crypto::Custom(sessions), choice)
     }
 
     fn with(base: noq::ServerConfig, crypto: Crypto, choice: Choice) -> Self {
@@ -299,7 +306,7 @@ impl ServerSetup {
             crypto,
             announce: None,
             rules: Arc::new(rules(Side::Server, choice)),
-            lots: Lots::default(),
+            arms: ArmAssignment::default(),
             #[cfg(feature = "qlog")]
             qlog: None,
         }
@@ -324,10 +331,10 @@ impl ServerSetup {
     ///
     /// # Errors
     /// As [`noq::Incoming::accept_with`].
-    pub fn accept(&self, incoming: noq::Incoming) -> Result<Opening, noq::ConnectionError> {
+    pub fn accept(&self, incoming: noq::Incoming) -> Result<PendingConnection, noq::ConnectionError> {
         let (remote, local, id) = (incoming.remote_address(), incoming.local_ip(), incoming.orig_dst_cid());
         let (config, handle) = self.configure(remote, local, id);
-        Ok(Opening { connecting: incoming.accept_with(config)?, handle })
+        Ok(PendingConnection { connecting: incoming.accept_with(config)?, handle })
     }
 
     /// The configuration for one connection: for a caller that drives the protocol itself. `id` is
@@ -339,14 +346,14 @@ impl ServerSetup {
         local: Option<IpAddr>,
         id: ConnectionId,
     ) -> (Arc<noq::ServerConfig>, Handle) {
-        let number = self.lots.draw(&id);
-        let shared = Shared::new(Arc::clone(&self.rules), remote, local, caller(remote.ip()), number);
+        let number = self.arms.draw(&id);
+        let shared = Shared::new(Arc::clone(&self.rules), remote, local, client_key(remote.ip()), number);
         let mut config = self.base.clone();
         let mut transport = TransportConfig::clone(&config.transport);
         install(&mut transport, &shared);
         #[cfg(feature = "qlog")]
         if let Some(directory) = &self.qlog {
-            let (scheme, epoch) = (self.rules.choice.kept_name(), self.rules.epoch);
+            let (scheme, epoch) = (self.rules.choice.scheme_name(), self.rules.epoch);
             transport.qlog_factory(directory.factory(scheme, epoch, &shared.qlog));
         }
         config.transport = Arc::new(transport);
@@ -356,7 +363,7 @@ impl ServerSetup {
                 announce: self.announce,
                 shared: Arc::clone(&shared),
             }),
-            Crypto::Other(sessions) => Arc::new(Other {
+            Crypto::Custom(sessions) => Arc::new(CustomCrypto {
                 sessions: Arc::clone(sessions),
                 announce: self.announce,
                 shared: Arc::clone(&shared),

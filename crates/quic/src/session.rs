@@ -1,9 +1,9 @@
-//! The TLS session that carries hints and taps outgoing packets.
+//! The TLS session that carries hints and observes outgoing packets.
 //!
 //! noq encodes transport parameters inside its own TLS session, so an additional parameter needs
-//! another session: [`tls`] has one over `rustls::quic`. `Tapped` wraps any session and its keys:
-//! the packet key sees each packet's number, and the header key, applied last, its final bytes.
-//! Both are assumptions about the stack; `headstart-stack` has a test for each.
+//! another session: [`tls`] has one over `rustls::quic`. `ObservedSession` wraps any session and
+//! its keys: the packet key sees each packet's number, and the header key, applied last, its final
+//! bytes. Both are assumptions about the stack; `headstart-stack` has a test for each.
 //!
 //! No cryptography is written here: keys are rustls', and Retry packets are left to noq's own
 //! session.
@@ -22,49 +22,55 @@ use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{ConnectError, ConnectionId, Side, TransportError};
 
 use crate::hint;
-use crate::sealing::Level;
+use crate::last_encrypted::Level;
 use crate::shared::Shared;
-use keys::{TappedHeaderKey, TappedPacketKey};
+use keys::{ObservedHeaderKey, ObservedPacketKey};
 
 pub use tls::{ClientTls, HandshakeData, ServerTls};
 
 /// Sessions other than TLS, such as null crypto in virtual time. Parameters arrive encoded, the
 /// hint included.
-pub trait Sessions: Send + Sync {
+pub trait SessionFactory: Send + Sync {
     /// Keys of Initial packets.
     fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys;
 
-    /// A session; it passes the peer's parameters to `ear` before it writes any answer to them.
-    fn start(&self, side: Side, parameters: Vec<u8>, ear: Ear) -> Box<dyn crypto::Session>;
+    /// A session; it passes the peer's parameters to `peer_parameters` before it writes any answer
+    /// to them.
+    fn start(
+        &self,
+        side: Side,
+        parameters: Vec<u8>,
+        peer_parameters: PeerParameters,
+    ) -> Box<dyn crypto::Session>;
 }
 
 /// Receives the peer's encoded transport parameters.
 #[derive(Clone, Debug)]
-pub struct Ear(Arc<Shared>);
+pub struct PeerParameters(Arc<Shared>);
 
-impl Ear {
+impl PeerParameters {
     /// Takes the peer's encoded parameters.
-    pub fn parameters(&self, encoded: &[u8]) {
-        hint::hear(encoded, &self.0);
+    pub fn receive(&self, encoded: &[u8]) {
+        hint::read_parameters(encoded, &self.0);
     }
 }
 
-/// One connection's session, made by [`Sessions`].
-pub(crate) struct Other {
-    pub sessions: Arc<dyn Sessions>,
+/// One connection's session, made by [`SessionFactory`].
+pub(crate) struct CustomCrypto {
+    pub sessions: Arc<dyn SessionFactory>,
     pub announce: Option<Hint>,
     pub shared: Arc<Shared>,
 }
 
-impl Other {
+impl CustomCrypto {
     fn start(&self, side: Side, params: &TransportParameters) -> Box<dyn crypto::Session> {
         let parameters = tls::encoded(params, self.announce);
-        let session = self.sessions.start(side, parameters, Ear(Arc::clone(&self.shared)));
-        Box::new(Tapped::new(session, Arc::clone(&self.shared)))
+        let session = self.sessions.start(side, parameters, PeerParameters(Arc::clone(&self.shared)));
+        Box::new(ObservedSession::new(session, Arc::clone(&self.shared)))
     }
 }
 
-impl crypto::ClientConfig for Other {
+impl crypto::ClientConfig for CustomCrypto {
     fn start_session(
         &self,
         _: u32,
@@ -75,7 +81,7 @@ impl crypto::ClientConfig for Other {
     }
 }
 
-impl crypto::ServerConfig for Other {
+impl crypto::ServerConfig for CustomCrypto {
     fn initial_keys(&self, _: u32, dst_cid: ConnectionId) -> Result<Keys, UnsupportedVersion> {
         Ok(self.sessions.initial_keys(dst_cid, Side::Server))
     }
@@ -91,23 +97,23 @@ impl crypto::ServerConfig for Other {
 }
 
 /// A session whose outgoing packets are observed.
-pub(crate) struct Tapped {
+pub(crate) struct ObservedSession {
     inner: Box<dyn crypto::Session>,
     shared: Arc<Shared>,
     has_handshake_keys: bool,
 }
 
-impl Tapped {
+impl ObservedSession {
     pub(crate) fn new(inner: Box<dyn crypto::Session>, shared: Arc<Shared>) -> Self {
         Self { inner, shared, has_handshake_keys: false }
     }
 
     fn header(&self, key: Box<dyn HeaderKey>, level: Level) -> Box<dyn HeaderKey> {
-        Box::new(TappedHeaderKey::new(key, level, Arc::clone(&self.shared)))
+        Box::new(ObservedHeaderKey::new(key, level, Arc::clone(&self.shared)))
     }
 
     fn packet(&self, key: Box<dyn PacketKey>, level: Level) -> Box<dyn PacketKey> {
-        Box::new(TappedPacketKey::new(key, level, Arc::clone(&self.shared)))
+        Box::new(ObservedPacketKey::new(key, level, Arc::clone(&self.shared)))
     }
 
     /// Only local keys are wrapped: the peer's packets are of no interest.
@@ -119,7 +125,7 @@ impl Tapped {
     }
 }
 
-impl crypto::Session for Tapped {
+impl crypto::Session for ObservedSession {
     fn initial_keys(&self, dst_cid: ConnectionId, side: Side) -> Keys {
         self.keys(self.inner.initial_keys(dst_cid, side), Level::Initial)
     }

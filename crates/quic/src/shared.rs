@@ -12,15 +12,15 @@ use headstart_units::{Bytes, Time};
 use noq_proto::{ConnectionError, Side};
 
 use crate::choice::Choice;
-use crate::copies::{CopyPolicy, Courier, Tap};
+use crate::copies::{CopyPolicy, DuplicateSender, SentPackets};
 use crate::epoch::Epoch;
 use crate::gates::{Gates, Rollout};
 use crate::journal::{Entry, Journal};
+use crate::last_encrypted::LastEncrypted;
 use crate::limits::{Grant, Limits};
 use crate::metrics::Metrics;
-use crate::sealing::Sealing;
+use crate::start_report::{RecordOutcome, StartReport};
 use crate::store::Store;
-use crate::why::{Left, Why};
 
 /// Settings common to all connections of an endpoint.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub(crate) struct Rules {
     pub limits: Arc<Limits>,
     pub metrics: Arc<Metrics>,
     pub epoch: Epoch,
-    pub courier: Option<Arc<dyn Courier>>,
+    pub duplicate_sender: Option<Arc<dyn DuplicateSender>>,
     pub copies: CopyPolicy,
     /// Substitute, in bytes, for the receive window of schemes that send all data at once.
     pub flight_limit: Bytes,
@@ -52,16 +52,16 @@ pub(crate) struct Shared {
     pub key: IpAddr,
     /// Drawn uniformly: decides the arm.
     pub number: u64,
-    pub sealing: Sealing,
+    pub last_encrypted: LastEncrypted,
     hint: OnceLock<Hint>,
     /// The peer's connection flow control limit, in bytes (`initial_max_data`).
     flow_control: AtomicU64,
     /// Bytes announced by the application; zero if none.
     expected: AtomicU64,
-    is_tapping: AtomicBool,
-    tap: Mutex<Tap>,
+    retains_packets: AtomicBool,
+    sent_packets: Mutex<SentPackets>,
     pub journal: Journal,
-    pub ending: Mutex<Ending>,
+    pub result: Mutex<ConnectionResult>,
     /// Number of live controllers: the stack clones them.
     controllers: AtomicUsize,
     #[cfg(feature = "qlog")]
@@ -70,8 +70,8 @@ pub(crate) struct Shared {
 
 /// State settled at the connection's end.
 #[derive(Debug, Default)]
-pub(crate) struct Ending {
-    pub why: Why,
+pub(crate) struct ConnectionResult {
+    pub report: StartReport,
     pub lease: Option<Lease>,
     /// The store holds a reservation for its first flight.
     pub reserves: bool,
@@ -91,21 +91,22 @@ impl Shared {
         key: IpAddr,
         number: u64,
     ) -> Arc<Self> {
-        let why = Why { scheme: rules.choice.kept_name(), peer: Some(peer), ..Why::default() };
+        let report =
+            StartReport { scheme: rules.choice.scheme_name(), peer: Some(peer), ..StartReport::default() };
         Arc::new(Self {
             rules,
             peer,
             local,
             key,
             number,
-            sealing: Sealing::default(),
+            last_encrypted: LastEncrypted::default(),
             hint: OnceLock::new(),
             flow_control: AtomicU64::new(u64::MAX),
             expected: AtomicU64::new(0),
-            is_tapping: AtomicBool::new(false),
-            tap: Mutex::default(),
+            retains_packets: AtomicBool::new(false),
+            sent_packets: Mutex::default(),
             journal: Journal::default(),
-            ending: Mutex::new(Ending { why, ..Ending::default() }),
+            result: Mutex::new(ConnectionResult { report, ..ConnectionResult::default() }),
             controllers: AtomicUsize::new(0),
             #[cfg(feature = "qlog")]
             qlog: Arc::default(),
@@ -113,7 +114,7 @@ impl Shared {
     }
 
     /// Takes the hint and limit of the peer's parameters.
-    pub fn heard(&self, hint: Option<Hint>, flow_control: Option<u64>) {
+    pub fn set_peer_parameters(&self, hint: Option<Hint>, flow_control: Option<u64>) {
         if let Some(hint) = hint {
             // The handshake carries the parameters once: a second call changes nothing.
             let _ = self.hint.set(hint);
@@ -139,31 +140,31 @@ impl Shared {
     }
 
     /// Starts or stops the retention of packets sent.
-    pub fn tap(&self, on: bool) {
-        self.is_tapping.store(on, Ordering::Relaxed);
+    pub fn set_retention(&self, on: bool) {
+        self.retains_packets.store(on, Ordering::Relaxed);
         if !on {
-            locked(&self.tap).clear();
+            locked(&self.sent_packets).clear();
         }
     }
 
     /// Retains the final bytes of the data packet encrypted last.
-    pub fn wired(&self, packet: &[u8]) {
-        if self.is_tapping.load(Ordering::Relaxed) {
-            locked(&self.tap).keep(self.sealing.number(), packet);
+    pub fn retain_packet(&self, packet: &[u8]) {
+        if self.retains_packets.load(Ordering::Relaxed) {
+            locked(&self.sent_packets).push(self.last_encrypted.number(), packet);
         }
     }
 
     /// The wire bytes of a data packet, if they are retained.
-    pub fn kept(&self, number: u64) -> Option<bytes::Bytes> {
-        locked(&self.tap).get(number)
+    pub fn retained_packet(&self, number: u64) -> Option<bytes::Bytes> {
+        locked(&self.sent_packets).get(number)
     }
 
-    pub fn controller_begins(&self) {
+    pub fn register_controller(&self) {
         self.controllers.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A controller was dropped; the last one closes the connection.
-    pub fn controller_ends(&self) {
+    pub fn unregister_controller(&self) {
         if self.controllers.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.close();
         }
@@ -172,25 +173,25 @@ impl Shared {
     /// Writes the outcome, releases reservations, and logs the report. Only the first call has an
     /// effect.
     pub fn close(&self) {
-        let mut ending = locked(&self.ending);
-        if std::mem::replace(&mut ending.is_closed, true) {
+        let mut result = locked(&self.result);
+        if std::mem::replace(&mut result.is_closed, true) {
             return;
         }
-        let outcome = ending.outcome.take().unwrap_or(Outcome::Nothing);
-        ending.why.left = match outcome {
-            Outcome::Measured(_) if self.rules.store.is_some() => Left::Saved,
-            Outcome::Misled if ending.lease.is_some() => Left::Dropped,
-            _ => Left::Nothing,
+        let outcome = result.outcome.take().unwrap_or(Outcome::Nothing);
+        result.report.record_outcome = match outcome {
+            Outcome::Measured(_) if self.rules.store.is_some() => RecordOutcome::Saved,
+            Outcome::Misled if result.lease.is_some() => RecordOutcome::Dropped,
+            _ => RecordOutcome::Nothing,
         };
-        if let (Some(store), Some(lease)) = (&self.rules.store, ending.lease.take()) {
+        if let (Some(store), Some(lease)) = (&self.rules.store, result.lease.take()) {
             store.close(lease, outcome);
         }
-        drop(ending.grant.take());
-        self.rules.metrics.count(&ending.why);
-        tracing::info!(target: "headstart", "{}", ending.why);
+        drop(result.grant.take());
+        self.rules.metrics.count(&result.report);
+        tracing::info!(target: "headstart", "{}", result.report);
         #[cfg(feature = "qlog")]
         if let Some(log) = self.qlog.get() {
-            log.ended(&ending.why, ending.last_at);
+            log.ended(&result.report, result.last_at);
         }
     }
 }
@@ -228,8 +229,8 @@ impl Handle {
 
     /// The report so far.
     #[must_use]
-    pub fn why(&self) -> Why {
-        locked(&self.0.ending).why.clone()
+    pub fn report(&self) -> StartReport {
+        locked(&self.0.result).report.clone()
     }
 
     /// Records every sender event from now on, until [`Self::take_journal`].
@@ -251,9 +252,9 @@ impl Handle {
 
     /// As [`Self::finish`], with the reason of the connection's end. No record is written of a peer
     /// that broke the protocol: it may have acknowledged data that it never received.
-    pub fn finish_for(&self, reason: &ConnectionError) {
+    pub fn finish_with(&self, reason: &ConnectionError) {
         if matches!(reason, ConnectionError::TransportError(_)) {
-            locked(&self.0.ending).outcome = Some(Outcome::Nothing);
+            locked(&self.0.result).outcome = Some(Outcome::Nothing);
         }
         self.finish();
     }

@@ -8,8 +8,8 @@
 //! # Keys
 //!
 //! A server keys by the peer's address, of which for IPv6 only the network part counts (RFC 6177: a
-//! site has one /64 at least). A client keys by remote address *and* server name ([`dialled`]), for
-//! servers at different distances share one address of a content network.
+//! site has one /64 at least). A client keys by remote address *and* server name ([`server_key`]),
+//! for servers at different distances share one address of a content network.
 
 use std::fmt::Debug;
 use std::hash::{BuildHasher, RandomState};
@@ -134,7 +134,7 @@ impl Store for Sharded {
 
 /// The key of a peer that initiated a connection: the whole IPv4 address, of IPv6 the /64.
 #[must_use]
-pub fn caller(peer: IpAddr) -> IpAddr {
+pub fn client_key(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
         v4 => v4,
@@ -145,7 +145,7 @@ pub fn caller(peer: IpAddr) -> IpAddr {
 /// any store can hold it. The hash is the same in every run, for stores on disk; a client chooses
 /// its servers, so that no peer can provoke a collision.
 #[must_use]
-pub fn dialled(remote: IpAddr, server_name: &str) -> IpAddr {
+pub fn server_key(remote: IpAddr, server_name: &str) -> IpAddr {
     let address = match remote.to_canonical() {
         IpAddr::V4(address) => u128::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits(),
@@ -212,17 +212,17 @@ mod tests {
     #[test]
     fn an_ipv6_site_is_one_peer_and_a_mapped_address_its_ipv4_one() {
         let at = |text: &str| text.parse::<IpAddr>().expect("an address");
-        assert_eq!(caller(at("2001:db8:1:2:3:4:5:6")), caller(at("2001:db8:1:2::1")));
-        assert_ne!(caller(at("2001:db8:1:2::1")), caller(at("2001:db8:1:3::1")));
-        assert_eq!(caller(at("::ffff:192.0.2.7")), at("192.0.2.7"));
+        assert_eq!(client_key(at("2001:db8:1:2:3:4:5:6")), client_key(at("2001:db8:1:2::1")));
+        assert_ne!(client_key(at("2001:db8:1:2::1")), client_key(at("2001:db8:1:3::1")));
+        assert_eq!(client_key(at("::ffff:192.0.2.7")), at("192.0.2.7"));
     }
 
     #[test]
     fn a_dialled_server_is_known_by_address_and_name() {
-        let key = dialled(peer(7), "example.org");
-        assert_eq!(key, dialled(peer(7), "EXAMPLE.org"), "names know no case");
-        assert_ne!(key, dialled(peer(7), "example.com"));
-        assert_ne!(key, dialled(peer(8), "example.org"));
+        let key = server_key(peer(7), "example.org");
+        assert_eq!(key, server_key(peer(7), "EXAMPLE.org"), "names know no case");
+        assert_ne!(key, server_key(peer(7), "example.com"));
+        assert_ne!(key, server_key(peer(8), "example.org"));
         assert!(matches!(key, IpAddr::V6(it) if it.octets()[0] == 0xfd));
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::machine::{ALONE, Quota, hold_to};
 use common::{Relay, accept_all, endpoint, fetch, stock_client, stock_server, tls};
 use headstart_quic::server::SetupError;
-use headstart_quic::{Choice, PreciseRuntime, ServerSetup, Why};
+use headstart_quic::{Choice, PreciseRuntime, ServerSetup, StartReport};
 
 const QUOTA: Quota = Quota { good: 5, of: 6 };
 /// A scheduling delay that matters: four packets of a flight.
@@ -19,18 +19,19 @@ const SEEN: Duration = Duration::from_millis(3);
 
 /// 100 kB over 60 ms: completion time from the request, number of duplicate datagrams, and the
 /// server's report.
-async fn download(scheme: &str, doomed_from: Option<usize>) -> (Duration, usize, Why) {
+async fn download(scheme: &str, doomed_from: Option<usize>) -> (Duration, usize, StartReport) {
     let (server, client) = tls();
     let runtime = PreciseRuntime::new();
     let choice = Choice::find(scheme).expect("carried");
     let setup = ServerSetup::new(stock_server(&server), server.clone(), choice).expect("set up");
-    let setup = setup.courier(runtime.courier());
+    let setup = setup.duplicate_sender(runtime.duplicate_sender());
     let there = endpoint(Some(stock_server(&server)), runtime);
     let kept = accept_all(&there, setup, false);
     let relay = Relay::new(there.local_addr().expect("bound"), Duration::from_millis(30));
     relay.seen.lock().expect("unpoisoned").doomed_from = doomed_from;
     let here = endpoint(None, PreciseRuntime::new());
-    let connecting = here.connect_with(stock_client(&client), relay.address, common::NAME).expect("dialled");
+    let connecting =
+        here.connect_with(stock_client(&client), relay.address, common::NAME).expect("connecting");
     let connection = connecting.await.expect("connected");
     #[expect(clippy::disallowed_methods, reason = "real sockets, real time")]
     let from = Instant::now();
@@ -39,10 +40,10 @@ async fn download(scheme: &str, doomed_from: Option<usize>) -> (Duration, usize,
     // The last acks are still in flight.
     tokio::time::sleep(Duration::from_millis(80)).await;
     let (_, handle) = kept.lock().expect("unpoisoned")[0].clone();
-    let (repeated, why) = (relay.seen.lock().expect("unpoisoned").repeated, handle.why());
-    println!("{scheme}: {took:?}, {repeated} seen twice; {why}");
-    assert!(why.tally.copies as usize >= repeated, "{scheme}: {repeated} seen twice, {why}");
-    (took, repeated, why)
+    let (repeated, report) = (relay.seen.lock().expect("unpoisoned").repeated, handle.report());
+    println!("{scheme}: {took:?}, {repeated} seen twice; {report}");
+    assert!(report.tally.copies as usize >= repeated, "{scheme}: {repeated} seen twice, {report}");
+    (took, repeated, report)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -74,6 +75,6 @@ async fn a_lost_tail_is_repaired_in_about_half_the_time() {
 fn a_scheme_that_sends_copies_is_refused_where_nobody_sends_them() {
     let (server, _) = tls();
     let setup = ServerSetup::new(stock_server(&server), server, Choice::find("halfback").expect("carried"));
-    let refused = setup.expect("TLS is fine").check().expect_err("no courier");
-    assert!(matches!(&refused, SetupError::NoCourier(name) if name == "halfback"), "{refused}");
+    let refused = setup.expect("TLS is fine").check().expect_err("no sender of duplicates");
+    assert!(matches!(&refused, SetupError::NoDuplicateSender(name) if name == "halfback"), "{refused}");
 }

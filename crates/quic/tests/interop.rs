@@ -15,7 +15,7 @@ const HINT: Hint = Hint { bandwidth: Rate::from_bits_per_sec(24_576_000), access
 fn setup(server: &Arc<rustls::ServerConfig>, scheme: &str, runtime: &PreciseRuntime) -> ServerSetup {
     let choice = Choice::find(scheme).expect("carried");
     let setup = ServerSetup::new(stock_server(server), Arc::clone(server), choice).expect("set up");
-    setup.courier(runtime.courier())
+    setup.duplicate_sender(runtime.duplicate_sender())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,14 +28,14 @@ async fn a_stock_client_is_served_with_every_scheme() {
         let kept = accept_all(&endpoint_there, setup, false);
         let here = endpoint(None, Arc::new(TokioRuntime));
         let address = endpoint_there.local_addr().expect("bound");
-        let connecting = here.connect_with(stock_client(&client), address, common::NAME).expect("dialled");
+        let connecting = here.connect_with(stock_client(&client), address, common::NAME).expect("connecting");
         let connection = connecting.await.expect("connected");
         assert_eq!(fetch(&connection, 300_000).await, 300_000, "{}", choice.name());
         let (_, handle) = kept.lock().expect("unpoisoned")[0].clone();
         assert_eq!(handle.hint(), None, "it gave none");
         if choice.scheme().is_some() {
             // The report is as of the latest ack, which may still be in flight.
-            until(choice.name(), || handle.why().tally.delivered.get() > 12_000).await;
+            until(choice.name(), || handle.report().tally.delivered.get() > 12_000).await;
         }
     }
 }
@@ -53,8 +53,8 @@ async fn a_stock_server_ignores_the_hint() {
     });
     let here = endpoint(None, PreciseRuntime::new());
     let setup = ClientSetup::new(client).expect("set up").transport(transport()).exact_hint(HINT);
-    let dialling = setup.connect(&here, address, common::NAME).expect("dialled");
-    let (connection, handle) = dialling.established().await.expect("connected");
+    let connecting = setup.connect(&here, address, common::NAME).expect("connecting");
+    let (connection, handle) = connecting.established().await.expect("connected");
     assert_eq!(fetch(&connection, 300_000).await, 300_000);
     assert_eq!(handle.hint(), None);
 }
@@ -69,14 +69,15 @@ async fn hints_go_both_ways_and_the_server_knows_before_it_answers() {
     let kept = accept_all(&there, setup, false);
     let here = endpoint(None, PreciseRuntime::new());
     let setup = ClientSetup::new(client).expect("set up").transport(transport()).exact_hint(HINT);
-    let dialling = setup.connect(&here, there.local_addr().expect("bound"), common::NAME).expect("dialled");
-    let (connection, handle) = dialling.established().await.expect("connected");
-    let data = connection.handshake_data().expect("there").downcast::<HandshakeData>().expect("ours");
+    let connecting =
+        setup.connect(&here, there.local_addr().expect("bound"), common::NAME).expect("connecting");
+    let (connection, handle) = connecting.established().await.expect("connected");
+    let data = connection.handshake_data().expect("there").downcast::<HandshakeData>().expect("its type");
     assert_eq!(data.protocol.as_deref(), Some(&b"size"[..]));
     assert_eq!(fetch(&connection, 100_000).await, 100_000);
     let (_, theirs) = kept.lock().expect("unpoisoned")[0].clone();
     assert_eq!((handle.hint(), theirs.hint()), (Some(back), Some(HINT)));
-    assert_eq!(theirs.why().granted, Some(HINT.bandwidth));
+    assert_eq!(theirs.report().granted, Some(HINT.bandwidth));
 }
 
 /// 0-RTT, Retry and NEW_TOKEN tokens, all through this crate's sessions.
@@ -91,14 +92,14 @@ async fn nothing_of_the_protocol_is_lost() {
     let here = endpoint(None, PreciseRuntime::new());
     let setup = ClientSetup::new(client).expect("set up").transport(transport()).exact_hint(HINT);
 
-    let first = setup.connect(&here, address, common::NAME).expect("dialled");
+    let first = setup.connect(&here, address, common::NAME).expect("connecting");
     let (connection, _) = first.established().await.expect("connected after a Retry");
     assert_eq!(fetch(&connection, 10_000).await, 10_000);
     assert_eq!(kept.lock().expect("unpoisoned").len(), 1, "the first attempt was answered with a Retry");
     // Token and tickets arrive with the first data.
     connection.close(0_u32.into(), b"");
 
-    let second = setup.connect(&here, address, common::NAME).expect("dialled");
+    let second = setup.connect(&here, address, common::NAME).expect("connecting");
     let (connection, accepted) = second.connecting.into_0rtt().expect("a ticket is there");
     assert_eq!(fetch(&connection, 10_000).await, 10_000);
     assert!(accepted.await, "0-RTT was accepted");
@@ -118,10 +119,10 @@ async fn the_record_is_there_as_soon_as_the_connection_is_closed() {
     let kept = accept_all(&there, setup, false);
     let here = endpoint(None, PreciseRuntime::new());
     let dial = || here.connect_with(stock_client(&client), there.local_addr().expect("bound"), common::NAME);
-    let connection = dial().expect("dialled").await.expect("connected");
+    let connection = dial().expect("connecting").await.expect("connected");
     assert_eq!(fetch(&connection, 3_000_000).await, 3_000_000);
     connection.close(0_u32.into(), b"");
     until("counted when closed", || metrics.connections() > 0).await;
     let (_, handle) = kept.lock().expect("unpoisoned")[0].clone();
-    assert_eq!(store.len(), 1, "{}", handle.why());
+    assert_eq!(store.len(), 1, "{}", handle.report());
 }

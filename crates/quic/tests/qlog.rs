@@ -20,7 +20,7 @@ async fn a_connection_leaves_one_file_with_both_kinds_of_events() {
     let _kept = accept_all(&there, setup, false);
     let here = endpoint(None, PreciseRuntime::new());
     let address = there.local_addr().expect("bound");
-    let connecting = here.connect_with(stock_client(&client), address, common::NAME).expect("dialled");
+    let connecting = here.connect_with(stock_client(&client), address, common::NAME).expect("connecting");
     let connection = connecting.await.expect("connected");
     assert_eq!(fetch(&connection, 200_000).await, 200_000);
     connection.close(0_u32.into(), b"");

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::machine::{ALONE, Quota, hold_to};
 use common::{Relay, Watched, accept_all, endpoint, fetch, stock_client, stock_server, tls};
-use headstart_quic::store::caller;
+use headstart_quic::store::client_key;
 use headstart_quic::{Choice, Epoch, Gates, ServerSetup, Sharded, Store};
 use headstart_startup::history::{Ended, Outcome, Record};
 use headstart_units::{Bytes, Rate, Span};
@@ -48,7 +48,7 @@ async fn flight(mbit: u64) -> Spacing {
     let (runtime, log) = Watched::precise();
     let store = Arc::new(Sharded::new(10));
     let rtt = Span::from_millis(50);
-    let (_, lease) = store.open(caller(std::net::Ipv4Addr::LOCALHOST.into()));
+    let (_, lease) = store.open(client_key(std::net::Ipv4Addr::LOCALHOST.into()));
     let btl_bw = Rate::from_mbit_per_sec(mbit);
     let epoch = Epoch::now();
     #[expect(clippy::disallowed_methods, reason = "a record of now")]
@@ -69,12 +69,13 @@ async fn flight(mbit: u64) -> Spacing {
     let kept = accept_all(&there, setup.history(store).gates(Gates::OPEN), false);
     let relay = Relay::new(there.local_addr().expect("bound"), Duration::from_millis(25));
     let here = endpoint(None, headstart_quic::PreciseRuntime::new());
-    let connecting = here.connect_with(stock_client(&client), relay.address, common::NAME).expect("dialled");
+    let connecting =
+        here.connect_with(stock_client(&client), relay.address, common::NAME).expect("connecting");
     let connection = connecting.await.expect("connected");
     let packets = btl_bw.as_bytes_per_sec() / 20 / PACKET;
     assert_eq!(fetch(&connection, packets * PACKET).await as u64, packets * PACKET);
     let (_, handle) = kept.lock().expect("unpoisoned")[0].clone();
-    assert_eq!(handle.why().pace, Some(btl_bw), "{}", handle.why());
+    assert_eq!(handle.report().pace, Some(btl_bw), "{}", handle.report());
     let log = log.lock().expect("unpoisoned");
     // The handshake's datagrams precede: at most three full ones.
     let full: Vec<Instant> =

@@ -24,7 +24,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use headstart_quic::{Choice, Sharded, Store};
-use headstart_stack::{Crypto, Fetch, Scenario, Visits};
+use headstart_stack::{ConnectionSet, Crypto, Scenario, Transfer};
 use headstart_startup::history::{Ended, MemoryStore, Outcome, Record};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 use rustix::time::{ClockId, clock_gettime};
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Err(_) => return Err(format!("found `{what}`, expected `bulk` or how many connections").into()),
         };
         // No clock is read: valgrind does not support how it is done.
-        return visits(&scenario, run).map(|visits| drop(visits.play(scenario.deadline)));
+        return connections(&scenario, run).map(|connections| drop(connections.run(scenario.deadline)));
     }
     for crypto in [Crypto::Tls, Crypto::Null] {
         compare(&format!("{crypto:?}, one download of 20 MB"), &bulk(crypto))?;
@@ -57,7 +57,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn path(bytes: Bytes, crypto: Crypto) -> Scenario {
     let scenario =
         Scenario::new(Rate::from_mbit_per_sec(100), Span::from_millis(40), Packets::new(1_000), bytes);
-    Scenario { crypto, ..scenario }.knowing(1, 1)
+    Scenario { crypto, ..scenario }.with_record(1, 1)
 }
 
 fn bulk(crypto: Crypto) -> Scenario {
@@ -68,9 +68,9 @@ fn bulk(crypto: Crypto) -> Scenario {
 fn short(crypto: Crypto, connections: u64) -> Scenario {
     let bytes = Bytes::new(10_000);
     let mut short = path(bytes, crypto);
-    let fetch = |number| Fetch::download(Time::from_millis(number * 1_000), bytes);
+    let transfer = |number| Transfer::download(Time::from_millis(number * 1_000), bytes);
     short.competitors =
-        (1..connections).map(|number| (fetch(number), headstart_quic::choice::slow_start())).collect();
+        (1..connections).map(|number| (transfer(number), headstart_quic::choice::slow_start())).collect();
     short.deadline = Time::from_millis((connections + 100) * 1_000);
     short
 }
@@ -79,9 +79,9 @@ fn compare(name: &str, scenario: &Scenario) -> Result<(), Box<dyn Error>> {
     let mut best = RUNS.map(|_| Duration::MAX);
     for _ in 0..REPEATS {
         for (best, run) in best.iter_mut().zip(RUNS) {
-            let visits = visits(scenario, run)?;
+            let connections = connections(scenario, run)?;
             let from = processor_time();
-            let _ = visits.play(scenario.deadline);
+            let _ = connections.run(scenario.deadline);
             *best = (processor_time() - from).min(*best);
         }
     }
@@ -98,14 +98,14 @@ fn compare(name: &str, scenario: &Scenario) -> Result<(), Box<dyn Error>> {
 }
 
 /// `stack` is the unmodified stack at the server.
-fn visits(scenario: &Scenario, run: &str) -> Result<Visits, Box<dyn Error>> {
+fn connections(scenario: &Scenario, run: &str) -> Result<ConnectionSet, Box<dyn Error>> {
     let choice = Choice::find(if run == "stack" { "stack-cubic" } else { run })?;
     let mut scenario = scenario.clone();
     for (_, each) in &mut scenario.competitors {
         *each = choice;
     }
-    let visits = scenario.visits(choice)?.blind();
-    Ok(if run == "stack" { visits.bare() } else { visits })
+    let connections = scenario.connections(choice)?.unobserved();
+    Ok(if run == "stack" { connections.unmodified() } else { connections })
 }
 
 fn processor_time() -> Duration {
@@ -134,13 +134,13 @@ fn history() {
             let (_, lease) = store.open(peer(number));
             store.close(lease, Outcome::Measured(record));
         }
-        let visits = 1_000_000;
+        let connections = 1_000_000;
         let from = processor_time();
-        for number in 0..visits {
+        for number in 0..connections {
             let (_, lease) = store.open(peer(number % 100_000));
             store.close(lease, Outcome::Measured(record));
         }
-        let each: Duration = (processor_time() - from) / visits;
+        let each: Duration = (processor_time() - from) / connections;
         println!("history of 100 000 peers, {name}: {} ns for a look and a write", each.as_nanos());
     }
 }

@@ -26,10 +26,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plain = Scenario { crypto: Crypto::Null, ..plain };
     let told = |bandwidth| {
         let hint = Hint { bandwidth, access: Access::Dsl };
-        plain.clone().hinting(hint)
+        plain.clone().with_hint(hint)
     };
-    let right = told(rate).knowing(1, 1);
-    let wrong = told(Rate::from_bytes_per_sec(rate.as_bytes_per_sec() * 5)).knowing(5, 1);
+    let right = told(rate).with_record(1, 1);
+    let wrong = told(Rate::from_bytes_per_sec(rate.as_bytes_per_sec() * 5)).with_record(5, 1);
     let packets = bytes.div_ceil(1_163);
     let tail = Scenario { forced_losses: (packets.saturating_sub(20)..packets).collect(), ..plain.clone() };
 
@@ -40,8 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for choice in Choice::all() {
         let mut line = format!("{:18}", choice.name());
         for scenario in [&right, &wrong, &tail] {
-            let outcome = &scenario.play_choice(choice)?[0];
-            let (lost, copies) = (outcome.lost_packets, outcome.why.tally.copies);
+            let outcome = &scenario.run_choice(choice)?[0];
+            let (lost, copies) = (outcome.lost_packets, outcome.report.tally.copies);
             line += &format!(" {:9.1} {lost:5}  {copies:5}", outcome.completion().as_millis_f64());
         }
         println!("{line}");

@@ -44,11 +44,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let packets = buffer.unwrap_or_else(|| (rate * rtt).get().div_ceil(PACKET));
         for size in SIZES {
             let plain = Scenario::new(rate, rtt, Packets::new(packets), Bytes::new(size));
-            let scenario = Scenario { crypto: Crypto::Null, ..plain }.knowing(times, 1);
+            let scenario = Scenario { crypto: Crypto::Null, ..plain }.with_record(times, 1);
             print!("{:>10.1} {millis:>6} {packets:>8} {:>8}", kilobits as f64 / 1000.0, size / 1000);
             let mut lost = vec![];
             for scheme in SCHEMES {
-                let outcome = &scenario.play(scheme)?[0];
+                let outcome = &scenario.run(scheme)?[0];
                 print!(" {:>10.0} {:>5}", outcome.completion().as_millis_f64(), outcome.lost_packets);
                 lost.push(outcome.lost_packets);
             }

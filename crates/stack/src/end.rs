@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use headstart_quic::{Handle, Why};
+use headstart_quic::{Handle, StartReport};
 use headstart_units::hash::by_words;
 use noq_proto::{
     Connection, ConnectionHandle, ConnectionId, ConnectionIdGenerator, EcnCodepoint, Endpoint,
@@ -36,8 +36,8 @@ impl End {
         }
     }
 
-    pub fn report(&mut self, why: &mut Why, lost_packets: &mut u64) {
-        *why = self.handle.as_ref().map(Handle::why).unwrap_or_default();
+    pub fn report(&mut self, report: &mut StartReport, lost_packets: &mut u64) {
+        *report = self.handle.as_ref().map(Handle::report).unwrap_or_default();
         *lost_packets = self.connection.stats().lost_packets;
     }
 
@@ -83,9 +83,9 @@ pub(crate) fn hash(contents: &[u8]) -> u64 {
 }
 
 /// A constant wall clock: tokens carry its time, and are the same in every run.
-pub(crate) struct Standing;
+pub(crate) struct ConstantClock;
 
-impl TimeSource for Standing {
+impl TimeSource for ConstantClock {
     fn now(&self) -> SystemTime {
         SystemTime::UNIX_EPOCH
     }

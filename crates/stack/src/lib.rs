@@ -16,7 +16,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`simulation`] | the simulator's scenarios over this transport; observers of its datagrams |
-//! | [`visits`] | connections of clients to servers, and the outcome of each |
+//! | [`connections`] | connections of clients to servers, and the outcome of each |
 //! | [`scenario`] | a bottleneck, schemes and priors in a few lines |
 //! | [`misbehaving`] | a receiver that acknowledges data it does not have |
 //! | [`datagram`] | packets |
@@ -35,21 +35,21 @@
 //! - Computation takes no virtual time: a handshake takes exactly the path's delay.
 //! - Servers share only history, limits and counters.
 
+pub mod connections;
 pub mod datagram;
+mod duplicate_queue;
 mod end;
 pub mod identity;
 pub mod misbehaving;
 pub mod null;
-mod post;
 pub mod request;
 pub mod scenario;
 pub mod simulation;
-pub mod visits;
 
+pub use connections::{ConnectionSet, Departure, Outcome, Transfer};
 pub use datagram::Datagram;
 pub use identity::Identity;
 pub use misbehaving::{MisbehavingReceiver, Misbehaviour};
 pub use request::Request;
 pub use scenario::Scenario;
 pub use simulation::{Crypto, Simulation};
-pub use visits::{Departure, Fetch, Outcome, Visits};

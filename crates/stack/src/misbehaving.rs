@@ -11,7 +11,7 @@
 use bytes::Bytes;
 
 use crate::datagram::Datagram;
-use crate::simulation::observer::{DATA, Last, Observer, Passing};
+use crate::simulation::observer::{DATA, FlowEnd, ObservedDatagram, Observer};
 
 /// Kinds of misbehaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,46 +46,46 @@ pub struct MisbehavingReceiver<O> {
 /// Length of connection ids here, in bytes.
 const ID: usize = 8;
 /// Data packets before the misbehaviour: by then the request has been read.
-const HONEST: u64 = 3;
+const CORRECT_PACKETS: u64 = 3;
 /// Number of the first forged packet.
 const FIRST_NUMBER: u32 = 1_000_000;
-const SEAL: usize = 16;
+const TAG: usize = 16;
 
 impl<O: Observer> Observer for MisbehavingReceiver<O> {
-    fn leaves(&mut self, passing: &Passing<'_>) -> bool {
-        let passes = self.inner.leaves(passing);
-        if passing.flow != self.flow {
+    fn on_departure(&mut self, observed: &ObservedDatagram<'_>) -> bool {
+        let passes = self.inner.on_departure(observed);
+        if observed.flow != self.flow {
             return passes;
         }
-        if passing.is_forward {
+        if observed.is_forward {
             if !matches!(self.misbehaviour, Misbehaviour::Storm(_)) {
-                self.forged = self.saw(passing.datagram, 1);
+                self.forged = self.observe(observed.datagram, 1);
             }
             return passes;
         }
-        passes && self.lets_pass(passing.datagram)
+        passes && self.passes_through(observed.datagram)
     }
 
-    fn arrives(&mut self, passing: &Passing<'_>) {
-        self.inner.arrives(passing);
+    fn on_arrival(&mut self, observed: &ObservedDatagram<'_>) {
+        self.inner.on_arrival(observed);
         if let Misbehaviour::Storm(times) = self.misbehaviour
-            && passing.is_forward
-            && passing.flow == self.flow
+            && observed.is_forward
+            && observed.flow == self.flow
         {
-            self.forged = self.saw(passing.datagram, times);
+            self.forged = self.observe(observed.datagram, times);
         }
     }
 
-    fn forged(&mut self, flow: u64) -> Vec<Bytes> {
-        let mut forged = self.inner.forged(flow);
+    fn forged_packets(&mut self, flow: u64) -> Vec<Bytes> {
+        let mut forged = self.inner.forged_packets(flow);
         if flow == self.flow {
             forged.append(&mut self.forged);
         }
         forged
     }
 
-    fn ended(&mut self, flow: u64, last: &Last) {
-        self.inner.ended(flow, last);
+    fn on_flow_end(&mut self, flow: u64, end: &FlowEnd) {
+        self.inner.on_flow_end(flow, end);
     }
 
     fn is_over(&self) -> bool {
@@ -102,16 +102,16 @@ impl<O> MisbehavingReceiver<O> {
     }
 
     /// True if the real client's datagram passes: until the misbehaviour begins.
-    fn lets_pass(&mut self, datagram: &Datagram) -> bool {
+    fn passes_through(&mut self, datagram: &Datagram) -> bool {
         if datagram.is_data()
             && let Some(id) = datagram.contents.get(1..=ID)
         {
             self.server = id.try_into().ok();
         }
-        self.packets <= HONEST
+        self.packets <= CORRECT_PACKETS
     }
 
-    fn saw(&mut self, datagram: &Datagram, times: u32) -> Vec<Bytes> {
+    fn observe(&mut self, datagram: &Datagram, times: u32) -> Vec<Bytes> {
         let Some(number) = self.number_of(datagram) else { return vec![] };
         match self.seen.last_mut() {
             Some((_, last)) if number == *last + 1 => *last = number,
@@ -119,7 +119,7 @@ impl<O> MisbehavingReceiver<O> {
             _ => self.seen.push((number, number)),
         }
         self.packets += u64::from(datagram.payload().get() >= DATA);
-        if self.packets <= HONEST {
+        if self.packets <= CORRECT_PACKETS {
             return vec![];
         }
         let ranges = match self.misbehaviour {
@@ -160,7 +160,7 @@ impl<O> MisbehavingReceiver<O> {
             put(&mut packet, to - from);
             low = from;
         }
-        packet.resize(packet.len() + SEAL, 0);
+        packet.resize(packet.len() + TAG, 0);
         Some(packet.into())
     }
 }

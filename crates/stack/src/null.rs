@@ -6,7 +6,7 @@
 use std::any::Any;
 
 use bytes::BytesMut;
-use headstart_quic::session::{Ear, Sessions};
+use headstart_quic::session::{PeerParameters, SessionFactory};
 use noq_proto::crypto::{
     CryptoError, ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey, HmacKey, KeyPair, Keys, PacketKey,
     Session, UnsupportedVersion,
@@ -18,13 +18,13 @@ use noq_proto::{ConnectionId, PathId, Side, TransportError, TransportErrorCode};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullSessions;
 
-impl Sessions for NullSessions {
+impl SessionFactory for NullSessions {
     fn initial_keys(&self, _: ConnectionId, _: Side) -> Keys {
         keys()
     }
 
-    fn start(&self, side: Side, parameters: Vec<u8>, ear: Ear) -> Box<dyn Session> {
-        Box::new(NullSession::new(side, parameters, Some(ear)))
+    fn start(&self, side: Side, parameters: Vec<u8>, peer_parameters: PeerParameters) -> Box<dyn Session> {
+        Box::new(NullSession::new(side, parameters, Some(peer_parameters)))
     }
 }
 
@@ -37,7 +37,7 @@ const FINISH: usize = 52;
 struct NullSession {
     side: Side,
     parameters: Vec<u8>,
-    ear: Option<Ear>,
+    peer_parameters: Option<PeerParameters>,
     peer: Option<Vec<u8>>,
     received: Vec<u8>,
     /// Number of messages read and written.
@@ -47,11 +47,11 @@ struct NullSession {
 }
 
 impl NullSession {
-    fn new(side: Side, parameters: Vec<u8>, ear: Option<Ear>) -> Self {
+    fn new(side: Side, parameters: Vec<u8>, peer_parameters: Option<PeerParameters>) -> Self {
         Self {
             side,
             parameters,
-            ear,
+            peer_parameters,
             peer: None,
             received: vec![],
             read: 0,
@@ -117,8 +117,8 @@ impl Session for NullSession {
         let mut is_news = false;
         while let Some(body) = self.next() {
             if self.peer.is_none() {
-                if let Some(ear) = &self.ear {
-                    ear.parameters(&body);
+                if let Some(peer_parameters) = &self.peer_parameters {
+                    peer_parameters.receive(&body);
                 }
                 self.peer = Some(body);
                 is_news = true;
@@ -193,19 +193,19 @@ fn keys() -> Keys {
 struct NoKey;
 
 /// Bytes of AES-GCM's tag and sample.
-const SEAL: usize = 16;
+const TAG: usize = 16;
 
 impl PacketKey for NoKey {
     fn encrypt(&self, _: PathId, _: u64, _: &mut [u8], _: usize) {}
 
     fn decrypt(&self, _: PathId, _: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
-        let length = payload.len().checked_sub(SEAL).ok_or(CryptoError)?;
+        let length = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
         payload.truncate(length);
         Ok(())
     }
 
     fn tag_len(&self) -> usize {
-        SEAL
+        TAG
     }
 
     fn confidentiality_limit(&self) -> u64 {
@@ -223,7 +223,7 @@ impl HeaderKey for NoKey {
     fn encrypt(&self, _: usize, _: &mut [u8]) {}
 
     fn sample_size(&self) -> usize {
-        SEAL
+        TAG
     }
 }
 
@@ -233,12 +233,12 @@ pub struct NoSecret;
 
 impl HandshakeTokenKey for NoSecret {
     fn seal(&self, _: u128, data: &mut Vec<u8>) -> Result<(), CryptoError> {
-        data.extend([0; SEAL]);
+        data.extend([0; TAG]);
         Ok(())
     }
 
     fn open<'a>(&self, _: u128, data: &'a mut [u8]) -> Result<&'a [u8], CryptoError> {
-        let length = data.len().checked_sub(SEAL).ok_or(CryptoError)?;
+        let length = data.len().checked_sub(TAG).ok_or(CryptoError)?;
         Ok(&data[..length])
     }
 }
@@ -269,7 +269,7 @@ impl noq_proto::crypto::ServerConfig for NullSessions {
     }
 
     fn retry_tag(&self, _: u32, _: ConnectionId, _: &[u8]) -> [u8; 16] {
-        [0; SEAL]
+        [0; TAG]
     }
 
     fn start_session(&self, _: u32, params: &TransportParameters) -> Box<dyn Session> {

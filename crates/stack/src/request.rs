@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bytes  0        8       12       13
-//!        | size   | flow  | told   |      big-endian
+//!        | size   | flow  | flag   |      big-endian
 //!        |        +-------+--------+      only where flows of a run share a server
 //! ```
 //!
@@ -25,7 +25,7 @@ pub struct Tag {
     /// The flow's number in its run.
     pub flow: u32,
     /// The server announces the answer's size to its scheme.
-    pub is_told: bool,
+    pub announces_size: bool,
 }
 
 /// Errors of a malformed request.
@@ -38,8 +38,8 @@ pub enum Malformed {
         found: usize,
     },
     /// The last byte is neither 0 nor 1.
-    #[error("found {found} for whether the size is told, expected 0 or 1")]
-    Told {
+    #[error("found {found} in the byte that announces the size, expected 0 or 1")]
+    AnnouncesSize {
         /// The byte.
         found: u8,
     },
@@ -59,17 +59,17 @@ impl Request {
 
     /// A request with a tag.
     #[must_use]
-    pub const fn tagged(bytes: Bytes, flow: u32, is_told: bool) -> Self {
-        Self { bytes, tag: Some(Tag { flow, is_told }) }
+    pub const fn tagged(bytes: Bytes, flow: u32, announces_size: bool) -> Self {
+        Self { bytes, tag: Some(Tag { flow, announces_size }) }
     }
 
     /// The encoded request.
     #[must_use]
     pub fn emit(&self) -> Vec<u8> {
         let mut written = self.bytes.get().to_be_bytes().to_vec();
-        if let Some(Tag { flow, is_told }) = self.tag {
+        if let Some(Tag { flow, announces_size }) = self.tag {
             written.extend(flow.to_be_bytes());
-            written.push(u8::from(is_told));
+            written.push(u8::from(announces_size));
         }
         written
     }
@@ -85,14 +85,14 @@ impl Request {
         if tag.is_empty() {
             return Ok(Self::new(bytes));
         }
-        let (flow, told) = tag.split_first_chunk::<4>().ok_or(length)?;
-        let is_told = match *told {
+        let (flow, flag) = tag.split_first_chunk::<4>().ok_or(length)?;
+        let announces_size = match *flag {
             [0] => false,
             [1] => true,
-            [found] => return Err(Malformed::Told { found }),
+            [found] => return Err(Malformed::AnnouncesSize { found }),
             _ => return Err(length),
         };
-        Ok(Self::tagged(bytes, u32::from_be_bytes(*flow), is_told))
+        Ok(Self::tagged(bytes, u32::from_be_bytes(*flow), announces_size))
     }
 }
 
@@ -106,8 +106,8 @@ mod tests {
             let plain = Request::new(bytes);
             assert_eq!(plain.emit().len(), Request::LENGTH);
             assert_eq!(Request::parse(&plain.emit()), Ok(plain));
-            for (flow, is_told) in [(0, true), (u32::MAX, false), (7, true)] {
-                let tagged = Request::tagged(bytes, flow, is_told);
+            for (flow, announces_size) in [(0, true), (u32::MAX, false), (7, true)] {
+                let tagged = Request::tagged(bytes, flow, announces_size);
                 assert_eq!(tagged.emit().len(), Request::TAGGED);
                 assert_eq!(Request::parse(&tagged.emit()), Ok(tagged));
             }
@@ -123,6 +123,6 @@ mod tests {
         assert_eq!(Request::parse(&[0; 14]), Err(Malformed::Length { found: 14 }));
         let mut other = written;
         other[12] = 2;
-        assert_eq!(Request::parse(&other), Err(Malformed::Told { found: 2 }));
+        assert_eq!(Request::parse(&other), Err(Malformed::AnnouncesSize { found: 2 }));
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use headstart_net::{Limit, LinkPlan, PathPlan};
 use headstart_quic::server::SetupError;
-use headstart_quic::store::caller;
-use headstart_quic::{Choice, ClientSetup, CopyPolicy, Gates, Hint, Policy, Refused, ServerSetup, Store};
+use headstart_quic::store::client_key;
+use headstart_quic::{Choice, ChoiceError, ClientSetup, CopyPolicy, Gates, Hint, Policy, ServerSetup, Store};
 use headstart_sim::peer_address;
 use headstart_startup::base;
 use headstart_startup::history::{Ended, FixedHash, MemoryStore, Outcome as Written, Record};
@@ -13,11 +13,11 @@ use headstart_units::{Bytes, Packets, Rate, Span, Time};
 use noq_proto::TransportConfig;
 use noq_proto::crypto::rustls::QuicServerConfig;
 
-use crate::end::Standing;
+use crate::connections::{ConnectionSet, Outcome, Transfer};
+use crate::end::ConstantClock;
 use crate::identity::{Identity, IdentityError};
 use crate::null::{NoSecret, NullSessions};
 use crate::simulation::Crypto;
-use crate::visits::{Fetch, Outcome, Visits};
 
 /// A client behind a bottleneck, and its competitors.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub struct Scenario {
     /// The bottleneck's buffer.
     pub buffer: Packets,
     /// The client's transfer.
-    pub fetch: Fetch,
+    pub transfer: Transfer,
     /// The server's record of the client, if any.
     pub prior: Option<Prior>,
     /// The client's hint.
@@ -42,10 +42,11 @@ pub struct Scenario {
     pub copies: CopyPolicy,
     /// The base controller for congestion avoidance.
     pub base: base::Kind,
-    /// Data packets dropped as they leave ([`Losing`](crate::simulation::observer::Losing)).
+    /// Data packets dropped as they leave
+    /// ([`ForcedLoss`](crate::simulation::observer::ForcedLoss)).
     pub forced_losses: Vec<u64>,
     /// Transfers of other clients over the same bottleneck, with the scheme of each.
-    pub competitors: Vec<(Fetch, Choice)>,
+    pub competitors: Vec<(Transfer, Choice)>,
     /// UDP payload of a full packet, in bytes.
     pub packet: u16,
     /// Enables path MTU discovery, up to 1452 bytes (RFC 8899).
@@ -72,13 +73,13 @@ pub struct Prior {
 pub enum ScenarioError {
     /// The scheme is not available here.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Choice(#[from] ChoiceError),
     /// The endpoint cannot be set up.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// The numbers of schemes and groups differ.
     #[error("found {found} schemes, expected {expected}: one for each group")]
-    Cast {
+    SchemeCount {
         /// Number of schemes.
         found: usize,
         /// Number of groups.
@@ -97,7 +98,7 @@ impl Scenario {
             rate,
             rtt,
             buffer,
-            fetch: Fetch::download(Time::ZERO, size),
+            transfer: Transfer::download(Time::ZERO, size),
             prior: None,
             hint: None,
             gates: Gates::default(),
@@ -116,7 +117,7 @@ impl Scenario {
 
     /// Adds a record of the bottleneck's actual rate, times a ratio.
     #[must_use]
-    pub fn knowing(mut self, numerator: u64, denominator: u64) -> Self {
+    pub fn with_record(mut self, numerator: u64, denominator: u64) -> Self {
         let rate = Rate::from_bytes_per_sec(self.rate.as_bytes_per_sec() * numerator / denominator);
         self.prior = Some(Prior { rate, rtt: self.rtt });
         self
@@ -124,7 +125,7 @@ impl Scenario {
 
     /// Adds a hint.
     #[must_use]
-    pub fn hinting(mut self, hint: Hint) -> Self {
+    pub fn with_hint(mut self, hint: Hint) -> Self {
         self.hint = Some(hint);
         self
     }
@@ -133,34 +134,34 @@ impl Scenario {
     ///
     /// # Errors
     /// The scheme is not carried, or an endpoint cannot be set up.
-    pub fn play(&self, scheme: &str) -> Result<Vec<Outcome>, ScenarioError> {
-        self.play_choice(Choice::find(scheme)?)
+    pub fn run(&self, scheme: &str) -> Result<Vec<Outcome>, ScenarioError> {
+        self.run_choice(Choice::find(scheme)?)
     }
 
     /// The same with a scheme that has its own parameters.
     ///
     /// # Errors
     /// An endpoint cannot be set up.
-    pub fn play_choice(&self, choice: Choice) -> Result<Vec<Outcome>, ScenarioError> {
-        Ok(self.visits(choice)?.play(self.deadline))
+    pub fn run_choice(&self, choice: Choice) -> Result<Vec<Outcome>, ScenarioError> {
+        Ok(self.connections(choice)?.run(self.deadline))
     }
 
     /// The connections before the run.
     ///
     /// # Errors
     /// An endpoint cannot be set up.
-    pub fn visits(&self, choice: Choice) -> Result<Visits, ScenarioError> {
+    pub fn connections(&self, choice: Choice) -> Result<ConnectionSet, ScenarioError> {
         let link = LinkPlan::new(self.rate, self.rtt / 2, Limit::packets(self.buffer));
         let plan = PathPlan::link_and_delay(link, self.rtt - self.rtt / 2);
-        let visits = Visits::new(plan, self.seed);
-        let mut visits = visits.losing(self.forced_losses.iter().copied());
+        let connections = ConnectionSet::new(plan, self.seed);
+        let mut connections = connections.with_forced_losses(self.forced_losses.iter().copied());
         let store: Arc<dyn Store> = self.store();
         let client = self.client()?;
-        visits.add(0, self.fetch, client.clone(), &self.server(choice, &store)?);
-        for (peer, (fetch, choice)) in (1..).zip(&self.competitors) {
-            visits.add(peer, *fetch, client.clone(), &self.server(*choice, &store)?);
+        connections.add(0, self.transfer, client.clone(), &self.server(choice, &store)?);
+        for (peer, (transfer, choice)) in (1..).zip(&self.competitors) {
+            connections.add(peer, *transfer, client.clone(), &self.server(*choice, &store)?);
         }
-        Ok(visits)
+        Ok(connections)
     }
 
     fn server(&self, choice: Choice, store: &Arc<dyn Store>) -> Result<ServerSetup, ScenarioError> {
@@ -172,7 +173,7 @@ impl Scenario {
             }
             Crypto::Null => {
                 let base = self.server_base(Arc::new(NullSessions));
-                ServerSetup::with_sessions(base, Arc::new(NullSessions), choice)
+                ServerSetup::with_session_factory(base, Arc::new(NullSessions), choice)
             }
         };
         let setup = setup.gates(self.gates).limits(self.policy).copies(self.copies);
@@ -182,7 +183,7 @@ impl Scenario {
     fn client(&self) -> Result<ClientSetup, ScenarioError> {
         let setup = match self.crypto {
             Crypto::Tls => ClientSetup::new(Identity::shared()?.client()?)?,
-            Crypto::Null => ClientSetup::with_sessions(Arc::new(NullSessions)),
+            Crypto::Null => ClientSetup::with_session_factory(Arc::new(NullSessions)),
         };
         let setup = setup.transport(self.transport()).seed(self.seed);
         Ok(match self.hint {
@@ -194,7 +195,7 @@ impl Scenario {
     fn store(&self) -> Arc<dyn Store> {
         let store = Mutex::new(MemoryStore::new(1 << 10, FixedHash::default()));
         if let Some(Prior { rate, rtt }) = self.prior {
-            let (_, lease) = Store::open(&store, caller(peer_address(0)));
+            let (_, lease) = Store::open(&store, client_key(peer_address(0)));
             let record = Record {
                 saved_at: Time::ZERO,
                 btl_bw: rate,
@@ -211,7 +212,7 @@ impl Scenario {
 
     fn server_base(&self, crypto: Arc<dyn noq_proto::crypto::ServerConfig>) -> noq_proto::ServerConfig {
         let mut base = noq_proto::ServerConfig::new(crypto, Arc::new(NoSecret));
-        base.transport_config(Arc::new(self.transport())).time_source(Arc::new(Standing));
+        base.transport_config(Arc::new(self.transport())).time_source(Arc::new(ConstantClock));
         base
     }
 

@@ -48,10 +48,10 @@ use std::sync::{Arc, Mutex};
 use bytes::BytesMut;
 use headstart_host::locked;
 use headstart_net::Packet as _;
-use headstart_quic::copies::When;
+use headstart_quic::copies::SendTiming;
 use headstart_quic::server::SetupError;
 use headstart_quic::{
-    Choice, ClientSetup, CopyPolicy, Courier, Epoch, Gates, Handle, Policy, ServerSetup, Store,
+    Choice, ClientSetup, CopyPolicy, DuplicateSender, Epoch, Gates, Handle, Policy, ServerSetup, Store,
 };
 use headstart_sim::packet::{FlowId, Packet};
 use headstart_sim::record::MessageReport;
@@ -67,17 +67,17 @@ use noq_proto::{
 };
 
 use crate::datagram::{Datagram, HEADERS};
-use crate::end::{End, Ids, Standing, base, endpoint, hash};
+use crate::end::{ConstantClock, End, Ids, base, endpoint, hash};
 use crate::identity::{Identity, NAME};
 use crate::null::{NoSecret, NullSessions};
 use crate::scenario::ScenarioError;
-use exchange::{Answering, Asking, Awaited};
-use flow::{Counted, Flow, Flows, Side};
-use observer::{Observer, Passing};
+use exchange::{PendingMessage, RequestSide, ResponseSide};
+use flow::{Flow, Flows, PathCounters, Side};
+use observer::{ObservedDatagram, Observer};
 
 /// Parameters of a run beyond the scenario's.
 #[derive(Clone, Debug)]
-pub struct Cast {
+pub struct RunOptions {
     /// The scheme of each group, in the scenario's order.
     pub choices: Vec<Choice>,
     /// Protection of packets.
@@ -98,7 +98,7 @@ pub enum Crypto {
 
 /// Settings of a group's connections at both endpoints.
 #[derive(Clone)]
-pub struct Ends {
+pub struct EndpointSettings {
     /// Accepts connections.
     pub server: ServerSetup,
     /// Initiates connections.
@@ -106,7 +106,7 @@ pub struct Ends {
     /// The client sends the data, without a request; otherwise the server does, on request.
     pub client_sends: bool,
     /// The server is the unmodified stack: for comparisons.
-    pub is_bare: bool,
+    pub is_unmodified: bool,
     /// ECN codepoints cross the path.
     pub ecn: bool,
     /// UDP payload of a full packet.
@@ -127,19 +127,19 @@ pub struct Simulation<R> {
     timers: Timers,
     orders: Vec<Order>,
     /// Packets that crossed a path without delay.
-    at_once: VecDeque<Packet>,
+    undelayed: VecDeque<Packet>,
     seed: Seed,
     is_null: bool,
     recorder: R,
     observer: Option<Box<dyn Observer>>,
     /// Client address changes: time, flow, new address. The earliest first.
-    moves: VecDeque<(Time, u64, SocketAddr)>,
+    migrations: VecDeque<(Time, u64, SocketAddr)>,
     summary: Summary,
 }
 
 /// The senders and receivers of a group.
 struct Host {
-    ends: Ends,
+    endpoints: EndpointSettings,
     history: Arc<Mutex<MemoryStore>>,
 }
 
@@ -152,34 +152,41 @@ impl<R: Recorder> Simulation<R> {
     ///
     /// # Errors
     /// An endpoint cannot be set up; or there are not as many choices as groups.
-    pub fn new(scenario: Scenario, cast: &Cast, recorder: R) -> Result<Self, ScenarioError> {
-        if cast.choices.len() != scenario.groups.len() {
-            return Err(ScenarioError::Cast { found: cast.choices.len(), expected: scenario.groups.len() });
+    pub fn new(scenario: Scenario, options: &RunOptions, recorder: R) -> Result<Self, ScenarioError> {
+        if options.choices.len() != scenario.groups.len() {
+            return Err(ScenarioError::SchemeCount {
+                found: options.choices.len(),
+                expected: scenario.groups.len(),
+            });
         }
         let epoch = Epoch::new(base(), Time::ZERO);
-        let hosts = scenario.groups.iter().zip(&cast.choices);
-        let hosts = hosts.map(|(group, choice)| Host::new(group, *choice, cast, epoch));
+        let hosts = scenario.groups.iter().zip(&options.choices);
+        let hosts = hosts.map(|(group, choice)| Host::new(group, *choice, options, epoch));
         let hosts = hosts.collect::<Result<_, _>>()?;
         let Scenario { path, workload, until, .. } = scenario;
-        Ok(Self::with_hosts(epoch, path, hosts, workload, until, cast, recorder))
+        Ok(Self::with_hosts(epoch, path, hosts, workload, until, options, recorder))
     }
 
     /// A run whose groups are set up with other endpoints than the scenario's; of `cast` only
     /// crypto and seed are used.
-    pub fn between(
+    pub fn with_endpoints(
         path: Path,
-        ends: Vec<Ends>,
+        endpoints: Vec<EndpointSettings>,
         workload: Box<dyn Workload>,
         until: Time,
-        cast: &Cast,
+        options: &RunOptions,
         recorder: R,
     ) -> Self {
         let epoch = Epoch::new(base(), Time::ZERO);
-        let hosts = ends.into_iter().map(|ends| Host {
-            ends: Ends { server: ends.server.epoch(epoch), client: ends.client.epoch(epoch), ..ends },
+        let hosts = endpoints.into_iter().map(|endpoints| Host {
+            endpoints: EndpointSettings {
+                server: endpoints.server.epoch(epoch),
+                client: endpoints.client.epoch(epoch),
+                ..endpoints
+            },
             history: Arc::new(Mutex::new(MemoryStore::new(1, FixedHash::default()))),
         });
-        Self::with_hosts(epoch, path, hosts.collect(), workload, until, cast, recorder)
+        Self::with_hosts(epoch, path, hosts.collect(), workload, until, options, recorder)
     }
 
     fn with_hosts(
@@ -188,7 +195,7 @@ impl<R: Recorder> Simulation<R> {
         hosts: Vec<Host>,
         workload: Box<dyn Workload>,
         until: Time,
-        cast: &Cast,
+        options: &RunOptions,
         recorder: R,
     ) -> Self {
         Self {
@@ -201,28 +208,28 @@ impl<R: Recorder> Simulation<R> {
             flows: Flows::default(),
             timers: Timers::default(),
             orders: vec![],
-            at_once: VecDeque::new(),
-            seed: cast.seed,
-            is_null: cast.crypto == Crypto::Null,
+            undelayed: VecDeque::new(),
+            seed: options.seed,
+            is_null: options.crypto == Crypto::Null,
             recorder,
             observer: None,
-            moves: VecDeque::new(),
+            migrations: VecDeque::new(),
             summary: Summary::default(),
         }
     }
 
     /// Passes every datagram to `observer`, which may drop it.
     #[must_use]
-    pub fn observed(mut self, observer: Box<dyn Observer>) -> Self {
+    pub fn with_observer(mut self, observer: Box<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
 
     /// Changes the clients' addresses of flows, by serial number, at the given times.
     #[must_use]
-    pub fn moving(mut self, mut moves: Vec<(Time, u64, SocketAddr)>) -> Self {
-        moves.sort_unstable();
-        self.moves = moves.into();
+    pub fn with_migrations(mut self, mut migrations: Vec<(Time, u64, SocketAddr)>) -> Self {
+        migrations.sort_unstable();
+        self.migrations = migrations.into();
         self
     }
 
@@ -264,10 +271,10 @@ impl<R: Recorder> Simulation<R> {
             return false;
         }
         self.now = self.now.max(next_at);
-        while let Some(&(at, serial, address)) = self.moves.front()
+        while let Some(&(at, serial, address)) = self.migrations.front()
             && at <= self.now
         {
-            self.moves.pop_front();
+            self.migrations.pop_front();
             self.flows.move_to(serial, address);
         }
         self.summary.events += 1;
@@ -282,40 +289,40 @@ impl<R: Recorder> Simulation<R> {
         } else {
             self.workload.on_time(self.now, &mut self.orders);
         }
-        self.obey();
+        self.process_orders();
         true
     }
 
     /// Carries out the workload's orders, and delivers packets that crossed the path at once, until
     /// neither is left.
-    fn obey(&mut self) {
+    fn process_orders(&mut self) {
         loop {
-            if let Some(packet) = self.at_once.pop_front() {
+            if let Some(packet) = self.undelayed.pop_front() {
                 self.arrive(&packet);
             } else if self.orders.is_empty() {
                 return;
             }
             for order in std::mem::take(&mut self.orders) {
-                self.carry_out(order);
+                self.execute(order);
             }
         }
     }
 
-    fn carry_out(&mut self, order: Order) {
+    fn execute(&mut self, order: Order) {
         let now = self.now;
         match order {
             Order::Open(spec) => self.open(spec),
             Order::Ask { flow, bytes } => {
                 if let Some(asking) = self.flows.get_mut(flow) {
-                    asking.asking.ask(Awaited { asked_at: now, bytes });
-                    self.pump_receiver(flow);
+                    asking.request_side.enqueue_request(PendingMessage { asked_at: now, bytes });
+                    self.drive_receiver(flow);
                 }
             }
             Order::Write { flow, bytes } => {
                 if let Some(writing) = self.flows.get_mut(flow) {
-                    writing.asking.expect(Awaited { asked_at: now, bytes });
-                    writing.answering.hand_over(bytes);
-                    self.pump_sender(flow);
+                    writing.request_side.expect(PendingMessage { asked_at: now, bytes });
+                    writing.response_side.enqueue(bytes);
+                    self.drive_sender(flow);
                 }
             }
             Order::Close(flow) => {
@@ -335,8 +342,8 @@ impl<R: Recorder> Simulation<R> {
         let (id, serial) = self.flows.reserve();
         let host = &self.hosts[usize::from(spec.group)];
         let seed = Seed(self.seed.0 ^ serial);
-        let Ends { client_sends, packet, .. } = host.ends;
-        let (mut config, handle) = host.ends.client.configure(SERVER, NAME);
+        let EndpointSettings { client_sends, packet, .. } = host.endpoints;
+        let (mut config, handle) = host.endpoints.client.configure(SERVER, NAME);
         let first_id = seed.child("first connection id").0;
         config.initial_dst_cid_provider(Arc::new(move || Ids(first_id).generate_cid()));
         let mut receiver = Side { endpoint: endpoint(seed.child("receiver").0), end: None };
@@ -348,14 +355,14 @@ impl<R: Recorder> Simulation<R> {
             handle.iter().for_each(Handle::keep_journal);
             client.end = Some(End { id, connection, handle, destination: None, ecn: None });
         }
-        server.endpoint.set_server_config(Some(Arc::new(host.ends.server.stack_config().clone())));
-        let (mut asking, mut answering) = (Asking::default(), Answering::default());
-        let message = Awaited { asked_at: now, bytes: spec.bytes };
+        server.endpoint.set_server_config(Some(Arc::new(host.endpoints.server.stack_config().clone())));
+        let (mut request_side, mut response_side) = (RequestSide::default(), ResponseSide::default());
+        let message = PendingMessage { asked_at: now, bytes: spec.bytes };
         if client_sends {
-            asking.expect(message);
-            answering.hand_over(spec.bytes);
+            request_side.expect(message);
+            response_side.enqueue(spec.bytes);
         } else if !spec.bytes.is_zero() {
-            asking.ask(message);
+            request_side.enqueue_request(message);
         }
         let port = FIRST_PORT + (serial % PORTS) as u16;
         self.flows.insert(Box::new(Flow {
@@ -365,37 +372,37 @@ impl<R: Recorder> Simulation<R> {
             address: SocketAddr::new(peer_address(spec.peer), port),
             receiver,
             sender,
-            asking,
-            answering,
+            request_side,
+            response_side,
             wires: wire::Wires::default(),
-            post: Arc::default(),
+            duplicates: Arc::default(),
             is_closing: !spec.keep_open,
-            outlives_receiver: host.ends.outlives_receiver,
+            outlives_receiver: host.endpoints.outlives_receiver,
             opened_at: now,
             established_at: None,
             completed_at: None,
             due: Time::NEVER,
             packet,
-            counted: Counted::default(),
+            counters: PathCounters::default(),
         }));
         if spec.keep_open {
             self.workload.on_open(id, spec.tag);
         }
-        self.pump_receiver(id);
+        self.drive_receiver(id);
         if client_sends {
-            self.pump_sender(id);
+            self.drive_sender(id);
         }
     }
 
     // --- packets --------------------------------------------------------------------------------
 
     /// A datagram leaves one of the endpoints, and is observed.
-    fn launch(&mut self, id: FlowId, is_forward: bool, datagram: Datagram, is_stray: bool) {
+    fn send(&mut self, id: FlowId, is_forward: bool, datagram: Datagram, is_stray: bool) {
         let Some(observer) = &mut self.observer else { return self.put(id, is_forward, datagram) };
         let Some(flow) = self.flows.get_mut(id) else { return };
         let (now, serial) = (self.now, flow.serial);
-        let passing = Passing { now, flow: serial, is_forward, datagram: &datagram, is_stray };
-        let (passes, forged) = (observer.leaves(&passing), observer.forged(serial));
+        let observed = ObservedDatagram { now, flow: serial, is_forward, datagram: &datagram, is_stray };
+        let (passes, forged) = (observer.on_departure(&observed), observer.forged_packets(serial));
         if passes {
             self.put(id, is_forward, datagram);
         }
@@ -413,16 +420,16 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let is_data = is_forward && datagram.is_data();
         if is_data {
-            let counted = if datagram.is_copy { &mut flow.counted.copies } else { &mut flow.counted.data };
+            let counted = if datagram.is_copy { &mut flow.counters.copies } else { &mut flow.counters.data };
             counted.0 += 1;
             counted.1 += datagram.payload().get();
             self.summary.data_packets += 1;
         }
-        let ecn = self.hosts[usize::from(flow.spec.group)].ends.ecn;
+        let ecn = self.hosts[usize::from(flow.spec.group)].endpoints.ecn;
         let route = flow.spec.class * 2 + u16::from(!is_forward);
-        let packet = flow.wires.launch(id, route, ecn, datagram);
+        let packet = flow.wires.send(id, route, ecn, datagram);
         if let Some(packet) = self.path.launch(self.now, packet, &mut self.recorder) {
-            self.at_once.push_back(packet);
+            self.undelayed.push_back(packet);
         }
     }
 
@@ -431,23 +438,24 @@ impl<R: Recorder> Simulation<R> {
         let id = packet.flow();
         let instant = self.epoch.instant(self.now);
         let Some(flow) = self.flows.get_mut(id) else { return };
-        let Some((contents, ecn)) = flow.wires.land(packet) else { return };
+        let Some((contents, ecn)) = flow.wires.receive(packet) else { return };
         let digest = if self.is_null { hash(&contents) } else { packet.size().get() };
         let is_forward = packet.route.is_multiple_of(2);
         mark(&mut self.summary, self.now, id, digest << 1 | u64::from(is_forward));
-        let Ends { client_sends, .. } = self.hosts[usize::from(flow.spec.group)].ends;
+        let EndpointSettings { client_sends, .. } = self.hosts[usize::from(flow.spec.group)].endpoints;
         if is_forward
-            && self.hosts[usize::from(flow.spec.group)].ends.server.choice().needs_courier()
-            && !flow.counted.arrived.insert(hash(&contents))
+            && self.hosts[usize::from(flow.spec.group)].endpoints.server.choice().needs_duplicate_sender()
+            && !flow.counters.arrived.insert(hash(&contents))
         {
-            flow.counted.duplicates += 1;
+            flow.counters.duplicates += 1;
         }
         if let Some(observer) = &mut self.observer {
             let datagram = Datagram { ecn, contents: contents.clone(), is_copy: false };
             let (now, serial) = (self.now, flow.serial);
-            let passing = Passing { now, flow: serial, is_forward, datagram: &datagram, is_stray: false };
-            observer.arrives(&passing);
-            let forged = observer.forged(serial);
+            let observed =
+                ObservedDatagram { now, flow: serial, is_forward, datagram: &datagram, is_stray: false };
+            observer.on_arrival(&observed);
+            let forged = observer.forged_packets(serial);
             self.inject(id, forged);
         }
         if is_forward == client_sends {
@@ -461,9 +469,9 @@ impl<R: Recorder> Simulation<R> {
             }
         }
         if is_forward {
-            self.pump_receiver(id);
+            self.drive_receiver(id);
         } else {
-            self.pump_sender(id);
+            self.drive_sender(id);
         }
     }
 
@@ -487,14 +495,18 @@ impl<R: Recorder> Simulation<R> {
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
-                let Ends { server, is_bare, .. } = &self.hosts[usize::from(flow.spec.group)].ends;
-                let setup = match server.choice().needs_courier() {
-                    true => server.clone().courier(Arc::clone(&flow.post) as Arc<dyn Courier>),
+                let EndpointSettings { server, is_unmodified, .. } =
+                    &self.hosts[usize::from(flow.spec.group)].endpoints;
+                let setup = match server.choice().needs_duplicate_sender() {
+                    true => server
+                        .clone()
+                        .duplicate_sender(Arc::clone(&flow.duplicates) as Arc<dyn DuplicateSender>),
                     false => server.clone(),
                 };
                 let (address, local, first) =
                     (incoming.remote_address(), incoming.local_ip(), incoming.orig_dst_cid());
-                let (config, handle) = (!is_bare).then(|| setup.configure(address, local, first)).unzip();
+                let (config, handle) =
+                    (!is_unmodified).then(|| setup.configure(address, local, first)).unzip();
                 handle.iter().for_each(Handle::keep_journal);
                 let accepted = side.endpoint.accept(incoming, instant, &mut answer, config);
                 if let Ok((id, connection)) = accepted {
@@ -504,20 +516,20 @@ impl<R: Recorder> Simulation<R> {
             Some(DatagramEvent::Response(transmit)) => {
                 let contents = bytes::Bytes::copy_from_slice(&answer[..transmit.size]);
                 let datagram = Datagram { ecn: transmit.ecn, contents, is_copy: false };
-                self.launch(id, !is_forward, datagram, false);
+                self.send(id, !is_forward, datagram, false);
             }
             None => {}
         }
     }
 
     /// Runs the receiver's endpoint until it has nothing left to do at this instant.
-    fn pump_receiver(&mut self, id: FlowId) {
+    fn drive_receiver(&mut self, id: FlowId) {
         let (now, instant) = (self.now, self.epoch.instant(self.now));
         let Some(flow) = self.flows.get_mut(id) else { return };
         let Some(mut end) = flow.receiver.end.take() else { return };
         end.settle(&mut flow.receiver.endpoint);
-        let messages = flow.asking.work(now, &mut end.connection);
-        if !messages.is_empty() && flow.asking.is_idle() {
+        let messages = flow.request_side.process_events(now, &mut end.connection);
+        if !messages.is_empty() && flow.request_side.is_idle() {
             flow.completed_at = Some(now);
         }
         let (tag, keeps_open) = (flow.spec.tag, !flow.is_closing);
@@ -534,7 +546,7 @@ impl<R: Recorder> Simulation<R> {
             }
         }
         while let Some(datagram) = end.next_datagram(instant) {
-            self.launch(id, false, datagram, false);
+            self.send(id, false, datagram, false);
         }
         if let Some(flow) = self.flows.get_mut(id) {
             end.settle(&mut flow.receiver.endpoint);
@@ -545,24 +557,24 @@ impl<R: Recorder> Simulation<R> {
     }
 
     /// The same for the sender's endpoint.
-    fn pump_sender(&mut self, id: FlowId) {
+    fn drive_sender(&mut self, id: FlowId) {
         let (now, instant) = (self.now, self.epoch.instant(self.now));
         let Some(flow) = self.flows.get_mut(id) else { return };
         let Some(mut end) = flow.sender.end.take() else { return };
         end.settle(&mut flow.sender.endpoint);
-        let written_before = flow.answering.written;
+        let written_before = flow.response_side.written;
         let handle = end.handle.as_ref().filter(|_| flow.spec.size_known);
-        let is_more = flow.answering.work(&mut end.connection);
+        let is_more = flow.response_side.process_events(&mut end.connection);
         if is_more {
             flow.established_at.get_or_insert(now);
             if let Some(handle) = handle {
-                handle.expect((flow.answering.written - written_before).get());
+                handle.expect((flow.response_side.written - written_before).get());
             }
         }
-        self.launch_copies(id, &end, When::Now);
+        self.send_copies(id, &end, SendTiming::Now);
         while let Some(datagram) = end.next_datagram(instant) {
-            self.launch(id, true, datagram, false);
-            self.launch_copies(id, &end, When::Behind);
+            self.send(id, true, datagram, false);
+            self.send_copies(id, &end, SendTiming::AfterOriginal);
         }
         if let Some(flow) = self.flows.get_mut(id) {
             end.settle(&mut flow.sender.endpoint);
@@ -576,12 +588,12 @@ impl<R: Recorder> Simulation<R> {
         self.end_if_over(id);
     }
 
-    fn launch_copies(&mut self, id: FlowId, end: &End, when: When) {
+    fn send_copies(&mut self, id: FlowId, end: &End, timing: SendTiming) {
         let Some(flow) = self.flows.get_mut(id) else { return };
-        for copy in flow.post.take(when) {
+        for copy in flow.duplicates.take(timing) {
             let is_stray = Some(copy.destination) != end.destination;
             let datagram = Datagram { ecn: end.ecn, contents: copy.contents, is_copy: true };
-            self.launch(id, true, datagram, is_stray);
+            self.send(id, true, datagram, is_stray);
         }
     }
 
@@ -613,10 +625,10 @@ impl<R: Recorder> Simulation<R> {
         };
         let (receiver, sender) = (is_due(&mut flow.receiver), is_due(&mut flow.sender));
         if receiver {
-            self.pump_receiver(id);
+            self.drive_receiver(id);
         }
         if sender {
-            self.pump_sender(id);
+            self.drive_sender(id);
         }
         self.schedule(id);
     }
@@ -633,13 +645,13 @@ impl<R: Recorder> Simulation<R> {
         let Some(mut flow) = self.flows.remove(id) else { return };
         self.recorder.flow(&flow.report(self.now));
         if let Some(handle) = flow.sender.end.as_ref().and_then(|end| end.handle.as_ref()) {
-            match &flow.answering.lost {
-                Some(reason) => handle.finish_for(reason),
+            match &flow.response_side.lost {
+                Some(reason) => handle.finish_with(reason),
                 None => handle.finish(),
             }
         }
         if let Some(observer) = &mut self.observer {
-            observer.ended(flow.serial, &flow.last());
+            observer.on_flow_end(flow.serial, &flow.final_state());
         }
     }
 }
@@ -655,10 +667,10 @@ fn mark(summary: &mut Summary, now: Time, flow: FlowId, what: u64) {
 }
 
 impl Host {
-    fn new(group: &Group, choice: Choice, cast: &Cast, epoch: Epoch) -> Result<Self, ScenarioError> {
+    fn new(group: &Group, choice: Choice, options: &RunOptions, epoch: Epoch) -> Result<Self, ScenarioError> {
         let history = Arc::new(Mutex::new(MemoryStore::new(group.history_capacity, FixedHash::default())));
         let transport = transport(group);
-        let (server, client) = match cast.crypto {
+        let (server, client) = match options.crypto {
             Crypto::Tls => {
                 let identity = Identity::shared()?;
                 let tls = identity.server()?;
@@ -672,8 +684,8 @@ impl Host {
             Crypto::Null => {
                 let sessions = Arc::new(NullSessions);
                 let base = server_base(Arc::new(NullSessions), &transport);
-                let server = ServerSetup::with_sessions(base, Arc::clone(&sessions) as _, choice);
-                (server, ClientSetup::with_sessions(sessions))
+                let server = ServerSetup::with_session_factory(base, Arc::clone(&sessions) as _, choice);
+                (server, ClientSetup::with_session_factory(sessions))
             }
         };
         let mut server = server
@@ -682,25 +694,25 @@ impl Host {
             .copies(CopyPolicy { stop_at_congestion: false, budget: Bytes::MAX })
             .flight_limit(group.tcp.receive_window.get())
             .base_controller(group.base)
-            .seed(cast.seed.0)
+            .seed(options.seed.0)
             .epoch(epoch);
         if group.history_capacity > 0 {
             server = server.history(Arc::clone(&history) as Arc<dyn Store>);
         }
-        let mut client = client.transport(transport).seed(cast.seed.0).epoch(epoch);
+        let mut client = client.transport(transport).seed(options.seed.0).epoch(epoch);
         if let Some(hint) = group.hint {
             client = client.exact_hint(hint);
         }
-        let ends = Ends {
+        let endpoints = EndpointSettings {
             server,
             client,
             client_sends: false,
-            is_bare: false,
+            is_unmodified: false,
             ecn: group.tcp.ecn,
             packet: packet_of(group),
             outlives_receiver: false,
         };
-        Ok(Self { ends, history })
+        Ok(Self { endpoints, history })
     }
 
     fn history(&self) -> std::sync::MutexGuard<'_, MemoryStore> {
@@ -714,7 +726,7 @@ pub const UNCAPPED: Policy = Policy {
     per_address: Rate::MAX,
     total: Rate::MAX,
     addresses: std::num::NonZeroUsize::MIN,
-    forgives: true,
+    keeps_credit: true,
 };
 
 fn server_base(
@@ -726,7 +738,7 @@ fn server_base(
     let mut tokens = ValidationTokenConfig::default();
     tokens.sent(0);
     base.transport_config(Arc::new(transport.clone()));
-    base.time_source(Arc::new(Standing)).validation_token_config(tokens);
+    base.time_source(Arc::new(ConstantClock)).validation_token_config(tokens);
     base
 }
 

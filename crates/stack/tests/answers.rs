@@ -6,7 +6,7 @@ use headstart_sim::packet::FlowId;
 use headstart_sim::record::MessageReport;
 use headstart_sim::workload::{FlowSpec, Opener, Order, Workload};
 use headstart_sim::{Group, Path, Recorder, Scenario, Seed, TcpConfig, peer_address};
-use headstart_stack::simulation::Cast;
+use headstart_stack::simulation::RunOptions;
 use headstart_stack::{Crypto, Simulation};
 use headstart_startup::base;
 use headstart_startup::catalogue::{self, Name, Needs};
@@ -33,7 +33,7 @@ impl Answers {
 }
 
 #[derive(Debug)]
-struct Asking {
+struct RequestAfterAnswer {
     script: Answers,
     flow: Option<FlowId>,
     next_at: Time,
@@ -41,7 +41,7 @@ struct Asking {
     read: usize,
 }
 
-impl Workload for Asking {
+impl Workload for RequestAfterAnswer {
     fn next_at(&self) -> Time {
         self.next_at
     }
@@ -98,7 +98,7 @@ impl Recorder for Messages {
 
 /// Milliseconds of the first answer, and from the first of the further requests to the last byte of
 /// their answers.
-fn play(scheme: &str, script: &Answers) -> (f64, f64) {
+fn run(scheme: &str, script: &Answers) -> (f64, f64) {
     let needs = catalogue::find(scheme).map_or(Needs::Nothing, |entry| entry.needs);
     // Two BDPs: the burst of the largest script fits.
     let plan = PathPlan::dumbbell(RATE, RTT, Limit::packets(Packets::new(208)));
@@ -110,12 +110,20 @@ fn play(scheme: &str, script: &Answers) -> (f64, f64) {
         hint: (needs == Needs::Hint).then_some(Hint { bandwidth, access: Access::Unknown }),
         history_capacity: 64,
     };
-    let asking = Asking { script: script.clone(), flow: None, next_at: Time::ZERO, asked: 0, read: 0 };
+    let workload =
+        RequestAfterAnswer { script: script.clone(), flow: None, next_at: Time::ZERO, asked: 0, read: 0 };
     let until = Time::from_millis(60_000);
-    let scenario =
-        Scenario { path: Path::new(&plan, Seed(1)), groups: vec![group], workload: Box::new(asking), until };
-    let cast =
-        Cast { choices: vec![Choice::find(scheme).expect("carried")], crypto: Crypto::Null, seed: Seed(1) };
+    let scenario = Scenario {
+        path: Path::new(&plan, Seed(1)),
+        groups: vec![group],
+        workload: Box::new(workload),
+        until,
+    };
+    let options = RunOptions {
+        choices: vec![Choice::find(scheme).expect("carried")],
+        crypto: Crypto::Null,
+        seed: Seed(1),
+    };
     let mut history = MemoryStore::new(16, FixedHash::default());
     if needs == Needs::History {
         let (_, lease) = history.open(peer_address(0));
@@ -130,7 +138,7 @@ fn play(scheme: &str, script: &Answers) -> (f64, f64) {
         };
         history.close(lease, Outcome::Measured(record));
     }
-    let simulation = Simulation::new(scenario, &cast, Messages::default()).expect("can be set up");
+    let simulation = Simulation::new(scenario, &options, Messages::default()).expect("can be set up");
     let messages = simulation.with_history(0, history).run().recorder.0;
     assert_eq!(messages.len(), 1 + script.then.len(), "{scheme}: {script:?}");
     let (first, then) = messages.split_first().expect("there is a first");
@@ -139,7 +147,7 @@ fn play(scheme: &str, script: &Answers) -> (f64, f64) {
     (first.read_at.since(first.asked_at).as_millis_f64(), read_at.since(asked_at).as_millis_f64())
 }
 
-fn carried() -> impl Iterator<Item = Name> {
+fn available() -> impl Iterator<Item = Name> {
     catalogue::all().into_iter().filter(|entry| Choice::of(entry).is_ok()).map(|entry| entry.name)
 }
 
@@ -178,9 +186,9 @@ fn is_excused(scheme: &str, script: &Answers) -> bool {
 #[test]
 fn a_small_first_answer_never_makes_the_next_one_slower_than_plain_slow_start_does() {
     for script in &scripts() {
-        let (plain_first, plain) = play("iw10", script);
-        for scheme in carried() {
-            let (first, then) = play(&scheme, script);
+        let (plain_first, plain) = run("iw10", script);
+        for scheme in available() {
+            let (first, then) = run(&scheme, script);
             if is_excused(&scheme, script) {
                 continue;
             }
@@ -204,9 +212,9 @@ fn a_small_first_answer_never_makes_the_next_one_slower_than_plain_slow_start_do
 #[test]
 fn a_page_after_a_small_document_is_faster_over_halfback_and_jump_start_than_over_slow_start() {
     for script in scripts().iter().filter(|it| it.first <= 12_000 && it.then.iter().sum::<u64>() >= 100_000) {
-        let (_, plain) = play("iw10", script);
+        let (_, plain) = run("iw10", script);
         for scheme in ["jump-start", "halfback"] {
-            let (_, then) = play(scheme, script);
+            let (_, then) = run(scheme, script);
             println!("{scheme}: {then:.1} ms, slow start {plain:.1} ms: {script:?}");
             assert!(then <= plain * 0.9, "{scheme}: {then:.1} ms, slow start {plain:.1} ms: {script:?}");
         }

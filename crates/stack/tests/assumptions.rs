@@ -25,12 +25,12 @@ const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 9));
 
 fn scenario(size: u64) -> Scenario {
     let rate = Rate::from_mbit_per_sec(25);
-    Scenario::new(rate, Span::from_millis(50), Packets::new(104), Bytes::new(size)).knowing(1, 1)
+    Scenario::new(rate, Span::from_millis(50), Packets::new(104), Bytes::new(size)).with_record(1, 1)
 }
 
-fn play(scenario: &Scenario, scheme: &str) -> Outcome {
-    let outcome = scenario.play(scheme).expect("it can be played").remove(0);
-    assert!(outcome.completed.is_some(), "{scheme}: {}", outcome.why);
+fn run(scenario: &Scenario, scheme: &str) -> Outcome {
+    let outcome = scenario.run(scheme).expect("it can be played").remove(0);
+    assert!(outcome.completed.is_some(), "{scheme}: {}", outcome.report);
     outcome
 }
 
@@ -39,9 +39,9 @@ fn every_copy_is_a_datagram_that_left_before() {
     for (scheme, forced_losses) in
         [("halfback", vec![]), ("halfback", (40..70).collect()), ("proactive", vec![7, 8, 9])]
     {
-        let outcome = play(&Scenario { forced_losses, ..scenario(100_000) }, scheme);
-        assert!(outcome.why.tally.copies > 0, "{scheme}");
-        assert_eq!(outcome.strange_copies, 0, "{scheme}");
+        let outcome = run(&Scenario { forced_losses, ..scenario(100_000) }, scheme);
+        assert!(outcome.report.tally.copies > 0, "{scheme}");
+        assert_eq!(outcome.unmatched_copies, 0, "{scheme}");
         assert!(outcome.is_ecn_on, "{scheme}: copies must not look like bleaching");
     }
 }
@@ -49,10 +49,10 @@ fn every_copy_is_a_datagram_that_left_before() {
 #[test]
 fn bytes_are_counted_as_the_stack_counts_them() {
     for scheme in ["iw10", "s-cubic", "halfback"] {
-        let outcome = play(&scenario(300_000), scheme);
+        let outcome = run(&scenario(300_000), scheme);
         let data = outcome.departures.iter().filter(|it| it.is_data && !it.is_copy && it.bytes.get() > 300);
         let left: Bytes = data.map(|it| it.bytes).sum();
-        let told = outcome.why.tally.sent;
+        let told = outcome.report.tally.sent;
         assert!(told.get().abs_diff(left.get()) < 2_500, "{scheme}: {told:?} of {left:?}");
     }
 }
@@ -61,14 +61,14 @@ fn bytes_are_counted_as_the_stack_counts_them() {
 #[test]
 fn after_a_migration_nothing_is_copied_and_nothing_saved() {
     for address in [peer_address(0), ELSEWHERE] {
-        let moves = Some((Time::from_millis(140), SocketAddr::new(address, 5_555)));
+        let migrations = Some((Time::from_millis(140), SocketAddr::new(address, 5_555)));
         for scheme in ["halfback", "proactive", "wise-start"] {
             let mut scenario = scenario(600_000);
-            scenario.fetch.moves = moves;
-            let outcome = play(&scenario, scheme);
-            assert!(outcome.why.migrated, "{scheme} to {address}");
+            scenario.transfer.migrations = migrations;
+            let outcome = run(&scenario, scheme);
+            assert!(outcome.report.migrated, "{scheme} to {address}");
             assert_eq!(outcome.stray_copies, 0, "{scheme} to {address}");
-            assert!(outcome.why.to_string().ends_with("record=nothing"), "{scheme}: {}", outcome.why);
+            assert!(outcome.report.to_string().ends_with("record=nothing"), "{scheme}: {}", outcome.report);
         }
     }
 }
@@ -78,8 +78,8 @@ fn after_a_migration_nothing_is_copied_and_nothing_saved() {
 fn a_new_path_begins_with_slow_start() {
     let moved = |address| {
         let mut scenario = scenario(2_000_000);
-        scenario.fetch.moves = Some((Time::from_millis(200), SocketAddr::new(address, 5_555)));
-        let outcome = play(&scenario, "s-cubic");
+        scenario.transfer.migrations = Some((Time::from_millis(200), SocketAddr::new(address, 5_555)));
+        let outcome = run(&scenario, "s-cubic");
         // Half a round trip later the server detects the migration; for one round trip it may send
         // ten packets at most.
         let (from, to) = (Time::from_millis(260), Time::from_millis(300));

@@ -1,7 +1,7 @@
 //! Benefit and cost of the schemes on the real stack: the required figures, each as a claim.
 
 use headstart_quic::{Access, Choice, Hint};
-use headstart_stack::{Crypto, Fetch, Outcome, Scenario};
+use headstart_stack::{Crypto, Outcome, Scenario, Transfer};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 const RTT: Span = Span::from_millis(50);
@@ -11,9 +11,9 @@ fn path(mbit: u64, size: u64) -> Scenario {
     Scenario::new(Rate::from_mbit_per_sec(mbit), RTT, Packets::new(104), Bytes::new(size))
 }
 
-fn play(scenario: &Scenario, scheme: &str) -> Outcome {
-    let outcome = scenario.play(scheme).expect("it can be played").remove(0);
-    assert!(outcome.completed.is_some(), "{scheme}: {}", outcome.why);
+fn run(scenario: &Scenario, scheme: &str) -> Outcome {
+    let outcome = scenario.run(scheme).expect("it can be played").remove(0);
+    assert!(outcome.completed.is_some(), "{scheme}: {}", outcome.report);
     outcome
 }
 
@@ -24,8 +24,8 @@ const SIZES: [u64; 5] = [50_000, 100_000, 200_000, 500_000, 2_000_000];
 fn wise_start_with_a_prior_five_times_too_high_is_never_much_slower_than_slow_start() {
     for mbit in [5, 25] {
         for size in SIZES {
-            let scenario = path(mbit, size).knowing(5, 1);
-            let [slow, wise] = ["stack-cubic", "wise-start"].map(|scheme| play(&scenario, scheme));
+            let scenario = path(mbit, size).with_record(5, 1);
+            let [slow, wise] = ["stack-cubic", "wise-start"].map(|scheme| run(&scenario, scheme));
             let ratio = wise.completion().as_millis_f64() / slow.completion().as_millis_f64();
             println!("{mbit} Mbit/s, {size} bytes: {ratio:.2} of slow start");
             assert!(ratio <= 1.5, "{mbit} Mbit/s, {size} bytes: {ratio:.2}");
@@ -38,9 +38,9 @@ fn wise_start_with_a_prior_five_times_too_high_is_never_much_slower_than_slow_st
 #[test]
 fn wise_start_loses_less_than_those_who_do_not_look() {
     for size in SIZES {
-        let scenario = path(5, size).knowing(5, 1);
+        let scenario = path(5, size).with_record(5, 1);
         let [wise, s_cubic, iw64] =
-            ["wise-start", "s-cubic", "iw64"].map(|it| play(&scenario, it).lost_packets);
+            ["wise-start", "s-cubic", "iw64"].map(|it| run(&scenario, it).lost_packets);
         println!("{size} bytes: wise-start lost {wise}, s-cubic {s_cubic}, iw64 {iw64}");
         assert!(wise <= s_cubic && wise <= iw64, "{size} bytes: {wise}, {s_cubic}, {iw64}");
     }
@@ -51,12 +51,12 @@ fn wise_start_loses_less_than_those_who_do_not_look() {
 /// more than 64 packets in a burst.
 #[test]
 fn wise_start_does_lose_more_than_a_burst_of_64_when_the_wrong_window_is_larger_than_path_and_buffer() {
-    let scenario = path(25, 500_000).knowing(5, 1);
-    let [wise, s_cubic, iw64] = ["wise-start", "s-cubic", "iw64"].map(|it| play(&scenario, it));
+    let scenario = path(25, 500_000).with_record(5, 1);
+    let [wise, s_cubic, iw64] = ["wise-start", "s-cubic", "iw64"].map(|it| run(&scenario, it));
     println!("lost: {}, {}, {}", wise.lost_packets, s_cubic.lost_packets, iw64.lost_packets);
     assert!(wise.lost_packets < s_cubic.lost_packets);
     assert!(wise.lost_packets > iw64.lost_packets, "if this fails, the claim above has become too modest");
-    let first_round = wise.why.tally.first_round;
+    let first_round = wise.report.tally.first_round;
     assert!(first_round > Bytes::new(400_000), "{first_round:?}: it left before the first ack");
     assert!(wise.completion() < iw64.completion(), "and yet it is sooner over");
 }
@@ -71,7 +71,7 @@ fn halfback_repairs_a_lost_tail_in_little_more_than_half_the_time() {
     for (forced_losses, at_least) in [(66..86, 0.4), (81..86, 0.4), (85..86, 0.4)] {
         let scenario = lost(forced_losses.clone());
         let [jump, none, halfback] =
-            ["jump-start", "halfback(additional=0%)", "halfback"].map(|it| play(&scenario, it));
+            ["jump-start", "halfback(additional=0%)", "halfback"].map(|it| run(&scenario, it));
         let millis = |outcome: &Outcome| outcome.response().as_millis_f64();
         let gain = 1.0 - millis(&halfback) / millis(&jump);
         println!(
@@ -82,14 +82,14 @@ fn halfback_repairs_a_lost_tail_in_little_more_than_half_the_time() {
             millis(&halfback)
         );
         assert!(gain >= at_least, "{gain}");
-        assert!(halfback.why.tally.copies <= 43, "half of the flight: {}", halfback.why.tally.copies);
+        assert!(halfback.report.tally.copies <= 43, "half of the flight: {}", halfback.report.tally.copies);
         assert!(millis(&none) >= millis(&halfback), "it is the copies that do it");
     }
 }
 
 #[test]
 fn without_loss_copies_cost_no_time_and_are_as_many_as_they_should_be() {
-    let plain = play(&path(25, 100_000), "jump-start");
+    let plain = run(&path(25, 100_000), "jump-start");
     for (scheme, copies) in [
         ("halfback(additional=0%)", 0),
         ("halfback(additional=25%)", 21),
@@ -97,17 +97,17 @@ fn without_loss_copies_cost_no_time_and_are_as_many_as_they_should_be() {
         ("halfback-forward", 43),
         ("halfback-burst", 43),
     ] {
-        let outcome = play(&path(25, 100_000), scheme);
+        let outcome = run(&path(25, 100_000), scheme);
         assert_eq!(outcome.completion(), plain.completion(), "{scheme}");
-        assert_eq!(outcome.why.tally.copies, copies, "{scheme}");
+        assert_eq!(outcome.report.tally.copies, copies, "{scheme}");
         assert_eq!(outcome.departures.iter().filter(|it| it.is_copy).count() as u64, copies, "{scheme}");
     }
     for scheme in ["halfback(additional=100%)", "proactive"] {
-        let outcome = play(&path(25, 100_000), scheme);
+        let outcome = run(&path(25, 100_000), scheme);
         let originals =
             outcome.departures.iter().filter(|it| it.is_data && !it.is_copy && it.bytes.get() > 300);
         assert!(
-            outcome.why.tally.copies.abs_diff(originals.count() as u64) <= 1,
+            outcome.report.tally.copies.abs_diff(originals.count() as u64) <= 1,
             "{scheme}: every packet twice"
         );
     }
@@ -122,13 +122,14 @@ fn a_blitzstart_beside_a_long_flow_takes_about_half_the_standard_time() {
     let schemes = ["stack-cubic", "iw32-paced", "blitzstart"];
     for seed in 1..=3 {
         let mut scenario = Scenario::new(rate, RTT, Packets::new(208), Bytes::new(2_000_000));
-        scenario.fetch.at = Time::from_millis(3_000 + 197 * seed);
+        scenario.transfer.at = Time::from_millis(3_000 + 197 * seed);
         scenario.hint = Some(Hint { bandwidth: rate, access: Access::Dsl });
-        let long = Fetch { is_awaited: false, ..Fetch::download(Time::ZERO, Bytes::new(1_000_000_000)) };
+        let long =
+            Transfer { is_awaited: false, ..Transfer::download(Time::ZERO, Bytes::new(1_000_000_000)) };
         scenario.competitors = vec![(long, Choice::find("iw32-paced").expect("known"))];
         (scenario.seed, scenario.crypto) = (seed, Crypto::Null);
         for (sum, scheme) in sums.iter_mut().zip(schemes) {
-            *sum += play(&scenario, scheme).completion().as_millis_f64() / 3.0;
+            *sum += run(&scenario, scheme).completion().as_millis_f64() / 3.0;
         }
     }
     println!("{schemes:?}: {sums:.0?} ms");

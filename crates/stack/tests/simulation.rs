@@ -11,7 +11,7 @@ use headstart_sim::workload::{Opener, Workload};
 use headstart_sim::{
     Checker, Claim, Collector, FlowReport, Group, Path, Recorder, Scenario, Seed, TcpConfig, peer_address,
 };
-use headstart_stack::simulation::Cast;
+use headstart_stack::simulation::RunOptions;
 use headstart_stack::{Crypto, Simulation};
 use headstart_startup::history::{Ended, FixedHash, MemoryStore, Outcome, Record, Store};
 use headstart_startup::{base, catalogue};
@@ -38,8 +38,8 @@ fn scenario(scheme: &str, workload: Box<dyn Workload>, loss: Option<Ratio>, unti
     Scenario { path, groups: vec![group(scheme)], workload, until: Time::from_millis(until) }
 }
 
-fn cast(scheme: &str, crypto: Crypto, seed: u64) -> Cast {
-    Cast { choices: vec![Choice::find(scheme).expect("carried")], crypto, seed: Seed(seed) }
+fn options(scheme: &str, crypto: Crypto, seed: u64) -> RunOptions {
+    RunOptions { choices: vec![Choice::find(scheme).expect("carried")], crypto, seed: Seed(seed) }
 }
 
 fn alone(bytes: u64) -> Box<dyn Workload> {
@@ -86,9 +86,9 @@ impl Recorder for Tape {
     }
 }
 
-fn play(scheme: &str, workload: Box<dyn Workload>, record: Option<Record>) -> Tape {
+fn run(scheme: &str, workload: Box<dyn Workload>, record: Option<Record>) -> Tape {
     let scenario = scenario(scheme, workload, None, 60_000);
-    let simulation = Simulation::new(scenario, &cast(scheme, Crypto::Null, 1), Tape::default());
+    let simulation = Simulation::new(scenario, &options(scheme, Crypto::Null, 1), Tape::default());
     let simulation = simulation.expect("can be set up");
     let mut history = MemoryStore::new(16, FixedHash::default());
     if let Some(record) = record {
@@ -116,7 +116,7 @@ fn the_same_seed_is_the_same_run_to_the_last_byte_on_any_number_of_threads() {
     let run = |scheme: &'static str, crypto, seed| {
         let scenario = scenario(scheme, arriving(seed), Some(Ratio::percent(1)), 20_000);
         let simulation =
-            Simulation::new(scenario, &cast(scheme, crypto, seed), Collector::new(1, Time::ZERO));
+            Simulation::new(scenario, &options(scheme, crypto, seed), Collector::new(1, Time::ZERO));
         let finished = simulation.expect("can be set up").run();
         (finished.summary, finished.recorder.groups)
     };
@@ -143,7 +143,7 @@ fn every_packet_is_accounted_for() {
         let loss = Some(Ratio::percent(2));
         let scenario = scenario(scheme, arriving(3), loss, 20_000);
         let checker = Checker::new(&Claim::of(&path(loss)), Collector::new(1, Time::ZERO));
-        let simulation = Simulation::new(scenario, &cast(scheme, Crypto::Null, 3), checker);
+        let simulation = Simulation::new(scenario, &options(scheme, Crypto::Null, 3), checker);
         let finished = simulation.expect("can be set up").run();
         let (faults, collector) = finished.recorder.finish(&finished.path);
         assert_eq!(faults, Vec::<String>::new(), "{scheme}");
@@ -159,7 +159,7 @@ fn every_packet_is_accounted_for() {
 #[test]
 fn an_empty_path_gives_what_the_tcp_model_gives() {
     for (scheme, bytes) in [("iw10", 10_000), ("iw10", 300_000), ("jump-start", 100_000)] {
-        let quic = play(scheme, alone(bytes), None).reports[0];
+        let quic = run(scheme, alone(bytes), None).reports[0];
         let simulation =
             headstart_sim::Simulation::new(scenario(scheme, alone(bytes), None, 60_000), Tape::default());
         let tcp = simulation.run().recorder.reports[0];
@@ -173,7 +173,7 @@ fn an_empty_path_gives_what_the_tcp_model_gives() {
 
 #[test]
 fn a_start_from_a_record_is_traced_step_by_step() {
-    let tape = play("wise-start", alone(300_000), Some(right()));
+    let tape = run("wise-start", alone(300_000), Some(right()));
     let established = tape.traces[0].1;
     assert_eq!((established.event, established.phase), (SenderEvent::Established, "Sending"));
     assert_eq!(established.pace, Some(Rate::from_mbit_per_sec(48)), "twice the recorded rate");
@@ -200,7 +200,7 @@ fn a_start_from_a_record_is_traced_step_by_step() {
 #[test]
 fn what_a_connection_measured_the_next_one_begins_from() {
     let first = scenario("wise-start", alone(2_000_000), None, 60_000);
-    let simulation = Simulation::new(first, &cast("wise-start", Crypto::Null, 1), Tape::default());
+    let simulation = Simulation::new(first, &options("wise-start", Crypto::Null, 1), Tape::default());
     let mut finished = simulation.expect("can be set up").run();
     let (known, lease) = finished.histories[0].open(peer_address(0));
     finished.histories[0].close(lease, Outcome::Nothing);
@@ -208,7 +208,7 @@ fn what_a_connection_measured_the_next_one_begins_from() {
     let share = record.btl_bw.as_bits_per_sec() as f64 / RATE.as_bits_per_sec() as f64;
     assert!((0.95..1.0).contains(&share), "{share} of the path's rate, which headers have a part of");
     let (cold, hot) =
-        (play("wise-start", alone(200_000), None), play("wise-start", alone(200_000), Some(record)));
+        (run("wise-start", alone(200_000), None), run("wise-start", alone(200_000), Some(record)));
     let ms = |tape: &Tape| tape.reports[0].completion_time().expect("complete").as_millis_f64();
     assert!(ms(&hot) < 0.75 * ms(&cold), "{} and {} ms", ms(&hot), ms(&cold));
 }
@@ -219,7 +219,7 @@ fn messages_on_one_connection_come_one_after_the_other() {
     let message = |at, bytes| Message { at: Span::from_millis(at), bytes: Bytes::new(bytes) };
     let messages = vec![message(0, 5_000), message(120, 80_000), message(121, 3_000), message(900, 1_000)];
     let tape =
-        play("iw10", Box::new(Replay::new(messages, From::Opening, 0, Opener::Receiver, Time::ZERO)), None);
+        run("iw10", Box::new(Replay::new(messages, From::Opening, 0, Opener::Receiver, Time::ZERO)), None);
     let sizes: Vec<u64> = tape.messages.iter().map(|(bytes, _)| bytes.get()).collect();
     assert_eq!(sizes, [5_000, 80_000, 3_000, 1_000]);
     assert_eq!(tape.reports[0].read, Bytes::new(89_000));
@@ -242,7 +242,7 @@ fn thousands_of_addresses_do_not_outgrow_the_history() {
     let mut scenario = scenario("wise-start", Box::new(Arrivals::new(arrivals, Seed(1))), None, 20_000);
     scenario.groups[0].history_capacity = room;
     let simulation =
-        Simulation::new(scenario, &cast("wise-start", Crypto::Null, 1), Collector::new(1, Time::ZERO));
+        Simulation::new(scenario, &options("wise-start", Crypto::Null, 1), Collector::new(1, Time::ZERO));
     let finished = simulation.expect("can be set up").run();
     let totals = &finished.recorder.groups[0];
     assert!(totals.flows > 2_000 && totals.unfinished == 0, "{} flows", totals.flows);
@@ -251,7 +251,7 @@ fn thousands_of_addresses_do_not_outgrow_the_history() {
 
 #[test]
 fn a_run_needs_a_scheme_for_each_group() {
-    let none = Cast { choices: vec![], crypto: Crypto::Null, seed: Seed(1) };
+    let none = RunOptions { choices: vec![], crypto: Crypto::Null, seed: Seed(1) };
     let error = Simulation::new(scenario("iw10", alone(1), None, 1), &none, Tape::default()).err();
     let error = error.expect("refused").to_string();
     assert!(error.contains("found 0") && error.contains("expected 1"), "{error}");

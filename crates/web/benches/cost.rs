@@ -16,10 +16,10 @@ use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, Store};
 use headstart_startup::history::{Ended, Outcome, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
 use headstart_web::admission::Plain;
-use headstart_web::client::{self, Errand, Origin, Trust};
+use headstart_web::client::{self, FetchPlan, Origin, Trust};
 use headstart_web::identity::Identity;
 use headstart_web::open::{self, Plan};
-use headstart_web::server::{self, Manners};
+use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::Site;
 use noq::Endpoint;
 use rustix::thread::{Pid, gettid};
@@ -81,7 +81,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
         runtime.block_on(async move {
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
             let site = Arc::new(Site::Generated);
-            let manners = Manners { grace: Duration::ZERO, ..Manners::default() };
+            let server_config = ServerConfig { grace: Duration::ZERO, ..ServerConfig::default() };
             match kind {
                 Kind::Alone => {
                     let tls = server::tls(&identity).expect("TLS");
@@ -95,7 +95,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                             .expect("an endpoint");
                     tell.send((endpoint.local_addr().expect("an address"), gettid()))
                         .expect("somebody waits");
-                    server::serve(endpoint, Arc::new(Plain), site, manners, until).await;
+                    server::serve(endpoint, Arc::new(Plain), site, server_config, until).await;
                 }
                 Kind::With(scheme) => {
                     let plan = Plan {
@@ -104,7 +104,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                         others: vec![],
                         history: Arc::new(Sharded::default()),
                         rollout: Arc::new(Rollout::default()),
-                        asked: Arc::new(Rollout::default()),
+                        choice_rollout: Arc::new(Rollout::default()),
                         hints: Policy::default(),
                         // The RTT of loopback is below the lowest one for a fast start.
                         gates: Gates { shortest_rtt: Span::ZERO, ..Gates::default() },
@@ -113,7 +113,7 @@ fn start(kind: Kind, identity: Arc<Identity>) -> (SocketAddr, CancellationToken,
                     let (endpoint, starts) = open::open(plan, any).expect("an endpoint");
                     tell.send((endpoint.local_addr().expect("an address"), gettid()))
                         .expect("somebody waits");
-                    server::serve(endpoint, Arc::new(starts), site, manners, until).await;
+                    server::serve(endpoint, Arc::new(starts), site, server_config, until).await;
                 }
             }
         });
@@ -128,15 +128,16 @@ fn measure(kind: Kind, work: Work, identity: &Arc<Identity>) -> Cost {
     let ready = time_of(number);
     let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let wall = runtime.block_on(async move {
-        let config = client::plain(client::tls(&Trust::Anybody, None, false).expect("TLS")).expect("QUIC");
+        let config =
+            client::plain(client::tls(&Trust::AnyCertificate, None, false).expect("TLS")).expect("QUIC");
         let endpoint = client::endpoint(address).expect("a socket");
         let url: http::Uri =
             format!("https://localhost:{}/bytes/{}", address.port(), work.bytes).parse().expect("a URL");
-        let errand = Arc::new(Errand {
+        let plan = Arc::new(FetchPlan {
             origin: Origin::of(&url).expect("an origin"),
             urls: vec![url],
             keep: false,
-            patience: Duration::from_secs(120),
+            timeout: Duration::from_secs(120),
         });
         let begin = Instant::now();
         let mut under_way = tokio::task::JoinSet::new();
@@ -144,9 +145,9 @@ fn measure(kind: Kind, work: Work, identity: &Arc<Identity>) -> Cost {
             if under_way.len() as u64 >= work.at_once {
                 under_way.join_next().await;
             }
-            let (errand, endpoint, config) = (Arc::clone(&errand), endpoint.clone(), config.clone());
+            let (plan, endpoint, config) = (Arc::clone(&plan), endpoint.clone(), config.clone());
             under_way.spawn(async move {
-                let visit = errand.run(&endpoint, config, address).await.expect("a page");
+                let visit = plan.run(&endpoint, config, address).await.expect("a page");
                 assert_eq!(visit.pages[0].bytes, work.bytes);
             });
         }

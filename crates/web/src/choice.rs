@@ -16,42 +16,42 @@ pub const HEADER: &str = "headstart-scheme";
 pub const HTTP3: &[u8] = b"h3";
 
 /// Length limit of a scheme's name, in bytes: the list is untrusted input.
-const LONGEST: usize = 200;
+const MAX_LENGTH: usize = 200;
 
 /// The ALPN list of a client that requests `scheme`.
 #[must_use]
 pub fn offer(scheme: Option<&str>) -> Vec<Vec<u8>> {
-    let asked = scheme.map(|name| format!("{PREFIX}{name}").into_bytes());
-    [HTTP3.to_vec()].into_iter().chain(asked).collect()
+    let requested = scheme.map(|name| format!("{PREFIX}{name}").into_bytes());
+    [HTTP3.to_vec()].into_iter().chain(requested).collect()
 }
 
 /// The scheme that an ALPN list requests.
 #[must_use]
-pub fn asked<'a>(protocols: impl IntoIterator<Item = &'a [u8]>) -> Option<&'a str> {
+pub fn requested_scheme<'a>(protocols: impl IntoIterator<Item = &'a [u8]>) -> Option<&'a str> {
     protocols
         .into_iter()
         .filter_map(|protocol| std::str::from_utf8(protocol).ok()?.strip_prefix(PREFIX))
-        .find(|name| !name.is_empty() && name.len() <= LONGEST)
+        .find(|name| !name.is_empty() && name.len() <= MAX_LENGTH)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn heard(protocols: &[&[u8]]) -> Option<String> {
-        asked(protocols.iter().copied()).map(str::to_owned)
+    fn read(protocols: &[&[u8]]) -> Option<String> {
+        requested_scheme(protocols.iter().copied()).map(str::to_owned)
     }
 
     #[test]
     fn what_is_asked_is_heard() {
         let offered = offer(Some("wise-start"));
-        assert_eq!(asked(offered.iter().map(Vec::as_slice)), Some("wise-start"));
+        assert_eq!(requested_scheme(offered.iter().map(Vec::as_slice)), Some("wise-start"));
         assert_eq!(offered[0], HTTP3);
     }
 
     #[test]
     fn who_asks_for_nothing_and_who_sends_nonsense_is_not_heard() {
-        let long = format!("headstart/{}", "x".repeat(LONGEST + 1));
+        let long = format!("headstart/{}", "x".repeat(MAX_LENGTH + 1));
         for protocols in [
             &[b"h3".as_slice()][..],
             &[],
@@ -60,7 +60,7 @@ mod tests {
             &[b"Headstart/iw10"],
             &[long.as_bytes()],
         ] {
-            assert_eq!(heard(protocols), None, "{protocols:?}");
+            assert_eq!(read(protocols), None, "{protocols:?}");
         }
     }
 }

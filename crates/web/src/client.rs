@@ -4,7 +4,8 @@
 //! byte of the body has been read. So the handshake counts, as everywhere in headstart
 //! (`docs/definitions.md`).
 //!
-//! An ICMP port unreachable ends the attempt at once, silence after the time limit ([`Caller`]).
+//! An ICMP port unreachable ends the attempt at once, silence after the time limit
+//! ([`ClientEndpoint`]).
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,10 +28,10 @@ use tokio::time::Instant;
 use crate::adapter;
 use crate::choice;
 
-mod caller;
-mod trust;
+mod any_certificate;
+mod endpoint;
 
-pub use caller::Caller;
+pub use endpoint::ClientEndpoint;
 
 /// Certificates that a client trusts.
 #[derive(Clone, Debug)]
@@ -44,7 +45,7 @@ pub enum Trust {
     /// Only those in this PEM file.
     File(PathBuf),
     /// Every certificate. For measurements, where nothing is at stake.
-    Anybody,
+    AnyCertificate,
 }
 
 /// Errors of a client or of a fetch.
@@ -117,7 +118,7 @@ pub enum FetchError {
     #[error(
         "{host}: no answer from {remote}, UDP, in {after:?}: expected a server of HTTP/3 there, and that no firewall is in between"
     )]
-    Silent {
+    NoAnswer {
         /// The host.
         host: String,
         /// The address tried.
@@ -169,9 +170,10 @@ pub fn tls(
     let builder = rustls::ClientConfig::builder_with_provider(crate::provider())
         .with_protocol_versions(&[&rustls::version::TLS13])?;
     let mut config = match trust {
-        Trust::Anybody => {
-            builder.dangerous().with_custom_certificate_verifier(trust::Anybody::new()).with_no_client_auth()
-        }
+        Trust::AnyCertificate => builder
+            .dangerous()
+            .with_custom_certificate_verifier(any_certificate::AnyCertificate::new())
+            .with_no_client_auth(),
         Trust::File(path) => {
             let failed = |source| FetchError::Trust { path: path.clone(), source };
             let certificates = CertificateDer::pem_file_iter(path)
@@ -263,8 +265,8 @@ impl Origin {
 /// # Errors
 ///
 /// If no socket can be opened.
-pub fn endpoint(remote: SocketAddr) -> io::Result<Caller> {
-    Caller::towards(remote)
+pub fn endpoint(remote: SocketAddr) -> io::Result<ClientEndpoint> {
+    ClientEndpoint::to(remote)
 }
 
 /// One connection and the pages fetched over it.
@@ -309,7 +311,7 @@ pub struct Page {
 
 /// Pages to fetch over one connection, with a time limit.
 #[derive(Clone, Debug)]
-pub struct Errand {
+pub struct FetchPlan {
     /// Server of the pages.
     pub origin: Origin,
     /// The pages, all requested at once.
@@ -317,10 +319,10 @@ pub struct Errand {
     /// Keep the bodies.
     pub keep: bool,
     /// Time limit for all of it.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
-impl Errand {
+impl FetchPlan {
     /// Connects to `remote`, fetches the pages and closes the connection.
     ///
     /// # Errors
@@ -328,40 +330,42 @@ impl Errand {
     /// If the port is unreachable, the connection fails, or the time limit passes.
     pub async fn run(
         &self,
-        caller: &Caller,
+        endpoint: &ClientEndpoint,
         config: noq::ClientConfig,
         remote: SocketAddr,
     ) -> Result<Visit, FetchError> {
         let host = || self.origin.host.clone();
-        let heard = caller.heard();
-        caller.forget_refusals();
+        let reads_before = endpoint.reads();
+        endpoint.discard_errors();
         let begin = Instant::now();
-        let connecting = caller
+        let connecting = endpoint
             .endpoint()
             .connect_with(config, remote, self.origin.name())
             .map_err(|source| FetchError::Connect { host: host(), source })?;
-        let (is_open, opened) = watch::channel(false);
+        let (established_flag, opened) = watch::channel(false);
         let done = tokio::select! {
-            done = tokio::time::timeout(self.patience, self.converse(connecting, begin, is_open)) => done,
-            () = refused(caller, opened) => return Err(FetchError::Refused { host: host(), remote }),
+            done = tokio::time::timeout(self.timeout, self.connect_and_fetch(connecting, begin, established_flag)) => done,
+            () = refused(endpoint, opened) => return Err(FetchError::Refused { host: host(), remote }),
         };
-        let is_silent = caller.heard() == heard;
+        let is_unanswered = endpoint.reads() == reads_before;
         match done {
-            Err(_) if is_silent => Err(FetchError::Silent { host: host(), remote, after: self.patience }),
-            Err(_) => Err(FetchError::TimedOut { host: host(), after: self.patience }),
+            Err(_) if is_unanswered => {
+                Err(FetchError::NoAnswer { host: host(), remote, after: self.timeout })
+            }
+            Err(_) => Err(FetchError::TimedOut { host: host(), after: self.timeout }),
             // The stack's own time limit may pass first.
-            Ok(Err(FetchError::Connection { source: ConnectionError::TimedOut, .. })) if is_silent => {
-                Err(FetchError::Silent { host: host(), remote, after: begin.elapsed() })
+            Ok(Err(FetchError::Connection { source: ConnectionError::TimedOut, .. })) if is_unanswered => {
+                Err(FetchError::NoAnswer { host: host(), remote, after: begin.elapsed() })
             }
             Ok(done) => done,
         }
     }
 
-    async fn converse(
+    async fn connect_and_fetch(
         &self,
         connecting: noq::Connecting,
         begin: Instant,
-        is_open: watch::Sender<bool>,
+        established_flag: watch::Sender<bool>,
     ) -> Result<Visit, FetchError> {
         let failed = |source| FetchError::connection(&self.origin.host, source);
         let mut established = None;
@@ -370,7 +374,7 @@ impl Errand {
             Err(connecting) => {
                 let connection = connecting.await.map_err(failed)?;
                 established = Some(begin.elapsed());
-                is_open.send_replace(true);
+                established_flag.send_replace(true);
                 (connection, None)
             }
         };
@@ -380,7 +384,7 @@ impl Errand {
                 Some(accepted) => {
                     let accepted = accepted.await;
                     established.get_or_insert_with(|| begin.elapsed());
-                    is_open.send_replace(true);
+                    established_flag.send_replace(true);
                     accepted
                 }
             }
@@ -448,8 +452,8 @@ impl Errand {
 }
 
 /// Completes when the host reports the port unreachable, while the connection is not open yet.
-async fn refused(caller: &Caller, opened: watch::Receiver<bool>) {
-    caller.refused().await;
+async fn refused(endpoint: &ClientEndpoint, opened: watch::Receiver<bool>) {
+    endpoint.refused().await;
     if *opened.borrow() {
         std::future::pending::<()>().await;
     }

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 pub type Render = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Time limit for a silent collector.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves the text of `render` until `shutdown`.
 pub async fn serve(listener: TcpListener, render: Render, shutdown: CancellationToken) {
@@ -40,7 +40,7 @@ pub async fn serve(listener: TcpListener, render: Render, shutdown: Cancellation
                 async move { Ok::<_, Infallible>(answer) }
             });
             let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+            builder.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
             let connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
             tokio::select! {
                 done = connection => if let Err(error) = done {

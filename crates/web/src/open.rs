@@ -13,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::identity::Identity;
 use crate::server;
-use crate::start::Starts;
+use crate::start::FastStartAdmission;
 
 /// Settings of a server.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct Plan<'a> {
     /// Share of the connections that run `scheme`, of those without a choice.
     pub rollout: Arc<Rollout>,
     /// The kill switch for connections with a choice.
-    pub asked: Arc<Rollout>,
+    pub choice_rollout: Arc<Rollout>,
     /// Conditions for the use of records and of fast starts.
     pub gates: Gates,
     /// Caps on hints.
@@ -89,7 +89,7 @@ pub fn socket(address: SocketAddr) -> io::Result<UdpSocket> {
 /// # Errors
 ///
 /// If the certificate cannot be used or the address cannot be bound.
-pub fn open(plan: Plan<'_>, address: SocketAddr) -> Result<(Endpoint, Starts), OpenError> {
+pub fn open(plan: Plan<'_>, address: SocketAddr) -> Result<(Endpoint, FastStartAdmission), OpenError> {
     let tls = Arc::new(server::tls(plan.identity)?);
     let unsuited = |_| rustls::Error::General("it has no cipher suite that QUIC begins with".into());
     let crypto = QuicServerConfig::try_from(Arc::clone(&tls)).map_err(unsuited)?;
@@ -102,13 +102,13 @@ pub fn open(plan: Plan<'_>, address: SocketAddr) -> Result<(Endpoint, Starts), O
             .rollout(rollout)
             .gates(plan.gates)
             .limits(plan.hints)
-            .courier(runtime.courier());
+            .duplicate_sender(runtime.duplicate_sender());
         setup.check()?;
         with_qlog(setup, plan.qlog.as_ref())
     };
     let usual = setup(plan.scheme, Arc::clone(&plan.history), Arc::clone(&plan.rollout))?;
     let others = plan.others.iter().filter(|choice| choice.name() != plan.scheme.name()).map(|choice| {
-        setup(*choice, Arc::new(Sharded::new(PEERS)) as Arc<dyn Store>, Arc::clone(&plan.asked))
+        setup(*choice, Arc::new(Sharded::new(PEERS)) as Arc<dyn Store>, Arc::clone(&plan.choice_rollout))
     });
     let others: Vec<ServerSetup> = others.collect::<Result<_, _>>()?;
 
@@ -116,7 +116,7 @@ pub fn open(plan: Plan<'_>, address: SocketAddr) -> Result<(Endpoint, Starts), O
     let socket = socket(address).map_err(failed)?;
     let endpoint =
         Endpoint::new(EndpointConfig::default(), Some(base.clone()), socket, runtime).map_err(failed)?;
-    Ok((endpoint, Starts::new(usual).or(others)))
+    Ok((endpoint, FastStartAdmission::new(usual).or(others)))
 }
 
 #[cfg(feature = "qlog")]

@@ -21,7 +21,7 @@ use crate::site::{Body, Site};
 
 /// Policies of a server.
 #[derive(Clone, Debug)]
-pub struct Manners {
+pub struct ServerConfig {
     /// Clients may choose a scheme.
     pub scheme_choice: bool,
     /// Validates every address with a Retry packet before any state is kept for it (RFC 9000
@@ -36,7 +36,7 @@ pub struct Manners {
     pub grace: Duration,
 }
 
-impl Default for Manners {
+impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             scheme_choice: false,
@@ -50,7 +50,7 @@ impl Default for Manners {
 
 /// Limit on a request's header section. 64 KiB, as is common in web servers: bounds the memory that
 /// a client can occupy.
-const LARGEST_HEAD: u64 = 64 * 1024;
+const MAX_FIELD_SECTION: u64 = 64 * 1024;
 
 /// TLS for HTTP/3. 0-RTT is accepted: requests only read.
 ///
@@ -69,44 +69,44 @@ pub fn tls(identity: &Identity) -> Result<rustls::ServerConfig, rustls::Error> {
 }
 
 /// Time limit for the rest of a request that has been answered.
-const REST: Duration = Duration::from_secs(1);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serves `site` on `endpoint` until `shutdown`, then lets connections finish.
 pub async fn serve<A: Admission>(
     endpoint: Endpoint,
     admission: Arc<A>,
     site: Arc<Site>,
-    manners: Manners,
+    server_config: ServerConfig,
     shutdown: CancellationToken,
 ) {
     let connections = TaskTracker::new();
-    let manners = Arc::new(manners);
+    let server_config = Arc::new(server_config);
     loop {
         let incoming = tokio::select! {
             () = shutdown.cancelled() => break,
             incoming = endpoint.accept() => incoming,
         };
         let Some(incoming) = incoming else { break };
-        if endpoint.open_connections() >= manners.most_connections {
+        if endpoint.open_connections() >= server_config.most_connections {
             incoming.refuse();
             continue;
         }
-        if manners.retry && !incoming.remote_address_validated() && incoming.may_retry() {
+        if server_config.retry && !incoming.remote_address_validated() && incoming.may_retry() {
             // It fails only for a packet with a token, which was just ruled out.
             let _ = incoming.retry();
             continue;
         }
-        let guest = Guest {
+        let task = ConnectionTask {
             admission: Arc::clone(&admission),
             site: Arc::clone(&site),
-            manners: Arc::clone(&manners),
+            server_config: Arc::clone(&server_config),
             shutdown: shutdown.clone(),
         };
-        connections.spawn(guest.welcome(incoming));
+        connections.spawn(task.serve(incoming));
     }
     connections.close();
     // Peers that ignore the GOAWAY are closed.
-    let _ = tokio::time::timeout(manners.grace, connections.wait()).await;
+    let _ = tokio::time::timeout(server_config.grace, connections.wait()).await;
     endpoint.close(no_error(), b"the server shuts down");
     connections.wait().await;
     endpoint.wait_idle().await;
@@ -117,19 +117,19 @@ fn no_error() -> VarInt {
 }
 
 /// State of a connection's task.
-struct Guest<A> {
+struct ConnectionTask<A> {
     admission: Arc<A>,
     site: Arc<Site>,
-    manners: Arc<Manners>,
+    server_config: Arc<ServerConfig>,
     shutdown: CancellationToken,
 }
 
-impl<A: Admission> Guest<A> {
-    async fn welcome(self, incoming: Incoming) {
+impl<A: Admission> ConnectionTask<A> {
+    async fn serve(self, incoming: Incoming) {
         let remote = incoming.remote_address();
-        let asked = self.manners.scheme_choice.then(|| scheme_asked(&incoming)).flatten();
+        let requested = self.server_config.scheme_choice.then(|| requested_scheme(&incoming)).flatten();
         let is_validated = incoming.remote_address_validated();
-        let (connecting, session) = match self.admission.admit(incoming, asked.as_deref()) {
+        let (connecting, session) = match self.admission.admit(incoming, requested.as_deref()) {
             Ok(admitted) => admitted,
             Err(error) => {
                 tracing::debug!(%remote, %error, "not let in");
@@ -144,7 +144,7 @@ impl<A: Admission> Guest<A> {
         };
         let connection = match connecting {
             Ok(connection) => connection,
-            Err(connecting) => match tokio::time::timeout(self.manners.handshake, connecting).await {
+            Err(connecting) => match tokio::time::timeout(self.server_config.handshake, connecting).await {
                 Ok(Ok(connection)) => connection,
                 Ok(Err(error)) => {
                     tracing::debug!(%remote, %error, "the handshake failed");
@@ -158,19 +158,19 @@ impl<A: Admission> Guest<A> {
         };
         let session = Arc::new(session);
         session.established(&connection);
-        if let Err(error) = self.converse(&connection, &session).await {
+        if let Err(error) = self.serve_requests(&connection, &session).await {
             tracing::debug!(%remote, %error, "the conversation ended");
         }
         session.closed(&connection, &connection.closed().await);
     }
 
-    async fn converse(
+    async fn serve_requests(
         &self,
         connection: &Connection,
         session: &Arc<A::Session>,
     ) -> Result<(), h3::error::ConnectionError> {
         let mut http = h3::server::builder()
-            .max_field_section_size(LARGEST_HEAD)
+            .max_field_section_size(MAX_FIELD_SECTION)
             .build(adapter::Connection::new(connection.clone()))
             .await?;
         let mut is_leaving = false;
@@ -194,7 +194,7 @@ impl<A: Admission> Guest<A> {
                 site: Arc::clone(&self.site),
                 session: Arc::clone(session),
                 connection: connection.clone(),
-                names_scheme: self.manners.scheme_choice,
+                names_scheme: self.server_config.scheme_choice,
             };
             tokio::spawn(async move {
                 if let Err(error) = exchange.run(resolver).await {
@@ -205,11 +205,11 @@ impl<A: Admission> Guest<A> {
     }
 }
 
-fn scheme_asked(incoming: &Incoming) -> Option<String> {
+fn requested_scheme(incoming: &Incoming) -> Option<String> {
     let hello = incoming.decrypt()?;
     let protocols = hello.alpns()?;
     let names: Vec<Bytes> = protocols.filter_map(Result::ok).collect();
-    choice::asked(names.iter().map(AsRef::as_ref)).map(str::to_owned)
+    choice::requested_scheme(names.iter().map(AsRef::as_ref)).map(str::to_owned)
 }
 
 /// One request and its answer.
@@ -255,7 +255,7 @@ impl<S: Session> Exchange<S> {
                 // The end of the request may still be in flight. An endless body is refused (RFC
                 // 9114 §4.1).
                 let rest = async { while let Ok(Some(_)) = stream.recv_data().await {} };
-                if tokio::time::timeout(REST, rest).await.is_err() {
+                if tokio::time::timeout(REQUEST_TIMEOUT, rest).await.is_err() {
                     stream.stop_sending(Code::H3_NO_ERROR);
                 }
                 Ok(())

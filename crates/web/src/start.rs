@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use headstart_quic::{Choice, Handle, Metrics, ServerSetup, Store, Why};
+use headstart_quic::{Choice, Handle, Metrics, ServerSetup, StartReport, Store};
 use headstart_startup::catalogue::Name;
 use headstart_startup::history::{Known, Lease, Outcome, Revision, Room};
 use headstart_store::History;
@@ -15,101 +15,107 @@ use noq::{Connecting, Connection, ConnectionError, Incoming};
 use crate::admission::{Admission, Session};
 
 /// Receives the report of a connection at its end.
-pub type Listener = Arc<dyn Fn(&Why) + Send + Sync>;
+pub type ReportListener = Arc<dyn Fn(&StartReport) + Send + Sync>;
 
 /// Starts connections with one scheme, or with the client's choice.
-pub struct Starts {
-    usual: ServerSetup,
+pub struct FastStartAdmission {
+    default_setup: ServerSetup,
     /// Schemes that a client may choose, by the catalogue's name.
     others: BTreeMap<Name, ServerSetup>,
-    listener: Option<Listener>,
+    listener: Option<ReportListener>,
 }
 
-impl fmt::Debug for Starts {
+impl fmt::Debug for FastStartAdmission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let others: Vec<_> = self.others.keys().collect();
-        f.debug_struct("Starts").field("usual", &self.usual.choice().name()).field("others", &others).finish()
+        f.debug_struct("FastStartAdmission")
+            .field("default", &self.default_setup.choice().name())
+            .field("others", &others)
+            .finish()
     }
 }
 
-impl Starts {
-    /// Starts every connection with `usual`.
+impl FastStartAdmission {
+    /// Starts every connection with `default_setup`.
     #[must_use]
-    pub const fn new(usual: ServerSetup) -> Self {
-        Self { usual, others: BTreeMap::new(), listener: None }
+    pub const fn new(default_setup: ServerSetup) -> Self {
+        Self { default_setup, others: BTreeMap::new(), listener: None }
     }
 
     /// Adds schemes that clients may choose; any other request gets the usual scheme.
     #[must_use]
     pub fn or(mut self, others: impl IntoIterator<Item = ServerSetup>) -> Self {
-        self.others.extend(others.into_iter().map(|setup| (setup.choice().kept_name(), setup)));
+        self.others.extend(others.into_iter().map(|setup| (setup.choice().scheme_name(), setup)));
         self
     }
 
     /// Reports every connection that ended to `listener`.
     #[must_use]
-    pub fn tell(mut self, listener: Listener) -> Self {
+    pub fn report_to(mut self, listener: ReportListener) -> Self {
         self.listener = Some(listener);
         self
     }
 
     /// Counters by scheme, the usual one first.
     pub fn counted(&self) -> impl Iterator<Item = (Name, &Arc<Metrics>)> {
-        let others = self.others.values().filter(|setup| setup.choice().name() != self.usual.choice().name());
-        std::iter::once(&self.usual).chain(others).map(|setup| (setup.choice().kept_name(), setup.counted()))
+        let others =
+            self.others.values().filter(|setup| setup.choice().name() != self.default_setup.choice().name());
+        std::iter::once(&self.default_setup)
+            .chain(others)
+            .map(|setup| (setup.choice().scheme_name(), setup.counted()))
     }
 
     /// Parameters in a client's request apply to its connection alone.
-    fn setup(&self, asked: Option<&str>) -> Cow<'_, ServerSetup> {
-        let found = asked.filter(|_| !self.others.is_empty()).and_then(|text| Choice::find(text).ok());
-        let Some(choice) = found.filter(|choice| choice.name() != self.usual.choice().name()) else {
-            return Cow::Borrowed(&self.usual);
+    fn setup(&self, requested: Option<&str>) -> Cow<'_, ServerSetup> {
+        let found = requested.filter(|_| !self.others.is_empty()).and_then(|text| Choice::find(text).ok());
+        let Some(choice) = found.filter(|choice| choice.name() != self.default_setup.choice().name()) else {
+            return Cow::Borrowed(&self.default_setup);
         };
         if let Some(setup) = self.others.get(choice.name()) {
             return Cow::Borrowed(setup);
         }
-        let plain = choice.by_default();
-        let is_usual = plain.name() == self.usual.choice().name();
-        match self.others.get(plain.name()).or(is_usual.then_some(&self.usual)) {
+        let plain = choice.with_defaults();
+        let is_usual = plain.name() == self.default_setup.choice().name();
+        match self.others.get(plain.name()).or(is_usual.then_some(&self.default_setup)) {
             Some(setup) => Cow::Owned(setup.clone().scheme(choice)),
-            None => Cow::Borrowed(&self.usual),
+            None => Cow::Borrowed(&self.default_setup),
         }
     }
 }
 
-impl Admission for Starts {
-    type Session = Started;
+impl Admission for FastStartAdmission {
+    type Session = FastStartSession;
 
     fn admit(
         &self,
         incoming: Incoming,
-        asked: Option<&str>,
-    ) -> Result<(Connecting, Started), ConnectionError> {
-        let setup = self.setup(asked);
+        requested: Option<&str>,
+    ) -> Result<(Connecting, FastStartSession), ConnectionError> {
+        let setup = self.setup(requested);
         let accepted = setup.accept(incoming)?;
-        let started = Started {
+        let session = FastStartSession {
             handle: accepted.handle,
-            scheme: setup.choice().kept_name(),
+            scheme: setup.choice().scheme_name(),
             listener: self.listener.clone(),
         };
-        Ok((accepted.connecting, started))
+        Ok((accepted.connecting, session))
     }
 }
 
 /// One connection.
-pub struct Started {
+pub struct FastStartSession {
     handle: Handle,
     scheme: Name,
-    listener: Option<Listener>,
+    listener: Option<ReportListener>,
 }
 
-impl fmt::Debug for Started {
+impl fmt::Debug for FastStartSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Started").field("scheme", &self.scheme).finish_non_exhaustive()
+        f.debug_struct("FastStartSession").field("scheme", &self.scheme).finish_non_exhaustive()
     }
 }
 
-impl Session for Started {
+impl Session for FastStartSession {
     fn established(&self, _: &Connection) {}
 
     fn will_send(&self, _: &Connection, bytes: u64) {
@@ -121,18 +127,18 @@ impl Session for Started {
     }
 
     fn closed(&self, _: &Connection, reason: &ConnectionError) {
-        self.handle.finish_for(reason);
+        self.handle.finish_with(reason);
         if let Some(listener) = &self.listener {
-            listener(&self.handle.why());
+            listener(&self.handle.report());
         }
     }
 }
 
 /// A persistent history, as the transport's store.
 #[derive(Clone, Debug)]
-pub struct Kept(pub History);
+pub struct PersistentStore(pub History);
 
-impl Store for Kept {
+impl Store for PersistentStore {
     fn open(&self, peer: std::net::IpAddr) -> (Option<Known>, Lease) {
         self.0.open_connection(peer)
     }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::identity::Identity;
-use crate::server::Manners;
+use crate::server::ServerConfig;
 use crate::site::Site;
 
 /// The protocols of TLS over TCP, the preferred one first.
@@ -48,7 +48,7 @@ pub async fn serve(
     tls: Arc<rustls::ServerConfig>,
     site: Arc<Site>,
     port: u16,
-    manners: Manners,
+    server_config: ServerConfig,
     shutdown: CancellationToken,
 ) {
     let service = Service {
@@ -56,10 +56,10 @@ pub async fn serve(
         site,
         alt_svc: HeaderValue::from_str(&format!("h3=\":{port}\"; ma={}", REMEMBER.as_secs()))
             .expect("digits and quotation marks may stand in a header"),
-        handshake: manners.handshake,
+        handshake: server_config.handshake,
         shutdown: shutdown.clone(),
     };
-    let places = Arc::new(Semaphore::new(manners.most_connections));
+    let places = Arc::new(Semaphore::new(server_config.most_connections));
     let connections = TaskTracker::new();
     loop {
         let accepted = tokio::select! {
@@ -85,7 +85,7 @@ pub async fn serve(
         });
     }
     connections.close();
-    let _ = tokio::time::timeout(manners.grace, connections.wait()).await;
+    let _ = tokio::time::timeout(server_config.grace, connections.wait()).await;
 }
 
 #[derive(Clone)]

@@ -4,10 +4,10 @@ mod common;
 
 use std::sync::{Arc, Mutex};
 
-use common::{PATIENCE, folder, start, start_with, until};
+use common::{TIMEOUT, folder, start, start_with, until};
 use headstart_web::admission::{Admission, Session};
 use headstart_web::client;
-use headstart_web::server::Manners;
+use headstart_web::server::ServerConfig;
 use headstart_web::site::Site;
 use noq::{Connecting, Connection, ConnectionError, Incoming};
 
@@ -75,7 +75,7 @@ fn listening() -> (Arc<Listening>, Arc<Mutex<Vec<String>>>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn it_hears_the_life_of_a_connection_and_the_size_of_each_answer() {
     let (admission, heard) = listening();
-    let server = start_with(admission, Manners::default(), folder).await;
+    let server = start_with(admission, ServerConfig::default(), folder).await;
     server.fetch(&["/picture.png"]).await;
     // A server closes its connections at shutdown: the client's own close must arrive before.
     let closed = || heard.lock().expect("not poisoned").iter().any(|line| line.starts_with("closed"));
@@ -92,8 +92,8 @@ async fn it_hears_the_life_of_a_connection_and_the_size_of_each_answer() {
 async fn a_client_may_ask_for_a_scheme_where_the_server_allows_it() {
     for (allows, told) in [(true, Some("halfback")), (false, None)] {
         let (admission, heard) = listening();
-        let manners = Manners { scheme_choice: allows, ..Manners::default() };
-        let server = start_with(admission, manners, folder).await;
+        let server_config = ServerConfig { scheme_choice: allows, ..ServerConfig::default() };
+        let server = start_with(admission, server_config, folder).await;
         let visit = server.fetch_as(server.client(Some("halfback"), false), &["/"]).await;
         assert_eq!(visit.pages[0].scheme.as_deref(), told);
         let first = heard.lock().expect("not poisoned")[0].clone();
@@ -104,7 +104,7 @@ async fn a_client_may_ask_for_a_scheme_where_the_server_allows_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_never_heard_of_schemes_ignores_what_is_asked() {
-    let server = start(Manners::default(), folder).await;
+    let server = start(ServerConfig::default(), folder).await;
     let visit = server.fetch_as(server.client(Some("halfback"), false), &["/"]).await;
     assert_eq!((visit.pages[0].bytes, visit.pages[0].scheme.clone()), (13, None));
     server.stop().await;
@@ -114,7 +114,7 @@ async fn a_server_that_never_heard_of_schemes_ignores_what_is_asked() {
 async fn retry_validates_an_address_and_a_token_spares_the_next_connection_it() {
     for (retry, expected) in [(true, [true, true]), (false, [false, true])] {
         let (admission, heard) = listening();
-        let server = start_with(admission, Manners { retry, ..Manners::default() }, folder).await;
+        let server = start_with(admission, ServerConfig { retry, ..ServerConfig::default() }, folder).await;
         let config = server.client(None, false);
         let first = server.fetch_as(config.clone(), &["/"]).await;
         let second = server.fetch_as(config, &["/"]).await;
@@ -130,9 +130,9 @@ async fn retry_validates_an_address_and_a_token_spares_the_next_connection_it() 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_shuts_down_lets_answers_finish() {
     let (admission, heard) = listening();
-    let manners = Manners { grace: PATIENCE, ..Manners::default() };
-    let server = start_with(admission, manners, |_| Site::Generated).await;
-    let fetch = server.errand(&["/bytes/50000000"]);
+    let server_config = ServerConfig { grace: TIMEOUT, ..ServerConfig::default() };
+    let server = start_with(admission, server_config, |_| Site::Generated).await;
+    let fetch = server.plan(&["/bytes/50000000"]);
     let config = server.client(None, false);
     let endpoint = client::endpoint(server.address).expect("a socket");
     let address = server.address;

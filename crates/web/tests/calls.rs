@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use common::{Running, start};
-use headstart_web::client::{self, Errand, FetchError, Visit};
-use headstart_web::server::Manners;
+use headstart_web::client::{self, FetchError, FetchPlan, Visit};
+use headstart_web::server::ServerConfig;
 use headstart_web::site::Site;
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, timeout};
@@ -16,12 +16,12 @@ use tokio::time::{Instant, timeout};
 const AGES: Duration = Duration::from_secs(120);
 
 async fn server() -> Running {
-    start(Manners::default(), |_| Site::Generated).await
+    start(ServerConfig::default(), |_| Site::Generated).await
 }
 
-async fn fetch(server: &Running, errand: &Errand, remote: SocketAddr) -> Result<Visit, FetchError> {
-    let caller = client::endpoint(remote).expect("a socket");
-    errand.run(&caller, server.client(None, false), remote).await
+async fn fetch(server: &Running, plan: &FetchPlan, remote: SocketAddr) -> Result<Visit, FetchError> {
+    let endpoint = client::endpoint(remote).expect("a socket");
+    plan.run(&endpoint, server.client(None, false), remote).await
 }
 
 /// A closed UDP port, as far as can be determined.
@@ -32,10 +32,10 @@ async fn dead_port() -> SocketAddr {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_port_without_a_listener_ends_the_call_at_once() {
     let server = server().await;
-    let errand = Errand { patience: AGES, ..server.errand(&["/bytes/1"]) };
+    let plan = FetchPlan { timeout: AGES, ..server.plan(&["/bytes/1"]) };
     let dead = dead_port().await;
     let begin = Instant::now();
-    let refused = fetch(&server, &errand, dead).await;
+    let refused = fetch(&server, &plan, dead).await;
     assert!(matches!(refused, Err(FetchError::Refused { remote, .. }) if remote == dead), "{refused:?}");
     assert!(begin.elapsed() < AGES / 2, "at once, and not when patience ends");
     server.stop().await;
@@ -44,12 +44,12 @@ async fn a_port_without_a_listener_ends_the_call_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_never_answers_is_told_from_one_that_is_slow() {
     let server = server().await;
-    let errand = Errand { patience: Duration::from_millis(300), ..server.errand(&["/bytes/1"]) };
+    let plan = FetchPlan { timeout: Duration::from_millis(300), ..server.plan(&["/bytes/1"]) };
     let mute = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
-    let silent = fetch(&server, &errand, mute.local_addr().expect("an address")).await;
-    assert!(matches!(silent, Err(FetchError::Silent { .. })), "{silent:?}");
+    let silent = fetch(&server, &plan, mute.local_addr().expect("an address")).await;
+    assert!(matches!(silent, Err(FetchError::NoAnswer { .. })), "{silent:?}");
 
-    let much = Errand { patience: Duration::from_millis(300), ..server.errand(&["/bytes/1000000000"]) };
+    let much = FetchPlan { timeout: Duration::from_millis(300), ..server.plan(&["/bytes/1000000000"]) };
     let slow = fetch(&server, &much, server.address).await;
     assert!(matches!(slow, Err(FetchError::TimedOut { .. })), "{slow:?}");
     server.stop().await;
@@ -58,14 +58,14 @@ async fn a_host_that_never_answers_is_told_from_one_that_is_slow() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_caller_that_was_refused_can_call_again() {
     let server = server().await;
-    let errand = Errand { patience: AGES, ..server.errand(&["/bytes/1000"]) };
+    let plan = FetchPlan { timeout: AGES, ..server.plan(&["/bytes/1000"]) };
     // A port that is closed at first and a relay to the server later.
     let port = dead_port().await;
-    let caller = client::endpoint(port).expect("a socket");
-    let refused = errand.run(&caller, server.client(None, false), port).await;
+    let endpoint = client::endpoint(port).expect("a socket");
+    let refused = plan.run(&endpoint, server.client(None, false), port).await;
     assert!(matches!(refused, Err(FetchError::Refused { .. })), "{refused:?}");
     let relay = Relay::open(port, server.address).await;
-    let visit = errand.run(&caller, server.client(None, false), port).await.expect("a page");
+    let visit = plan.run(&endpoint, server.client(None, false), port).await.expect("a page");
     assert_eq!(visit.pages[0].bytes, 1000);
     relay.close();
     server.stop().await;
@@ -77,14 +77,14 @@ async fn a_refusal_does_not_end_a_connection_that_is_open() {
     let server = server().await;
     let relay = Relay::open(dead_port().await, server.address).await;
     let remote = relay.address;
-    let errand = Errand { patience: Duration::from_secs(3), ..server.errand(&["/bytes/1000000000"]) };
-    let caller = client::endpoint(remote).expect("a socket");
-    let calling = caller.clone();
+    let plan = FetchPlan { timeout: Duration::from_secs(3), ..server.plan(&["/bytes/1000000000"]) };
+    let endpoint = client::endpoint(remote).expect("a socket");
+    let calling = endpoint.clone();
     let config = server.client(None, false);
-    let fetching = tokio::spawn(async move { errand.run(&calling, config, remote).await });
+    let fetching = tokio::spawn(async move { plan.run(&calling, config, remote).await });
     // The handshake and more: the server's flight is one or two reads.
     let open = async {
-        while caller.heard() < 20 {
+        while endpoint.reads() < 20 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };

@@ -4,13 +4,13 @@ mod common;
 
 use common::{folder, start};
 use headstart_web::client;
-use headstart_web::server::Manners;
+use headstart_web::server::ServerConfig;
 use headstart_web::site::Site;
 use http::StatusCode;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_come_whole_several_at_once_over_one_connection() {
-    let server = start(Manners::default(), folder).await;
+    let server = start(ServerConfig::default(), folder).await;
     let visit = server.fetch(&["/", "/picture.png", "/sub%20folder/a&b.txt"]).await;
     let bodies: Vec<&[u8]> = visit.pages.iter().filter_map(|page| page.body.as_deref()).collect();
     assert_eq!(bodies, [b"<h1>home</h1>".as_slice(), &[7; 300_000], b"text"]);
@@ -21,7 +21,7 @@ async fn files_come_whole_several_at_once_over_one_connection() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_without_index_is_listed_and_its_names_are_escaped() {
-    let server = start(Manners::default(), folder).await;
+    let server = start(ServerConfig::default(), folder).await;
     let visit = server.fetch(&["/sub%20folder/"]).await;
     let page = String::from_utf8(visit.pages[0].body.clone().expect("a body")).expect("text");
     assert!(page.contains("<h1>/sub folder/</h1>"), "{page}");
@@ -31,7 +31,7 @@ async fn a_folder_without_index_is_listed_and_its_names_are_escaped() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_outside_the_folder_is_served() {
-    let server = start(Manners::default(), folder).await;
+    let server = start(ServerConfig::default(), folder).await;
     let key = server.keys.path().join("identity.pem");
     let name =
         key.parent().and_then(|folder| folder.file_name()).expect("a name").to_string_lossy().into_owned();
@@ -58,7 +58,7 @@ async fn nothing_outside_the_folder_is_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_are_made_up_to_a_bound() {
-    let server = start(Manners::default(), |_| Site::Generated).await;
+    let server = start(ServerConfig::default(), |_| Site::Generated).await;
     let visit =
         server.fetch(&["/bytes/0", "/bytes/1", "/bytes/200001", "/bytes/99999999999", "/other"]).await;
     let seen: Vec<(u16, u64)> = visit.pages.iter().map(|page| (page.status.as_u16(), page.bytes)).collect();
@@ -69,7 +69,7 @@ async fn bytes_are_made_up_to_a_bound() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_comes_back_is_answered_from_its_first_packet() {
-    let server = start(Manners::default(), folder).await;
+    let server = start(ServerConfig::default(), folder).await;
     let config = server.client(None, true);
     let mut early = vec![];
     for _ in 0..3 {
@@ -83,11 +83,11 @@ async fn a_client_that_comes_back_is_answered_from_its_first_packet() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_that_nobody_vouches_for_is_refused() {
-    let server = start(Manners::default(), folder).await;
+    let server = start(ServerConfig::default(), folder).await;
     let trust = client::Trust::System { also: vec![] };
     let config = client::plain(client::tls(&trust, None, false).expect("TLS")).expect("QUIC");
     let endpoint = client::endpoint(server.address).expect("a socket");
-    let refused = server.errand(&["/"]).run(&endpoint, config, server.address).await;
+    let refused = server.plan(&["/"]).run(&endpoint, config, server.address).await;
     assert!(refused.is_err_and(|error| error.to_string().contains("certificate")));
     server.stop().await;
 }
@@ -97,7 +97,7 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_under_way_outlives_the_clients_goodbye() {
     const BYTES: usize = 1_000_000;
-    let server = start(Manners::default(), |_| Site::Generated).await;
+    let server = start(ServerConfig::default(), |_| Site::Generated).await;
     let endpoint = client::endpoint(server.address).expect("a socket");
     let config = server.client(None, false);
     let connecting = endpoint.endpoint().connect_with(config, server.address, "localhost").expect("dialled");

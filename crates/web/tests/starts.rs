@@ -6,18 +6,18 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use common::{Running, until};
-use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, Why};
+use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, StartReport};
 use headstart_units::Span;
 use headstart_web::identity::Identity;
 use headstart_web::open::{self, Plan};
-use headstart_web::server::{self, Manners};
+use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::Site;
 use tokio_util::sync::CancellationToken;
 
-type Whys = Arc<Mutex<Vec<Why>>>;
+type Reports = Arc<Mutex<Vec<StartReport>>>;
 
 /// A server whose clients may choose; collects the report of each connection.
-fn start(usual: &str, rollout: Rollout) -> (Running, Whys) {
+fn start(usual: &str, rollout: Rollout) -> (Running, Reports) {
     let keys = tempfile::tempdir().expect("a folder for keys");
     let identity = Identity::kept(keys.path(), &[]).expect("a certificate");
     let plan = Plan {
@@ -26,7 +26,7 @@ fn start(usual: &str, rollout: Rollout) -> (Running, Whys) {
         others: Choice::all().collect(),
         history: Arc::new(Sharded::new(64)),
         rollout: Arc::new(rollout),
-        asked: Arc::new(Rollout::default()),
+        choice_rollout: Arc::new(Rollout::default()),
         hints: Policy::default(),
         // The RTT of loopback is below the lowest one for a fast start.
         gates: Gates { shortest_rtt: Span::ZERO, ..Gates::default() },
@@ -34,33 +34,34 @@ fn start(usual: &str, rollout: Rollout) -> (Running, Whys) {
     };
     let (endpoint, starts) = open::open(plan, SocketAddr::from(([127, 0, 0, 1], 0))).expect("an endpoint");
     let address = endpoint.local_addr().expect("an address");
-    let whys = Whys::default();
-    let heard = Arc::clone(&whys);
-    let starts =
-        starts.tell(Arc::new(move |why: &Why| heard.lock().expect("not poisoned").push(why.clone())));
+    let reports = Reports::default();
+    let collected = Arc::clone(&reports);
+    let starts = starts.report_to(Arc::new(move |report: &StartReport| {
+        collected.lock().expect("not poisoned").push(report.clone())
+    }));
     let shutdown = CancellationToken::new();
-    let manners = Manners { scheme_choice: true, ..Manners::default() };
+    let server_config = ServerConfig { scheme_choice: true, ..ServerConfig::default() };
     let site = Arc::new(Site::Generated);
-    let done = tokio::spawn(server::serve(endpoint, Arc::new(starts), site, manners, shutdown.clone()));
-    (Running { address, shutdown, done, files: common::files(), keys }, whys)
+    let done = tokio::spawn(server::serve(endpoint, Arc::new(starts), site, server_config, shutdown.clone()));
+    (Running { address, shutdown, done, files: common::files(), keys }, reports)
 }
 
-async fn last(whys: &Whys, count: usize) -> Why {
-    let told = || whys.lock().expect("not poisoned").get(count - 1).cloned();
+async fn last(reports: &Reports, count: usize) -> StartReport {
+    let told = || reports.lock().expect("not poisoned").get(count - 1).cloned();
     until(&format!("what the server says of connection {count}"), || told().is_some()).await;
     told().expect("it was there")
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_scheme_that_is_carried_serves_a_page_under_its_own_name() {
-    let (server, whys) = start("iw10", Rollout::default());
+    let (server, reports) = start("iw10", Rollout::default());
     let tuned = ["halfback(additional=25%)", "slow-start(initial-window=20)"];
     let tuned = tuned.map(|text| Choice::find(text).expect("carried"));
     for (number, choice) in Choice::all().chain(tuned).enumerate() {
         let visit = server.fetch_as(server.client(Some(choice.name()), false), &["/bytes/150000"]).await;
         let page = &visit.pages[0];
         assert_eq!((page.bytes, page.scheme.as_deref()), (150_000, Some(choice.name())));
-        assert_eq!(last(&whys, number + 1).await.scheme, choice.name());
+        assert_eq!(last(&reports, number + 1).await.scheme, choice.name());
     }
     server.stop().await;
 }
@@ -80,31 +81,31 @@ async fn what_quic_does_not_carry_is_refused_by_name_and_a_client_that_asks_gets
 
 #[tokio::test(flavor = "multi_thread")]
 async fn packets_that_grew_by_path_mtu_discovery_are_the_schemes_packets_too() {
-    let (server, whys) = start("iw10", Rollout::default());
+    let (server, reports) = start("iw10", Rollout::default());
     let visit = server.fetch(&["/bytes/2000000"]).await;
     assert_eq!(visit.pages[0].bytes, 2_000_000);
-    let why = last(&whys, 1).await;
-    assert!(why.tally.sent.get() >= 2_000_000, "sent {}, of 2 MB", why.tally.sent.get());
-    assert!(why.tally.delivered.get() >= 1_900_000, "delivered {}, of 2 MB", why.tally.delivered.get());
+    let report = last(&reports, 1).await;
+    assert!(report.tally.sent.get() >= 2_000_000, "sent {}, of 2 MB", report.tally.sent.get());
+    assert!(report.tally.delivered.get() >= 1_900_000, "delivered {}, of 2 MB", report.tally.delivered.get());
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_size_of_a_page_is_known_before_its_first_byte() {
-    let (server, whys) = start("jump-start", Rollout::default());
+    let (server, reports) = start("jump-start", Rollout::default());
     server.fetch(&["/bytes/60000"]).await;
-    let why = last(&whys, 1).await;
-    assert_eq!(why.flow_size.map(|size| size.get()), Some(60_000));
-    assert_eq!(why.source, headstart_quic::why::Source::FlowSize);
+    let report = last(&reports, 1).await;
+    assert_eq!(report.flow_size.map(|size| size.get()), Some(60_000));
+    assert_eq!(report.source, headstart_quic::start_report::Source::FlowSize);
     server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_gets_a_scheme_that_is_rolled_out_to_nobody() {
-    let (server, whys) = start("jump-start", Rollout::new(0.0));
+    let (server, reports) = start("jump-start", Rollout::new(0.0));
     server.fetch(&["/bytes/60000"]).await;
-    let why = last(&whys, 1).await;
-    assert_eq!(why.arm, headstart_quic::gates::Arm::Control);
-    assert_eq!(why.source, headstart_quic::why::Source::Nothing);
+    let report = last(&reports, 1).await;
+    assert_eq!(report.arm, headstart_quic::gates::Arm::Control);
+    assert_eq!(report.source, headstart_quic::start_report::Source::Nothing);
     server.stop().await;
 }

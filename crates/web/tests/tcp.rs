@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::{Running, folder, start};
 use headstart_web::client::tls;
-use headstart_web::server::Manners;
+use headstart_web::server::ServerConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -31,7 +31,7 @@ async fn ask(server: &Running, request: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_over_http_1_says_where_http_3_is() {
-    let server = start(Manners::default(), folder).await;
+    let server = start(ServerConfig::default(), folder).await;
     let answer = ask(&server, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("<h1>home</h1>"), "{answer}");
     let told = format!("alt-svc: h3=\":{}\"; ma=86400\r\n", server.address.port());
@@ -41,7 +41,7 @@ async fn a_page_over_http_1_says_where_http_3_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn head_range_and_other_methods_are_answered_as_they_should_be() {
-    let server = start(Manners::default(), folder).await;
+    let server = start(ServerConfig::default(), folder).await;
     let head = ask(&server, "HEAD /picture.png HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").await;
     assert!(head.contains("content-length: 300000\r\n") && head.ends_with("\r\n\r\n"), "{head}");
     assert!(head.contains("content-type: image/png\r\n"), "{head}");
@@ -57,7 +57,7 @@ async fn head_range_and_other_methods_are_answered_as_they_should_be() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn http_2_is_preferred_by_who_knows_it() {
-    let server = start(Manners::default(), folder).await;
+    let server = start(ServerConfig::default(), folder).await;
     let stream = dial(&server, &[b"http/1.1", b"h2"]).await;
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(b"h2".as_slice()));
     drop(stream);

@@ -259,8 +259,8 @@ fn in_a_namespace<T: Send + 'static>(
 ) -> io::Result<T> {
     let made = thread::spawn(move || {
         prepare_thread(Urgency::End);
-        namespace::separate_thread()?;
-        device::loopback_up()?;
+        namespace::unshare_network()?;
+        device::set_loopback_up()?;
         work(Device::new("headstart", &settings)?)
     });
     made.join().map_err(|_| io::Error::other("the namespace's thread has failed"))?

@@ -16,7 +16,9 @@ use bytes::Bytes as Buffer;
 use headstart_emu::clock::Clock;
 use headstart_emu::{relay, udp};
 use headstart_host::locked;
-use headstart_quic::{ClientSetup, CopyPolicy, Gates, Handle, PreciseRuntime, ServerSetup, Sharded, Why};
+use headstart_quic::{
+    ClientSetup, CopyPolicy, Gates, Handle, PreciseRuntime, ServerSetup, Sharded, StartReport,
+};
 use headstart_sim::Group;
 use headstart_sim::record::Counts;
 use headstart_sim::workload::FlowSpec;
@@ -89,10 +91,11 @@ impl super::hosts::Stage for Stage {
                 .copies(CopyPolicy { stop_at_congestion: false, budget: Bytes::MAX })
                 .base_controller(group.base)
                 .flight_limit(group.tcp.receive_window.get())
-                .courier(precise.courier());
+                .duplicate_sender(precise.duplicate_sender());
             server.check()?;
             servers.push(server);
-            let client = ClientSetup::new(Arc::new(tls(&Trust::Anybody, None, false)?))?.transport(transport);
+            let client =
+                ClientSetup::new(Arc::new(tls(&Trust::AnyCertificate, None, false)?))?.transport(transport);
             clients.push(match group.hint {
                 Some(hint) => client.exact_hint(hint),
                 None => client,
@@ -161,10 +164,10 @@ async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, tell: Tell) {
             let established_at = clock.now();
             let flow = answer(&connection, &handle).await;
             handle.finish();
-            let (why, path) = (handle.why(), connection.path_stats(noq::PathId::ZERO));
-            let mut account = account(&why, established_at);
+            let (report, path) = (handle.report(), connection.path_stats(noq::PathId::ZERO));
+            let mut account = account(&report, established_at);
             // The stack's own controllers keep no tally; take the stack's loss counter.
-            if let Some(path) = path.filter(|_| why.tally.sent.is_zero()) {
+            if let Some(path) = path.filter(|_| report.tally.sent.is_zero()) {
                 account.counts.lost = path.lost_packets;
             }
             if let Some(flow) = flow {
@@ -174,13 +177,13 @@ async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, tell: Tell) {
     }
 }
 
-fn account(why: &Why, established_at: Time) -> Account {
-    let tally = why.tally;
-    let packet = why.packet.get().max(1);
+fn account(report: &StartReport, established_at: Time) -> Account {
+    let tally = report.tally;
+    let packet = report.packet.get().max(1);
     Account {
         established_at: Some(established_at),
-        min_rtt: why.min_rtt,
-        had_history: why.known.is_some() && why.refusal.is_none(),
+        min_rtt: report.min_rtt,
+        had_history: report.known.is_some() && report.refusal.is_none(),
         first_flight: tally.first_flight,
         delivered: tally.delivered,
         counts: Counts {
@@ -192,7 +195,7 @@ fn account(why: &Why, established_at: Time) -> Account {
             first_flight_lost: tally.first_flight_lost.get(),
             ..Counts::default()
         },
-        phase: why.decision(),
+        phase: report.decision(),
     }
 }
 
@@ -207,7 +210,7 @@ async fn answer(connection: &Connection, handle: &Handle) -> Option<u32> {
         let Ok(Request { bytes, tag: Some(tag) }) = Request::parse(&written) else { continue };
         let bytes = bytes.get();
         flow = Some(tag.flow);
-        if tag.is_told {
+        if tag.announces_size {
             handle.expect(bytes);
         }
         tokio::spawn(async move {
@@ -270,7 +273,7 @@ impl Transport for Clients<'_> {
             Ok(dialling) => dialling.connecting,
             Err(error) => return failed(&tell, error.to_string()),
         };
-        let is_told = spec.size_known;
+        let announces_size = spec.size_known;
         tokio::spawn(async move {
             let connection = match connecting.await {
                 Ok(connection) => connection,
@@ -282,7 +285,7 @@ impl Transport for Clients<'_> {
                     connection: connection.clone(),
                     flow,
                     bytes,
-                    is_told,
+                    announces_size,
                     tell: tell.clone(),
                     clock,
                 };
@@ -308,7 +311,7 @@ struct Errand {
     connection: Connection,
     flow: u32,
     bytes: Bytes,
-    is_told: bool,
+    announces_size: bool,
     tell: Sender<Heard>,
     clock: Clock,
 }
@@ -325,7 +328,7 @@ impl Errand {
 
     async fn fetch(&self) -> Result<(), String> {
         let told = |error: &dyn std::fmt::Display| error.to_string();
-        let request = Request::tagged(self.bytes, self.flow, self.is_told);
+        let request = Request::tagged(self.bytes, self.flow, self.announces_size);
         let (mut send, mut receive) = self.connection.open_bi().await.map_err(|error| told(&error))?;
         send.write_all(&request.emit()).await.map_err(|error| told(&error))?;
         send.finish().map_err(|error| told(&error))?;
@@ -345,15 +348,15 @@ mod tests {
 
     #[test]
     fn copies_are_bytes_and_packets_that_were_sent() {
-        let tally = headstart_quic::why::Tally {
+        let tally = headstart_quic::start_report::Tally {
             sent: Bytes::new(120_000),
             delivered: Bytes::new(120_000),
             copies: 50,
             copy_bytes: Bytes::new(60_000),
             ..Default::default()
         };
-        let why = Why { packet: Bytes::new(1_200), tally, ..Why::default() };
-        let counts = account(&why, Time::ZERO).counts;
+        let report = StartReport { packet: Bytes::new(1_200), tally, ..StartReport::default() };
+        let counts = account(&report, Time::ZERO).counts;
         assert_eq!((counts.bytes_sent, counts.packets_sent, counts.copies), (180_000, 150, 50));
     }
 

@@ -10,19 +10,19 @@ use crate::estimate::quoted;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// No answer arrived.
-    Silent {
+    NoAnswer {
         /// Time waited.
         waited: Duration,
     },
     /// Only hosts other than the gateway answered.
-    Strangers {
+    OtherHosts {
         /// Number of their answers.
         count: usize,
     },
     /// A malformed answer to the search.
     Discovery {
         /// The defect.
-        why: &'static str,
+        reason: &'static str,
     },
     /// Not an HTTP URL.
     Url {
@@ -30,7 +30,7 @@ pub enum Error {
         found: String,
     },
     /// A URL that names another host than the one that answered.
-    Elsewhere {
+    ForeignUrl {
         /// The text found.
         found: String,
         /// The host that answered.
@@ -58,12 +58,12 @@ pub enum Error {
     /// The connection failed, or the peer's HTTP is invalid.
     Broken {
         /// The HTTP client's error.
-        why: String,
+        reason: String,
     },
     /// No XML, or XML that is refused.
     Xml {
         /// The parser's error.
-        why: String,
+        reason: String,
     },
     /// No service reports the line.
     NoService,
@@ -82,14 +82,14 @@ pub enum Error {
     /// An implausible rate.
     Rate {
         /// The rate found, and the range expected.
-        why: String,
+        reason: String,
     },
     /// The line is down.
     Down,
     /// A system call failed.
     System {
         /// The system's error.
-        why: String,
+        reason: String,
     },
 }
 
@@ -97,7 +97,7 @@ impl Error {
     /// True if no gateway is there, rather than one with a wrong answer.
     #[must_use]
     pub const fn is_absence(&self) -> bool {
-        matches!(self, Self::Silent { .. } | Self::Strangers { .. } | Self::NoService)
+        matches!(self, Self::NoAnswer { .. } | Self::OtherHosts { .. } | Self::NoService)
     }
 
     /// True if this host or the path failed.
@@ -110,29 +110,29 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Silent { waited } => write!(f, "no gateway answered within {} ms", waited.as_millis()),
-            Self::Strangers { count } => {
+            Self::NoAnswer { waited } => write!(f, "no gateway answered within {} ms", waited.as_millis()),
+            Self::OtherHosts { count } => {
                 write!(f, "the gateway did not answer; {count} answers from elsewhere were ignored")
             }
-            Self::Discovery { why } => write!(f, "an answer to the search {why}"),
+            Self::Discovery { reason } => write!(f, "an answer to the search {reason}"),
             Self::Url { found } => write!(f, "found {} for a URL, expected one of HTTP", quoted(found)),
-            Self::Elsewhere { found, host } => {
+            Self::ForeignUrl { found, host } => {
                 write!(f, "found the URL {}, expected one at {host}, which answered", quoted(found))
             }
             Self::Redirected { to } => write!(f, "redirected to {}, expected an answer", quoted(to)),
-            Self::Password => f.write_str("it asks for a password"),
+            Self::Password => f.write_str("it requires a password"),
             Self::Status { code } => write!(f, "found HTTP status {code}, expected 200"),
             Self::TooLarge { limit } => write!(f, "found more than {limit} bytes, expected a description"),
-            Self::TimedOut => f.write_str("time ran out before it had answered"),
-            Self::Broken { why } => write!(f, "the connection broke: {}", quoted(why)),
-            Self::Xml { why } => write!(f, "found no XML that is accepted: {}", quoted(why)),
-            Self::NoService => f.write_str("it has no service that tells of its line"),
+            Self::TimedOut => f.write_str("the time limit passed before it had answered"),
+            Self::Broken { reason } => write!(f, "the connection failed: {}", quoted(reason)),
+            Self::Xml { reason } => write!(f, "found no XML that is accepted: {}", quoted(reason)),
+            Self::NoService => f.write_str("it has no service that reports its line"),
             Self::Fault { code: Some(code), text } => write!(f, "it refused: error {code}, {}", quoted(text)),
             Self::Fault { code: None, text } => write!(f, "it refused: {}", quoted(text)),
             Self::Missing { what } => write!(f, "found an answer without {what}"),
-            Self::Rate { why } => f.write_str(why),
+            Self::Rate { reason } => f.write_str(reason),
             Self::Down => f.write_str("its line is down"),
-            Self::System { why } => write!(f, "the system refused: {why}"),
+            Self::System { reason } => write!(f, "the system refused: {reason}"),
         }
     }
 }

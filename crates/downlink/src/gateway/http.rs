@@ -35,7 +35,7 @@ impl Client {
         let is_here = host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical() == self.host);
         // Gateways' URLs have no user part.
         if !is_here || authority.as_str().contains('@') {
-            return Err(Error::Elsewhere { found: text.to_owned(), host: self.host });
+            return Err(Error::ForeignUrl { found: text.to_owned(), host: self.host });
         }
         Ok(url)
     }
@@ -98,7 +98,7 @@ fn refused(error: &ureq::Error) -> Error {
     match error {
         ureq::Error::BodyExceedsLimit(_) => Error::TooLarge { limit: LONGEST },
         ureq::Error::Timeout(_) => Error::TimedOut,
-        other => Error::Broken { why: other.to_string() },
+        other => Error::Broken { reason: other.to_string() },
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
         for (url, expected) in rows {
             let found = match client.checked(url) {
                 Ok(_) => "here",
-                Err(Error::Elsewhere { .. }) => "elsewhere",
+                Err(Error::ForeignUrl { .. }) => "elsewhere",
                 Err(_) => "no URL",
             };
             assert_eq!(found, expected, "{url:?}");

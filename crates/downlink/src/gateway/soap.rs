@@ -54,7 +54,7 @@ fn rate(text: &str) -> Result<Rate, Error> {
     let digits = text.strip_prefix('+').unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
     let bits = digits.parse::<u64>().ok().filter(|_| is_number);
-    let refuse = |why| Err(Error::Rate { why });
+    let refuse = |reason| Err(Error::Rate { reason });
     match bits {
         None => {
             refuse(format!("found a rate of {}, expected bit/s as digits", crate::estimate::quoted(text)))
@@ -64,7 +64,7 @@ fn rate(text: &str) -> Result<Rate, Error> {
             refuse(format!("found a rate of {bits} bit/s, the largest number of its type, expected a rate"))
         }
         Some(bits) => {
-            crate::estimate::plausible(Rate::from_bits_per_sec(bits)).map_err(|why| Error::Rate { why })
+            crate::estimate::plausible(Rate::from_bits_per_sec(bits)).map_err(|reason| Error::Rate { reason })
         }
     }
 }

@@ -39,11 +39,11 @@ pub(super) struct Search {
 impl Search {
     /// Sends it.
     pub fn begin(to: &[SocketAddr], gateway: Option<IpAddr>) -> Result<Self, Error> {
-        let system = |error: std::io::Error| Error::System { why: error.to_string() };
+        let system = |error: std::io::Error| Error::System { reason: error.to_string() };
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(system)?;
         // UDA §1.3.2: "should default to 2".
         socket.set_multicast_ttl_v4(2).map_err(system)?;
-        let mut sent = Err(Error::System { why: "there is nobody to ask".into() });
+        let mut sent = Err(Error::System { reason: "no address to search".into() });
         for address in to {
             for target in TARGETS {
                 match socket.send_to(search(*address, target).as_bytes(), address) {
@@ -62,7 +62,7 @@ impl Search {
         let mut buffer = [0; LONGEST];
         while self.datagrams < MOST_DATAGRAMS {
             let Some(left) = deadline.left() else { return Ok(None) };
-            let system = |error: std::io::Error| Error::System { why: error.to_string() };
+            let system = |error: std::io::Error| Error::System { reason: error.to_string() };
             self.socket.set_read_timeout(Some(left)).map_err(system)?;
             let (length, from) = match self.socket.recv_from(&mut buffer) {
                 Ok(received) => received,
@@ -93,10 +93,10 @@ impl Search {
     }
 
     /// The error if no answer arrived.
-    pub fn silence(&self, waited: Duration) -> Error {
+    pub fn no_answer(&self, waited: Duration) -> Error {
         match self.strangers {
-            0 => Error::Silent { waited },
-            count => Error::Strangers { count },
+            0 => Error::NoAnswer { waited },
+            count => Error::OtherHosts { count },
         }
     }
 
@@ -118,7 +118,7 @@ fn search(address: SocketAddr, target: &str) -> String {
 /// such a network.
 fn location(datagram: &[u8]) -> Result<Option<String>, Error> {
     let Ok(text) = core::str::from_utf8(datagram) else {
-        return Err(Error::Discovery { why: "is no text" });
+        return Err(Error::Discovery { reason: "is no text" });
     };
     let mut lines = text.lines();
     let is_success = lines.next().is_some_and(|line| {
@@ -137,7 +137,7 @@ fn location(datagram: &[u8]) -> Result<Option<String>, Error> {
     if !header("ST").is_some_and(|target| TARGETS.contains(&target.as_str())) {
         return Ok(None);
     }
-    header("LOCATION").map(Some).ok_or(Error::Discovery { why: "has no LOCATION" })
+    header("LOCATION").map(Some).ok_or(Error::Discovery { reason: "has no LOCATION" })
 }
 
 /// True for an address of this network, or one around it (RFC 1918, RFC 3927, RFC 4193, RFC 6598).
@@ -175,8 +175,8 @@ mod tests {
         );
         assert_eq!(answer("HTTP/1.1 404 No", &format!("LOCATION: http://192.0.2.1/\r\n{target}")), Ok(None));
         assert_eq!(answer("HTTP/1.1 200 OK", "LOCATION: http://192.0.2.1/\r\nST: upnp:rootdevice"), Ok(None));
-        assert_eq!(answer("HTTP/1.1 200 OK", &target), Err(Error::Discovery { why: "has no LOCATION" }));
-        assert_eq!(location(&[0xff, 0xfe]), Err(Error::Discovery { why: "is no text" }));
+        assert_eq!(answer("HTTP/1.1 200 OK", &target), Err(Error::Discovery { reason: "has no LOCATION" }));
+        assert_eq!(location(&[0xff, 0xfe]), Err(Error::Discovery { reason: "is no text" }));
     }
 
     #[test]

@@ -11,7 +11,7 @@ const DEEPEST: usize = 64;
 
 /// Parses a document without a document type, and thus without entities of its own.
 pub(super) fn parse(text: &str) -> Result<Document<'_>, Error> {
-    let refuse = |why: String| Error::Xml { why };
+    let refuse = |reason: String| Error::Xml { reason };
     // Some gateways send a byte order mark, or empty lines before the declaration.
     let text = text.trim_start_matches('\u{feff}').trim_start();
     if is_deep(text) {

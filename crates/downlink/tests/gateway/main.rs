@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration;
 
 use headstart_downlink::Meaning;
-use headstart_downlink::gateway::{Error, Options, ask as ask_once, estimate_of};
+use headstart_downlink::gateway::{Error, Options, estimate_of, query as query_once};
 use headstart_startup::prior::Access;
 use headstart_units::Rate;
 use simulated::*;
@@ -32,11 +32,11 @@ fn treating(serve: impl Fn(&Request, &mut std::net::TcpStream) + Send + 'static)
 fn given_up(serve: impl Fn(&Request, &mut std::net::TcpStream) + Clone + Send + 'static) -> Error {
     let asked = |timeout| {
         let gateway = Gateway::with(Box::new(serve.clone()));
-        ask_once(&Options { timeout, ..gateway.options() }).expect_err("nothing to be believed")
+        query_once(&Options { timeout, ..gateway.options() }).expect_err("nothing to be believed")
     };
     // On a loaded host the search itself may exceed the limit.
     match asked(Duration::from_secs(2)) {
-        Error::Silent { .. } => asked(Duration::from_secs(20)),
+        Error::NoAnswer { .. } => asked(Duration::from_secs(20)),
         told => told,
     }
 }
@@ -78,22 +78,22 @@ fn a_gateway_is_searched_for_described_and_asked_as_the_standard_says() {
 #[test]
 fn a_gateway_that_hears_only_what_is_sent_to_everybody_is_found_too() {
     let group: SocketAddr = "239.255.255.250:0".parse().expect("an address");
-    let ears = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)).expect("a port");
+    let receiver = UdpSocket::bind((std::net::Ipv4Addr::UNSPECIFIED, 0)).expect("a port");
     let SocketAddr::V4(four) = group else { panic!("of IPv4") };
     // Without a multicast interface there is nothing to test.
-    if ears.join_multicast_v4(four.ip(), &std::net::Ipv4Addr::UNSPECIFIED).is_err() {
+    if receiver.join_multicast_v4(four.ip(), &std::net::Ipv4Addr::UNSPECIFIED).is_err() {
         return;
     }
-    let port = ears.local_addr().expect("an address").port();
+    let port = receiver.local_addr().expect("an address").port();
     let http = Gateway::with(honest(description("", "/c", ""), properties("Cable", "250000000", "Up"))).http;
     std::thread::spawn(move || {
         let mut buffer = [0; 2048];
-        while let Ok((length, from)) = ears.recv_from(&mut buffer) {
+        while let Ok((length, from)) = receiver.recv_from(&mut buffer) {
             let search = String::from_utf8_lossy(&buffer[..length]).into_owned();
             assert!(search.contains("MX: 1\r\n"), "{search}");
             // Received on any interface, answered from the address of the description.
-            let mouth = UdpSocket::bind((HERE, 0)).expect("a port");
-            let _ = mouth.send_to(&found(&format!("http://{http}/igddesc.xml")), (HERE, from.port()));
+            let sender = UdpSocket::bind((HERE, 0)).expect("a port");
+            let _ = sender.send_to(&found(&format!("http://{http}/igddesc.xml")), (HERE, from.port()));
         }
     });
     let options = Options {
@@ -159,7 +159,7 @@ fn a_ports_speed_is_a_bound_and_a_line_is_scaled_by_what_its_frames_take() {
         let estimate = estimate_of(&ask(&gateway.options()).expect("an answer"));
         let expects: Rate = expects.parse().expect("a rate");
         assert_eq!(
-            (estimate.meaning, estimate.access, estimate.expects),
+            (estimate.meaning, estimate.access, estimate.expected),
             (meaning, expected, expects),
             "{access} {bits}"
         );
@@ -195,7 +195,7 @@ fn answers_that_are_wrong_are_refused_with_a_reason() {
 fn statuses_other_than_success_are_named() {
     for (status, expected) in [
         ("404 Not Found", "found HTTP status 404, expected 200"),
-        ("401 Unauthorized", "it asks for a password"),
+        ("401 Unauthorized", "it requires a password"),
     ] {
         let error = treating(move |_, stream| {
             respond(stream, status, "WWW-Authenticate: Digest realm=\"x\", nonce=\"1\"\r\n", "no")
@@ -242,18 +242,18 @@ fn nobody_can_make_this_client_ask_somebody_else() {
         move |_| vec![found(&format!("http://{there}/d.xml"))],
         honest(String::new(), String::new()),
     );
-    assert!(matches!(ask(&gateway.options()), Err(Error::Elsewhere { .. })));
+    assert!(matches!(ask(&gateway.options()), Err(Error::ForeignUrl { .. })));
     // Through the service's URL, absolute or by way of the base.
     let whole = description("", &format!("http://{there}/c"), "");
-    assert!(matches!(asked(whole, line()), Err(Error::Elsewhere { .. })));
+    assert!(matches!(asked(whole, line()), Err(Error::ForeignUrl { .. })));
     let base = description("", "/c", &format!("<URLBase>http://{there}/</URLBase>"));
-    assert!(matches!(asked(base, line()), Err(Error::Elsewhere { .. })));
+    assert!(matches!(asked(base, line()), Err(Error::ForeignUrl { .. })));
     assert!(matches!(
         asked(description("", &format!("//{there}/c"), ""), line()),
-        Err(Error::Elsewhere { .. })
+        Err(Error::ForeignUrl { .. })
     ));
     assert!(
-        matches!(asked(description("", "http://localhost/c", ""), line()), Err(Error::Elsewhere { .. })),
+        matches!(asked(description("", "http://localhost/c", ""), line()), Err(Error::ForeignUrl { .. })),
         "nor by a name"
     );
     assert!(matches!(asked(description("", "ftp://127.0.0.1/c", ""), line()), Err(Error::Url { .. })));
@@ -274,9 +274,9 @@ fn only_the_gateway_is_believed() {
     let gateway = Gateway::with(honest(description("", "/c", ""), properties("DSL", "50000000", "Up")));
     let another = |timeout| Options { gateway: Some(IpAddr::V4(THERE)), timeout, ..gateway.options() };
     // One per search target. On a loaded host some may arrive too late: then the limit is raised.
-    let all = Err(Error::Strangers { count: 3 });
+    let all = Err(Error::OtherHosts { count: 3 });
     let told = [400, 4_000, 40_000].map(Duration::from_millis).map(another);
-    assert!(told.iter().any(|options| ask_once(options) == all), "{:?}", ask_once(&told[2]));
+    assert!(told.iter().any(|options| query_once(options) == all), "{:?}", query_once(&told[2]));
     assert!(gateway.seen().requests.is_empty());
     let anybody = Options { gateway: None, ..gateway.options() };
     assert!(ask(&anybody).is_ok(), "if no gateway is known, whoever is near");
@@ -286,14 +286,14 @@ fn only_the_gateway_is_believed() {
 fn silence_is_waited_for_only_half_of_the_time() {
     let quiet = UdpSocket::bind((HERE, 0)).expect("a port");
     let options = |search| Options { search, gateway: None, timeout: Duration::from_millis(400) };
-    let silent = Error::Silent { waited: Duration::from_millis(200) };
-    assert_eq!(ask_once(&options(vec![quiet.local_addr().expect("an address")])), Err(silent.clone()));
+    let silent = Error::NoAnswer { waited: Duration::from_millis(200) };
+    assert_eq!(query_once(&options(vec![quiet.local_addr().expect("an address")])), Err(silent.clone()));
     // A connected socket: it refuses all but its peer, and keeps its port from others.
     let closed = UdpSocket::bind((HERE, 0)).expect("a port");
     closed.connect((HERE, 9)).expect("a peer");
     let closed = vec![closed.local_addr().expect("an address")];
-    assert_eq!(ask_once(&options(closed)), Err(silent), "nobody listens there");
-    assert!(matches!(ask_once(&options(vec![])), Err(Error::System { .. })), "nobody to ask");
+    assert_eq!(query_once(&options(closed)), Err(silent), "nobody listens there");
+    assert!(matches!(query_once(&options(vec![])), Err(Error::System { .. })), "no address to search");
 }
 
 #[test]

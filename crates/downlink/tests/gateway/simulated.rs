@@ -106,9 +106,9 @@ pub fn pause(time: Duration) {
 
 /// Queries a gateway that answers, with a higher time limit if the host is loaded.
 pub fn ask(options: &Options) -> Result<Link, Error> {
-    let asked = |longer| gateway::ask(&Options { timeout: options.timeout * longer, ..options.clone() });
+    let asked = |longer| gateway::query(&Options { timeout: options.timeout * longer, ..options.clone() });
     match asked(1) {
-        Err(Error::Silent { .. } | Error::TimedOut) => asked(30),
+        Err(Error::NoAnswer { .. } | Error::TimedOut) => asked(30),
         told => told,
     }
 }

@@ -17,14 +17,14 @@ use headstart_emu::relay::{self, Handle};
 use headstart_emu::{Path, udp};
 use headstart_host::locked;
 use headstart_net::{Direction, PathPlan, Seed};
-use headstart_quic::{Choice, ClientSetup, Gates, Policy, Rollout, Sharded, Why};
+use headstart_quic::{Choice, ClientSetup, Gates, Policy, Rollout, Sharded, StartReport};
 use headstart_startup::catalogue::Needs;
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Bytes, Rate, Span};
-use headstart_web::client::{self, Caller, Errand, Origin, Trust, Visit};
+use headstart_web::client::{self, ClientEndpoint, FetchPlan, Origin, Trust, Visit};
 use headstart_web::identity::Identity;
 use headstart_web::open::{self, Plan as ServerPlan};
-use headstart_web::server::{self, Manners};
+use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::Site;
 use tokio_util::sync::CancellationToken;
 
@@ -115,17 +115,17 @@ fn check(args: &DemoArgs) -> Result<()> {
 const LONGEST_RTT: Span = Span::from_secs(5);
 
 /// Server, path and client of the fetches.
-struct Stage {
+struct Testbed {
     relay: Handle,
     shutdown: CancellationToken,
     /// The server's start reports of the connections that ended, in order.
-    whys: Arc<Mutex<Vec<Why>>>,
+    reports: Arc<Mutex<Vec<StartReport>>>,
     remote: SocketAddr,
-    caller: Caller,
+    endpoint: ClientEndpoint,
 }
 
-impl Stage {
-    fn set(args: &DemoArgs) -> Result<Self> {
+impl Testbed {
+    fn start(args: &DemoArgs) -> Result<Self> {
         let identity = Identity::temporary()?;
         let plan = ServerPlan {
             identity: &identity,
@@ -133,22 +133,23 @@ impl Stage {
             others: args.schemes.0.clone(),
             history: Arc::new(Sharded::new(64)),
             rollout: Arc::new(Rollout::default()),
-            asked: Arc::new(Rollout::default()),
+            choice_rollout: Arc::new(Rollout::default()),
             hints: Policy::default(),
             gates: Gates::default(),
             qlog: None,
         };
         let (endpoint, starts) = open::open(plan, SocketAddr::from(([127, 0, 0, 1], 0)))?;
-        let whys = Arc::<Mutex<Vec<Why>>>::default();
-        let heard = Arc::clone(&whys);
-        let starts = starts.tell(Arc::new(move |why: &Why| {
-            locked(&heard).push(why.clone());
+        let reports = Arc::<Mutex<Vec<StartReport>>>::default();
+        let collected = Arc::clone(&reports);
+        let starts = starts.report_to(Arc::new(move |report: &StartReport| {
+            locked(&collected).push(report.clone());
         }));
         let served = endpoint.local_addr()?;
         let shutdown = CancellationToken::new();
-        let manners = Manners { scheme_choice: true, grace: Duration::ZERO, ..Manners::default() };
+        let server_config =
+            ServerConfig { scheme_choice: true, grace: Duration::ZERO, ..ServerConfig::default() };
         let site = Arc::new(Site::Generated);
-        tokio::spawn(server::serve(endpoint, Arc::new(starts), site, manners, shutdown.clone()));
+        tokio::spawn(server::serve(endpoint, Arc::new(starts), site, server_config, shutdown.clone()));
 
         // Down is towards the client. The way back has the same rate: little data returns on it.
         let plan = PathPlan::dumbbell(args.rate, args.rtt, args.buffer.limit(args.rate, args.rtt));
@@ -162,46 +163,46 @@ impl Stage {
             None,
         )
         .context("no port for the path")?;
-        Ok(Self { relay, shutdown, whys, remote: address, caller: Caller::towards(address)? })
+        Ok(Self { relay, shutdown, reports, remote: address, endpoint: ClientEndpoint::to(address)? })
     }
 
     /// Fetches `size` bytes; waits until the server has reported the connection and the path is
     /// empty.
-    async fn fetch(&self, setup: &ClientSetup, scheme: &str, size: Bytes) -> Result<(Visit, Why)> {
-        let before = self.told();
+    async fn fetch(&self, setup: &ClientSetup, scheme: &str, size: Bytes) -> Result<(Visit, StartReport)> {
+        let before = self.report_count();
         let url: http::Uri =
             format!("https://localhost:{}/bytes/{}", self.remote.port(), size.get()).parse()?;
-        let errand = Errand {
+        let plan = FetchPlan {
             origin: Origin::of(&url)?,
             urls: vec![url],
             keep: false,
-            patience: Duration::from_secs(60),
+            timeout: Duration::from_secs(60),
         };
         let (config, _) = setup.configure(self.remote, "localhost");
-        let visit = errand.run(&self.caller, config, self.remote).await?;
+        let visit = plan.run(&self.endpoint, config, self.remote).await?;
         if visit.pages.iter().any(|page| page.bytes != size.get() || page.scheme.as_deref() != Some(scheme)) {
             bail!("asked for {size} by {scheme}, and got {:?}", visit.pages);
         }
         tokio::time::sleep(visit.rtt * 3).await;
-        let told = async {
-            while self.told() <= before {
+        let reported = async {
+            while self.report_count() <= before {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         // A report of another connection must not be taken for this one's.
-        tokio::time::timeout(SETTLED, told).await.context("the server says nothing of the connection")?;
-        let whys = locked(&self.whys);
-        let why = whys.get(before).cloned().context("the server says nothing of the connection")?;
-        Ok((visit, why))
+        tokio::time::timeout(SETTLED, reported).await.context("the server says nothing of the connection")?;
+        let reports = locked(&self.reports);
+        let report = reports.get(before).cloned().context("the server says nothing of the connection")?;
+        Ok((visit, report))
     }
 
-    fn told(&self) -> usize {
-        locked(&self.whys).len()
+    fn report_count(&self) -> usize {
+        locked(&self.reports).len()
     }
 }
 
 async fn run(args: &DemoArgs) -> Result<()> {
-    let stage = Stage::set(args)?;
+    let testbed = Testbed::start(args)?;
     let mut screen = Screen::default();
     if args.format == Format::Table {
         println!(
@@ -214,7 +215,7 @@ async fn run(args: &DemoArgs) -> Result<()> {
     }
     let mut setups = vec![];
     for scheme in &args.schemes.0 {
-        let tls = client::tls(&Trust::Anybody, Some(scheme.name()), false)?;
+        let tls = client::tls(&Trust::AnyCertificate, Some(scheme.name()), false)?;
         let mut setup = ClientSetup::new(Arc::new(tls))?;
         if scheme.needs() == Needs::Hint {
             // The best possible estimate on this link.
@@ -226,7 +227,7 @@ async fn run(args: &DemoArgs) -> Result<()> {
     for (scheme, setup) in &setups {
         screen.show(args, &rows, &format!("{} gets to know its client ...", scheme.name()));
         if scheme.needs() == Needs::History {
-            stage.fetch(setup, scheme.name(), args.visit).await?;
+            testbed.fetch(setup, scheme.name(), args.visit).await?;
         }
     }
     for round in 0..args.repeats {
@@ -236,17 +237,17 @@ async fn run(args: &DemoArgs) -> Result<()> {
                 &rows,
                 &format!("round {} of {}: {} ...", round + 1, args.repeats, scheme.name()),
             );
-            let (visit, why) = stage.fetch(setup, scheme.name(), args.size).await?;
+            let (visit, report) = testbed.fetch(setup, scheme.name(), args.size).await?;
             let row = rows.entry(scheme.name()).or_default();
             row.times.push(visit.complete().as_secs_f64() * 1000.0);
             row.handshakes.push(visit.established.as_secs_f64() * 1000.0);
-            row.saved.push(f64::from(why.rounds_saved()));
-            row.lost += why.tally.lost.get();
-            row.copies += why.tally.copies;
+            row.saved.push(f64::from(report.rounds_saved()));
+            row.lost += report.tally.lost.get();
+            row.copies += report.tally.copies;
         }
     }
-    stage.shutdown.cancel();
-    let summary = stage.relay.stop().context("the path")?;
+    testbed.shutdown.cancel();
+    let summary = testbed.relay.stop().context("the path")?;
     screen.clear();
     let mut table = table(args, &rows);
     if !summary.is_valid {

@@ -17,7 +17,7 @@ use headstart_quic::{Choice, ClientSetup};
 use headstart_startup::hint::Steps;
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::{Rate, Span};
-use headstart_web::client::{self, Errand, Origin, Trust, Visit};
+use headstart_web::client::{self, FetchPlan, Origin, Trust, Visit};
 use headstart_web::identity;
 use http::Uri;
 
@@ -163,7 +163,7 @@ fn hint(args: &GetArgs) -> Option<Hint> {
         HintName::Rate(bandwidth) => Some(Hint { bandwidth, access: args.access.unwrap_or(Access::Unknown) }),
         HintName::Auto => {
             let survey = Survey { past: Past::of_this_user(), ..Survey::default() };
-            let report = survey.ask(unix_now());
+            let report = survey.query(unix_now());
             match report.hint(Steps::Ten) {
                 Some(hint) => {
                     eprintln!("headstart: hint: {}, {}", hint.bandwidth, hint.access);
@@ -202,7 +202,7 @@ fn remember(network: &Network, samples: &[Sample], hint: Option<Hint>) {
 
 fn trust(args: &GetArgs) -> Trust {
     if args.insecure {
-        return Trust::Anybody;
+        return Trust::AnyCertificate;
     }
     match &args.certificates {
         Some(file) => Trust::File(file.clone()),
@@ -234,13 +234,13 @@ impl Way {
         let mut transport = noq::TransportConfig::default();
         transport.stream_receive_window(WINDOW.into()).receive_window(WINDOW.into());
         // The time limit is ours: the stack's own must not end a fetch before it.
-        transport.max_idle_timeout(Some((patience(args) * 2).try_into()?));
+        transport.max_idle_timeout(Some((timeout(args) * 2).try_into()?));
         let setup = ClientSetup::new(Arc::new(tls))?.transport(transport);
         Ok(Self { scheme, setup: hint.into_iter().fold(setup, ClientSetup::hint) })
     }
 }
 
-fn patience(args: &GetArgs) -> Duration {
+fn timeout(args: &GetArgs) -> Duration {
     Duration::from_nanos(args.timeout.as_nanos())
 }
 
@@ -255,17 +255,17 @@ async fn fetch_all(args: &GetArgs, origin: Origin, ways: &[Way]) -> Result<Vec<S
         Some(address) => vec![address],
         None => origin.resolve().await?,
     };
-    let errand =
-        Errand { origin, urls: args.urls.clone(), keep: args.output.is_some(), patience: patience(args) };
+    let plan =
+        FetchPlan { origin, urls: args.urls.clone(), keep: args.output.is_some(), timeout: timeout(args) };
     let mut remotes = remotes.into_iter().peekable();
     while let Some(remote) = remotes.next() {
-        match (Visits { errand: &errand, remote }.all(ways, args.repeat).await, remotes.peek()) {
+        match (Visits { plan: &plan, remote }.all(ways, args.repeat).await, remotes.peek()) {
             // `localhost` is often two addresses, and a server may listen at one of them only.
             (Err(error), Some(_)) if is_refusal(&error) => {}
             (samples, _) => return samples.map_err(advised),
         }
     }
-    bail!("{}: found no address, expected one", errand.origin.host)
+    bail!("{}: found no address, expected one", plan.origin.host)
 }
 
 fn write_body(file: &Path, samples: &[Sample]) -> Result<()> {

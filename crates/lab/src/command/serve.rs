@@ -16,9 +16,9 @@ use headstart_store::{History, Options};
 use headstart_units::{Rate, Ratio, Span};
 use headstart_web::identity::{self, Identity};
 use headstart_web::open::{self, OpenError, Plan};
-use headstart_web::server::Manners;
+use headstart_web::server::ServerConfig;
 use headstart_web::site::{Folder, Site};
-use headstart_web::start::{Kept, Starts};
+use headstart_web::start::{FastStartAdmission, PersistentStore};
 use headstart_web::{metrics, server, tcp};
 use noq::Endpoint;
 use tokio::net::TcpListener;
@@ -136,7 +136,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         log_connections();
     }
     let Checked { site, identity, history, percent } = checked(&args).or_refuse()?;
-    let (rollout, asked) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
+    let (rollout, choice_rollout) = (Arc::new(Rollout::new(percent)), Arc::new(Rollout::default()));
 
     let others = if args.operation.allow_scheme_choice { Choice::all().collect() } else { vec![] };
     let hints = Policy { per_connection: args.operation.hint_cap, ..Policy::default() };
@@ -146,7 +146,7 @@ async fn run(args: ServeArgs) -> Result<()> {
         others,
         history,
         rollout: Arc::clone(&rollout),
-        asked: Arc::clone(&asked),
+        choice_rollout: Arc::clone(&choice_rollout),
         hints,
         gates: Gates { shortest_rtt: args.operation.shortest_rtt, ..Gates::default() },
         qlog: args.operation.qlog.clone(),
@@ -154,11 +154,11 @@ async fn run(args: ServeArgs) -> Result<()> {
     let (listener, endpoint, starts) = listen(&args, &plan).await?;
     let starts = Arc::new(starts);
     let shutdown = CancellationToken::new();
-    let manners = Manners {
+    let server_config = ServerConfig {
         scheme_choice: args.operation.allow_scheme_choice,
         retry: args.operation.retry,
         most_connections: args.operation.most_connections,
-        ..Manners::default()
+        ..ServerConfig::default()
     };
 
     let address = endpoint.local_addr()?;
@@ -169,15 +169,21 @@ async fn run(args: ServeArgs) -> Result<()> {
         tasks.spawn(metrics::serve(listener, render(Arc::clone(&starts)), shutdown.clone()));
     }
     if let Some(file) = args.operation.kill_switch.clone() {
-        tasks.spawn(watch_kill_switch(file, [rollout, asked], shutdown.clone()));
+        tasks.spawn(watch_kill_switch(file, [rollout, choice_rollout], shutdown.clone()));
     }
     if let Some(listener) = listener {
         let tls = tcp::tls(&identity)?;
-        let over_tcp =
-            tcp::serve(listener, tls, Arc::clone(&site), address.port(), manners.clone(), shutdown.clone());
+        let over_tcp = tcp::serve(
+            listener,
+            tls,
+            Arc::clone(&site),
+            address.port(),
+            server_config.clone(),
+            shutdown.clone(),
+        );
         tasks.spawn(over_tcp);
     }
-    tasks.spawn(server::serve(endpoint, starts, site, manners, shutdown.clone()));
+    tasks.spawn(server::serve(endpoint, starts, site, server_config, shutdown.clone()));
     eprintln!("headstart: {} at https://{address}/, {}. Ctrl-C ends it.", what(&args), args.scheme.name());
     std::io::stderr().flush()?;
 
@@ -192,7 +198,10 @@ async fn run(args: ServeArgs) -> Result<()> {
 const MOST_PORTS: usize = 32;
 
 /// TCP first: with port 0 it finds one, and UDP takes the same. If that is in use, another.
-async fn listen(args: &ServeArgs, plan: &Plan<'_>) -> Result<(Option<TcpListener>, Endpoint, Starts)> {
+async fn listen(
+    args: &ServeArgs,
+    plan: &Plan<'_>,
+) -> Result<(Option<TcpListener>, Endpoint, FastStartAdmission)> {
     let at = args.listen;
     if args.operation.no_tcp {
         let (endpoint, starts) = open::open(plan.clone(), at).context("--listen")?;
@@ -285,7 +294,7 @@ fn history_of(args: &ServeArgs) -> Result<Arc<dyn Store>> {
         eprintln!("headstart: {}: {notice}", file.display());
     }
     eprintln!("headstart: {} peers remembered in {}", loaded.records, file.display());
-    Ok(Arc::new(Kept(history)))
+    Ok(Arc::new(PersistentStore(history)))
 }
 
 fn percent(share: Ratio) -> Result<f64> {
@@ -296,7 +305,7 @@ fn percent(share: Ratio) -> Result<f64> {
     Ok(percent)
 }
 
-fn render(starts: Arc<Starts>) -> metrics::Render {
+fn render(starts: Arc<FastStartAdmission>) -> metrics::Render {
     Arc::new(move || metrics::merged(starts.counted().map(|(scheme, counted)| counted.render(&scheme))))
 }
 

@@ -613,7 +613,7 @@ fn hint(args: &HintArgs) -> Result<()> {
         Some(bandwidth) => Some(Hint { bandwidth, access: args.access }),
         None => {
             let survey = Survey { past: Past::of_this_user(), ..Survey::default() };
-            survey.ask(unix_now()).hint(Steps::Ten)
+            survey.query(unix_now()).hint(Steps::Ten)
         }
     };
     let hint = hint.context("no estimator knows this machine's downlink: say it with --rate")?;

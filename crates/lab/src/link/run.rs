@@ -17,7 +17,7 @@ use headstart_emu::log::Log;
 use headstart_emu::namespace::{self, End};
 use headstart_emu::record::Record;
 use headstart_emu::relay::{self, Handle, Relay, Stop, Summary};
-use headstart_emu::signals::{Heard, Signal, Signals, is_in_front, tell};
+use headstart_emu::signals::{self, Signal, Signals, WaitOutcome, is_foreground};
 use headstart_emu::tunnel::TunnelEnds;
 use headstart_emu::{Path, udp};
 use headstart_net::{Direction, PathPlan, Seed};
@@ -59,7 +59,7 @@ pub fn link(args: &LinkArgs, command_line: &str) -> Result<ExitCode> {
 pub fn end(args: EndArgs) -> ExitCode {
     let EndArgs { parent, ours, peer, mtu, command } = args;
     let device = device::Settings { ours, peer, leads_to: None, mtu };
-    let (message, code) = namespace::run(&namespace::Told { parent, device, command });
+    let (message, code) = namespace::run(&namespace::EndArguments { parent, device, command });
     if !message.is_empty() {
         eprintln!("headstart: {message}");
     }
@@ -146,9 +146,9 @@ fn relay_udp(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<Exi
     let end_at = args.how.duration.map(|duration| Time::ZERO + duration);
     loop {
         match signals.wait(end_at.map(|end_at| end_at.since(clock.now())))? {
-            Heard::Interrupt(_) | Heard::Terminate => break,
-            Heard::Nothing if end_at.is_some_and(|end_at| clock.now() >= end_at) => break,
-            Heard::Other | Heard::Nothing => {}
+            WaitOutcome::Interrupt(_) | WaitOutcome::Terminate => break,
+            WaitOutcome::TimedOut if end_at.is_some_and(|end_at| clock.now() >= end_at) => break,
+            WaitOutcome::OtherSignal | WaitOutcome::TimedOut => {}
         }
     }
     finish(args, handle, ExitCode::SUCCESS)
@@ -190,13 +190,13 @@ fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<E
     let clock = Clock::start();
     let log = log(args, plan, &clock, command_line)?;
     let stop = Stop::new()?;
-    let world = match outside {
-        Outside::Here(_) => Some(world(block, mtu)?),
+    let gateway = match outside {
+        Outside::Here(_) => Some(gateway(block, mtu)?),
         // A server of its own is the only one outside.
         Outside::Program(_) => None,
     };
-    let ends =
-        TunnelEnds::new(inside.device.try_clone()?, outside.descriptor()?, stop.clone()).with_world(world);
+    let ends = TunnelEnds::new(inside.device.try_clone()?, outside.descriptor()?, stop.clone())
+        .with_gateway(gateway);
     let [up, down] = Direction::BOTH.map(|direction| Path::of(plan, direction, Seed(args.how.seed)));
     let relay = Relay::new(ends, up, down, clock, settings(args));
     let handle = relay.with_log(log).with_capture(capture(args, &clock)?).start(stop)?;
@@ -240,7 +240,7 @@ fn outside(mtu: u16) -> Result<(Block, Outside)> {
         );
     }
     let mut failure = None;
-    for block in Block::candidates(namespace::surrounding()) {
+    for block in Block::candidates(namespace::enclosing_block()) {
         if device::is_taken(block)? {
             continue;
         }
@@ -260,7 +260,7 @@ fn outside(mtu: u16) -> Result<(Block, Outside)> {
 }
 
 /// The gateway to networks beyond this machine.
-fn world(block: Block, mtu: u16) -> Result<Gateway> {
+fn gateway(block: Block, mtu: u16) -> Result<Gateway> {
     let settings =
         device::Settings { ours: block.outside(), peer: block.inside(), leads_to: Some(block), mtu };
     Gateway::new(settings).context("the way beyond this machine")
@@ -276,7 +276,10 @@ fn wait_until_it_listens(server: &mut Child, signals: &mut Signals, clock: &Cloc
         if listens(server.id()) {
             return Ok(());
         }
-        if matches!(signals.wait(Some(Span::from_millis(10)))?, Heard::Interrupt(_) | Heard::Terminate) {
+        if matches!(
+            signals.wait(Some(Span::from_millis(10)))?,
+            WaitOutcome::Interrupt(_) | WaitOutcome::Terminate
+        ) {
             bail!("interrupted");
         }
     }
@@ -319,20 +322,20 @@ fn wait(
             continue;
         }
         let pause = end_at.map(|end_at| end_at.since(clock.now()));
-        match if is_over { Heard::Terminate } else { signals.wait(pause)? } {
-            Heard::Other | Heard::Nothing => {}
+        match if is_over { WaitOutcome::Terminate } else { signals.wait(pause)? } {
+            WaitOutcome::OtherSignal | WaitOutcome::TimedOut => {}
             // The terminal has signalled the program too, which decides about its end.
-            Heard::Interrupt(signal) => {
-                if !is_in_front() {
-                    tell(child, signal);
+            WaitOutcome::Interrupt(signal) => {
+                if !is_foreground() {
+                    signals::send(child, signal);
                 }
             }
-            Heard::Terminate => {
+            WaitOutcome::Terminate => {
                 if !is_asked {
                     end_at = Some(clock.now() + GRACE);
                 }
                 is_asked = true;
-                tell(child, Signal::TERM);
+                signals::send(child, Signal::TERM);
             }
         }
     }

@@ -90,8 +90,8 @@ fn timeout(text: &str) -> Result<Duration, String> {
 pub fn ask(args: &DownlinkArgs) -> Report {
     let explicit = args.rate.map(|bandwidth| Hint { bandwidth, access: args.access });
     let past = args.networks.clone().map(Past::new).or_else(Past::of_this_user);
-    let ask_gateway = !args.no_gateway;
-    Survey { explicit, past, ask_gateway, timeout: args.timeout, ..Survey::default() }.ask(unix_now())
+    let query_gateway = !args.no_gateway;
+    Survey { explicit, past, query_gateway, timeout: args.timeout, ..Survey::default() }.query(unix_now())
 }
 
 /// All answers in one table, and the hint.
@@ -115,8 +115,8 @@ pub fn table(report: &Report, steps: StepsName) -> Table {
         table.row(match outcome {
             Ok(estimate) => [
                 name,
-                Cell::text(&estimate.says.to_string()),
-                Cell::text(&estimate.expects.to_string()),
+                Cell::text(&estimate.reported.to_string()),
+                Cell::text(&estimate.expected.to_string()),
                 Cell::text(&estimate.meaning.to_string()),
                 Cell::text(estimate.access.name()),
                 Cell::text(&estimate.age.map_or_else(|| "now".to_owned(), age)),
@@ -202,8 +202,8 @@ fn answer(answer: &Answer) -> Value {
         Ok(estimate) => json!({
             "source": source,
             "outcome": "estimate",
-            "says_bits_per_s": estimate.says.as_bits_per_sec(),
-            "expects_bits_per_s": estimate.expects.as_bits_per_sec(),
+            "says_bits_per_s": estimate.reported.as_bits_per_sec(),
+            "expects_bits_per_s": estimate.expected.as_bits_per_sec(),
             "access": estimate.access.name(),
             "means": estimate.meaning.to_string(),
             "age_s": estimate.age.map(|age| age.as_nanos() / 1_000_000_000),
@@ -230,9 +230,9 @@ mod tests {
     use headstart_downlink::{Estimate, Meaning, NoChoice, Source, choose};
 
     fn estimate(rate: u64, meaning: Meaning, access: Access) -> Estimate {
-        let says = Rate::from_mbit_per_sec(rate);
+        let reported = Rate::from_mbit_per_sec(rate);
         let age = (meaning == Meaning::Measured).then(|| Span::from_secs(12 * 86_400));
-        Estimate { says, expects: says, access, age, meaning, detail: "somewhere".into() }
+        Estimate { reported, expected: reported, access, age, meaning, detail: "somewhere".into() }
     }
 
     fn report(answers: Vec<Answer>) -> Report {

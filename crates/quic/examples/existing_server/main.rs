@@ -29,7 +29,7 @@ pub async fn serve(tls: Arc<rustls::ServerConfig>, socket: UdpSocket) -> yours::
         tokio::spawn(async move {
             let (connection, start) = accepted.established().await?; // + was accepted.await?
             yours::answer(connection).await?;
-            println!("{}", start.why()); // + inputs, decision and outcome
+            println!("{}", start.report()); // + inputs, decision and outcome
             yours::Result::Ok(())
         });
     }

@@ -6,8 +6,8 @@ use headstart_startup::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
 use headstart_units::{Bytes, Span, Time};
 
 use super::Adapter;
-use super::decided::Decided;
-use super::opening::Stage;
+use super::cached_controller::CachedController;
+use super::first_flight::StartState;
 
 /// Packets delivered by one acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,8 +42,8 @@ impl Adapter {
     /// One of the scheme's packets left.
     pub(super) fn sent(&mut self, now: Time, number: u64, bytes: Bytes) {
         let stamp = self.rate.on_sent(now, self.ledger.in_flight());
-        let is_again = !self.owed.is_zero();
-        self.owed = self.owed.saturating_sub(bytes);
+        let is_again = !self.retransmission_debt.is_zero();
+        self.retransmission_debt = self.retransmission_debt.saturating_sub(bytes);
         let is_first_flight = !is_again && self.ledger.sent() < self.first_flight;
         let ordinal = self.ledger.end();
         self.ledger.push(number, bytes, &stamp, is_first_flight);
@@ -62,11 +62,11 @@ impl Adapter {
                 transmission: if is_again { Transmission::Retransmission } else { Transmission::Original },
                 is_app_limited: bytes < self.packet,
             };
-            self.controller.tell(|controller| controller.on_sent(&sent));
+            self.controller.update(|controller| controller.on_sent(&sent));
         }
-        let place = self.ledger.sent().saturating_sub(bytes);
+        let position = self.ledger.sent().saturating_sub(bytes);
         let transmission = if is_again { Transmission::Retransmission } else { Transmission::Original };
-        self.journal(now, SenderEvent::Sent { offset: place.get(), payload: bytes, transmission });
+        self.journal(now, SenderEvent::Sent { offset: position.get(), payload: bytes, transmission });
         self.copy_after_sending(now, ordinal);
     }
 
@@ -82,7 +82,7 @@ impl Adapter {
     ) {
         if !std::mem::replace(&mut self.batch.is_any, true) {
             self.batch.smoothed = smoothed();
-            if app_limited && matches!(self.stage, Stage::Started) {
+            if app_limited && matches!(self.start_state, StartState::Started) {
                 // Nothing has left since the stack was application-limited, so the bytes in flight
                 // are those of that time.
                 self.rate.on_app_limited(self.ledger.in_flight());
@@ -92,7 +92,7 @@ impl Adapter {
             self.batch.largest = Some((number, sent));
         }
         let Some(packet) = self.ledger.deliver(number, sent) else {
-            return self.set_foreign(self.foreign.saturating_sub(bytes));
+            return self.set_unmanaged_in_flight(self.unmanaged_in_flight.saturating_sub(bytes));
         };
         self.batch.bytes += packet.bytes;
         if packet.is_first_flight {
@@ -116,9 +116,9 @@ impl Adapter {
         app_limited: bool,
         largest: Option<u64>,
     ) {
-        self.set_foreign(in_flight.saturating_sub(self.ledger.in_flight()));
+        self.set_unmanaged_in_flight(in_flight.saturating_sub(self.ledger.in_flight()));
         let batch = std::mem::take(&mut self.batch);
-        self.heard_at = now;
+        self.last_ack_at = now;
         let is_news = |&(number, _): &(u64, Time)| Some(number) == largest;
         let sample = batch.largest.filter(is_news).map(|(_, sent)| now.since(sent));
         if let Some(sample) = sample {
@@ -127,8 +127,8 @@ impl Adapter {
             if !is_first {
                 self.rtt.smoothed = batch.smoothed;
             }
-            if matches!(self.stage, Stage::Unmeasured) {
-                self.open(now);
+            if matches!(self.start_state, StartState::Unmeasured) {
+                self.read_inputs(now);
             }
         }
         if !app_limited {
@@ -160,25 +160,25 @@ impl Adapter {
             marked: Bytes::ZERO,
             stamped: None,
         };
-        self.controller.tell(|controller| controller.on_ack(&ack));
+        self.controller.update(|controller| controller.on_ack(&ack));
         self.journal(now, SenderEvent::Acked { acknowledged: batch.end.get(), newly: batch.bytes });
         self.copy_after_acks(now, batch.packets, app_limited);
         self.note_phase(now);
         self.publish(now);
-        self.settle_down();
+        self.refresh_cached_metrics();
     }
 
     /// A packet was declared lost; [`Self::lost`] follows.
     pub(super) fn packet_lost(&mut self, now: Time, bytes: Bytes, number: u64) {
         let Some(packet) = self.ledger.lose(number, bytes) else {
-            self.set_foreign(self.foreign.saturating_sub(bytes));
-            if matches!(self.stage, Stage::Unmeasured) {
+            self.set_unmanaged_in_flight(self.unmanaged_in_flight.saturating_sub(bytes));
+            if matches!(self.start_state, StartState::Unmeasured) {
                 self.losses.handshake += bytes;
             }
             return;
         };
         self.journal(now, SenderEvent::Lost { offset: packet.offset.get(), payload: packet.bytes });
-        self.owed += packet.bytes;
+        self.retransmission_debt += packet.bytes;
         self.tally.lost += packet.bytes;
         if packet.is_first_flight {
             self.tally.first_flight_lost += packet.bytes;
@@ -223,7 +223,7 @@ impl Adapter {
     pub(super) fn lost(&mut self, now: Time, sent: Time, is_persistent: bool) {
         let losses = std::mem::take(&mut self.losses);
         self.losses.handshake = losses.handshake;
-        if !matches!(self.stage, Stage::Started) || (losses.bytes.is_zero() && !is_persistent) {
+        if !matches!(self.start_state, StartState::Started) || (losses.bytes.is_zero() && !is_persistent) {
             self.publish(now);
             return;
         }
@@ -234,8 +234,8 @@ impl Adapter {
             newest_lost_sent_at: losses.newest_sent_at,
             ..self.congestion(now, Signal::Loss, opens_episode, losses.bytes)
         };
-        self.controller.tell(|controller| controller.on_congestion(&congestion));
-        self.copies_meet_congestion();
+        self.controller.update(|controller| controller.on_congestion(&congestion));
+        self.report_congestion_to_repair();
         if is_persistent {
             self.tally.timeouts += 1;
             let timeout = Timeout {
@@ -244,29 +244,29 @@ impl Adapter {
                 delivered: self.rate.delivered(),
                 consecutive: 1,
             };
-            self.controller.tell(|controller| controller.on_timeout(&timeout));
+            self.controller.update(|controller| controller.on_timeout(&timeout));
             self.journal(now, SenderEvent::Timeout);
         }
         self.note_phase(now);
         self.publish(now);
-        self.settle_down();
+        self.refresh_cached_metrics();
     }
 
     /// A packet arrived with a congestion mark.
     pub(super) fn marked(&mut self, now: Time, sent: Time) {
-        if !matches!(self.stage, Stage::Started) {
+        if !matches!(self.start_state, StartState::Started) {
             return;
         }
         self.tally.marks += 1;
         let opens_episode = self.opens_episode(now, sent);
         let signal = self.congestion(now, Signal::CongestionExperienced, opens_episode, Bytes::ZERO);
-        self.controller.tell(|controller| controller.on_congestion(&signal));
+        self.controller.update(|controller| controller.on_congestion(&signal));
         // A mark is no loss: it cannot be spurious.
         self.before_recovery = None;
-        self.copies_meet_congestion();
+        self.report_congestion_to_repair();
         self.note_phase(now);
         self.publish(now);
-        self.settle_down();
+        self.refresh_cached_metrics();
     }
 
     /// One reduction per round trip (RFC 9002 §7.3.2): losses of packets sent before the current
@@ -304,11 +304,11 @@ impl Adapter {
     /// does not report the time of the losses: a reduction long ago is not undone.
     pub(super) fn undo(&mut self) {
         let Some((since, before)) = self.before_recovery.take() else { return };
-        if self.heard_at.since(since) <= self.rtt.smoothed * UNDO_ROUNDS {
-            self.controller = Decided::new(*before);
-            self.steady = None;
+        if self.last_ack_at.since(since) <= self.rtt.smoothed * UNDO_ROUNDS {
+            self.controller = CachedController::new(*before);
+            self.cached_metrics = None;
             self.recovering_since = None;
-            self.owed = Bytes::ZERO;
+            self.retransmission_debt = Bytes::ZERO;
             self.tally.spurious += 1;
         }
     }

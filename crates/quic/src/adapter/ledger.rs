@@ -35,7 +35,7 @@ pub(super) struct Settled {
 
 /// Packets of one size with successive numbers that left at the same time.
 #[derive(Clone, Copy, Debug)]
-struct Train {
+struct PacketRange {
     /// Number of the first packet.
     number: u64,
     /// Ordinal of the first packet.
@@ -53,14 +53,14 @@ struct Train {
     copied: u64,
 }
 
-/// Most packets in a train: one per bit.
-const LONGEST: u32 = u64::BITS;
+/// Most packets in a range: one per bit.
+const MAX_LENGTH: u32 = u64::BITS;
 
-impl Train {
-    /// Appends a packet, if its size, number and stamp continue the train.
+impl PacketRange {
+    /// Appends a packet, if its size, number and stamp continue the range.
     #[inline]
-    fn couple(&mut self, number: u64, bytes: Bytes, stamp: &SendStamp, is_first_flight: bool) -> bool {
-        let fits = self.length < LONGEST
+    fn try_extend(&mut self, number: u64, bytes: Bytes, stamp: &SendStamp, is_first_flight: bool) -> bool {
+        let fits = self.length < MAX_LENGTH
             && number == self.number + u64::from(self.length)
             && bytes == self.bytes
             && is_first_flight == self.is_first_flight
@@ -72,33 +72,33 @@ impl Train {
         fits
     }
 
-    /// Position of that packet in the train.
+    /// Position of that packet in the range.
     #[inline]
-    fn place(&self, number: u64) -> Option<u32> {
-        place(self.number, number, self.length)
+    fn position(&self, number: u64) -> Option<u32> {
+        position(self.number, number, self.length)
     }
 
     #[inline]
-    const fn is_open(&self, place: u32) -> bool {
-        self.open & (1 << place) != 0
+    const fn is_open(&self, position: u32) -> bool {
+        self.open & (1 << position) != 0
     }
 
-    fn offset(&self, place: u32) -> Bytes {
-        self.offset + self.bytes * u64::from(place)
+    fn offset(&self, position: u32) -> Bytes {
+        self.offset + self.bytes * u64::from(position)
     }
 }
 
 /// Distance of `number` from `first`, if less than `length`.
 #[inline]
-fn place(first: u64, number: u64, length: u32) -> Option<u32> {
-    let place = number.checked_sub(first)?;
-    (place < u64::from(length)).then_some(place as u32)
+fn position(first: u64, number: u64, length: u32) -> Option<u32> {
+    let position = number.checked_sub(first)?;
+    (position < u64::from(length)).then_some(position as u32)
 }
 
 /// The scheme's packets that are neither acknowledged nor lost, and some that are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
-    trains: VecDeque<Train>,
+    ranges: VecDeque<PacketRange>,
     /// One past the last ordinal.
     end: u64,
     sent: Bytes,
@@ -109,7 +109,7 @@ impl Ledger {
     #[inline]
     pub fn push(&mut self, number: u64, bytes: Bytes, stamp: &SendStamp, is_first_flight: bool) {
         let joins =
-            self.trains.back_mut().is_some_and(|last| last.couple(number, bytes, stamp, is_first_flight));
+            self.ranges.back_mut().is_some_and(|last| last.try_extend(number, bytes, stamp, is_first_flight));
         if !joins {
             self.begin(number, bytes, *stamp, is_first_flight);
         }
@@ -118,50 +118,52 @@ impl Ledger {
         self.in_flight += bytes;
     }
 
-    /// Starts a train with a single packet.
+    /// Starts a range with a single packet.
     #[inline(never)]
     fn begin(&mut self, number: u64, bytes: Bytes, stamp: SendStamp, is_first_flight: bool) {
         let (ordinal, offset, length, open, copied) = (self.end, self.sent, 1, 1, 0);
-        let train = Train { number, ordinal, offset, stamp, bytes, length, is_first_flight, open, copied };
-        self.trains.push_back(train);
+        let range =
+            PacketRange { number, ordinal, offset, stamp, bytes, length, is_first_flight, open, copied };
+        self.ranges.push_back(range);
     }
 
     /// Settles the packet of that number as acknowledged, if it is one of the scheme's and open.
     #[inline]
     pub fn deliver(&mut self, number: u64, sent_at: Time) -> Option<Settled> {
-        self.settle(number, |train| train.stamp.sent_at == sent_at)
+        self.settle(number, |range| range.stamp.sent_at == sent_at)
     }
 
     /// Settles the packet of that number as lost.
     pub fn lose(&mut self, number: u64, bytes: Bytes) -> Option<Settled> {
-        self.settle(number, |train| train.bytes == bytes)
+        self.settle(number, |range| range.bytes == bytes)
     }
 
     #[inline]
-    fn settle(&mut self, number: u64, is_ours: impl FnOnce(&Train) -> bool) -> Option<Settled> {
-        // Nearly always the packet is in the oldest train.
-        let at = if self.trains.front()?.place(number).is_some() { 0 } else { self.search(number)? };
-        let train = self.trains.get_mut(at)?;
-        let place = train.place(number).filter(|&place| train.is_open(place) && is_ours(train))?;
-        train.open &= !(1 << place);
-        self.in_flight = self.in_flight.saturating_sub(train.bytes);
+    fn settle(&mut self, number: u64, is_ours: impl FnOnce(&PacketRange) -> bool) -> Option<Settled> {
+        // Nearly always the packet is in the oldest range.
+        let at = if self.ranges.front()?.position(number).is_some() { 0 } else { self.search(number)? };
+        let range = self.ranges.get_mut(at)?;
+        let position =
+            range.position(number).filter(|&position| range.is_open(position) && is_ours(range))?;
+        range.open &= !(1 << position);
+        self.in_flight = self.in_flight.saturating_sub(range.bytes);
         let settled = Settled {
-            ordinal: train.ordinal + u64::from(place),
-            bytes: train.bytes,
-            offset: train.offset(place),
-            stamp: train.stamp,
-            is_first_flight: train.is_first_flight,
-            is_copied: train.copied & (1 << place) != 0,
+            ordinal: range.ordinal + u64::from(position),
+            bytes: range.bytes,
+            offset: range.offset(position),
+            stamp: range.stamp,
+            is_first_flight: range.is_first_flight,
+            is_copied: range.copied & (1 << position) != 0,
         };
-        while self.trains.front().is_some_and(|train| train.open == 0) {
-            self.trains.pop_front();
+        while self.ranges.front().is_some_and(|range| range.open == 0) {
+            self.ranges.pop_front();
         }
         Some(settled)
     }
 
     #[cold]
     fn search(&self, number: u64) -> Option<usize> {
-        self.trains.partition_point(|train| train.number <= number).checked_sub(1)
+        self.ranges.partition_point(|range| range.number <= number).checked_sub(1)
     }
 
     /// Bytes sent.
@@ -181,39 +183,39 @@ impl Ledger {
 
     /// The ordinal below which every packet is settled.
     pub fn base(&self) -> u64 {
-        self.trains.front().map_or(self.end, |train| train.ordinal + u64::from(train.open.trailing_zeros()))
+        self.ranges.front().map_or(self.end, |range| range.ordinal + u64::from(range.open.trailing_zeros()))
     }
 
-    /// The train of that ordinal, and the packet's place in it.
+    /// The range of that ordinal, and the packet's position in it.
     fn find(&self, ordinal: u64) -> Option<(usize, u32)> {
-        let at = self.trains.partition_point(|train| train.ordinal <= ordinal).checked_sub(1)?;
-        let train = &self.trains[at];
-        Some((at, place(train.ordinal, ordinal, train.length)?))
+        let at = self.ranges.partition_point(|range| range.ordinal <= ordinal).checked_sub(1)?;
+        let range = &self.ranges[at];
+        Some((at, position(range.ordinal, ordinal, range.length)?))
     }
 
     /// The packet of that ordinal, if it is neither acknowledged nor lost.
     pub fn open(&self, ordinal: u64) -> Option<Packet> {
-        let (at, place) = self.find(ordinal)?;
-        let train = &self.trains[at];
-        train
-            .is_open(place)
-            .then(|| Packet { number: train.number + u64::from(place), offset: train.offset(place) })
+        let (at, position) = self.find(ordinal)?;
+        let range = &self.ranges[at];
+        range
+            .is_open(position)
+            .then(|| Packet { number: range.number + u64::from(position), offset: range.offset(position) })
     }
 
     /// Bytes sent before the packet of that ordinal.
     pub fn offset(&self, ordinal: u64) -> Bytes {
         match self.find(ordinal) {
-            Some((at, place)) => self.trains[at].offset(place),
+            Some((at, position)) => self.ranges[at].offset(position),
             None if ordinal >= self.end => self.sent,
             // Settled earlier than the first packet still kept.
-            None => self.trains.front().map_or(self.sent, |first| first.offset).saturating_sub(Bytes::new(1)),
+            None => self.ranges.front().map_or(self.sent, |first| first.offset).saturating_sub(Bytes::new(1)),
         }
     }
 
     /// Notes that a copy of that packet leaves.
     pub fn copied(&mut self, ordinal: u64) {
-        if let Some((at, place)) = self.find(ordinal) {
-            self.trains[at].copied |= 1 << place;
+        if let Some((at, position)) = self.find(ordinal) {
+            self.ranges[at].copied |= 1 << position;
         }
     }
 }
@@ -307,7 +309,7 @@ mod tests {
             let (mut ledger, mut model) = (Ledger::default(), Model::default());
             let (mut number, mut stamp, mut sent) = (0, SendStamp::default(), Bytes::ZERO);
             for event in events {
-                let at = |place: u16| (!model.0.is_empty()).then(|| usize::from(place) % model.0.len());
+                let at = |position: u16| (!model.0.is_empty()).then(|| usize::from(position) % model.0.len());
                 match event {
                     Event::Push { count, skipped, later, bytes, is_first_flight } => {
                         number += u64::from(skipped);
@@ -320,15 +322,15 @@ mod tests {
                             (number, sent) = (number + 1, sent + bytes);
                         }
                     }
-                    Event::Deliver(place) => if let Some(at) = at(place) {
+                    Event::Deliver(position) => if let Some(at) = at(position) {
                         let Plain { number, stamp, .. } = model.0[at];
                         same(ledger.deliver(number, stamp.sent_at), at, model.settle(at));
                     },
-                    Event::Lose(place) => if let Some(at) = at(place) {
+                    Event::Lose(position) => if let Some(at) = at(position) {
                         let Plain { number, bytes, .. } = model.0[at];
                         same(ledger.lose(number, bytes), at, model.settle(at));
                     },
-                    Event::Copy(place) => if let Some(at) = at(place) {
+                    Event::Copy(position) => if let Some(at) = at(position) {
                         ledger.copied(at as u64);
                         // The ledger keeps nothing of a settled packet.
                         model.0[at].is_copied |= model.0[at].is_open;
@@ -357,10 +359,10 @@ mod tests {
         for number in 0..64 {
             ledger.push(number, SIZE, &SendStamp::default(), true);
         }
-        assert_eq!(ledger.trains.len(), 1);
-        assert!(size_of::<Train>() <= 128);
+        assert_eq!(ledger.ranges.len(), 1);
+        assert!(size_of::<PacketRange>() <= 128);
         ledger.push(64, SIZE, &SendStamp::default(), true);
-        assert_eq!(ledger.trains.len(), 2, "there are no more bits");
+        assert_eq!(ledger.ranges.len(), 2, "there are no more bits");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Copies: packets that the scheme's repair duplicates, and their submission to the courier.
+//! Copies: packets that the scheme's repair duplicates, and their submission to the sender of
+//! duplicates.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,40 +11,40 @@ use headstart_units::{Bytes, Time};
 
 use super::Adapter;
 use super::ledger::Ledger;
-use crate::copies::{Courier, Duplicate, REACH, When};
+use crate::copies::{Duplicate, DuplicateSender, REACH, SendTiming};
 use crate::shared::Shared;
 
 /// Sends the duplicates that the scheme's repair selects.
 #[derive(Debug)]
-pub(super) struct Copier {
+pub(super) struct Duplicator {
     repair: Repair,
-    courier: Arc<dyn Courier>,
+    sender: Arc<dyn DuplicateSender>,
     destination: SocketAddr,
     left: Bytes,
 }
 
-impl Drop for Copier {
+impl Drop for Duplicator {
     fn drop(&mut self) {
-        self.courier.end(self.destination);
+        self.sender.unregister(self.destination);
     }
 }
 
-impl Copier {
+impl Duplicator {
     fn new(shared: &Shared, repair: Repair, left: Bytes) -> Option<Self> {
-        let courier = shared.rules.courier.clone()?;
-        courier.begin(shared.peer);
-        Some(Self { repair, courier, destination: shared.peer, left })
+        let sender = shared.rules.duplicate_sender.clone()?;
+        sender.register(shared.peer);
+        Some(Self { repair, sender, destination: shared.peer, left })
     }
 }
 
 /// The ledger, as a repair reads it.
-struct Board<'a> {
+struct LedgerSegments<'a> {
     ledger: &'a Ledger,
     first_flight: Bytes,
     is_all_sent: bool,
 }
 
-impl Segments for Board<'_> {
+impl Segments for LedgerSegments<'_> {
     fn first_unacked(&self) -> u64 {
         self.ledger.base()
     }
@@ -64,29 +65,29 @@ impl Segments for Board<'_> {
 
 impl Adapter {
     /// A flight begins: its copies, if the scheme makes some.
-    pub(super) fn copy_anew(&mut self) {
-        // The previous flight's copies end first: the courier tells flights apart only by peer.
-        self.copier = None;
-        self.copier = self.copies_left(&self.controller).and_then(|left| {
+    pub(super) fn start_copies(&mut self) {
+        // The previous flight's copies end first: the sender tells flights apart only by peer.
+        self.duplicator = None;
+        self.duplicator = self.copies_left(&self.controller).and_then(|left| {
             let repair = self.controller.scheme().repair();
-            Copier::new(&self.shared, repair, left)
+            Duplicator::new(&self.shared, repair, left)
         });
-        self.shared.tap(self.copier.is_some());
+        self.shared.set_retention(self.duplicator.is_some());
     }
 
     /// Bytes that may still be copied; `None` if the scheme copies nothing.
     pub(super) fn copies_left(&self, controller: &Controller) -> Option<Bytes> {
-        let has_courier = self.shared.rules.courier.is_some();
+        let has_sender = self.shared.rules.duplicate_sender.is_some();
         let left = self.shared.rules.copies.budget.saturating_sub(self.tally.copy_bytes);
-        (has_courier && controller.scheme().repair().is_active()).then_some(left)
+        (has_sender && controller.scheme().repair().is_active()).then_some(left)
     }
 
     /// An original left; Proactive doubles it.
     pub(super) fn copy_after_sending(&mut self, now: Time, ordinal: u64) {
-        let Some(copier) = &mut self.copier else { return };
-        copier.repair.on_sent(ordinal);
-        if copier.repair.is_prompt() {
-            self.send_copies(now, When::Behind, false);
+        let Some(duplicator) = &mut self.duplicator else { return };
+        duplicator.repair.on_sent(ordinal);
+        if duplicator.repair.is_prompt() {
+            self.send_copies(now, SendTiming::AfterOriginal, false);
         }
     }
 
@@ -94,52 +95,52 @@ impl Adapter {
     /// at once, so each acknowledged packet counts as an ack.
     pub(super) fn copy_after_acks(&mut self, now: Time, packets: u64, is_all_sent: bool) {
         let first_flight = self.first_flight;
-        let Some(copier) = &mut self.copier else { return };
+        let Some(duplicator) = &mut self.duplicator else { return };
         for _ in 0..packets {
-            copier.repair.on_ack(&Board { ledger: &self.ledger, first_flight, is_all_sent });
+            duplicator.repair.on_ack(&LedgerSegments { ledger: &self.ledger, first_flight, is_all_sent });
         }
-        self.send_copies(now, When::Now, is_all_sent);
-        if self.copier.as_ref().is_some_and(|copier| !copier.repair.is_active()) {
+        self.send_copies(now, SendTiming::Now, is_all_sent);
+        if self.duplicator.as_ref().is_some_and(|duplicator| !duplicator.repair.is_active()) {
             self.end_copies();
         }
     }
 
-    fn send_copies(&mut self, now: Time, when: When, is_all_sent: bool) {
+    fn send_copies(&mut self, now: Time, timing: SendTiming, is_all_sent: bool) {
         let first_flight = self.first_flight;
-        while let Some(copier) = &mut self.copier {
-            let board = Board { ledger: &self.ledger, first_flight, is_all_sent };
-            let Some(ordinal) = copier.repair.next(&board) else { return };
+        while let Some(duplicator) = &mut self.duplicator {
+            let segments = LedgerSegments { ledger: &self.ledger, first_flight, is_all_sent };
+            let Some(ordinal) = duplicator.repair.next(&segments) else { return };
             if ordinal + REACH < self.ledger.end() {
                 continue;
             }
             let Some(packet) = self.ledger.open(ordinal) else { continue };
-            let Some(contents) = self.shared.kept(packet.number) else { continue };
-            let (place, bytes) = (packet.offset, Bytes::new(contents.len() as u64));
-            if bytes > copier.left {
+            let Some(contents) = self.shared.retained_packet(packet.number) else { continue };
+            let (position, bytes) = (packet.offset, Bytes::new(contents.len() as u64));
+            if bytes > duplicator.left {
                 return self.end_copies();
             }
-            copier.left = copier.left.saturating_sub(bytes);
-            let (destination, source) = (copier.destination, self.shared.local);
-            copier.courier.carry(Duplicate { destination, source, contents, when });
+            duplicator.left = duplicator.left.saturating_sub(bytes);
+            let (destination, source) = (duplicator.destination, self.shared.local);
+            duplicator.sender.send(Duplicate { destination, source, contents, timing });
             self.ledger.copied(ordinal);
             self.tally.copies += 1;
             self.tally.copy_bytes += bytes;
             let transmission = Transmission::Copy;
-            self.journal(now, SenderEvent::Sent { offset: place.get(), payload: bytes, transmission });
+            self.journal(now, SenderEvent::Sent { offset: position.get(), payload: bytes, transmission });
         }
     }
 
     /// Congestion: a loss of a packet that was not copied, or a mark.
-    pub(super) fn copies_meet_congestion(&mut self) {
-        let Some(copier) = &mut self.copier else { return };
-        copier.repair.on_congestion();
+    pub(super) fn report_congestion_to_repair(&mut self) {
+        let Some(duplicator) = &mut self.duplicator else { return };
+        duplicator.repair.on_congestion();
         if self.shared.rules.copies.stop_at_congestion {
             self.end_copies();
         }
     }
 
     fn end_copies(&mut self) {
-        self.copier = None;
-        self.shared.tap(false);
+        self.duplicator = None;
+        self.shared.set_retention(false);
     }
 }

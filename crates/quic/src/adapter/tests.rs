@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::choice::Choice;
 use crate::gates::Gates;
-use crate::sealing::Level;
-use crate::store::{Sharded, Store, caller};
+use crate::last_encrypted::Level;
+use crate::store::{Sharded, Store, client_key};
 
 const PEER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
@@ -80,12 +80,15 @@ fn shared(choice: Choice, now: Instant, rate: u64, rtt: u64) -> Arc<Shared> {
         ended: Ended::Clean,
         credit: Bytes::ZERO,
     };
-    let (_, lease) = store.open(caller(PEER.into()));
+    let (_, lease) = store.open(client_key(PEER.into()));
     store.close(lease, headstart_startup::history::Outcome::Measured(record));
     rules.store = Some(store);
     rules.gates = Gates::OPEN;
-    let shared = Shared::new(Arc::new(rules), (PEER, 443).into(), None, caller(PEER.into()), 0);
-    shared.heard(Some(Hint { bandwidth: Rate::from_bytes_per_sec(rate), access: Access::Lte }), Some(rate));
+    let shared = Shared::new(Arc::new(rules), (PEER, 443).into(), None, client_key(PEER.into()), 0);
+    shared.set_peer_parameters(
+        Some(Hint { bandwidth: Rate::from_bytes_per_sec(rate), access: Access::Lte }),
+        Some(rate),
+    );
     shared
 }
 
@@ -103,7 +106,7 @@ fn play(choice: Choice, events: &[Event], rate: u64, rtt: u64) {
             Event::Send { count, bytes, is_data } => {
                 for _ in 0..count {
                     let level = if is_data { Level::Data } else { Level::Handshake };
-                    shared.sealing.sealed(level, number);
+                    shared.last_encrypted.set(level, number);
                     adapter.on_packet_sent(now, bytes, number);
                     sent.push((number, now, bytes));
                     in_flight += u64::from(bytes);
@@ -143,9 +146,9 @@ fn play(choice: Choice, events: &[Event], rate: u64, rtt: u64) {
         assert!(adapter.window() >= 2_400, "{event:?}: {}", adapter.window());
         assert!(adapter.window() <= 1 << 41, "{event:?}: {}", adapter.window());
         assert_ne!(adapter.metrics().pacing_rate, Some(0), "{event:?}");
-        let said = [adapter.metrics(), adapter.work_out().into()]
+        let said = [adapter.metrics(), adapter.compute_metrics().into()]
             .map(|it| (it.congestion_window, it.ssthresh, it.pacing_rate, it.bandwidth_estimate));
-        assert_eq!(said[0], said[1], "{event:?}: {:?}", adapter.steady);
+        assert_eq!(said[0], said[1], "{event:?}: {:?}", adapter.cached_metrics);
         assert_eq!(adapter.window(), said[0].0, "{event:?}");
     }
 }
@@ -160,8 +163,8 @@ proptest! {
         rate in prop_oneof![Just(0), Just(1), 1..10_000_000_u64, Just(u64::MAX)],
         rtt in prop_oneof![Just(0), Just(1), 1..1_000_000_000_u64, Just(u64::MAX)],
     ) {
-        let ours: Vec<Choice> = Choice::all().filter(|choice| choice.scheme().is_some()).collect();
-        play(ours[which % ours.len()], &events, rate, rtt);
+        let choices: Vec<Choice> = Choice::all().filter(|choice| choice.scheme().is_some()).collect();
+        play(choices[which % choices.len()], &events, rate, rtt);
     }
 }
 
@@ -194,20 +197,20 @@ fn after_handshake(scheme: &str, gates: Gates, rate: Rate, rtt: Duration) -> (Ar
     let rules = &mut Arc::get_mut(&mut shared).expect("nobody else has it").rules;
     Arc::get_mut(rules).expect("nobody else has them").gates = gates;
     let mut adapter = Adapter::new(Arc::clone(&shared), begun, 1200, true);
-    shared.sealing.sealed(Level::Handshake, 0);
+    shared.last_encrypted.set(Level::Handshake, 0);
     adapter.on_packet_sent(begun, 1200, 0);
     let now = begun + rtt;
     let time = |at| shared.rules.epoch.time(at);
     adapter.acked(time(begun), Bytes::new(1200), 0, true, || span);
     adapter.end_of_acks(time(now), Bytes::ZERO, true, Some(0));
-    shared.sealing.sealed(Level::Data, 1);
+    shared.last_encrypted.set(Level::Data, 1);
     (shared, adapter, now)
 }
 
 #[test]
 fn on_a_path_shorter_than_the_gate_every_scheme_starts_as_slow_start_and_says_why() {
     use crate::gates::{Arm, NothingToGain};
-    use crate::why::Source;
+    use crate::start_report::Source;
     let short = Gates::default().shortest_rtt;
     let (below, at) = (Duration::from_nanos(short.as_nanos() - 1), Duration::from_nanos(short.as_nanos()));
     for scheme in ["wise-start", "s-cubic", "careful-resume", "halfback", "jump-start", "blitzstart"] {
@@ -218,12 +221,16 @@ fn on_a_path_shorter_than_the_gate_every_scheme_starts_as_slow_start_and_says_wh
                 after_handshake(scheme, gates, Rate::from_mbit_per_sec(1_000), rtt);
             crate::Handle(Arc::clone(&shared)).expect(100_000);
             adapter.on_packet_sent(now, 1200, 1);
-            let why = crate::Handle(Arc::clone(&shared)).why();
-            assert_eq!(why.nothing_to_gain == Some(NothingToGain::ShortPath), is_gated, "{scheme}: {why}");
-            assert_eq!(why.arm == Arm::Ineligible, is_gated, "{scheme}: {why}");
-            assert_eq!(why.to_string().contains(" nothing_to_gain=short-path"), is_gated, "{why}");
+            let report = crate::Handle(Arc::clone(&shared)).report();
+            assert_eq!(
+                report.nothing_to_gain == Some(NothingToGain::ShortPath),
+                is_gated,
+                "{scheme}: {report}"
+            );
+            assert_eq!(report.arm == Arm::Ineligible, is_gated, "{scheme}: {report}");
+            assert_eq!(report.to_string().contains(" nothing_to_gain=short-path"), is_gated, "{report}");
             if is_gated {
-                assert_eq!((why.burst, why.pace), (Bytes::new(12_000), None), "{scheme}: {why}");
+                assert_eq!((report.burst, report.pace), (Bytes::new(12_000), None), "{scheme}: {report}");
                 assert_eq!(adapter.metrics().congestion_window, 12_000, "{scheme}");
             }
         }
@@ -233,40 +240,40 @@ fn on_a_path_shorter_than_the_gate_every_scheme_starts_as_slow_start_and_says_wh
     for scheme in ["wise-start", "s-cubic", "careful-resume", "blitzstart"] {
         let (shared, mut adapter, now) = after_handshake(scheme, Gates::default(), rate, at * 2);
         adapter.on_packet_sent(now, 1200, 1);
-        let why = crate::Handle(shared).why();
-        assert_eq!((why.arm, why.source), (Arm::Ineligible, Source::Nothing), "{scheme}: {why}");
-        assert!(why.planned >= Bytes::new(12_000), "{scheme}: {why}");
-        assert!(why.to_string().contains("nothing"), "{scheme}: {why}");
+        let report = crate::Handle(shared).report();
+        assert_eq!((report.arm, report.source), (Arm::Ineligible, Source::Nothing), "{scheme}: {report}");
+        assert!(report.planned >= Bytes::new(12_000), "{scheme}: {report}");
+        assert!(report.to_string().contains("nothing"), "{scheme}: {report}");
         assert!(adapter.metrics().congestion_window >= 12_000, "{scheme}");
     }
     // Slow start itself reports no such reason.
     let (shared, mut adapter, now) =
         after_handshake("iw10", Gates::default(), Rate::from_mbit_per_sec(1_000), below);
     adapter.on_packet_sent(now, 1200, 1);
-    assert_eq!(crate::Handle(shared).why().nothing_to_gain, None);
+    assert_eq!(crate::Handle(shared).report().nothing_to_gain, None);
 }
 
 #[test]
 fn an_answer_that_fits_the_initial_window_is_not_paced_until_there_is_more_to_send() {
     use crate::gates::NothingToGain;
     let rtt = Duration::from_millis(50);
-    for (told, gates, is_small) in
+    for (announced, gates, is_small) in
         [(11_000, Gates::default(), true), (12_000, Gates::default(), false), (11_000, Gates::OPEN, false)]
     {
         let rate = Rate::from_mbit_per_sec(25);
         let (shared, mut adapter, now) = after_handshake("s-cubic", gates, rate, rtt);
         let handle = crate::Handle(Arc::clone(&shared));
-        handle.expect(told);
+        handle.expect(announced);
         let pace = rate.as_bytes_per_sec();
         for number in 0..9 {
             adapter.on_packet_sent(now, 1200, 1 + number);
             let rate = adapter.metrics().pacing_rate.expect("a rate");
-            assert_eq!(rate > pace * 10, is_small, "{told} bytes, packet {number}: {rate}");
+            assert_eq!(rate > pace * 10, is_small, "{announced} bytes, packet {number}: {rate}");
         }
         let reason = is_small.then_some(NothingToGain::InitialWindow);
-        assert_eq!(handle.why().nothing_to_gain, reason, "{told} bytes");
+        assert_eq!(handle.report().nothing_to_gain, reason, "{announced} bytes");
         handle.expect(100_000);
-        assert_eq!(adapter.metrics().pacing_rate, Some(pace), "{told} bytes and more");
+        assert_eq!(adapter.metrics().pacing_rate, Some(pace), "{announced} bytes and more");
     }
 }
 
@@ -276,7 +283,7 @@ fn an_answer_that_fits_the_initial_window_is_not_paced_until_there_is_more_to_se
 fn an_answer_that_slow_start_carries_as_well_is_left_to_it() {
     use crate::gates::NothingToGain;
     let rtt = Duration::from_millis(50);
-    for (scheme, told, mbit, gates, is_left) in [
+    for (scheme, announced, mbit, gates, is_left) in [
         ("halfback", 1_000_000, 25, Gates::default(), true),
         ("halfback", 300_000, 25, Gates::default(), false),
         ("halfback", 300_000, 10, Gates::default(), true),
@@ -287,14 +294,18 @@ fn an_answer_that_slow_start_carries_as_well_is_left_to_it() {
         let rate = Rate::from_mbit_per_sec(mbit);
         let (shared, mut adapter, now) = after_handshake(scheme, gates, rate, rtt);
         let handle = crate::Handle(Arc::clone(&shared));
-        handle.expect(told);
+        handle.expect(announced);
         adapter.on_packet_sent(now, 1200, 1);
-        let why = handle.why();
+        let report = handle.report();
         let reason = is_left.then_some(NothingToGain::LongAnswer);
-        assert_eq!(why.nothing_to_gain, reason, "{scheme}, {told} bytes: {why}");
-        assert_eq!(why.source == crate::why::Source::Nothing, is_left, "{scheme}, {told} bytes: {why}");
-        assert_eq!(why.pace.is_none(), is_left, "{scheme}, {told} bytes: {why}");
-        assert_eq!(adapter.metrics().congestion_window == 12_000, is_left, "{scheme}, {told} bytes");
+        assert_eq!(report.nothing_to_gain, reason, "{scheme}, {announced} bytes: {report}");
+        assert_eq!(
+            report.source == crate::start_report::Source::Nothing,
+            is_left,
+            "{scheme}, {announced} bytes: {report}"
+        );
+        assert_eq!(report.pace.is_none(), is_left, "{scheme}, {announced} bytes: {report}");
+        assert_eq!(adapter.metrics().congestion_window == 12_000, is_left, "{scheme}, {announced} bytes");
     }
 }
 

@@ -12,29 +12,29 @@ use noq::udp::{RecvMeta, Transmit};
 use noq::{AsyncUdpSocket, UdpSender};
 
 /// Receives every datagram sent.
-pub trait Listener: Debug + Send + Sync + 'static {
+pub trait SendObserver: Debug + Send + Sync + 'static {
     /// The stack has sent `transmit`.
-    fn sent(&self, transmit: &Transmit<'_>);
+    fn on_sent(&self, transmit: &Transmit<'_>);
 }
 
 /// An endpoint's socket, whose senders report to a listener.
 #[derive(Debug)]
 pub struct Socket<L> {
     inner: Box<dyn AsyncUdpSocket>,
-    listener: Arc<L>,
+    observer: Arc<L>,
 }
 
-impl<L: Listener> Socket<L> {
-    /// Wraps `inner`, and reports to `listener`.
+impl<L: SendObserver> Socket<L> {
+    /// Wraps `inner`, and reports to `observer`.
     #[must_use]
-    pub fn new(inner: Box<dyn AsyncUdpSocket>, listener: Arc<L>) -> Self {
-        Self { inner, listener }
+    pub fn new(inner: Box<dyn AsyncUdpSocket>, observer: Arc<L>) -> Self {
+        Self { inner, observer }
     }
 }
 
-impl<L: Listener> AsyncUdpSocket for Socket<L> {
+impl<L: SendObserver> AsyncUdpSocket for Socket<L> {
     fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
-        Box::pin(Sender { inner: self.inner.create_sender(), listener: Arc::clone(&self.listener) })
+        Box::pin(Sender { inner: self.inner.create_sender(), observer: Arc::clone(&self.observer) })
     }
 
     fn poll_recv(
@@ -62,10 +62,10 @@ impl<L: Listener> AsyncUdpSocket for Socket<L> {
 #[derive(Debug)]
 struct Sender<L> {
     inner: Pin<Box<dyn UdpSender>>,
-    listener: Arc<L>,
+    observer: Arc<L>,
 }
 
-impl<L: Listener> UdpSender for Sender<L> {
+impl<L: SendObserver> UdpSender for Sender<L> {
     fn poll_send(
         self: Pin<&mut Self>,
         transmit: &Transmit<'_>,
@@ -73,7 +73,7 @@ impl<L: Listener> UdpSender for Sender<L> {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let sent = ready!(this.inner.as_mut().poll_send(transmit, cx));
-        this.listener.sent(transmit);
+        this.observer.on_sent(transmit);
         Poll::Ready(sent)
     }
 

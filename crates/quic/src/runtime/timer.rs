@@ -28,7 +28,7 @@ const NEAR: Duration = Duration::from_millis(3);
 pub(super) struct Pool(Mutex<Vec<Descriptor>>);
 
 /// Most descriptors kept.
-const MOST_LEFT: usize = 64;
+const MAX_POOLED: usize = 64;
 
 impl Pool {
     fn take(&self) -> io::Result<Descriptor> {
@@ -38,7 +38,7 @@ impl Pool {
 
     fn leave(&self, descriptor: Descriptor) {
         let mut left = locked(&self.0);
-        if left.len() < MOST_LEFT {
+        if left.len() < MAX_POOLED {
             left.push(descriptor);
         }
     }

@@ -6,11 +6,11 @@ use bytes::BytesMut;
 use noq_proto::PathId;
 use noq_proto::crypto::{CryptoError, HeaderKey, PacketKey};
 
-use crate::sealing::Level;
+use crate::last_encrypted::Level;
 use crate::shared::Shared;
 
 /// Reports the number of each packet.
-pub(super) struct TappedPacketKey {
+pub(super) struct ObservedPacketKey {
     inner: Box<dyn PacketKey>,
     level: Level,
     shared: Arc<Shared>,
@@ -19,16 +19,16 @@ pub(super) struct TappedPacketKey {
     confidentiality_limit: u64,
 }
 
-impl TappedPacketKey {
+impl ObservedPacketKey {
     pub fn new(inner: Box<dyn PacketKey>, level: Level, shared: Arc<Shared>) -> Self {
         let (tag_len, confidentiality_limit) = (inner.tag_len(), inner.confidentiality_limit());
         Self { inner, level, shared, tag_len, confidentiality_limit }
     }
 }
 
-impl PacketKey for TappedPacketKey {
+impl PacketKey for ObservedPacketKey {
     fn encrypt(&self, path: PathId, number: u64, buf: &mut [u8], header_len: usize) {
-        self.shared.sealing.sealed(self.level, number);
+        self.shared.last_encrypted.set(self.level, number);
         self.inner.encrypt(path, number, buf, header_len);
     }
 
@@ -56,7 +56,7 @@ impl PacketKey for TappedPacketKey {
 }
 
 /// Reports the final bytes of each packet.
-pub(super) struct TappedHeaderKey {
+pub(super) struct ObservedHeaderKey {
     inner: Box<dyn HeaderKey>,
     level: Level,
     shared: Arc<Shared>,
@@ -64,14 +64,14 @@ pub(super) struct TappedHeaderKey {
     sample_size: usize,
 }
 
-impl TappedHeaderKey {
+impl ObservedHeaderKey {
     pub fn new(inner: Box<dyn HeaderKey>, level: Level, shared: Arc<Shared>) -> Self {
         let sample_size = inner.sample_size();
         Self { inner, level, shared, sample_size }
     }
 }
 
-impl HeaderKey for TappedHeaderKey {
+impl HeaderKey for ObservedHeaderKey {
     fn decrypt(&self, pn_offset: usize, packet: &mut [u8]) {
         self.inner.decrypt(pn_offset, packet);
     }
@@ -79,7 +79,7 @@ impl HeaderKey for TappedHeaderKey {
     fn encrypt(&self, pn_offset: usize, packet: &mut [u8]) {
         self.inner.encrypt(pn_offset, packet);
         if self.level == Level::Data {
-            self.shared.wired(packet);
+            self.shared.retain_packet(packet);
         }
     }
 

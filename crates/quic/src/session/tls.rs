@@ -17,7 +17,7 @@ use rustls::quic::{
     ServerConnection, Suite, Version,
 };
 
-use super::Tapped;
+use super::ObservedSession;
 use crate::hint;
 use crate::shared::Shared;
 use headstart_startup::prior::Hint;
@@ -115,7 +115,7 @@ impl crypto::ClientConfig for ClientConfig {
         let retry = Retry { stack: self.tls.stack.clone(), server_name: server_name.into(), params: *params };
         let session =
             TlsSession::new(Connection::Client(inner), self.tls.suite, Some(retry), Arc::clone(&self.shared));
-        Ok(Box::new(Tapped::new(Box::new(session), Arc::clone(&self.shared))))
+        Ok(Box::new(ObservedSession::new(Box::new(session), Arc::clone(&self.shared))))
     }
 }
 
@@ -138,7 +138,7 @@ impl crypto::ServerConfig for ServerConfig {
                     None,
                     Arc::clone(&self.shared),
                 );
-                Box::new(Tapped::new(Box::new(session), Arc::clone(&self.shared)))
+                Box::new(ObservedSession::new(Box::new(session), Arc::clone(&self.shared)))
             }
             // A draft version, or a configuration that rustls refuses: the stack's own session
             // answers, without a hint.
@@ -202,13 +202,13 @@ impl TlsSession {
     }
 
     /// Passes on the peer's parameters, before the first local flight leaves.
-    fn listen(&mut self) {
+    fn read_peer_parameters(&mut self) {
         if self.has_parameters {
             return;
         }
         if let Some(parameters) = self.inner.quic_transport_parameters() {
             self.has_parameters = true;
-            hint::hear(parameters, &self.shared);
+            hint::read_parameters(parameters, &self.shared);
         }
     }
 }
@@ -275,11 +275,11 @@ impl crypto::Session for TlsSession {
                 Some(alert) => TransportErrorCode::crypto(alert.into()),
                 None => TransportErrorCode::PROTOCOL_VIOLATION,
             };
-            let mut told = TransportError::new(code, error.to_string());
-            told.crypto = Some(Arc::new(error));
-            return Err(told);
+            let mut failure = TransportError::new(code, error.to_string());
+            failure.crypto = Some(Arc::new(error));
+            return Err(failure);
         }
-        self.listen();
+        self.read_peer_parameters();
         // rustls does not report that it has processed the peer's first message; these are signs of
         // it.
         let is_news = !self.has_handshake_data

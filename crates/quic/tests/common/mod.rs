@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use headstart_quic::runtime::socket::{Listener, Socket};
-use headstart_quic::{Opening, PreciseRuntime, ServerSetup};
+use headstart_quic::runtime::socket::{SendObserver, Socket};
+use headstart_quic::{PendingConnection, PreciseRuntime, ServerSetup};
 use noq::udp::Transmit;
 use noq::{AsyncTimer, AsyncUdpSocket, Runtime};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -112,7 +112,7 @@ pub fn accept_all(
     kept
 }
 
-async fn answer(accepted: Opening) {
+async fn answer(accepted: PendingConnection) {
     if let Ok((connection, handle)) = accepted.established().await {
         serve(connection, Some(handle)).await;
     }
@@ -276,8 +276,8 @@ impl Runtime for Watched {
 #[derive(Debug)]
 struct Notes(Log);
 
-impl Listener for Notes {
-    fn sent(&self, transmit: &Transmit<'_>) {
+impl SendObserver for Notes {
+    fn on_sent(&self, transmit: &Transmit<'_>) {
         let (now, segment) = (Instant::now(), transmit.segment_size.unwrap_or(transmit.contents.len()));
         let mut log = self.0.lock().expect("unpoisoned");
         log.extend(transmit.contents.chunks(segment.max(1)).map(|datagram| (now, datagram.len())));

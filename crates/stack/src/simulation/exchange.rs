@@ -13,44 +13,44 @@ use crate::request::Request;
 
 /// A message requested and not read completely.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Awaited {
+pub(super) struct PendingMessage {
     pub asked_at: Time,
     pub bytes: Bytes,
 }
 
 /// The receiver's side.
 #[derive(Debug, Default)]
-pub(super) struct Asking {
+pub(super) struct RequestSide {
     /// Completion of the handshake.
     pub connected_at: Option<Time>,
     /// Requests made before the connection is established, or above the peer's stream limit.
-    queue: VecDeque<Awaited>,
-    open: BTreeMap<StreamId, Awaited>,
+    queue: VecDeque<PendingMessage>,
+    open: BTreeMap<StreamId, PendingMessage>,
     /// Messages without a request, in the order of the sender's application.
-    unasked: VecDeque<Awaited>,
+    unsolicited: VecDeque<PendingMessage>,
     /// Bytes read.
     pub read: Bytes,
     /// The connection failed.
     pub is_lost: bool,
 }
 
-impl Asking {
-    pub fn ask(&mut self, message: Awaited) {
+impl RequestSide {
+    pub fn enqueue_request(&mut self, message: PendingMessage) {
         self.queue.push_back(message);
     }
 
     /// Expects a message that the sender writes without a request.
-    pub fn expect(&mut self, message: Awaited) {
-        self.unasked.push_back(message);
+    pub fn expect(&mut self, message: PendingMessage) {
+        self.unsolicited.push_back(message);
     }
 
     /// True if no message is outstanding.
     pub fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.open.is_empty() && self.unasked.is_empty()
+        self.queue.is_empty() && self.open.is_empty() && self.unsolicited.is_empty()
     }
 
     /// Processes events; returns the messages read completely.
-    pub fn work(&mut self, now: Time, connection: &mut Connection) -> Vec<Awaited> {
+    pub fn process_events(&mut self, now: Time, connection: &mut Connection) -> Vec<PendingMessage> {
         let mut readable = vec![];
         while let Some(event) = connection.poll() {
             match event {
@@ -59,7 +59,7 @@ impl Asking {
                 Event::Stream(StreamEvent::Readable { id }) => readable.push(id),
                 Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
                     while let Some(stream) = connection.streams().accept(Dir::Uni) {
-                        if let Some(message) = self.unasked.pop_front() {
+                        if let Some(message) = self.unsolicited.pop_front() {
                             self.open.insert(stream, message);
                             readable.push(stream);
                         }
@@ -86,17 +86,17 @@ impl Asking {
         }
     }
 
-    fn read(&mut self, connection: &mut Connection, stream: StreamId) -> Option<Awaited> {
-        let is_finished = drink(connection, stream, &mut self.read)?;
+    fn read(&mut self, connection: &mut Connection, stream: StreamId) -> Option<PendingMessage> {
+        let is_finished = discard(connection, stream, &mut self.read)?;
         if is_finished { self.open.remove(&stream) } else { None }
     }
 }
 
 /// The sender's side.
 #[derive(Debug, Default)]
-pub(super) struct Answering {
+pub(super) struct ResponseSide {
     /// Requests not read completely.
-    heads: BTreeMap<StreamId, Vec<u8>>,
+    partial_requests: BTreeMap<StreamId, Vec<u8>>,
     /// Bytes left to write of each answer.
     unwritten: BTreeMap<StreamId, u64>,
     /// Number of answers not acknowledged completely.
@@ -110,9 +110,9 @@ pub(super) struct Answering {
     pub lost: Option<ConnectionError>,
 }
 
-impl Answering {
+impl ResponseSide {
     /// Submits a message without a request.
-    pub fn hand_over(&mut self, bytes: Bytes) {
+    pub fn enqueue(&mut self, bytes: Bytes) {
         self.queue.push_back(bytes);
     }
 
@@ -123,7 +123,7 @@ impl Answering {
 
     /// Processes events; true if there is more to send than before, which may be announced to the
     /// scheme.
-    pub fn work(&mut self, connection: &mut Connection) -> bool {
+    pub fn process_events(&mut self, connection: &mut Connection) -> bool {
         let before = self.written;
         let mut writable = vec![];
         while let Some(event) = connection.poll() {
@@ -132,11 +132,13 @@ impl Answering {
                 Event::ConnectionLost { reason } => self.lost = Some(reason),
                 Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
                     while let Some(stream) = connection.streams().accept(Dir::Bi) {
-                        self.heads.insert(stream, vec![]);
-                        writable.extend(self.hear(connection, stream));
+                        self.partial_requests.insert(stream, vec![]);
+                        writable.extend(self.read_request(connection, stream));
                     }
                 }
-                Event::Stream(StreamEvent::Readable { id }) => writable.extend(self.hear(connection, id)),
+                Event::Stream(StreamEvent::Readable { id }) => {
+                    writable.extend(self.read_request(connection, id))
+                }
                 Event::Stream(StreamEvent::Writable { id }) => writable.push(id),
                 Event::Stream(StreamEvent::Finished { .. }) => {
                     self.unacknowledged = self.unacknowledged.saturating_sub(1);
@@ -149,10 +151,10 @@ impl Answering {
             && let Some(stream) = connection.streams().open(Dir::Uni)
         {
             self.queue.pop_front();
-            self.begin(stream, bytes);
+            self.start_response(stream, bytes);
             writable.push(stream);
         }
-        self.heads_first(&mut writable);
+        self.sort_by_opening(&mut writable);
         for stream in writable {
             self.write(connection, stream);
         }
@@ -160,14 +162,14 @@ impl Answering {
     }
 
     /// Sorts streams in the order of their opening.
-    fn heads_first(&self, writable: &mut Vec<StreamId>) {
+    fn sort_by_opening(&self, writable: &mut Vec<StreamId>) {
         writable.sort_unstable();
         writable.dedup();
     }
 
     /// Reads a request; returns its stream, once the request is complete.
-    fn hear(&mut self, connection: &mut Connection, stream: StreamId) -> Option<StreamId> {
-        let head = self.heads.get_mut(&stream)?;
+    fn read_request(&mut self, connection: &mut Connection, stream: StreamId) -> Option<StreamId> {
+        let head = self.partial_requests.get_mut(&stream)?;
         let mut receiving = connection.recv_stream(stream);
         let mut chunks = receiving.read(true).ok()?;
         while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
@@ -175,12 +177,12 @@ impl Answering {
         }
         let _ = chunks.finalize();
         let request = Request::parse(head.get(..Request::LENGTH)?).ok()?;
-        self.heads.remove(&stream);
-        self.begin(stream, request.bytes);
+        self.partial_requests.remove(&stream);
+        self.start_response(stream, request.bytes);
         Some(stream)
     }
 
-    fn begin(&mut self, stream: StreamId, bytes: Bytes) {
+    fn start_response(&mut self, stream: StreamId, bytes: Bytes) {
         self.unwritten.insert(stream, bytes.get());
         self.written += bytes;
         self.unacknowledged += 1;
@@ -189,7 +191,7 @@ impl Answering {
     fn write(&mut self, connection: &mut Connection, stream: StreamId) {
         let Some(unwritten) = self.unwritten.get_mut(&stream) else { return };
         let mut sending = connection.send_stream(stream);
-        if pour(&mut sending, unwritten) {
+        if write_zeros(&mut sending, unwritten) {
             let _ = sending.finish();
             self.unwritten.remove(&stream);
         }
@@ -197,7 +199,7 @@ impl Answering {
 }
 
 /// Writes zeros until the stack takes no more. True if all are written.
-fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
+fn write_zeros(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
     static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
     while *unsent > 0 {
         let length = usize::try_from(*unsent).unwrap_or(usize::MAX).min(ZEROS.len());
@@ -211,7 +213,7 @@ fn pour(stream: &mut noq_proto::SendStream<'_>, unsent: &mut u64) -> bool {
 }
 
 /// Reads and discards; `None` if nothing can be read any more, true at the end of the stream.
-fn drink(connection: &mut Connection, stream: StreamId, read: &mut Bytes) -> Option<bool> {
+fn discard(connection: &mut Connection, stream: StreamId, read: &mut Bytes) -> Option<bool> {
     let mut stream = connection.recv_stream(stream);
     let mut chunks = stream.read(false).ok()?;
     let mut is_finished = false;

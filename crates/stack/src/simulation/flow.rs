@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use headstart_quic::journal::Entry;
-use headstart_quic::{Epoch, Handle, Why, epoch};
+use headstart_quic::{Epoch, Handle, StartReport, epoch};
 use headstart_sim::FlowReport;
 use headstart_sim::packet::FlowId;
 use headstart_sim::record::Counts;
@@ -15,11 +15,11 @@ use headstart_startup::Transmission;
 use headstart_units::{Bytes, Span, Time};
 use noq_proto::{Endpoint, PathId};
 
-use super::exchange::{Answering, Asking};
-use super::observer::Last;
+use super::exchange::{RequestSide, ResponseSide};
+use super::observer::FlowEnd;
 use super::wire::Wires;
+use crate::duplicate_queue::DuplicateQueue;
 use crate::end::End;
-use crate::post::Post;
 
 /// Bytes of a full packet besides application data: header, frame header, AEAD tag.
 const OVERHEAD: Bytes = Bytes::new(37);
@@ -39,10 +39,10 @@ pub(super) struct Flow {
     pub address: SocketAddr,
     pub receiver: Side,
     pub sender: Side,
-    pub asking: Asking,
-    pub answering: Answering,
+    pub request_side: RequestSide,
+    pub response_side: ResponseSide,
     pub wires: Wires,
-    pub post: Arc<Post>,
+    pub duplicates: Arc<DuplicateQueue>,
     pub is_closing: bool,
     /// The sender goes on after the receiver's connection has failed.
     pub outlives_receiver: bool,
@@ -53,12 +53,12 @@ pub(super) struct Flow {
     pub due: Time,
     /// UDP payload of a full packet.
     pub packet: Bytes,
-    pub counted: Counted,
+    pub counters: PathCounters,
 }
 
 /// Counters of its datagrams on the path.
 #[derive(Default)]
-pub(super) struct Counted {
+pub(super) struct PathCounters {
     /// Datagrams with application data that the sender sent, and their bytes.
     pub data: (u64, u64),
     pub copies: (u64, u64),
@@ -70,8 +70,9 @@ pub(super) struct Counted {
 impl Flow {
     /// True if nothing is left to do.
     pub fn is_over(&self) -> bool {
-        let is_lost = (self.asking.is_lost && !self.outlives_receiver) || self.answering.lost.is_some();
-        is_lost || (self.is_closing && self.asking.is_idle() && self.answering.is_done())
+        let is_lost =
+            (self.request_side.is_lost && !self.outlives_receiver) || self.response_side.lost.is_some();
+        is_lost || (self.is_closing && self.request_side.is_idle() && self.response_side.is_done())
     }
 
     /// The next timer of either end.
@@ -101,35 +102,35 @@ impl Flow {
         };
         let left = Bytes::new(offset) + payload;
         let packets = left.get().div_ceil(self.packet.get().max(1));
-        self.answering.written.saturating_sub(left.saturating_sub(OVERHEAD * packets))
+        self.response_side.written.saturating_sub(left.saturating_sub(OVERHEAD * packets))
     }
 
     /// The flow's final state.
-    pub fn last(&mut self) -> Last {
+    pub fn final_state(&mut self) -> FlowEnd {
         let mut end = self.sender.end.as_mut();
-        Last {
-            connected_at: self.asking.connected_at,
+        FlowEnd {
+            connected_at: self.request_side.connected_at,
             lost_packets: end.as_mut().map_or(0, |end| end.connection.stats().lost_packets),
-            why: end.and_then(|end| end.handle.as_ref()).map(Handle::why).unwrap_or_default(),
-            failure: self.answering.lost.as_ref().map(ToString::to_string),
+            report: end.and_then(|end| end.handle.as_ref()).map(Handle::report).unwrap_or_default(),
+            failure: self.response_side.lost.as_ref().map(ToString::to_string),
         }
     }
 
     /// The flow's report.
     pub fn report(&mut self, now: Time) -> FlowReport {
-        let (mut why, mut lost, mut min_rtt) = (Why::default(), 0, Span::ZERO);
+        let (mut report, mut lost, mut min_rtt) = (StartReport::default(), 0, Span::ZERO);
         if let Some(end) = &mut self.sender.end {
-            end.report(&mut why, &mut lost);
+            end.report(&mut report, &mut lost);
             let measured = end.connection.rtt(PathId::ZERO).map(epoch::span).unwrap_or_default();
-            min_rtt = if why.min_rtt.is_zero() { measured } else { why.min_rtt };
+            min_rtt = if report.min_rtt.is_zero() { measured } else { report.min_rtt };
         }
-        let (data, copies) = (self.counted.data, self.counted.copies);
+        let (data, copies) = (self.counters.data, self.counters.copies);
         // The stack's own controllers report nothing: data sent and not lost counts as delivered.
-        let is_told = !why.tally.sent.is_zero();
-        let sent = if is_told { why.tally.sent.get() } else { data.1 };
+        let has_tally = !report.tally.sent.is_zero();
+        let sent = if has_tally { report.tally.sent.get() } else { data.1 };
         let share = data.0.saturating_sub(lost);
-        let delivered = if is_told { why.tally.delivered.get() } else { data.1 * share / data.0.max(1) };
-        let is_read = self.asking.is_idle();
+        let delivered = if has_tally { report.tally.delivered.get() } else { data.1 * share / data.0.max(1) };
+        let is_read = self.request_side.is_idle();
         FlowReport {
             serial: self.serial,
             group: self.spec.group,
@@ -139,26 +140,26 @@ impl Flow {
             completed_at: self.completed_at.filter(|_| is_read),
             ended_at: now,
             min_rtt,
-            written: self.answering.written,
-            read: self.asking.read,
+            written: self.response_side.written,
+            read: self.request_side.read,
             delivered: Bytes::new(delivered),
-            duplicates: self.counted.duplicates,
+            duplicates: self.counters.duplicates,
             handshake_retransmissions: 0,
-            had_history: why.known.is_some(),
+            had_history: report.known.is_some(),
             grant: Grant::NotAsked,
             again: (0, 0),
-            first_flight: why.tally.first_flight,
+            first_flight: report.tally.first_flight,
             counts: Counts {
                 bytes_sent: sent + copies.1,
                 packets_sent: data.0 + copies.0,
                 retransmissions: lost,
                 copies: copies.0,
                 lost,
-                timeouts: why.tally.timeouts,
+                timeouts: report.tally.timeouts,
                 probes: 0,
-                first_flight_lost: why.tally.first_flight_lost.get(),
+                first_flight_lost: report.tally.first_flight_lost.get(),
             },
-            phase: why.decision(),
+            phase: report.decision(),
         }
     }
 }

@@ -5,14 +5,14 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use headstart_quic::Why;
+use headstart_quic::StartReport;
 use headstart_units::Time;
 
 use crate::datagram::Datagram;
 
 /// A datagram at one end of the path.
 #[derive(Clone, Copy, Debug)]
-pub struct Passing<'a> {
+pub struct ObservedDatagram<'a> {
     /// Time of passing.
     pub now: Time,
     /// Serial number of its flow.
@@ -27,11 +27,11 @@ pub struct Passing<'a> {
 
 /// Final state of a flow.
 #[derive(Clone, Debug, Default)]
-pub struct Last {
+pub struct FlowEnd {
     /// Completion of the receiver's handshake, if the receiver initiated the connection.
     pub connected_at: Option<Time>,
     /// The sender's report.
-    pub why: Why,
+    pub report: StartReport,
     /// Packets that the sender's stack declared lost.
     pub lost_packets: u64,
     /// Reason of the sender's connection failure, if it failed.
@@ -41,19 +41,19 @@ pub struct Last {
 /// Observes datagrams between the endpoints and the path.
 pub trait Observer {
     /// A datagram is about to enter the path; `false` drops it.
-    fn leaves(&mut self, passing: &Passing<'_>) -> bool;
+    fn on_departure(&mut self, observed: &ObservedDatagram<'_>) -> bool;
 
     /// A datagram has crossed the path.
-    fn arrives(&mut self, passing: &Passing<'_>);
+    fn on_arrival(&mut self, observed: &ObservedDatagram<'_>);
 
     /// Packets to inject on the path to the flow's sender, after the latest datagram.
-    fn forged(&mut self, flow: u64) -> Vec<Bytes> {
+    fn forged_packets(&mut self, flow: u64) -> Vec<Bytes> {
         let _ = flow;
         vec![]
     }
 
     /// A flow is over.
-    fn ended(&mut self, flow: u64, last: &Last);
+    fn on_flow_end(&mut self, flow: u64, end: &FlowEnd);
 
     /// True if nothing is left to observe: the run may end.
     fn is_over(&self) -> bool {
@@ -62,20 +62,20 @@ pub trait Observer {
 }
 
 impl Observer for Box<dyn Observer> {
-    fn leaves(&mut self, passing: &Passing<'_>) -> bool {
-        (**self).leaves(passing)
+    fn on_departure(&mut self, observed: &ObservedDatagram<'_>) -> bool {
+        (**self).on_departure(observed)
     }
 
-    fn arrives(&mut self, passing: &Passing<'_>) {
-        (**self).arrives(passing);
+    fn on_arrival(&mut self, observed: &ObservedDatagram<'_>) {
+        (**self).on_arrival(observed);
     }
 
-    fn forged(&mut self, flow: u64) -> Vec<Bytes> {
-        (**self).forged(flow)
+    fn forged_packets(&mut self, flow: u64) -> Vec<Bytes> {
+        (**self).forged_packets(flow)
     }
 
-    fn ended(&mut self, flow: u64, last: &Last) {
-        (**self).ended(flow, last);
+    fn on_flow_end(&mut self, flow: u64, end: &FlowEnd) {
+        (**self).on_flow_end(flow, end);
     }
 
     fn is_over(&self) -> bool {
@@ -86,7 +86,7 @@ impl Observer for Box<dyn Observer> {
 /// Drops packets on purpose: those of 300 bytes and more of application data on the way to the
 /// receiver, by number of departure, retransmissions included. Copies are not counted, and pass.
 #[derive(Debug)]
-pub struct Losing<O> {
+pub struct ForcedLoss<O> {
     inner: O,
     forced_losses: BTreeSet<u64>,
     packets: u64,
@@ -95,7 +95,7 @@ pub struct Losing<O> {
 /// Lowest size of a data packet in bytes; smaller packets are acks and the like.
 pub(crate) const DATA: u64 = 300;
 
-impl<O> Losing<O> {
+impl<O> ForcedLoss<O> {
     /// Drops the packets of these numbers, counted from zero.
     #[must_use]
     pub fn new(inner: O, forced_losses: impl IntoIterator<Item = u64>) -> Self {
@@ -103,28 +103,28 @@ impl<O> Losing<O> {
     }
 }
 
-impl<O: Observer> Observer for Losing<O> {
-    fn leaves(&mut self, passing: &Passing<'_>) -> bool {
-        let passes = self.inner.leaves(passing);
-        let datagram = passing.datagram;
+impl<O: Observer> Observer for ForcedLoss<O> {
+    fn on_departure(&mut self, observed: &ObservedDatagram<'_>) -> bool {
+        let passes = self.inner.on_departure(observed);
+        let datagram = observed.datagram;
         let is_counted = datagram.is_data() && !datagram.is_copy && datagram.payload().get() >= DATA;
-        if !passing.is_forward || !is_counted {
+        if !observed.is_forward || !is_counted {
             return passes;
         }
         self.packets += 1;
         passes && !self.forced_losses.remove(&(self.packets - 1))
     }
 
-    fn arrives(&mut self, passing: &Passing<'_>) {
-        self.inner.arrives(passing);
+    fn on_arrival(&mut self, observed: &ObservedDatagram<'_>) {
+        self.inner.on_arrival(observed);
     }
 
-    fn forged(&mut self, flow: u64) -> Vec<Bytes> {
-        self.inner.forged(flow)
+    fn forged_packets(&mut self, flow: u64) -> Vec<Bytes> {
+        self.inner.forged_packets(flow)
     }
 
-    fn ended(&mut self, flow: u64, last: &Last) {
-        self.inner.ended(flow, last);
+    fn on_flow_end(&mut self, flow: u64, end: &FlowEnd) {
+        self.inner.on_flow_end(flow, end);
     }
 
     fn is_over(&self) -> bool {

@@ -12,22 +12,22 @@ use crate::datagram::{Datagram, HEADERS};
 /// Contents of a flow's datagrams in flight in one direction.
 #[derive(Debug, Default)]
 pub(super) struct Wire {
-    waiting: VecDeque<Option<Bytes>>,
+    in_flight: VecDeque<Option<Bytes>>,
     /// Number of the first datagram.
     base: u32,
 }
 
 /// Most datagrams in flight; contents of lost datagrams are kept until so many more have left.
-const MOST: usize = 1 << 16;
+const MAX_IN_FLIGHT: usize = 1 << 16;
 
 impl Wire {
-    fn keep(&mut self, contents: Bytes) -> u32 {
-        if self.waiting.len() == MOST {
-            self.waiting.pop_front();
+    fn insert(&mut self, contents: Bytes) -> u32 {
+        if self.in_flight.len() == MAX_IN_FLIGHT {
+            self.in_flight.pop_front();
             self.base = self.base.wrapping_add(1);
         }
-        let number = self.base.wrapping_add(self.waiting.len() as u32);
-        self.waiting.push_back(Some(contents));
+        let number = self.base.wrapping_add(self.in_flight.len() as u32);
+        self.in_flight.push_back(Some(contents));
         number
     }
 
@@ -35,9 +35,9 @@ impl Wire {
     /// by the path: the receiver discards it by its packet number (RFC 9000 §12.3), so it has no
     /// contents.
     fn take(&mut self, number: u32) -> Option<Bytes> {
-        let contents = self.waiting.get_mut(number.wrapping_sub(self.base) as usize)?.take();
-        while let Some(None) = self.waiting.front() {
-            self.waiting.pop_front();
+        let contents = self.in_flight.get_mut(number.wrapping_sub(self.base) as usize)?.take();
+        while let Some(None) = self.in_flight.front() {
+            self.in_flight.pop_front();
             self.base = self.base.wrapping_add(1);
         }
         contents
@@ -53,7 +53,7 @@ pub(super) struct Wires {
 
 impl Wires {
     /// The packet that represents a datagram on `route`; even routes lead from sender to receiver.
-    pub fn launch(&mut self, id: FlowId, route: u16, is_ecn_on: bool, datagram: Datagram) -> Packet {
+    pub fn send(&mut self, id: FlowId, route: u16, is_ecn_on: bool, datagram: Datagram) -> Packet {
         let is_forward = route.is_multiple_of(2);
         let is_data = is_forward && datagram.is_data();
         let size = (datagram.payload() + HEADERS).get().min(u64::from(u16::MAX)) as u16;
@@ -64,7 +64,7 @@ impl Wires {
             _ => Ecn::NotCapable,
         };
         let wire = if is_forward { &mut self.forward } else { &mut self.reverse };
-        let number = wire.keep(datagram.contents);
+        let number = wire.insert(datagram.contents);
         let body = match is_data {
             true => {
                 let label = Label::default();
@@ -76,7 +76,7 @@ impl Wires {
     }
 
     /// Contents and codepoint of a packet that arrived.
-    pub fn land(&mut self, packet: &Packet) -> Option<(Bytes, Option<EcnCodepoint>)> {
+    pub fn receive(&mut self, packet: &Packet) -> Option<(Bytes, Option<EcnCodepoint>)> {
         let number = match packet.body {
             Body::Data { segment: number, .. } | Body::Datagram { number } => number,
             _ => return None,
@@ -100,17 +100,17 @@ mod tests {
     fn contents_come_out_once_in_any_order_and_never_outgrow_their_bound() {
         let mut wire = Wire::default();
         for number in 0..10_u8 {
-            assert_eq!(wire.keep(Bytes::copy_from_slice(&[number])), u32::from(number));
+            assert_eq!(wire.insert(Bytes::copy_from_slice(&[number])), u32::from(number));
         }
         for number in [3, 0, 9, 1] {
             assert_eq!(wire.take(number).as_deref(), Some(&[number as u8][..]));
             assert_eq!(wire.take(number), None, "a duplicate");
         }
         assert_eq!(wire.base, 2, "what came out is forgotten");
-        for number in 10..MOST as u32 + 100 {
-            assert_eq!(wire.keep(Bytes::new()), number);
+        for number in 10..MAX_IN_FLIGHT as u32 + 100 {
+            assert_eq!(wire.insert(Bytes::new()), number);
         }
-        assert_eq!(wire.waiting.len(), MOST);
+        assert_eq!(wire.in_flight.len(), MAX_IN_FLIGHT);
         assert_eq!(wire.take(2), None, "taken for lost");
         assert_eq!(wire.take(5_000_000), None, "never sent");
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use headstart_web::admission::{Admission, Plain};
-use headstart_web::client::{self, Errand, Origin, Trust};
+use headstart_web::client::{self, FetchPlan, Origin, Trust};
 use headstart_web::identity::Identity;
-use headstart_web::server::{self, Manners};
+use headstart_web::server::{self, ServerConfig};
 use headstart_web::site::{Folder, Site};
 use headstart_web::tcp;
 use noq::Endpoint;
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Test timeout, generous for a loaded host.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub struct Running {
     pub address: SocketAddr,
@@ -39,14 +39,14 @@ pub fn files() -> TempDir {
 }
 
 /// Starts a server of `site` over HTTP/3 and TCP.
-pub async fn start(manners: Manners, site: impl FnOnce(&TempDir) -> Site) -> Running {
-    start_with(Arc::new(Plain), manners, site).await
+pub async fn start(server_config: ServerConfig, site: impl FnOnce(&TempDir) -> Site) -> Running {
+    start_with(Arc::new(Plain), server_config, site).await
 }
 
 /// The same, with another admission.
 pub async fn start_with<A: Admission>(
     admission: Arc<A>,
-    manners: Manners,
+    server_config: ServerConfig,
     site: impl FnOnce(&TempDir) -> Site,
 ) -> Running {
     let (files, keys) = (files(), tempfile::tempdir().expect("a folder for keys"));
@@ -61,10 +61,10 @@ pub async fn start_with<A: Admission>(
         tcp::tls(&identity).expect("TLS"),
         Arc::clone(&site),
         address.port(),
-        manners.clone(),
+        server_config.clone(),
         shutdown.clone(),
     );
-    let over_udp = server::serve(endpoint, admission, site, manners, shutdown.clone());
+    let over_udp = server::serve(endpoint, admission, site, server_config, shutdown.clone());
     let done = tokio::spawn(async move {
         tokio::join!(over_tcp, over_udp);
     });
@@ -87,7 +87,7 @@ async fn both_ports(identity: &Identity) -> (TcpListener, Endpoint) {
 pub async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let clock = tokio::time::Instant::now();
     while !is_so() {
-        assert!(clock.elapsed() < PATIENCE, "waited in vain: {what}");
+        assert!(clock.elapsed() < TIMEOUT, "waited in vain: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -107,12 +107,12 @@ impl Running {
         Trust::File(self.keys.path().join("identity.pem"))
     }
 
-    pub fn errand(&self, paths: &[&str]) -> Errand {
+    pub fn plan(&self, paths: &[&str]) -> FetchPlan {
         let urls: Vec<http::Uri> = paths
             .iter()
             .map(|path| format!("https://localhost:{}{path}", self.address.port()).parse().expect("a URL"))
             .collect();
-        Errand { origin: Origin::of(&urls[0]).expect("an origin"), urls, keep: true, patience: PATIENCE }
+        FetchPlan { origin: Origin::of(&urls[0]).expect("an origin"), urls, keep: true, timeout: TIMEOUT }
     }
 
     pub fn client(&self, scheme: Option<&str>, early_data: bool) -> noq::ClientConfig {
@@ -125,11 +125,11 @@ impl Running {
 
     pub async fn fetch_as(&self, config: noq::ClientConfig, paths: &[&str]) -> client::Visit {
         let endpoint = client::endpoint(self.address).expect("a socket");
-        self.errand(paths).run(&endpoint, config, self.address).await.expect("pages")
+        self.plan(paths).run(&endpoint, config, self.address).await.expect("pages")
     }
 
     pub async fn stop(self) {
         self.shutdown.cancel();
-        tokio::time::timeout(PATIENCE, self.done).await.expect("in time").expect("no panic");
+        tokio::time::timeout(TIMEOUT, self.done).await.expect("in time").expect("no panic");
     }
 }

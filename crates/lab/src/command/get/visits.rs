@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use headstart_web::client::{Caller, Errand, FetchError, Visit};
+use headstart_web::client::{ClientEndpoint, FetchError, FetchPlan, Visit};
 
 use super::{Sample, Way};
 
@@ -18,7 +18,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Pages to fetch, and their server.
 pub(super) struct Visits<'a> {
-    pub errand: &'a Errand,
+    pub plan: &'a FetchPlan,
     pub remote: SocketAddr,
 }
 
@@ -29,23 +29,23 @@ impl Visits<'_> {
     ///
     /// If one of them fails.
     pub async fn all(&self, ways: &[Way], repeat: u32) -> Result<Vec<Sample>> {
-        let caller = Caller::towards(self.remote).map_err(|source| {
-            let host = self.errand.origin.host.clone();
+        let endpoint = ClientEndpoint::to(self.remote).map_err(|source| {
+            let host = self.plan.origin.host.clone();
             FetchError::Socket { host: format!("{host}: no socket towards {}", self.remote), source }
         })?;
-        let samples = self.in_turn(&caller, ways, repeat).await;
+        let samples = self.in_turn(&endpoint, ways, repeat).await;
         // The last packet closes the connection. A server that does not receive it keeps the
         // connection, and the record it reserved, until the idle timeout.
-        let _ = tokio::time::timeout(FAREWELL, caller.endpoint().wait_idle()).await;
+        let _ = tokio::time::timeout(FAREWELL, endpoint.endpoint().wait_idle()).await;
         samples
     }
 
-    async fn in_turn(&self, caller: &Caller, ways: &[Way], repeat: u32) -> Result<Vec<Sample>> {
+    async fn in_turn(&self, endpoint: &ClientEndpoint, ways: &[Way], repeat: u32) -> Result<Vec<Sample>> {
         let mut samples = vec![];
         // In turn, so that changes of the path affect all.
         for round in 0..repeat {
             for way in ways {
-                let visit = self.one(caller, way).await?;
+                let visit = self.one(endpoint, way).await?;
                 let rest = pause_after(&visit);
                 samples.push(Sample { scheme: way.scheme.clone(), round, visit });
                 tokio::time::sleep(rest).await;
@@ -54,18 +54,18 @@ impl Visits<'_> {
         Ok(samples)
     }
 
-    async fn one(&self, caller: &Caller, way: &Way) -> Result<Visit> {
-        let Self { errand, remote } = *self;
-        let (config, _) = way.setup.configure(remote, errand.origin.name());
-        let heard = caller.heard();
-        let mut fetch = pin!(errand.run(caller, config, remote));
+    async fn one(&self, endpoint: &ClientEndpoint, way: &Way) -> Result<Visit> {
+        let Self { plan, remote } = *self;
+        let (config, _) = way.setup.configure(remote, plan.origin.name());
+        let heard = endpoint.reads();
+        let mut fetch = pin!(plan.run(endpoint, config, remote));
         let visit = match tokio::time::timeout(SILENCE, &mut fetch).await {
             Ok(done) => done?,
             Err(_) => {
-                if caller.heard() == heard {
+                if endpoint.reads() == heard {
                     eprintln!(
                         "headstart: {}: no answer from {remote} yet, waiting up to {:?} (--timeout)",
-                        errand.origin.host, errand.patience
+                        plan.origin.host, plan.timeout
                     );
                 }
                 fetch.await?
@@ -78,7 +78,7 @@ impl Visits<'_> {
                 None => bail!(
                     "--compare: {} does not let its clients choose a scheme. If it is yours: headstart serve \
                      --allow-scheme-choice",
-                    errand.origin.host
+                    plan.origin.host
                 ),
                 Some(other) => bail!("--compare: asked for {asked}, and the server runs {other}"),
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use headstart_emu::record::{Entry, Record, What};
+use headstart_emu::record::{Entry, ParsedEvent, Record};
 use headstart_net::Direction;
 use headstart_units::{Bytes, Span, Time};
 
@@ -74,7 +74,7 @@ fn throughput(record: &Record) -> Svg {
     for (direction, slot) in DIRECTIONS {
         let mut bytes = vec![0_u64; (end_ns / bin + 1) as usize];
         for entry in record.entries.iter().filter(|entry| entry.direction == direction) {
-            if matches!(entry.what, What::Departure { .. }) {
+            if matches!(entry.event, ParsedEvent::Departure { .. }) {
                 bytes[(entry.at.as_nanos() / bin) as usize] += u64::from(entry.bytes);
             }
         }
@@ -97,17 +97,17 @@ fn delay(record: &Record) -> Svg {
         let mut arrived = BTreeMap::new();
         let mut points = vec![];
         for entry in record.entries.iter().filter(|entry| entry.direction == direction) {
-            match entry.what {
-                What::Arrival { .. } => {
+            match entry.event {
+                ParsedEvent::Arrival { .. } => {
                     arrived.insert(entry.number, entry.at);
                 }
-                What::Departure { .. } => {
+                ParsedEvent::Departure { .. } => {
                     // A copy leaves after the packet itself, and has no arrival of its own.
                     if let Some(at) = arrived.remove(&entry.number) {
                         points.push((entry.at.as_secs_f64(), entry.at.since(at).as_millis_f64()));
                     }
                 }
-                What::Lost { .. } => {
+                ParsedEvent::Drop { .. } => {
                     arrived.remove(&entry.number);
                 }
             }
@@ -132,15 +132,15 @@ fn queue_steps<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<(Time, u32)>
     // Of a departure and an arrival at the same time the departure is first.
     let mut events: Vec<(Time, Option<u32>)> = vec![];
     for entry in entries {
-        match entry.what {
-            What::Arrival { queue_packets } => {
+        match entry.event {
+            ParsedEvent::Arrival { queue_packets } => {
                 arrived.insert(entry.number, entry.at);
                 events.push((entry.at, Some(queue_packets)));
             }
-            What::Departure { due } => {
+            ParsedEvent::Departure { due } => {
                 passed.extend(arrived.remove(&entry.number).map(|at| (entry.bytes, at, due)));
             }
-            What::Lost { .. } => {
+            ParsedEvent::Drop { .. } => {
                 arrived.remove(&entry.number);
             }
         }
@@ -171,7 +171,7 @@ fn queue(record: &Record) -> Svg {
     for (direction, slot) in DIRECTIONS {
         let entries = || record.entries.iter().filter(|entry| entry.direction == direction);
         let steps = queue_steps(entries());
-        for entry in entries().filter(|entry| matches!(entry.what, What::Lost { .. })) {
+        for entry in entries().filter(|entry| matches!(entry.event, ParsedEvent::Drop { .. })) {
             let before = steps.partition_point(|(at, _)| *at <= entry.at);
             let level = before.checked_sub(1).map_or(0, |last| steps[last].1);
             lost.push((entry.at.as_secs_f64(), f64::from(level)));
@@ -210,9 +210,9 @@ mod tests {
     const SENT: u64 = 480;
     const PROPAGATION: u64 = 25_000;
 
-    fn entry(micros: u64, number: u64, what: What) -> Entry {
+    fn entry(micros: u64, number: u64, event: ParsedEvent) -> Entry {
         let at = Time::from_nanos(micros * 1000);
-        Entry { at, direction: Direction::Down, number, bytes: 1500, what }
+        Entry { at, direction: Direction::Down, number, bytes: 1500, event }
     }
 
     /// Eight packets arrive at once at 100 ms; at 150 ms one arrives alone, and another during its
@@ -220,18 +220,22 @@ mod tests {
     fn record() -> Record {
         let mut entries = vec![];
         for number in 0..8_u64 {
-            entries.push(entry(100_000, number, What::Arrival { queue_packets: number as u32 }));
+            entries.push(entry(100_000, number, ParsedEvent::Arrival { queue_packets: number as u32 }));
         }
         for number in 0..8 {
             let due = 100_000 + (number + 1) * SENT + PROPAGATION;
-            entries.push(entry(due + 30, number, What::Departure { due: Time::from_nanos(due * 1000) }));
+            entries.push(entry(
+                due + 30,
+                number,
+                ParsedEvent::Departure { due: Time::from_nanos(due * 1000) },
+            ));
         }
         for (at, number, queue_packets, begins) in [(150_000, 8, 0, 150_000), (150_100, 9, 1, 150_480)] {
-            entries.push(entry(at, number, What::Arrival { queue_packets }));
+            entries.push(entry(at, number, ParsedEvent::Arrival { queue_packets }));
             let due = begins + SENT + PROPAGATION;
-            entries.push(entry(due, number, What::Departure { due: Time::from_nanos(due * 1000) }));
+            entries.push(entry(due, number, ParsedEvent::Departure { due: Time::from_nanos(due * 1000) }));
         }
-        entries.push(entry(150_200, 10, What::Lost { cause: "queue full".to_owned() }));
+        entries.push(entry(150_200, 10, ParsedEvent::Drop { cause: "queue full".to_owned() }));
         entries.sort_by_key(|entry| entry.at);
         Record { header: vec![], entries }
     }

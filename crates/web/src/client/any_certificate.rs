@@ -9,15 +9,15 @@ use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
 /// Accepts any certificate, but still verifies that the server has its key.
 #[derive(Debug)]
-pub struct Anybody(WebPkiSupportedAlgorithms);
+pub struct AnyCertificate(WebPkiSupportedAlgorithms);
 
-impl Anybody {
+impl AnyCertificate {
     pub fn new() -> Arc<Self> {
         Arc::new(Self(crate::provider().signature_verification_algorithms))
     }
 }
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -6,23 +6,23 @@ use headstart_startup::{Allowance, Controller};
 
 /// A controller, and its allowance since its last event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Decided {
+pub(super) struct CachedController {
     controller: Controller,
     allowance: Allowance,
     watches_sending: bool,
 }
 
-impl Decided {
+impl CachedController {
     pub fn new(controller: Controller) -> Self {
         Self { allowance: controller.allowance(), watches_sending: controller.watches_sending(), controller }
     }
 
     /// Passes it an event: the only way to change it.
-    pub fn tell<T>(&mut self, what: impl FnOnce(&mut Controller) -> T) -> T {
-        let answer = what(&mut self.controller);
+    pub fn update<T>(&mut self, what: impl FnOnce(&mut Controller) -> T) -> T {
+        let result = what(&mut self.controller);
         self.allowance = self.controller.allowance();
         self.watches_sending = self.controller.watches_sending();
-        answer
+        result
     }
 
     /// As [`Controller::allowance`], computed once.
@@ -36,7 +36,7 @@ impl Decided {
     }
 }
 
-impl Deref for Decided {
+impl Deref for CachedController {
     type Target = Controller;
 
     fn deref(&self) -> &Controller {

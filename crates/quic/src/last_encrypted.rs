@@ -12,20 +12,20 @@ pub(crate) enum Level {
 
 /// Written by the session's keys, read by the congestion controller right after.
 #[derive(Debug)]
-pub(crate) struct Sealing {
+pub(crate) struct LastEncrypted {
     level: AtomicU8,
     number: AtomicU64,
 }
 
-impl Default for Sealing {
+impl Default for LastEncrypted {
     fn default() -> Self {
         Self { level: AtomicU8::new(Level::Initial as u8), number: AtomicU64::new(0) }
     }
 }
 
-impl Sealing {
+impl LastEncrypted {
     /// A packet with that number is being encrypted at that level.
-    pub fn sealed(&self, level: Level, number: u64) {
+    pub fn set(&self, level: Level, number: u64) {
         self.level.store(level as u8, Ordering::Relaxed);
         self.number.store(number, Ordering::Relaxed);
     }

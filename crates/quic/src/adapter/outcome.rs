@@ -12,8 +12,8 @@ use headstart_units::{Bytes, Time};
 use noq_proto::Side;
 
 use super::Adapter;
-use crate::limits::TOLERATED;
-use crate::why::Why;
+use crate::limits::TOLERATED_LOSS;
+use crate::start_report::StartReport;
 
 /// Most phases kept in the report.
 const PHASES: usize = 16;
@@ -33,22 +33,22 @@ impl Adapter {
     fn note_new_phase(&mut self, now: Time, phase: &'static str) {
         self.phase = phase;
         let at = now.since(self.started_at);
-        let mut ending = locked(&self.shared.ending);
-        if ending.why.phases.len() < PHASES {
-            ending.why.phases.push((at, phase));
+        let mut result = locked(&self.shared.result);
+        if result.report.phases.len() < PHASES {
+            result.report.phases.push((at, phase));
         }
         #[cfg(feature = "qlog")]
         if let Some(log) = self.shared.qlog.get() {
-            log.phase(now, &ending.why, self.controller.allowance());
+            log.phase(now, &result.report, self.controller.allowance());
         }
     }
 
     /// Notes in the report that the path has changed.
     pub(super) fn note_migration(&self) {
-        self.shared.tap(false);
-        let mut ending = locked(&self.shared.ending);
-        ending.why.migrated = true;
-        ending.outcome = Some(Outcome::Nothing);
+        self.shared.set_retention(false);
+        let mut result = locked(&self.shared.result);
+        result.report.migrated = true;
+        result.outcome = Some(Outcome::Nothing);
     }
 
     /// Publishes the outcome as it would be if the connection ended now.
@@ -56,26 +56,26 @@ impl Adapter {
         if self.is_late {
             return;
         }
-        let mut ending = locked(&self.shared.ending);
-        let outcome = self.outcome(now, &ending.why);
-        ending.last_at = now;
-        ending.why.tally = self.tally;
-        ending.why.min_rtt = self.rtt.min;
-        ending.why.btl_bw = self.fastest;
-        if ending.reserves
+        let mut result = locked(&self.shared.result);
+        let outcome = self.outcome(now, &result.report);
+        result.last_at = now;
+        result.report.tally = self.tally;
+        result.report.min_rtt = self.rtt.min;
+        result.report.btl_bw = self.fastest;
+        if result.reserves
             && let (Some(fate), Some(store)) = (self.controller.scheme().fate(), &self.shared.rules.store)
-            && let Some(lease) = &mut ending.lease
+            && let Some(lease) = &mut result.lease
         {
             store.release(lease, &fate);
-            ending.reserves = false;
+            result.reserves = false;
         }
         if self.is_first_flight_over()
-            && let Some(grant) = ending.grant.take()
+            && let Some(grant) = result.grant.take()
         {
-            grant.settle(self.tally.first_flight_lost <= self.tally.first_flight * TOLERATED);
+            grant.settle(self.tally.first_flight_lost <= self.tally.first_flight * TOLERATED_LOSS);
         }
-        if !ending.why.migrated {
-            ending.outcome = Some(outcome);
+        if !result.report.migrated {
+            result.outcome = Some(outcome);
         }
     }
 
@@ -85,22 +85,21 @@ impl Adapter {
         self.ledger.sent() > Bytes::ZERO && known >= self.first_flight.min(self.ledger.sent())
     }
 
-    fn outcome(&self, now: Time, why: &Why) -> Outcome {
-        let began_from = why.known.as_ref();
+    fn outcome(&self, now: Time, report: &StartReport) -> Outcome {
+        let used = report.known.as_ref();
         let has_lost = !self.tally.first_flight_lost.is_zero();
-        if began_from.is_some() {
+        if used.is_some() {
             // A client reuses its own record only until the first loss of a first flight. For a
             // scheme that reserves, a loss already lowers the credit.
-            let is_betrayed = self.shared.rules.side == Side::Client
+            let has_misled = self.shared.rules.side == Side::Client
                 && !self.controller.scheme().reserves()
-                && (has_lost || is_refused_for_rtt(why));
-            if self.controller.scheme().discards_history() || is_betrayed {
+                && (has_lost || is_refused_for_rtt(report));
+            if self.controller.scheme().discards_history() || has_misled {
                 return Outcome::Misled;
             }
         }
         let fastest = self.rate.fastest();
-        let filled =
-            began_from.and_then(|known| known.record.bdp()).is_none_or(|bdp| self.tally.delivered >= bdp);
+        let filled = used.and_then(|known| known.record.bdp()).is_none_or(|bdp| self.tally.delivered >= bdp);
         match self.fastest {
             Some(btl_bw) if !fastest.is_app_limited && filled => {
                 let is_cache = self.controller.scheme().caches_window();
@@ -120,7 +119,7 @@ impl Adapter {
     }
 }
 
-fn is_refused_for_rtt(why: &Why) -> bool {
+fn is_refused_for_rtt(report: &StartReport) -> bool {
     use headstart_startup::history::Refusal::{RttTooLarge, RttTooSmall};
-    matches!(why.refusal, Some(RttTooLarge | RttTooSmall))
+    matches!(report.refusal, Some(RttTooLarge | RttTooSmall))
 }

@@ -24,11 +24,11 @@ use headstart_startup::trace::SenderEvent;
 use headstart_startup::{Controller, Plan, Prior, Startup as _};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
-use super::decided::Decided;
-use super::more::More;
+use super::cached_controller::CachedController;
+use super::next_flight::NextFlight;
 use super::{Adapter, INITIAL_PACKETS, Ready, plain_slow_start};
 use crate::gates::{Arm, Gates, NothingToGain, refusal};
-use crate::why::Source;
+use crate::start_report::Source;
 
 /// The connection's stage before its scheme begins.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ use crate::why::Source;
     clippy::large_enum_variant,
     reason = "one for each connection, which is ready at one time of its life"
 )]
-pub(super) enum Stage {
+pub(super) enum StartState {
     /// No round trip has been measured.
     Unmeasured,
     /// The RTT is measured: every input but the flow's size is known.
@@ -47,9 +47,9 @@ pub(super) enum Stage {
 
 /// Unpaced: one byte per nanosecond. Not more: the pacer would round the wait for a fraction of a
 /// byte to zero, again and again.
-const LINE: Rate = Rate::from_mbit_per_sec(8_000);
+const UNPACED: Rate = Rate::from_mbit_per_sec(8_000);
 /// Lowest pace; at zero the pacer would never send again.
-const CRAWL: Rate = Rate::from_bytes_per_sec(1);
+const MIN_PACE: Rate = Rate::from_bytes_per_sec(1);
 /// Depth of the pacer's bucket, in time at its rate, up to ten packets.
 const BUCKET: Span = Span::from_millis(10);
 /// Depth of the bucket for larger bursts.
@@ -59,7 +59,7 @@ const BUCKET_PACKETS: u64 = 10;
 /// Most packets in the bucket.
 const LARGEST_BURST_PACKETS: u64 = 256;
 /// Most packets in the bucket when a paced flight begins.
-const OPENING: Ratio = Ratio::new(19, 10);
+const OPENING_BUCKET: Ratio = Ratio::new(19, 10);
 
 /// Model of the pacer's bucket before a paced flight, from the packets that left.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ impl Bucket {
     /// A packet left: unpaced if the bucket was low, otherwise at the rate for `opening`.
     fn spend(&mut self, now: Time, bytes: Bytes, packet: Bytes, opening: Bytes) {
         let (rate, capacity) = match self.is_low(packet) {
-            true => (LINE, packet * LARGEST_BURST_PACKETS),
+            true => (UNPACED, packet * LARGEST_BURST_PACKETS),
             false => (opening / BUCKET, opening),
         };
         let earned = rate * now.since(self.at);
@@ -94,15 +94,15 @@ impl Bucket {
 
 impl Adapter {
     /// The first round trip was measured: reads record and hint, and plans.
-    pub(super) fn open(&mut self, now: Time) {
+    pub(super) fn read_inputs(&mut self, now: Time) {
         let rules = &self.shared.rules;
         let mut prior = Prior::bare(now, self.packet, self.rtt.min, Bytes::ZERO);
         prior.handshake_retransmitted = !self.losses.handshake.is_zero();
         if !self.is_late {
-            let mut ending = locked(&self.shared.ending);
-            let why = &mut ending.why;
-            (why.handshake_rtt, why.packet) = (self.rtt.min, self.packet);
-            why.hint = self.shared.hint();
+            let mut result = locked(&self.shared.result);
+            let report = &mut result.report;
+            (report.handshake_rtt, report.packet) = (self.rtt.min, self.packet);
+            report.hint = self.shared.hint();
             let needs = rules.choice.needs();
             let initial_window = self.packet * INITIAL_PACKETS;
             if let Some(store) = &rules.store {
@@ -111,23 +111,23 @@ impl Adapter {
                 let alone = rules.gates.alone && !self.controller.scheme().reserves();
                 let gates = Gates { alone, ..rules.gates };
                 let judged = gates.judge(known, now, self.rtt.min, initial_window);
-                (why.known, why.refusal) = (known, refusal(&judged));
-                prior.history = judged.ok().map(|known| rules.limits.cut(known));
-                ending.lease = Some(lease);
+                (report.known, report.refusal) = (known, refusal(&judged));
+                prior.history = judged.ok().map(|known| rules.limits.cap_record(known));
+                result.lease = Some(lease);
             } else if needs == Needs::History {
-                why.refusal = Some(headstart_startup::history::Refusal::NoRecord);
+                report.refusal = Some(headstart_startup::history::Refusal::NoRecord);
             }
             if let (Needs::Hint, Some(mut hint)) = (needs, self.shared.hint()) {
-                ending.grant = rules.limits.grant(self.shared.peer.ip(), hint.bandwidth);
-                ending.why.granted = Some(ending.grant.as_ref().map_or(Rate::ZERO, |grant| grant.rate()));
-                prior.hint = ending.grant.as_ref().map(|grant| {
+                result.grant = rules.limits.grant(self.shared.peer.ip(), hint.bandwidth);
+                result.report.granted = Some(result.grant.as_ref().map_or(Rate::ZERO, |grant| grant.rate()));
+                prior.hint = result.grant.as_ref().map(|grant| {
                     hint.bandwidth = grant.rate();
                     hint
                 });
                 let planned = prior.hint.map_or(Bytes::MAX, |hint| hint.bandwidth * self.rtt.min);
-                if !rules.gates.promises_more(planned, initial_window) {
-                    (prior.hint, ending.grant) = (None, None);
-                    ending.why.nothing_to_gain = Some(NothingToGain::InitialWindow);
+                if !rules.gates.exceeds_initial_window(planned, initial_window) {
+                    (prior.hint, result.grant) = (None, None);
+                    result.report.nothing_to_gain = Some(NothingToGain::InitialWindow);
                 }
             }
             let is_eligible = match needs {
@@ -138,63 +138,64 @@ impl Adapter {
             let is_fast = || needs != Needs::Nothing || is_paced(&self.controller, &prior);
             let is_short = is_eligible && self.rtt.min < rules.gates.shortest_rtt && is_fast();
             if is_short {
-                ending.why.nothing_to_gain = Some(NothingToGain::ShortPath);
+                result.report.nothing_to_gain = Some(NothingToGain::ShortPath);
             }
-            ending.why.arm = rules.rollout.draw(is_eligible && !is_short, self.shared.number);
-            if is_short || matches!(ending.why.arm, Arm::Control | Arm::Stopped) {
-                drop(ending.grant.take());
-                drop(ending);
+            result.report.arm = rules.rollout.draw(is_eligible && !is_short, self.shared.number);
+            if is_short || matches!(result.report.arm, Arm::Control | Arm::Stopped) {
+                drop(result.grant.take());
+                drop(result);
                 self.run_control();
             }
         }
         let plan = Plan::burst(self.packet);
         self.bucket = Bucket { at: now, ..Bucket::default() };
-        self.stage = Stage::Ready(Ready { prior, plan });
-        self.foresee();
+        self.start_state = StartState::Ready(Ready { prior, plan });
+        self.preview_flight();
     }
 
     /// Previews the plan of a flight that begins now.
-    pub(super) fn foresee(&mut self) {
-        let Stage::Ready(Ready { mut prior, .. }) = self.stage else { return };
+    pub(super) fn preview_flight(&mut self) {
+        let StartState::Ready(Ready { mut prior, .. }) = self.start_state else { return };
         prior.mss = self.packet;
         prior.flow_size = self.shared.expected().map(|bytes| self.wire(bytes));
         prior.receive_window = self.wire(self.shared.flow_control().min(self.shared.rules.flight_limit));
         prior.initial_window = self.packet * INITIAL_PACKETS;
         let plan = Controller::clone(&self.controller).establish(&prior);
-        self.stage = Stage::Ready(Ready { prior, plan });
+        self.start_state = StartState::Ready(Ready { prior, plan });
     }
 
     /// The first full packet leaves: the scheme begins.
     pub(super) fn start(&mut self, now: Time) {
-        self.foresee();
-        let Stage::Ready(Ready { mut prior, plan }) = self.stage else { return };
+        self.preview_flight();
+        let StartState::Ready(Ready { mut prior, plan }) = self.start_state else { return };
         prior.now = now;
         let is_outrun = self.is_outrun(&prior, &plan);
         if is_outrun {
             self.run_control();
         }
         let plan = self.establish(&mut prior);
-        self.stage = Stage::Started;
+        self.start_state = StartState::Started;
         self.started_at = now;
         self.rate = RateEstimator::default();
         self.burst = plan.burst;
         self.first_flight = plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX));
-        self.told = self.shared.expected().unwrap_or_default();
+        self.announced = self.shared.expected().unwrap_or_default();
         self.is_whole_flow = prior.flow_size.is_some_and(|size| size <= plan.flight);
         self.began_small = self.fits_initial_window();
         self.journal(now, SenderEvent::Established);
         if self.is_late {
             return;
         }
-        self.copy_anew();
-        let mut ending = locked(&self.shared.ending);
-        let why = &mut ending.why;
-        why.flow_size = self.shared.expected();
-        (why.burst, why.planned, why.pace, why.flights) = (plan.burst, plan.flight, plan.allowance.pace, 1);
+        self.start_copies();
+        let mut result = locked(&self.shared.result);
+        let report = &mut result.report;
+        report.flow_size = self.shared.expected();
+        (report.burst, report.planned, report.pace, report.flights) =
+            (plan.burst, plan.flight, plan.allowance.pace, 1);
         if is_outrun {
-            why.nothing_to_gain = Some(NothingToGain::LongAnswer);
+            report.nothing_to_gain = Some(NothingToGain::LongAnswer);
         }
-        why.source = match (why.arm, self.shared.rules.choice.needs()) {
+        report.source = match (report.arm, self.shared.rules.choice.needs()) {
             _ if is_outrun => Source::Nothing,
             (Arm::Treatment, Needs::History) => Source::History,
             (Arm::Treatment, Needs::Hint) => Source::Hint,
@@ -202,15 +203,15 @@ impl Adapter {
             _ => Source::Nothing,
         };
         if self.began_small && plan.allowance.pace.is_some() {
-            why.nothing_to_gain = Some(NothingToGain::InitialWindow);
+            report.nothing_to_gain = Some(NothingToGain::InitialWindow);
         }
-        drop(ending);
+        drop(result);
         self.note_phase(now);
     }
 
     /// All announced data fits into the initial window, and none of it was lost.
     pub(super) fn fits_initial_window(&self) -> bool {
-        let fits = |told| self.wire(told) <= self.packet * INITIAL_PACKETS;
+        let fits = |announced| self.wire(announced) <= self.packet * INITIAL_PACKETS;
         self.shared.rules.gates.beyond_initial_window
             && self.tally.lost.is_zero()
             && self.shared.expected().is_some_and(fits)
@@ -225,7 +226,7 @@ impl Adapter {
     fn run_control(&mut self) {
         let rules = &self.shared.rules;
         let scheme = rules.control.scheme().unwrap_or_else(plain_slow_start);
-        self.controller = Decided::new(Controller::new(scheme, rules.base, self.packet));
+        self.controller = CachedController::new(Controller::new(scheme, rules.base, self.packet));
     }
 
     /// Slow start does as well for so long an answer.
@@ -238,25 +239,25 @@ impl Adapter {
     /// Plans the first flight; reserves it in the store if the scheme shares a peer's credit.
     fn establish(&mut self, prior: &mut Prior) -> Plan {
         let shared = Arc::clone(&self.shared);
-        let mut ending = locked(&shared.ending);
-        let lease = ending.lease.as_mut().filter(|_| self.controller.scheme().reserves() && !self.is_late);
+        let mut result = locked(&shared.result);
+        let lease = result.lease.as_mut().filter(|_| self.controller.scheme().reserves() && !self.is_late);
         let (Some(store), Some(lease)) = (&shared.rules.store, lease) else {
-            return self.controller.tell(|controller| controller.establish(prior));
+            return self.controller.update(|controller| controller.establish(prior));
         };
         let mut plan = Plan::burst(self.packet);
         store.reserve(lease, &mut |room| {
             prior.room = Some(room);
-            plan = self.controller.tell(|controller| controller.establish(prior));
+            plan = self.controller.update(|controller| controller.establish(prior));
             plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX))
         });
-        ending.reserves = true;
+        result.reserves = true;
         plan
     }
 
     /// A packet left before or as the flight begins.
     pub(super) fn spend(&mut self, now: Time, bytes: Bytes) {
-        if matches!(self.stage, Stage::Ready(_)) {
-            self.bucket.spend(now, bytes, self.packet, self.packet * OPENING);
+        if matches!(self.start_state, StartState::Ready(_)) {
+            self.bucket.spend(now, bytes, self.packet, self.packet * OPENING_BUCKET);
         }
     }
 
@@ -270,31 +271,35 @@ impl Adapter {
     }
 
     /// Rate for the stack's pacer, given the next flight; `None` leaves it to the stack.
-    pub(super) fn pacing_rate(&self, more: Option<&More>) -> Option<Rate> {
-        match &self.stage {
-            Stage::Unmeasured => Some(LINE),
-            Stage::Ready(Ready { plan, .. }) => Some(match plan.allowance.pace {
-                None => LINE,
-                Some(_) if self.fits_initial_window() => LINE,
-                Some(_) if self.bucket.is_low(self.packet) => LINE,
-                Some(_) => self.bucket_of(plan.burst.max(self.packet * OPENING)),
+    pub(super) fn pacing_rate(&self, next_flight: Option<&NextFlight>) -> Option<Rate> {
+        match &self.start_state {
+            StartState::Unmeasured => Some(UNPACED),
+            StartState::Ready(Ready { plan, .. }) => Some(match plan.allowance.pace {
+                None => UNPACED,
+                Some(_) if self.fits_initial_window() => UNPACED,
+                Some(_) if self.bucket.is_low(self.packet) => UNPACED,
+                Some(_) => self.bucket_of(plan.burst.max(self.packet * OPENING_BUCKET)),
             }),
-            Stage::Started if self.is_small() => Some(LINE),
-            Stage::Started => {
-                if let Some(more) = more {
-                    let pace = more.controller.allowance().pace;
-                    let is_paced = more.plan.burst.is_zero();
-                    return if is_paced { pace } else { pace.max(Some(self.bucket_of(more.plan.burst))) };
+            StartState::Started if self.is_small() => Some(UNPACED),
+            StartState::Started => {
+                if let Some(next_flight) = next_flight {
+                    let pace = next_flight.controller.allowance().pace;
+                    let is_paced = next_flight.plan.burst.is_zero();
+                    return if is_paced {
+                        pace
+                    } else {
+                        pace.max(Some(self.bucket_of(next_flight.plan.burst)))
+                    };
                 }
                 let pace = self.controller.allowance().pace;
                 match self.burst.saturating_sub(self.ledger.sent()) {
                     Bytes::ZERO if self.ledger.end() == 1 && self.burst <= self.packet => {
                         let due = self.packet.saturating_sub(self.bucket.tokens).max(Bytes::new(1));
-                        pace.map(|pace| (due / (self.packet / pace)).max(CRAWL))
+                        pace.map(|pace| (due / (self.packet / pace)).max(MIN_PACE))
                     }
                     Bytes::ZERO => pace,
                     left if pace.is_some() => Some(self.bucket_of(left.max(self.packet))),
-                    _ => Some(LINE),
+                    _ => Some(UNPACED),
                 }
             }
         }

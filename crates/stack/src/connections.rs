@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 
 use headstart_net::PathPlan;
-use headstart_quic::{ClientSetup, ServerSetup, Why};
+use headstart_quic::{ClientSetup, ServerSetup, StartReport};
 use headstart_sim::record::MessageReport;
 use headstart_sim::workload::{FlowSpec, Opener, Order, Workload};
 use headstart_sim::{Path, Recorder, Seed};
@@ -20,12 +20,12 @@ use headstart_units::{Bytes, Span, Time};
 use crate::datagram::Datagram;
 use crate::end::hash;
 use crate::misbehaving::{MisbehavingReceiver, Misbehaviour};
-use crate::simulation::observer::{Last, Losing, Observer, Passing};
-use crate::simulation::{Cast, Crypto, Ends, Simulation};
+use crate::simulation::observer::{FlowEnd, ForcedLoss, ObservedDatagram, Observer};
+use crate::simulation::{Crypto, EndpointSettings, RunOptions, Simulation};
 
 /// A transfer and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fetch {
+pub struct Transfer {
     /// Start of the connection.
     pub at: Time,
     /// Bytes transferred.
@@ -35,20 +35,20 @@ pub struct Fetch {
     /// The run continues until it is complete.
     pub is_awaited: bool,
     /// Time and new address of a client's migration.
-    pub moves: Option<(Time, SocketAddr)>,
+    pub migrations: Option<(Time, SocketAddr)>,
 }
 
-impl Fetch {
+impl Transfer {
     /// A download of `size` at `at`; the server's scheme has the size.
     #[must_use]
     pub const fn download(at: Time, size: Bytes) -> Self {
-        Self { at, size, is_upload: false, is_awaited: true, moves: None }
+        Self { at, size, is_upload: false, is_awaited: true, migrations: None }
     }
 
     /// An upload of `size` at `at`; the client's scheme has the size.
     #[must_use]
     pub const fn upload(at: Time, size: Bytes) -> Self {
-        Self { at, size, is_upload: true, is_awaited: true, moves: None }
+        Self { at, size, is_upload: true, is_awaited: true, migrations: None }
     }
 }
 
@@ -69,7 +69,7 @@ pub struct Departure {
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Start of the connection.
-    pub dialled: Time,
+    pub started: Time,
     /// Completion of its handshake and departure of the request.
     pub requested: Option<Time>,
     /// Time when the receiver had read the last byte.
@@ -77,11 +77,11 @@ pub struct Outcome {
     /// Departures from the sender.
     pub departures: Vec<Departure>,
     /// The sender's report.
-    pub why: Why,
+    pub report: StartReport,
     /// A digest of every byte on the path in both directions, with its time.
     pub digest: u64,
     /// Copies without an equal earlier datagram.
-    pub strange_copies: u64,
+    pub unmatched_copies: u64,
     /// Copies to an address that the stack no longer uses.
     pub stray_copies: u64,
     /// True if the sender still sends with ECN at the end.
@@ -108,7 +108,7 @@ impl Outcome {
     /// Time from the connection's start to the last byte; [`Span::MAX`] if it never arrived.
     #[must_use]
     pub fn completion(&self) -> Span {
-        self.completed.map_or(Span::MAX, |at| at.since(self.dialled))
+        self.completed.map_or(Span::MAX, |at| at.since(self.started))
     }
 
     /// Full data packets that left the sender, copies excluded.
@@ -120,106 +120,113 @@ impl Outcome {
 const FULL: Bytes = Bytes::new(1_100);
 
 /// Clients, their servers, and one path shared by all.
-pub struct Visits {
+pub struct ConnectionSet {
     plan: PathPlan,
-    cast: Cast,
-    visits: Vec<Visit>,
+    options: RunOptions,
+    connections: Vec<PlannedConnection>,
     forced_losses: Vec<u64>,
-    is_blind: bool,
+    is_unobserved: bool,
 }
 
-struct Visit {
+struct PlannedConnection {
     peer: u32,
-    fetch: Fetch,
-    ends: Ends,
+    transfer: Transfer,
+    endpoints: EndpointSettings,
     misbehaviour: Option<Misbehaviour>,
 }
 
-impl Visits {
+impl ConnectionSet {
     /// No connections yet, on this path: forward from servers to clients.
     #[must_use]
     pub fn new(plan: PathPlan, seed: u64) -> Self {
-        let cast = Cast { choices: vec![], crypto: Crypto::Null, seed: Seed(seed) };
-        Self { plan, cast, visits: vec![], forced_losses: vec![], is_blind: false }
+        let options = RunOptions { choices: vec![], crypto: Crypto::Null, seed: Seed(seed) };
+        Self { plan, options, connections: vec![], forced_losses: vec![], is_unobserved: false }
     }
 
-    /// Drops these of the senders' data packets ([`Losing`]).
+    /// Drops these of the senders' data packets ([`ForcedLoss`]).
     #[must_use]
-    pub fn losing(mut self, forced_losses: impl IntoIterator<Item = u64>) -> Self {
+    pub fn with_forced_losses(mut self, forced_losses: impl IntoIterator<Item = u64>) -> Self {
         self.forced_losses.extend(forced_losses);
         self
     }
 
     /// Runs the servers on the unmodified stack: for comparisons.
     #[must_use]
-    pub fn bare(mut self) -> Self {
-        self.visits.iter_mut().for_each(|visit| visit.ends.is_bare = true);
+    pub fn unmodified(mut self) -> Self {
+        self.connections.iter_mut().for_each(|connection| connection.endpoints.is_unmodified = true);
         self
     }
 
     /// Observes no datagram: for benchmarks. Outcomes are then empty.
     #[must_use]
-    pub fn blind(mut self) -> Self {
-        self.is_blind = true;
+    pub fn unobserved(mut self) -> Self {
+        self.is_unobserved = true;
         self
     }
 
     /// Adds a connection of the peer of that number; returns the connection's number. Connections
     /// of one peer come from one address.
-    pub fn add(&mut self, peer: u32, fetch: Fetch, client: ClientSetup, server: &ServerSetup) -> usize {
-        let ends = Ends {
+    pub fn add(&mut self, peer: u32, transfer: Transfer, client: ClientSetup, server: &ServerSetup) -> usize {
+        let endpoints = EndpointSettings {
             server: server.clone(),
             client,
-            client_sends: fetch.is_upload,
-            is_bare: false,
+            client_sends: transfer.is_upload,
+            is_unmodified: false,
             ecn: true,
             packet: PACKET,
             outlives_receiver: false,
         };
-        self.visits.push(Visit { peer, fetch, ends, misbehaviour: None });
-        self.visits.len() - 1
+        self.connections.push(PlannedConnection { peer, transfer, endpoints, misbehaviour: None });
+        self.connections.len() - 1
     }
 
     /// Lets the receiver of that connection misbehave. Requires null crypto.
     pub fn misbehave(&mut self, number: usize, misbehaviour: Misbehaviour) {
-        if let Some(visit) = self.visits.get_mut(number) {
-            visit.misbehaviour = Some(misbehaviour);
-            visit.ends.outlives_receiver = true;
+        if let Some(connection) = self.connections.get_mut(number) {
+            connection.misbehaviour = Some(misbehaviour);
+            connection.endpoints.outlives_receiver = true;
         }
     }
 
     /// Runs until every awaited connection is over, or until `deadline`; the outcome of each.
     #[must_use]
-    pub fn play(self, deadline: Time) -> Vec<Outcome> {
+    pub fn run(self, deadline: Time) -> Vec<Outcome> {
         // Flows are numbered as they open.
-        let mut order: Vec<usize> = (0..self.visits.len()).collect();
-        order.sort_by_key(|&number| self.visits[number].fetch.at);
+        let mut order: Vec<usize> = (0..self.connections.len()).collect();
+        order.sort_by_key(|&number| self.connections[number].transfer.at);
         let serial = |number: usize| order.iter().position(|&other| other == number).unwrap_or(0) as u64;
-        let workload = Box::new(Openings {
-            left: order.iter().rev().map(|&number| opening(number, &self.visits[number])).collect(),
+        let workload = Box::new(ScheduledOpenings {
+            left: order.iter().rev().map(|&number| opening(number, &self.connections[number])).collect(),
         });
-        let dialled = |&number: &usize| {
-            let fetch = self.visits[number].fetch;
-            Outcome { dialled: fetch.at, is_over: !fetch.is_awaited, ..Outcome::default() }
+        let started = |&number: &usize| {
+            let transfer = self.connections[number].transfer;
+            Outcome { started: transfer.at, is_over: !transfer.is_awaited, ..Outcome::default() }
         };
-        let outcomes: Notes = Rc::new(RefCell::new(order.iter().map(dialled).collect()));
-        let path = Path::new(&self.plan, self.cast.seed);
-        let mut observer: Box<dyn Observer> = Box::new(Watching(Rc::clone(&outcomes)));
-        let mut moves = vec![];
-        for (number, visit) in self.visits.iter().enumerate() {
-            if let Some(misbehaviour) = visit.misbehaviour {
+        let outcomes: SharedOutcomes = Rc::new(RefCell::new(order.iter().map(started).collect()));
+        let path = Path::new(&self.plan, self.options.seed);
+        let mut observer: Box<dyn Observer> = Box::new(DatagramRecorder(Rc::clone(&outcomes)));
+        let mut migrations = vec![];
+        for (number, connection) in self.connections.iter().enumerate() {
+            if let Some(misbehaviour) = connection.misbehaviour {
                 observer = Box::new(MisbehavingReceiver::new(observer, serial(number), misbehaviour));
             }
-            moves.extend(visit.fetch.moves.map(|(at, address)| (at, serial(number), address)));
+            migrations
+                .extend(connection.transfer.migrations.map(|(at, address)| (at, serial(number), address)));
         }
-        let ends = self.visits.iter().map(|visit| visit.ends.clone()).collect();
-        let simulation =
-            Simulation::between(path, ends, workload, deadline, &self.cast, Completions::default());
-        let simulation = match self.is_blind {
+        let endpoints = self.connections.iter().map(|connection| connection.endpoints.clone()).collect();
+        let simulation = Simulation::with_endpoints(
+            path,
+            endpoints,
+            workload,
+            deadline,
+            &self.options,
+            Completions::default(),
+        );
+        let simulation = match self.is_unobserved {
             true => simulation,
-            false => simulation.observed(Box::new(Losing::new(observer, self.forced_losses))),
+            false => simulation.with_observer(Box::new(ForcedLoss::new(observer, self.forced_losses))),
         };
-        let completions = simulation.moving(moves).run().recorder;
+        let completions = simulation.with_migrations(migrations).run().recorder;
         let mut outcomes = outcomes.take();
         for (flow, at) in completions.0 {
             if let Some(outcome) = outcomes.get_mut(flow as usize) {
@@ -233,28 +240,28 @@ impl Visits {
 /// A full packet, in bytes, for the estimate of unsent data.
 const PACKET: Bytes = Bytes::new(1_200);
 
-fn opening(number: usize, visit: &Visit) -> (Time, FlowSpec) {
+fn opening(number: usize, connection: &PlannedConnection) -> (Time, FlowSpec) {
     let spec = FlowSpec {
         group: number as u16,
         class: 0,
-        peer: visit.peer,
+        peer: connection.peer,
         opener: Opener::Receiver,
-        bytes: visit.fetch.size,
+        bytes: connection.transfer.size,
         size_known: true,
         keep_open: false,
         shares_handshake: false,
         tag: 0,
     };
-    (visit.fetch.at, spec)
+    (connection.transfer.at, spec)
 }
 
 /// Connections at given times, the latest first.
 #[derive(Debug)]
-struct Openings {
+struct ScheduledOpenings {
     left: Vec<(Time, FlowSpec)>,
 }
 
-impl Workload for Openings {
+impl Workload for ScheduledOpenings {
     fn next_at(&self) -> Time {
         self.left.last().map_or(Time::NEVER, |(at, _)| *at)
     }
@@ -275,14 +282,14 @@ impl Recorder for Completions {
 }
 
 /// Outcomes by the flows' serial numbers.
-type Notes = Rc<RefCell<Vec<Outcome>>>;
+type SharedOutcomes = Rc<RefCell<Vec<Outcome>>>;
 
 /// Notes every datagram.
-struct Watching(Notes);
+struct DatagramRecorder(SharedOutcomes);
 
-impl Observer for Watching {
-    fn leaves(&mut self, passing: &Passing<'_>) -> bool {
-        let Passing { now, flow, is_forward, datagram, is_stray } = *passing;
+impl Observer for DatagramRecorder {
+    fn on_departure(&mut self, observed: &ObservedDatagram<'_>) -> bool {
+        let ObservedDatagram { now, flow, is_forward, datagram, is_stray } = *observed;
         let mut outcomes = self.0.borrow_mut();
         let Some(outcome) = outcomes.get_mut(flow as usize) else { return true };
         outcome.digest =
@@ -294,7 +301,7 @@ impl Observer for Watching {
         outcome.stray_copies += u64::from(is_stray);
         let digest = hash(&datagram.contents);
         if datagram.is_copy {
-            outcome.strange_copies += u64::from(!outcome.originals.contains(&digest));
+            outcome.unmatched_copies += u64::from(!outcome.originals.contains(&digest));
         } else {
             outcome.originals.insert(digest);
             outcome.is_ecn_on = datagram.ecn.is_some();
@@ -302,12 +309,12 @@ impl Observer for Watching {
         true
     }
 
-    fn arrives(&mut self, _: &Passing<'_>) {}
+    fn on_arrival(&mut self, _: &ObservedDatagram<'_>) {}
 
-    fn ended(&mut self, flow: u64, last: &Last) {
+    fn on_flow_end(&mut self, flow: u64, end: &FlowEnd) {
         if let Some(outcome) = self.0.borrow_mut().get_mut(flow as usize) {
-            let Last { connected_at, why, lost_packets, failure } = last.clone();
-            (outcome.requested, outcome.why, outcome.is_over) = (connected_at, why, true);
+            let FlowEnd { connected_at, report, lost_packets, failure } = end.clone();
+            (outcome.requested, outcome.report, outcome.is_over) = (connected_at, report, true);
             (outcome.lost_packets, outcome.failure) = (lost_packets, failure);
         }
     }

@@ -9,16 +9,16 @@ use headstart_startup::trace::SenderEvent;
 use headstart_startup::{Plan, Prior, Progress};
 use headstart_units::{Bytes, Time};
 
-use super::decided::Decided;
-use super::opening::Stage;
+use super::cached_controller::CachedController;
+use super::first_flight::StartState;
 use super::{Adapter, INITIAL_PACKETS, SLACK};
 
 /// The next flight, as planned if it began now.
-pub(super) struct More {
-    pub controller: Decided,
+pub(super) struct NextFlight {
+    pub controller: CachedController,
     pub plan: Plan,
     /// Bytes announced by the application so far.
-    told: Bytes,
+    announced: Bytes,
     /// Bytes of those not sent yet.
     left: Bytes,
 }
@@ -26,35 +26,35 @@ pub(super) struct More {
 impl Adapter {
     /// The packet with which a scheme begins: a full one, or for a scheme that plans with the
     /// flow's size the first after that was announced.
-    pub(super) fn is_awaited(&self, bytes: Bytes) -> bool {
-        let is_told = || self.plans_with_size && self.shared.expected().is_some();
-        bytes + SLACK >= self.packet || is_told()
+    pub(super) fn begins_scheme(&self, bytes: Bytes) -> bool {
+        let has_size = || self.plans_with_size && self.shared.expected().is_some();
+        bytes + SLACK >= self.packet || has_size()
     }
 
     /// Preview of a flight of all data announced since the last plan, if there is any and the
     /// scheme plans one.
     #[inline]
-    pub(super) fn foresee_more(&self) -> Option<Box<More>> {
-        if !self.has_more() || !matches!(self.stage, Stage::Started) {
+    pub(super) fn preview_next_flight(&self) -> Option<Box<NextFlight>> {
+        if !self.has_more_announced() || !matches!(self.start_state, StartState::Started) {
             return None;
         }
-        self.shared.expected().and_then(|told| self.foresee_all_of(told)).map(Box::new)
+        self.shared.expected().and_then(|announced| self.preview_flight_of(announced)).map(Box::new)
     }
 
     /// The application has announced more than the scheme has planned with.
     #[inline]
-    pub(super) fn has_more(&self) -> bool {
-        self.plans_with_size && self.shared.expected().is_some_and(|told| told > self.told)
+    pub(super) fn has_more_announced(&self) -> bool {
+        self.plans_with_size && self.shared.expected().is_some_and(|announced| announced > self.announced)
     }
 
     #[cold]
-    fn foresee_all_of(&self, told: Bytes) -> Option<More> {
-        let left = self.wire(told).saturating_sub(self.ledger.sent());
+    fn preview_flight_of(&self, announced: Bytes) -> Option<NextFlight> {
+        let left = self.wire(announced).saturating_sub(self.ledger.sent());
         let admitted = self.shared.flow_control().min(self.shared.rules.flight_limit);
         let prior = Prior {
             flow_size: Some(left),
             initial_window: self.packet * INITIAL_PACKETS,
-            ..Prior::bare(self.heard_at, self.packet, self.rtt.smoothed, self.wire(admitted))
+            ..Prior::bare(self.last_ack_at, self.packet, self.rtt.smoothed, self.wire(admitted))
         };
         let so_far = Progress {
             sent: self.ledger.sent(),
@@ -67,30 +67,34 @@ impl Adapter {
         let plan = controller.on_more(&prior, &so_far)?;
         // The stack must retain packets before the first one to be copied leaves.
         if self.copies_left(&controller).is_some() {
-            self.shared.tap(true);
+            self.shared.set_retention(true);
         }
-        Some(More { controller: Decided::new(controller), plan, told, left })
+        Some(NextFlight { controller: CachedController::new(controller), plan, announced, left })
     }
 
     /// A packet leaves: passes all announced data to the scheme.
-    pub(super) fn learn(&mut self, now: Time) {
-        let more = self.foresee_more();
-        if more.is_none() && matches!(self.stage, Stage::Started) {
-            self.told = self.told.max(self.shared.expected().unwrap_or_default());
+    pub(super) fn plan_next_flight(&mut self, now: Time) {
+        let next_flight = self.preview_next_flight();
+        if next_flight.is_none() && matches!(self.start_state, StartState::Started) {
+            self.announced = self.announced.max(self.shared.expected().unwrap_or_default());
         }
-        let Some(More { controller, plan, told, left }) = more.map(|more| *more) else { return };
+        let Some(NextFlight { controller, plan, announced, left }) =
+            next_flight.map(|next_flight| *next_flight)
+        else {
+            return;
+        };
         self.controller = controller;
-        self.steady = None;
-        self.told = told;
+        self.cached_metrics = None;
+        self.announced = announced;
         let sent = self.ledger.sent();
         self.first_flight = sent + plan.flight;
         self.is_whole_flow = left <= plan.flight;
         self.burst = sent + plan.burst;
-        self.copy_anew();
-        let mut ending = locked(&self.shared.ending);
-        ending.why.flights += 1;
-        ending.why.flow_size = Some(told);
-        drop(ending);
+        self.start_copies();
+        let mut result = locked(&self.shared.result);
+        result.report.flights += 1;
+        result.report.flow_size = Some(announced);
+        drop(result);
         self.journal(now, SenderEvent::Established);
         self.note_phase(now);
     }
@@ -98,8 +102,8 @@ impl Adapter {
     /// The application has nothing to send: true if all announced data has left, false in a lull
     /// before its end. The size on the wire is estimated from the size of a header.
     pub(super) fn is_all_sent(&self) -> bool {
-        let is_told = self.told > Bytes::ZERO && self.shared.expected() == Some(self.told);
-        is_told
+        let has_size = self.announced > Bytes::ZERO && self.shared.expected() == Some(self.announced);
+        has_size
             && self.is_whole_flow
             && self.ledger.sent() + self.packet > self.first_flight - self.first_flight / ESTIMATED
     }

@@ -6,12 +6,12 @@
 use noq_proto::congestion::ControllerMetrics;
 
 use super::Adapter;
-use super::opening::Stage;
+use super::first_flight::StartState;
 
 /// Metrics for the stack.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answer {
-    /// Window, in bytes, foreign bytes in flight included.
+pub(super) struct CachedMetrics {
+    /// Window, in bytes, bytes in flight outside of the scheme's account included.
     pub window: u64,
     /// Bytes per second.
     pub pacing_rate: Option<u64>,
@@ -20,37 +20,37 @@ pub(super) struct Answer {
     pub bandwidth: Option<u64>,
 }
 
-impl From<Answer> for ControllerMetrics {
+impl From<CachedMetrics> for ControllerMetrics {
     #[inline]
-    fn from(answer: Answer) -> Self {
+    fn from(cached: CachedMetrics) -> Self {
         let mut metrics = Self::default();
-        metrics.congestion_window = answer.window;
-        metrics.pacing_rate = answer.pacing_rate;
-        metrics.ssthresh = answer.ssthresh;
-        metrics.bandwidth_estimate = answer.bandwidth;
+        metrics.congestion_window = cached.window;
+        metrics.pacing_rate = cached.pacing_rate;
+        metrics.ssthresh = cached.ssthresh;
+        metrics.bandwidth_estimate = cached.bandwidth;
         metrics
     }
 }
 
 impl Adapter {
     /// Called after acks, losses or marks: caches the metrics if they stay valid.
-    pub(super) fn settle_down(&mut self) {
+    pub(super) fn refresh_cached_metrics(&mut self) {
         let sent = self.ledger.sent();
-        let is_steady = matches!(self.stage, Stage::Started)
+        let stays_valid = matches!(self.start_state, StartState::Started)
             && !self.controller.watches_sending()
             && !self.is_small()
             && sent >= self.burst
             && self.ledger.end() > 1
             && !self.is_flight_leaving();
-        self.steady = is_steady.then(|| {
+        self.cached_metrics = stays_valid.then(|| {
             let allowance = self.controller.allowance();
-            self.answer(self.with_foreign(allowance.window), allowance.pace)
+            self.metrics_with(self.with_unmanaged_in_flight(allowance.window), allowance.pace)
         });
     }
 
     /// The cached metrics, if they are valid.
     #[inline]
-    pub(super) fn steady(&self) -> Option<&Answer> {
-        self.steady.as_ref().filter(|_| !self.has_more())
+    pub(super) fn cached_metrics(&self) -> Option<&CachedMetrics> {
+        self.cached_metrics.as_ref().filter(|_| !self.has_more_announced())
     }
 }

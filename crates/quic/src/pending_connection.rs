@@ -6,14 +6,14 @@ use crate::shared::Handle;
 
 /// A connection that was accepted or initiated and is not established yet.
 #[derive(Debug)]
-pub struct Opening {
+pub struct PendingConnection {
     /// The stack's own future of it: for 0-RTT.
     pub connecting: noq::Connecting,
     /// Inputs of the scheme, and its report.
     pub handle: Handle,
 }
 
-impl Opening {
+impl PendingConnection {
     /// Completes the handshake. The record is written as soon as the connection is closed.
     ///
     /// # Errors
@@ -21,7 +21,7 @@ impl Opening {
     pub async fn established(self) -> Result<(noq::Connection, Handle), ConnectionError> {
         let connection = self.connecting.await?;
         let (closed, handle) = (connection.on_closed(), self.handle.clone());
-        tokio::spawn(async move { handle.finish_for(&closed.await.reason) });
+        tokio::spawn(async move { handle.finish_with(&closed.await.reason) });
         Ok((connection, self.handle))
     }
 }

@@ -30,29 +30,29 @@ use tokio::sync::Notify;
 
 /// An endpoint for connections to one server.
 #[derive(Clone, Debug)]
-pub struct Caller {
+pub struct ClientEndpoint {
     endpoint: Endpoint,
-    line: Arc<Line>,
+    error_queue: Arc<ErrorQueue>,
 }
 
 /// Signals of the server's host.
 #[derive(Debug)]
-struct Line {
+struct ErrorQueue {
     /// A second descriptor of the same socket, for errors.
     errors: UdpSocket,
     /// An error that was read in place of a datagram.
     refused: Notify,
     /// Reads of one or more datagrams.
-    heard: AtomicU64,
+    reads: AtomicU64,
 }
 
-impl Caller {
+impl ClientEndpoint {
     /// An endpoint towards `remote`, on a port of the system's choice. Requires a tokio context.
     ///
     /// # Errors
     ///
     /// If no socket can be opened, or there is no route to `remote`.
-    pub fn towards(remote: SocketAddr) -> io::Result<Self> {
+    pub fn to(remote: SocketAddr) -> io::Result<Self> {
         let any: IpAddr =
             if remote.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let socket = std::net::UdpSocket::bind((any, 0))?;
@@ -61,12 +61,12 @@ impl Caller {
         }
         socket.set_nonblocking(true)?;
         let errors = UdpSocket::from_std(socket.try_clone()?)?;
-        let line = Arc::new(Line { errors, refused: Notify::new(), heard: AtomicU64::new(0) });
+        let error_queue = Arc::new(ErrorQueue { errors, refused: Notify::new(), reads: AtomicU64::new(0) });
         let inner = TokioRuntime.wrap_udp_socket(socket)?;
-        let socket = Box::new(Socket { inner, line: Arc::clone(&line) });
+        let socket = Box::new(Socket { inner, error_queue: Arc::clone(&error_queue) });
         let runtime = Arc::new(TokioRuntime);
         let endpoint = Endpoint::new_with_abstract_socket(EndpointConfig::default(), None, socket, runtime)?;
-        Ok(Self { endpoint, line })
+        Ok(Self { endpoint, error_queue })
     }
 
     /// The stack's endpoint.
@@ -78,25 +78,25 @@ impl Caller {
     /// Number of reads with datagrams of the server: at most the number of datagrams, and higher
     /// after every further one.
     #[must_use]
-    pub fn heard(&self) -> u64 {
-        self.line.heard.load(Ordering::Relaxed)
+    pub fn reads(&self) -> u64 {
+        self.error_queue.reads.load(Ordering::Relaxed)
     }
 
     /// Discards errors of earlier connections.
-    pub(super) fn forget_refusals(&self) {
+    pub(super) fn discard_errors(&self) {
         // Both, one or none may be pending.
-        let _ = self.line.errors.take_error();
-        let _ = futures_util::FutureExt::now_or_never(self.line.refused.notified());
+        let _ = self.error_queue.errors.take_error();
+        let _ = futures_util::FutureExt::now_or_never(self.error_queue.refused.notified());
     }
 
     /// Completes when the host reports the port unreachable.
     pub(super) async fn refused(&self) {
-        let errors = &self.line.errors;
+        let errors = &self.error_queue.errors;
         let next = || errors.take_error()?.ok_or_else(|| io::ErrorKind::WouldBlock.into());
         loop {
             let error = tokio::select! {
                 error = errors.async_io(Interest::ERROR, next) => error,
-                () = self.line.refused.notified() => return,
+                () = self.error_queue.refused.notified() => return,
             };
             match error {
                 Ok(error) if is_refusal(&error) => return,
@@ -117,7 +117,7 @@ fn is_refusal(error: &io::Error) -> bool {
 #[derive(Debug)]
 struct Socket {
     inner: Box<dyn AsyncUdpSocket>,
-    line: Arc<Line>,
+    error_queue: Arc<ErrorQueue>,
 }
 
 impl AsyncUdpSocket for Socket {
@@ -135,9 +135,9 @@ impl AsyncUdpSocket for Socket {
         loop {
             match ready!(self.inner.poll_recv(cx, bufs, meta)) {
                 // Reading the error cleared it, so this loop ends.
-                Err(error) if is_refusal(&error) => self.line.refused.notify_one(),
+                Err(error) if is_refusal(&error) => self.error_queue.refused.notify_one(),
                 Ok(count) => {
-                    self.line.heard.fetch_add(1, Ordering::Relaxed);
+                    self.error_queue.reads.fetch_add(1, Ordering::Relaxed);
                     return Poll::Ready(Ok(count));
                 }
                 failed => return Poll::Ready(failed),

@@ -51,7 +51,7 @@ impl Source {
 
 /// Outcome for the record at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Left {
+pub enum RecordOutcome {
     /// The connection is not over yet.
     #[default]
     Open,
@@ -63,7 +63,7 @@ pub enum Left {
     Dropped,
 }
 
-impl Left {
+impl RecordOutcome {
     const fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -113,7 +113,7 @@ impl Tally {
 
 /// The report of one connection.
 #[derive(Clone, Debug, Default)]
-pub struct Why {
+pub struct StartReport {
     /// The scheme requested.
     pub scheme: Name,
     /// The peer, once known.
@@ -158,7 +158,7 @@ pub struct Why {
     /// The path changed during the connection: slow start from then on.
     pub migrated: bool,
     /// Outcome for the record.
-    pub left: Left,
+    pub record_outcome: RecordOutcome,
 }
 
 /// Initial window, in packets, of the slow start compared with (RFC 9002 §7.2).
@@ -173,7 +173,7 @@ pub fn slow_start_rounds(bytes: Bytes, packet: Bytes) -> u32 {
     needed.next_power_of_two().ilog2()
 }
 
-impl Why {
+impl StartReport {
     /// Round trips saved against slow start, as the module defines; zero before it began to send.
     #[must_use]
     pub fn rounds_saved(&self) -> i32 {
@@ -193,7 +193,7 @@ impl Why {
 }
 
 /// One line of fields `name=value`.
-impl fmt::Display for Why {
+impl fmt::Display for StartReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "scheme={} arm={} source={}", self.scheme, self.arm.name(), self.source.name())?;
         if let Some(peer) = self.peer {
@@ -232,7 +232,7 @@ impl fmt::Display for Why {
         write!(f, " copy_bytes={} spurious={spurious}", copy_bytes.get())?;
         write!(f, " min_rtt_ms={:.3}", self.min_rtt.as_millis_f64())?;
         write!(f, " rate_kbit={}", self.btl_bw.unwrap_or(Rate::ZERO).as_bits_per_sec() / 1000)?;
-        write!(f, " migrated={} record={}", self.migrated, self.left.name())
+        write!(f, " migrated={} record={}", self.migrated, self.record_outcome.name())
     }
 }
 
@@ -253,10 +253,10 @@ mod tests {
 
     #[test]
     fn what_was_lost_is_not_saved() {
-        let why = |first_round, lost| {
+        let report = |first_round, lost| {
             let (first_round, first_flight_lost) = (PACKET * first_round, PACKET * lost);
             let tally = Tally { first_round, first_flight_lost, ..Tally::default() };
-            Why { tally, packet: PACKET, ..Why::default() }
+            StartReport { tally, packet: PACKET, ..StartReport::default() }
         };
         for (sent, lost, saved, reason) in [
             (0, 0, 0, "nothing was sent"),
@@ -266,15 +266,16 @@ mod tests {
             (86, 80, -1, "slow start would have been faster"),
             (10, 1, -1, "a loss costs slow start a round trip too, but it is not counted against it here"),
         ] {
-            assert_eq!(why(sent, lost).rounds_saved(), saved, "{sent} sent, {lost} lost: {reason}");
+            assert_eq!(report(sent, lost).rounds_saved(), saved, "{sent} sent, {lost} lost: {reason}");
         }
     }
 
     #[test]
     fn it_prints_as_one_line() {
         let scheme = Name::new("wise-start").expect("short");
-        let why = Why { scheme, phases: vec![(Span::ZERO, "slow start")], ..Why::default() };
-        let line = why.to_string();
+        let report =
+            StartReport { scheme, phases: vec![(Span::ZERO, "slow start")], ..StartReport::default() };
+        let line = report.to_string();
         assert!(!line.contains('\n') && line.contains("phases=slow-start@0.0ms"), "{line}");
     }
 }
