@@ -38,11 +38,11 @@
 //!             peer address, connection id              hint, packet numbers, wire bytes
 //!   Incoming ----------------------------> accept      TLS session ------------------+
 //!                                            |                                       v
-//!      Store <--- record, report Adapter <--+-- one configuration per connection   Shared
+//!      Store <-- record, report - Adapter <--+-- one configuration per connection   Shared
 //!                                    |                                               ^
 //!                                    +-----------------------------------------------+
 //!                                    |       scheme and base controller: headstart-startup
-//!                                    +--> DuplicateSender: copies of datagrams (Halfback, Proactive)
+//!                                    +--> DuplicateSender: copies of datagrams
 //! ```
 //!
 //! | module | contents |
