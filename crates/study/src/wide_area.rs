@@ -50,6 +50,7 @@ const MEASURES: &[Measure] = &[
     Measure::new("timeouts", "", "retransmission timeouts"),
     Measure::new("is-lossy", "%", "100 if a segment of this flow was declared lost, else 0"),
     Measure::new("lossy.completion", "ms", "`completion`, on paths where jump-start lost a segment"),
+    Measure::new("lossless.completion", "ms", "`completion`, on paths where jump-start lost none"),
     Measure::new("lossy.acknowledged", "ms", "`acknowledged`, on those paths"),
 ];
 
@@ -106,9 +107,13 @@ fn survey(population: Population, case: &Case<'_>) -> Result<Measured> {
         Ok(tested) if cast.tested.name != JUDGE => one(&on_path, &path, Cast { tested, beside: None }, seed)?,
         _ => Some(report),
     };
-    if judge.is_some_and(|report| report.counts.lost > 0) {
-        numbers.push(("lossy.completion", completion));
-        numbers.push(("lossy.acknowledged", acknowledged.as_millis_f64()));
+    match judge.map(|report| report.counts.lost > 0) {
+        Some(true) => {
+            numbers.push(("lossy.completion", completion));
+            numbers.push(("lossy.acknowledged", acknowledged.as_millis_f64()));
+        }
+        Some(false) => numbers.push(("lossless.completion", completion)),
+        None => {}
     }
     Ok(numbers.into_iter().collect())
 }

@@ -74,7 +74,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     let store = JobStore::open(folder)?;
     terminal::announce(&store);
     if args.set_ups {
-        return under_all_set_ups(args, &experiments, store);
+        return under_all_set_ups(args, experiments, store);
     }
     let replacements: Vec<Option<Vec<Replacement>>> =
         experiments.iter().map(|one| replacements(one, !args.quick || args.evidence)).collect();
@@ -154,11 +154,12 @@ fn replacements(experiment: &Experiment, is_wanted: bool) -> Option<Vec<Replacem
 }
 
 /// Judges all claims under every variant of the paper's set-up.
-fn under_all_set_ups(args: &ReproduceArgs, experiments: &[Experiment], store: JobStore) -> Result<()> {
+fn under_all_set_ups(args: &ReproduceArgs, mut experiments: Vec<Experiment>, store: JobStore) -> Result<()> {
+    experiments.retain(|one| !one.plan.is_ours && !one.plan.is_specification);
     let plans: Vec<Plan> = experiments.iter().map(|one| one.plan.with_all_variants()).collect();
     let named: Vec<(&str, &Plan)> = experiments.iter().map(|one| one.name.as_str()).zip(&plans).collect();
     let results = headstart_paper::run::run(&named, crate::CARRIERS, &store, args.threads)?;
-    let set_ups = SetUps::new(experiments, &plans, &results);
+    let set_ups = SetUps::new(&experiments, &plans, &results);
     print_table(&set_ups.table())?;
     let folder = terminal::closed(store)?;
     let (columns, rows) = set_ups.rows();

@@ -37,6 +37,7 @@ const MEASURES: &[Measure] = &[
     Measure::new("drift.rtt", "", "the path's RTT over the record's"),
     Measure::new("drift.within", "%", "100 if the rate is within 20 % of the record's, else 0"),
     Measure::new("drift.rtt-within", "%", "100 if the RTT is within 20 % of the record's, else 0"),
+    Measure::new("drift.rtt-close", "%", "100 if the RTT is within 6 ms of the record's, else 0"),
     Measure::new("drift.beyond", "%", "100 if the rate changed more than five times, else 0"),
     Measure::new("window", "", "window at establishment over the recorded BDP (line 6)"),
     Measure::new("pace", "", "pace at establishment over the recorded rate (line 7)"),
@@ -263,6 +264,7 @@ fn numbers(
 ) -> Result<Vec<(String, f64)>> {
     let report = watch.report.context("the flow was not reported")?;
     let completion = report.completion_time().unwrap_or_else(|| report.ended_at.since(report.opened_at));
+    let rtt = setup.rtt().as_millis_f64();
     let is_near = |ratio: f64| (ratio - 1.0).abs() < 0.2;
     let mut numbers = vec![
         ("completion", completion.as_millis_f64()),
@@ -273,6 +275,7 @@ fn numbers(
         ("drift.rtt", drift.rtt),
         ("drift.within", percent(is_near(drift.rate))),
         ("drift.rtt-within", percent(is_near(drift.rtt))),
+        ("drift.rtt-close", percent((rtt - rtt / drift.rtt).abs() < 6.0)),
         ("drift.beyond", percent(drift.rate > 5.0 || drift.rate < 0.2)),
     ];
     if let (Some(start), Some(record)) = (Start::of(&watch.events), record) {

@@ -39,8 +39,8 @@ struct Count {
 }
 
 impl<'a> SetUps<'a> {
-    /// Judges the paper's claims; those of ours and those that restate another are left out. The
-    /// plans are those of [`Plan::with_all_variants`].
+    /// Judges all claims but those that restate another. The plans are those of
+    /// [`Plan::with_all_variants`].
     #[must_use]
     pub fn new(experiments: &'a [Experiment], plans: &'a [Plan], results: &[Results]) -> Self {
         let mut variants: Vec<(String, bool)> = vec![];
@@ -51,9 +51,6 @@ impl<'a> SetUps<'a> {
         }
         let mut rows = vec![];
         for ((experiment, plan), results) in experiments.iter().zip(plans).zip(results) {
-            if plan.is_ours || plan.is_specification {
-                continue;
-            }
             for claim in experiment.claims.iter().filter(|claim| claim.restates.is_none()) {
                 let found: Vec<Option<(Verdict, String)>> = variants
                     .iter()
