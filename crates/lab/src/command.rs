@@ -9,6 +9,8 @@ mod examples;
 pub mod format;
 #[cfg(feature = "network")]
 mod get;
+#[cfg(feature = "network")]
+mod idle;
 mod layout;
 mod not_built;
 mod paths;
@@ -216,9 +218,14 @@ pub fn main() -> ExitCode {
     let mut matches = read(&words);
     let mut asked = vec![];
     if let Some((name, given)) = matches.subcommand()
-        && let Some(command) = strict.find_subcommand(name).filter(|command| plan::takes_plans(command))
+        && let Some(command) = strict.find_subcommand(name)
     {
-        let typed = words::given(command, given);
+        asked = words::given(command, given);
+    }
+    if let Some((name, given)) = matches.subcommand()
+        && let Some(command) = strict.find_subcommand(name).filter(|command| plan::takes_presets(command))
+    {
+        let typed = asked;
         let mut before = match plan::planned(command, &typed).or_refuse() {
             Ok(planned) => planned,
             Err(error) => return ended(Err(error)),
@@ -227,7 +234,11 @@ pub fn main() -> ExitCode {
         if name == "sweep" {
             return ended(plan::save(command, &asked, given).and_then(|()| sweep::run(&asked)));
         }
-        before.splice(0..0, plan::of_preset(&asked));
+        // A demo has a rate, but none of its own for the way back.
+        let mut preset = plan::of_preset(&asked);
+        preset
+            .retain(|word| words::names(std::slice::from_ref(word)).iter().all(|it| plan::has(command, it)));
+        before.splice(0..0, preset);
         words.splice(2..2, before.into_iter().map(OsString::from));
         matches = read(&words);
         if let Some((_, given)) = matches.subcommand()
@@ -250,20 +261,32 @@ pub fn main() -> ExitCode {
         #[cfg(feature = "network")]
         Command::Downlink(args) => downlink::run(&args),
         #[cfg(feature = "network")]
-        Command::Link(args) => match link_run::link(&args, &terminal::command_line()) {
-            Ok(code) => return code,
-            Err(error) => Err(error),
-        },
+        Command::Link(args) => {
+            idle::say(&asked, &idle::of_link(&args));
+            match link_run::link(&args, &terminal::command_line()) {
+                Ok(code) => return code,
+                Err(error) => Err(error),
+            }
+        }
         #[cfg(feature = "network")]
         Command::ShowLink(args) => link_run::show_link(&args).and_then(|text| terminal::print(&text)),
         #[cfg(feature = "network")]
         Command::LinkEnd(args) => return link_run::end(args),
         #[cfg(feature = "network")]
-        Command::Demo(args) => demo::demo(&args),
+        Command::Demo(args) => {
+            idle::say(&asked, &idle::of_demo(&args));
+            demo::demo(&args)
+        }
         #[cfg(feature = "network")]
-        Command::Serve(args) => serve::serve(*args),
+        Command::Serve(args) => {
+            idle::say(&asked, &idle::of_serve(&args));
+            serve::serve(*args)
+        }
         #[cfg(feature = "network")]
-        Command::Get(args) => get::get(&args),
+        Command::Get(args) => {
+            idle::say(&asked, &idle::of_get(&args));
+            get::get(&args)
+        }
         #[cfg(feature = "tcp")]
         Command::Tcp(args) => match tcp::tcp(&args) {
             Ok(code) => return code,

@@ -24,7 +24,7 @@ pub struct Condition {
 }
 
 /// The columns of the conditions.
-pub const COLUMNS: [&str; 45] = [
+pub const COLUMNS: [&str; 47] = [
     "home",
     "transport",
     "rate_bits_per_s",
@@ -34,6 +34,8 @@ pub const COLUMNS: [&str; 45] = [
     "buffer_bytes",
     "buffer_packets",
     "queue",
+    "policer_bits_per_s",
+    "policer_burst_bytes",
     "random_loss_share",
     "burst_loss_share",
     "burst_loss_packets",
@@ -171,6 +173,10 @@ fn of_path(setup: &Setup, path: &PathOptions, add: Add<'_>) {
     add("buffer", "buffer_bytes", bounded(packets == u64::MAX, bytes.get()));
     add("buffer", "buffer_packets", bounded(packets != u64::MAX, packets));
     add("queue", "queue", Value::Text(path.queue.to_string()));
+    let policer = path.policer;
+    let count = |value: Option<u64>| value.map_or(Value::Number(None), Value::Count);
+    add("policer", "policer_bits_per_s", count(policer.map(|policer| policer.rate.as_bits_per_sec())));
+    add("policer", "policer_burst_bytes", count(policer.map(|policer| policer.burst.get())));
     add("loss", "random_loss_share", share(path.loss));
     add("burst-loss", "burst_loss_share", optional(path.burst_loss.map(|burst| burst.enter.as_f64())));
     let length = path.burst_loss.map(|burst| f64::from(burst.length));

@@ -20,11 +20,14 @@ use clap::Args;
 use headstart_units::Span;
 
 use crate::link::change::Change;
-use crate::options::{PathOptions, UpOptions, address};
+use crate::options::{PathOptions, PathPreset, UpOptions, address};
 
 /// All options of a link.
 #[derive(Args, Clone, Debug)]
 pub struct LinkArgs {
+    /// A path by name, whose numbers other options override (`headstart paths` has their sources)
+    #[arg(long = "path", value_name = "NAME", help_heading = "Path")]
+    pub preset: Option<PathPreset>,
     /// The path.
     #[command(flatten)]
     pub path: PathOptions,

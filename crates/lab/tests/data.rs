@@ -406,6 +406,22 @@ fn diff_ends_as_diff_does() {
         let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(words), "{arguments}: {said}");
     }
+    let output = run(&folder, "diff a slow --measures mean_ms --format csv");
+    assert_eq!(output.status.code(), Some(1));
+    let rows = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut rows = rows.lines();
+    let header = "scheme,measure,a,b,difference,difference_low,difference_high,seeds,differs";
+    assert_eq!(rows.next(), Some(header));
+    for row in rows {
+        let cells: Vec<&str> = row.split(',').collect();
+        let number = |at: usize| cells[at].parse::<f64>().expect("a number");
+        assert!((number(3) - number(2) - number(4)).abs() < 1e-6, "{row}");
+        assert!(number(5) <= number(4) && number(4) <= number(6), "{row}");
+        assert_eq!((cells[1], cells[7], cells[8]), ("mean_ms", "4", "1"), "{row}");
+    }
+    let output = run(&folder, "diff a a --format json");
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(document["rows"].as_array().map(Vec::len), Some(10));
     for (arguments, words) in [
         ("diff a few", "few: found no row of iw10 with the seeds 4"),
         ("diff a sweep", "sweep: found results that vary over [load_share], expected [] as in a"),
@@ -473,12 +489,50 @@ fn a_trace_is_qlog_as_the_draft_has_it() {
         assert!(counts.get(&format!("quic:{name}")).is_some_and(|count| *count > 0), "no {name}: {counts:?}");
     }
     for (name, words) in
-        [("flow.txt", "ends in .sqlog"), ("nowhere/flow.sqlog", "a folder that is not there")]
+        [("flow.txt", "ends in .qlog or .sqlog"), ("nowhere/flow.sqlog", "a folder that is not there")]
     {
         let output = run(&folder, &format!("trace iw10 --qlog {name}"));
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
     }
+}
+
+/// qvis opens documents with a version that it knows, and takes category and name from the name of
+/// an event.
+#[test]
+fn a_trace_is_the_qlog_that_qvis_opens() {
+    let folder = folder("qvis");
+    let line = "trace halfback --buffer 20p --size 300kB --loss 2% --out t --qlog";
+    let said = headstart(&folder, &format!("{line} flow.qlog"));
+    assert!(said.contains("qlog: flow.qlog"), "{said}");
+    let text = fs::read_to_string(folder.join("flow.qlog")).expect("written");
+    let file: serde_json::Value = serde_json::from_str(&text).expect("one document");
+    assert_eq!((&file["qlog_version"], &file["qlog_format"]), (&"draft-02".into(), &"JSON".into()));
+    let trace = &file["traces"][0];
+    assert_eq!(trace["vantage_point"]["type"], "server");
+    let events = trace["events"].as_array().expect("events");
+    let mut names = std::collections::BTreeSet::new();
+    for event in events {
+        let name = event["name"].as_str().unwrap_or_else(|| panic!("no name: {event}"));
+        assert!(event["time"].is_number() && event["data"].is_object(), "{event}");
+        if name.ends_with(":packet_sent") || name.ends_with(":packet_lost") {
+            let header = &event["data"]["header"];
+            assert!(header["packet_number"].is_u64() && header["packet_type"] == "1RTT", "{event}");
+        }
+        names.insert(name.to_owned());
+    }
+    for name in [
+        "transport:packet_sent",
+        "transport:packet_received",
+        "recovery:packet_lost",
+        "recovery:metrics_updated",
+        "recovery:congestion_state_updated",
+    ] {
+        assert!(names.contains(name), "no {name}: {names:?}");
+    }
+    let _ = headstart(&folder, &format!("{line} flow.sqlog"));
+    let sequence = fs::read_to_string(folder.join("flow.sqlog")).expect("written");
+    assert_eq!(sequence.lines().count(), events.len() + 1, "the same events, and a head");
 }
 
 #[test]

@@ -222,6 +222,46 @@ fn what_cannot_be_is_refused_with_one_message() {
     }
 }
 
+/// The numbers of a path by name, of which typed ones override theirs.
+#[test]
+fn a_demo_and_a_link_take_paths_by_name() {
+    let demo =
+        ["demo", "--path", "dsl", "--rtt", "10 ms", "--size", "5 kB", "--schemes", "iw10", "--repeats", "1"];
+    let shown = headstart(&demo);
+    let told = words(&shown.stdout);
+    assert!(shown.status.success() && told.contains("1.5 Mbit/s, 10 ms round trip"), "{told}");
+    let link = ["link", "--path", "geo", "--udp", "127.0.0.1:9", "--duration", "10 ms"];
+    let shown = headstart(&link);
+    assert!(shown.status.success(), "{}", words(&shown.stderr));
+    assert_refused(&["link", "--path", "moon"], &["--path", "moon", "geo"]);
+}
+
+#[test]
+fn an_option_that_changes_nothing_is_said_to() {
+    let link = |options: &'static str| format!("link --udp 127.0.0.1:9 --duration 10ms {options}");
+    let demo = "demo --size 5kB --rtt 2ms --repeats 1 --schemes";
+    for (line, told) in [
+        (link("--mtu 900"), "--mtu changes nothing with --udp"),
+        (link("--reorder"), "--reorder changes nothing without --jitter"),
+        (link("--reorder --jitter 1ms"), ""),
+        (link("--router-share 10%"), "--router-share changes nothing without --routers share"),
+        ("link --clients 3 -- true".to_owned(), "--clients changes nothing without --udp"),
+        (
+            format!("{demo} iw10 --visit 2MB"),
+            "--visit changes nothing without a scheme that draws on a history",
+        ),
+        (format!("{demo} wise-start --visit 20kB"), ""),
+        ("serve nowhere --scheme halfback --hint-cap 5mbit".to_owned(), "--hint-cap changes nothing without"),
+        ("serve nowhere --scheme blitzstart --hint-cap 5mbit".to_owned(), ""),
+        ("get https://localhost:1/ --0rtt".to_owned(), "--0rtt changes nothing without --repeat"),
+    ] {
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        let said = words(&headstart(&arguments).stderr);
+        assert!(said.contains(told), "{line}: {said}");
+        assert!(!told.is_empty() || !said.contains("changes nothing"), "{line}: {said}");
+    }
+}
+
 /// A UDP port that is most likely closed.
 fn dead_port() -> u16 {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");

@@ -31,13 +31,16 @@ use tokio_util::sync::CancellationToken;
 use super::format::{self, Format};
 use super::serve::Choices;
 use crate::errors::Refuse as _;
-use crate::options::Buffer;
+use crate::options::{Buffer, PathPreset};
 use crate::statistics::{mean, mean_interval};
 use crate::table::{Better, Cell, Column, Table, terminal_width};
 
 /// Options of `headstart demo`.
 #[derive(Args, Clone, Debug)]
 pub struct DemoArgs {
+    /// A path by name, whose numbers other options override (`headstart paths` has their sources)
+    #[arg(long = "path", value_name = "NAME")]
+    pub preset: Option<PathPreset>,
     /// Rate of the access link
     #[arg(long, default_value = "25 Mbit/s", value_name = "RATE")]
     pub rate: Rate,

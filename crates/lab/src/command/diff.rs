@@ -6,9 +6,12 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
+use super::format::{self, Format};
 use super::terminal::{print, print_table};
-use crate::diff::{Difference, compare};
+use crate::diff::{Compared, Difference, compare};
 use crate::errors::Refuse as _;
+use crate::output::csv_text;
+use crate::statistics::Interval;
 use crate::table::{Cell, Column, Table};
 
 /// Measures compared by default.
@@ -28,6 +31,9 @@ pub struct DiffArgs {
     /// Compare rows that both have, and list those left out
     #[arg(long)]
     pub common: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub format: Format,
 }
 
 /// Compares, prints the table, and ends as `diff` does: 0 if nothing differs, 1 if something does.
@@ -41,8 +47,14 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     if is_usual && found.compared.iter().any(|one| USUAL.contains(&one.measure.as_str())) {
         found.compared.retain(|one| USUAL.contains(&one.measure.as_str()));
     }
-    print_table(&table(&found)).or_refuse()?;
     let count = found.compared.iter().filter(|one| one.differs()).count();
+    let ended = Ok(ExitCode::from(u8::from(count > 0)));
+    let rows = || found.compared.iter().map(|one| row(one, found.seeds)).collect::<Vec<_>>();
+    match args.format {
+        Format::Table => print_table(&table(&found)).or_refuse()?,
+        Format::Csv => return print(&csv_text(&header(&found), &rows())).or_refuse().and(ended),
+        Format::Json => return print(&format::document(&header(&found), &rows())?).or_refuse().and(ended),
+    }
     let equal = found.compared.iter().filter(|one| one.is_equal).count();
     let all = found.compared.len();
     print(&format!(
@@ -51,7 +63,34 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
         args.other.display()
     ))
     .or_refuse()?;
-    Ok(ExitCode::from(u8::from(count > 0)))
+    ended
+}
+
+/// The columns of a difference for programs.
+fn header(found: &Difference) -> Vec<&str> {
+    let measures = [
+        "scheme",
+        "measure",
+        "a",
+        "b",
+        "difference",
+        "difference_low",
+        "difference_high",
+        "seeds",
+        "differs",
+    ];
+    found.varied.iter().map(String::as_str).chain(measures).collect()
+}
+
+/// A measure for programs; numbers that there are none of are empty.
+fn row(one: &Compared, seeds: usize) -> Vec<String> {
+    let number = |value: f64| if value.is_finite() { value.to_string() } else { String::new() };
+    let Interval { value, low, high } = one.difference;
+    let mut row = one.point.clone();
+    row.extend([one.scheme.clone(), one.measure.clone()]);
+    row.extend([one.one, one.other, value, low, high].map(number));
+    row.extend([seeds.to_string(), u8::from(one.differs()).to_string()]);
+    row
 }
 
 fn table(found: &Difference) -> Table {

@@ -88,6 +88,7 @@ const LAYOUTS: &[Layout] = &[
     Layout {
         name: "link",
         common: &[
+            PATH,
             RATE,
             RTT,
             BUFFER,

@@ -67,10 +67,16 @@ fn is_new(names: &[String], word: &String) -> bool {
     words::names(std::slice::from_ref(word)).iter().all(|name| !names.contains(name))
 }
 
-/// True if a command has `--plan`.
+/// True if a command has `--path` by name, and perhaps `--plan`.
 #[must_use]
-pub fn takes_plans(command: &Command) -> bool {
-    command.get_arguments().any(|arg| arg.get_long() == Some("plan"))
+pub fn takes_presets(command: &Command) -> bool {
+    has(command, "path")
+}
+
+/// True if a command has the option of that long name.
+#[must_use]
+pub fn has(command: &Command, option: &str) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some(option))
 }
 
 /// Writes the plan of a command line, if requested.

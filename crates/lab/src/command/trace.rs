@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use clap::Args;
 use headstart_startup::catalogue::{self, Entry};
 use headstart_units::Bytes;
@@ -19,6 +19,7 @@ use crate::progress::{Progress, RunProgress};
 use crate::runner::{self, Job};
 use crate::setup::{Cast, Setup};
 use crate::show;
+use crate::show::qlog::Form;
 
 /// Options of `trace`.
 #[derive(Args, Debug)]
@@ -41,8 +42,9 @@ pub struct TraceArgs {
     /// Schemes whose flow is shown beside this one in the report
     #[arg(long, default_value = crate::setup::REFERENCE, value_name = "NAMES", help_heading = "Output")]
     pub beside: SchemeNames,
-    /// Write the flow as qlog (JSON-SEQ), which qvis and other tools for QUIC read
-    #[arg(long, value_name = "FILE.sqlog", help_heading = "Output")]
+    /// Write the flow as qlog: `.qlog` as qvis opens it, `.sqlog` (JSON-SEQ) as the newest drafts
+    /// have it
+    #[arg(long, value_name = "FILE.qlog|.sqlog", help_heading = "Output")]
     pub qlog: Option<PathBuf>,
     /// Folder for report.html, events.csv, time-sequence.svg and queue.svg
     #[arg(long, default_value = "headstart-trace", value_name = "FOLDER", help_heading = "Output")]
@@ -60,9 +62,7 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
         ))
         .or_refuse();
     }
-    if let Some(path) = &args.qlog {
-        check_qlog(path).or_refuse()?;
-    }
+    let form = args.qlog.as_deref().map(qlog_form).transpose().or_refuse()?;
     let entry = args.scheme.0;
     terminal::say_idle(&mut setup, asked, args.flow.is_none());
     let mut entries = vec![entry];
@@ -121,27 +121,26 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
         folder.write(&format!("{name}.svg"), svg.as_str().as_bytes())?;
     }
     folder.write("report.html", page.html().as_bytes())?;
-    if let Some(path) = &args.qlog {
-        write_file(path, show::qlog::qlog(view, &format!("headstart {}", entry.name)).as_bytes())?;
+    if let (Some(path), Some(form)) = (&args.qlog, form) {
+        write_file(path, show::qlog::qlog(view, &format!("headstart {}", entry.name), form).as_bytes())?;
         print(&format!("qlog: {}\n", path.display()))?;
     }
     print(&format!("Report, events and figures: {}\n", folder.path().display()))
 }
 
-/// Checks the file name: tools recognise records in sequence by it.
-fn check_qlog(path: &Path) -> Result<()> {
-    ensure!(
-        path.extension().is_some_and(|extension| extension == "sqlog"),
-        "--qlog: found `{}`, expected a name that ends in .sqlog",
-        path.display()
-    );
+/// The form that the file's name asks for: tools recognise it by that, too.
+fn qlog_form(path: &Path) -> Result<Form> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let form = extension.and_then(Form::of).with_context(|| {
+        format!("--qlog: found `{}`, expected a name that ends in .qlog or .sqlog", path.display())
+    })?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     ensure!(
         folder.is_none_or(Path::is_dir),
         "--qlog: found `{}` in a folder that is not there, expected one that is",
         path.display()
     );
-    Ok(())
+    Ok(form)
 }
 
 /// The flow of a scheme: alone on the path, or one of a run.

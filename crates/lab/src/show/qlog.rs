@@ -1,8 +1,10 @@
 //! A traced flow as qlog, the format of qvis and other tools for QUIC.
 //!
-//! Sources: draft-ietf-quic-qlog-main-schema (the file) and draft-ietf-quic-qlog-quic-events (the
-//! events), as records one after the other (JSON-SEQ, RFC 7464), the form in which `serve --qlog`
-//! logs the QUIC stack. The vantage point is the sender.
+//! Two forms ([`Form`]). That of the drafts of 2025, draft-ietf-quic-qlog-main-schema-14 (the file)
+//! and draft-ietf-quic-qlog-quic-events-13 (the events), is records one after the other (JSON-SEQ,
+//! RFC 7464), as `serve --qlog` logs the QUIC stack. qvis refuses files without a `qlog_version`
+//! that it knows; the newest of these is draft-marx-qlog-main-schema-02, one JSON document whose
+//! events have other categories. The vantage point is the sender.
 //!
 //! | event | meaning here |
 //! |---|---|
@@ -31,25 +33,85 @@ use crate::flow_trace::FlowTrace;
 /// RFC 7464's record separator.
 const SEPARATOR: char = '\u{1e}';
 
+/// The form of a file, by its extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// `.sqlog`: records as in the newest drafts.
+    Sequence,
+    /// `.qlog`: a document of draft-02, which qvis opens.
+    Document,
+}
+
+impl Form {
+    /// The form that a file of this extension has.
+    #[must_use]
+    pub fn of(extension: &str) -> Option<Self> {
+        match extension {
+            "sqlog" => Some(Self::Sequence),
+            "qlog" => Some(Self::Document),
+            _ => None,
+        }
+    }
+}
+
+/// The names of events in the newest drafts, and category and name in draft-02.
+const NAMES: [(&str, &str); 6] = [
+    ("quic:packet_sent", "transport:packet_sent"),
+    ("quic:packet_received", "transport:packet_received"),
+    ("quic:packet_lost", "recovery:packet_lost"),
+    ("quic:recovery_metrics_updated", "recovery:metrics_updated"),
+    ("quic:congestion_state_updated", "recovery:congestion_state_updated"),
+    ("headstart:timeout", "recovery:loss_timer_triggered"),
+];
+
 /// The whole file.
 #[must_use]
-pub fn qlog(view: &FlowTrace, title: &str) -> String {
-    let mut log =
-        Log { out: String::new(), opened: view.report.map_or(Time::ZERO, |report| report.opened_at) };
-    log.record(&json!({
-        "file_schema": "urn:ietf:params:qlog:file:sequential",
-        "serialization_format": "application/qlog+json-seq",
-        "title": title,
-        "trace": {
-            "title": title,
-            "common_fields": {
-                "reference_time": { "clock_type": "monotonic", "epoch": "unknown" },
-                "time_format": "relative_to_epoch",
-            },
-            "vantage_point": { "name": "headstart", "type": "server" },
-            "event_schemas": ["urn:ietf:params:qlog:events:quic", "urn:headstart:events"],
-        },
-    }));
+pub fn qlog(view: &FlowTrace, title: &str, form: Form) -> String {
+    let opened = view.report.map_or(Time::ZERO, |report| report.opened_at);
+    let events = events(view, opened);
+    let vantage_point = json!({ "name": "headstart", "type": "server" });
+    match form {
+        Form::Sequence => {
+            let head = json!({
+                "file_schema": "urn:ietf:params:qlog:file:sequential",
+                "serialization_format": "application/qlog+json-seq",
+                "title": title,
+                "trace": {
+                    "title": title,
+                    "common_fields": {
+                        "reference_time": { "clock_type": "monotonic", "epoch": "unknown" },
+                        "time_format": "relative_to_epoch",
+                    },
+                    "vantage_point": vantage_point,
+                    // While the events are a draft their name has its number (its §2.1).
+                    "event_schemas": ["urn:ietf:params:qlog:events:quic-13", "urn:headstart:events"],
+                },
+            });
+            std::iter::once(&head).chain(&events).map(|record| format!("{SEPARATOR}{record}\n")).collect()
+        }
+        Form::Document => {
+            let older = |mut event: Value| {
+                let name = NAMES.iter().find(|(new, _)| event["name"] == *new);
+                event["name"] = json!(name.map(|(_, older)| *older));
+                event
+            };
+            let trace = json!({
+                "title": title,
+                "vantage_point": vantage_point,
+                "common_fields": { "time_format": "relative", "reference_time": 0 },
+                "events": events.into_iter().map(older).collect::<Vec<_>>(),
+            });
+            let file = json!({
+                "qlog_version": "draft-02", "qlog_format": "JSON", "title": title, "traces": [trace],
+            });
+            format!("{file}\n")
+        }
+    }
+}
+
+/// All events, under their newest names.
+fn events(view: &FlowTrace, opened: Time) -> Vec<Value> {
+    let mut log = Log { events: vec![], opened };
     let mut packets = Packets::default();
     let mut last: Option<SenderTrace> = None;
     for (at, trace) in &view.events {
@@ -104,7 +166,7 @@ pub fn qlog(view: &FlowTrace, title: &str) -> String {
             SenderEvent::Timeout => log.event(*at, "headstart:timeout", json!({})),
         }
     }
-    log.out
+    log.events
 }
 
 /// The state of congestion control, as text.
@@ -126,21 +188,15 @@ fn metrics(trace: &SenderTrace) -> Value {
 
 /// The log so far.
 struct Log {
-    out: String,
+    events: Vec<Value>,
     opened: Time,
 }
 
 impl Log {
-    fn record(&mut self, record: &Value) {
-        self.out.push(SEPARATOR);
-        self.out.push_str(&record.to_string());
-        self.out.push('\n');
-    }
-
     /// Milliseconds since the first SYN.
     fn event(&mut self, at: Time, name: &str, data: Value) {
         let time = at.since(self.opened).as_millis_f64();
-        self.record(&json!({ "time": time, "name": name, "data": data }));
+        self.events.push(json!({ "time": time, "name": name, "data": data }));
     }
 }
 

@@ -146,7 +146,9 @@ impl Quantity {
             Some(other) => {
                 let ratio = if is_mean { ratio_interval(&sample.by_seed, &other.by_seed) } else { None };
                 let ratio = ratio.unwrap_or_else(|| bare(sample.pooled / other.pooled));
-                let (one, two) = (self.shown(ratio.low), self.shown(ratio.high));
+                // Times, counts and shares are not negative, and neither are their quotients.
+                let (one, two) =
+                    (self.shown(if ratio.low < 0.0 { 0.0 } else { ratio.low }), self.shown(ratio.high));
                 Interval { value: self.shown(ratio.value), low: one.min(two), high: one.max(two) }
             }
         }

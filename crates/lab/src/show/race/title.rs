@@ -60,6 +60,7 @@ fn phrase(setup: &Setup, option: &str, value: &str) -> Option<String> {
         "transport" => named("over", &value.to_uppercase()),
         "buffer" => named("buffer", &super::buffer(setup)),
         "ecn" => Some("ECN".to_owned()),
+        "policer" => path.policer.map(|policer| format!("policer {} and {}", policer.rate, policer.burst)),
         "loss" => named("random loss", &path.loss),
         "burst-loss" => path.burst_loss.map(|burst| {
             format!("bursts of loss {} of {}", burst.enter, counted(u64::from(burst.length), "packet"))
@@ -110,6 +111,10 @@ mod tests {
             ),
             "15 Mbit/s, RTT 60 ms, 100 kB flows, load 25 %, queue codel, random loss 1 %, jitter 5 ms, up 1 Mbit/s, \
              2 long flows, base reno, acks quic, ECN"
+        );
+        assert_eq!(
+            of("--policer 5mbit,50kB --loss 1%"),
+            "15 Mbit/s, RTT 60 ms, 100 kB flows, load 25 %, policer 5 Mbit/s and 50 kB, random loss 1 %"
         );
         assert_eq!(
             of("--buffer 20p --hop 10mbit/5ms/50kB --burst-loss 1%,5 --background 1 --peers 3"),

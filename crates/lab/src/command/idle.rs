@@ -1,0 +1,84 @@
+//! Options of the commands on real packets that have no effect in this run. Those of races are in
+//! [`crate::dependencies`].
+
+use headstart_quic::Choice;
+use headstart_startup::catalogue::Needs;
+
+use super::demo::DemoArgs;
+use super::get::GetArgs;
+use super::serve::ServeArgs;
+use crate::link::LinkArgs;
+use crate::options::RouterName;
+
+/// An option, the words behind "changes nothing", and whether it has an effect here.
+type Rule = (&'static str, &'static str, bool);
+
+/// Says which of the given options have no effect.
+pub fn say(asked: &[String], rules: &[Rule]) {
+    for (option, idle, counts) in rules {
+        if !counts && asked.iter().any(|asked| asked == option) {
+            eprintln!("headstart: --{option} changes nothing {idle}");
+        }
+    }
+}
+
+/// Of `link`.
+#[must_use]
+pub fn of_link(args: &LinkArgs) -> Vec<Rule> {
+    let LinkArgs { path, up, ends, .. } = args;
+    let is_udp = ends.udp.is_some();
+    let is_traced = path.trace.is_some() || path.up_trace.is_some();
+    let has_way_back = path.up_rate.is_some() || path.up_trace.is_some();
+    let quick_start = !matches!(path.routers, RouterName::None | RouterName::Rcp);
+    let mut rules = vec![
+        ("listen", "without --udp", is_udp),
+        ("clients", "without --udp", is_udp),
+        ("idle", "without --udp", is_udp),
+        ("mtu", "with --udp", !is_udp),
+        ("rate", "with --trace and --up-rate", path.trace.is_none() || !has_way_back),
+        ("up-rate", "with --up-trace", path.up_trace.is_none()),
+        ("trace-offset", "without --trace or --up-trace", is_traced),
+        ("reorder", "without --jitter", !path.jitter.is_zero()),
+        ("up-reorder", "without --up-jitter", !up.up_jitter.is_zero()),
+        ("rcp-gains", "without --routers rcp", path.routers == RouterName::Rcp),
+        ("router-extras", "without --routers extreme", path.routers == RouterName::Extreme),
+        ("router-believes", "without --routers", path.routers != RouterName::None),
+    ];
+    let idle = "without --routers share, target or extreme";
+    let names = [
+        "router-share",
+        "router-measure",
+        "router-interval",
+        "router-memory",
+        "router-memory-bins",
+        "router-rates",
+        "router-denial",
+        "router-requests",
+    ];
+    rules.extend(names.map(|name| (name, idle, quick_start)));
+    rules
+}
+
+/// Of `demo`.
+#[must_use]
+pub fn of_demo(args: &DemoArgs) -> Vec<Rule> {
+    let remembers = args.schemes.0.iter().any(|choice| choice.needs() == Needs::History);
+    vec![("visit", "without a scheme that draws on a history", remembers)]
+}
+
+/// Of `serve`.
+#[must_use]
+pub fn of_serve(args: &ServeArgs) -> Vec<Rule> {
+    let is_chosen = args.operation.allow_scheme_choice;
+    let takes_hints = |choice: &Choice| choice.needs() == Needs::Hint || choice.name() == "headstart";
+    vec![
+        ("hint-cap", "without a scheme that takes hints", is_chosen || takes_hints(&args.scheme)),
+        ("shortest-rtt", "with slow start", is_chosen || args.scheme.needs() != Needs::Nothing),
+    ]
+}
+
+/// Of `get`.
+#[must_use]
+pub fn of_get(args: &GetArgs) -> Vec<Rule> {
+    vec![("0rtt", "without --repeat: a first visit has no ticket", args.repeat > 1)]
+}
