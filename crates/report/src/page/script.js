@@ -1,5 +1,6 @@
-// Makes a report's tables sortable, its schemes pickable, its figures readable under the pointer and by keyboard, and lays
-// any two flows over one another. All of the report can be read without it. It loads nothing and sends nothing.
+// Sorts a report's tables, selects its schemes, shows values of its figures under the pointer and by
+// keyboard, and lays any two flows over one another. All of the report can be read without it. It
+// loads nothing and sends nothing.
 'use strict';
 (() => {
 
@@ -176,7 +177,8 @@ const plotOf = svg => {
 
 const COORDINATES = /([ML])(-?[\d.]+) (-?[\d.]+)/g;
 
-// A series' points in order: their place and, where the drawing has them, their values. A line's lie where it turns.
+// A series' points in order: their place and, if the drawing has them, their values. The points of
+// a line are its corners.
 const pointsOf = (group, plot) => {
     if (group.dataset.points) {
         return group.dataset.points.split(';').map(text => {
@@ -190,7 +192,8 @@ const pointsOf = (group, plot) => {
     return places.map(([, command, x, y]) => ({ x: Number(x), y: Number(y), begins: command === 'M' }));
 };
 
-// The place on a series nearest to (x, y): one of its points, or any place of its line if that is all it has.
+// The place on a series nearest to (x, y): one of its points, or any place of its line if it has no
+// points.
 const nearestOn = (series, x, y) => {
     let best = null;
     const offer = point => {
@@ -211,7 +214,7 @@ const nearestOn = (series, x, y) => {
     return best;
 };
 
-// What can be read in a drawing now: what is hidden or grey cannot.
+// Readable series of a drawing: those neither hidden nor grey.
 const readable = svg => {
     const plot = plotOf(svg);
     const shown = group => !group.classList.contains('dim') && getComputedStyle(group).display !== 'none';
@@ -226,7 +229,8 @@ const readable = svg => {
     return { plot, series: series.filter(one => one.points.length > 0) };
 };
 
-// ---- Readings: the value nearest to the pointer; by keyboard, arrows go along a series and from one to the next.
+// ---- Readings: the value nearest to the pointer; arrow keys move along a series and from one to
+// the next.
 
 const tip = make('div', { class: 'tip', role: 'status' });
 tip.hidden = true;
