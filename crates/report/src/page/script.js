@@ -1,6 +1,6 @@
-// Sorts a report's tables, selects its schemes, shows values of its figures under the pointer and by
-// keyboard, and lays any two flows over one another. All of the report can be read without it. It
-// loads nothing and sends nothing.
+// Sorts a report's tables, selects its schemes, shows values of its figures under the pointer and
+// by keyboard, and lays any two flows over one another. All of the report can be read without it.
+// It loads nothing and sends nothing.
 'use strict';
 (() => {
 
