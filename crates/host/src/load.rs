@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-const NAP: Duration = Duration::from_millis(1);
+const SLEEP: Duration = Duration::from_millis(1);
 
 /// Wake-up latency of the sleeping threads during a run.
 #[derive(Clone, Copy, Debug)]
@@ -27,26 +27,26 @@ pub struct Lateness {
 }
 
 /// Other processes may have this share of the processors' time: half of one, where there are two.
-const OTHERS: f64 = 0.25;
+const MAX_OTHER_SHARE: f64 = 0.25;
 
 impl Lateness {
     /// Fewer than one nap in a hundred was too long, none was later than `tolerated`, and the
     /// processors were free.
     #[must_use]
-    pub fn is_in_time(&self, tolerated: Duration) -> bool {
-        self.share < 0.01 && self.worst <= tolerated && self.others <= OTHERS
+    pub fn is_within(&self, tolerated: Duration) -> bool {
+        self.share < 0.01 && self.worst <= tolerated && self.others <= MAX_OTHER_SHARE
     }
 }
 
-/// Sleepers, one for each core.
+/// Sleeping threads that measure the wake-up latency, one for each core.
 #[derive(Debug)]
-pub struct Sleepers {
+pub struct WakeupProbe {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Vec<Duration>>>,
     before: Option<Ticks>,
 }
 
-impl Sleepers {
+impl WakeupProbe {
     /// Starts them.
     #[must_use]
     pub fn start() -> Self {
@@ -66,7 +66,7 @@ impl Sleepers {
         let late: Vec<Duration> =
             self.threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect();
         let others = self.before.zip(Ticks::now()).map_or(0.0, |(before, after)| after.others_since(&before));
-        let many = late.iter().filter(|late| **late > NAP / 2).count();
+        let many = late.iter().filter(|late| **late > SLEEP / 2).count();
         Lateness {
             share: many as f64 / late.len().max(1) as f64,
             worst: late.into_iter().max().unwrap_or_default(),
@@ -117,8 +117,8 @@ fn sleep_until(is_over: &AtomicBool) -> Vec<Duration> {
     let mut late = vec![];
     while !is_over.load(Ordering::Relaxed) {
         let begun = Instant::now();
-        thread::sleep(NAP);
-        late.push(begun.elapsed().saturating_sub(NAP));
+        thread::sleep(SLEEP);
+        late.push(begun.elapsed().saturating_sub(SLEEP));
     }
     late
 }

@@ -19,9 +19,9 @@ pub enum Reason {
     /// Another process has it open, or this one has already.
     InUse,
     /// It is a folder, a device or a pipe.
-    NoFile,
+    NotRegularFile,
     /// It begins as no history does: some other program's file.
-    Foreign,
+    UnknownFormat,
     /// A version that is not known here.
     Version {
         /// The version found.
@@ -53,8 +53,8 @@ impl fmt::Display for Error {
         write!(f, "history file {}: ", self.path.display())?;
         match &self.reason {
             Reason::InUse => f.write_str("in use by another process, expected to be the only one"),
-            Reason::NoFile => f.write_str("found something that is no regular file, expected a file"),
-            Reason::Foreign => {
+            Reason::NotRegularFile => f.write_str("found something that is no regular file, expected a file"),
+            Reason::UnknownFormat => {
                 f.write_str("found a file of another kind, expected a history; it was left as it is")
             }
             Reason::Version { found } => {
@@ -64,10 +64,10 @@ impl fmt::Display for Error {
                 "found a damaged header, so that no record can be relied upon; remove the file to begin anew",
             ),
             Reason::TooLarge { slots } => {
-                write!(f, "found room for {slots} peers, expected at most {}", crate::file::MOST_SLOTS)
+                write!(f, "found room for {slots} peers, expected at most {}", crate::file::MAX_SLOTS)
             }
             Reason::Capacity { found } => {
-                write!(f, "found a capacity of {found} peers, expected 1 to {}", crate::file::MOST_SLOTS)
+                write!(f, "found a capacity of {found} peers, expected 1 to {}", crate::file::MAX_SLOTS)
             }
             Reason::Io { doing, source } => write!(f, "cannot {doing}: {source}"),
         }

@@ -42,7 +42,7 @@ use crate::slot::{self, SIZE, Slot};
 /// The version of the format.
 pub const VERSION: u32 = 1;
 /// Peers of the largest history: 256 MiB of file, and some 650 MB of memory.
-pub const MOST_SLOTS: usize = 1 << 22;
+pub const MAX_SLOTS: usize = 1 << 22;
 
 const MAGIC: [u8; 8] = *b"hs.histo";
 const HEADER: u64 = SIZE as u64;
@@ -59,11 +59,11 @@ pub struct Loaded {
     /// Records dropped because their checksums were wrong.
     pub damaged: usize,
     /// The file ended in the middle of its header or of a record.
-    pub cut_short: bool,
+    pub truncated: bool,
     /// Records from the future, dated to now.
     pub future: usize,
     /// Records dropped because there was no room for them.
-    pub crowded_out: usize,
+    pub evicted: usize,
 }
 
 impl Loaded {
@@ -71,7 +71,7 @@ impl Loaded {
     #[must_use]
     pub fn notice(&self) -> Option<String> {
         let mut parts = Vec::new();
-        if self.cut_short {
+        if self.truncated {
             parts.push("it was cut short".to_owned());
         }
         if self.damaged > 0 {
@@ -117,43 +117,45 @@ impl RecordFile {
     /// If it is in use, no history of this version, or cannot be read or written.
     pub fn open(path: &Path, now: Time) -> Result<Opened, Error> {
         let refuse = |reason| Error { path: path.to_owned(), reason };
-        let trouble = |doing| move |source| refuse(Reason::Io { doing, source });
+        let io_error = |doing| move |source| refuse(Reason::Io { doing, source });
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         // Opening a pipe without a writer would block.
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
         let file = match options.open(path) {
-            Err(error) if error.kind() == ErrorKind::IsADirectory => return Err(refuse(Reason::NoFile)),
-            other => other.map_err(trouble("open it"))?,
+            Err(error) if error.kind() == ErrorKind::IsADirectory => {
+                return Err(refuse(Reason::NotRegularFile));
+            }
+            other => other.map_err(io_error("open it"))?,
         };
-        if !file.metadata().map_err(trouble("look at it"))?.is_file() {
-            return Err(refuse(Reason::NoFile));
+        if !file.metadata().map_err(io_error("read its metadata"))?.is_file() {
+            return Err(refuse(Reason::NotRegularFile));
         }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(refuse(Reason::InUse)),
-            other => other.map_err(io::Error::from).map_err(trouble("lock it"))?,
+            other => other.map_err(io::Error::from).map_err(io_error("lock it"))?,
         }
-        let length = file.metadata().map_err(trouble("look at it"))?.len();
+        let length = file.metadata().map_err(io_error("read its metadata"))?.len();
         let mut loaded = Loaded { path: path.to_owned(), ..Loaded::default() };
         let whole = check_header(&file, length).map_err(refuse)?;
         if !whole {
-            loaded.cut_short = length > 0;
-            file.set_len(0).map_err(trouble("begin it anew"))?;
-            file.write_all_at(&header(), 0).map_err(trouble("write it"))?;
+            loaded.truncated = length > 0;
+            file.set_len(0).map_err(io_error("truncate it"))?;
+            file.write_all_at(&header(), 0).map_err(io_error("write it"))?;
         }
         let body = if whole { length - HEADER } else { 0 };
-        if body / HEADER > MOST_SLOTS as u64 {
+        if body / HEADER > MAX_SLOTS as u64 {
             return Err(refuse(Reason::TooLarge { slots: body / HEADER }));
         }
         let end = (body / HEADER) as u32;
         if body % HEADER != 0 {
-            loaded.cut_short = true;
-            file.set_len(offset(end)).map_err(trouble("cut it"))?;
+            loaded.truncated = true;
+            file.set_len(offset(end)).map_err(io_error("truncate it"))?;
         }
         let (slots, free) = (HashMap::with_hasher(RandomState::new()), Vec::new());
         let mut opened = Self { path: path.to_owned(), file, slots, free, end };
-        let records = opened.load(now, &mut loaded).map_err(trouble("read it"))?;
-        opened.sync().map_err(trouble("write it"))?;
+        let records = opened.load(now, &mut loaded).map_err(io_error("read it"))?;
+        opened.sync().map_err(io_error("write it"))?;
         Ok(Opened { file: opened, records, loaded })
     }
 
@@ -313,7 +315,7 @@ fn check_header(file: &File, length: u64) -> Result<bool, Reason> {
         return Ok(there == SIZE);
     }
     if bytes.iter().zip(MAGIC).any(|(found, expected)| *found != expected) {
-        return Err(Reason::Foreign);
+        return Err(Reason::UnknownFormat);
     }
     match bytes.get(8..12).and_then(|version| version.try_into().ok()).map(u32::from_le_bytes) {
         Some(found) if found != VERSION => Err(Reason::Version { found }),

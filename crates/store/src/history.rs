@@ -18,7 +18,7 @@ use headstart_startup::history::{
 use headstart_units::Bytes;
 
 use crate::error::{Error, Reason};
-use crate::file::{Loaded, MOST_SLOTS, Opened, RecordFile};
+use crate::file::{Loaded, MAX_SLOTS, Opened, RecordFile};
 
 /// Settings of a history file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Default for Options {
 
 /// Below this many peers one shard serves all, so that a small table forgets exactly the least
 /// recently used.
-const WORTH_SHARDING: usize = 4096;
+const MIN_SHARDED_CAPACITY: usize = 4096;
 /// Enough that the cores of a large server rarely want the same.
 const SHARDS: usize = 16;
 
@@ -64,7 +64,7 @@ struct Shared {
     hasher: RandomState,
     file: Option<Mutex<RecordFile>>,
     sync: bool,
-    trouble: Mutex<Option<String>>,
+    last_error: Mutex<Option<String>>,
     stop: Mutex<bool>,
     stopped: Condvar,
 }
@@ -72,30 +72,30 @@ struct Shared {
 #[derive(Debug)]
 struct Shard {
     table: MemoryStore<RandomState>,
-    changed: Dirty,
+    changed: ChangedPeers,
 }
 
 /// Whose slots are out of date.
 #[derive(Debug)]
-struct Dirty {
+struct ChangedPeers {
     peers: HashSet<IpAddr, RandomState>,
     /// Too many to list, or unknown.
     all: bool,
     limit: usize,
 }
 
-impl Dirty {
-    fn note(&mut self, peer: Option<IpAddr>) {
+impl ChangedPeers {
+    fn mark(&mut self, peer: Option<IpAddr>) {
         if let (Some(peer), false) = (peer, self.all) {
             self.peers.insert(peer);
             // Thousands of addresses that push each other out must not fill the list instead.
             if self.peers.len() > self.limit {
-                self.note_all();
+                self.mark_all();
             }
         }
     }
 
-    fn note_all(&mut self) {
+    fn mark_all(&mut self) {
         self.peers = HashSet::default();
         self.all = true;
     }
@@ -105,7 +105,7 @@ impl History {
     /// A history that ends with the process, for `capacity` peers.
     #[must_use]
     pub fn in_memory(capacity: usize) -> Self {
-        let shared = Arc::new(Shared::new(capacity.min(MOST_SLOTS), None, false));
+        let shared = Arc::new(Shared::new(capacity.min(MAX_SLOTS), None, false));
         Self { owner: Arc::new(Owner { shared, writer: None }) }
     }
 
@@ -116,7 +116,7 @@ impl History {
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<(Self, Loaded), Error> {
         let path = path.as_ref();
         let refuse = |reason| Error { path: path.to_owned(), reason };
-        if options.capacity == 0 || options.capacity > MOST_SLOTS {
+        if options.capacity == 0 || options.capacity > MAX_SLOTS {
             return Err(refuse(Reason::Capacity { found: options.capacity }));
         }
         let Opened { mut file, records, mut loaded } = RecordFile::open(path, unix_now())?;
@@ -124,7 +124,7 @@ impl History {
         for (peer, record) in records {
             let changed = locked(table.shard(peer)).table.restore(peer, record);
             if let Some(peer) = changed.removed {
-                loaded.crowded_out += 1;
+                loaded.evicted += 1;
                 loaded.records -= 1;
                 file.remove(peer)
                     .map_err(|source| refuse(Reason::Io { doing: "make room in it", source }))?;
@@ -168,11 +168,11 @@ impl History {
     fn change(&self, peer: IpAddr, change: impl FnOnce(&mut MemoryStore<RandomState>) -> Changed) {
         let shared = &self.owner.shared;
         let mut shard = locked(shared.shard(peer));
-        let Shard { table, changed: dirty } = &mut *shard;
+        let Shard { table, changed: changed_peers } = &mut *shard;
         let changed = change(table);
         if shared.file.is_some() {
-            dirty.note(changed.removed);
-            dirty.note(changed.written);
+            changed_peers.mark(changed.removed);
+            changed_peers.mark(changed.written);
         }
     }
 
@@ -193,8 +193,8 @@ impl History {
     /// Why the last attempt to write failed, if it did. The table goes on without the file, and the
     /// file is tried again at every interval.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
-        locked(&self.owner.shared.trouble).clone()
+    pub fn last_error(&self) -> Option<String> {
+        locked(&self.owner.shared.last_error).clone()
     }
 
     /// Peers remembered now.
@@ -289,12 +289,12 @@ impl Drop for Owner {
 
 impl Shared {
     fn new(capacity: usize, file: Option<Mutex<RecordFile>>, sync: bool) -> Self {
-        let count = if capacity < WORTH_SHARDING { 1 } else { SHARDS };
+        let count = if capacity < MIN_SHARDED_CAPACITY { 1 } else { SHARDS };
         let shard = |number| {
             // The first take what does not divide evenly, so that the sum is what was asked for.
             let capacity = capacity / count + usize::from(number < capacity % count);
             let table = MemoryStore::new(capacity, RandomState::new());
-            let changed = Dirty { peers: HashSet::default(), all: false, limit: capacity.max(1024) };
+            let changed = ChangedPeers { peers: HashSet::default(), all: false, limit: capacity.max(1024) };
             Mutex::new(Shard { table, changed })
         };
         Self {
@@ -302,7 +302,7 @@ impl Shared {
             hasher: RandomState::new(),
             file,
             sync,
-            trouble: Mutex::new(None),
+            last_error: Mutex::new(None),
             stop: Mutex::new(false),
             stopped: Condvar::new(),
         }
@@ -319,7 +319,7 @@ impl Shared {
             let stop = locked(&self.stop);
             let waited = self.stopped.wait_timeout_while(stop, interval, |stop| !*stop);
             let stop = *waited.unwrap_or_else(PoisonError::into_inner).0;
-            // `trouble` reports an error.
+            // `last_error` reports an error.
             let _ = self.flush();
             if stop {
                 return;
@@ -333,7 +333,7 @@ impl Shared {
         // written over a newer one.
         let mut file = locked(file);
         let result = self.write(&mut file);
-        *locked(&self.trouble) = match &result {
+        *locked(&self.last_error) = match &result {
             Ok(()) => None,
             Err(error) => Some(format!("history file {}: cannot write: {error}", file.path().display())),
         };
@@ -348,14 +348,14 @@ impl Shared {
             });
             anything |= !batch.is_empty();
             if let Err(error) = apply(file, &batch) {
-                locked(shard).changed.note_all();
+                locked(shard).changed.mark_all();
                 return Err(error);
             }
         }
         if anything && self.sync {
             // Changes that may not have reached the disk are written again at the next interval.
             file.sync()
-                .inspect_err(|_| self.shards.iter().for_each(|shard| locked(shard).changed.note_all()))?;
+                .inspect_err(|_| self.shards.iter().for_each(|shard| locked(shard).changed.mark_all()))?;
         }
         Ok(())
     }

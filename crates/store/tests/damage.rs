@@ -69,7 +69,7 @@ fn a_file_cut_at_any_length_gives_what_is_whole() {
         assert_eq!(records, (length / SLOT).saturating_sub(1), "cut to {length} bytes");
         assert_eq!((loaded.damaged, loaded.future), (0, 0));
         let boundary = length % SLOT == 0;
-        assert_eq!(loaded.cut_short, !boundary, "cut to {length} bytes");
+        assert_eq!(loaded.truncated, !boundary, "cut to {length} bytes");
         assert_eq!(loaded.notice().is_some(), !boundary);
     }
 }
@@ -92,7 +92,7 @@ fn every_single_bit_matters_and_costs_one_record_at_most() {
             Err(error) => {
                 assert!(bit / 8 < SLOT, "{error}");
                 let expected = match bit / 8 {
-                    0..8 => matches!(error.reason, Reason::Foreign),
+                    0..8 => matches!(error.reason, Reason::UnknownFormat),
                     8..12 => matches!(error.reason, Reason::Version { .. }),
                     _ => matches!(error.reason, Reason::Header),
                 };

@@ -34,7 +34,7 @@ fn what_was_measured_is_known_after_a_restart_with_all_that_it_says() {
     visit(&history, peer(9), record(1000));
     drop(history);
     let (mut history, loaded) = open(&path, 100);
-    assert_eq!((loaded.records, loaded.crowded_out, loaded.notice()), (50, 0, None));
+    assert_eq!((loaded.records, loaded.evicted, loaded.notice()), (50, 0, None));
     let expected: Vec<_> = (0..50).map(|at| (at, if at == 9 { 1000 } else { u64::from(at) + 7 })).collect();
     assert_eq!(known(&history, 60), expected);
     let (found, lease) = Store::open(&mut history, peer(9));
@@ -151,8 +151,8 @@ fn thousands_of_addresses_fill_neither_memory_nor_disk() {
     let before = known(&history, 200_000);
     drop(history);
     let (history, loaded) = open(&path, CAPACITY);
-    assert_eq!(loaded.records + loaded.crowded_out, CAPACITY);
-    assert!(loaded.crowded_out <= CAPACITY / 25, "{} crowded out", loaded.crowded_out);
+    assert_eq!(loaded.records + loaded.evicted, CAPACITY);
+    assert!(loaded.evicted <= CAPACITY / 25, "{} evicted", loaded.evicted);
     let after = known(&history, 200_000);
     assert_eq!(after.len(), loaded.records);
     assert!(after.iter().all(|one| before.binary_search(one).is_ok()));
@@ -166,13 +166,13 @@ fn a_smaller_table_keeps_the_newest_and_the_file_shrinks() {
     (0..1000).for_each(|at| visit(&history, peer(at), record(u64::from(at))));
     drop(history);
     let (history, loaded) = open(&path, 100);
-    assert_eq!((loaded.records, loaded.crowded_out, loaded.notice()), (100, 900, None));
+    assert_eq!((loaded.records, loaded.evicted, loaded.notice()), (100, 900, None));
     assert_eq!(std::fs::metadata(&path).expect("a file").len(), 64 * 101);
     let newest: Vec<_> = (900..1000).map(|at| (at, u64::from(at))).collect();
     assert_eq!(known(&history, 1000), newest);
     drop(history);
     let (history, loaded) = open(&path, 1000);
-    assert_eq!((loaded.crowded_out, known(&history, 1000)), (0, newest));
+    assert_eq!((loaded.evicted, known(&history, 1000)), (0, newest));
 }
 
 #[test]

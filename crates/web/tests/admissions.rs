@@ -13,44 +13,44 @@ use noq::{Connecting, Connection, ConnectionError, Incoming};
 
 /// Logs its events.
 #[derive(Debug, Default)]
-struct Listening {
-    heard: Arc<Mutex<Vec<String>>>,
+struct EventLog {
+    events: Arc<Mutex<Vec<String>>>,
 }
 
 #[derive(Debug)]
-struct Heard {
+struct LoggedSession {
     all: Arc<Mutex<Vec<String>>>,
     scheme: String,
 }
 
-impl Heard {
-    fn hears(&self, what: String) {
+impl LoggedSession {
+    fn log(&self, what: String) {
         self.all.lock().expect("not poisoned").push(what);
     }
 }
 
-impl Admission for Listening {
-    type Session = Heard;
+impl Admission for EventLog {
+    type Session = LoggedSession;
 
     fn admit(
         &self,
         incoming: Incoming,
         scheme: Option<&str>,
-    ) -> Result<(Connecting, Heard), ConnectionError> {
+    ) -> Result<(Connecting, LoggedSession), ConnectionError> {
         let scheme = scheme.unwrap_or("the usual").to_owned();
-        let heard = Heard { all: Arc::clone(&self.heard), scheme };
-        heard.hears(format!("{}, validated {}", heard.scheme, incoming.remote_address_validated()));
-        Ok((incoming.accept()?, heard))
+        let events = LoggedSession { all: Arc::clone(&self.events), scheme };
+        events.log(format!("{}, validated {}", events.scheme, incoming.remote_address_validated()));
+        Ok((incoming.accept()?, events))
     }
 }
 
-impl Session for Heard {
+impl Session for LoggedSession {
     fn established(&self, _: &Connection) {
-        self.hears("established".into());
+        self.log("established".into());
     }
 
     fn will_send(&self, _: &Connection, bytes: u64) {
-        self.hears(format!("will send {bytes}"));
+        self.log(format!("will send {bytes}"));
     }
 
     fn scheme(&self) -> Option<&str> {
@@ -60,30 +60,30 @@ impl Session for Heard {
     fn closed(&self, _: &Connection, reason: &ConnectionError) {
         let code = match reason {
             ConnectionError::ApplicationClosed(close) => close.error_code.into_inner(),
-            other => return self.hears(format!("closed: {other}")),
+            other => return self.log(format!("closed: {other}")),
         };
-        self.hears(format!("closed by the peer with {code:#x}"));
+        self.log(format!("closed by the peer with {code:#x}"));
     }
 }
 
-fn listening() -> (Arc<Listening>, Arc<Mutex<Vec<String>>>) {
-    let admission = Listening::default();
-    let heard = Arc::clone(&admission.heard);
-    (Arc::new(admission), heard)
+fn event_log() -> (Arc<EventLog>, Arc<Mutex<Vec<String>>>) {
+    let admission = EventLog::default();
+    let events = Arc::clone(&admission.events);
+    (Arc::new(admission), events)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn it_hears_the_life_of_a_connection_and_the_size_of_each_answer() {
-    let (admission, heard) = listening();
+    let (admission, events) = event_log();
     let server = start_with(admission, ServerConfig::default(), folder).await;
     server.fetch(&["/picture.png"]).await;
     // A server closes its connections at shutdown: the client's own close must arrive before.
-    let closed = || heard.lock().expect("not poisoned").iter().any(|line| line.starts_with("closed"));
+    let closed = || events.lock().expect("not poisoned").iter().any(|line| line.starts_with("closed"));
     until("the client's close", closed).await;
     server.stop().await;
-    let heard = heard.lock().expect("not poisoned").clone();
+    let events = events.lock().expect("not poisoned").clone();
     assert_eq!(
-        heard,
+        events,
         ["the usual, validated false", "established", "will send 300000", "closed by the peer with 0x100"]
     );
 }
@@ -91,12 +91,12 @@ async fn it_hears_the_life_of_a_connection_and_the_size_of_each_answer() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_may_ask_for_a_scheme_where_the_server_allows_it() {
     for (allows, told) in [(true, Some("halfback")), (false, None)] {
-        let (admission, heard) = listening();
+        let (admission, events) = event_log();
         let server_config = ServerConfig { scheme_choice: allows, ..ServerConfig::default() };
         let server = start_with(admission, server_config, folder).await;
         let visit = server.fetch_as(server.client(Some("halfback"), false), &["/"]).await;
         assert_eq!(visit.pages[0].scheme.as_deref(), told);
-        let first = heard.lock().expect("not poisoned")[0].clone();
+        let first = events.lock().expect("not poisoned")[0].clone();
         assert_eq!(first.starts_with("halfback"), allows, "{first}");
         server.stop().await;
     }
@@ -113,23 +113,23 @@ async fn a_server_that_never_heard_of_schemes_ignores_what_is_asked() {
 #[tokio::test(flavor = "multi_thread")]
 async fn retry_validates_an_address_and_a_token_spares_the_next_connection_it() {
     for (retry, expected) in [(true, [true, true]), (false, [false, true])] {
-        let (admission, heard) = listening();
+        let (admission, events) = event_log();
         let server = start_with(admission, ServerConfig { retry, ..ServerConfig::default() }, folder).await;
         let config = server.client(None, false);
         let first = server.fetch_as(config.clone(), &["/"]).await;
         let second = server.fetch_as(config, &["/"]).await;
         assert_eq!([first.pages[0].bytes, second.pages[0].bytes], [13, 13]);
         server.stop().await;
-        let heard = heard.lock().expect("not poisoned").clone();
+        let events = events.lock().expect("not poisoned").clone();
         let validated: Vec<bool> =
-            heard.iter().filter_map(|line| line.split_once(", validated ")?.1.parse().ok()).collect();
+            events.iter().filter_map(|line| line.split_once(", validated ")?.1.parse().ok()).collect();
         assert_eq!(validated, expected, "retry {retry}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_shuts_down_lets_answers_finish() {
-    let (admission, heard) = listening();
+    let (admission, events) = event_log();
     let server_config = ServerConfig { grace: TIMEOUT, ..ServerConfig::default() };
     let server = start_with(admission, server_config, |_| Site::Generated).await;
     let fetch = server.plan(&["/bytes/50000000"]);
@@ -137,7 +137,7 @@ async fn a_server_that_shuts_down_lets_answers_finish() {
     let endpoint = client::endpoint(server.address).expect("a socket");
     let address = server.address;
     let fetching = tokio::spawn(async move { fetch.run(&endpoint, config, address).await });
-    let asked = || heard.lock().expect("not poisoned").iter().any(|line| line.starts_with("will send"));
+    let asked = || events.lock().expect("not poisoned").iter().any(|line| line.starts_with("will send"));
     until("a request", asked).await;
     server.stop().await;
     let visit = fetching.await.expect("no panic").expect("the whole answer");

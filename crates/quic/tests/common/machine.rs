@@ -8,7 +8,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use headstart_host::load::Sleepers;
+use headstart_host::load::WakeupProbe;
 use headstart_host::not_run;
 
 /// Serialises runs, which would disturb each other.
@@ -36,11 +36,11 @@ pub async fn hold_to<T: Debug>(
     let (mut counted, mut tried) = (vec![], 0);
     while counted.len() < quota.of && tried < quota.of * ATTEMPTS {
         tried += 1;
-        let beside = Sleepers::start();
+        let probe = WakeupProbe::start();
         let seen = run().await;
-        let late = beside.stop();
+        let late = probe.stop();
         println!("{seen:?}, {late:?}");
-        if late.is_in_time(tolerated) {
+        if late.is_within(tolerated) {
             counted.push(seen);
         }
     }
