@@ -297,7 +297,7 @@ fn this_kernel_is_asked_for_a_radio_that_cannot_be_there() {
     let reasons = [
         "netlink cannot be used here",
         "this kernel has no nl80211, and so no radio",
-        "the kernel refused to tell of this radio",
+        "the kernel refused to report this radio",
     ];
     assert!(reasons.contains(&why.as_str()), "{why}");
 }

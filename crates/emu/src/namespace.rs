@@ -93,7 +93,7 @@ impl End {
         let (kind, text, device) = receive(&ours)?;
         match (kind, device) {
             (Some(READY), Some(device)) => {
-                let child = end.0.take().ok_or_else(|| io::Error::other("the end is gone"))?;
+                let child = end.0.take().ok_or_else(|| io::Error::other("the end has exited"))?;
                 Ok(Self { child, socket: ours, device })
             }
             (Some(FAILED), _) => Err(io::Error::other(String::from_utf8_lossy(&text).into_owned())),
@@ -261,7 +261,7 @@ fn prepare(arguments: &EndArguments, socket: BorrowedFd<'_>) -> io::Result<(Owne
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
     if parent.and_then(|parent| u32::try_from(parent).ok()) != Some(arguments.parent) {
-        return Err(io::Error::other("the relay is gone"));
+        return Err(io::Error::other("the relay has exited"));
     }
     device::set_loopback_up()?;
     // Lets a nested path reach the outside through it. The setting is of this namespace only.
@@ -307,7 +307,7 @@ fn forbidden() -> Option<String> {
         ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
     ] {
         if reads(file, value) {
-            return Some(format!("; {file} is {value}, and whoever runs this machine can change that"));
+            return Some(format!("; {file} is {value}, and the administrator of this host can change it"));
         }
     }
     None

@@ -369,8 +369,8 @@ impl Shared {
         let Shard { table, changed } = &mut *shard;
         let peers = core::mem::take(&mut changed.peers);
         if core::mem::take(&mut changed.all) {
-            let gone = known().into_iter().filter(|peer| table.peek(*peer).is_none());
-            let mut batch: Vec<_> = gone.map(|peer| (peer, None)).collect();
+            let removed = known().into_iter().filter(|peer| table.peek(*peer).is_none());
+            let mut batch: Vec<_> = removed.map(|peer| (peer, None)).collect();
             batch.extend(table.records().map(|(peer, record)| (peer, Some(record))));
             return batch;
         }

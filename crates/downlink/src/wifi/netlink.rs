@@ -71,7 +71,7 @@ fn exchange(
         .build()
         .map_err(|_| unbuilt(()))?;
     let request: Message = request;
-    let refused = || "the kernel refused to tell of this radio".to_owned();
+    let refused = || "the kernel refused to report this radio".to_owned();
     let answers = router
         .send::<u16, Message, u16, Message>(family, flags, NlPayload::Payload(request))
         .map_err(|_| refused())?;
