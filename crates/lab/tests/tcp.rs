@@ -48,7 +48,7 @@ fn run_all() -> ExitCode {
         ("a known peer is served at the rate of the path", known_peer),
         ("a connection that was idle starts fast again", after_idle),
         ("a stale record costs less than a third", stale),
-        ("six connections to one peer share what is known of it", parallel),
+        ("several connections to one peer share what is known of it", parallel),
         ("the kill switch and the percentage hold at once", kill_switch),
         ("a history goes out and comes in, and a hostile one does not", history),
         ("a record that is refused starts as the kernel does", refused_record),
@@ -393,13 +393,19 @@ fn stale(place: &Place) -> Outcome {
 }
 
 fn parallel(place: &Place) -> Outcome {
+    // Of thirty most start as CUBIC does. Their drops tell how; the time of CUBIC's slowest varies by a fifth.
+    at_once(place, 6, 1.02)?;
+    at_once(place, 30, 1.1)
+}
+
+fn at_once(place: &Place, count: usize, most: f64) -> Outcome {
     let mut found = Vec::new();
     for percent in ["0", "100"] {
         place.attach(&["--percent", percent])?;
         let _ = place.curl(PATH, "100k", 2)?;
         let mut runs = Vec::new();
         for _ in 0..3 {
-            let (times, drops) = place.fetch(PATH, "300k", "at-once 6")?;
+            let (times, drops) = place.fetch(PATH, "300k", &format!("at-once {count}"))?;
             runs.push((times[0], drops));
         }
         runs.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -408,9 +414,9 @@ fn parallel(place: &Place) -> Outcome {
     }
     let [(control, control_drops), (fast, drops)] = found[..] else { return Err(format!("{found:?}")) };
     println!(
-        "tcp: six at once, 300 kB each: control {control:.0} ms, {control_drops} drops; wise-start {fast:.0} ms, {drops} drops"
+        "tcp: {count} at once, 300 kB each: control {control:.0} ms, {control_drops} drops; wise-start {fast:.0} ms, {drops} drops"
     );
-    ensure(fast <= 1.02 * control && drops <= control_drops * 3 / 2, || format!("{found:?}"))
+    ensure(fast <= most * control && drops * 2 < control_drops, || format!("{count}: {found:?}"))
 }
 
 fn kill_switch(place: &Place) -> Outcome {
@@ -567,15 +573,18 @@ fn paper_points(place: &Place) -> Outcome {
     if claims.contains("INVALID") {
         return Err(LATE.to_owned());
     }
-    let rows: Vec<Vec<&str>> = claims.lines().skip(1).map(|row| row.split(',').collect()).collect();
-    let of =
-        |variant: &str| rows.iter().filter(|row| row[3] == variant).map(|row| row[8]).collect::<Vec<_>>();
+    let rows: Result<Vec<csv::StringRecord>, _> =
+        csv::Reader::from_reader(claims.as_bytes()).records().collect();
+    let rows = rows.map_err(|error| error.to_string())?;
+    let of = |variant: &str| {
+        rows.iter().filter(|row| &row[3] == variant).map(|row| row[8].to_owned()).collect::<Vec<_>>()
+    };
     println!(
         "tcp: JumpStart of 50, 100 and 150 kB against virtual time: over the kernel's TCP {:?}, over QUIC {:?}",
         of("kernel"),
         of("quic")
     );
-    let holds = rows.iter().all(|row| row[9] == "holds" || row[3] == "quic");
+    let holds = rows.iter().all(|row| row[9].starts_with("holds") || &row[3] == "quic");
     ensure(holds && of("kernel").len() == 3 && of("quic").len() == 3, || claims.clone())?;
     let data = std::fs::read_to_string(out.join("halfback-tcp/jump-start-completion-kernel.csv"))
         .map_err(|error| error.to_string())?;

@@ -144,7 +144,8 @@ struct {
 static const __u32 zero = 0;
 
 #define INITIAL_WINDOW 10
-#define CROWDED_WINDOW 5
+/* RFC 5681, section 3.1. */
+#define CROWDED_WINDOW 3
 /* Answers in a row that fit the first window, after which a connection gets LIGHT. */
 #define SHORT_ANSWERS 2
 #define CREDIT_FULL 100
@@ -447,7 +448,7 @@ INLINE __u32 draw(const struct hs_settings *set, int is_eligible)
 	return bpf_get_prandom_u32() % 10000 < set->hundredths ? HS_TREATMENT : HS_CONTROL;
 }
 
-/* At least the kernel's first window; half of it for several connections on a known path. */
+/* The kernel's initial window, and in a crowd on a known path CROWDED_WINDOW, is every connection's. */
 INLINE __u64 least_window(const struct hs_start *s, const struct hs_params *params, __u32 share)
 {
 	return s->mss * hs_min(hs_max(params->initial_window, 1), share > 1 && s->btl_bw ? CROWDED_WINDOW : INITIAL_WINDOW);
@@ -465,6 +466,19 @@ CALL void plan(struct flow *f, const struct hs_settings *set, struct hs_prior *p
 	p->window /= share;
 	s->next = hs_establish(s, &set->params, p);
 	s->share = share;
+	if (share > 1 && s->btl_bw && s->window < s->mss * INITIAL_WINDOW) {
+		/*
+		 * Less than an initial window is left: the connections before it have reserved the path, and it starts
+		 * as CUBIC does. It starts from fewer segments, for the kernel does not pace the first ten: when thirty
+		 * connections began at once with as much as CUBIC or with their share, half of the segments were dropped.
+		 */
+		f->refusal = HS_IN_USE;
+		f->source = HS_FROM_NOTHING;
+		s->window = s->burst = s->flight = s->mss * CROWDED_WINDOW;
+		s->pace = 0;
+		s->next = HS_GROW;
+		return;
+	}
 	least = least_window(s, &set->params, share);
 	s->window = hs_max(hs_min(s->window, set->max_window), least);
 	if (share > 1 && set->params.scheme == HS_JUMP_START) {
@@ -546,11 +560,11 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 		f->source = HS_FROM_NOTHING;
 	/* Without a record these schemes are slow start: usual where few clients return. */
 	as_kernel = params->scheme != HS_SLOW_START && params->initial_window == INITIAL_WINDOW;
-	if (as_kernel && f->arm == HS_INELIGIBLE && params->scheme >= HS_S_CUBIC && params->scheme <= HS_WISE_START)
-		s->next = HS_GROW;
-	else
+	s->next = HS_GROW;
+	s->window = s->mss * INITIAL_WINDOW;
+	if (!as_kernel || f->arm != HS_INELIGIBLE || params->scheme < HS_S_CUBIC || params->scheme > HS_WISE_START)
 		plan(f, set, &p);
-	if (as_kernel && s->next == HS_GROW) {
+	if (as_kernel && s->next == HS_GROW && s->window == s->mss * INITIAL_WINDOW) {
 		/* The same start as the kernel's: left to it. */
 		note_phase(f, now);
 		return;
