@@ -81,6 +81,8 @@ compute() {
     (ulimit -t 60 && exec timeout 3600 "$headstart" race --out "$out/race") >"$out/table"
     head -n 12 "$out/table"
     "$headstart" trace halfback --beside iw10,proactive --out "$out/trace" >"$out/traced"
+    "$headstart" sweep --schemes iw10,halfback,wise-start --load 10%..70%:30% --rtt 20ms,60ms --duration 10s --repeats 3 \
+        --out "$out/sweep" >"$out/swept"
     for paper in halfback quick-start fast-startup wisestart headstart; do
         reproduce "$headstart" "$paper"
     done
@@ -135,6 +137,7 @@ if ! wait "$background"; then
 fi
 background=
 cat "$out/background"
-step "reports of a race and of a trace in a browser"
+step "reports of a race, a trace, a sweep and a paper in a browser"
 have_packages chromium chromium-driver
-./tools/report-browser.py "$out/race/report.html" "$out/trace/report.html"
+./tools/report-browser.py "$out/race/report.html" "$out/trace/report.html" "$out/sweep/report.html" \
+    "$out/reproduce/headstart/report.html"

@@ -373,6 +373,11 @@ fn sizes_and_arrivals_of_ones_own_are_what_runs() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(words), "{said}");
     }
+    headstart(&folder, "examples");
+    let line =
+        "race --schemes iw10 --arrivals starts.csv --trace drive.down --duration 4s --repeats 2 --out traced";
+    let said = headstart(&folder, line).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("its share of the mean rate of all of drive.down"), "{said}");
     let output = run(&folder, "race --arrivals starts.csv --load 10%");
     assert_eq!(output.status.code(), Some(2), "the load is what the file makes of it");
     let output = run(&folder, "race --arrivals starts.csv --duration 100ms");

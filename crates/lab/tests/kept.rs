@@ -193,6 +193,30 @@ fn ctrl_c_says_what_is_kept_and_the_same_command_goes_on_from_there() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn ctrl_c_keeps_the_finished_runs_of_a_paper_and_the_same_command_goes_on_from_there() {
+    let folder = folder("interrupted paper");
+    let runs = || text(folder.join("out/headstart/runs.jsonl")).lines().count();
+    let mut left_before = usize::MAX;
+    for _ in 0..2 {
+        let (code, said) = interrupted(&folder, "reproduce headstart --threads 1 --out out");
+        assert_eq!(code, Some(130), "{said}");
+        let last = said.lines().last().unwrap_or_default();
+        assert!(last.starts_with("headstart: stopped: "), "{said}");
+        assert!(
+            last.contains("kept in out/headstart/runs.jsonl; the same command goes on from there"),
+            "{said}"
+        );
+        assert!(runs() > 0, "{said}");
+        let progress = said.lines().find(|line| line.contains(" runs done")).expect("progress");
+        let left = progress.split(" of ").nth(1).and_then(|rest| rest.split(' ').next());
+        let left: usize = left.and_then(|left| left.parse().ok()).expect("a count");
+        assert!(left < left_before, "what was kept is not run again: {said}");
+        left_before = left;
+    }
+}
+
 /// No file may grow beyond a few kilobytes: to a program that is as a disk that is full.
 #[cfg(unix)]
 #[test]

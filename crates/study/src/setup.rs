@@ -211,6 +211,12 @@ impl Setup {
             millionths / 10_000
         );
         self.workload.load = Ratio::new(millionths as u32, 1_000_000);
+        if let Some(trace) = &self.path.trace {
+            self.notes.push(format!(
+                "{}: the load, {}, is its share of the mean rate of all of {}; each run has its own seconds of that trace",
+                file.name, self.workload.load, trace.name
+            ));
+        }
         Ok(())
     }
 
