@@ -393,7 +393,8 @@ fn stale(place: &Place) -> Outcome {
 }
 
 fn parallel(place: &Place) -> Outcome {
-    // Of thirty most start as CUBIC does. Their drops tell how; the time of CUBIC's slowest varies by a fifth.
+    // Of thirty most start as CUBIC does. The number of drops shows it; the time of CUBIC's slowest
+    // varies by a fifth.
     at_once(place, 6, 1.02)?;
     at_once(place, 30, 1.1)
 }

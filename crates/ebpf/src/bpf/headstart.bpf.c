@@ -448,7 +448,7 @@ INLINE __u32 draw(const struct hs_settings *set, int is_eligible)
 	return bpf_get_prandom_u32() % 10000 < set->hundredths ? HS_TREATMENT : HS_CONTROL;
 }
 
-/* The kernel's initial window, and in a crowd on a known path CROWDED_WINDOW, is every connection's. */
+/* Least window: the kernel's initial one; CROWDED_WINDOW in a crowd on a known path. */
 INLINE __u64 least_window(const struct hs_start *s, const struct hs_params *params, __u32 share)
 {
 	return s->mss * hs_min(hs_max(params->initial_window, 1), share > 1 && s->btl_bw ? CROWDED_WINDOW : INITIAL_WINDOW);
@@ -468,9 +468,9 @@ CALL void plan(struct flow *f, const struct hs_settings *set, struct hs_prior *p
 	s->share = share;
 	if (share > 1 && s->btl_bw && s->window < s->mss * INITIAL_WINDOW) {
 		/*
-		 * Less than an initial window is left: the connections before it have reserved the path, and it starts
-		 * as CUBIC does. It starts from fewer segments, for the kernel does not pace the first ten: when thirty
-		 * connections began at once with as much as CUBIC or with their share, half of the segments were dropped.
+		 * Less than an initial window is left: the connections before it have reserved the path, and
+		 * it starts as CUBIC does, from fewer segments: the kernel does not pace the first ten. With as
+		 * much as CUBIC, or with their share, thirty connections at once lost half of the segments.
 		 */
 		f->refusal = HS_IN_USE;
 		f->source = HS_FROM_NOTHING;
