@@ -40,7 +40,7 @@ pub use hosts::{EmulatedQuic, KernelTcp};
 
 /// Result of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Played {
+pub struct EmulatedRun {
     /// Every flow.
     pub flows: Vec<FlowReport>,
     /// Every page.
@@ -55,7 +55,7 @@ pub struct Played {
     pub invalid: Option<String>,
 }
 
-impl Played {
+impl EmulatedRun {
     /// Reports the result to an observer.
     pub fn tell(&self, observer: &mut dyn Observer) {
         self.flows.iter().for_each(|flow| observer.flow(flow));
@@ -123,12 +123,12 @@ pub fn refuse(setup: &Setup) -> Result<()> {
 }
 
 /// Both directions of a path.
-pub struct Way {
+pub struct DuplexPath {
     up: EmuPath<Packet>,
     down: EmuPath<Packet>,
 }
 
-impl Way {
+impl DuplexPath {
     fn new(setup: &Setup, seed: Seed) -> Result<Self> {
         let plan = setup.path_for(seed).plan_for_packets(&UpOptions::default())?;
         let [up, down] = Direction::BOTH.map(|direction| EmuPath::of(&plan, direction, seed));
@@ -137,7 +137,7 @@ impl Way {
 }
 
 /// Error text for a run in which the relay missed its deadlines.
-fn too_late(path: &Summary) -> Option<String> {
+fn missed_deadlines(path: &Summary) -> Option<String> {
     (!path.is_valid).then(|| {
         let (up, down) = (path.up.lateness, path.down.lateness);
         format!(

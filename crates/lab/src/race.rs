@@ -139,7 +139,7 @@ pub struct Race {
     /// Pages were fetched, so times are page response times.
     pub is_pages: bool,
     /// Serial number of the traced flow.
-    pub lens_serial: u64,
+    pub traced_serial: u64,
     /// Number of seeds run.
     pub seeds: usize,
     /// Seeds in which no flow arrived, or no page was complete: they do not count.
@@ -164,7 +164,7 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
     let seeds: Vec<u64> = (0..u64::from(setup.run.repeats)).map(|n| setup.run.seed.wrapping_add(n)).collect();
     // A flow well into the run, when histories are filled; of a short run its last.
     let expected = expected_flows(setup);
-    let lens_serial = (expected * 0.6).min(100.0) as u64;
+    let traced_serial = (expected * 0.6).min(100.0) as u64;
     let reference = setup.reference();
 
     let mut jobs = vec![];
@@ -175,7 +175,7 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
     for entry in &entries {
         for (number, &seed) in seeds.iter().enumerate() {
             let load = setup.workload.load;
-            let look_at = (number == 0).then_some(lens_serial);
+            let look_at = (number == 0).then_some(traced_serial);
             jobs.push(Job { cast: Cast { tested: entry, beside: None }, load, seed, look_at });
             jobs.push(Job {
                 cast: Cast { tested: entry, beside: Some(reference) },
@@ -210,7 +210,7 @@ pub fn race(setup: &Setup, store: &JobStore, flows: Option<&mut Flows>) -> Resul
         })
         .collect();
     let empty_seeds = has_arrivals.iter().filter(|has| !**has).count();
-    Ok(Race { standings, is_pages, lens_serial, seeds: seeds.len(), empty_seeds, begun })
+    Ok(Race { standings, is_pages, traced_serial, seeds: seeds.len(), empty_seeds, begun })
 }
 
 /// The requested schemes, each once: those that are compared by default in the order of the
@@ -390,7 +390,7 @@ fn measures(result: &JobResult) -> Vec<(&'static str, f64)> {
     let long = &result.groups[usize::from(LONG)];
     vec![
         ("throughput_bits_per_s", throughput),
-        ("utilisation_percent", 100.0 * result.bottleneck_bytes as f64 / result.bottleneck_could as f64),
+        ("utilisation_percent", 100.0 * result.bottleneck_bytes as f64 / result.bottleneck_capacity as f64),
         ("queueing_delay_mean_ms", waits(|(mean, _)| mean)),
         ("queueing_delay_p95_ms", waits(|(_, p95)| p95)),
         ("jain_index", totals.jain().unwrap_or(f64::NAN)),

@@ -249,7 +249,7 @@ pub(crate) mod tests {
         Race {
             standings: numbered.collect(),
             is_pages: false,
-            lens_serial: 0,
+            traced_serial: 0,
             seeds,
             empty_seeds: 0,
             begun: 0,

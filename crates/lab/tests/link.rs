@@ -23,7 +23,7 @@ use headstart_emu::tunnel::TunnelEnds;
 /// Bytes of a page.
 const PAGE: usize = 100_000;
 /// Test timeout, generous for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The user id of nobody, on nearly all systems.
 const NOBODY: u32 = 65_534;
 
@@ -59,7 +59,7 @@ fn run_all() -> ExitCode {
         ("a path inside a path reaches this machine through both", Needs::Root, nested),
         ("and without root it reaches the server of the outer one", Needs::UserNamespaces, nested_as_nobody),
         ("the exit code is the program's", Needs::UserNamespaces, exit_code),
-        ("a program that will not end is ended", Needs::UserNamespaces, stubborn),
+        ("a program that will not end is ended", Needs::UserNamespaces, ignores_signals),
         ("an interrupt of the link alone is the program's too", Needs::UserNamespaces, interrupted),
         ("nothing is left behind, even of a relay that was killed", Needs::Root, nothing_left),
         ("a trace drives it as it says", Needs::UserNamespaces, trace),
@@ -181,8 +181,8 @@ fn fetch(host: &str, port: u16) {
     };
     let address = SocketAddr::new(host.parse::<IpAddr>().expect("an address"), port);
     let clock = Clock::start();
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).expect("a server");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+    let mut stream = TcpStream::connect_timeout(&address, TIMEOUT).expect("a server");
+    stream.set_read_timeout(Some(TIMEOUT)).expect("a time-out");
     stream.write_all(b"?").expect("sent");
     let mut page = vec![];
     stream.read_to_end(&mut page).expect("the page");
@@ -193,7 +193,7 @@ fn fetch(host: &str, port: u16) {
 /// Two datagrams at once return as they were sent; prints the time in milliseconds.
 fn echo(address: SocketAddr) {
     let socket = UdpSocket::bind(("0.0.0.0", 0)).expect("a port");
-    socket.set_read_timeout(Some(PATIENCE)).expect("a time-out");
+    socket.set_read_timeout(Some(TIMEOUT)).expect("a time-out");
     let clock = Clock::start();
     for text in [b"one", b"two"] {
         socket.send_to(text, address).expect("sent");
@@ -272,7 +272,7 @@ const PATH: &str = "--rate 25mbit --rtt 50ms --buffer 104p";
 
 fn wait_for<T>(mut what: impl FnMut() -> Option<T>) -> Result<T, String> {
     let clock = Clock::start();
-    while clock.now().as_secs_f64() < PATIENCE.as_secs_f64() {
+    while clock.now().as_secs_f64() < TIMEOUT.as_secs_f64() {
         if let Some(found) = what() {
             return Ok(found);
         }
@@ -405,7 +405,7 @@ fn nested_as_nobody(place: &Place) -> Outcome {
 }
 
 /// 128 and SIGKILL, after it ignored the first signal.
-fn stubborn(place: &Place) -> Outcome {
+fn ignores_signals(place: &Place) -> Outcome {
     let mut link = place.link_as_nobody(PATH);
     link.args(["--quiet", "--duration", "200ms", "--serve", &place.serve(), "--", "sh", "-c"]);
     let clock = Clock::start();

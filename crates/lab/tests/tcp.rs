@@ -110,16 +110,16 @@ const PAGES: [(&str, usize); 4] =
     [("100k", 100_000), ("300k", 300_000), ("2m", 2_000_000), ("10m", 10_000_000)];
 
 /// Output of a command, and its success.
-struct Said {
+struct CommandOutput {
     good: bool,
     out: String,
     error: String,
 }
 
-fn say(command: &mut Command) -> Said {
+fn say(command: &mut Command) -> CommandOutput {
     let output = command.stdin(Stdio::null()).output().expect("the command starts");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Said { good: output.status.success(), out: text(output.stdout), error: text(output.stderr) }
+    CommandOutput { good: output.status.success(), out: text(output.stdout), error: text(output.stderr) }
 }
 
 fn has(program: &str) -> bool {
@@ -173,7 +173,7 @@ impl Place {
         let _ = detach_hint();
     }
 
-    fn tcp(&self, words: &[&str]) -> Said {
+    fn tcp(&self, words: &[&str]) -> CommandOutput {
         say(Command::new(HEADSTART).arg("tcp").args(words))
     }
 

@@ -17,13 +17,13 @@ use headstart_startup::{base, catalogue};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 
 #[derive(Debug, Default)]
-struct Heard {
+struct Recording {
     epochs: Vec<PageReport>,
     messages: Vec<MessageReport>,
     flows: Vec<FlowReport>,
 }
 
-impl Recorder for Heard {
+impl Recorder for Recording {
     fn flow(&mut self, report: &FlowReport) {
         self.flows.push(*report);
     }
@@ -36,7 +36,7 @@ impl Recorder for Heard {
 }
 
 /// Two pairs of hosts, 20 ms and 100 ms apart, or one of 100 ms.
-fn run(scheme: &str, vectors: Vec<Vector>, pairs: u16, rate: Rate, until: u64) -> (Heard, Summary) {
+fn run(scheme: &str, vectors: Vec<Vector>, pairs: u16, rate: Rate, until: u64) -> (Recording, Summary) {
     let near = Access { server: Span::from_millis(5), client: Span::from_millis(5) };
     let far = Access { server: Span::ZERO, client: Span::from_millis(50) };
     let hosts = if pairs == 1 { vec![far] } else { vec![near, far] };
@@ -58,7 +58,7 @@ fn run(scheme: &str, vectors: Vec<Vector>, pairs: u16, rate: Rate, until: u64) -
         workload: Box::new(Mixed::new(parts)),
         until: until + Span::from_secs(60),
     };
-    let finished = Simulation::new(scenario, Heard::default()).run();
+    let finished = Simulation::new(scenario, Recording::default()).run();
     (finished.recorder, finished.summary)
 }
 
@@ -126,7 +126,7 @@ fn the_ends_of_a_concurrent_connection_do_not_wait_for_each_other() {
 
 /// Connections of one request and one answer, of a segment each, over 50 ms each way that lose so
 /// many packets of a hundred at random. Returns the recorder and the number of packets sent.
-fn exchange(connections: u64, lost: u32, scheme: &str) -> (Heard, u64) {
+fn exchange(connections: u64, lost: u32, scheme: &str) -> (Recording, u64) {
     let mut path = PathBuilder::default();
     let mut way = |seed: u64| {
         let loss = path.element("loss", AnyElement::Loss(Loss::new(Ratio::percent(lost), seed)));
@@ -154,7 +154,7 @@ fn exchange(connections: u64, lost: u32, scheme: &str) -> (Heard, u64) {
         workload: Box::new(Conversations::new(spec, Seed(2))),
         until: until + Span::from_secs(120),
     };
-    let finished = Simulation::new(scenario, Heard::default()).run();
+    let finished = Simulation::new(scenario, Recording::default()).run();
     assert_eq!(finished.summary.unfinished, 0);
     // Every packet crosses one of the elements of loss.
     let sent = finished

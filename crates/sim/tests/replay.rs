@@ -12,13 +12,13 @@ use headstart_startup::base;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 #[derive(Debug, Default)]
-struct Heard {
+struct Recording {
     messages: Vec<MessageReport>,
     flows: Vec<FlowReport>,
     unsent: Vec<(Time, u64)>,
 }
 
-impl Recorder for Heard {
+impl Recorder for Recording {
     fn message(&mut self, report: &MessageReport) {
         self.messages.push(*report);
     }
@@ -31,11 +31,11 @@ impl Recorder for Heard {
 }
 
 /// 100 Mbit/s and 100 ms, without queueing.
-fn replay(messages: &[(u64, u64)], from: From, opener: Opener) -> Heard {
+fn replay(messages: &[(u64, u64)], from: From, opener: Opener) -> Recording {
     replay_with(TcpConfig::default(), messages, from, opener)
 }
 
-fn replay_with(tcp: TcpConfig, messages: &[(u64, u64)], from: From, opener: Opener) -> Heard {
+fn replay_with(tcp: TcpConfig, messages: &[(u64, u64)], from: From, opener: Opener) -> Recording {
     let plan = PathPlan::dumbbell(Rate::from_mbit_per_sec(100), Span::from_millis(100), Limit::NONE);
     let tcp = TcpConfig { receive_window: Bytes::new(1 << 24), ..tcp };
     let group = group(scheme("iw10"), base::Kind::Cubic, tcp);
@@ -45,7 +45,7 @@ fn replay_with(tcp: TcpConfig, messages: &[(u64, u64)], from: From, opener: Open
         .collect();
     let workload = Box::new(Replay::new(messages, from, 0, opener, Time::from_millis(5)));
     let scenario = scenario(&plan, group, workload, Time::from_millis(60_000));
-    Simulation::new(scenario, Heard::default()).run().recorder
+    Simulation::new(scenario, Recording::default()).run().recorder
 }
 
 #[test]

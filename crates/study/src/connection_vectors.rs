@@ -58,7 +58,7 @@ const INITIAL_WINDOW: u64 = 3;
 const PAIRS: u16 = (LEFT.len() * RIGHT.len()) as u16;
 
 /// Segments that Linux acknowledges one by one at the start of a connection.
-const SINGLY: u64 = 16;
+const QUICK_ACKS: u64 = 16;
 
 /// Classes of epochs by size: name, and the largest. The bounds are windows of 3 and of 10 segments
 /// of 1460 bytes, and 100 kB.
@@ -246,7 +246,7 @@ fn carried(vector: &Vector, config: &TcpConfig) -> Bytes {
     for from in [Side::Initiator, Side::Acceptor] {
         let own = || vector.units.iter().filter(|unit| unit.from == from);
         let segments: u64 = own().map(|unit| unit.bytes.get().div_ceil(mss)).sum();
-        let acks = segments.min(SINGLY) + segments.saturating_sub(SINGLY).div_ceil(2);
+        let acks = segments.min(QUICK_ACKS) + segments.saturating_sub(QUICK_ACKS).div_ceil(2);
         all += own().map(|unit| unit.bytes).sum::<Bytes>() + header * (segments + acks);
     }
     all

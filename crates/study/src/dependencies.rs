@@ -114,7 +114,7 @@ const RECORDS: &str = "--schemes s-cubic --rate 90mbit --rtt 60ms --load 20% --p
 const MODEL: &str = "outside of the simulator's TCP model";
 
 /// Options without effect in a trace of one flow, which is alone on the path.
-const ALONE: &[&str] = &[
+const UNUSED_IN_TRACE: &[&str] = &[
     "load",
     "background",
     "long-share",
@@ -131,10 +131,10 @@ const ALONE: &[&str] = &[
 #[must_use]
 pub fn idle(setup: &Setup, asked: &[String], is_alone: bool) -> Vec<String> {
     let is_asked = |option: &str| asked.iter().any(|asked| asked == option);
-    let alone = ALONE.iter().filter(|option| is_alone && is_asked(option));
+    let alone = UNUSED_IN_TRACE.iter().filter(|option| is_alone && is_asked(option));
     let alone =
         alone.map(|option| format!("--{option} changes nothing without --flow: nothing else is on the path"));
-    let is_told = |option: &str| is_alone && ALONE.contains(&option);
+    let is_told = |option: &str| is_alone && UNUSED_IN_TRACE.contains(&option);
     let rows = DEPENDENCIES
         .iter()
         .filter(|row| is_asked(row.option) && !is_told(row.option) && !(row.counts)(setup));

@@ -25,7 +25,7 @@ const PACKET_SECONDS: f64 = 0.35e-6;
 /// Processor time of a flow, in seconds.
 const FLOW_SECONDS: f64 = 1e-6;
 /// Processor time of a flow that an overloaded link delays, with its retransmissions, in seconds.
-const STUCK_FLOW_SECONDS: f64 = 8e-6;
+const OVERLOADED_FLOW_SECONDS: f64 = 8e-6;
 /// Processor time of a packet of the QUIC stack, with TLS and without, in seconds.
 const QUIC_PACKET_SECONDS: [f64; 2] = [32e-6, 18e-6];
 /// Memory of a live flow of the TCP model, and of each of its packets, in bytes.
@@ -98,7 +98,7 @@ impl Estimate {
             (true, CryptoName::Tls) => QUIC_PACKET_SECONDS[0],
             (true, CryptoName::Null) => QUIC_PACKET_SECONDS[1],
         };
-        let flow_seconds = if wire_load > 1.0 { STUCK_FLOW_SECONDS } else { FLOW_SECONDS };
+        let flow_seconds = if wire_load > 1.0 { OVERLOADED_FLOW_SECONDS } else { FLOW_SECONDS };
         let seconds = if is_real_time { duration } else { packets * packet_seconds + flows * flow_seconds };
         let runs = runs as f64;
         Self {

@@ -52,12 +52,12 @@ pub enum Records {
 }
 
 /// Peers for which such a history has room.
-const ROOM: usize = 16;
+const HISTORY_CAPACITY: usize = 16;
 
 /// A history with `record` for the only peer, as if written at the start of the run.
 #[must_use]
 pub fn history_of(record: Option<Record>) -> MemoryStore {
-    let mut history = MemoryStore::new(ROOM, FixedHash::default());
+    let mut history = MemoryStore::new(HISTORY_CAPACITY, FixedHash::default());
     if let Some(record) = record {
         let (_, lease) = history.open(peer_address(0));
         history.close(lease, Outcome::Measured(Record { saved_at: Time::ZERO, ..record }));

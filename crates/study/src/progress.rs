@@ -151,19 +151,19 @@ impl RunProgress {
     /// A workload that reports progress; arrivals end at `end`.
     #[must_use]
     pub fn watch(&self, workload: Box<dyn Workload>, end: Time) -> Box<dyn Workload> {
-        Box::new(Watched { workload, end, progress: self.clone() })
+        Box::new(ProgressWorkload { workload, end, progress: self.clone() })
     }
 }
 
 /// A workload whose arrivals report the progress of the run.
 #[derive(Debug)]
-struct Watched {
+struct ProgressWorkload {
     workload: Box<dyn Workload>,
     end: Time,
     progress: RunProgress,
 }
 
-impl Workload for Watched {
+impl Workload for ProgressWorkload {
     fn next_at(&self) -> Time {
         self.workload.next_at()
     }

@@ -68,7 +68,7 @@ pub fn group(setup: &Setup, entry: &Entry, rtt: Span) -> Group {
 
 /// True if a scheme's senders have the size of their object.
 #[must_use]
-pub fn is_told_size(entry: &Entry) -> bool {
+pub fn knows_flow_size(entry: &Entry) -> bool {
     entry.scheme().request_depends_on_size()
 }
 

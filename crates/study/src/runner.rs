@@ -47,7 +47,7 @@ pub struct JobResult {
     /// Bytes that left the bottleneck, headers included.
     pub bottleneck_bytes: u64,
     /// Bytes that it could have sent until [`Self::ended_at`].
-    pub bottleneck_could: u64,
+    pub bottleneck_capacity: u64,
     /// Queueing delay before it in nanoseconds: mean and 95th percentile; where that is shown.
     pub waits: Option<(u64, u64)>,
     /// End of the last flow, or of the run, in nanoseconds.
@@ -94,7 +94,7 @@ pub fn run(setup: &Setup, job: &Job, part: Option<&Path>, progress: &RunProgress
         bottleneck: (result.bottleneck.offered, result.bottleneck.dropped),
         at_random: result.bottleneck.at_random,
         bottleneck_bytes: result.bottleneck.delivered_bytes,
-        bottleneck_could: setup.capacity(Seed(job.seed), totals.last_at.since(Time::ZERO)).get(),
+        bottleneck_capacity: setup.capacity(Seed(job.seed), totals.last_at.since(Time::ZERO)).get(),
         waits: result.bottleneck.waits.map(|(mean, p95)| (mean.as_nanos(), p95.as_nanos())),
         ended_at: totals.last_at.as_nanos(),
         history_bytes_per_peer: history.map_or(0, |store| store.bytes_per_entry()),

@@ -33,7 +33,7 @@ const END: Time = Time::from_millis(70_000);
 const CROSS: Bytes = Bytes::new(30_000);
 /// Scheme whose losses make a case one "where packet loss happened" (Halfback Figure 8), for all
 /// schemes alike.
-const JUDGE: &str = "jump-start";
+const LOSS_REFERENCE: &str = "jump-start";
 
 /// The numbers of a run.
 const MEASURES: &[Measure] = &[
@@ -103,8 +103,10 @@ fn survey(population: Population, case: &Case<'_>) -> Result<Measured> {
         ("timeouts", report.counts.timeouts as f64),
         ("is-lossy", percent(report.counts.lost > 0)),
     ];
-    let judge = match schemes::find(JUDGE) {
-        Ok(tested) if cast.tested.name != JUDGE => one(&on_path, &path, Cast { tested, beside: None }, seed)?,
+    let judge = match schemes::find(LOSS_REFERENCE) {
+        Ok(tested) if cast.tested.name != LOSS_REFERENCE => {
+            one(&on_path, &path, Cast { tested, beside: None }, seed)?
+        }
         _ => Some(report),
     };
     match judge.map(|report| report.counts.lost > 0) {

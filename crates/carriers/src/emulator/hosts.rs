@@ -6,8 +6,8 @@ use headstart_sim::workload::Opener;
 use headstart_sim::{Group, Summary};
 use headstart_startup::catalogue::{Entry, Native};
 
-use super::player::Piece;
-use super::{Played, Way, kernel, quic, refuse};
+use super::player::WorkloadRun;
+use super::{DuplexPath, EmulatedRun, kernel, quic, refuse};
 use crate::virtual_quic::carried;
 use headstart_study::carrier::{Carrier, Detail, Hosts, Observer, Run, RunResult};
 use headstart_study::options::{BaseName, Home, TransportName, TransportOptions};
@@ -44,8 +44,8 @@ impl Carrier for EmulatedQuic {
     }
 
     fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>> {
-        check_cast(self, setup, cast)?;
-        Ok(Box::new(RealHosts::<quic::Stage> { setup, cast, stage: None }))
+        check_schemes(self, setup, cast)?;
+        Ok(Box::new(EmulatorHosts::<quic::Testbed> { setup, cast, stage: None }))
     }
 }
 
@@ -94,20 +94,20 @@ impl Carrier for KernelTcp {
     }
 
     fn hosts<'a>(&self, setup: &'a Setup, cast: Cast) -> Result<Box<dyn Hosts + 'a>> {
-        check_cast(self, setup, cast)?;
-        Ok(Box::new(RealHosts::<kernel::Stage> { setup, cast, stage: None }))
+        check_schemes(self, setup, cast)?;
+        Ok(Box::new(EmulatorHosts::<kernel::Testbed> { setup, cast, stage: None }))
     }
 }
 
 /// Checks that the carrier supports the schemes that take part.
-fn check_cast(carrier: &dyn Carrier, setup: &Setup, cast: Cast) -> Result<()> {
+fn check_schemes(carrier: &dyn Carrier, setup: &Setup, cast: Cast) -> Result<()> {
     let long = setup.has_long_flows().then_some(setup.workload.long_scheme.0);
     let entries = [Some(cast.tested), cast.beside, long];
     entries.into_iter().flatten().try_for_each(|entry| carrier.carries(entry, &setup.transport))
 }
 
 /// Servers with their histories, and the transport.
-pub trait Stage: Sized {
+pub trait Testbed: Sized {
     /// Servers for these groups.
     ///
     /// # Errors
@@ -118,25 +118,25 @@ pub trait Stage: Sized {
     ///
     /// # Errors
     /// If a system call fails, or a connection breaks.
-    fn play(&self, way: Way, piece: Piece) -> Result<Played>;
+    fn play(&self, way: DuplexPath, piece: WorkloadRun) -> Result<EmulatedRun>;
 }
 
 /// Hosts whose servers start with the groups of their first run.
-struct RealHosts<'a, S> {
+struct EmulatorHosts<'a, S> {
     setup: &'a Setup,
     cast: Cast,
     stage: Option<S>,
 }
 
-impl<S: Stage> Hosts for RealHosts<'_, S> {
+impl<S: Testbed> Hosts for EmulatorHosts<'_, S> {
     fn run(&mut self, run: Run<'_>, observer: &mut dyn Observer) -> Result<RunResult<()>> {
         let stage = match &self.stage {
             Some(stage) => stage,
             None => self.stage.insert(S::new(self.setup, self.cast, &run.groups)?),
         };
-        let way = Way::new(run.setup, run.seed)?;
+        let way = DuplexPath::new(run.setup, run.seed)?;
         let Run { setup, workload, until, .. } = run;
-        let piece = Piece { workload, until, clock: Clock::start(), rtt: setup.rtt() };
+        let piece = WorkloadRun { workload, until, clock: Clock::start(), rtt: setup.rtt() };
         let played = stage.play(way, piece)?;
         played.tell(observer);
         Ok(RunResult {

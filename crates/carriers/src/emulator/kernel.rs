@@ -39,8 +39,8 @@ use headstart_startup::catalogue::{Entry, Native};
 use headstart_units::Bytes;
 use socket2::SockRef;
 
-use super::player::{Account, Heard, Piece, Transport, play};
-use super::{Played, Way, too_late};
+use super::player::{Account, FlowEvent, Transport, WorkloadRun, play};
+use super::{DuplexPath, EmulatedRun, missed_deadlines};
 use headstart_study::options::BaseName;
 use headstart_study::setup::{Cast, GROUPS, Setup};
 
@@ -204,14 +204,14 @@ pub fn ready() -> Result<()> {
 }
 
 /// Congestion controls of the groups' servers.
-pub struct Stage {
+pub struct Testbed {
     controllers: Vec<&'static str>,
     receive_window: Bytes,
     /// Unloaded on drop.
     _object: object::Object,
 }
 
-impl super::hosts::Stage for Stage {
+impl super::hosts::Testbed for Testbed {
     fn new(setup: &Setup, cast: Cast, groups: &[Group]) -> Result<Self> {
         ready()?;
         let base = setup.transport.base;
@@ -230,11 +230,11 @@ impl super::hosts::Stage for Stage {
         Ok(Self { controllers: starts.map(Start::control).to_vec(), receive_window, _object: object })
     }
 
-    fn play(&self, Way { up, down }: Way, piece: Piece) -> Result<Played> {
+    fn play(&self, DuplexPath { up, down }: DuplexPath, piece: WorkloadRun) -> Result<EmulatedRun> {
         let clock = piece.clock;
         let block = Block::candidates(None).next().context("no address is left")?;
         let (outside, inside) = (block.outside(), block.inside());
-        let (tell, heard): (Sender<Heard>, Receiver<Heard>) = channel();
+        let (tell, heard): (Sender<FlowEvent>, Receiver<FlowEvent>) = channel();
         let servers = Servers::start(outside, inside, &self.controllers, tell.clone(), clock)
             .context("the server's namespace")?;
         let mut clients = Clients::start(inside, outside, self.receive_window, tell, clock)
@@ -246,7 +246,7 @@ impl super::hosts::Stage for Stage {
         let mut played = play(piece, &mut clients, &heard)?;
         drop((clients, servers));
         played.path = relay.stop().context("the path")?;
-        played.invalid = too_late(&played.path);
+        played.invalid = missed_deadlines(&played.path);
         Ok(played)
     }
 }
@@ -291,7 +291,7 @@ impl Servers {
         ours: Ipv4Addr,
         peer: Ipv4Addr,
         controllers: &[&'static str],
-        tell: Sender<Heard>,
+        tell: Sender<FlowEvent>,
         clock: Clock,
     ) -> io::Result<Self> {
         let controllers = controllers.to_vec();
@@ -319,7 +319,7 @@ impl Servers {
     }
 }
 
-fn accept(listener: &TcpListener, tell: &Sender<Heard>, clock: Clock) {
+fn accept(listener: &TcpListener, tell: &Sender<FlowEvent>, clock: Clock) {
     prepare_thread(Urgency::End);
     while let Ok((stream, _)) = listener.accept() {
         let (tell, established_at) = (tell.clone(), clock.now());
@@ -327,7 +327,7 @@ fn accept(listener: &TcpListener, tell: &Sender<Heard>, clock: Clock) {
             prepare_thread(Urgency::End);
             let account = Account { established_at: Some(established_at), ..Account::default() };
             if let Some(flow) = answer(stream) {
-                let _ = tell.send(Heard::Served { flow, account });
+                let _ = tell.send(FlowEvent::Served { flow, account });
             }
         });
     }
@@ -356,13 +356,13 @@ fn answer(mut stream: TcpStream) -> Option<u32> {
 // --- the clients --------------------------------------------------------------------------------
 
 /// A flow to be opened: its number, the server, and the sizes requested.
-type Dial = (u32, SocketAddr, Receiver<Bytes>);
+type OpenRequest = (u32, SocketAddr, Receiver<Bytes>);
 
 struct Clients {
     device: Option<Device>,
     server: Ipv4Addr,
     /// To the thread in the clients' namespace.
-    dial: Sender<Dial>,
+    dial: Sender<OpenRequest>,
     flows: BTreeMap<u32, Sender<Bytes>>,
 }
 
@@ -371,10 +371,10 @@ impl Clients {
         ours: Ipv4Addr,
         peer: Ipv4Addr,
         window: Bytes,
-        tell: Sender<Heard>,
+        tell: Sender<FlowEvent>,
         clock: Clock,
     ) -> io::Result<Self> {
-        let (dial, dialled) = channel::<Dial>();
+        let (dial, dialled) = channel::<OpenRequest>();
         let device = in_a_namespace(settings(ours, peer), move |device| {
             // The setting is per namespace. Half of a buffer is for the kernel's overhead.
             let buffer = window.get().saturating_mul(2);
@@ -385,8 +385,8 @@ impl Clients {
                     let tell = tell.clone();
                     thread::spawn(move || {
                         prepare_thread(Urgency::End);
-                        if let Err(error) = converse(flow, server, asked, &tell, clock) {
-                            let _ = tell.send(Heard::Failed { flow, reason: error.to_string() });
+                        if let Err(error) = run_connection(flow, server, asked, &tell, clock) {
+                            let _ = tell.send(FlowEvent::Failed { flow, reason: error.to_string() });
                         }
                     });
                 }
@@ -420,11 +420,11 @@ impl Transport for Clients {
 }
 
 /// One connection: sends each request at once, and reads the responses.
-fn converse(
+fn run_connection(
     flow: u32,
     server: SocketAddr,
     asked: Receiver<Bytes>,
-    tell: &Sender<Heard>,
+    tell: &Sender<FlowEvent>,
     clock: Clock,
 ) -> io::Result<()> {
     let mut stream = TcpStream::connect(server)?;
@@ -456,9 +456,9 @@ fn converse(
                 ));
             }
             left -= length as u64;
-            let _ = tell.send(Heard::Read { flow, at: clock.now(), bytes: length as u32 });
+            let _ = tell.send(FlowEvent::Read { flow, at: clock.now(), bytes: length as u32 });
         }
-        let _ = tell.send(Heard::Message { flow, at: clock.now() });
+        let _ = tell.send(FlowEvent::Message { flow, at: clock.now() });
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use headstart_sim::record::{Grant, MessageReport};
 use headstart_sim::workload::{FlowSpec, Order, Workload};
 use headstart_units::{Bytes, Span, Time};
 
-use super::Played;
+use super::EmulatedRun;
 
 /// Carries flows.
 pub trait Transport {
@@ -30,7 +30,7 @@ pub trait Transport {
 
 /// Event of a flow.
 #[derive(Clone, Debug)]
-pub enum Heard {
+pub enum FlowEvent {
     /// Bytes were read.
     Read {
         /// The flow.
@@ -127,18 +127,18 @@ impl Flow {
 }
 
 /// Time allowed for servers' accounts once all messages have been read.
-const PATIENCE: Span = Span::from_secs(2);
+const ACCOUNT_TIMEOUT: Span = Span::from_secs(2);
 
-struct Player<'a> {
+struct WorkloadDriver<'a> {
     transport: &'a mut dyn Transport,
     workload: Box<dyn Workload>,
     clock: Clock,
     flows: BTreeMap<u32, Flow>,
-    played: Played,
+    played: EmulatedRun,
 }
 
 /// A workload with its clock and end.
-pub struct Piece {
+pub struct WorkloadRun {
     /// The transfers.
     pub workload: Box<dyn Workload>,
     /// Latest end of the run.
@@ -154,11 +154,12 @@ pub struct Piece {
 /// # Errors
 /// If a connection breaks, or the workload orders an action of which a client is incapable.
 pub fn play(
-    Piece { workload, until, clock, rtt }: Piece,
+    WorkloadRun { workload, until, clock, rtt }: WorkloadRun,
     transport: &mut dyn Transport,
-    heard: &Receiver<Heard>,
-) -> Result<Played> {
-    let mut player = Player { transport, workload, clock, flows: BTreeMap::new(), played: Played::default() };
+    heard: &Receiver<FlowEvent>,
+) -> Result<EmulatedRun> {
+    let mut player =
+        WorkloadDriver { transport, workload, clock, flows: BTreeMap::new(), played: EmulatedRun::default() };
     loop {
         let now = clock.now();
         if now >= until || player.is_through() {
@@ -167,7 +168,7 @@ pub fn play(
         if player.workload.next_at() <= now {
             let mut orders = vec![];
             player.workload.on_time(now, &mut orders);
-            player.obey(orders)?;
+            player.execute(orders)?;
             continue;
         }
         let wake_at = player.workload.next_at().min(until);
@@ -180,7 +181,7 @@ pub fn play(
     for flow in open {
         player.close(flow);
     }
-    let patience = clock.now() + PATIENCE;
+    let patience = clock.now() + ACCOUNT_TIMEOUT;
     while player.flows.values().any(|flow| flow.account.is_none()) && clock.now() < patience {
         player.listen(heard, patience.since(clock.now()))?;
     }
@@ -191,13 +192,13 @@ pub fn play(
     Ok(player.played)
 }
 
-impl Player<'_> {
+impl WorkloadDriver<'_> {
     /// No more arrivals, and all requested messages have been read.
     fn is_through(&self) -> bool {
         self.workload.next_at() == Time::NEVER && self.flows.values().all(|flow| flow.closing)
     }
 
-    fn listen(&mut self, heard: &Receiver<Heard>, pause: Span) -> Result<()> {
+    fn listen(&mut self, heard: &Receiver<FlowEvent>, pause: Span) -> Result<()> {
         match heard.recv_timeout(Duration::from_nanos(pause.as_nanos())) {
             Ok(heard) => self.hear(heard),
             Err(RecvTimeoutError::Timeout) => Ok(()),
@@ -205,7 +206,7 @@ impl Player<'_> {
         }
     }
 
-    fn obey(&mut self, orders: Vec<Order>) -> Result<()> {
+    fn execute(&mut self, orders: Vec<Order>) -> Result<()> {
         for order in orders {
             match order {
                 Order::Open(spec) if spec.bytes.is_zero() => {
@@ -262,15 +263,15 @@ impl Player<'_> {
         }
     }
 
-    fn hear(&mut self, heard: Heard) -> Result<()> {
+    fn hear(&mut self, heard: FlowEvent) -> Result<()> {
         match heard {
-            Heard::Read { flow, at, bytes } => {
+            FlowEvent::Read { flow, at, bytes } => {
                 if let Some(found) = self.flows.get_mut(&flow) {
                     found.read += Bytes::new(u64::from(bytes));
                     self.played.read.push((at, found.spec.group, bytes));
                 }
             }
-            Heard::Message { flow, at } => {
+            FlowEvent::Message { flow, at } => {
                 let Some(found) = self.flows.get_mut(&flow) else { return Ok(()) };
                 let Some((asked_at, bytes)) = found.asked.pop_front() else { return Ok(()) };
                 found.completed_at = Some(at);
@@ -287,14 +288,14 @@ impl Player<'_> {
                 }
                 let mut orders = vec![];
                 self.workload.on_message(at, id(flow), spec.tag, &mut orders);
-                self.obey(orders)?;
+                self.execute(orders)?;
             }
-            Heard::Served { flow, account } => {
+            FlowEvent::Served { flow, account } => {
                 if let Some(found) = self.flows.get_mut(&flow) {
                     found.account = Some(account);
                 }
             }
-            Heard::Failed { flow, reason } => {
+            FlowEvent::Failed { flow, reason } => {
                 // Errors after a close of our own are expected.
                 if self.flows.get(&flow).is_some_and(|found| !found.closing) {
                     bail!("flow {flow}: {reason}");

@@ -32,8 +32,8 @@ use noq::{Connection, Endpoint, EndpointConfig, VarInt};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::player::{Account, Heard, Piece, Transport, play};
-use super::{Played, Way, too_late};
+use super::player::{Account, FlowEvent, Transport, WorkloadRun, play};
+use super::{DuplexPath, EmulatedRun, missed_deadlines};
 use crate::virtual_quic::carried;
 use headstart_study::setup::{Cast, GROUPS, Setup};
 
@@ -45,22 +45,22 @@ const CHUNK: usize = 64 * 1024;
 const READ_AT_ONCE: usize = 64 * 1024;
 
 /// Servers with their histories, and the set-ups of clients.
-pub struct Stage {
+pub struct Testbed {
     runtime: Runtime,
     server: Endpoint,
     served: SocketAddr,
     clients: Vec<ClientSetup>,
     /// Destination of the servers' accounts: the current run.
-    tell: Tell,
+    tell: EventSender,
 }
 
-impl Drop for Stage {
+impl Drop for Testbed {
     fn drop(&mut self) {
         self.server.close(VarInt::from_u32(0), b"");
     }
 }
 
-impl super::hosts::Stage for Stage {
+impl super::hosts::Testbed for Testbed {
     fn new(setup: &Setup, cast: Cast, groups: &[Group]) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -104,20 +104,20 @@ impl super::hosts::Stage for Stage {
         let socket = open::socket(SocketAddr::from(([127, 0, 0, 1], 0))).context("the server's socket")?;
         let server = Endpoint::new(EndpointConfig::default(), Some(base), socket, precise)?;
         let served = server.local_addr()?;
-        let tell = Tell::default();
+        let tell = EventSender::default();
         tokio::spawn(serve(server.clone(), Arc::new(servers), Arc::clone(&tell)));
         drop(_within);
         Ok(Self { runtime, server, served, clients, tell })
     }
 
-    fn play(&self, Way { up, down }: Way, piece: Piece) -> Result<Played> {
+    fn play(&self, DuplexPath { up, down }: DuplexPath, piece: WorkloadRun) -> Result<EmulatedRun> {
         let clock = piece.clock;
         let _within = self.runtime.enter();
         let mut ends = udp::Settings::before(self.served);
         (ends.most_clients, ends.keeps_addresses) = (1 << 16, true);
         let (address, relay) = udp::start(ends, up, down, clock, relay::Settings::default(), None)
             .context("no port for the path")?;
-        let (tell, heard): (Sender<Heard>, Receiver<Heard>) = channel();
+        let (tell, heard): (Sender<FlowEvent>, Receiver<FlowEvent>) = channel();
         *locked(&self.tell) = Some((tell.clone(), clock));
         let mut carrier = Clients {
             remote: address,
@@ -134,7 +134,7 @@ impl super::hosts::Stage for Stage {
         }
         let mut played = played?;
         played.path = relay.stop().context("the path")?;
-        played.invalid = too_late(&played.path);
+        played.invalid = missed_deadlines(&played.path);
         Ok(played)
     }
 }
@@ -142,7 +142,7 @@ impl super::hosts::Stage for Stage {
 // --- the servers --------------------------------------------------------------------------------
 
 /// Receiver of connections' events and its clock: those of the current run.
-type Tell = Arc<std::sync::Mutex<Option<(Sender<Heard>, Clock)>>>;
+type EventSender = Arc<std::sync::Mutex<Option<(Sender<FlowEvent>, Clock)>>>;
 
 /// The group encoded in a client's address.
 fn group_of(address: IpAddr) -> usize {
@@ -152,7 +152,7 @@ fn group_of(address: IpAddr) -> usize {
     }
 }
 
-async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, tell: Tell) {
+async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, tell: EventSender) {
     while let Some(incoming) = endpoint.accept().await {
         let setup = &setups[group_of(incoming.remote_address().ip())];
         let Ok(accepted) = setup.accept(incoming) else { continue };
@@ -171,7 +171,7 @@ async fn serve(endpoint: Endpoint, setups: Arc<Vec<ServerSetup>>, tell: Tell) {
                 account.counts.lost = path.lost_packets;
             }
             if let Some(flow) = flow {
-                let _ = tell.send(Heard::Served { flow, account });
+                let _ = tell.send(FlowEvent::Served { flow, account });
             }
         });
     }
@@ -236,7 +236,7 @@ struct Clients<'a> {
     setups: &'a [ClientSetup],
     endpoints: BTreeMap<Ipv4Addr, Endpoint>,
     flows: BTreeMap<u32, UnboundedSender<Bytes>>,
-    tell: Sender<Heard>,
+    tell: Sender<FlowEvent>,
     clock: Clock,
 }
 
@@ -261,8 +261,8 @@ impl Transport for Clients<'_> {
         let _ = orders.send(spec.bytes);
         self.flows.insert(flow, orders);
         let (tell, clock) = (self.tell.clone(), self.clock);
-        let failed = move |tell: &Sender<Heard>, reason: String| {
-            let _ = tell.send(Heard::Failed { flow, reason });
+        let failed = move |tell: &Sender<FlowEvent>, reason: String| {
+            let _ = tell.send(FlowEvent::Failed { flow, reason });
         };
         let endpoint = match self.endpoint(spec) {
             Ok(endpoint) => endpoint,
@@ -281,7 +281,7 @@ impl Transport for Clients<'_> {
             };
             let mut ordered = ordered;
             while let Some(bytes) = ordered.recv().await {
-                let one = Errand {
+                let one = MessageRequest {
                     connection: connection.clone(),
                     flow,
                     bytes,
@@ -307,21 +307,21 @@ impl Transport for Clients<'_> {
 }
 
 /// One message request.
-struct Errand {
+struct MessageRequest {
     connection: Connection,
     flow: u32,
     bytes: Bytes,
     announces_size: bool,
-    tell: Sender<Heard>,
+    tell: Sender<FlowEvent>,
     clock: Clock,
 }
 
-impl Errand {
+impl MessageRequest {
     async fn run(self) {
         let Self { flow, clock, .. } = self;
         let heard = match self.fetch().await {
-            Ok(()) => Heard::Message { flow, at: clock.now() },
-            Err(reason) => Heard::Failed { flow, reason },
+            Ok(()) => FlowEvent::Message { flow, at: clock.now() },
+            Err(reason) => FlowEvent::Failed { flow, reason },
         };
         let _ = self.tell.send(heard);
     }
@@ -336,7 +336,7 @@ impl Errand {
         while let Some(chunk) = receive.read_chunk(READ_AT_ONCE).await.map_err(|error| told(&error))? {
             left = left.saturating_sub(chunk.len() as u64);
             let (flow, at, bytes) = (self.flow, self.clock.now(), chunk.len() as u32);
-            let _ = self.tell.send(Heard::Read { flow, at, bytes });
+            let _ = self.tell.send(FlowEvent::Read { flow, at, bytes });
         }
         if left > 0 { Err(format!("the server ended {left} bytes short")) } else { Ok(()) }
     }

@@ -8,7 +8,7 @@ use headstart_sim::workload::FlowSpec;
 use headstart_sim::workload::long::{Listed, Start};
 use headstart_units::{Bytes, Span};
 
-use super::player::{Heard, Piece, Transport, play};
+use super::player::{FlowEvent, Transport, WorkloadRun, play};
 use super::*;
 use headstart_study::carrier::{Carrier as _, Run};
 use headstart_study::catalogue;
@@ -90,7 +90,7 @@ impl Observer for Reports {
 
 /// Answers at once, and records the calls.
 struct Echo {
-    tell: Sender<Heard>,
+    tell: Sender<FlowEvent>,
     clock: Clock,
     told: VecDeque<(u32, &'static str)>,
 }
@@ -103,13 +103,13 @@ impl Transport for Echo {
     fn ask(&mut self, flow: u32, bytes: Bytes) {
         let at = self.clock.now();
         let bytes = bytes.get() as u32;
-        self.tell.send(Heard::Read { flow, at, bytes }).expect("the player listens");
-        self.tell.send(Heard::Message { flow, at }).expect("the player listens");
+        self.tell.send(FlowEvent::Read { flow, at, bytes }).expect("the player listens");
+        self.tell.send(FlowEvent::Message { flow, at }).expect("the player listens");
     }
     fn close(&mut self, flow: u32) {
         self.told.push_back((flow, "close"));
         let account = player::Account::default();
-        self.tell.send(Heard::Served { flow, account }).expect("the player listens");
+        self.tell.send(FlowEvent::Served { flow, account }).expect("the player listens");
     }
 }
 
@@ -127,7 +127,7 @@ fn a_workload_is_played_to_its_end_and_each_flow_is_told() {
     });
     let workload = Box::new(Listed::new(starts.to_vec(), headstart_sim::workload::Opener::Receiver));
     let rtt = Span::from_millis(10);
-    let piece = Piece { workload, until: Time::from_millis(60_000), clock, rtt };
+    let piece = WorkloadRun { workload, until: Time::from_millis(60_000), clock, rtt };
     let played = play(piece, &mut echo, &heard).expect("it plays");
     assert_eq!(played.flows.len(), 2);
     for (flow, bytes) in played.flows.iter().zip([100, 200]) {

@@ -222,12 +222,12 @@ const LONGEST: Span = Span::from_secs(24 * 60 * 60);
 const WINDOW: u32 = 128 << 20;
 
 /// A configuration of fetches: a requested scheme, with its own tickets and tokens.
-struct Way {
+struct FetchConfig {
     scheme: Option<String>,
     setup: ClientSetup,
 }
 
-impl Way {
+impl FetchConfig {
     fn new(args: &GetArgs, scheme: Option<Choice>, hint: Option<Hint>) -> Result<Self> {
         let scheme = scheme.map(|choice| choice.name().to_owned());
         let tls = client::tls(&trust(args), scheme.as_deref(), args.early_data)?;
@@ -244,13 +244,13 @@ fn timeout(args: &GetArgs) -> Duration {
     Duration::from_nanos(args.timeout.as_nanos())
 }
 
-fn ways(args: &GetArgs, hint: Option<Hint>) -> Result<Vec<Way>> {
+fn ways(args: &GetArgs, hint: Option<Hint>) -> Result<Vec<FetchConfig>> {
     let asked: Vec<Option<Choice>> =
         args.compare.as_ref().map_or_else(|| vec![None], |asked| asked.0.iter().copied().map(Some).collect());
-    asked.into_iter().map(|scheme| Way::new(args, scheme, hint)).collect()
+    asked.into_iter().map(|scheme| FetchConfig::new(args, scheme, hint)).collect()
 }
 
-async fn fetch_all(args: &GetArgs, origin: Origin, ways: &[Way]) -> Result<Vec<Sample>> {
+async fn fetch_all(args: &GetArgs, origin: Origin, ways: &[FetchConfig]) -> Result<Vec<Sample>> {
     let remotes = match args.connect {
         Some(address) => vec![address],
         None => origin.resolve().await?,

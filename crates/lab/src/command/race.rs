@@ -68,11 +68,11 @@ pub fn run(args: RaceArgs, asked: &[String]) -> Result<()> {
         estimate = estimate.and(capacity::estimate(&setup));
     }
     estimate.check(setup.run.large).or_refuse()?;
-    terminal::say_idle(&mut setup, asked, false);
+    terminal::print_idle_options(&mut setup, asked, false);
     // A folder with other files is refused before anything is run.
     let store = JobStore::open(Folder::open(&args.out).or_refuse()?)?;
     let mut flows = Flows::open(args.flows.as_ref(), &setup, &store).or_refuse()?;
-    terminal::announce(&store);
+    terminal::install_interrupt_notice(&store);
     eprintln!("headstart: {estimate}");
     let result = race::race(&setup, &store, flows.as_mut())?;
     if let Some(nothing) = show::race::nothing(&setup, &result) {

@@ -72,7 +72,7 @@ pub fn run(args: &ReproduceArgs) -> Result<()> {
     let (files, paper, experiments) = wanted(args, name).or_refuse()?;
     let folder = Folder::open(&args.out).or_refuse()?.folder(&files.name)?;
     let store = JobStore::open(folder)?;
-    terminal::announce(&store);
+    terminal::install_interrupt_notice(&store);
     if args.set_ups {
         return under_all_set_ups(args, experiments, store);
     }

@@ -93,7 +93,7 @@ pub fn run(words: &[String]) -> Result<()> {
     estimate.check(setups().any(|setup| setup.run.large)).or_refuse()?;
     let store = JobStore::open(Folder::open(&out).or_refuse()?)?;
     let mut flows = Flows::open(flows.as_ref(), &points[0].1, &store).or_refuse()?;
-    terminal::announce(&store);
+    terminal::install_interrupt_notice(&store);
     eprintln!("headstart: {estimate}");
 
     let mut headers = [vec![], vec![]];

@@ -52,7 +52,7 @@ pub fn flows_written(flows: Option<(PathBuf, u64)>) -> Result<()> {
 
 /// Prints which of the given options have no effect, before the first run; the results have these
 /// notes too.
-pub fn say_idle(setup: &mut Setup, asked: &[String], is_alone: bool) {
+pub fn print_idle_options(setup: &mut Setup, asked: &[String], is_alone: bool) {
     for note in idle(setup, asked, is_alone) {
         eprintln!("headstart: {note}");
         setup.notes.push(note);
@@ -60,7 +60,7 @@ pub fn say_idle(setup: &mut Setup, asked: &[String], is_alone: bool) {
 }
 
 /// Notes on kept results: printed before the first run, and again if Ctrl-C ends it.
-pub fn announce(store: &JobStore) {
+pub fn install_interrupt_notice(store: &JobStore) {
     let (kept, path) = (store.kept(), store.path());
     on_interrupt(move || match kept.load(Ordering::Relaxed) {
         0 => "stopped before a run was finished: nothing is kept".to_owned(),

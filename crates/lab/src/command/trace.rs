@@ -64,7 +64,7 @@ pub fn run(args: TraceArgs, asked: &[String]) -> Result<()> {
     }
     let form = args.qlog.as_deref().map(qlog_form).transpose().or_refuse()?;
     let entry = args.scheme.0;
-    terminal::say_idle(&mut setup, asked, args.flow.is_none());
+    terminal::print_idle_options(&mut setup, asked, args.flow.is_none());
     let mut entries = vec![entry];
     for SchemeName(other) in &args.beside.0 {
         if entries.iter().all(|known| known.name != other.name) {

@@ -175,7 +175,7 @@ fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<E
                 device::Settings { ours: block.outside(), peer: block.inside(), leads_to: None, mtu };
             let shell = ["sh", "-c", serve.as_str()].map(OsString::from);
             let end = End::start(&entry, &device, &[], &shell).context("--serve")?;
-            (block, Outside::Program(end))
+            (block, FarEnd::Program(end))
         }
         None => outside(mtu)?,
     };
@@ -191,9 +191,9 @@ fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<E
     let log = log(args, plan, &clock, command_line)?;
     let stop = Stop::new()?;
     let gateway = match outside {
-        Outside::Here(_) => Some(gateway(block, mtu)?),
+        FarEnd::Here(_) => Some(gateway(block, mtu)?),
         // A server of its own is the only one outside.
-        Outside::Program(_) => None,
+        FarEnd::Program(_) => None,
     };
     let ends = TunnelEnds::new(inside.device.try_clone()?, outside.descriptor()?, stop.clone())
         .with_gateway(gateway);
@@ -202,7 +202,7 @@ fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<E
     let handle = relay.with_log(log).with_capture(capture(args, &clock)?).start(stop)?;
 
     let mut server = None;
-    if let Outside::Program(end) = outside {
+    if let FarEnd::Program(end) = outside {
         let mut program = end.begin().context("--serve")?;
         wait_until_it_listens(&mut program.child, &mut signals, &clock)?;
         server = Some(program);
@@ -214,14 +214,14 @@ fn run_command(args: &LinkArgs, plan: &PathPlan, command_line: &str) -> Result<E
 }
 
 /// The other end of the path.
-enum Outside {
+enum FarEnd {
     /// A device in the namespace of this process.
     Here(Device),
     /// A program in a namespace of its own.
     Program(End),
 }
 
-impl Outside {
+impl FarEnd {
     fn descriptor(&self) -> std::io::Result<OwnedFd> {
         match self {
             Self::Here(device) => device.descriptor.try_clone(),
@@ -231,7 +231,7 @@ impl Outside {
 }
 
 /// A device in the namespace of this process, with an unused block of addresses.
-fn outside(mtu: u16) -> Result<(Block, Outside)> {
+fn outside(mtu: u16) -> Result<(Block, FarEnd)> {
     if !namespace::is_privileged() {
         bail!(
             "the outer end of the path needs a device in this network namespace, which needs root; without root: \
@@ -247,7 +247,7 @@ fn outside(mtu: u16) -> Result<(Block, Outside)> {
         let settings =
             device::Settings { ours: block.outside(), peer: block.inside(), leads_to: Some(block), mtu };
         match Device::new("headstart%d", &settings) {
-            Ok(device) => return Ok((block, Outside::Here(device))),
+            Ok(device) => return Ok((block, FarEnd::Here(device))),
             // Another path may have taken it in the meantime.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => failure = Some(error),
             Err(error) => return Err(error.into()),

@@ -47,7 +47,7 @@ pub struct Sweep {
 
 /// A crossing, and its schemes.
 #[derive(Clone, Debug)]
-struct Told {
+struct NamedCrossing {
     axis: String,
     schemes: [String; 2],
     /// Values of the other axes there.
@@ -144,7 +144,7 @@ impl Sweep {
         groups
     }
 
-    fn crossings(&self) -> Vec<Told> {
+    fn crossings(&self) -> Vec<NamedCrossing> {
         let mut told = vec![];
         let schemes = self.schemes();
         for axis in self.numeric() {
@@ -162,11 +162,13 @@ impl Sweep {
                 for (number, one) in schemes.iter().enumerate() {
                     for other in &schemes[number + 1..] {
                         let (Some(mine), Some(theirs)) = (of(one), of(other)) else { continue };
-                        told.extend(crossings(&values, &mine, &theirs).into_iter().map(|crossing| Told {
-                            axis: self.axes[axis].1.clone(),
-                            schemes: [(*one).to_owned(), (*other).to_owned()],
-                            others: others.clone(),
-                            crossing,
+                        told.extend(crossings(&values, &mine, &theirs).into_iter().map(|crossing| {
+                            NamedCrossing {
+                                axis: self.axes[axis].1.clone(),
+                                schemes: [(*one).to_owned(), (*other).to_owned()],
+                                others: others.clone(),
+                                crossing,
+                            }
                         }));
                     }
                 }
@@ -178,8 +180,8 @@ impl Sweep {
     /// Each crossing in a sentence.
     #[must_use]
     pub fn crossings_in_words(&self) -> Vec<String> {
-        let sentence = |told: Told| {
-            let Told { axis, schemes: [one, other], others, crossing } = told;
+        let sentence = |told: NamedCrossing| {
+            let NamedCrossing { axis, schemes: [one, other], others, crossing } = told;
             let (below, above) = if crossing.first_is_faster_below { (&one, &other) } else { (&other, &one) };
             let mut text = format!(
                 "{below} is faster than {above} up to {axis} {}, slower from {} on (crosses at about {})",

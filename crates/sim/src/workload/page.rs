@@ -101,7 +101,7 @@ struct Visit {
 struct Connection {
     origin: u16,
     /// The objects requested and not yet answered, in order.
-    owes: VecDeque<usize>,
+    outstanding: VecDeque<usize>,
 }
 
 /// Fields of a connection's tag: the visit, the origin, whether it is kept, and the first object
@@ -184,7 +184,7 @@ impl Pages {
             // origin.
             let idle: Vec<FlowId> = visit.idle(origin).collect();
             for flow in idle {
-                Self::ask_next(visit, page, flow, orders);
+                Self::request_next(visit, page, flow, orders);
             }
             while visit.may_open(origin) {
                 let Some(object) = visit.waiting.get_mut(&origin).and_then(VecDeque::pop_front) else {
@@ -197,12 +197,12 @@ impl Pages {
 
     /// Requests the origin's next object on a connection that is free; all of them if it carries
     /// many at once.
-    fn ask_next(visit: &mut Visit, page: &[Object], flow: FlowId, orders: &mut Vec<Order>) {
+    fn request_next(visit: &mut Visit, page: &[Object], flow: FlowId, orders: &mut Vec<Order>) {
         let Some(connection) = visit.connections.get_mut(&flow) else { return };
         let Some(waiting) = visit.waiting.get_mut(&connection.origin) else { return };
         let many = if visit.fetch == Fetch::Multiplexed { waiting.len() } else { 1.min(waiting.len()) };
         for object in waiting.drain(..many) {
-            connection.owes.push_back(object);
+            connection.outstanding.push_back(object);
             orders.push(Order::Ask { flow, bytes: page[object].bytes });
         }
     }
@@ -214,7 +214,7 @@ impl Pages {
         if let Some((flow, connection)) =
             free.and_then(|flow| Some((flow, visit.connections.get_mut(&flow)?)))
         {
-            connection.owes.push_back(object);
+            connection.outstanding.push_back(object);
             orders.push(Order::Ask { flow, bytes });
         } else if visit.may_open(origin) {
             Self::open(visit, number, page, object, orders);
@@ -232,7 +232,8 @@ impl Visit {
     /// Connections of an origin that can take a request now.
     fn idle(&self, origin: u16) -> impl Iterator<Item = FlowId> + '_ {
         let is_idle = move |connection: &Connection| {
-            connection.origin == origin && (self.fetch == Fetch::Multiplexed || connection.owes.is_empty())
+            connection.origin == origin
+                && (self.fetch == Fetch::Multiplexed || connection.outstanding.is_empty())
         };
         self.connections.iter().filter(move |(_, one)| is_idle(one)).map(|(flow, _)| *flow)
     }
@@ -294,8 +295,8 @@ impl Workload for Pages {
         let page = &self.pages[visit.page];
         visit.unread -= 1;
         let read = if is_kept {
-            let first = || Connection { origin, owes: [object].into() };
-            visit.connections.entry(flow).or_insert_with(first).owes.pop_front().unwrap_or(object)
+            let first = || Connection { origin, outstanding: [object].into() };
+            visit.connections.entry(flow).or_insert_with(first).outstanding.pop_front().unwrap_or(object)
         } else {
             orders.push(Order::Close(flow));
             visit.opened.entry(origin).and_modify(|opened| *opened -= 1);
@@ -313,7 +314,7 @@ impl Workload for Pages {
         } else if is_kept {
             let is_free = visit.idle(origin).any(|idle| idle == flow);
             if is_free {
-                Self::ask_next(visit, page, flow, orders);
+                Self::request_next(visit, page, flow, orders);
             }
         } else if visit.may_open(origin)
             && let Some(object) = visit.waiting.get_mut(&origin).and_then(VecDeque::pop_front)

@@ -53,7 +53,7 @@ const CONNECTIONS_A_DAY: f64 = 5.72;
 /// WS §4.1.
 const HOURS: usize = 73;
 /// WS §4.2, in bytes.
-const THEIRS: f64 = 19e6;
+const PAPER_MEMORY: f64 = 19e6;
 const CLUSTER: f64 = 1.31;
 const AWAY_SECS: f64 = 240.0;
 const OPEN_SECS: f64 = 60.0;
@@ -61,10 +61,10 @@ const OWN_ADDRESS: f64 = 0.39;
 
 /// Events by time: a visit to a user's address, or the end of one. The number orders events of the
 /// same time.
-type Event = Reverse<(u64, u64, Happening)>;
+type Event = Reverse<(u64, u64, EventKind)>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Happening {
+enum EventKind {
     Visit { address: u64 },
     End { number: usize },
 }
@@ -98,11 +98,11 @@ impl Study for HitRate {
 
 fn run(setup: &Setup, seed: u64) -> Vec<(String, f64)> {
     let users = u64::from(setup.workload.peers);
-    let mut world = World::new(users, setup.workload.history, Seed(seed).child("visits"));
+    let mut model = VisitModel::new(users, setup.workload.history, Seed(seed).child("visits"));
     let mut hours = vec![];
     for hour in 0..HOURS {
-        let (hits, visits) = world.run_until((hour as f64 + 1.0) * 3600.0);
-        let memory = (world.store.bytes_per_entry() * world.store.len()) as f64 / 1e6;
+        let (hits, visits) = model.run_until((hour as f64 + 1.0) * 3600.0);
+        let memory = (model.store.bytes_per_entry() * model.store.len()) as f64 / 1e6;
         hours.push((hits, visits, memory));
     }
     let share = |from: usize, to: usize| {
@@ -112,7 +112,7 @@ fn run(setup: &Setup, seed: u64) -> Vec<(String, f64)> {
     };
     let visits: u64 = hours.iter().map(|(_, visits, _)| visits).sum();
     let memory = hours[HOURS - 1].2;
-    let weight = world.store.bytes_per_entry() as f64;
+    let weight = model.store.bytes_per_entry() as f64;
     let mut numbers: Vec<(String, f64)> = [
         ("hits.first-hour", share(0, 1)),
         ("hits.late", share(60, HOURS)),
@@ -120,9 +120,9 @@ fn run(setup: &Setup, seed: u64) -> Vec<(String, f64)> {
         ("connections", visits as f64 / users as f64 / (HOURS as f64 / 24.0)),
         ("memory", memory),
         ("memory.growth", 100.0 * (memory / hours[HOURS - 11].2 - 1.0)),
-        ("entries", world.store.len() as f64 / 1000.0),
+        ("entries", model.store.len() as f64 / 1000.0),
         ("bytes-per-entry", weight),
-        ("fits", THEIRS / weight / 1000.0),
+        ("fits", PAPER_MEMORY / weight / 1000.0),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))
@@ -134,7 +134,7 @@ fn run(setup: &Setup, seed: u64) -> Vec<(String, f64)> {
     numbers
 }
 
-struct World {
+struct VisitModel {
     store: MemoryStore,
     random: Random,
     users: u64,
@@ -152,9 +152,9 @@ fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9) as u64
 }
 
-impl World {
+impl VisitModel {
     fn new(users: u64, room: usize, seed: Seed) -> Self {
-        let mut world = Self {
+        let mut model = Self {
             store: MemoryStore::new(room, FixedHash::default()),
             random: Random::named(seed, "visits"),
             users,
@@ -165,8 +165,8 @@ impl World {
             addresses: users,
             counted: 0,
         };
-        world.cluster_at = world.gap();
-        world
+        model.cluster_at = model.gap();
+        model
     }
 
     /// Time until the next cluster, in seconds.
@@ -191,11 +191,11 @@ impl World {
             }
             let Some(Reverse((at, _, happening))) = self.events.pop() else { continue };
             match happening {
-                Happening::Visit { address } => {
+                EventKind::Visit { address } => {
                     visits += 1;
                     hits += u64::from(self.begin_visit(at, address));
                 }
-                Happening::End { number } => self.end_visit(at, number),
+                EventKind::End { number } => self.end_visit(at, number),
             }
         }
     }
@@ -208,10 +208,10 @@ impl World {
             self.addresses += 1;
             self.addresses
         };
-        self.add(nanos(at), Happening::Visit { address });
+        self.add(nanos(at), EventKind::Visit { address });
     }
 
-    fn add(&mut self, at: u64, happening: Happening) {
+    fn add(&mut self, at: u64, happening: EventKind) {
         self.counted += 1;
         self.events.push(Reverse((at, self.counted, happening)));
     }
@@ -224,11 +224,11 @@ impl World {
         });
         self.open[number] = Some(lease);
         let ends_at = at + nanos(self.random.exponential_f64(OPEN_SECS));
-        self.add(ends_at, Happening::End { number });
+        self.add(ends_at, EventKind::End { number });
         // Geometric: after each visit there is another with the same probability.
         if self.random.happens(1.0 - 1.0 / CLUSTER) {
             let next_at = ends_at + nanos(self.random.exponential_f64(AWAY_SECS)).max(1);
-            self.add(next_at, Happening::Visit { address });
+            self.add(next_at, EventKind::Visit { address });
         }
         known.is_some()
     }
@@ -260,15 +260,16 @@ mod tests {
 
     #[test]
     fn users_come_as_often_as_they_should() {
-        let mut world = World::new(2000, 1_000_000, Seed(1));
-        let (_, visits) = world.run_until(10.0 * 86_400.0);
+        let mut model = VisitModel::new(2000, 1_000_000, Seed(1));
+        let (_, visits) = model.run_until(10.0 * 86_400.0);
         let each = visits as f64 / 2000.0 / 10.0;
         assert!((5.6..5.85).contains(&each), "{each} connections for each user and day");
     }
 
     #[test]
     fn a_full_store_stays_as_it_is_and_knows_fewer() {
-        let (mut large, mut small) = (World::new(500, 1_000_000, Seed(1)), World::new(500, 100, Seed(1)));
+        let (mut large, mut small) =
+            (VisitModel::new(500, 1_000_000, Seed(1)), VisitModel::new(500, 100, Seed(1)));
         let day = 86_400.0;
         let ((_, one), (_, two)) = (large.run_until(2.0 * day), small.run_until(2.0 * day));
         assert_eq!(one, two, "the same visits");

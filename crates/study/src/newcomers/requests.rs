@@ -32,7 +32,7 @@ use crate::carrier::{Detail, Run, attempts};
 use crate::newcomers::NewcomerParams;
 use crate::setup::{BESIDE, Cast, LONG, Setup, TESTED};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
-use delivery_log::Tape;
+use delivery_log::DeliveryLog;
 use flows::{Arrival, Flows, Role};
 
 /// Long flows begin at this time, half a second apart; earlier flows are complete by then.
@@ -180,7 +180,7 @@ impl Study for Requests {
     }
 
     fn run(&self, case: &Case<'_>) -> Result<Measured> {
-        let contest = Contest::run(&self.0, case)?;
+        let contest = FinishedRun::run(&self.0, case)?;
         let numbers = numbers(case.setup, &contest);
         Ok(Measured { numbers, invalid: contest.invalid })
     }
@@ -224,13 +224,13 @@ impl Study for RequestTrace {
         let params = &self.0;
         let mut times: Vec<(f64, Case<'_>)> = (0..u64::from(params.candidates))
             .map(|number| Case { seed: case.seed.wrapping_add(number), ..*case })
-            .map(|case| Ok((Contest::run(&params.requests, &case)?.mean_request(TESTED), case)))
+            .map(|case| Ok((FinishedRun::run(&params.requests, &case)?.mean_request(TESTED), case)))
             .collect::<Result<_>>()?;
         times.sort_by(|one, other| one.0.total_cmp(&other.0));
         let last = times.len().saturating_sub(1);
         let place = params.pick.of(last as u64) as usize;
         let Some((_, case)) = times.get(place.min(last)) else { return Ok(Measured::default()) };
-        let contest = Contest::run(&params.requests, case)?;
+        let contest = FinishedRun::run(&params.requests, case)?;
         let mut named = numbers(case.setup, &contest);
         named.extend(landmarks(case.setup, &contest));
         named.extend(curves(&contest));
@@ -240,8 +240,8 @@ impl Study for RequestTrace {
 
 /// A finished contest.
 #[derive(Debug)]
-struct Contest {
-    tape: Tape,
+struct FinishedRun {
+    tape: DeliveryLog,
     hint: Rate,
     /// The run's end, for flows that are not complete.
     until: Time,
@@ -250,7 +250,7 @@ struct Contest {
     invalid: Option<String>,
 }
 
-impl Contest {
+impl FinishedRun {
     fn run(params: &RequestParams, case: &Case<'_>) -> Result<Self> {
         let Case { setup, cast, seed } = *case;
         let seed = Seed(seed);
@@ -267,7 +267,7 @@ impl Contest {
                     told.bandwidth = hint;
                 }
             }
-            run.observe_on(hosts, Tape::new(began_at - BEFORE, first))
+            run.observe_on(hosts, DeliveryLog::new(began_at - BEFORE, first))
         })?;
         let (tape, invalid) = (result.observer, result.invalid);
         Ok(Self { tape, hint, until, rtt: setup.rtt(), invalid })
@@ -362,7 +362,7 @@ impl RequestParams {
         for (number, (group, entry)) in (0..).zip(groups) {
             if entry.is_some_and(needs_record) {
                 let at = Time::ZERO + Span::from_secs(5) * number;
-                arrivals.push(Arrival { at, group, bytes: FETCHED, role: Role::Acquaintance });
+                arrivals.push(Arrival { at, group, bytes: FETCHED, role: Role::WarmUp });
             }
         }
         let part = setup.bottleneck() * Span::from_secs(4);
@@ -388,7 +388,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / f64::from(count)
 }
 
-fn numbers(setup: &Setup, contest: &Contest) -> Named {
+fn numbers(setup: &Setup, contest: &FinishedRun) -> Named {
     let tape = &contest.tape;
     let (from, to) = contest.stretch();
     let rate =
@@ -432,7 +432,7 @@ const FULL: f64 = 0.9;
 const FAIR: f64 = 0.8;
 const FAIR_FOR: u64 = 5;
 
-fn landmarks(setup: &Setup, contest: &Contest) -> Named {
+fn landmarks(setup: &Setup, contest: &FinishedRun) -> Named {
     let tape = &contest.tape;
     let (from, to) = contest.stretch();
     let arrived = from + contest.rtt / 2;
@@ -468,7 +468,7 @@ fn landmarks(setup: &Setup, contest: &Contest) -> Named {
     named
 }
 
-fn curves(contest: &Contest) -> Named {
+fn curves(contest: &FinishedRun) -> Named {
     let tape = &contest.tape;
     let (from, _) = contest.stretch();
     let second = Span::from_secs(1);

@@ -171,7 +171,7 @@ fn mount(params: &AttackParams, case: &Case<'_>) -> Vec<(String, f64)> {
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Third {
+struct Phase {
     flows: f64,
     approved: f64,
     granted: f64,
@@ -185,7 +185,7 @@ struct Honest {
     thirds: [Time; 2],
     /// Rate that each requests, in bytes per second.
     wanted: f64,
-    thirds_counted: [Third; 3],
+    thirds_counted: [Phase; 3],
     victim: (f64, f64),
     /// Flows that began before the attack or after it.
     outside: f64,

@@ -15,7 +15,7 @@ use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::{Access, Chain, FlowReport, Random, Scenario, Seed};
 use headstart_units::{Bytes, Span, Time};
 
-use super::{MSS, build, group, is_told_size, spec};
+use super::{MSS, build, group, knows_flow_size, spec};
 use crate::carrier::{Detail, Observer, model};
 use crate::schemes;
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
@@ -79,7 +79,7 @@ fn send(params: &TransferParams, case: &Case<'_>) -> Vec<(String, f64)> {
     // Both have a handshake of one round trip; the burst arrives within the flight's first tenth of
     // a round trip, at a moment drawn by seed.
     let jitter = Span::from_nanos(Random::new(seed.child("burst")).below(rtt.as_nanos() / 10 + 1));
-    let size_known = is_told_size(cast.tested);
+    let size_known = knows_flow_size(cast.tested);
     let mut starts = vec![Start { at: Time::ZERO, group: 0, class: 0, bytes, size_known }];
     let mut left = burst;
     while left > 0 {

@@ -19,7 +19,7 @@ use headstart_sim::workload::{Mixed, Workload};
 use headstart_sim::{Access, Chain, FlowReport, Grant, Random, Scenario, Seed};
 use headstart_units::{Span, Time};
 
-use super::{HEADER, MSS, build, group, is_told_size, spec};
+use super::{HEADER, MSS, build, group, knows_flow_size, spec};
 use crate::carrier::{Detail, Observer, model};
 use crate::study::{Case, Declared, Measure, Measured, Profile, Study};
 
@@ -158,7 +158,7 @@ fn browse(params: &WebParams, case: &Case<'_>) -> Vec<(String, f64)> {
             mss: MSS,
             servers: sessions as u16,
             first: first as u16,
-            size_known: is_told_size(cast.tested),
+            size_known: knows_flow_size(cast.tested),
         };
         Box::new(WebSessions::new(spec, seed.child(name)))
     };

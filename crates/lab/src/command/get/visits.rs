@@ -7,14 +7,14 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use headstart_web::client::{ClientEndpoint, FetchError, FetchPlan, Visit};
 
-use super::{Sample, Way};
+use super::{FetchConfig, Sample};
 
 /// Time after which a silent host is reported. Between the first and the second repetition of the
 /// first packet, so that one lost packet is not reported.
 const SILENCE: Duration = Duration::from_millis(2500);
 
 /// Time allowed for the last packet to leave: it needs no answer.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Pages to fetch, and their server.
 pub(super) struct Visits<'a> {
@@ -28,7 +28,7 @@ impl Visits<'_> {
     /// # Errors
     ///
     /// If one of them fails.
-    pub async fn all(&self, ways: &[Way], repeat: u32) -> Result<Vec<Sample>> {
+    pub async fn all(&self, ways: &[FetchConfig], repeat: u32) -> Result<Vec<Sample>> {
         let endpoint = ClientEndpoint::to(self.remote).map_err(|source| {
             let host = self.plan.origin.host.clone();
             FetchError::Socket { host: format!("{host}: no socket towards {}", self.remote), source }
@@ -36,11 +36,16 @@ impl Visits<'_> {
         let samples = self.in_turn(&endpoint, ways, repeat).await;
         // The last packet closes the connection. A server that does not receive it keeps the
         // connection, and the record it reserved, until the idle timeout.
-        let _ = tokio::time::timeout(FAREWELL, endpoint.endpoint().wait_idle()).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, endpoint.endpoint().wait_idle()).await;
         samples
     }
 
-    async fn in_turn(&self, endpoint: &ClientEndpoint, ways: &[Way], repeat: u32) -> Result<Vec<Sample>> {
+    async fn in_turn(
+        &self,
+        endpoint: &ClientEndpoint,
+        ways: &[FetchConfig],
+        repeat: u32,
+    ) -> Result<Vec<Sample>> {
         let mut samples = vec![];
         // In turn, so that changes of the path affect all.
         for round in 0..repeat {
@@ -54,7 +59,7 @@ impl Visits<'_> {
         Ok(samples)
     }
 
-    async fn one(&self, endpoint: &ClientEndpoint, way: &Way) -> Result<Visit> {
+    async fn one(&self, endpoint: &ClientEndpoint, way: &FetchConfig) -> Result<Visit> {
         let Self { plan, remote } = *self;
         let (config, _) = way.setup.configure(remote, plan.origin.name());
         let heard = endpoint.reads();

@@ -121,7 +121,7 @@ pub fn flows(race: &Race) -> Vec<Section> {
     let mut sections = vec![Section::Text(format!(
         "Flow number {} of the first seed, the same arrival for every scheme, on the same axes. A scheme's mean is over all its \
          flows; the time of the flow shown stands beside it.",
-        race.lens_serial
+        race.traced_serial
     ))];
     sections.extend(overlay(race, &figures));
     sections

@@ -10,7 +10,8 @@ use crate::show::counted;
 
 /// Conditions that are at the beginning of every title, or that only set the length of the
 /// measurement.
-const TOLD: [&str; 9] = ["rate", "trace", "rtt", "size", "load", "arrivals", "duration", "warm-up", "drain"];
+const OMITTED: [&str; 9] =
+    ["rate", "trace", "rtt", "size", "load", "arrivals", "duration", "warm-up", "drain"];
 
 /// The title.
 #[must_use]
@@ -44,7 +45,7 @@ fn special(setup: &Setup) -> Vec<String> {
     let mut options: Vec<(&str, String)> = vec![];
     for (here, default) in conditions(setup).iter().zip(conditions(&plain)) {
         let is_new = options.iter().all(|(option, _)| *option != here.option);
-        if is_new && !TOLD.contains(&here.option) && text(here) != text(&default) {
+        if is_new && !OMITTED.contains(&here.option) && text(here) != text(&default) {
             options.push((here.option, text(here)));
         }
     }

@@ -15,7 +15,7 @@ const BOTTLENECK: usize = 0;
 
 /// Records events from a moment on.
 #[derive(Debug)]
-pub struct Tape {
+pub struct DeliveryLog {
     from: Time,
     /// Bytes on the wire that left the bottleneck: time, group, number. Where packets are not
     /// shown: bytes that clients read, without headers.
@@ -30,7 +30,7 @@ pub struct Tape {
     pub left_slow_start: Option<(Time, Bytes)>,
 }
 
-impl Tape {
+impl DeliveryLog {
     /// Records from `from` on; the sender of flow number `watched` is observed until it leaves slow
     /// start.
     #[must_use]
@@ -61,7 +61,7 @@ impl Tape {
     }
 }
 
-impl Observer for Tape {
+impl Observer for DeliveryLog {
     fn watches(&self) -> bool {
         true
     }

@@ -29,7 +29,7 @@ pub struct Arrival {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Fetches an object before the contest.
-    Acquaintance,
+    WarmUp,
     /// Established before and after.
     Long,
     /// Measured by the contest.
@@ -88,7 +88,7 @@ impl Workload for Flows {
         let Some((arrival, parts)) = self.opened.get_mut(tag as usize) else { return };
         *parts -= 1;
         match arrival.role {
-            Role::Acquaintance => {}
+            Role::WarmUp => {}
             Role::Newcomer => self.newcomers -= 1,
             Role::Long => {
                 while !is_over && *parts < AHEAD {

@@ -20,8 +20,8 @@ fn params(words: &str) -> RequestParams {
     trace(words).0.requests
 }
 
-fn contest(setup: &Setup, words: &str, cast: Cast, seed: u64) -> Contest {
-    Contest::run(&params(words), &Case { setup, cast, seed }).expect("runs")
+fn contest(setup: &Setup, words: &str, cast: Cast, seed: u64) -> FinishedRun {
+    FinishedRun::run(&params(words), &Case { setup, cast, seed }).expect("runs")
 }
 
 fn run(setup: &Setup, words: &str, cast: Cast, seed: u64) -> Measured {

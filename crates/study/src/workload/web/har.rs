@@ -255,7 +255,7 @@ fn refusal(key: &str, error: &serde_json::Error) -> Problem {
 }
 
 /// One entry, reduced to the fields that are used.
-struct Judged {
+struct CheckedEntry {
     started_at: i64,
     url: String,
     is_redirect: bool,
@@ -303,10 +303,10 @@ fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
 
     let mut judged = Vec::with_capacity(entries.len());
     for (index, (Map(entry), started_at)) in entries.into_iter().zip(times).enumerate() {
-        judged.push(judge(index, entry, started_at, page_name.as_deref())?);
+        judged.push(check_entry(index, entry, started_at, page_name.as_deref())?);
     }
     judged.sort_by_key(|entry| entry.started_at);
-    let is_document = |entry: &Judged| {
+    let is_document = |entry: &CheckedEntry| {
         let elsewhere = [Reason::DataUrl, Reason::OtherScheme, Reason::WebSocket, Reason::OtherPage];
         !entry.is_redirect && !entry.verdict.as_ref().is_err_and(|reason| elsewhere.contains(reason))
     };
@@ -354,7 +354,7 @@ fn page_of(har: Har, asked: Option<&str>) -> Result<Page, Problem> {
 }
 
 /// The order in which entries are requested: places, each with true if it leads to the next.
-fn in_order(judged: &[Judged], document: Option<usize>) -> Vec<(usize, bool)> {
+fn in_order(judged: &[CheckedEntry], document: Option<usize>) -> Vec<(usize, bool)> {
     let mut order = vec![];
     let is_there = |place: usize| judged[place].verdict.is_ok();
     let head = document.map_or(0, |place| place + 1);
@@ -397,7 +397,12 @@ fn without_fragment(url: &str) -> &str {
 }
 
 /// Validates an entry completely, also one that is then left out.
-fn judge(index: usize, entry: Entry, started_at: i64, page: Option<&str>) -> Result<Judged, Problem> {
+fn check_entry(
+    index: usize,
+    entry: Entry,
+    started_at: i64,
+    page: Option<&str>,
+) -> Result<CheckedEntry, Problem> {
     let key = |rest: &str| format!("log.entries[{index}].{rest}");
     let Map(request) = required(entry.request, &key("request"), "an object")?;
     let Map(response) = required(entry.response, &key("response"), "an object")?;
@@ -454,7 +459,7 @@ fn judge(index: usize, entry: Entry, started_at: i64, page: Option<&str>) -> Res
             Some(bytes) => Ok((origin, Bytes::new(bytes))),
         }
     };
-    Ok(Judged { started_at, url, is_redirect, leads_to, is_guessed, is_multiplexed, verdict })
+    Ok(CheckedEntry { started_at, url, is_redirect, leads_to, is_guessed, is_multiplexed, verdict })
 }
 
 /// See "Which size" above; the second value is true if that is an estimate.
