@@ -23,7 +23,7 @@
 //! | [`trace`] | packet-delivery traces: read, write, generate |
 //! | [`limit`] | the limit of a buffer, in packets and bytes |
 //! | [`account`] | counts of delivered and dropped packets |
-//! | [`waits`] | queueing delays of packets |
+//! | [`queueing_delays`] | queueing delays of packets |
 //! | [`seed`], [`direction`] | seeds by name, and the two directions of a path |
 
 pub mod account;

@@ -20,7 +20,7 @@
 //! | [`option`] | the IPv4 and IPv6 options: request, and report of the approved rate |
 //! | [`response`] | the TCP option that echoes |
 //! | [`request`] | the request in transit, and the sender's check of the echo |
-//! | [`question`] | the rate to request |
+//! | [`request_inputs`] | the rate to request |
 //! | [`router`] | the router's decision |
 
 pub mod nonce;
