@@ -2,20 +2,16 @@
 //! that need the same run share it.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
-use headstart_host::{Stopwatch, locked};
 use headstart_report::jobs::JobStore;
-use headstart_report::statistics::positive_mean_interval;
 use headstart_startup::catalogue::Needs;
 use headstart_units::Ratio;
 
 use crate::plan::{CastName, Plan, Scheme};
 use headstart_study::carrier::Carriers;
 use headstart_study::jobs::{self, Keyed};
-use headstart_study::progress::{self, Roughly, RunProgress};
+use headstart_study::progress::RunProgress;
 use headstart_study::setup::{Cast, Setup};
 use headstart_study::study::{INVALID, Numbers, PreparedStudy};
 
@@ -63,9 +59,6 @@ struct Job<'a> {
     cast: Cast,
     seed: u64,
 }
-
-/// Number of runs after which the cost of all is estimated.
-const SAMPLE: usize = 32;
 
 /// Runs whatever the named plans need and the folder does not hold yet.
 ///
@@ -119,24 +112,7 @@ pub fn run(
     let mut done: BTreeMap<String, Numbers> = BTreeMap::new();
     for (jobs, threads) in [(real, Some(1)), (simulated, threads)] {
         let jobs: Vec<Keyed<Job>> = jobs.into_iter().map(|(key, job)| (Some(key), job)).collect();
-        let left = jobs
-            .iter()
-            .filter(|(key, _)| key.as_ref().is_none_or(|key| store.get::<Numbers>(key).is_none()))
-            .count();
-        // Keys are hashes: the first runs are a sample drawn at random.
-        let sample = Mutex::new(vec![]);
-        let run = |job: &Job, _: &RunProgress| {
-            let watch = Stopwatch::start();
-            let numbers = job.study.run(job.cast, job.seed)?;
-            let mut sample = locked(&sample);
-            sample.push(watch.elapsed().as_secs_f64());
-            if sample.len() == SAMPLE
-                && let Some(estimate) = estimate(left, &sample)
-            {
-                progress::note(&estimate);
-            }
-            Ok(numbers)
-        };
+        let run = |job: &Job, _: &RunProgress| job.study.run(job.cast, job.seed);
         // A run for which the machine was too busy is run again next time.
         let is_valid = |numbers: &Numbers| !numbers.contains_key(INVALID);
         let results = jobs::run_all(store, &jobs, threads, "reproducing", run, is_valid)?;
@@ -155,15 +131,6 @@ pub fn run(
             Results::new(plan, repeats, runs)
         })
         .collect())
-}
-
-/// Cost of `runs` by the times of some of them, in seconds; `None` if these are a quarter or more,
-/// or no estimate can be made.
-fn estimate(runs: usize, sample: &[f64]) -> Option<String> {
-    let mean = positive_mean_interval(sample).filter(|_| runs > 4 * sample.len())?;
-    let of_all = |seconds: f64| Roughly(Duration::from_secs_f64((runs as f64 * seconds).min(1e9)));
-    let [value, low, high] = [mean.value, mean.low, mean.high].map(of_all);
-    Some(format!("{runs} runs, about {value} of processor time (from {low} to {high})"))
 }
 
 /// Everybody's runs at one point, in the order of [`Results`].
@@ -217,16 +184,6 @@ mod tests {
         assert!(data[..3].iter().all(|datum| datum.y.value == 1.0), "a scheme over itself");
         assert!(data[3..].iter().all(|datum| datum.y.value < 0.9), "ten segments beat two: {data:?}");
         (kept, drawing.figure(&plan, &data, "").svg().to_string())
-    }
-
-    #[test]
-    fn the_cost_of_all_runs_follows_from_that_of_some() {
-        let sample = [0.5, 1.5].repeat(16);
-        let estimate_of = |runs| estimate(runs, &sample);
-        let found = estimate_of(600).expect("a small part");
-        assert_eq!(found, "600 runs, about 10 min of processor time (from 9 min to 12 min)");
-        assert_eq!(estimate_of(128), None, "most of the time is over");
-        assert_eq!(estimate(600, &[]), None);
     }
 
     #[test]

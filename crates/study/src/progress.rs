@@ -33,15 +33,6 @@ pub fn clear() -> bool {
     bar.inspect(ProgressBar::finish_and_clear).is_some()
 }
 
-/// Prints a message on a line of its own, above the bar if there is one.
-pub fn note(message: &str) {
-    let print = || eprintln!("headstart: {message}");
-    match &*locked(&BAR) {
-        Some(bar) => bar.suspend(print),
-        None => print(),
-    }
-}
-
 /// The progress of several runs.
 #[derive(Debug)]
 pub struct Progress {
