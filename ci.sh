@@ -61,12 +61,11 @@ if pkg-config --exists libelf zlib; then
     features+=,headstart/tcp
     tcp=
 fi
-# Checks that only compute run beside those that mostly wait for timers and sockets. The idle
-# scheduling class leaves the latter their timing: a task of the normal class preempts one of this
-# class at once. The output is shown when the last has ended.
-compute() {
-    chrt --idle --pid 0 "$BASHPID"
-    # Foreign stacks take long to build, and the main sequence needs them first.
+# Two lanes: what only computes goes to the background, in the idle scheduling class, for a task of
+# the normal class preempts one of that class at once. It is never beside the tests: those that
+# measure time would not be run. The output is shown when the lane has ended.
+prepare() {
+    # Foreign stacks take long to build.
     step "foreign QUIC stacks"
     ./interop/run.sh --prepare
     step "units and startup can be built without the standard library"
@@ -74,6 +73,8 @@ compute() {
     step "the command without features, whose other commands say how to get them"
     # Nearly as fast as a release, and built in a fraction of the time.
     cargo test --quiet --profile ci --test command_line
+}
+compute() {
     headstart=target/ci/headstart
     step "the main job, and its speed limit of ten seconds"
     # Processor seconds, with a margin for slower machines; the real-time limit ends a run that
@@ -83,7 +84,7 @@ compute() {
     "$headstart" trace halfback --beside iw10,proactive --out "$out/trace" >"$out/traced"
     "$headstart" sweep --schemes iw10,halfback,wise-start --load 10%..70%:30% --rtt 20ms,60ms --duration 10s --repeats 3 \
         --out "$out/sweep" >"$out/swept"
-    for paper in halfback quick-start fast-startup wisestart headstart; do
+    for paper in halfback quick-start fast-startup headstart; do
         reproduce "$headstart" "$paper"
     done
     step "fuzz: every reader of foreign input, for some seconds"
@@ -97,11 +98,29 @@ reproduce() { # HEADSTART PAPER [OPTIONS]
     tail -n 3 "$out/claims-$2"
     test -s "$out/reproduce/$2/report.html"
 }
-set -m
-compute >"$out/background" 2>&1 &
-background=$!
-set +m
+idle() {
+    chrt --idle --pid 0 "$BASHPID"
+    "$@"
+}
+begin() { # FUNCTION
+    set -m
+    idle "$1" >"$out/background" 2>&1 &
+    background=$!
+    set +m
+}
+finish() {
+    step "checks in the background"
+    local failed=0
+    wait "$background" || failed=1
+    background=
+    cat "$out/background"
+    if [ "$failed" = 1 ]; then
+        echo "ci.sh: the last check above failed" >&2
+        exit 1
+    fi
+}
 
+begin prepare
 step "lints"
 cargo clippy --quiet --workspace --all-targets --features "$features" -- -D warnings
 # The command by itself is the one that a newcomer builds first.
@@ -112,6 +131,9 @@ step "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --features "$features"
 step "citations"
 ./tools/citations.sh
+step "tests, compiled"
+cargo test --quiet --workspace --features "$features" --no-run
+finish
 step "tests"
 cargo test --workspace --features "$features" --no-fail-fast 2>&1 | tee "$out/tests"
 [ -z "$tcp" ] || echo "$tcp" | tee -a "$out/tests"
@@ -120,23 +142,17 @@ step "tests that could not run here"
 # Programs in namespaces behind a path need root or user namespaces, and a machine that keeps real
 # time.
 grep 'NOT RUN' "$out/tests" || echo "none"
+begin compute
 step "the demonstration: a real server, client and path"
 timeout 1800 "$everything" demo --schemes iw10,halfback,wise-start --repeats 2 >"$out/demo"
 cat "$out/demo"
 step "interop: four foreign QUIC stacks and a browser fetch with every scheme"
 HEADSTART=$everything timeout 3600 ./interop/run.sh "$out/matrix"
-# Its figures over QUIC in virtual time are not in the command without features.
+# Figures over QUIC in virtual time are not in the command without features.
+reproduce "$everything" wisestart
 # Its schemes are replaced as well: most of these runs are there anyway.
 reproduce "$everything" blitzstart --evidence
-step "checks in the background"
-if ! wait "$background"; then
-    background=
-    cat "$out/background"
-    echo "ci.sh: the last check above failed" >&2
-    exit 1
-fi
-background=
-cat "$out/background"
+finish
 step "reports of a race, a trace, a sweep and a paper in a browser"
 have_packages chromium chromium-driver
 ./tools/report-browser.py "$out/race/report.html" "$out/trace/report.html" "$out/sweep/report.html" \
