@@ -21,7 +21,7 @@ DOCUMENT = "md"
 
 NOUN = re.compile(r"(What|Whether|Who|Whoever|Whatever)\b")
 NOUN_WITHOUT_COMMA = re.compile(r"(Where|How)\b[^,:]*$")
-ITEM = re.compile(r"([-*#>]+|\d+\.) +")
+ITEM = re.compile(r"^([-*#>]+|\d+\.) +")
 
 
 def comments(lines, mark):
