@@ -1,9 +1,11 @@
 //! Conditions for the use of a record and for a fast start, and the control arm.
 //!
 //! A record describes the past. It is withheld from the scheme, which then starts normally, if it
-//! is too old, if another live connection began from it, or if the path's RTT has changed (RFC
-//! 9959, Confirming the Path; the last two are [`Record::contradicted_by`]). Arms are drawn *after*
-//! that, so that both hold the same kind of connections.
+//! is too old, or if the path's RTT has changed (RFC 9959, Confirming the Path;
+//! [`Record::contradicted_by`]). Connections that are open at once share it: beside n others a
+//! connection gets the fraction 1/(n+1) of its rate and windows, and starts normally if that
+//! bandwidth-delay product is no more than the initial window. Arms are drawn *after* that, so that
+//! both hold the same kind of connections.
 //!
 //! A fast start saves round trips at the price of pacing its packets over one. On a path so short
 //! that a host's timers are no finer than the gaps between packets it saves nothing: slow start
@@ -19,7 +21,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use headstart_startup::history::{Known, Record, Refusal};
-use headstart_units::{Bytes, Span, Time};
+use headstart_units::{Bytes, Ratio, Span, Time};
 
 use crate::start_report::slow_start_rounds;
 
@@ -30,7 +32,8 @@ pub struct Gates {
     pub lifetime: Span,
     /// Requires the record's RTT on the path. On; WiseStart as published has no such check.
     pub same_path: bool,
-    /// Allows one live connection per record. On: several at once would each send the whole of it.
+    /// Gives the whole of a record only to a connection that is alone with it; beside n others it
+    /// gets 1/(n+1). On: several at once would each send the whole of it.
     pub alone: bool,
     /// Lowest handshake RTT for a fast start; 2 ms (`docs/short-paths.md`).
     pub shortest_rtt: Span,
@@ -97,8 +100,8 @@ impl Gates {
         spares_long_answers: false,
     };
 
-    /// The record, if it may be used on a path of `rtt` at `now`, where slow start begins with
-    /// `initial_window`.
+    /// The record, or its share, if it may be used on a path of `rtt` at `now`, where slow start
+    /// begins with `initial_window`.
     ///
     /// # Errors
     /// The first condition that does not hold.
@@ -113,15 +116,27 @@ impl Gates {
         if known.record.is_expired(now, self.lifetime) {
             return Err(Refusal::Expired);
         }
-        if self.alone && known.live > 0 {
-            return Err(Refusal::InUse);
-        }
         match known.record.contradicted_by(rtt) {
-            Some(refusal) if self.same_path => Err(refusal),
-            _ if !self.exceeds_initial_window(bdp, initial_window) => Err(Refusal::NothingToGain),
-            _ => Ok(known),
+            Some(refusal) if self.same_path => return Err(refusal),
+            _ if !self.exceeds_initial_window(bdp, initial_window) => return Err(Refusal::NothingToGain),
+            _ => {}
+        }
+        if !self.alone || known.live == 0 {
+            return Ok(known);
+        }
+        let record = share(known.record, known.live);
+        match record.bdp() {
+            Some(bdp) if self.exceeds_initial_window(bdp, initial_window) => Ok(Known { record, ..known }),
+            _ => Err(Refusal::InUse),
         }
     }
+}
+
+/// The part of a record for one of `others` + 1 connections.
+fn share(record: Record, others: u32) -> Record {
+    let part = Ratio::new(1, others.saturating_add(1));
+    let ssthresh = if record.ssthresh == Bytes::MAX { Bytes::MAX } else { record.ssthresh * part };
+    Record { btl_bw: record.btl_bw * part, window: record.window * part, ssthresh, ..record }
 }
 
 impl Gates {
@@ -284,7 +299,8 @@ mod tests {
             (known(0), soon, 50,  None,                       "as it was"),
             (None,     soon, 50,  Some(Refusal::NoRecord),    "there is none"),
             (known(0), late, 50,  Some(Refusal::Expired),     "a millisecond too old"),
-            (known(1), soon, 50,  Some(Refusal::InUse),       "somebody else began from it"),
+            (known(1), soon, 50,  None,                       "its share is more than the window"),
+            (known(99), soon, 50, Some(Refusal::InUse),       "too many share it"),
             (known(0), soon, 25,  Some(Refusal::RttTooSmall), "half as long"),
             (known(0), soon, 501, Some(Refusal::RttTooLarge), "more than ten times"),
         ];
@@ -301,6 +317,27 @@ mod tests {
                 "{reason}"
             );
         }
+    }
+
+    #[test]
+    fn connections_of_one_peer_at_once_share_its_record() {
+        let judge = |gates: Gates, live| {
+            let mut known = known(live);
+            if let Some(known) = &mut known {
+                (known.record.window, known.record.ssthresh) = (Bytes::new(120_000), Bytes::new(60_000));
+            }
+            passed(&gates.judge(known, Time::from_millis(2_000), Span::from_millis(50), Bytes::new(12_000)))
+        };
+        for others in 0..12 {
+            let record = judge(Gates::default(), others).expect("13 times the initial window");
+            let part = u64::from(others) + 1;
+            assert_eq!(record.btl_bw.as_bytes_per_sec(), 3_125_000 / part, "beside {others}");
+            assert_eq!(record.window.get(), 120_000 / part, "beside {others}");
+            assert_eq!(record.ssthresh.get(), 60_000 / part, "beside {others}");
+            assert_eq!(record.rt_prop, Span::from_millis(50), "the path is as long for all");
+            assert_eq!(judge(Gates::OPEN, others), judge(Gates::OPEN, 0), "no gate, no share");
+        }
+        assert_eq!(judge(Gates::default(), 13), None, "less than the initial window");
     }
 
     /// 25 Mbit/s times 50 ms is 156 250 bytes.

@@ -86,14 +86,32 @@ fn tcp_cache_alone_leaves_its_window() {
 }
 
 #[test]
-fn one_connection_at_a_time_starts_from_a_record() {
+fn connections_at_once_each_start_from_their_share_of_the_record() {
+    for scheme in ["s-cubic", "wise-start"] {
+        let setup = server(scheme).history(Arc::new(Sharded::new(100)));
+        let connections = run_connections(&setup, &[0, 5_000, 5_010, 5_200], 2_000_000);
+        for (others, connection) in (0..).zip(&connections[1..]) {
+            let report = &connection.report;
+            let known = report.known.expect("a record");
+            assert_eq!(known.live, others, "{report}");
+            assert_eq!((report.arm, report.refusal), (Arm::Treatment, None), "{report}");
+            let whole = known.record.bdp().expect("measured").get();
+            let (planned, share) = (report.planned.get(), whole / (u64::from(others) + 1));
+            assert!(
+                planned.abs_diff(share) <= 1_500,
+                "beside {others}: {planned} of {whole} bytes\n{report}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_share_of_no_more_than_the_initial_window_is_not_used() {
     let setup = server("s-cubic").history(Arc::new(Sharded::new(100)));
-    let connections = run_connections(&setup, &[0, 5_000, 5_010], 2_000_000);
-    assert_eq!(connections[1].report.arm, Arm::Treatment);
-    assert_eq!(
-        (connections[2].report.arm, connections[2].report.refusal),
-        (Arm::Ineligible, Some(Refusal::InUse))
-    );
+    let at: Vec<u64> = [0].into_iter().chain((0..14).map(|number| 5_000 + 10 * number)).collect();
+    let connections = run_connections(&setup, &at, 2_000_000);
+    let last = &connections[14].report;
+    assert_eq!((last.arm, last.refusal), (Arm::Ineligible, Some(Refusal::InUse)), "{last}");
 }
 
 #[test]
