@@ -88,7 +88,7 @@ def sentences(paragraph):
         places.append((len(text), number))
         text += line + " "
     begin = 0
-    for end in [found.end() for found in re.finditer(r"[.!?:]\)?(?=[\s*([\"]+[A-Z`])|$", text)]:
+    for end in [found.end() for found in re.finditer(r"[.!?:]\)?(?=[\s*([\"]+[A-Z`§])|$", text)]:
         sentence = text[begin:end]
         start = begin + len(sentence) - len(sentence.lstrip(" *"))
         yield max(number for place, number in places if place <= start), sentence.strip(" *")
