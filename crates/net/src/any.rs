@@ -11,6 +11,7 @@ use crate::jitter::Jitter;
 use crate::link::Link;
 use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
+use crate::netem_link::NetemLink;
 use crate::policer::Policer;
 use crate::queueing_delays::QueueingDelays;
 use crate::routed_link::RoutedLink;
@@ -23,6 +24,8 @@ pub enum AnyElement<P> {
     Link(Link<P>),
     /// Constant rate, delay, any queue. Boxed, as RED is large.
     ManagedLink(Box<ManagedLink<P>>),
+    /// Constant rate, one limit for delay and queue.
+    NetemLink(NetemLink<P>),
     /// A trace, delay, any queue. Boxed, as RED is large.
     TraceLink(Box<TraceLink<P>>),
     /// A link of any kind behind a Quick-Start or RCP router.
@@ -50,6 +53,7 @@ macro_rules! each {
         match $self {
             AnyElement::Link($element) => $call,
             AnyElement::ManagedLink($element) => $call,
+            AnyElement::NetemLink($element) => $call,
             AnyElement::TraceLink($element) => $call,
             AnyElement::RoutedLink($element) => $call,
             AnyElement::ChangingLink($element) => $call,
@@ -114,6 +118,7 @@ impl<P> AnyElement<P> {
             self,
             Self::Link(_)
                 | Self::ManagedLink(_)
+                | Self::NetemLink(_)
                 | Self::TraceLink(_)
                 | Self::RoutedLink(_)
                 | Self::ChangingLink(_)

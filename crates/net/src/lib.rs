@@ -11,6 +11,7 @@
 //! | [`any`] | every element as one type |
 //! | [`link`] | a constant rate, a propagation delay and a drop-tail queue |
 //! | [`managed_link`] | the same before any queue |
+//! | [`netem_link`] | a constant rate, with one limit for delay and queue |
 //! | [`trace_link`] | a rate that follows a packet-delivery trace, as in mahimahi |
 //! | [`changing`] | a link with changing rate and delay, a loss with a changing share |
 //! | [`routed_link`] | a link behind a Quick-Start or RCP router |
@@ -40,6 +41,7 @@ pub mod limit;
 pub mod link;
 pub mod loss;
 pub mod managed_link;
+pub mod netem_link;
 pub mod plan;
 pub mod policer;
 pub mod queue;
@@ -63,6 +65,7 @@ pub use limit::Limit;
 pub use link::Link;
 pub use loss::Loss;
 pub use managed_link::ManagedLink;
+pub use netem_link::NetemLink;
 pub use plan::{ElementPlan, LinkPlan, LinkRate, PathPlan, PlanError};
 pub use policer::Policer;
 pub use queue::{Queue, QueueDiscipline};

@@ -12,7 +12,8 @@
 //! | [`fq_codel`] | as CoDel, each flow in a queue of its own (RFC 8290) |
 //! | [`dual_pi2`] | at the head, Classic and L4S traffic in coupled queues (RFC 9332) |
 //!
-//! All but the first mark a packet instead of dropping it if it is ECN-capable (RFC 3168).
+//! `netem` is drop-tail with the packets in the link's delay counted: [`crate::netem_link`].
+//! All but these two mark a packet instead of dropping it if it is ECN-capable (RFC 3168).
 
 pub mod codel;
 pub mod drop_tail;
@@ -44,6 +45,9 @@ pub enum QueueDiscipline {
     /// Drops arrivals at a full buffer.
     #[default]
     DropTail,
+    /// The same, where the buffer also holds the packets in the link's delay: a link of its own,
+    /// [`NetemLink`](crate::NetemLink), at a constant rate only.
+    Netem,
     /// CoDel, RFC 8289.
     CoDel,
     /// RED, Floyd and Jacobson 1993, gentle.
@@ -58,14 +62,15 @@ pub enum QueueDiscipline {
 
 impl QueueDiscipline {
     /// Every discipline.
-    pub const ALL: [Self; 6] =
-        [Self::DropTail, Self::CoDel, Self::Red, Self::Pie, Self::FqCoDel, Self::DualPi2];
+    pub const ALL: [Self; 7] =
+        [Self::DropTail, Self::Netem, Self::CoDel, Self::Red, Self::Pie, Self::FqCoDel, Self::DualPi2];
 
     /// Its name in options and plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::DropTail => "drop-tail",
+            Self::Netem => "netem",
             Self::CoDel => "codel",
             Self::Red => "red",
             Self::Pie => "pie",
@@ -79,7 +84,7 @@ impl QueueDiscipline {
     #[must_use]
     pub fn queue<P: Packet>(self, rate: Rate, limit: Limit, seed: u64) -> Queue<P> {
         match self {
-            Self::DropTail => Queue::drop_tail(limit),
+            Self::DropTail | Self::Netem => Queue::drop_tail(limit),
             Self::CoDel => Queue::codel(limit),
             Self::Red => Queue::red(rate, limit, seed),
             Self::Pie => Queue::Pie(Pie::new(pie::Params::default(), limit, seed)),

@@ -25,6 +25,10 @@ pub enum Kind {
     CubicLinux,
     /// CUBIC that emulates two connections, as Google QUIC's does.
     CubicPair,
+    /// Google QUIC's CUBIC, for one connection.
+    CubicGoogle,
+    /// Google QUIC's CUBIC that emulates two connections, as its default is.
+    CubicGooglePair,
 }
 
 /// A base controller, independent of the start-up scheme before it.
@@ -55,6 +59,8 @@ impl Base {
             Kind::Cubic => Self::Cubic(Cubic::new(mss, cubic::Shares::ONE)),
             Kind::CubicLinux => Self::Cubic(Cubic::linux(mss)),
             Kind::CubicPair => Self::Cubic(Cubic::new(mss, cubic::Shares::TWO)),
+            Kind::CubicGoogle => Self::Cubic(Cubic::google(mss, cubic::Shares::ONE)),
+            Kind::CubicGooglePair => Self::Cubic(Cubic::google(mss, cubic::Shares::TWO)),
         }
     }
 

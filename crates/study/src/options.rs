@@ -547,6 +547,9 @@ impl FromStr for ReportsName {
 pub fn discipline() -> impl TypedValueParser<Value = QueueDiscipline> {
     let help = |discipline| match discipline {
         QueueDiscipline::DropTail => "Drops what finds the buffer full",
+        QueueDiscipline::Netem => {
+            "The same, with packets in the link's delay counted, as netem under a token bucket"
+        }
         QueueDiscipline::CoDel => "RFC 8289",
         QueueDiscipline::Red => "Floyd and Jacobson 1993, gentle",
         QueueDiscipline::Pie => "RFC 8033",
@@ -583,6 +586,10 @@ pub enum BaseName {
     CubicLinux,
     /// CUBIC that emulates two connections, as Google QUIC's does.
     CubicPair,
+    /// Google QUIC's CUBIC in its other details, for one connection.
+    CubicGoogle,
+    /// The same for two connections, its default.
+    CubicGooglePair,
     /// RFC 5681.
     #[value(alias = "newreno")]
     Reno,
@@ -604,6 +611,8 @@ impl BaseName {
             Self::Cubic => base::Kind::Cubic,
             Self::CubicLinux => base::Kind::CubicLinux,
             Self::CubicPair => base::Kind::CubicPair,
+            Self::CubicGoogle => base::Kind::CubicGoogle,
+            Self::CubicGooglePair => base::Kind::CubicGooglePair,
             Self::Reno => base::Kind::Reno,
             Self::RenoLinux => base::Kind::RenoLinux,
         }

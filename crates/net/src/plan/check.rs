@@ -7,6 +7,7 @@ use headstart_units::{Bytes, Ratio, Span};
 use super::{ElementPlan, LinkPlan, LinkRate, PathPlan};
 use crate::changing::LinkChange;
 use crate::direction::Direction;
+use crate::queue::QueueDiscipline;
 use crate::seed::Seed;
 
 /// The longest round-trip time, and the longest jitter.
@@ -21,8 +22,8 @@ const ALL: &str = "100 % at most";
 pub struct PlanError {
     /// The element's name as [`PathPlan::elements`] gives it, or `path`.
     pub element: String,
-    /// The quantity: `rate`, `rtt`, `delay`, `share`, `bound`, `burst`, `changes`, `direction` or
-    /// `access`.
+    /// The quantity: `rate`, `rtt`, `delay`, `share`, `bound`, `burst`, `changes`, `queue`,
+    /// `direction` or `access`.
     pub quantity: &'static str,
     /// The value found.
     pub found: String,
@@ -106,6 +107,11 @@ impl LinkPlan {
         time("delay", self.delay)?;
         let beside =
             |other: &str| ("changes", format!("a rate or a delay beside {other}"), "one or the other");
+        if self.discipline == QueueDiscipline::Netem
+            && (!self.changes.is_empty() || matches!(self.rate, LinkRate::Trace(_)))
+        {
+            return Err(("queue", "netem before a changing rate".to_owned(), "a constant rate and delay"));
+        }
         match (self.changes.is_empty(), &self.rate, &self.router) {
             (false, LinkRate::Trace(_), _) => return Err(beside("a trace")),
             (false, _, Some(_)) => return Err(beside("a router that takes part")),
@@ -188,6 +194,14 @@ mod tests {
         assert_eq!(
             traced,
             "bottleneck, changes: found a rate or a delay beside a trace, expected one or the other"
+        );
+        let netem = refused(|plan| {
+            first(plan).changes.push(change);
+            first(plan).discipline = QueueDiscipline::Netem;
+        });
+        assert_eq!(
+            netem,
+            "bottleneck, queue: found netem before a changing rate, expected a constant rate and delay"
         );
         let rcp = headstart_startup::rcp::Params::new(Rate::from_mbit_per_sec(10));
         let routed = refused(|plan| {

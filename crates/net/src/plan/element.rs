@@ -15,6 +15,7 @@ use crate::limit::Limit;
 use crate::link::Link;
 use crate::loss::Loss;
 use crate::managed_link::ManagedLink;
+use crate::netem_link::NetemLink;
 use crate::policer::{self, Policer};
 use crate::queue::QueueDiscipline;
 use crate::routed_link::{RoutedLink, RouterPlan};
@@ -104,6 +105,11 @@ impl LinkPlan {
             return AnyElement::Link(Link::new(rate, self.delay, self.limit));
         }
         match &self.rate {
+            LinkRate::Constant(rate)
+                if self.discipline == QueueDiscipline::Netem && self.changes.is_empty() =>
+            {
+                AnyElement::NetemLink(NetemLink::new(*rate, self.delay, self.limit))
+            }
             LinkRate::Trace(trace) => {
                 let queue = self.discipline.queue(trace.mean_rate(), self.limit, seed.0);
                 let link = TraceLink::new(Arc::clone(trace), AtEnd::Repeat, self.delay, queue);

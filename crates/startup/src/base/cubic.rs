@@ -7,6 +7,14 @@
 //! the Reno-friendly estimate is that of N flows (the formula of RFC 9438 §4.3 for a sum of N
 //! windows). The cubic function itself is unchanged.
 //!
+//! Google QUIC's own code ([`Kind::CubicGoogle`](super::Kind)) differs further (QUICHE's
+//! `cubic_bytes.cc` and `tcp_cubic_sender_bytes.cc`, the behaviour in own words): the window is the
+//! cubic's value itself and not a way towards it, of the smallest round-trip time ahead, and grows
+//! by half of what was acknowledged at most; where the window was not the limit the epoch begins
+//! anew; the Reno-friendly estimate counts in its own windows and keeps its alpha; a maximum counts
+//! as not reached only where the window is a segment below it; a timeout halves the threshold and
+//! clears the maximum.
+//!
 //! # Deviations
 //!
 //! - §4.6 cuts the flight size or, with growth limited as §5.8 asks, the window; the window is cut
@@ -75,7 +83,15 @@ pub struct Cubic {
     /// The window just before the last cut, for the Reno-friendly estimate (cwnd_prior).
     prior_window: Bytes,
     epoch: Option<Epoch>,
-    is_linux: bool,
+    flavour: Flavour,
+}
+
+/// Whose CUBIC it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flavour {
+    Text,
+    Linux,
+    Google,
 }
 
 /// A stretch of avoidance between two congestion events.
@@ -102,12 +118,20 @@ impl Cubic {
             w_max: Bytes::ZERO,
             prior_window: Bytes::ZERO,
             epoch: None,
-            is_linux: false,
+            flavour: Flavour::Text,
         }
     }
 
     pub(super) fn linux(mss: Bytes) -> Self {
-        Self { is_linux: true, ..Self::new(mss, Shares::ONE) }
+        Self { flavour: Flavour::Linux, ..Self::new(mss, Shares::ONE) }
+    }
+
+    pub(super) fn google(mss: Bytes, shares: Shares) -> Self {
+        Self { flavour: Flavour::Google, ..Self::new(mss, shares) }
+    }
+
+    fn is_linux(&self) -> bool {
+        self.flavour == Flavour::Linux
     }
 
     pub(super) fn take_over(&mut self, from: &HandOver) {
@@ -123,6 +147,9 @@ impl Cubic {
     #[inline]
     pub(super) fn on_ack(&mut self, ack: &Ack) {
         if ack.in_recovery || !ack.is_window_limited {
+            if self.flavour == Flavour::Google && !ack.in_recovery {
+                self.epoch = None;
+            }
             return;
         }
         if self.window.get() != self.fine_window >> FINE {
@@ -138,16 +165,20 @@ impl Cubic {
                 return;
             }
         }
-        self.avoid(ack, acked);
+        match self.flavour {
+            Flavour::Google => self.avoid_as_google(ack, acked),
+            Flavour::Text | Flavour::Linux => self.avoid(ack, acked),
+        }
     }
 
     /// RFC 9438 §4.2 to §4.5.
     fn avoid(&mut self, ack: &Ack, acked: Bytes) {
         let (window, w_max, mss) = (self.window, self.w_max, self.mss);
+        let is_linux = self.is_linux();
         let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, mss));
 
         // §4.3: Reno's window at this time.
-        let is_as_large_as_before = epoch.fine_estimate >> FINE >= self.prior_window.get() && !self.is_linux;
+        let is_as_large_as_before = epoch.fine_estimate >> FINE >= self.prior_window.get() && !is_linux;
         let alpha = if is_as_large_as_before { Ratio::ONE } else { self.shares.alpha };
         let share = (acked.get() << FINE) * mss.get() / self.window.get().max(1);
         epoch.fine_estimate += alpha.of(share);
@@ -156,7 +187,7 @@ impl Cubic {
         let elapsed = ack.now.since(epoch.began) + ack.rtt.smoothed;
         let target = epoch.cubic(elapsed, mss).clamp(self.window, self.window * Ratio::new(3, 2));
 
-        let floor = match self.is_linux && w_max.is_zero() {
+        let floor = match is_linux && w_max.is_zero() {
             true => self.fine_window + (acked.get() << FINE) / LINUX_LEAST_GROWTH,
             false => 0,
         };
@@ -173,6 +204,18 @@ impl Cubic {
         self.window = Bytes::new(self.fine_window >> FINE);
     }
 
+    /// Google's: to the value of the curves, by half of what was acknowledged at most.
+    fn avoid_as_google(&mut self, ack: &Ack, acked: Bytes) {
+        let (window, w_max, mss) = (self.window, self.w_max, self.mss);
+        let epoch = self.epoch.get_or_insert_with(|| Epoch::begin(ack.now, window, w_max, mss));
+        let estimate = (epoch.fine_estimate >> FINE).max(1);
+        epoch.fine_estimate += self.shares.alpha.of((acked.get() << FINE) * mss.get() / estimate);
+        let elapsed = ack.now.since(epoch.began) + ack.rtt.min;
+        let target = epoch.cubic(elapsed, mss).min(window + acked / 2);
+        let target = target.max(Bytes::new(epoch.fine_estimate >> FINE));
+        self.set_window(target.max(window));
+    }
+
     pub(super) fn on_congestion(&mut self, signal: &Congestion) {
         if signal.opens_episode {
             self.remember();
@@ -185,9 +228,12 @@ impl Cubic {
         // RFC 9438 §4.8; RFC 5681 §3.1: a repeated timeout of a segment keeps the threshold.
         if timeout.consecutive == 1 {
             self.remember();
-            self.ssthresh = self.cut();
+            self.ssthresh = match self.flavour {
+                Flavour::Google => (self.prior_window / 2).max(self.mss * MINIMUM_SEGMENTS),
+                Flavour::Text | Flavour::Linux => self.cut(),
+            };
         }
-        if self.is_linux {
+        if self.flavour != Flavour::Text {
             self.w_max = Bytes::ZERO;
         }
         self.set_window(self.mss * LOSS_SEGMENTS);
@@ -200,14 +246,15 @@ impl Cubic {
 
     /// `window` itself; for Linux, which counts in segments, rounded down to whole ones.
     fn counted(&self, window: Bytes) -> Bytes {
-        if self.is_linux { self.mss * (window.get() / self.mss.get().max(1)) } else { window }
+        if self.is_linux() { self.mss * (window.get() / self.mss.get().max(1)) } else { window }
     }
 
     /// RFC 9438 §4.7.
     fn remember(&mut self) {
         let window = self.counted(self.window);
         self.prior_window = window;
-        self.w_max = match window < self.w_max {
+        let reached = if self.flavour == Flavour::Google { window + self.mss } else { window };
+        self.w_max = match reached < self.w_max {
             true => self.counted(window * self.shares.fast_convergence),
             false => window,
         };
@@ -366,6 +413,45 @@ mod tests {
             "RFC 9438: the cubic has hardly begun"
         );
         assert_eq!(after_a_round(Cubic::linux(mss), true), after_a_round(Cubic::new(mss, Shares::ONE), true));
+    }
+
+    #[test]
+    fn as_google_has_it_the_window_follows_the_curve_by_half_of_what_is_acknowledged() {
+        let grown = |mut cubic: Cubic, millis: u64| {
+            cubic.take_over(&HandOver::avoiding(MSS * 1000));
+            cubic.on_congestion(&lost(Time::ZERO, MSS));
+            let before = cubic.window;
+            cubic.on_ack(&acked(Time::ZERO, MSS));
+            cubic.on_ack(&acked(Time::from_millis(millis), MSS * 10));
+            (cubic.window - before).get()
+        };
+        // The curve of 1000 segments is 22 further on after two seconds and a smallest RTT.
+        assert_eq!(grown(Cubic::google(MSS, Shares::ONE), 2000), 500 + 5_000, "half of 1 and of 10 segments");
+        let text = grown(Cubic::new(MSS, Shares::ONE), 2000);
+        assert!(text < 2_500, "a hundredth of the way there for each hundredth of the window: {text}");
+    }
+
+    #[test]
+    fn as_google_has_it_an_epoch_ends_where_the_application_limits() {
+        let after = |mut cubic: Cubic| {
+            cubic.take_over(&HandOver::avoiding(MSS * 1000));
+            cubic.on_congestion(&lost(Time::ZERO, MSS));
+            cubic.on_ack(&acked(Time::ZERO, MSS));
+            cubic.on_ack(&Ack { is_window_limited: false, ..acked(Time::from_millis(8000), MSS) });
+            let before = cubic.window;
+            cubic.on_ack(&acked(Time::from_millis(8000), MSS * 100));
+            (cubic.window - before).get()
+        };
+        let (google, text) = (after(Cubic::google(MSS, Shares::ONE)), after(Cubic::new(MSS, Shares::ONE)));
+        assert!(google < 15_000 && text > 40_000, "{google} from the beginning, {text} from where it was");
+    }
+
+    #[test]
+    fn as_google_has_it_a_timeout_halves_and_forgets() {
+        let mut cubic = Cubic::google(MSS, Shares::TWO);
+        cubic.take_over(&HandOver::avoiding(MSS * 10));
+        cubic.on_timeout(&timed_out(Time::ZERO));
+        assert_eq!((cubic.window, cubic.ssthresh, cubic.w_max), (MSS, MSS * 5, Bytes::ZERO));
     }
 
     #[test]

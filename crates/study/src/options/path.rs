@@ -140,6 +140,7 @@ pub fn refusal(error: &PlanError) -> anyhow::Error {
     };
     let (down, up) = match (name, *quantity) {
         ("bottleneck" | "way", "rate") => ("--rate", "--up-rate"),
+        (_, "queue") => ("--queue", "--up-queue"),
         (_, "changes") => ("--change", "--change"),
         ("bottleneck" | "way" | "path", _) => ("--rtt", "--rtt"),
         ("random loss", _) => ("--loss", "--up-loss"),
