@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Checks the language of comments and of documents: their width, and that sentences name their subject.
+"""Checks the language of comments and of documents: their width, the length of sentences, and that they name their subject.
 
 Usage: tools/prose.py [FILE...]      (without files: every source file and every document of the repository)
 
-Comments have at most 100 columns, documents 120 (tables, code, headings and the targets of links do not count). No sentence opens
+Comments have at most 100 columns, documents 120 (tables, code, headings and the targets of links do not count). A sentence of a
+document has at most 30 words; text between backquotes is one word, and CHANGELOG.md is exempt. No sentence opens
 with a noun clause: "What was sent." and "Whether it is lost." describe a thing without its name; "Bytes sent." and "True if it is
 lost." have it. "Where" and "How" may open a sentence that goes on after a comma: "Where no router answers, slow start runs."
-Questions are allowed.
+Questions are allowed. Each rule is first shown to find a fault in a sample.
 """
 
 import re
@@ -15,6 +16,8 @@ import sys
 
 COMMENT_COLUMNS = 100
 DOCUMENT_COLUMNS = 120
+SENTENCE_WORDS = 30
+WITHOUT_LENGTH = ["CHANGELOG.md"]
 C = r"//+!?|/\*+|\*(?!/)"
 MARKS = {"rs": r"//[/!]?", "c": C, "h": C, "js": C, "sh": "#", "py": "#", "toml": "#"}
 DOCUMENT = "md"
@@ -115,23 +118,55 @@ def wide_lines(lines):
             yield number, f"a line of {width} columns, expected at most {DOCUMENT_COLUMNS}"
 
 
-def faults(path):
+def long_sentences(paragraphs):
+    for paragraph in paragraphs:
+        for number, sentence in sentences(paragraph):
+            plain = re.sub(r"`[^`]*`", "code", re.sub(r"\]\([^)]*\)", "]", sentence))
+            words = sum(bool(re.search(r"\w", word)) for word in plain.split())
+            if words > SENTENCE_WORDS:
+                yield number, f"a sentence of {words} words, expected at most {SENTENCE_WORDS}"
+
+
+def faults(path, lines):
     """Line number and message of each fault in a file."""
-    with open(path, encoding="utf-8") as file:
-        lines = file.read().splitlines()
     end = path.rsplit(".", 1)[-1]
-    if end == DOCUMENT:
-        return [*wide_lines(lines), *openings(paragraphs(lines))]
-    return [*wide_comments(lines, MARKS[end]), *openings(comments(lines, MARKS[end]))]
+    if end != DOCUMENT:
+        return [*wide_comments(lines, MARKS[end]), *openings(comments(lines, MARKS[end]))]
+    long = [] if path.rsplit("/", 1)[-1] in WITHOUT_LENGTH else long_sentences(paragraphs(lines))
+    return [*wide_lines(lines), *openings(paragraphs(lines)), *long]
+
+
+def check_rules():
+    """Ends the program if a rule misses the fault of a sample, or finds one where there is none."""
+    thirty = "\n".join(["word"] * SENTENCE_WORDS)
+    for path, text, expected in [
+        ("sample.rs", "/// What was sent.", 1),
+        ("sample.rs", f"// {'x' * COMMENT_COLUMNS}", 1),
+        ("sample.rs", "/// Bytes sent.\n// How long?", 0),
+        ("sample.md", "Whether it is lost.", 1),
+        ("sample.md", "x" * (DOCUMENT_COLUMNS + 1), 1),
+        ("sample.md", "Where no router answers, slow start runs. How long does it last?", 0),
+        ("sample.md", f"- {thirty}\n  more.", 1),
+        ("sample.md", f"{thirty}.\n`more` {thirty}.", 1),
+        ("sample.md", f"1. {thirty}.\n`a b` [c](d e) {thirty[:-10]}. (More.)", 0),
+        ("sample.md", f"{thirty}.\n\n| more |\n|---|\n{thirty.replace('word', '| word |')}\n", 0),
+        ("CHANGELOG.md", f"{thirty} more.", 0),
+    ]:
+        found = [message for _, message in faults(path, text.splitlines())]
+        if len(found) != expected:
+            sys.exit(f"prose.py: {path}, {text!r}: found {found}, expected {expected} faults")
 
 
 def main():
     ends = [f"*.{end}" for end in [*MARKS, DOCUMENT]]
     listed = subprocess.run(["git", "ls-files", *ends], capture_output=True, check=True, text=True).stdout.splitlines()
     files = sys.argv[1:] or listed
+    check_rules()
     found = 0
     for path in files:
-        for number, message in sorted(faults(path)):
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+        for number, message in sorted(faults(path, lines)):
             print(f"{path}:{number}: {message}")
             found += 1
     if found:
