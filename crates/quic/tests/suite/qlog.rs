@@ -1,9 +1,7 @@
 //! The scheme's decisions among the stack's qlog events, each a record of its own.
 #![cfg(feature = "qlog")]
 
-mod common;
-
-use common::{accept_all, endpoint, fetch, stock_client, stock_server, tls, until};
+use crate::common::{accept_all, endpoint, fetch, stock_client, stock_server, tls, until};
 use headstart_quic::{Choice, PreciseRuntime, ServerSetup};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -20,7 +18,8 @@ async fn a_connection_leaves_one_file_with_both_kinds_of_events() {
     let _kept = accept_all(&there, setup, false);
     let here = endpoint(None, PreciseRuntime::new());
     let address = there.local_addr().expect("bound");
-    let connecting = here.connect_with(stock_client(&client), address, common::NAME).expect("connecting");
+    let connecting =
+        here.connect_with(stock_client(&client), address, crate::common::NAME).expect("connecting");
     let connection = connecting.await.expect("connected");
     assert_eq!(fetch(&connection, 200_000).await, 200_000);
     connection.close(0_u32.into(), b"");

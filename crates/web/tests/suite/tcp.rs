@@ -1,10 +1,8 @@
 //! The same pages over TCP, for clients without HTTP/3.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{Running, folder, start};
+use crate::common::{Running, folder, start};
 use headstart_web::client::tls;
 use headstart_web::server::ServerConfig;
 use rustls::pki_types::ServerName;

@@ -1,11 +1,9 @@
 //! Fast-starting connections, from the first packet to the record written.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use common::{Running, until};
+use crate::common::{Running, until};
 use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, StartReport};
 use headstart_units::Span;
 use headstart_web::identity::Identity;
@@ -43,7 +41,7 @@ fn start(usual: &str, rollout: Rollout) -> (Running, Reports) {
     let server_config = ServerConfig { scheme_choice: true, ..ServerConfig::default() };
     let site = Arc::new(Site::Generated);
     let done = tokio::spawn(server::serve(endpoint, Arc::new(starts), site, server_config, shutdown.clone()));
-    (Running { address, shutdown, done, files: common::files(), keys }, reports)
+    (Running { address, shutdown, done, files: crate::common::files(), keys }, reports)
 }
 
 async fn last(reports: &Reports, count: usize) -> StartReport {

@@ -1,9 +1,7 @@
 //! Routers in a chain with traffic both ways: round trips, reverse traffic, grants in both
 //! directions, bare requests.
 
-mod common;
-
-use common::{Reports, run_checked};
+use crate::common::{Reports, run_checked};
 use headstart_net::routed_link::Part;
 use headstart_net::{AnyElement, Limit, RouterPlan};
 use headstart_sim::workload::long::{Listed, Start};
@@ -42,7 +40,7 @@ fn target(rate: Rate) -> Option<RouterPlan> {
 
 fn group(name: &str) -> Group {
     let tcp = TcpConfig { mss: MSS, header: Bytes::new(40), syn: Bytes::new(40), ..TcpConfig::default() };
-    common::group(common::scheme(name), base::Kind::Reno, tcp)
+    crate::common::group(crate::common::scheme(name), base::Kind::Reno, tcp)
 }
 
 fn counts(path: &mut Path, element: u16) -> Counts {

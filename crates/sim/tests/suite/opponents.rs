@@ -2,11 +2,9 @@
 //! sparse flows, a policer's rate, the coupling of DualPI2 between Prague and Reno, and BBRv3's
 //! operating point.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{group, run_checked, scheme};
+use crate::common::{group, run_checked, scheme};
 use headstart_net::{Direction, ElementPlan, Limit, LinkPlan, PathPlan, QueueDiscipline, policer};
 use headstart_sim::packet::{Body, Ecn, Packet};
 use headstart_sim::record::ElementEvent;

@@ -1,10 +1,8 @@
 //! Interoperation with the unmodified stack: hints are ignored, and every protocol feature works.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{accept_all, endpoint, fetch, serve, stock_client, stock_server, tls, transport, until};
+use crate::common::{accept_all, endpoint, fetch, serve, stock_client, stock_server, tls, transport, until};
 use headstart_quic::session::HandshakeData;
 use headstart_quic::{Access, Choice, ClientSetup, Hint, PreciseRuntime, ServerSetup};
 use headstart_units::Rate;
@@ -28,7 +26,8 @@ async fn a_stock_client_is_served_with_every_scheme() {
         let kept = accept_all(&endpoint_there, setup, false);
         let here = endpoint(None, Arc::new(TokioRuntime));
         let address = endpoint_there.local_addr().expect("bound");
-        let connecting = here.connect_with(stock_client(&client), address, common::NAME).expect("connecting");
+        let connecting =
+            here.connect_with(stock_client(&client), address, crate::common::NAME).expect("connecting");
         let connection = connecting.await.expect("connected");
         assert_eq!(fetch(&connection, 300_000).await, 300_000, "{}", choice.name());
         let (_, handle) = kept.lock().expect("unpoisoned")[0].clone();
@@ -53,7 +52,7 @@ async fn a_stock_server_ignores_the_hint() {
     });
     let here = endpoint(None, PreciseRuntime::new());
     let setup = ClientSetup::new(client).expect("set up").transport(transport()).exact_hint(HINT);
-    let connecting = setup.connect(&here, address, common::NAME).expect("connecting");
+    let connecting = setup.connect(&here, address, crate::common::NAME).expect("connecting");
     let (connection, handle) = connecting.established().await.expect("connected");
     assert_eq!(fetch(&connection, 300_000).await, 300_000);
     assert_eq!(handle.hint(), None);
@@ -70,7 +69,7 @@ async fn hints_go_both_ways_and_the_server_knows_before_it_answers() {
     let here = endpoint(None, PreciseRuntime::new());
     let setup = ClientSetup::new(client).expect("set up").transport(transport()).exact_hint(HINT);
     let connecting =
-        setup.connect(&here, there.local_addr().expect("bound"), common::NAME).expect("connecting");
+        setup.connect(&here, there.local_addr().expect("bound"), crate::common::NAME).expect("connecting");
     let (connection, handle) = connecting.established().await.expect("connected");
     let data = connection.handshake_data().expect("there").downcast::<HandshakeData>().expect("its type");
     assert_eq!(data.protocol.as_deref(), Some(&b"size"[..]));
@@ -92,14 +91,14 @@ async fn nothing_of_the_protocol_is_lost() {
     let here = endpoint(None, PreciseRuntime::new());
     let setup = ClientSetup::new(client).expect("set up").transport(transport()).exact_hint(HINT);
 
-    let first = setup.connect(&here, address, common::NAME).expect("connecting");
+    let first = setup.connect(&here, address, crate::common::NAME).expect("connecting");
     let (connection, _) = first.established().await.expect("connected after a Retry");
     assert_eq!(fetch(&connection, 10_000).await, 10_000);
     assert_eq!(kept.lock().expect("unpoisoned").len(), 1, "the first attempt was answered with a Retry");
     // Token and tickets arrive with the first data.
     connection.close(0_u32.into(), b"");
 
-    let second = setup.connect(&here, address, common::NAME).expect("connecting");
+    let second = setup.connect(&here, address, crate::common::NAME).expect("connecting");
     let (connection, accepted) = second.connecting.into_0rtt().expect("a ticket is there");
     assert_eq!(fetch(&connection, 10_000).await, 10_000);
     assert!(accepted.await, "0-RTT was accepted");
@@ -118,7 +117,8 @@ async fn the_record_is_there_as_soon_as_the_connection_is_closed() {
     let there = endpoint(Some(stock_server(&server)), runtime);
     let kept = accept_all(&there, setup, false);
     let here = endpoint(None, PreciseRuntime::new());
-    let dial = || here.connect_with(stock_client(&client), there.local_addr().expect("bound"), common::NAME);
+    let dial =
+        || here.connect_with(stock_client(&client), there.local_addr().expect("bound"), crate::common::NAME);
     let connection = dial().expect("connecting").await.expect("connected");
     assert_eq!(fetch(&connection, 3_000_000).await, 3_000_000);
     connection.close(0_u32.into(), b"");

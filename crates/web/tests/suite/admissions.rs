@@ -1,10 +1,8 @@
 //! Events of an admission before and during each connection, and the scheme reported to clients.
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::{TIMEOUT, folder, start, start_with, until};
+use crate::common::{TIMEOUT, folder, start, start_with, until};
 use headstart_web::admission::{Admission, Session};
 use headstart_web::client;
 use headstart_web::server::ServerConfig;

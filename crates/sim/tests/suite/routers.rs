@@ -1,8 +1,6 @@
 //! Quick-Start and RCP end to end: requests of hosts, answers of routers, rates of senders.
 
-mod common;
-
-use common::{Reports, flow, run_checked};
+use crate::common::{Reports, flow, run_checked};
 use headstart_net::{ElementPlan, Limit, LinkPlan, PathPlan, RouterPlan};
 use headstart_sim::workload::Opener;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec, Sizes};
@@ -68,7 +66,7 @@ fn slow() -> Scheme {
 
 fn group(scheme: Scheme) -> Group {
     let tcp = TcpConfig { receive_window: Bytes::new(14_000_000), ..TcpConfig::default() };
-    common::group(scheme, base::Kind::Reno, tcp)
+    crate::common::group(scheme, base::Kind::Reno, tcp)
 }
 
 /// One flow of so many segments; every packet checked.

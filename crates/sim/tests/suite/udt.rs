@@ -1,8 +1,6 @@
 //! UDT's recovery on a path that drops half of a first flight.
 
-mod common;
-
-use common::{flow, group, scenario};
+use crate::common::{flow, group, scenario};
 use headstart_net::{Limit, LinkPlan, PathPlan};
 use headstart_sim::record::{SenderEvent, SenderTrace};
 use headstart_sim::tcp::{Detection, Reports, TcpConfig, Udt};
@@ -66,7 +64,7 @@ fn run_with(scheme: &str, bytes: u64, udt: Udt, handshakes: u8) -> Events {
         handshakes,
         ..TcpConfig::default()
     };
-    let group = group(common::scheme(scheme), base::Kind::Reno, tcp);
+    let group = group(crate::common::scheme(scheme), base::Kind::Reno, tcp);
     let flow = flow(Bytes::new(bytes), Opener::Sender);
     let scenario = scenario(&plan, group, flow, Time::from_millis(60_000));
     Simulation::new(scenario, Events::default()).run().recorder

@@ -1,8 +1,6 @@
 //! Results that arithmetic gives exactly.
 
-mod common;
-
-use common::{Reports, flow, group, run_checked, scenario, scheme};
+use crate::common::{Reports, flow, group, run_checked, scenario, scheme};
 use headstart_net::{Limit, PathPlan};
 use headstart_sim::workload::Opener;
 use headstart_sim::{Claim, FlowReport, TcpConfig};

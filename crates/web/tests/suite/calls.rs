@@ -1,11 +1,9 @@
 //! A client detects a server that is not there.
 
-mod common;
-
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use common::{Running, start};
+use crate::common::{Running, start};
 use headstart_web::client::{self, FetchError, FetchPlan, Visit};
 use headstart_web::server::ServerConfig;
 use headstart_web::site::Site;

@@ -1,8 +1,6 @@
 //! Pages over HTTP/3, from the client's side.
 
-mod common;
-
-use common::{folder, start};
+use crate::common::{folder, start};
 use headstart_web::client;
 use headstart_web::server::ServerConfig;
 use headstart_web::site::Site;

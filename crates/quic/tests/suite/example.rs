@@ -1,14 +1,13 @@
 //! The example of an operator's server works as its comments describe.
 
-mod common;
 #[allow(dead_code, reason = "it has a main of its own")]
-#[path = "../examples/existing_server/main.rs"]
+#[path = "../../examples/existing_server/main.rs"]
 mod existing_server;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{NAME, endpoint, localhost, stock_client, tls};
+use crate::common::{NAME, endpoint, localhost, stock_client, tls};
 use noq::TokioRuntime;
 
 /// It also survives datagrams that belong to no connection.

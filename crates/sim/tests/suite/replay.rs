@@ -1,8 +1,6 @@
 //! Messages that are requested at given times on one connection.
 
-mod common;
-
-use common::{group, scenario, scheme};
+use crate::common::{group, scenario, scheme};
 use headstart_net::{Limit, PathPlan};
 use headstart_sim::record::{MessageReport, SenderTrace};
 use headstart_sim::workload::Opener;

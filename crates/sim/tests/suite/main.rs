@@ -1,0 +1,13 @@
+//! One program: each integration test by itself would compile the code under it again.
+
+mod chain;
+mod closed_forms;
+#[path = "../common/mod.rs"]
+mod common;
+mod conversations;
+mod headstart;
+mod linux;
+mod opponents;
+mod replay;
+mod routers;
+mod udt;

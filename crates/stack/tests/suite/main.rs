@@ -1,0 +1,9 @@
+//! One program: each integration test by itself would compile the code under it again.
+
+mod answers;
+mod assumptions;
+mod first_flight;
+mod hostile;
+mod how_good;
+mod marks;
+mod simulation;

@@ -1,0 +1,9 @@
+//! One program: each integration test by itself would compile the code under it again.
+
+mod admissions;
+mod calls;
+mod common;
+mod identities;
+mod pages;
+mod starts;
+mod tcp;
