@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """The cost of `headstart tcp` for a server of small files: nginx and wrk over loopback, with and without it, in turns.
 
-Needs root, nginx and wrk. Usage: tools/bench-tcp.py [HEADSTART] [--turns N] [--seconds S] [--close] [-- OPTIONS OF ATTACH]
+Needs root, nginx and wrk. Usage: tools/bench-tcp.py [HEADSTART] [--turns N] [--seconds S] [--close] [--control NAME]
+    [-- OPTIONS OF ATTACH]
 
 Processor time per request is of nginx alone and of nginx and wrk together (acks are processed on whoever's time), from
 /proc/PID/schedstat, so that other load of the machine takes no part in it but through caches. Each turn with it stands beside the
-turns without it before and after it: printed is the mean of the ratios with its 95 % interval.
+turns without it before and after it: printed is the median of the ratios with its 95 % interval. --control is the
+control that nginx has without it (net.ipv4.tcp_congestion_control of this namespace, given back at the end).
 """
 
 import argparse
@@ -72,6 +74,25 @@ def turn(server, seconds, close):
     return requests, nginx / requests, (nginx + (used.ru_utime + used.ru_stime) * 1e9) / requests
 
 
+DEFAULT = pathlib.Path("/proc/sys/net/ipv4/tcp_congestion_control")
+
+
+class Control:
+    """The namespace's default, replaced for a while."""
+
+    def __init__(self, name):
+        self.name, self.before = name, DEFAULT.read_text().strip()
+
+    def __enter__(self):
+        available = DEFAULT.with_name("tcp_available_congestion_control").read_text().split()
+        if self.name and self.name not in available:
+            sys.exit(f"bench-tcp.py: --control: found {self.name}, expected one of {', '.join(available)}")
+        DEFAULT.write_text(self.name or self.before)
+
+    def __exit__(self, *_):
+        DEFAULT.write_text(self.before)
+
+
 def programs():
     """Calls and nanoseconds of each program of the object."""
     found = json.loads(subprocess.run(["bpftool", "prog", "list", "-j"], capture_output=True, check=True).stdout)
@@ -118,6 +139,7 @@ def main():
     parser.add_argument("--close", action="store_true", help="a connection for each request")
     parser.add_argument("--empty", action="store_true", help="attach nothing: the comparison's own error")
     parser.add_argument("--programs", action="store_true", help="what each program takes, by bpf_stats")
+    parser.add_argument("--control", help="the control without it [default: the namespace's]")
     parser.add_argument("--on", help="instead of `tcp attach`")
     parser.add_argument("--off", help="instead of `tcp detach`")
     options = parser.parse_args(words)
@@ -126,7 +148,7 @@ def main():
             sys.exit(f"bench-tcp.py: {tool} is missing")
     cgroup = cgroup_mount() / "headstart-bench"
     cgroup.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
+    with Control(options.control), tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         os.chmod(folder, 0o755)
         server = Server(folder, cgroup, options.size)
@@ -152,7 +174,7 @@ def main():
             server.process.send_signal(signal.SIGKILL)
             server.process.wait()
             cgroup.rmdir()
-    print(f"load {os.getloadavg()[0]:.1f}, {options.turns} turns of {options.seconds} s, {'closed' if options.close else 'kept'} connections")
+    print(f"load {os.getloadavg()[0]:.1f}, {options.turns} turns of {options.seconds} s, {'closed' if options.close else 'kept'} connections, against {options.control or DEFAULT.read_text().strip()}")
     for index, name, unit in [(0, "requests", options.seconds), (1, "nginx us/request", 1000), (2, "both us/request", 1000)]:
         ratios = [
             2 * with_it[index] / (before[index] + after[index]) for before, with_it, after in zip(off, on, off[1:])

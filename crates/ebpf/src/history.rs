@@ -59,6 +59,7 @@ impl Clocks {
             ssthresh: if record.ssthresh >= MAX_WINDOW { NONE } else { record.ssthresh.get() },
             ended: u32::from(record.ended == Ended::Lossy),
             trust: 100,
+            credit: record.credit.min(MAX_WINDOW).get(),
         })
     }
 
@@ -75,7 +76,7 @@ impl Clocks {
             window: Bytes::new(record.window),
             ssthresh: Bytes::new(record.ssthresh),
             ended: if record.ended == 0 { Ended::Clean } else { Ended::Lossy },
-            credit: Bytes::ZERO,
+            credit: Bytes::new(record.credit),
         }
     }
 
@@ -103,7 +104,7 @@ mod tests {
             window: Bytes::new(150_000),
             ssthresh: Bytes::MAX,
             ended: Ended::Lossy,
-            credit: Bytes::ZERO,
+            credit: Bytes::new(72_400),
         }
     }
 
@@ -125,7 +126,7 @@ mod tests {
     proptest! {
         #[test]
         fn whatever_is_imported_the_object_can_compute_with(
-            saved_at: u64, btl_bw: u64, rt_prop: u64, window: u64, ssthresh: u64,
+            saved_at: u64, btl_bw: u64, rt_prop: u64, window: u64, ssthresh: u64, credit: u64,
         ) {
             let record = Record {
                 saved_at: Time::from_nanos(saved_at),
@@ -134,7 +135,7 @@ mod tests {
                 window: Bytes::new(window),
                 ssthresh: Bytes::new(ssthresh),
                 ended: Ended::Clean,
-                credit: Bytes::ZERO,
+                credit: Bytes::new(credit),
             };
             let Some(kernel) = CLOCKS.to_kernel(&record) else {
                 prop_assert!(btl_bw == 0 || rt_prop == 0 || rt_prop > MAX_RTT.as_nanos());
@@ -142,7 +143,7 @@ mod tests {
             };
             prop_assert!((1..=MAX_RATE.as_bytes_per_sec()).contains(&kernel.btl_bw));
             prop_assert!((1..=MAX_RTT.as_nanos()).contains(&kernel.rt_prop));
-            prop_assert!(kernel.window <= MAX_WINDOW.get());
+            prop_assert!(kernel.window <= MAX_WINDOW.get() && kernel.credit <= MAX_WINDOW.get());
             prop_assert!(kernel.ssthresh == NONE || kernel.ssthresh < MAX_WINDOW.get());
             prop_assert!(KernelRecord::from_bytes(&kernel.to_bytes()) == Some(kernel));
         }

@@ -169,7 +169,11 @@ pub struct Settings {
     pub window: u32,
     /// Level "window": pacing limit until the first ack, in bytes per second; 0 is none.
     pub window_rate: u64,
-    /// The control that the namespace had before, if the object became its default.
+    /// The object replaces the default of the network namespace.
+    pub is_default: bool,
+    /// Number of the cgroup whose listeners carry the control; 0: none does.
+    pub cgroup: u64,
+    /// The default of the network namespace before.
     pub native: String,
 }
 
@@ -182,7 +186,8 @@ impl Settings {
         out.u64(self.max_rate).u64(self.max_window).u64(self.lifetime).u64(self.hint_rate);
         out.u32(self.hundredths).u32(self.stopped.into()).u32(self.same_path.into()).u32(self.shares.into());
         out.u32(self.traces.into()).u32(self.hears.into()).u32(self.again.into()).u32(self.outgoing.into());
-        out.u32(self.window).u32(0).u64(self.window_rate).name(&self.native);
+        out.u32(self.window).u32(self.is_default.into()).u64(self.window_rate).u64(self.cgroup);
+        out.name(&self.native);
         out.finish()
     }
 
@@ -196,9 +201,8 @@ impl Settings {
         let mut flag = || from.u32() != 0;
         let (stopped, same_path, shares, traces) = (flag(), flag(), flag(), flag());
         let (hears, again, outgoing) = (flag(), flag(), flag());
-        let window = from.u32();
-        let _ = from.u32();
-        let (window_rate, native) = (from.u64(), from.name());
+        let (window, is_default) = (from.u32(), from.u32() != 0);
+        let (window_rate, cgroup, native) = (from.u64(), from.u64(), from.name());
         from.is_whole().then_some(Self {
             params,
             max_rate,
@@ -215,6 +219,8 @@ impl Settings {
             outgoing,
             window,
             window_rate,
+            is_default,
+            cgroup,
             native,
         })
     }
@@ -253,6 +259,8 @@ pub struct KernelRecord {
     pub ended: u32,
     /// Percent: agreement of the last records of the peer.
     pub trust: u32,
+    /// Bytes that concurrent first flights to the peer may hold together; 0: none yet.
+    pub credit: u64,
 }
 
 impl KernelRecord {
@@ -261,7 +269,7 @@ impl KernelRecord {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer::default();
         out.u64(self.saved_at.cast_unsigned()).u64(self.btl_bw).u64(self.rt_prop).u64(self.window);
-        out.u64(self.ssthresh).u32(self.ended).u32(self.trust);
+        out.u64(self.ssthresh).u32(self.ended).u32(self.trust).u64(self.credit);
         out.finish()
     }
 
@@ -277,6 +285,7 @@ impl KernelRecord {
             ssthresh: from.u64(),
             ended: from.u32(),
             trust: from.u32(),
+            credit: from.u64(),
         };
         from.is_whole().then_some(record)
     }
@@ -300,7 +309,7 @@ pub const REFUSALS: [&str; 8] = [
 /// Fate of the record, in the object's order.
 pub const LEFT: [&str; 4] = ["open", "saved", "nothing", "dropped"];
 /// The phases, in the object's order.
-pub const PHASES: [&str; 14] = [
+pub const PHASES: [&str; 15] = [
     "slow-start",
     "Sending",
     "Maintenance",
@@ -315,6 +324,7 @@ pub const PHASES: [&str; 14] = [
     "Validating",
     "Safe-Retreat",
     "spread",
+    "first-flight",
 ];
 
 /// Counters of one arm (`struct hs_of_arm`).
@@ -545,6 +555,7 @@ mod tests {
     fn settings_come_back_as_they_went() {
         let mut settings = Scheme::WiseStart.settings();
         settings.native = "bbr".to_owned();
+        (settings.is_default, settings.cgroup) = (true, u64::MAX);
         settings.hundredths = 1_250;
         assert_eq!(Settings::from_bytes(&settings.to_bytes()), Some(settings.clone()));
         assert_eq!(Settings::from_bytes(&settings.to_bytes()[1..]), None);

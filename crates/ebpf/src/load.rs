@@ -41,7 +41,7 @@ pub const CONTROL: &str = "headstart";
 
 const BPF_FILES: &str = "/sys/fs/bpf";
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-const MAPS: [&str; 6] = ["settings", "counters", "history", "busy", "credits", "reports"];
+const MAPS: [&str; 7] = ["settings", "counters", "history", "busy", "credits", "strangers", "reports"];
 const CGROUP: &str = "link-cgroup";
 const MIGRATE: &str = "link-migrate";
 /// The links of the congestion controls, those that the last one switches to first.
@@ -49,7 +49,7 @@ const CONTROLS: [(&str, &str); 3] =
     [("headstart_fr", "link-repair"), ("headstart_lt", "link-light"), (CONTROL, "link-control")];
 const ZERO: [u8; 4] = [0; 4];
 const KEY_SIZE: u32 = 16;
-const RECORD_SIZE: u32 = 48;
+const RECORD_SIZE: u32 = 56;
 
 /// Parameters of an attach.
 #[derive(Clone, Debug)]
@@ -98,6 +98,7 @@ pub struct Maps {
     counters: MapHandle,
     /// Level "window" has none of these.
     history: Option<MapHandle>,
+    strangers: Option<MapHandle>,
     reports: Option<MapHandle>,
 }
 
@@ -109,6 +110,7 @@ impl Maps {
             settings: needed("settings")?,
             counters: needed("counters")?,
             history: open("history").ok(),
+            strangers: open("strangers").ok(),
             reports: open("reports").ok(),
         })
     }
@@ -123,6 +125,7 @@ impl Maps {
             settings: needed("settings")?,
             counters: needed("counters")?,
             history: find("history"),
+            strangers: find("strangers"),
             reports: find("reports"),
         })
     }
@@ -183,15 +186,20 @@ impl Maps {
         Ok(records)
     }
 
-    /// Deletes all records.
+    /// Deletes all records, and the credit of first contacts.
     ///
     /// # Errors
     /// If there is no history at this level.
     pub fn flush(&self) -> Result<usize, Error> {
         let history = self.history()?;
         let keys: Vec<Vec<u8>> = history.keys().collect();
-        let gone = keys.iter().filter(|key| history.delete(key).is_ok());
-        Ok(gone.count())
+        let gone = keys.iter().filter(|key| history.delete(key).is_ok()).count();
+        if let Some(strangers) = &self.strangers {
+            strangers
+                .update(&ZERO, &[0; 8], MapFlags::ANY)
+                .map_err(failed("forget the credit of first contacts"))?;
+        }
+        Ok(gone)
     }
 
     /// Takes over a record of another store, unless the one here is newer. True if it did.
@@ -319,9 +327,11 @@ impl Running {
     ///
     /// # Errors
     /// If the kernel refuses a part; nothing is left then.
-    pub fn start(options: Options) -> Result<Self, Error> {
+    pub fn start(mut options: Options) -> Result<Self, Error> {
+        let native = fs::read_to_string(DEFAULT).map_err(refused("read the namespace's default"))?;
+        native.trim().clone_into(&mut options.settings.native);
         let programs: &[&str] = match options.level {
-            Level::Control => &["hs_select", "hs_migrate"],
+            Level::Control => &["hs_select", "hs_adopt", "hs_migrate"],
             Level::Window => &["hs_window"],
         };
         let mut object = open(options.level, options.peers, programs)?;
@@ -352,8 +362,7 @@ impl Running {
     }
 
     fn become_default(&mut self) -> Result<(), Error> {
-        let native = fs::read_to_string(DEFAULT).map_err(refused("read the namespace's default"))?;
-        native.trim().clone_into(&mut self.options.settings.native);
+        self.options.settings.is_default = true;
         self.maps()?.set(&self.options.settings)?;
         fs::write(DEFAULT, CONTROL).map_err(refused("make it the namespace's default"))
     }
@@ -367,17 +376,22 @@ impl Running {
     }
 
     /// Pins everything, so that it stays when this process ends. The link at the cgroup is pinned
-    /// last: until then new connections lose the object with this process.
+    /// last: until then new connections lose the object with this process. Then the listeners of
+    /// the cgroup get the control, which keeps it in the kernel.
     ///
     /// # Errors
     /// If a pin cannot be made; those that were are taken away again.
     pub fn pin(mut self) -> Result<(), Error> {
-        let result = self.pin_all();
-        if result.is_err() {
+        if let Err(error) = self.pin_all() {
             self.links.clear();
             let _ = remove_pins(Path::new(PINS));
+            return Err(error);
         }
-        result
+        let adopted = self.adopt();
+        if adopted.is_err() {
+            let _ = Attached::detach();
+        }
+        adopted
     }
 
     fn pin_all(&mut self) -> Result<(), Error> {
@@ -395,15 +409,27 @@ impl Running {
         Ok(())
     }
 
+    /// Gives the listeners of the cgroup the control: those that are there, and later ones.
+    fn adopt(&mut self) -> Result<(), Error> {
+        let (Level::Control, Some(cgroup)) = (self.options.level, &self.options.cgroup) else {
+            return Ok(());
+        };
+        // The number of a cgroup is that of its folder.
+        self.options.settings.cgroup = fs::metadata(cgroup).map_err(refused("read the cgroup"))?.ino();
+        self.maps()?.set(&self.options.settings)?;
+        let link = program(&self.object, "hs_adopt")?.attach().map_err(failed("make the iterator"))?;
+        in_all_namespaces(&link)
+    }
+
     /// Undoes everything: new connections have their old control at once, live ones are moved back.
     ///
     /// # Errors
     /// If a live connection could not be moved.
     pub fn stop(mut self) -> Result<(), Error> {
-        restore_default(&self.options.settings.native)?;
+        restore_default(&self.options.settings)?;
         self.links.retain(|(name, _)| *name != CGROUP);
         let result = match self.links.iter().find(|(name, _)| *name == MIGRATE) {
-            Some((_, link)) => migrate(link),
+            Some((_, link)) => in_all_namespaces(link),
             None => Ok(()),
         };
         self.links.clear();
@@ -443,8 +469,8 @@ fn pinned_link(path: &Path) -> Option<Link> {
     path.exists().then(|| Link::open(path).ok()).flatten()
 }
 
-fn restore_default(native: &str) -> Result<(), Error> {
-    if native.is_empty() {
+fn restore_default(settings: &Settings) -> Result<(), Error> {
+    if !settings.is_default {
         return Ok(());
     }
     let now = fs::read_to_string(DEFAULT).map_err(refused("read the namespace's default"))?;
@@ -453,13 +479,13 @@ fn restore_default(native: &str) -> Result<(), Error> {
     }
     // A control that is not on the list of allowed ones cannot be a namespace's default; Reno
     // always can.
-    fs::write(DEFAULT, native)
+    fs::write(DEFAULT, &settings.native)
         .or_else(|_| fs::write(DEFAULT, "reno"))
         .map_err(refused("give the namespace its default back"))
 }
 
-/// Moves all live connections of the machine back, in every network namespace.
-fn migrate(link: &Link) -> Result<(), Error> {
+/// Runs an iterator over the sockets of the machine, in every network namespace.
+fn in_all_namespaces(link: &Link) -> Result<(), Error> {
     let mut spaces = BTreeMap::new();
     for entry in fs::read_dir("/proc").map_err(refused("read /proc"))?.flatten() {
         let path = entry.path().join("ns/net");
@@ -513,7 +539,7 @@ impl Attached {
             return State::Absent;
         }
         let settings = Maps::pinned().and_then(|maps| maps.settings());
-        let is_default = settings.is_ok_and(|it| !it.native.is_empty()) && pins.join(CONTROLS[2].1).exists();
+        let is_default = settings.is_ok_and(|it| it.is_default) && pins.join(CONTROLS[2].1).exists();
         if pins.join(CGROUP).exists() || is_default { State::Whole } else { State::Partial }
     }
 
@@ -563,7 +589,7 @@ impl Attached {
             return Err(not_attached());
         }
         if let Ok(settings) = Maps::pinned().and_then(|maps| maps.settings()) {
-            restore_default(&settings.native)?;
+            restore_default(&settings)?;
         }
         let cgroup = pins.join(CGROUP);
         if cgroup.exists() {
@@ -573,7 +599,7 @@ impl Attached {
             }
             fs::remove_file(&cgroup).map_err(refused("remove the link at the cgroup"))?;
         }
-        let moved = pinned_link(&pins.join(MIGRATE)).map_or(Ok(()), |link| migrate(&link));
+        let moved = pinned_link(&pins.join(MIGRATE)).map_or(Ok(()), |link| in_all_namespaces(&link));
         remove_pins(pins)?;
         moved
     }
@@ -697,4 +723,4 @@ impl Replay {
 }
 
 /// Sizes of keys and records, which the kernel checks against ours.
-const _: () = assert!(KEY_SIZE == 16 && RECORD_SIZE == 48);
+const _: () = assert!(KEY_SIZE == 16 && RECORD_SIZE == 56);

@@ -27,10 +27,12 @@ pub enum Scheme {
     CarefulResume,
     /// The window that the client's hint suggests.
     Blitzstart,
+    /// As much as a credit learnt at the price of a loss allows, over one round trip.
+    Headstart,
 }
 
 /// Those with a name of their own, in the order of tables.
-pub const ALL: [Scheme; 8] = [
+pub const ALL: [Scheme; 9] = [
     Scheme::SlowStart(10),
     Scheme::JumpStart,
     Scheme::TcpCache,
@@ -39,6 +41,7 @@ pub const ALL: [Scheme; 8] = [
     Scheme::WiseStartWa,
     Scheme::CarefulResume,
     Scheme::Blitzstart,
+    Scheme::Headstart,
 ];
 
 /// The most segments that an initial window may have here.
@@ -61,6 +64,7 @@ impl Scheme {
             Self::WiseStart | Self::WiseStartWa => 4,
             Self::CarefulResume => 5,
             Self::Blitzstart => 6,
+            Self::Headstart => 7,
         }
     }
 
@@ -75,6 +79,7 @@ impl Scheme {
             (4, false) => Self::WiseStartWa,
             (5, _) => Self::CarefulResume,
             (6, _) => Self::Blitzstart,
+            (7, _) => Self::Headstart,
             _ => Self::SlowStart(params.initial_window),
         }
     }
@@ -87,6 +92,8 @@ impl Scheme {
             Self::SlowStart(segments) => segments,
             // BS section 4: Google QUIC's.
             Self::Blitzstart => 32,
+            // HS: of a first contact while there is no outcome of another.
+            Self::Headstart => 50,
             _ => INITIAL_WINDOW,
         };
         Params {
@@ -120,6 +127,8 @@ impl Scheme {
             outgoing: false,
             window: 32,
             window_rate: 0,
+            is_default: false,
+            cgroup: 0,
             native: String::new(),
         }
     }
@@ -139,6 +148,7 @@ impl fmt::Display for Scheme {
             Self::WiseStartWa => f.pad("wise-start-wa"),
             Self::CarefulResume => f.pad("careful-resume"),
             Self::Blitzstart => f.pad("blitzstart"),
+            Self::Headstart => f.pad("headstart"),
         }
     }
 }
@@ -165,7 +175,11 @@ impl FromStr for Scheme {
                 "a congestion control of the kernel cannot send a segment again or twice"
             }
             "reactive" => "the kernel's tail loss probe is the same, and always on",
-            "quick" | "rcp" => "its grants come from routers, whose marks a congestion control does not see",
+            "quick" => {
+                "a server's request is an IP option of its SYN-ACK, which the kernel refuses to sock_ops with EINVAL and \
+                 has no place for in a congestion control, and its grant is in the routers' copy of it"
+            }
+            "rcp" => "its grants come from routers, whose marks a congestion control does not see",
             "pcp" | "bbr" => "it stays in charge for ever: select the kernel's own control instead",
             "rapid" => "it has not been ported",
             _ => return Err(Error::new(format!("found no scheme `{text}`, {expected}"))),
@@ -199,7 +213,8 @@ mod tests {
         for (name, reason) in [
             ("halfback", "cannot send a segment again"),
             ("proactive", "cannot send a segment again"),
-            ("quick-start", "come from routers"),
+            ("quick-start", "an IP option of its SYN-ACK"),
+            ("rcp", "come from routers"),
             ("bbr", "stays in charge"),
             ("iw0", "expected 1 to 1000"),
             ("wisestart", "found no scheme `wisestart`, expected one of iw10, jump-start"),

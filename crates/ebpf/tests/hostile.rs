@@ -11,8 +11,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 /// Bytes of `struct hs_replay`, and where the start in it begins.
-const ALL: usize = 40 + START + 12 * 8 + 3 * 8 + 10 * 8 + 5 * 8 + 8;
-const START: usize = 23 * 8 + 8 * 4;
+const ALL: usize = 40 + START + PRIOR + 3 * 8 + 10 * 8 + 5 * 8 + 8;
+const LONGS: usize = 26;
+const START: usize = LONGS * 8 + 10 * 4;
+const PRIOR: usize = 14 * 8;
 const PARAMS: usize = 40;
 /// Fields of the events that count bytes, by their place among the numbers after the prior: the
 /// kernel counts no more than fits its buffers.
@@ -65,7 +67,7 @@ fn the_object_reads_a_hint_as_the_quic_server_does_and_refuses_what_it_refuses()
 /// Settings, prior, state of the scheme and event: any numbers at all.
 fn anything() -> impl Strategy<Value = (Params, Vec<u8>, u64)> {
     let number = prop_oneof![any::<u64>(), 0..4_u64, Just(u64::MAX), (0..64_u32).prop_map(|bit| 1 << bit)];
-    let params = (0..8_u32, any::<(u32, u32, u32, bool, u32)>(), any::<(u64, u64)>()).prop_map(
+    let params = (0..9_u32, any::<(u32, u32, u32, bool, u32)>(), any::<(u64, u64)>()).prop_map(
         |(scheme, (initial_window, gamma, kappa, adaptation, burst), (cap, lifetime))| Params {
             scheme,
             initial_window,
@@ -78,7 +80,7 @@ fn anything() -> impl Strategy<Value = (Params, Vec<u8>, u64)> {
         },
     );
     let rest = proptest::collection::vec(number, (ALL - PARAMS) / 8 - 1);
-    (params, rest, 0..5_u64).prop_map(|(params, rest, event)| {
+    (params, rest, 0..6_u64).prop_map(|(params, rest, event)| {
         let bytes = rest.iter().flat_map(|number| number.to_ne_bytes()).collect();
         (params, bytes, event)
     })
@@ -93,11 +95,11 @@ fn whatever_the_settings_hold_and_whatever_happens_the_answer_is_within_the_limi
         params.write(&mut written);
         context[..PARAMS].copy_from_slice(&written.finish());
         context[PARAMS..ALL - 8].copy_from_slice(&rest);
-        let mss = &mut context[PARAMS + START + 11 * 8 + 4..][..4];
+        let mss = &mut context[PARAMS + START + PRIOR - 4..][..4];
         let of_path = u32::from_ne_bytes([mss[0], mss[1], mss[2], mss[3]]) % 9_001;
         mss.copy_from_slice(&of_path.to_ne_bytes());
         for index in COUNTED {
-            let field = &mut context[PARAMS + START + 12 * 8 + index * 8..][..8];
+            let field = &mut context[PARAMS + START + PRIOR + index * 8..][..8];
             let bytes = u64::from_ne_bytes(field.try_into().expect("eight bytes")) % (MAX_WINDOW + 1);
             field.copy_from_slice(&bytes.to_ne_bytes());
         }
@@ -109,14 +111,14 @@ fn whatever_the_settings_hold_and_whatever_happens_the_answer_is_within_the_limi
                 u64::from_ne_bytes(context[PARAMS + index * 8..][..8].try_into().expect("eight bytes"))
             };
             let short = |index: usize| {
-                let at = PARAMS + 23 * 8 + index * 4;
+                let at = PARAMS + LONGS * 8 + index * 4;
                 u32::from_ne_bytes(context[at..][..4].try_into().expect("four bytes"))
             };
             let (window, pace) = (long(0), long(1));
             // The window itself, or the bytes in flight beyond it.
             prop_assert!(window <= 2 * MAX_WINDOW + 2 * u64::from(of_path), "window {}", window);
             prop_assert!(pace <= 2 * MAX_RATE, "pace {}", pace);
-            prop_assert!(short(1) < 14 && short(7) < 4, "phase {}, next {}", short(1), short(7));
+            prop_assert!(short(1) < 15 && short(7) < 4, "phase {}, next {}", short(1), short(7));
         }
         Ok(())
     });

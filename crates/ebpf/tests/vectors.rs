@@ -16,19 +16,21 @@ use headstart_ebpf::needs::Machine;
 use headstart_ebpf::scheme::Scheme as Kernel;
 use headstart_startup::allowance::{HandOver, Next};
 use headstart_startup::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
-use headstart_startup::history::{Ended, Known, Record};
+use headstart_startup::history::{Ended, Known, Record, Room};
 use headstart_startup::path::{RateSample, Rtt};
 use headstart_startup::prior::{Access, Hint, Prior};
 use headstart_startup::scheme::{
-    Blitzstart, CarefulResume, JumpStart, LaterFlights, SCubic, Scheme, SlowStart, Startup, TcpCache,
-    WiseStart, blitzstart, careful_resume, jump_start, s_cubic, slow_start, tcp_cache, wise_start,
+    Blitzstart, CarefulResume, Headstart, JumpStart, LaterFlights, SCubic, Scheme, SlowStart, Startup,
+    TcpCache, WiseStart, blitzstart, careful_resume, headstart, jump_start, s_cubic, slow_start, tcp_cache,
+    wise_start,
 };
 use headstart_units::{Bytes, Rate, Span, Time};
 
 /// Bytes of the parts of `struct hs_replay`, in order.
 const PARAMS: usize = 40;
-const START: usize = 23 * 8 + 8 * 4;
-const PRIOR: usize = 12 * 8;
+const LONGS: usize = 26;
+const START: usize = LONGS * 8 + 10 * 4;
+const PRIOR: usize = 14 * 8;
 const SENT: usize = 3 * 8;
 const ACK: usize = 9 * 8 + 8;
 const CONGESTION: usize = 4 * 8 + 8;
@@ -56,6 +58,7 @@ struct Answer {
     burst: u64,
     phase: u32,
     next: u32,
+    is_settled: bool,
 }
 
 impl<'a> Object<'a> {
@@ -64,7 +67,7 @@ impl<'a> Object<'a> {
         Self { replay, params, start: vec![0; START] }
     }
 
-    fn play(&mut self, event: u64, at: usize, part: &[u8]) -> Answer {
+    fn run(&self, event: u64, at: usize, part: &[u8]) -> Vec<u8> {
         let mut context = vec![0; ALL];
         let mut params = Writer::default();
         self.params.write(&mut params);
@@ -73,10 +76,15 @@ impl<'a> Object<'a> {
         context[at..at + part.len()].copy_from_slice(part);
         context[ALL - 8..].copy_from_slice(&event.to_ne_bytes());
         self.replay.play(&mut context).expect("the object plays it");
+        context
+    }
+
+    fn play(&mut self, event: u64, at: usize, part: &[u8]) -> Answer {
+        let context = self.run(event, at, part);
         self.start.copy_from_slice(&context[PARAMS..PARAMS + START]);
         let long = |index: usize| u64::from_ne_bytes(self.start[index * 8..][..8].try_into().expect("eight"));
         let short = |index: usize| {
-            u32::from_ne_bytes(self.start[23 * 8 + index * 4..][..4].try_into().expect("four"))
+            u32::from_ne_bytes(self.start[LONGS * 8 + index * 4..][..4].try_into().expect("four"))
         };
         Answer {
             window: long(0),
@@ -86,7 +94,15 @@ impl<'a> Object<'a> {
             burst: long(4),
             phase: short(1),
             next: short(7),
+            is_settled: short(8) != 0,
         }
+    }
+
+    /// The credit that follows `before` after the first flight.
+    fn credit(&self, before: Option<Bytes>) -> Bytes {
+        const AT: usize = PARAMS + START + 11 * 8;
+        let context = self.run(5, AT, &before.map_or(0, Bytes::get).to_ne_bytes());
+        Bytes::new(u64::from_ne_bytes(context[AT..AT + 8].try_into().expect("eight")))
     }
 
     fn establish(&mut self, prior: &Prior) -> Answer {
@@ -99,6 +115,8 @@ impl<'a> Object<'a> {
         out.u64(of(|it| it.btl_bw.as_bytes_per_sec())).u64(of(|it| it.rt_prop.as_nanos()));
         out.u64(of(|it| it.window.get())).u64(of(|it| it.ssthresh.get()));
         out.u64(prior.hint.map_or(0, |it| it.bandwidth.as_bytes_per_sec()));
+        let room = prior.room.unwrap_or_default();
+        out.u64(room.credit.map_or(0, Bytes::get)).u64(room.reserved.get());
         out.u32(prior.history.map_or(0, |it| it.live)).u32(prior.mss.get() as u32);
         self.play(0, PARAMS + START, &out.finish())
     }
@@ -169,6 +187,7 @@ fn twin(kernel: Kernel) -> Scheme {
         }
         Kernel::CarefulResume => Scheme::CarefulResume(CarefulResume::new(careful_resume::Params::default())),
         Kernel::Blitzstart => Scheme::Blitzstart(Blitzstart::new(blitzstart::Params::default())),
+        Kernel::Headstart => Scheme::Headstart(Headstart::new(headstart::Params::default())),
     }
 }
 
@@ -203,7 +222,8 @@ fn prior(draw: &mut Draw) -> Prior {
     if !draw.one_in(8) {
         let rt_prop = Span::from_micros(draw.within(50, 2 * rtt.as_nanos() / 1000));
         let record = Record {
-            saved_at: now - Span::from_secs(draw.within(0, 700)),
+            saved_at: now
+                - Span::from_secs(if draw.one_in(2) { draw.within(0, 700) } else { draw.within(0, 400_000) }),
             btl_bw: rate,
             rt_prop,
             window: Bytes::new(draw.within(0, 1 << 22)),
@@ -217,6 +237,12 @@ fn prior(draw: &mut Draw) -> Prior {
         prior.hint = Some(Hint {
             bandwidth: Rate::from_bytes_per_sec(draw.within(1_000, 1 << 27)),
             access: Access::Lte,
+        });
+    }
+    if !draw.one_in(4) {
+        prior.room = Some(Room {
+            reserved: if draw.one_in(2) { Bytes::ZERO } else { Bytes::new(draw.within(0, 1 << 20)) },
+            credit: (!draw.one_in(4)).then(|| Bytes::new(draw.within(1, 1 << 22))),
         });
     }
     if draw.one_in(2) {
@@ -362,6 +388,14 @@ fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
         let answer = object.tell(&event);
         let why = || context(&format!("step {step} {event:?} -> {next:?}, {answer:?}, {}", rust.phase()));
         let sent = matches!(event, Event::Sent(_));
+        if kernel == Kernel::Headstart {
+            let fate = rust.fate();
+            assert_eq!(answer.is_settled, fate.is_some(), "{}", why());
+            let before = prior.room.and_then(|room| room.credit);
+            if let Some(fate) = fate {
+                assert_eq!(object.credit(before), fate.of(before), "{} {fate:?}", why());
+            }
+        }
         match next {
             Next::Stay if !sent && answer.next == GROW => {
                 // The kernel goes on in slow start, where the Rust scheme does so itself.
@@ -406,6 +440,7 @@ fn the_object_decides_as_the_rust_schemes_do() {
         Kernel::WiseStartWa,
         Kernel::CarefulResume,
         Kernel::Blitzstart,
+        Kernel::Headstart,
     ] {
         let events: usize = (0..seeds).map(|seed| compare(&replay, kernel, seed)).sum();
         println!("{kernel}: {events} events of {seeds} connections");

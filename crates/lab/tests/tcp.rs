@@ -41,8 +41,9 @@ fn main() -> ExitCode {
 }
 
 fn run_all() -> ExitCode {
-    let tests: [(&str, Test); 16] = [
+    let tests: [(&str, Test); 18] = [
         ("what cannot be is refused with the reason", refusals),
+        ("listeners carry the control while it is attached", listeners),
         // Before those whose connections are cut off by the end of their network, and linger.
         ("detached, live connections go on and nothing is left", detach_leaves_nothing),
         ("a known peer is served at the rate of the path", known_peer),
@@ -54,6 +55,7 @@ fn run_all() -> ExitCode {
         ("a record that is refused starts as the kernel does", refused_record),
         ("a hint is read before the first data", hint),
         ("a client whose hints are false is soon no longer believed", false_hints),
+        ("a flight of Headstart's changes the credit of its peer", credit),
         ("without a congestion control the first window is larger and paced", window_level),
         ("a run is undone when its command ends", run_is_undone),
         ("points of a paper are run over the kernel, beside simulator and QUIC", paper_points),
@@ -335,6 +337,58 @@ fn refusals(place: &Place) -> Outcome {
     ensure(again.contains("attached already"), || again)
 }
 
+fn control_of(socket: &impl std::os::fd::AsFd) -> Result<String, String> {
+    let name = socket2::SockRef::from(socket).tcp_congestion().map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
+}
+
+/// Sockets that a listener accepts inherit its control; one that chose its own keeps it. The test
+/// joins the cgroup, and returns.
+fn listeners(place: &Place) -> Outcome {
+    let text = |error: std::io::Error| error.to_string();
+    let join = |cgroup: &Path| {
+        std::fs::write(cgroup.join("cgroup.procs"), std::process::id().to_string()).map_err(text)
+    };
+    let listen = || TcpListener::bind("127.0.0.1:0").map_err(text);
+    let home = std::fs::read_to_string("/proc/self/cgroup").map_err(text)?;
+    let home = home.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default().to_owned();
+    let outside = listen()?;
+    let native = control_of(&outside)?;
+    join(&place.cgroup)?;
+    let result = (|| {
+        let (before, chosen) = (listen()?, listen()?);
+        socket2::SockRef::from(&chosen).set_tcp_congestion(b"reno").map_err(text)?;
+        place.attach(&[])?;
+        let after = listen()?;
+        let names = |expected: [&str; 4]| {
+            let found =
+                [control_of(&outside)?, control_of(&before)?, control_of(&chosen)?, control_of(&after)?];
+            ensure(found == expected, || format!("{found:?} in place of {expected:?}"))
+        };
+        names([&native, "headstart", "reno", "headstart"])?;
+        // All three are covered, and the one that chose gets its own control back.
+        let address = |listener: &TcpListener| listener.local_addr().map_err(text);
+        let mut open = Vec::new();
+        for listener in [&before, &chosen, &after] {
+            let client = TcpStream::connect(address(listener)?).map_err(text)?;
+            let (server, _) = listener.accept().map_err(text)?;
+            let found = control_of(&server)?;
+            ensure(found == "headstart", || format!("an accepted socket has {found}"))?;
+            open.push((client, server));
+        }
+        let said = place.tcp(&["detach"]);
+        ensure(said.good, || said.error)?;
+        names([&native, &native, "reno", &native])?;
+        for ((_, server), expected) in open.iter().zip([&*native, "reno", &native]) {
+            let found = control_of(server)?;
+            ensure(found == expected, || format!("after the detaching {found}, expected {expected}"))?;
+        }
+        Ok(())
+    })();
+    join(&place.cgroup.parent().expect("a mount").join(home))?;
+    result
+}
+
 fn known_peer(place: &Place) -> Outcome {
     place.attach(&["--scheme", "wise-start"])?;
     let (times, _) = place.curl(PATH, "100k", 4)?;
@@ -352,6 +406,43 @@ fn known_peer(place: &Place) -> Outcome {
     let started =
         place.count("headstart_starts_total{scheme=\"wise-start\",arm=\"treatment\",source=\"history\"}");
     ensure(started >= 2, || format!("{started} starts from history\n{}", place.stats()))
+}
+
+/// The credit of the only peer in bytes.
+fn shown_credit(place: &Place) -> Result<f64, String> {
+    let shown = place.tcp(&["history", "show"]).out;
+    let words: Vec<&str> = shown.lines().nth(1).unwrap_or_default().split_whitespace().collect();
+    let [.., amount, unit] = words[..] else { return Err(format!("no record in {shown}")) };
+    let factor = match unit {
+        "kB" => 1e3,
+        "MB" => 1e6,
+        _ => 1.0,
+    };
+    amount.parse::<f64>().map(|amount| amount * factor).map_err(|_| shown.clone())
+}
+
+/// The first contact has 50 segments of credit. On a path with room for them it grows; where most
+/// of them are lost it falls, and the flights with it.
+fn credit(place: &Place) -> Outcome {
+    const FULL: &[&str] = &["--rate", "2mbit", "--rtt", "50ms", "--buffer", "10p"];
+    place.attach(&["--scheme", "headstart"])?;
+    let (times, dropped) = place.curl(PATH, "100k", 3)?;
+    let grown = shown_credit(place)?;
+    println!(
+        "tcp: 100 kB with Headstart: {times:.1?} ms, {dropped} packets dropped, {grown:.0} bytes of credit"
+    );
+    ensure(dropped == 0 && times.iter().all(|time| *time < 1.4 * bound(100_000)), || {
+        format!("{times:.1?} ms")
+    })?;
+    // A sixteenth of each flight more than 50 segments.
+    ensure((74_000.0..100_000.0).contains(&grown), || format!("{grown} bytes of credit"))?;
+    let (_, first) = place.curl(FULL, "100k", 1)?;
+    let (_, second) = place.curl(FULL, "100k", 1)?;
+    let fallen = shown_credit(place)?;
+    println!(
+        "tcp: where a fifth of it fits: {first} and {second} packets dropped, {fallen:.0} bytes of credit"
+    );
+    ensure(fallen < grown / 2.0 && second < first, || format!("{fallen} bytes, {first} and {second} packets"))
 }
 
 fn after_idle(place: &Place) -> Outcome {

@@ -27,6 +27,7 @@ enum hs_scheme {
 	HS_WISE_START,
 	HS_CAREFUL_RESUME,
 	HS_BLITZSTART,
+	HS_HEADSTART,
 };
 
 enum hs_phase {
@@ -37,13 +38,14 @@ enum hs_phase {
 	HS_PACED,		/* S-Cubic; Blitzstart with a hint */
 	HS_CACHED,		/* TCP-Cache */
 	HS_JUMP,		/* JumpStart: the flight is leaving */
-	HS_GROWING,		/* JumpStart after the flight, Careful Resume's Normal */
+	HS_GROWING,		/* JumpStart and Headstart after the flight, Careful Resume's Normal */
 	HS_RECOVERY,		/* the first flight is repaired */
 	HS_RECONNAISSANCE,	/* Careful Resume */
 	HS_UNVALIDATED,
 	HS_VALIDATING,
 	HS_RETREAT,
 	HS_SPREAD,		/* Blitzstart without a hint: Google QUIC's first window */
+	HS_FIRST_FLIGHT,	/* Headstart: the flight is leaving */
 };
 
 enum hs_next {
@@ -67,7 +69,7 @@ enum hs_refusal {
 
 struct hs_params {
 	__u32 scheme;
-	__u32 initial_window;	/* segments */
+	__u32 initial_window;	/* segments; Headstart: of a first contact before any outcome */
 	__u32 gamma;		/* WiseStart: the ack that decides */
 	__u32 kappa;		/* WiseStart: segments at twice the rate */
 	__u32 adaptation;	/* WiseStart: 0 is WiseStart-wa */
@@ -88,6 +90,8 @@ struct hs_prior {
 	__u64 window;		/* TCP-Cache */
 	__u64 ssthresh;
 	__u64 hint;		/* bytes per second; 0: none */
+	__u64 credit;		/* Headstart: history::Room; 0: none yet */
+	__u64 reserved;
 	__u32 live;		/* others that began from the record */
 	__u32 mss;
 };
@@ -146,6 +150,9 @@ struct hs_start {
 	__u64 due;		/* ... what the bytes should have taken, ... */
 	__u64 blocked;		/* ... time that the window was full */
 	__u64 blocked_since;
+	__u64 lost;		/* Headstart: of the first flight */
+	__u64 beside;		/* others' first flights to the peer when this one began */
+	__u64 cold;		/* credit of a first contact before any outcome */
 	__u32 scheme;
 	__u32 phase;
 	__u32 acks;
@@ -154,10 +161,14 @@ struct hs_start {
 	__u32 refusal;
 	__u32 discards;		/* the record was wrong */
 	__u32 next;		/* enum hs_next of the last event */
+	__u32 settled;		/* Headstart: the outcome of the first flight is known */
+	__u32 unused;
 };
 
 #define HS_INLINE static __always_inline
 #define HS_CALL static __attribute__((noinline, unused))
+/* Verified once, and not in each caller; the verifier wants each pointer to be checked. */
+#define HS_GLOBAL __attribute__((noinline))
 
 HS_INLINE __u64 hs_min(__u64 a, __u64 b) { return a < b ? a : b; }
 HS_INLINE __u64 hs_max(__u64 a, __u64 b) { return a > b ? a : b; }
@@ -239,6 +250,83 @@ HS_INLINE void hs_recover(struct hs_start *s, __u64 in_flight)
 	s->window = hs_max(hs_inherited(s), in_flight + s->mss);
 }
 
+/* ---- Headstart: scheme/headstart.rs, with the defaults of its parameters ---- */
+
+#define HS_FLOOR 10				/* segments */
+#define HS_EARNED 16				/* bytes delivered for one more of credit */
+#define HS_PRICE 32
+#define HS_CAUTION 4
+#define HS_SHORT 10000000ULL			/* ns */
+#define HS_FADES (3600 * HS_SECOND)
+#define HS_FORGOTTEN 40
+#define HS_NOISE 1000000ULL			/* ns */
+#define HS_RISES 8
+#define HS_MARK 8
+
+/* fate() and history::Revision::of: the credit after the first flight. */
+HS_INLINE __u64 hs_revised(const struct hs_start *s, __u64 credit)
+{
+	__u64 before = credit ? credit : s->cold, spent = s->lost / HS_EARNED * HS_PRICE;
+	__u64 earned = hs_less(s->flight, s->lost) / HS_EARNED, most = (s->flight + s->beside) * 2;
+	__u64 raised = hs_max(before, hs_min(before + earned, most));
+
+	return hs_min(raised, hs_max(hs_less(raised, spent), hs_segments(s->mss, HS_FLOOR)));
+}
+
+/* The record's credit decayed by its age, towards that of first contacts. */
+HS_INLINE __u64 hs_faded(const struct hs_start *s, const struct hs_prior *p)
+{
+	__u64 parts = 1ULL << hs_min(hs_less(p->now, p->saved_at) / HS_FADES, HS_FORGOTTEN);
+
+	if (!p->credit)
+		return s->cold;
+	if (p->credit > s->cold)
+		return s->cold + (p->credit - s->cold) / parts;
+	return s->cold - (s->cold - p->credit) / parts;
+}
+
+HS_INLINE __u64 hs_allowed(const struct hs_start *s, const struct hs_prior *p, int known)
+{
+	__u64 least = known ? p->rt_prop : p->handshake_rtt, credit = s->cold, room;
+	__u64 queue = hs_less(hs_less(p->handshake_rtt, least), HS_NOISE);
+
+	if (known)
+		credit = hs_faded(s, p);
+	else if (!p->rt_prop && p->credit)
+		credit = p->credit;
+	room = queue ? hs_moved(hs_rate(credit, least + queue * HS_CAUTION), least) : credit;
+	return hs_clamp(hs_min(room, hs_less(credit, s->beside)), hs_segments(s->mss, HS_FLOOR), HS_MAX_WINDOW);
+}
+
+HS_INLINE void hs_credited_flight(struct hs_start *s, const struct hs_params *params, const struct hs_prior *p)
+{
+	__u64 mss = hs_max(p->mss, 1), floor = hs_segments(mss, HS_FLOOR), least = p->handshake_rtt, segments;
+	int known = p->rt_prop && hs_contradicted(p->rt_prop, p->handshake_rtt) != HS_RTT_TOO_SMALL;
+
+	s->kept = 50;
+	s->cold = hs_segments(mss, params->initial_window);
+	s->beside = p->reserved;
+	if (known)
+		least = hs_min(least, p->rt_prop);
+	segments = hs_min(least < HS_SHORT ? floor : hs_allowed(s, p, known), p->receive_window) / mss;
+	if (p->flow_size != HS_NONE) {
+		__u64 wanted = p->flow_size / mss;
+
+		segments = hs_min(segments, wanted + (wanted * mss < p->flow_size));
+	}
+	s->burst = floor;
+	s->window = segments > HS_FLOOR ? mss * segments : floor;
+	s->flight = hs_min(p->flow_size, s->window);
+	s->pace = segments > HS_FLOOR ? hs_rate(s->window, p->handshake_rtt) : 0;
+	s->phase = s->pace ? HS_FIRST_FLIGHT : HS_GROWING;
+}
+
+/* remember(): the smallest RTT on record rises slowly. */
+HS_INLINE __u64 hs_risen(__u64 before, __u64 measured)
+{
+	return before < measured ? before + (measured - before) / HS_RISES : measured;
+}
+
 /* ---- Establishment ---- */
 
 /* Record::window_and_rate. Returns 0 without a usable record. */
@@ -286,10 +374,16 @@ HS_INLINE void hs_first_flight(struct hs_start *s, const struct hs_params *param
  * The first flight. `next`, which is returned (a function of eBPF must not leave the caller its
  * stack's address), is HS_GROW where the scheme has nothing to add to slow start.
  */
-HS_CALL __u32 hs_establish(struct hs_start *s, const struct hs_params *params, const struct hs_prior *p)
+HS_GLOBAL __u32 hs_establish(struct hs_start *s, const struct hs_params *params, const struct hs_prior *p)
 {
-	__u64 mss = p->mss, initial = hs_segments(mss, params->initial_window), window = 0, rate = 0;
-	int known = hs_window_and_rate(p, &window, &rate);
+	__u64 mss, initial, window = 0, rate = 0;
+	int known;
+
+	if (!s || !params || !p)
+		return HS_GROW;
+	mss = p->mss;
+	initial = hs_segments(mss, params->initial_window);
+	known = hs_window_and_rate(p, &window, &rate);
 
 	*s = (struct hs_start){
 		.window = initial,
@@ -361,6 +455,9 @@ HS_CALL __u32 hs_establish(struct hs_start *s, const struct hs_params *params, c
 			s->pace = hs_rate(initial, p->handshake_rtt / 2);
 			s->phase = HS_SPREAD;
 		}
+		break;
+	case HS_HEADSTART:
+		hs_credited_flight(s, params, p);
 		break;
 	default:
 		return HS_GROW;
@@ -500,6 +597,8 @@ HS_CALL void hs_on_ack(struct hs_start *s, const struct hs_params *params, const
 	s->next = HS_STAY;
 	hs_unblock(s, a->now);
 	s->through += a->first_flight_acked;
+	if (s->phase != HS_RECOVERY && s->through + s->lost >= s->flight)
+		s->settled = 1;
 	switch (s->phase) {
 	case HS_SENDING:
 		s->phase = HS_MAINTENANCE;
@@ -548,12 +647,20 @@ HS_CALL void hs_on_ack(struct hs_start *s, const struct hs_params *params, const
 		}
 		hs_grow(s, a);
 		break;
+	case HS_FIRST_FLIGHT:
+		if (a->delivered + a->in_flight >= s->flight) {
+			s->pace = 0;
+			s->phase = HS_GROWING;
+		}
+		hs_grow(s, a);
+		break;
 	case HS_GROWING:
 		hs_grow(s, a);
 		break;
 	case HS_RECOVERY:
 		hs_recover(s, a->in_flight);
 		if (!a->in_recovery) {
+			s->settled = 1;
 			s->window = s->ssthresh = hs_inherited(s);
 			s->next = HS_AVOID;
 		}
@@ -592,10 +699,27 @@ HS_CALL void hs_on_ack(struct hs_start *s, const struct hs_params *params, const
 	}
 }
 
+/*
+ * Headstart: all is acknowledged and nothing is queued. The kernel has no size of the answer, which
+ * was shorter than its flight; the window is slow start's.
+ */
+HS_INLINE void hs_on_drained(struct hs_start *s)
+{
+	s->flight = hs_min(s->flight, s->through + s->lost);
+	s->settled = 1;
+	s->pace = 0;
+	s->phase = HS_GROWING;
+	s->window = hs_min(s->window, hs_segments(s->mss, HS_FLOOR) + s->through);
+	s->next = HS_GROW;
+}
+
 /* ---- Congestion ---- */
 
 HS_CALL void hs_on_timeout(struct hs_start *s, const struct hs_congestion *c)
 {
+	if (!s->settled)
+		s->lost = hs_max(s->lost, hs_less(s->flight, s->through));
+	s->settled = 1;
 	s->pace = 0;
 	s->next = HS_CUT;
 	switch (s->phase) {
@@ -603,8 +727,9 @@ HS_CALL void hs_on_timeout(struct hs_start *s, const struct hs_congestion *c)
 	case HS_RECOVERY:
 		s->window = s->through;
 		break;
+	case HS_FIRST_FLIGHT:
 	case HS_GROWING:
-		if (s->scheme == HS_JUMP_START && c->delivered < s->flight)
+		if ((s->scheme == HS_JUMP_START || s->scheme == HS_HEADSTART) && c->delivered < s->flight)
 			s->window = s->through;
 		break;
 	case HS_RECONNAISSANCE:
@@ -623,7 +748,12 @@ HS_CALL void hs_on_timeout(struct hs_start *s, const struct hs_congestion *c)
 
 HS_CALL void hs_on_congestion(struct hs_start *s, const struct hs_congestion *c)
 {
+	int is_governed;
+
 	s->next = HS_CUT;
+	s->lost += c->first_flight_lost;
+	if (c->is_mark && !s->settled)
+		s->lost += s->flight / HS_MARK;
 	switch (s->phase) {
 	case HS_SENDING:
 	case HS_MAINTENANCE:
@@ -632,10 +762,15 @@ HS_CALL void hs_on_congestion(struct hs_start *s, const struct hs_congestion *c)
 		s->pace = 0;
 		break;
 	case HS_JUMP:
+	case HS_FIRST_FLIGHT:
 	case HS_GROWING:
-		if (s->scheme == HS_JUMP_START && !c->is_mark && c->first_flight_lost) {
+		is_governed = s->scheme == HS_JUMP_START ||
+			      (s->scheme == HS_HEADSTART && s->flight > hs_segments(s->mss, HS_FLOOR));
+		if (is_governed && !c->is_mark && c->first_flight_lost) {
 			hs_recover(s, c->in_flight);
 			s->next = HS_STAY;
+		} else {
+			s->settled = 1;
 		}
 		break;
 	case HS_RECOVERY:

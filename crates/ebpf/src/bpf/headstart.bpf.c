@@ -12,7 +12,8 @@
  *   select        sock_ops: gives connections of a cgroup that control, and reads the client's hint
  *   window        sock_ops only: a larger, paced first window, for kernels without struct_ops
  *   hint          sock_ops of a client: writes the hint into its first segments
- *   migrate       iter/tcp: gives live connections back their control
+ *   adopt         iter/tcp: gives listeners of the cgroup that control; accepted sockets inherit it
+ *   migrate       iter/tcp: gives listeners and live connections back their control
  *   replay        syscall: applies one event of a test vector to the decisions above
  *
  * A start is decided when more than a first window is queued (min_tso_segs, the only callback
@@ -55,9 +56,12 @@ struct flow {
 	__u64 first_flights;	/* bytes, of all flights */
 	__u64 first_flight_lost;
 	__u64 flight_sent;	/* bytes of the last one */
+	__u64 reserved;		/* bytes that it holds of the peer's credit */
+	__u64 credit;		/* of a first contact: what its record begins with */
 	__u32 delivered;	/* packets seen delivered */
 	__u32 flight_delivered;	/* tp->delivered when the flight began */
 	__u32 flight_lost;	/* tp->lost then */
+	__u32 lost_seen;	/* tp->lost, as reported to the scheme */
 	__u32 flight_rtx;	/* tp->total_retrans then */
 	__u32 through_seen;
 	__u32 flight_end;	/* snd_nxt when its first ack came */
@@ -89,6 +93,7 @@ struct flow {
 	__u8 keeps_pace;
 	__u8 is_fresh;		/* the estimate is not in the history yet */
 	__u8 short_answers;	/* in a row, after the start */
+	__u8 is_stranger;	/* there was no record */
 	char original[16];	/* the control it had */
 };
 
@@ -113,13 +118,20 @@ struct {
 	__type(value, struct hs_record);
 } history SEC(".maps");
 
-/* Number of connections to a peer with data in flight. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
 	__type(key, struct hs_key);
-	__type(value, __u32);
+	__type(value, struct hs_busy);
 } busy SEC(".maps");
+
+/* Headstart's credit of first contacts, in bytes; 0: none yet. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} strangers SEC(".maps");
 
 /* Percent of an address's hinted rate that is credited; none: all of it. */
 struct {
@@ -151,6 +163,8 @@ static const __u32 zero = 0;
 #define CREDIT_FULL 100
 #define CREDIT_REGAINED 10
 #define CREDIT_WORTHLESS 10
+/* Depth of cgroups. */
+#define MOST_LEVELS 32
 
 #define INLINE static __always_inline
 #define CALL static __attribute__((noinline, unused))
@@ -218,34 +232,108 @@ INLINE void key_of(struct hs_key *key, const struct sock_common *sk)
 
 INLINE __u32 busy_at(const struct hs_key *peer)
 {
-	__u32 *count = bpf_map_lookup_elem(&busy, peer);
+	struct hs_busy *found = bpf_map_lookup_elem(&busy, peer);
 
-	return count ? *count : 0;
+	return found ? found->count : 0;
 }
 
 /* The connection has data in flight from now on. */
 CALL void begin_busy(struct flow *f)
 {
-	__u32 one = 1, *count = bpf_map_lookup_elem(&busy, &f->peer);
+	struct hs_busy one = { .count = 1 }, *found = bpf_map_lookup_elem(&busy, &f->peer);
 
 	f->is_busy = 1;
-	if (count)
-		__sync_fetch_and_add(count, 1);
+	if (found)
+		__sync_fetch_and_add(&found->count, 1);
 	else
 		bpf_map_update_elem(&busy, &f->peer, &one, BPF_NOEXIST);
 }
 
 CALL void end_busy(struct flow *f)
 {
-	__u32 *count;
+	struct hs_busy *found;
 
 	if (!f->is_busy)
 		return;
 	f->is_busy = 0;
-	count = bpf_map_lookup_elem(&busy, &f->peer);
+	found = bpf_map_lookup_elem(&busy, &f->peer);
 	/* An entry that was evicted meanwhile began anew at zero. */
-	if (count && *count && !__sync_fetch_and_sub(count, 1))
-		__sync_fetch_and_add(count, 1);
+	if (found && found->count && !__sync_fetch_and_sub(&found->count, 1))
+		__sync_fetch_and_add(&found->count, 1);
+}
+
+/* ---- Headstart's credit, as the QUIC server's store keeps it (history/memory.rs) ---- */
+
+INLINE __u64 revise(__u64 *credit, const struct hs_start *s)
+{
+	__u64 before, after = 0;
+	int i;
+
+	/* Flights that end at the same moment elsewhere count, too; the third in a row may not. */
+	for (i = 0; i < 3; i++) {
+		before = *credit;
+		after = hs_revised(s, before);
+		if (__sync_val_compare_and_swap(credit, before, after) == before)
+			break;
+	}
+	return after;
+}
+
+/* Store::release: the reservation ends, and an outcome revises the credit. */
+HS_GLOBAL int release_flight(struct flow *f)
+{
+	struct hs_record *record;
+	struct hs_busy *found;
+	__u64 held, before, *credit;
+
+	if (!f || !f->reserved)
+		return 0;
+	held = f->reserved;
+	f->reserved = 0;
+	found = bpf_map_lookup_elem(&busy, &f->peer);
+	if (found) {
+		before = __sync_fetch_and_sub(&found->reserved, held);
+		if (before < held)
+			__sync_fetch_and_add(&found->reserved, held - before);
+	}
+	if (!f->start.settled)
+		return 0;
+	credit = bpf_map_lookup_elem(&strangers, &zero);
+	if (credit && f->is_stranger)
+		f->credit = revise(credit, &f->start);
+	record = bpf_map_lookup_elem(&history, &f->peer);
+	if (record)
+		revise(&record->credit, &f->start);
+	return 0;
+}
+
+/*
+ * Store::reserve: the room that other flights have left. All of the credit is taken until the
+ * flight is planned, so that flights planned at the same moment do not add up to more.
+ */
+CALL void reserve_credit(struct flow *f, const struct hs_settings *set, struct hs_prior *p)
+{
+	struct hs_busy *found = bpf_map_lookup_elem(&busy, &f->peer);
+	__u64 most = hs_min(set->max_window, hs_moved(set->max_rate, p->handshake_rtt));
+
+	p->receive_window = hs_min(p->receive_window, most);
+	if (!found)
+		return;
+	f->reserved = hs_max(p->credit, hs_segments(p->mss, set->params.initial_window));
+	p->reserved = __sync_fetch_and_add(&found->reserved, f->reserved);
+	if (!set->shares)
+		p->reserved = 0;
+}
+
+/* The flight is planned: what it does not need is free again. */
+CALL void reserve_flight(struct flow *f)
+{
+	struct hs_busy *found = bpf_map_lookup_elem(&busy, &f->peer);
+
+	if (!found || f->start.flight >= f->reserved)
+		return;
+	__sync_fetch_and_sub(&found->reserved, f->reserved - f->start.flight);
+	f->reserved = f->start.flight;
 }
 
 /* ---- Credit, as the QUIC server gives it (its limits.rs) ---- */
@@ -312,8 +400,12 @@ CALL void remember(struct flow *f, struct tcp_sock *tp)
 								    : (__u64)tp->snd_ssthresh * tp->mss_cache;
 	record.ended = f->first_flight_lost > 0;
 	record.trust = 100;
+	record.credit = f->credit;
 	last = bpf_map_lookup_elem(&history, &f->peer);
 	if (last) {
+		record.credit = hs_max(record.credit, last->credit);
+		if (f->start.scheme == HS_HEADSTART && last->rt_prop)
+			record.rt_prop = hs_risen(last->rt_prop, record.rt_prop);
 		/* The rate of a shared path does not replace a larger one. */
 		if (f->live && rate < last->btl_bw)
 			return;
@@ -361,6 +453,7 @@ INLINE void finish(struct flow *f, struct tcp_sock *tp)
 	f->is_live = 0;
 	if (!f->keeps_pace)
 		set_pace(tp, 0);
+	release_flight(f);
 }
 
 /* Applies the scheme's answer. */
@@ -381,13 +474,16 @@ CALL void apply(struct flow *f, struct tcp_sock *tp, __u64 now)
 			/* Plain slow start, and no packet of the first flight is left to govern. */
 			__u64 delivered = (__u64)(tp->delivered - f->flight_delivered) * s->mss;
 
-			if (s->scheme != HS_JUMP_START || delivered >= s->flight) {
+			if ((s->scheme != HS_JUMP_START && s->scheme != HS_HEADSTART) || delivered >= s->flight) {
+				s->settled = 1;
 				tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 				finish(f, tp);
 				return;
 			}
 		}
 		set_pace(tp, s->pace);
+		if (s->settled)
+			release_flight(f);
 		break;
 	case HS_GROW:
 		tp->snd_cwnd = cwnd;
@@ -412,9 +508,11 @@ CALL void apply(struct flow *f, struct tcp_sock *tp, __u64 now)
 INLINE void admit(struct flow *f, const struct hs_settings *set, struct hs_prior *p)
 {
 	struct hs_record *record = bpf_map_lookup_elem(&history, &f->peer);
-	__u64 now = bpf_ktime_get_boot_ns(), rate;
+	__u64 now = bpf_ktime_get_boot_ns(), rate, *credit = bpf_map_lookup_elem(&strangers, &zero);
 
 	f->refusal = HS_NO_RECORD;
+	f->is_stranger = !record;
+	p->credit = record ? record->credit : credit ? *credit : 0;
 	if (!record || !record->btl_bw || !record->rt_prop)
 		return;
 	f->record_rate = record->btl_bw;
@@ -423,7 +521,7 @@ INLINE void admit(struct flow *f, const struct hs_settings *set, struct hs_prior
 		f->refusal = HS_EXPIRED;
 		return;
 	}
-	if (!set->shares && f->live) {
+	if (!set->shares && f->live && set->params.scheme != HS_HEADSTART) {
 		f->refusal = HS_IN_USE;
 		return;
 	}
@@ -433,8 +531,9 @@ INLINE void admit(struct flow *f, const struct hs_settings *set, struct hs_prior
 	rate = record->btl_bw * hs_clamp(record->trust, 1, 100) / 100;
 	p->btl_bw = hs_min(rate, set->max_rate);
 	p->rt_prop = record->rt_prop;
-	/* Its age is checked here, with CLOCK_BOOTTIME, which includes suspend. */
-	p->saved_at = p->now;
+	/* Its age, by CLOCK_BOOTTIME, which includes suspend; it may be older than the machine runs. */
+	p->now = (__s64)(now - record->saved_at) > 0 ? now - record->saved_at : 0;
+	p->saved_at = 0;
 	p->window = record->window;
 	p->ssthresh = record->ssthresh;
 }
@@ -461,10 +560,18 @@ CALL void plan(struct flow *f, const struct hs_settings *set, struct hs_prior *p
 	struct hs_start *s = &f->start;
 	__u64 least;
 
+	if (set->params.scheme == HS_HEADSTART) {
+		share = 1;
+		reserve_credit(f, set, p);
+	}
 	p->btl_bw /= share;
 	p->hint /= share;
 	p->window /= share;
 	s->next = hs_establish(s, &set->params, p);
+	if (set->params.scheme == HS_HEADSTART) {
+		reserve_flight(f);
+		return;
+	}
 	s->share = share;
 	if (share > 1 && s->btl_bw && s->window < s->mss * INITIAL_WINDOW) {
 		/*
@@ -501,6 +608,7 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 	int is_eligible = 1, is_again = f->is_decided, as_kernel;
 	struct hs_start *s = &f->start;
 
+	release_flight(f);
 	f->live = busy_at(&f->peer);
 	if (f->is_busy && f->live)
 		f->live--;
@@ -523,6 +631,10 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 		break;
 	case HS_SLOW_START:
 		break;
+	case HS_HEADSTART:
+		f->source = p.btl_bw ? HS_FROM_HISTORY : HS_FROM_NOTHING;
+		is_eligible = p.handshake_rtt > 0;
+		break;
 	default:
 		f->source = HS_FROM_HISTORY;
 		is_eligible = p.btl_bw > 0;
@@ -543,7 +655,7 @@ CALL void begin_flight(struct flow *f, struct tcp_sock *tp, const struct hs_sett
 	f->hook_at = now;
 	f->una = tp->snd_una;
 	f->flight_delivered = f->delivered = tp->delivered;
-	f->flight_lost = tp->lost;
+	f->flight_lost = f->lost_seen = tp->lost;
 	f->flight_rtx = tp->total_retrans;
 	f->through_seen = 0;
 	f->is_guarding = 0;
@@ -586,7 +698,8 @@ INLINE void share_again(struct flow *f, struct tcp_sock *tp, const struct hs_set
 	struct hs_start *s = &f->start;
 	__u64 least = least_window(s, &set->params, count);
 
-	if (!set->shares || !f->is_first_round || count <= s->share || !s->pace)
+	/* Headstart's is reserved: a later one takes less. */
+	if (!set->shares || !f->is_first_round || count <= s->share || !s->pace || s->scheme == HS_HEADSTART)
 		return;
 	s->window = hs_max(s->window * s->share / count, least);
 	s->pace = hs_max(s->pace * s->share / count, 1);
@@ -777,6 +890,11 @@ void BPF_PROG(hs_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 idle:
 	if (tp->packets_out)
 		return;
+	if (f->is_live && f->start.scheme == HS_HEADSTART && f->start.phase != HS_RECOVERY &&
+	    tp->write_seq == tp->snd_nxt) {
+		hs_on_drained(&f->start);
+		apply(f, tp, tp->tcp_clock_cache);
+	}
 	f->short_answers = f->is_busy ? 0 : f->short_answers + 1;
 	end_busy(f);
 	if (f->is_fresh)
@@ -825,6 +943,15 @@ void BPF_PROG(hs_light_cwnd_event, struct sock *sk, int event)
 	SWITCH(f, sk, MAIN);
 }
 
+/* Headstart's price: bytes of the first flight lost since it was told, at most all of it. */
+INLINE __u64 newly_lost(struct flow *f, const struct tcp_sock *tp)
+{
+	__u64 lost = (__u64)(tp->lost - f->lost_seen) * f->start.mss;
+
+	f->lost_seen = tp->lost;
+	return hs_min(lost, hs_less(f->start.flight, f->start.lost));
+}
+
 /* Only in headstart_fr: the kernel has counted this ack, and the repair's window is due. */
 SEC("struct_ops")
 void BPF_PROG(hs_cong_control, struct sock *sk)
@@ -841,6 +968,7 @@ void BPF_PROG(hs_cong_control, struct sock *sk)
 	acked = tp->delivered - f->delivered;
 	f->delivered = tp->delivered;
 	if (f->is_live) {
+		f->start.lost += newly_lost(f, tp);
 		fill_ack(&a, f, tp, acked, 0, now);
 		hs_on_ack(&f->start, &set->params, &a);
 		if (f->start.next == HS_STAY)
@@ -883,6 +1011,13 @@ CALL void on_congestion(struct flow *f, struct tcp_sock *tp, __u8 state)
 		.is_mark = state == CA_CWR,
 		.is_timeout = state == CA_LOSS,
 	};
+
+	if (f->start.scheme == HS_HEADSTART) {
+		c.first_flight_lost = newly_lost(f, tp);
+		/* The kernel may mark the segments only after it has said so. */
+		if (state == CA_RECOVERY && !f->start.settled)
+			c.first_flight_lost = hs_max(c.first_flight_lost, mss);
+	}
 
 	f->marks += state == CA_CWR;
 	f->timeouts += state == CA_LOSS;
@@ -966,7 +1101,7 @@ __u32 BPF_PROG(hs_sndbuf_expand, struct sock *sk)
 	struct hs_record *record;
 	struct flow *f = flow_of(sk);
 	struct hs_key peer = {};
-	__u64 window = 0;
+	__u64 window = 0, *credit;
 
 	if (!set || set->stopped || !set->hundredths || (f && f->is_decided))
 		return 2;
@@ -976,6 +1111,14 @@ __u32 BPF_PROG(hs_sndbuf_expand, struct sock *sk)
 		break;
 	case HS_SLOW_START:
 		window = (__u64)set->params.initial_window * tp->mss_cache;
+		break;
+	case HS_HEADSTART:
+		key_of(&peer, &sk->__sk_common);
+		record = bpf_map_lookup_elem(&history, &peer);
+		credit = record ? &record->credit : bpf_map_lookup_elem(&strangers, &zero);
+		window = hs_segments(tp->mss_cache, set->params.initial_window);
+		if (credit)
+			window = hs_max(window, *credit);
 		break;
 	default:
 		key_of(&peer, &sk->__sk_common);
@@ -1109,6 +1252,7 @@ void BPF_PROG(hs_release, struct sock *sk)
 	}
 	end_busy(f);
 	end_guard(f, tp);
+	release_flight(f);
 	if (f->is_fresh)
 		remember(f, tp);
 	if (f->start.discards && f->left != HS_SAVED) {
@@ -1199,6 +1343,15 @@ INLINE __u64 hint_rate(const struct hint_option *option, int found)
 	return kbit * BYTES_PER_KBIT;
 }
 
+/* headstart, headstart_fr and headstart_lt */
+INLINE int is_ours(const char *name) { return begins_with(name, MAIN, sizeof(MAIN) - 1); }
+
+/* The control of sockets that chose none: it is given back without state for each of them. */
+INLINE int is_usual(const struct hs_settings *set, const char *name)
+{
+	return begins_with(name, set->native, sizeof(set->native));
+}
+
 /* The rate that the handshake's last segment hints, in bytes per second; 0 for none. */
 INLINE __u64 hear(struct bpf_sock_ops *ops)
 {
@@ -1227,9 +1380,11 @@ int hs_select(struct bpf_sock_ops *ops)
 	struct tcp_sock *tp;
 	struct flow *f;
 	char original[16] = {};
+	int is_inherited;
 	__u64 hint = 0;
 
-	if (ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB && ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
+	if (ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB && ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB &&
+	    ops->op != BPF_SOCK_OPS_TCP_LISTEN_CB)
 		return 1;
 	set = the_settings();
 	if (!set || !sk || (ops->op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB && !set->outgoing))
@@ -1239,15 +1394,24 @@ int hs_select(struct bpf_sock_ops *ops)
 	tp = bpf_skc_to_tcp_sock(sk);
 	if (tp)
 		__builtin_memcpy(original, (const char *)tp->inet_conn.icsk_ca_ops->name, sizeof(original));
+	if (ops->op == BPF_SOCK_OPS_TCP_LISTEN_CB) {
+		/* Accepted sockets inherit it, which costs less than a change of each. */
+		if (set->cgroup && is_usual(set, original))
+			bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
+		return 1;
+	}
 	/* State only for a hint or another control: a connection costs less without. */
-	if (hint || !begins_with(original, NATIVE, sizeof(NATIVE))) {
+	is_inherited = is_ours(original);
+	if (hint || !(is_inherited || is_usual(set, original))) {
 		f = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 		if (f) {
 			f->hint = hint;
-			__builtin_memcpy(f->original, original, sizeof(original));
+			if (!is_inherited)
+				__builtin_memcpy(f->original, original, sizeof(original));
 		}
 	}
-	bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
+	if (!is_inherited)
+		bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
 	c = the_counters();
 	if (c)
 		c->taken++;
@@ -1326,9 +1490,6 @@ int hs_hint(struct bpf_sock_ops *ops)
 
 /* ---- Detaching ---- */
 
-/* headstart, headstart_fr and headstart_lt */
-INLINE int is_ours(const char *name) { return begins_with(name, MAIN, sizeof(MAIN) - 1); }
-
 SEC("iter/tcp")
 int hs_migrate(struct bpf_iter__tcp *ctx)
 {
@@ -1358,6 +1519,36 @@ int hs_migrate(struct bpf_iter__tcp *ctx)
 	if (bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, native, sizeof(native))) {
 		__builtin_memcpy(native, "reno", 5);
 		bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, native, sizeof(native));
+	}
+	return 0;
+}
+
+/* ---- Attaching ---- */
+
+/* Listeners of the cgroup that were there before it was attached. */
+SEC("iter/tcp")
+int hs_adopt(struct bpf_iter__tcp *ctx)
+{
+	struct sock_common *common = ctx->sk_common;
+	struct hs_settings *set = the_settings();
+	struct cgroup *group;
+	struct tcp_sock *tp;
+	char name[16] = {};
+	int i;
+
+	if (!common || !set || !set->cgroup || common->skc_state != LISTENING)
+		return 0;
+	tp = bpf_skc_to_tcp_sock(common);
+	if (!tp || bpf_getsockopt(tp, SOL_TCP, TCP_CONGESTION, name, sizeof(name)) || !is_usual(set, name))
+		return 0;
+	group = tp->inet_conn.icsk_inet.sk.sk_cgrp_data.cgroup;
+	for (i = 0; i < MOST_LEVELS && group; i++) {
+		if (BPF_CORE_READ(group, kn, id) == set->cgroup) {
+			bpf_setsockopt(tp, SOL_TCP, TCP_CONGESTION, MAIN, sizeof(MAIN));
+			break;
+		}
+		/* `self` is its first field. */
+		group = (struct cgroup *)BPF_CORE_READ(group, self.parent);
 	}
 	return 0;
 }
@@ -1432,6 +1623,9 @@ int hs_replay(struct hs_replay *ctx)
 		break;
 	case HS_EVENT_TIMEOUT:
 		hs_on_timeout(&r->start, &r->congestion);
+		break;
+	case HS_EVENT_FATE:
+		ctx->prior.credit = hs_revised(&r->start, r->prior.credit);
 		break;
 	default:
 		return 2;

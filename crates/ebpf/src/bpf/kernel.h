@@ -35,8 +35,26 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr;
 };
 
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
+};
+
 struct sock {
 	struct sock_common __sk_common;
+	struct sock_cgroup_data sk_cgrp_data;
 	__u32 sk_pacing_status;
 	unsigned long sk_pacing_rate;
 };
@@ -127,7 +145,7 @@ struct bpf_iter__tcp {
 /* Of tcp_ca_state, tcp_ca_event and the TCP states (the last): numbers that never changed. */
 enum { CA_OPEN, CA_DISORDER, CA_CWR, CA_RECOVERY, CA_LOSS };
 enum tcp_ca_event { CA_EVENT_TX_START, CA_EVENT_CWND_RESTART };
-enum { CLOSED = 7 };
+enum { CLOSED = 7, LISTENING = 10 };
 enum { PACING_NONE, PACING_NEEDED, PACING_FQ };
 
 #define TCP_CONG_NON_RESTRICTED 1

@@ -21,9 +21,10 @@ struct hs_settings {
 	__u32 again;		/* start fast again after idle */
 	__u32 outgoing;		/* connections that this host opens are taken, too */
 	__u32 window;		/* level "window": segments of the initial window */
-	__u32 unused;
+	__u32 is_default;	/* it replaces the namespace's default */
 	__u64 window_rate;	/* level "window": pacing limit until the first ack, bytes per second; 0: none */
-	char native[16];	/* the namespace's default before, if it was replaced */
+	__u64 cgroup;		/* its number; listeners in it carry the control; 0: none does */
+	char native[16];	/* the namespace's default before */
 };
 
 /* A record of a peer; the key is its address, of IPv6 the first 64 bits, IPv4 as mapped IPv6. */
@@ -35,6 +36,14 @@ struct hs_record {
 	__u64 ssthresh;		/* bytes; HS_NONE: none was ever set */
 	__u32 ended;		/* 0 clean, 1 lossy */
 	__u32 trust;		/* percent: how far the last records of the peer agreed */
+	__u64 credit;		/* bytes; 0: none yet */
+};
+
+/* The connections to a peer with data in flight. */
+struct hs_busy {
+	__u64 reserved;		/* bytes of first flights whose outcome is not known yet */
+	__u32 count;
+	__u32 unused;
 };
 
 struct hs_key {
@@ -103,7 +112,14 @@ struct hs_report {
 };
 
 /* replay(): one event of a vector, run on the loaded object by BPF_PROG_TEST_RUN. */
-enum hs_event { HS_EVENT_ESTABLISH, HS_EVENT_SENT, HS_EVENT_ACK, HS_EVENT_CONGESTION, HS_EVENT_TIMEOUT };
+enum hs_event {
+	HS_EVENT_ESTABLISH,
+	HS_EVENT_SENT,
+	HS_EVENT_ACK,
+	HS_EVENT_CONGESTION,
+	HS_EVENT_TIMEOUT,
+	HS_EVENT_FATE,		/* prior.credit becomes the credit after the first flight */
+};
 
 struct hs_replay {
 	struct hs_params params;

@@ -367,7 +367,7 @@ fn describe(settings: &Settings, level: Level) -> String {
         yes(hears),
         Rate::from_bytes_per_sec(settings.hint_rate)
     );
-    if !settings.native.is_empty() {
+    if settings.is_default {
         text += &format!("default         of this network namespace, instead of {}\n", settings.native);
     }
     text
@@ -409,7 +409,7 @@ fn history(command: &HistoryCommand) -> Result<()> {
             let mut records = maps.records()?;
             records.sort_by_key(|(peer, record)| (core::cmp::Reverse(record.saved_at), *peer));
             let mut text = String::from(
-                "peer                                     rate            rtt       age       ended  trust\n",
+                "peer                                     rate            rtt       age       ended  trust  credit\n",
             );
             for (peer, record) in records {
                 let stored = clocks.to_store(&headstart_ebpf::layout::KernelRecord { trust: 100, ..record });
@@ -417,10 +417,11 @@ fn history(command: &HistoryCommand) -> Result<()> {
                 let age = Span::from_secs(clocks.age(&record).as_nanos() / 1_000_000_000);
                 let (rate, rtt) = (stored.btl_bw.to_string(), stored.rt_prop.to_string());
                 text += &format!(
-                    "{:<40} {rate:<15} {rtt:<9} {:<9} {ended}  {} %\n",
+                    "{:<40} {rate:<15} {rtt:<9} {:<9} {ended}  {:<5}  {}\n",
                     peer.to_string(),
                     age.to_string(),
-                    record.trust
+                    format!("{} %", record.trust),
+                    stored.credit
                 );
             }
             print(&text)
