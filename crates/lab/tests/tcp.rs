@@ -296,12 +296,18 @@ fn fetch_with_pauses(host: &str, page: &str, pauses: &[&str]) {
 fn fetch_at_once(host: &str, page: &str, count: usize) {
     #[allow(clippy::disallowed_methods, reason = "the wall clock is what is measured")]
     let began = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..count {
-            scope.spawn(|| get(&mut TcpStream::connect((host, 80)).expect("the server answers"), page));
-        }
+    let one = || {
+        get(&mut TcpStream::connect((host, 80)).expect("the server answers"), page);
+        began.elapsed().as_secs_f64() * 1000.0
+    };
+    let mut times: Vec<f64> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..count).map(|_| scope.spawn(one)).collect();
+        all.into_iter().map(|it| it.join().expect("it ends")).collect()
     });
-    println!("took {}", began.elapsed().as_secs_f64() * 1000.0);
+    times.sort_by(|one, other| other.total_cmp(one));
+    for time in times {
+        println!("took {time}");
+    }
 }
 
 /// Accepts one connection, writes its address to `file`, and sends a byte for each that arrives.
@@ -342,8 +348,8 @@ fn control_of(socket: &impl std::os::fd::AsFd) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
 }
 
-/// Sockets that a listener accepts inherit its control; one that chose its own keeps it. The test
-/// joins the cgroup, and returns.
+/// Sockets that a listener accepts inherit its control, and a listener that chose its own keeps it.
+/// The test joins the cgroup, and leaves it.
 fn listeners(place: &Place) -> Outcome {
     let text = |error: std::io::Error| error.to_string();
     let join = |cgroup: &Path| {
@@ -498,15 +504,21 @@ fn at_once(place: &Place, count: usize, most: f64) -> Outcome {
         let mut runs = Vec::new();
         for _ in 0..3 {
             let (times, drops) = place.fetch(PATH, "300k", &format!("at-once {count}"))?;
-            runs.push((times[0], drops));
+            ensure(times.len() == count, || format!("{count}: {times:?}"))?;
+            // Slowest first.
+            let mean = times.iter().sum::<f64>() / count as f64;
+            runs.push((times[0], drops, [times[count - 1], times[count / 2], mean]));
         }
         runs.sort_by(|one, other| one.0.total_cmp(&other.0));
         found.push(runs[1]);
         place.clean();
     }
-    let [(control, control_drops), (fast, drops)] = found[..] else { return Err(format!("{found:?}")) };
+    let [(control, control_drops, of_control), (fast, drops, of_fast)] = found[..] else {
+        return Err(format!("{found:?}"));
+    };
     println!(
-        "tcp: {count} at once, 300 kB each: control {control:.0} ms, {control_drops} drops; wise-start {fast:.0} ms, {drops} drops"
+        "tcp: {count} at once, 300 kB each: control {control:.0} ms, {control_drops} drops; wise-start {fast:.0} ms, {drops} drops; \
+         first, median and mean {of_control:.0?} and {of_fast:.0?} ms"
     );
     ensure(fast <= most * control && drops * 2 < control_drops, || format!("{count}: {found:?}"))
 }
