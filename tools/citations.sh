@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every RFC that the code cites must be listed in docs/references.md.
+# Every RFC that the code cites must be listed in docs/references.md, and every quotation in docs/quotations.csv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unknown=$(comm -23 \
@@ -11,3 +11,4 @@ if [ -n "$unknown" ]; then
     exit 1
 fi
 echo "$(grep -rhoE 'RFC [0-9]{3,5}' crates --include='*.rs' | wc -l) citations of RFCs, all of them known"
+./tools/quotations.py

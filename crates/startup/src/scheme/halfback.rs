@@ -163,7 +163,7 @@ impl Halfback {
         recorded.map_or(self.params.threshold, |known| known.record.btl_bw * prior.handshake_rtt)
     }
 
-    /// HB §3.3: "a congestion window of s x RTT".
+    /// HB §3.3: a congestion window of s x RTT.
     fn hand_over(&self, rtt: Span) -> Next {
         let window = match self.phase {
             Phase::Ended { delivered, within } if !within.is_zero() => delivered / within * rtt,

@@ -23,16 +23,16 @@
 //!
 //! Data leaves at the base rate, at least one segment for each round trip. Once in two round trips
 //! a queue that persisted for a whole round trip lowers the base rate by as much as drains it
-//! (§3.2, "rate compensation"); where that does not help for several round trips, a TCP flow is
-//! assumed to fill the queue, and the compensation is a tenth (§3.5, "tit for tat"). A timeout
+//! (§3.2, *rate compensation*); where that does not help for several round trips, a TCP flow is
+//! assumed to fill the queue, and the compensation is a tenth (§3.5, *tit for tat*). A timeout
 //! halves the base rate.
 //!
 //! # Deviations
 //!
 //! - The text of §3.2, of the end of §3.1 and of the end of §3.3 was not available; the rules for
-//!   their part are ours: the size of the compensation, the meaning of "consistent with flat",
+//!   their part are ours: the size of the compensation, the meaning of *consistent with flat*,
 //!   back-off and minimum.
-//! - Probes carry "limited payload" (Table 2) beside the base traffic. Here a train is five full
+//! - Probes carry *limited payload* (Table 2) beside the base traffic. Here a train is five full
 //!   segments of the flow's own data, sent at base rate + increase instead of the base rate: the
 //!   load is the same. At the first rate, two segments for each RTT (§3.3), the first train takes
 //!   two RTTs.
@@ -42,7 +42,7 @@
 //!   a queue on the return path counts too.
 //! - A train sent below the probed rate, because the application had no more data, is evidence of
 //!   its own rate only.
-//! - §3.3 "binary search" is the doubling and halving of the increase that the same section
+//! - §3.3 *binary search* is the doubling and halving of the increase that the same section
 //!   describes: a refused probe is followed by the middle between it and the base rate. No refused
 //!   rate is remembered.
 //! - Back-off spreads probes out (Table 2) but draws no random times here: no random source.
@@ -169,7 +169,7 @@ impl Pcp {
         if train.trend().count() < 2 {
             self.begin_probing();
         } else if train.trend().is_flat_or_falling(self.params.resolution) {
-            // PCP §3.1, "direct jump", to the rate that the train has shown.
+            // PCP §3.1, *direct jump*, to the rate that the train has shown.
             self.base = self.base.max(train.shown());
             self.increase = self.increase * 2;
             self.wait = 1;

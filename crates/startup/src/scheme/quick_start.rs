@@ -34,8 +34,8 @@
 //!   leaves no unused window behind.
 //! - RFC 4782 §4.4 recommends limited slow start (RFC 3742) after the flight. QS does not, and no
 //!   other scheme here implements it: omitted.
-//! - QS's "slow start from the default initial window" happens while the losses are repaired. Acks
-//!   of data sent before the failure do not open the window: they are no evidence of the new
+//! - QS's "slow-start, using the default initial window," happens while the losses are repaired.
+//!   Acks of data sent before the failure do not open the window: they are no evidence of the new
 //!   window's rate.
 //! - After a failure the threshold stays where it was (none), "as it would have done if Quick-Start
 //!   had not been approved". RFC 4782 §4.6, which is younger, lowers it to half of the delivered
@@ -386,7 +386,7 @@ mod tests {
         play(&mut start, &steps);
     }
 
-    /// RFC 4782 §4.6: "the sender SHOULD NOT make future Quick-Start Requests for this connection".
+    /// RFC 4782 §4.6: no further request on this connection (SHOULD NOT).
     #[test]
     fn who_has_seen_a_failure_does_not_ask_again() {
         let timeout = Event::Timeout(timed_out(Time::ZERO));

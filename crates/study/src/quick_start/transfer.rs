@@ -1,7 +1,8 @@
 //! One transfer over the chain, alone or with a burst.
 //!
-//! Source: Quick-Start §5 ("these simulations use FTP to transfer a file of a given size with no
-//! reverse traffic"), Figures 1, 2 and 4. All of the round trip is in the chain's links.
+//! Source: Quick-Start §5 ("These simulations use FTP to transfer a file of a given size over the
+//! network given above with no reverse traffic present"), Figures 1, 2 and 4. All of the round trip
+//! is in the chain's links.
 //!
 //! The burst is the first cause of a failure in §6.3: traffic that arrives right after a router has
 //! approved a request. It is sent at once, from hosts beside the sender, when the transfer's first

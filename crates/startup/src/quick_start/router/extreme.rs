@@ -17,7 +17,8 @@
 //!
 //! # Deviations
 //!
-//! - "We assume that the router implements a reliable method for evaluating RTTs": this one is it.
+//! - QS assumes that "the Extreme Quick-Start router implements a reliable method for evaluating
+//!   RTTs": this one is it.
 //! - Fairness is only sketched: "reduce the rate approved for individual requests". Here: if a
 //!   request of the last memory was granted nothing, none gets more than the free rate over the
 //!   number of requests in that time.

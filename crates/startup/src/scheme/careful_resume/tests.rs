@@ -199,7 +199,7 @@ fn the_jump_is_half_of_the_saved_window_and_no_more_than_the_operator_allows() {
     }
 }
 
-/// CR, Unvalidated Phase (Pacing transmission): "MUST use pacing based on the current rtt".
+/// CR, Unvalidated Phase (Pacing transmission): "MUST use pacing based on the current RTT".
 #[test]
 fn a_path_that_grew_longer_is_paced_more_slowly() {
     let mut start = established(Params::default());
