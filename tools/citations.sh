@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every RFC that the code cites must be listed in docs/references.md, and every quotation in docs/quotations.csv.
+# Every RFC that the code cites must be listed in docs/references.md, and every quotation in
+# docs/quotations.csv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unknown=$(comm -23 \
