@@ -69,10 +69,10 @@ fn run_all() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
-    let filter = std::env::args().skip(1).find(|word| !word.starts_with('-'));
+    let filters: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let mut failures = 0;
     for (name, test) in tests {
-        if filter.as_ref().is_some_and(|filter| !name.contains(filter.as_str())) {
+        if !filters.is_empty() && !filters.iter().any(|filter| name.contains(filter.as_str())) {
             continue;
         }
         let attempt = || {
