@@ -8,7 +8,7 @@
 //! and here every number is brought within the range of the object's arithmetic. A record without a
 //! usable rate or RTT is left out.
 
-use headstart_startup::history::{Ended, Record};
+use headstart_startup::history::{FlightOutcome, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::layout::{KernelRecord, NONE};
@@ -57,7 +57,7 @@ impl Clocks {
             rt_prop: record.rt_prop.as_nanos(),
             window: record.window.min(MAX_WINDOW).get(),
             ssthresh: if record.ssthresh >= MAX_WINDOW { NONE } else { record.ssthresh.get() },
-            ended: u32::from(record.ended == Ended::Lossy),
+            ended: u32::from(record.outcome == FlightOutcome::Lossy),
             trust: 100,
             credit: record.credit.min(MAX_WINDOW).get(),
         })
@@ -75,7 +75,7 @@ impl Clocks {
             rt_prop: Span::from_nanos(record.rt_prop),
             window: Bytes::new(record.window),
             ssthresh: Bytes::new(record.ssthresh),
-            ended: if record.ended == 0 { Ended::Clean } else { Ended::Lossy },
+            outcome: if record.ended == 0 { FlightOutcome::Clean } else { FlightOutcome::Lossy },
             credit: Bytes::new(record.credit),
         }
     }
@@ -103,7 +103,7 @@ mod tests {
             rt_prop: Span::from_millis(50),
             window: Bytes::new(150_000),
             ssthresh: Bytes::MAX,
-            ended: Ended::Lossy,
+            outcome: FlightOutcome::Lossy,
             credit: Bytes::new(72_400),
         }
     }
@@ -134,7 +134,7 @@ mod tests {
                 rt_prop: Span::from_nanos(rt_prop),
                 window: Bytes::new(window),
                 ssthresh: Bytes::new(ssthresh),
-                ended: Ended::Clean,
+                outcome: FlightOutcome::Clean,
                 credit: Bytes::new(credit),
             };
             let Some(kernel) = CLOCKS.to_kernel(&record) else {

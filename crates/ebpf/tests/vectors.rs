@@ -16,7 +16,7 @@ use headstart_ebpf::needs::Machine;
 use headstart_ebpf::scheme::Scheme as Kernel;
 use headstart_startup::allowance::{HandOver, Next};
 use headstart_startup::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
-use headstart_startup::history::{Ended, Known, Record, Room};
+use headstart_startup::history::{FlightOutcome, SharedRecord, Record, Room};
 use headstart_startup::path::{RateSample, Rtt};
 use headstart_startup::prior::{Access, Hint, Prior};
 use headstart_startup::scheme::{
@@ -228,10 +228,10 @@ fn prior(draw: &mut Draw) -> Prior {
             rt_prop,
             window: Bytes::new(draw.within(0, 1 << 22)),
             ssthresh: if draw.one_in(3) { Bytes::MAX } else { Bytes::new(draw.within(0, 1 << 22)) },
-            ended: Ended::Clean,
+            outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
         };
-        prior.history = Some(Known { record, live: u32::from(draw.one_in(10)) });
+        prior.history = Some(SharedRecord { record, live: u32::from(draw.one_in(10)) });
     }
     if !draw.one_in(4) {
         prior.hint = Some(Hint {

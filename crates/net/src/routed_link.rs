@@ -11,7 +11,7 @@
 //! the mean rate only, which limits the accuracy of its utilisation.
 
 use headstart_startup::quick_start::Router;
-use headstart_startup::quick_start::router::{self, Verdict};
+use headstart_startup::quick_start::router::{self, RequestResult};
 use headstart_startup::rcp::{self, FairRate};
 use headstart_units::{Bytes, Time};
 use rand_core::{Rng, SeedableRng};
@@ -80,7 +80,7 @@ impl<P: Packet, L: Element<P>> Element<P> for RoutedLink<L> {
                 if let Some(mut request) = packet.request() {
                     let random = self.random.next_u32();
                     let verdict = router.on_request(now, &mut request, flow, host, random);
-                    packet.set_request((verdict != Verdict::Delete).then_some(request));
+                    packet.set_request((verdict != RequestResult::Delete).then_some(request));
                 }
             }
             Part::Rcp(router) => {
@@ -129,7 +129,7 @@ mod tests {
     use crate::element::testing::{Numbered, drain, packet};
     use crate::{Limit, Link};
     use headstart_startup::quick_start::router::{Algorithm, Denial, Params};
-    use headstart_startup::quick_start::{Asked, Nonce, Request};
+    use headstart_startup::quick_start::{Nonce, Request, SentRequest};
     use headstart_units::{Rate, Ratio, Span};
 
     const RATE: Rate = Rate::from_mbit_per_sec(12);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn asking(kbit: u64) -> Asking {
-        let (_, request) = Asked::new(Rate::from_bits_per_sec(kbit * 1000), 64, 9, Nonce::new(7));
+        let (_, request) = SentRequest::new(Rate::from_bits_per_sec(kbit * 1000), 64, 9, Nonce::new(7));
         Asking { packet: packet(0), request: Some(request), stamp: None }
     }
 

@@ -56,7 +56,7 @@ use std::time::Instant;
 
 use headstart_startup::catalogue::Needs;
 use headstart_startup::path::RateEstimator;
-use headstart_startup::{Controller, Plan, Prior, Rtt, Scheme, Startup as _};
+use headstart_startup::{Controller, FlightPlan, Prior, Rtt, Scheme, Startup as _};
 use headstart_units::{Bytes, Rate, Time};
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{self, ControllerMetrics};
@@ -416,7 +416,7 @@ const SLACK: Bytes = Bytes::new(64);
 #[derive(Clone, Copy, Debug)]
 struct Ready {
     prior: Prior,
-    plan: Plan,
+    plan: FlightPlan,
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use headstart_startup::history::{Known, Record, Refusal};
+use headstart_startup::history::{Record, Refusal, SharedRecord};
 use headstart_units::{Bytes, Ratio, Span, Time};
 
 use crate::start_report::slow_start_rounds;
@@ -107,11 +107,11 @@ impl Gates {
     /// The first condition that does not hold.
     pub fn judge(
         &self,
-        known: Option<Known>,
+        known: Option<SharedRecord>,
         now: Time,
         rtt: Span,
         initial_window: Bytes,
-    ) -> Result<Known, Refusal> {
+    ) -> Result<SharedRecord, Refusal> {
         let (known, bdp) = known.and_then(|it| Some((it, it.record.bdp()?))).ok_or(Refusal::NoRecord)?;
         if known.record.is_expired(now, self.lifetime) {
             return Err(Refusal::Expired);
@@ -126,7 +126,7 @@ impl Gates {
         }
         let record = share(known.record, known.live);
         match record.bdp() {
-            Some(bdp) if self.exceeds_initial_window(bdp, initial_window) => Ok(Known { record, ..known }),
+            Some(bdp) if self.exceeds_initial_window(bdp, initial_window) => Ok(SharedRecord { record, ..known }),
             _ => Err(Refusal::InUse),
         }
     }
@@ -262,33 +262,33 @@ impl Arm {
 
 /// The refusal of a judged record; `None` for a record that passed.
 #[must_use]
-pub fn refusal(judged: &Result<Known, Refusal>) -> Option<Refusal> {
+pub fn refusal(judged: &Result<SharedRecord, Refusal>) -> Option<Refusal> {
     judged.as_ref().err().copied()
 }
 
 /// The record, if it passed.
 #[must_use]
-pub fn passed(judged: &Result<Known, Refusal>) -> Option<Record> {
+pub fn passed(judged: &Result<SharedRecord, Refusal>) -> Option<Record> {
     judged.as_ref().ok().map(|known| known.record)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headstart_startup::history::Ended;
+    use headstart_startup::history::FlightOutcome;
     use headstart_units::Rate;
 
-    fn known(live: u32) -> Option<Known> {
+    fn known(live: u32) -> Option<SharedRecord> {
         let record = Record {
             saved_at: Time::from_millis(1_000),
             btl_bw: Rate::from_mbit_per_sec(25),
             rt_prop: Span::from_millis(50),
             window: Bytes::ZERO,
             ssthresh: Bytes::MAX,
-            ended: Ended::Clean,
+            outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
         };
-        Some(Known { record, live })
+        Some(SharedRecord { record, live })
     }
 
     #[test]

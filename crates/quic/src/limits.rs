@@ -19,7 +19,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
 use headstart_host::locked;
-use headstart_startup::history::Known;
+use headstart_startup::history::SharedRecord;
 use headstart_units::{Rate, Ratio};
 use lru::LruCache;
 
@@ -151,7 +151,7 @@ impl Limits {
 
     /// The record, with its bottleneck bandwidth capped per connection.
     #[must_use]
-    pub fn cap_record(&self, mut known: Known) -> Known {
+    pub fn cap_record(&self, mut known: SharedRecord) -> SharedRecord {
         known.record.btl_bw = known.record.btl_bw.min(self.policy.per_connection);
         known
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use headstart_host::locked;
 use headstart_startup::base;
-use headstart_startup::history::{Lease, Outcome};
+use headstart_startup::history::{Lease, RecordUpdate};
 use headstart_startup::prior::Hint;
 use headstart_units::{Bytes, Time};
 use noq_proto::{ConnectionError, Side};
@@ -74,10 +74,10 @@ pub(crate) struct ConnectionResult {
     pub report: StartReport,
     pub lease: Option<Lease>,
     /// The store holds a reservation for its first flight.
-    pub reserves: bool,
+    pub has_reservation: bool,
     pub grant: Option<Grant>,
     /// The outcome as it would be written now.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<RecordUpdate>,
     /// Time of the last event.
     pub last_at: Time,
     is_closed: bool,
@@ -177,10 +177,10 @@ impl Shared {
         if std::mem::replace(&mut result.is_closed, true) {
             return;
         }
-        let outcome = result.outcome.take().unwrap_or(Outcome::Nothing);
+        let outcome = result.outcome.take().unwrap_or(RecordUpdate::Keep);
         result.report.record_outcome = match outcome {
-            Outcome::Measured(_) if self.rules.store.is_some() => RecordOutcome::Saved,
-            Outcome::Misled if result.lease.is_some() => RecordOutcome::Dropped,
+            RecordUpdate::Replace(_) if self.rules.store.is_some() => RecordOutcome::Saved,
+            RecordUpdate::Remove if result.lease.is_some() => RecordOutcome::Dropped,
             _ => RecordOutcome::Nothing,
         };
         if let (Some(store), Some(lease)) = (&self.rules.store, result.lease.take()) {
@@ -254,7 +254,7 @@ impl Handle {
     /// that broke the protocol: it may have acknowledged data that it never received.
     pub fn finish_with(&self, reason: &ConnectionError) {
         if matches!(reason, ConnectionError::TransportError(_)) {
-            locked(&self.0.result).outcome = Some(Outcome::Nothing);
+            locked(&self.0.result).outcome = Some(RecordUpdate::Keep);
         }
         self.finish();
     }

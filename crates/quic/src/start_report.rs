@@ -13,7 +13,7 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use headstart_startup::catalogue::Name;
-use headstart_startup::history::{Known, Refusal};
+use headstart_startup::history::{Refusal, SharedRecord};
 use headstart_startup::prior::Hint;
 use headstart_units::{Bytes, Rate, Span};
 
@@ -125,7 +125,7 @@ pub struct StartReport {
     /// The RTT of the handshake.
     pub handshake_rtt: Span,
     /// The store's record and the state around it.
-    pub known: Option<Known>,
+    pub known: Option<SharedRecord>,
     /// The condition that the record did not meet.
     pub refusal: Option<Refusal>,
     /// Reason for slow start although the scheme's input was there.
@@ -200,7 +200,7 @@ impl fmt::Display for StartReport {
             write!(f, " peer={}", peer.ip())?;
         }
         write!(f, " handshake_rtt_ms={:.3}", self.handshake_rtt.as_millis_f64())?;
-        if let Some(Known { record, live }) = self.known {
+        if let Some(SharedRecord { record, live }) = self.known {
             let (kbit, rtt) = (record.btl_bw.as_bits_per_sec() / 1000, record.rt_prop.as_millis_f64());
             write!(f, " record_kbit={kbit} record_rtt_ms={rtt:.3} record_live={live}")?;
         }

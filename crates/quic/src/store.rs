@@ -17,32 +17,34 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Mutex;
 
 use headstart_host::locked;
-use headstart_startup::history::{self, Known, Lease, MemoryStore, Outcome, Revision, Room};
+use headstart_startup::history::{
+    self, Lease, MemoryStore, RecordUpdate, Revision, SharedCredit, SharedRecord,
+};
 use headstart_units::Bytes;
 use headstart_units::hash::{FNV128, fnv128};
 
 /// A shared store of records.
 pub trait Store: Send + Sync + Debug {
     /// A connection to `peer` starts: its record, and a lease that counts the connection as live.
-    fn open(&self, peer: IpAddr) -> (Option<Known>, Lease);
+    fn open(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease);
 
     /// Its first flight begins: reads the room that the peer's connections share and reserves the
     /// bytes that `plan` returns, in one step. `plan` takes no lock that a store may hold.
-    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes);
+    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes);
 
     /// Every packet of its first flight is acknowledged or lost.
     fn release(&self, lease: &mut Lease, fate: &Revision);
 
     /// The connection is over: writes the outcome and releases the lease.
-    fn close(&self, lease: Lease, outcome: Outcome);
+    fn close(&self, lease: Lease, outcome: RecordUpdate);
 }
 
 impl<S: history::Store + Send + Debug> Store for Mutex<S> {
-    fn open(&self, peer: IpAddr) -> (Option<Known>, Lease) {
+    fn open(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
         locked(self).open(peer)
     }
 
-    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
         locked(self).reserve(lease, plan);
     }
 
@@ -50,7 +52,7 @@ impl<S: history::Store + Send + Debug> Store for Mutex<S> {
         locked(self).release(lease, fate);
     }
 
-    fn close(&self, lease: Lease, outcome: Outcome) {
+    fn close(&self, lease: Lease, outcome: RecordUpdate) {
         locked(self).close(lease, outcome);
     }
 }
@@ -112,11 +114,11 @@ impl Default for Sharded {
 }
 
 impl Store for Sharded {
-    fn open(&self, peer: IpAddr) -> (Option<Known>, Lease) {
+    fn open(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
         history::Store::open(&mut *locked(self.shard(peer)), peer)
     }
 
-    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
         let shard = self.shard(lease.peer());
         history::Store::reserve(&mut *locked(shard), lease, plan);
     }
@@ -126,7 +128,7 @@ impl Store for Sharded {
         history::Store::release(&mut *locked(shard), lease, fate);
     }
 
-    fn close(&self, lease: Lease, outcome: Outcome) {
+    fn close(&self, lease: Lease, outcome: RecordUpdate) {
         let shard = self.shard(lease.peer());
         history::Store::close(&mut *locked(shard), lease, outcome);
     }
@@ -159,7 +161,7 @@ pub fn server_key(remote: IpAddr, server_name: &str) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headstart_startup::history::{Ended, Record};
+    use headstart_startup::history::{FlightOutcome, Record};
     use headstart_units::{Rate, Span, Time};
     use std::net::Ipv4Addr;
 
@@ -170,7 +172,7 @@ mod tests {
             rt_prop: Span::from_millis(50),
             window: Bytes::ZERO,
             ssthresh: Bytes::MAX,
-            ended: Ended::Clean,
+            outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
         }
     }
@@ -186,14 +188,14 @@ mod tests {
         for store in stores {
             let (known, lease) = store.open(peer(1));
             assert_eq!(known, None);
-            store.close(lease, Outcome::Measured(record(25)));
+            store.close(lease, RecordUpdate::Replace(record(25)));
             let (known, first) = store.open(peer(1));
-            assert_eq!(known, Some(Known { record: record(25), live: 0 }));
+            assert_eq!(known, Some(SharedRecord { record: record(25), live: 0 }));
             let (known, second) = store.open(peer(1));
             assert_eq!(known.map(|it| it.live), Some(1), "they know of each other");
-            store.close(first, Outcome::Misled);
+            store.close(first, RecordUpdate::Remove);
             assert_eq!(store.open(peer(1)).0, None);
-            store.close(second, Outcome::Nothing);
+            store.close(second, RecordUpdate::Keep);
         }
     }
 
@@ -202,7 +204,7 @@ mod tests {
         let store = Sharded::new(1000);
         for number in 0..20_000 {
             let (_, lease) = store.open(peer(number));
-            store.close(lease, Outcome::Measured(record(1)));
+            store.close(lease, RecordUpdate::Replace(record(1)));
         }
         assert!((900..=1024).contains(&store.len()), "{}", store.len());
         store.flush();

@@ -12,7 +12,7 @@ use common::machine::{ALONE, Quota, hold_to};
 use common::{Relay, Watched, accept_all, endpoint, fetch, stock_client, stock_server, tls};
 use headstart_quic::store::client_key;
 use headstart_quic::{Choice, Epoch, Gates, ServerSetup, Sharded, Store};
-use headstart_startup::history::{Ended, Outcome, Record};
+use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
 use headstart_units::{Bytes, Rate, Span};
 
 const QUOTA: Quota = Quota { good: 10, of: 12 };
@@ -59,10 +59,10 @@ async fn flight(mbit: u64) -> Spacing {
         rt_prop: rtt,
         window: Bytes::ZERO,
         ssthresh: Bytes::MAX,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
     };
-    store.close(lease, Outcome::Measured(record));
+    store.close(lease, RecordUpdate::Replace(record));
     let choice = Choice::find("s-cubic").expect("carried");
     let setup = ServerSetup::new(stock_server(&server), server.clone(), choice).expect("set up");
     let there = endpoint(Some(stock_server(&server)), runtime);

@@ -3,7 +3,7 @@
 //! Times go into histograms whose buckets are 1/256 of their value wide: a quantile read from one
 //! is right to 0.4 %, a mean is exact.
 
-use headstart_startup::quick_start::Denied;
+use headstart_startup::quick_start::DenialReason;
 use headstart_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -167,8 +167,8 @@ pub struct Totals {
     pub granted: u64,
     /// Those of the granted whose first flight lost a packet (Quick-Start failures).
     pub granted_and_failed: u64,
-    /// Starts whose request was denied, by reason in the order of [`Denied::ALL`].
-    pub denied: [u64; Denied::ALL.len()],
+    /// Starts whose request was denied, by reason in the order of [`DenialReason::ALL`].
+    pub denied: [u64; DenialReason::ALL.len()],
     /// Requests in the middle of a connection, and those of them that began a new start.
     pub again: (u64, u64),
     /// Bytes of the first flights that were sent at a granted rate.

@@ -12,9 +12,9 @@ pub use opening::peer_address;
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Store};
+use headstart_startup::history::{FixedHash, MemoryStore, RecordUpdate, Store};
 use headstart_startup::prior::Hint;
-use headstart_startup::quick_start::{Asked, Denied, Echo, Nonce, RequestInputs};
+use headstart_startup::quick_start::{DenialReason, Echo, Nonce, RequestInputs, SentRequest};
 use headstart_startup::{Prior, Scheme, Startup, base};
 use headstart_units::hash::FNV64;
 use headstart_units::{Bytes, Span, Time};
@@ -26,7 +26,7 @@ use crate::random::Seed;
 use crate::record::{FlowReport, Grant, MessageReport, Recorder};
 use crate::schedule::{FLOW_TIMERS, Timer, TimerKind, Timers};
 use crate::tcp::TcpConfig;
-use crate::tcp::receiver::{Answer, Arrival};
+use crate::tcp::receiver::{AckDecision, Arrival};
 use crate::tcp::sender::{Departure, Echoed};
 use crate::workload::{BareRequest, FlowSpec, Opener, Order, Workload};
 
@@ -317,7 +317,7 @@ impl<R: Recorder> Simulation<R> {
                 let is_marked = packet.ecn == Ecn::Marked;
                 let echo = Echoed { is_marked, marks, stamp };
                 flow.sender.on_ack(self.now, &ack, echo, config, &mut self.recorder);
-                if flow.reserves {
+                if flow.has_reservation {
                     self.release(id);
                 }
                 let Some(flow) = self.flows.get_mut(id) else { return };
@@ -388,7 +388,7 @@ impl<R: Recorder> Simulation<R> {
                 self.workload.on_message(now, id, tag, &mut self.orders);
             }
         }
-        if answer == Answer::Now || ecn == Ecn::Marked {
+        if answer == AckDecision::Immediate || ecn == Ecn::Marked {
             self.acknowledge(id, ecn);
         } else {
             self.schedule(id);
@@ -501,9 +501,11 @@ impl<R: Recorder> Simulation<R> {
     /// Releases the reservation of the first flight once the flight is acknowledged or lost.
     fn release(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
-        if let (Some(lease), Some(fate)) = (&mut flow.lease, flow.sender.controller().scheme().fate()) {
+        if let (Some(lease), Some(fate)) =
+            (&mut flow.lease, flow.sender.controller().scheme().credit_revision())
+        {
             self.histories[usize::from(flow.group)].release(lease, &fate);
-            flow.reserves = false;
+            flow.has_reservation = false;
         }
     }
 
@@ -530,17 +532,17 @@ impl<R: Recorder> Simulation<R> {
             counts: *flow.sender.counts(),
             phase: flow.sender.controller().phase(),
         });
-        if flow.reserves {
+        if flow.has_reservation {
             self.release(id);
         }
         let Some(flow) = self.flows.get_mut(id) else { return };
         if let Some(lease) = flow.lease.take() {
             let outcome = if flow.sender.controller().scheme().discards_history() {
-                Outcome::Misled
+                RecordUpdate::Remove
             } else {
                 flow.sender
                     .record(self.now, &self.groups[usize::from(flow.group)].tcp)
-                    .map_or(Outcome::Nothing, Outcome::Measured)
+                    .map_or(RecordUpdate::Keep, RecordUpdate::Replace)
             };
             self.histories[usize::from(flow.group)].close(lease, outcome);
         }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use headstart_startup::Prior;
 use headstart_startup::history::Lease;
-use headstart_startup::quick_start::Asked;
+use headstart_startup::quick_start::SentRequest;
 use headstart_units::{Bytes, Time};
 
 use crate::packet::{FlowId, RouterOption};
@@ -62,10 +62,10 @@ pub struct Flow {
     /// Its place in the history of its group.
     pub lease: Option<Lease>,
     /// Its first flight is reserved there, and neither acknowledged nor lost yet.
-    pub reserves: bool,
+    pub has_reservation: bool,
 
     /// The sender's request to the routers.
-    pub request: Option<Asked>,
+    pub request: Option<SentRequest>,
     /// Answer to it that a receiver that opened carries in its first request.
     pub echo: RouterOption,
     /// Result of the request.

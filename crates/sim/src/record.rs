@@ -3,7 +3,7 @@
 //! A recorder is a type parameter of the simulation: methods left at their default cost nothing.
 
 use headstart_net::DropReason;
-use headstart_startup::quick_start::Denied;
+use headstart_startup::quick_start::DenialReason;
 use headstart_units::{Bytes, Rate, Span, Time};
 
 pub use headstart_startup::trace::{SenderEvent, SenderTrace};
@@ -106,7 +106,7 @@ pub enum Grant {
     /// This rate was granted (Quick-Start) or stamped (RCP).
     Granted(Rate),
     /// The request was denied.
-    Denied(Denied),
+    Denied(DenialReason),
     /// No RCP router stamped the handshake.
     Unstamped,
 }

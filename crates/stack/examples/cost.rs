@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use headstart_quic::{Choice, Sharded, Store};
 use headstart_stack::{ConnectionSet, Crypto, Scenario, Transfer};
-use headstart_startup::history::{Ended, MemoryStore, Outcome, Record};
+use headstart_startup::history::{FlightOutcome, MemoryStore, Record, RecordUpdate};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -121,7 +121,7 @@ fn history() {
         rt_prop: Span::from_millis(50),
         window: Bytes::ZERO,
         ssthresh: Bytes::MAX,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
     };
     let peer = |number: u32| IpAddr::V4(Ipv4Addr::from(number.wrapping_mul(0x9e37_79b9)));
@@ -132,13 +132,13 @@ fn history() {
     for (name, store) in stores {
         for number in 0..100_000 {
             let (_, lease) = store.open(peer(number));
-            store.close(lease, Outcome::Measured(record));
+            store.close(lease, RecordUpdate::Replace(record));
         }
         let connections = 1_000_000;
         let from = processor_time();
         for number in 0..connections {
             let (_, lease) = store.open(peer(number % 100_000));
-            store.close(lease, Outcome::Measured(record));
+            store.close(lease, RecordUpdate::Replace(record));
         }
         let each: Duration = (processor_time() - from) / connections;
         println!("history of 100 000 peers, {name}: {} ns for a look and a write", each.as_nanos());

@@ -8,7 +8,7 @@ use headstart_quic::store::client_key;
 use headstart_quic::{Choice, ChoiceError, ClientSetup, CopyPolicy, Gates, Hint, Policy, ServerSetup, Store};
 use headstart_sim::peer_address;
 use headstart_startup::base;
-use headstart_startup::history::{Ended, FixedHash, MemoryStore, Outcome as Written, Record};
+use headstart_startup::history::{FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 use noq_proto::TransportConfig;
 use noq_proto::crypto::rustls::QuicServerConfig;
@@ -202,10 +202,10 @@ impl Scenario {
                 rt_prop: rtt,
                 window: rate * rtt,
                 ssthresh: Bytes::MAX,
-                ended: Ended::Clean,
+                outcome: FlightOutcome::Clean,
                 credit: Bytes::ZERO,
             };
-            Store::close(&store, lease, Written::Measured(record));
+            Store::close(&store, lease, RecordUpdate::Replace(record));
         }
         Arc::new(store)
     }

@@ -25,7 +25,7 @@ impl Allowance {
 /// A plan is not final: the transport reads the allowance after each event, which replaces the
 /// plan's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct FlightPlan {
     /// Bytes that may leave back to back before pacing begins.
     pub burst: Bytes,
     /// Bytes of the first flight, burst included. The transport marks the original transmissions of
@@ -35,7 +35,7 @@ pub struct Plan {
     pub allowance: Allowance,
 }
 
-impl Plan {
+impl FlightPlan {
     /// The whole window at once, as plain slow start does.
     #[must_use]
     pub const fn burst(window: Bytes) -> Self {

@@ -56,11 +56,11 @@ impl Base {
         match kind {
             Kind::Reno => Self::Reno(Reno::new(mss)),
             Kind::RenoLinux => Self::Reno(Reno::linux(mss)),
-            Kind::Cubic => Self::Cubic(Cubic::new(mss, cubic::Shares::ONE)),
+            Kind::Cubic => Self::Cubic(Cubic::new(mss, cubic::Constants::ONE)),
             Kind::CubicLinux => Self::Cubic(Cubic::linux(mss)),
-            Kind::CubicPair => Self::Cubic(Cubic::new(mss, cubic::Shares::TWO)),
-            Kind::CubicGoogle => Self::Cubic(Cubic::google(mss, cubic::Shares::ONE)),
-            Kind::CubicGooglePair => Self::Cubic(Cubic::google(mss, cubic::Shares::TWO)),
+            Kind::CubicPair => Self::Cubic(Cubic::new(mss, cubic::Constants::TWO)),
+            Kind::CubicGoogle => Self::Cubic(Cubic::google(mss, cubic::Constants::ONE)),
+            Kind::CubicGooglePair => Self::Cubic(Cubic::google(mss, cubic::Constants::TWO)),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use headstart_units::{Bytes, Ratio, Span};
 
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::base::{self, Base};
 use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
 use crate::prior::Prior;
@@ -28,7 +28,7 @@ impl Controller {
     }
 
     /// The connection is established.
-    pub fn establish(&mut self, prior: &Prior) -> Plan {
+    pub fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.srtt = prior.handshake_rtt;
         self.scheme.establish(prior)
     }
@@ -45,8 +45,8 @@ impl Controller {
     /// transport may skip the call.
     #[must_use]
     #[inline]
-    pub fn watches_sending(&self) -> bool {
-        !self.handed_over && self.scheme.watches_sending()
+    pub fn needs_sent_events(&self) -> bool {
+        !self.handed_over && self.scheme.needs_sent_events()
     }
 
     /// Data was newly acknowledged.
@@ -93,7 +93,7 @@ impl Controller {
     }
 
     /// The scheme starts anew in the middle of the connection, from a present prior.
-    pub fn restart(&mut self, prior: &Prior) -> Plan {
+    pub fn restart(&mut self, prior: &Prior) -> FlightPlan {
         self.handed_over = false;
         self.pace_over = None;
         self.establish(prior)
@@ -102,11 +102,11 @@ impl Controller {
     /// The application has more to send than the last prior said: `prior` is of now, its flow size
     /// is the unsent data. Returns the plan of another flight, if the scheme makes one; none once a
     /// slow start threshold is known.
-    pub fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
+    pub fn on_new_data(&mut self, prior: &Prior, so_far: &Progress) -> Option<FlightPlan> {
         if self.handed_over && self.base.ssthresh() != Bytes::MAX {
             return None;
         }
-        let plan = self.scheme.on_more(prior, so_far)?;
+        let plan = self.scheme.on_new_data(prior, so_far)?;
         self.handed_over = false;
         self.pace_over = None;
         Some(plan)

@@ -33,7 +33,7 @@ pub struct FirstRecovery {
     mss: Bytes,
     kept: Ratio,
     /// Bytes of the first flight delivered by their original transmissions.
-    through: Bytes,
+    delivered: Bytes,
     is_under_way: bool,
     /// Bytes in flight after the last event of the recovery.
     in_flight: Bytes,
@@ -44,7 +44,7 @@ impl FirstRecovery {
     /// bytes.
     #[must_use]
     pub const fn new(mss: Bytes, kept: Ratio) -> Self {
-        Self { mss, kept, through: Bytes::ZERO, is_under_way: false, in_flight: Bytes::ZERO }
+        Self { mss, kept, delivered: Bytes::ZERO, is_under_way: false, in_flight: Bytes::ZERO }
     }
 
     /// Counts a loss; the first one opens the recovery.
@@ -56,7 +56,7 @@ impl FirstRecovery {
     /// Counts every ack from the first on. Returns true if this one ended the recovery.
     #[inline]
     pub fn on_ack(&mut self, ack: &Ack) -> bool {
-        self.through += ack.first_flight_acked;
+        self.delivered += ack.first_flight_acked;
         self.in_flight = ack.in_flight;
         let ends = self.is_under_way && !ack.in_recovery;
         self.is_under_way &= ack.in_recovery;
@@ -72,8 +72,8 @@ impl FirstRecovery {
 
     /// The share of the delivered bytes: the window to hand over after the recovery.
     #[must_use]
-    pub fn inherited(&self) -> Bytes {
-        (self.through * self.kept).max(self.least())
+    pub fn final_window(&self) -> Bytes {
+        (self.delivered * self.kept).max(self.least())
     }
 
     /// The minimum window after a loss, in bytes.
@@ -85,13 +85,13 @@ impl FirstRecovery {
     /// The window in bytes while losses are being repaired.
     #[must_use]
     pub fn window(&self) -> Bytes {
-        self.inherited().max(self.in_flight + self.mss)
+        self.final_window().max(self.in_flight + self.mss)
     }
 
     /// Bytes of the first flight delivered by their original transmissions.
     #[must_use]
-    pub const fn through(&self) -> Bytes {
-        self.through
+    pub const fn delivered(&self) -> Bytes {
+        self.delivered
     }
 }
 
@@ -103,8 +103,8 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(1000);
 
-    fn ack(through: u64, in_flight: u64, in_recovery: bool) -> Ack {
-        let first_flight_acked = MSS * through;
+    fn ack(delivered: u64, in_flight: u64, in_recovery: bool) -> Ack {
+        let first_flight_acked = MSS * delivered;
         Ack { first_flight_acked, in_flight: MSS * in_flight, in_recovery, ..acked(Time::ZERO, MSS) }
     }
 
@@ -119,7 +119,7 @@ mod tests {
         assert!(!recovery.on_ack(&ack(10, 0, true)));
         assert_eq!(recovery.window(), MSS * 30, "it rises as more arrives");
         assert!(recovery.on_ack(&ack(0, 0, false)), "the repair is done");
-        assert_eq!(recovery.inherited(), MSS * 30);
+        assert_eq!(recovery.final_window(), MSS * 30);
         assert!(!recovery.is_under_way());
     }
 

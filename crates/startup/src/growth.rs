@@ -32,9 +32,9 @@ use crate::path::Round;
 
 /// Decision on slow start after an ack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     /// Keep growing.
-    GoOn,
+    Continue,
     /// HyStart or HyStart++ detected a growing queue: avoidance begins at the present window.
     Exit,
 }
@@ -45,12 +45,12 @@ pub const SLOW_START: &str = "slow start";
 /// Slow start's growth rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
-    delay: Delay,
+    delay: DelayResponse,
 }
 
 /// Response to growing delay.
 #[derive(Clone, Copy, Debug)]
-enum Delay {
+enum DelayResponse {
     /// None: only congestion ends slow start.
     Ignored,
     /// RFC 9406.
@@ -65,8 +65,11 @@ impl Growth {
     /// Doubles every round trip, until congestion or, with HyStart++, until delay grows.
     #[must_use]
     pub fn new(with_hystart: bool) -> Self {
-        let delay =
-            if with_hystart { Delay::HyStartPlusPlus(HyStartPlusPlus::default()) } else { Delay::Ignored };
+        let delay = if with_hystart {
+            DelayResponse::HyStartPlusPlus(HyStartPlusPlus::default())
+        } else {
+            DelayResponse::Ignored
+        };
         Self { delay }
     }
 
@@ -74,35 +77,39 @@ impl Growth {
     /// HyStart++'s second check.
     #[must_use]
     pub fn until_delay() -> Self {
-        Self { delay: Delay::HyStart(HyStart::default()) }
+        Self { delay: DelayResponse::HyStart(HyStart::default()) }
     }
 
     /// Doubles every round trip, until congestion or until Linux's HyStart ends it.
     #[must_use]
     pub fn linux(mss: Bytes) -> Self {
-        Self { delay: Delay::Linux(linux::Linux::new(mss)) }
+        Self { delay: DelayResponse::Linux(linux::Linux::new(mss)) }
     }
 
     /// Grows `window` for one ack.
     #[inline]
-    pub fn on_ack(&mut self, window: &mut Bytes, ack: &Ack) -> Verdict {
+    pub fn on_ack(&mut self, window: &mut Bytes, ack: &Ack) -> Decision {
         let (divisor, is_done) = match &mut self.delay {
-            Delay::Ignored => (1, false),
-            Delay::HyStartPlusPlus(hystart) => (hystart.on_ack(ack), hystart.is_done()),
-            Delay::HyStart(hystart) => (1, hystart.on_ack(ack) && *window >= ack.newly_acked * LOW_WINDOW),
-            Delay::Linux(linux) => (1, linux.on_ack(*window, ack)),
+            DelayResponse::Ignored => (1, false),
+            DelayResponse::HyStartPlusPlus(hystart) => (hystart.on_ack(ack), hystart.is_done()),
+            DelayResponse::HyStart(hystart) => {
+                (1, hystart.on_ack(ack) && *window >= ack.newly_acked * LOW_WINDOW)
+            }
+            DelayResponse::Linux(linux) => (1, linux.on_ack(*window, ack)),
         };
-        if ack.is_window_limited && !(is_done && matches!(self.delay, Delay::HyStart(_) | Delay::Linux(_))) {
+        if ack.is_window_limited
+            && !(is_done && matches!(self.delay, DelayResponse::HyStart(_) | DelayResponse::Linux(_)))
+        {
             *window += ack.newly_acked / divisor;
         }
-        if is_done { Verdict::Exit } else { Verdict::GoOn }
+        if is_done { Decision::Exit } else { Decision::Continue }
     }
 
     /// `slow start`, or `CSS` while HyStart++ checks whether the delay was real.
     #[must_use]
     pub fn phase(&self) -> &'static str {
         match self.delay {
-            Delay::HyStartPlusPlus(HyStartPlusPlus { conservative_rounds: 1.., .. }) => "CSS",
+            DelayResponse::HyStartPlusPlus(HyStartPlusPlus { conservative_rounds: 1.., .. }) => "CSS",
             _ => SLOW_START,
         }
     }
@@ -227,8 +234,8 @@ mod tests {
 
     /// Plays rounds of `per_round` acks each with the given RTTs in milliseconds; returns the
     /// window.
-    fn play(growth: &mut Growth, rounds: &[u64], per_round: u64) -> (Bytes, Verdict) {
-        let (mut window, mut delivered, mut verdict) = (MSS * 10, Bytes::ZERO, Verdict::GoOn);
+    fn play(growth: &mut Growth, rounds: &[u64], per_round: u64) -> (Bytes, Decision) {
+        let (mut window, mut delivered, mut verdict) = (MSS * 10, Bytes::ZERO, Decision::Continue);
         for &rtt in rounds {
             let sent_after = delivered;
             for _ in 0..per_round {
@@ -258,7 +265,7 @@ mod tests {
     #[test]
     fn without_hystart_every_acked_byte_adds_one() {
         let mut growth = Growth::new(false);
-        assert_eq!(play(&mut growth, &[50, 90, 200], 10), (MSS * 40, Verdict::GoOn));
+        assert_eq!(play(&mut growth, &[50, 90, 200], 10), (MSS * 40, Decision::Continue));
     }
 
     #[test]
@@ -266,14 +273,14 @@ mod tests {
         let mut growth = Growth::new(true);
         // 60 ms: the threshold is 7.5 ms; 70 ms is above it, found at the eighth sample.
         let (window, verdict) = play(&mut growth, &[60, 70], 8);
-        assert_eq!((window, verdict), (Bytes::new(10_000 + 8_000 + 7_000 + 250), Verdict::GoOn));
+        assert_eq!((window, verdict), (Bytes::new(10_000 + 8_000 + 7_000 + 250), Decision::Continue));
         assert_eq!(growth.phase(), "CSS");
         let mut growth = Growth::new(true);
         let (_, verdict) = play(&mut growth, &[60, 70, 70, 70, 70, 70], 8);
-        assert_eq!(verdict, Verdict::GoOn, "four conservative rounds and the one that found the delay");
+        assert_eq!(verdict, Decision::Continue, "four conservative rounds and the one that found the delay");
         let mut growth = Growth::new(true);
         let (_, verdict) = play(&mut growth, &[60, 70, 70, 70, 70, 70, 70], 8);
-        assert_eq!(verdict, Verdict::Exit);
+        assert_eq!(verdict, Decision::Exit);
     }
 
     /// As [`play`], with a given smallest RTT of the connection.
@@ -282,7 +289,7 @@ mod tests {
         segments: u64,
         rounds: &[u64],
         per_round: u64,
-    ) -> (Bytes, Verdict) {
+    ) -> (Bytes, Decision) {
         let (mut window, mut delivered, mut smallest) = (MSS * segments, Bytes::ZERO, u64::MAX);
         for &rtt in rounds {
             let sent_after = delivered;
@@ -296,12 +303,12 @@ mod tests {
                     rate: RateSample { prior_delivered: sent_after, ..RateSample::default() },
                     ..crate::base::testing::acked(Time::ZERO, MSS)
                 };
-                if growth.on_ack(&mut window, &ack) == Verdict::Exit {
-                    return (window, Verdict::Exit);
+                if growth.on_ack(&mut window, &ack) == Decision::Exit {
+                    return (window, Decision::Exit);
                 }
             }
         }
-        (window, Verdict::GoOn)
+        (window, Decision::Continue)
     }
 
     #[test]
@@ -309,13 +316,13 @@ mod tests {
         for (rounds, expected) in [
             // 64 ms: the threshold is 8 ms, to be exceeded. Ten acks in each round before it grow
             // the window.
-            (&[64, 72, 72][..], (MSS * 46, Verdict::GoOn)),
-            (&[64, 73][..], (MSS * (16 + 10 + 7), Verdict::Exit)),
-            (&[64, 64, 73][..], (MSS * (16 + 20 + 7), Verdict::Exit)),
+            (&[64, 72, 72][..], (MSS * 46, Decision::Continue)),
+            (&[64, 73][..], (MSS * (16 + 10 + 7), Decision::Exit)),
+            (&[64, 64, 73][..], (MSS * (16 + 20 + 7), Decision::Exit)),
             // 4 ms at least and 16 ms at most.
-            (&[10, 14][..], (MSS * 36, Verdict::GoOn)),
-            (&[10, 15][..], (MSS * 33, Verdict::Exit)),
-            (&[400, 417][..], (MSS * 33, Verdict::Exit)),
+            (&[10, 14][..], (MSS * 36, Decision::Continue)),
+            (&[10, 15][..], (MSS * 33, Decision::Exit)),
+            (&[400, 417][..], (MSS * 33, Decision::Exit)),
         ] {
             let mut growth = Growth::until_delay();
             assert_eq!(play_with_minimum(&mut growth, 16, rounds, 10), expected, "{rounds:?}");
@@ -325,15 +332,15 @@ mod tests {
     #[test]
     fn hystart_says_nothing_of_a_round_of_seven_samples_or_a_window_of_fifteen_segments() {
         let mut growth = Growth::until_delay();
-        assert_eq!(play_with_minimum(&mut growth, 16, &[64, 99, 99], 7).1, Verdict::GoOn);
+        assert_eq!(play_with_minimum(&mut growth, 16, &[64, 99, 99], 7).1, Decision::Continue);
         let mut growth = Growth::until_delay();
         assert_eq!(
             play_with_minimum(&mut growth, 0, &[64, 99], 8).1,
-            Verdict::GoOn,
+            Decision::Continue,
             "15 segments at the eighth"
         );
         let mut growth = Growth::until_delay();
-        assert_eq!(play_with_minimum(&mut growth, 1, &[64, 99], 8).1, Verdict::Exit);
+        assert_eq!(play_with_minimum(&mut growth, 1, &[64, 99], 8).1, Decision::Exit);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use crate::path::bdp;
 
-pub use memory::{Changed, Counters, FixedHash, MemoryStore};
+pub use memory::{Counters, FixedHash, MemoryStore, StoreChange};
 
 /// A path record: the measurements of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Record {
     /// The slow start threshold at the end, in bytes; [`Bytes::MAX`] if none was ever set.
     pub ssthresh: Bytes,
     /// Outcome of that connection's own start.
-    pub ended: Ended,
+    pub outcome: FlightOutcome,
     /// Credit: bytes that concurrent first flights to this peer may hold together, as adjusted by
     /// earlier ones ([`Store::release`]); zero: none yet.
     pub credit: Bytes,
@@ -81,7 +81,7 @@ const RTT_TOO_LARGE: u64 = 10;
 
 /// Outcome of a start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ended {
+pub enum FlightOutcome {
     /// No packet of the first flight was lost.
     #[default]
     Clean,
@@ -110,7 +110,7 @@ pub enum Refusal {
 
 /// A record and its use by other connections, for a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct SharedRecord {
     /// The record itself.
     pub record: Record,
     /// Other open connections that began from it.
@@ -119,7 +119,7 @@ pub struct Known {
 
 /// The shared credit, at the time when a connection plans its first flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Room {
+pub struct SharedCredit {
     /// First flights of other connections to this peer that are not acknowledged yet, in bytes.
     pub reserved: Bytes,
     /// Bytes that first flights to this peer may hold together. For a peer without a record: the
@@ -154,16 +154,16 @@ impl Revision {
 
 /// Effect of a closing connection on the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RecordUpdate {
     /// Its measurement. The newest record wins, whichever connection closes last.
-    Measured(Record),
+    Replace(Record),
     /// It measured nothing worth storing.
-    Nothing,
+    Keep,
     /// The record it began from was wrong and is removed ([`Startup::discards_history`]). If that
     /// record has been replaced meanwhile, the newer one stays.
     ///
     /// [`Startup::discards_history`]: crate::scheme::Startup::discards_history
-    Misled,
+    Remove,
 }
 
 /// A connection's reference to the store from its start to its end. Return it with
@@ -193,12 +193,12 @@ impl Lease {
 pub trait Store {
     /// A connection to `peer` starts. Returns its record, if any; from now on this connection
     /// counts as live.
-    fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease);
+    fn open(&mut self, peer: IpAddr) -> (Option<SharedRecord>, Lease);
 
     /// Its first flight begins: `plan` gets the shared credit and returns the bytes of the flight.
     /// Both are one step, so that each of several concurrent starts sees the reservations of the
     /// others.
-    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes);
+    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes);
 
     /// The outcome of its first flight is known: the reservation ends, and `fate` revises the
     /// credit.
@@ -207,7 +207,7 @@ pub trait Store {
     /// The connection closes: writes the outcome and releases everything, the first flight's
     /// reservation included. A record that is written keeps the credit of its peer, if that is
     /// larger than its own.
-    fn close(&mut self, lease: Lease, outcome: Outcome);
+    fn close(&mut self, lease: Lease, outcome: RecordUpdate);
 }
 
 #[cfg(test)]
@@ -226,10 +226,10 @@ pub(crate) mod testing {
             rt_prop: Span::from_millis(rt_prop),
             window: mss * 40,
             ssthresh: Bytes::MAX,
-            ended: Ended::Clean,
+            outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
         };
-        prior.history = Some(Known { record, live: 0 });
+        prior.history = Some(SharedRecord { record, live: 0 });
         prior
     }
 

@@ -13,7 +13,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`event`] | input of a scheme: [`Sent`], [`Ack`], [`Congestion`], [`Timeout`] |
-//! | [`allowance`] | its decisions: [`Plan`], [`Allowance`], [`Next`] |
+//! | [`allowance`] | its decisions: [`FlightPlan`], [`Allowance`], [`Next`] |
 //! | [`prior`] | all that is known before the first byte |
 //! | [`catalogue`] | every scheme by name |
 //! | [`scheme`] | the trait [`Startup`], the list of all schemes, and one file for each |
@@ -54,7 +54,7 @@ pub mod repair;
 pub mod scheme;
 pub mod trace;
 
-pub use allowance::{Allowance, HandOver, Next, Plan};
+pub use allowance::{Allowance, FlightPlan, HandOver, Next};
 pub use base::Base;
 pub use controller::Controller;
 pub use event::{Ack, Congestion, Progress, Sent, Signal, Timeout, Transmission};

@@ -5,7 +5,7 @@
 
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use crate::history::{Known, Room};
+use crate::history::{SharedCredit, SharedRecord};
 
 /// Everything known when the connection is established.
 #[derive(Clone, Copy, Debug)]
@@ -27,9 +27,9 @@ pub struct Prior {
     /// carries one flow, as in the papers' set-ups.
     pub initial_window: Bytes,
     /// The path record of earlier connections to this peer.
-    pub history: Option<Known>,
+    pub history: Option<SharedRecord>,
     /// The credit shared with this host's other first flights to the peer; `None`: no accounting.
-    pub room: Option<Room>,
+    pub shared_credit: Option<SharedCredit>,
     /// The peer's hint of its own access link.
     pub hint: Option<Hint>,
     /// The rate that every router on the path granted (RFC 4782), or that routers stamped (RCP).
@@ -49,7 +49,7 @@ impl Prior {
             receive_window,
             initial_window: Bytes::ZERO,
             history: None,
-            room: None,
+            shared_credit: None,
             hint: None,
             granted: None,
         }

@@ -34,7 +34,7 @@ pub mod router;
 pub use nonce::Nonce;
 pub use option::{IpOption, Malformed};
 pub use rate::EncodedRate;
-pub use request::{Asked, Denied, Echo, Request};
+pub use request::{DenialReason, Echo, Request, SentRequest};
 pub use request_inputs::{Amount, RequestInputs};
 pub use response::Response;
 pub use router::Router;

@@ -14,7 +14,7 @@ use core::fmt::{self, Debug};
 
 use headstart_units::{Rate, Span};
 
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::Needs;
 use crate::event::{Ack, Congestion, Progress, Sent, Timeout};
 use crate::history::{Record, Revision};
@@ -56,7 +56,7 @@ schemes! {
 pub trait Startup: Debug {
     /// The connection is established. Returns the plan of the first flight. Called once, before any
     /// other event.
-    fn establish(&mut self, prior: &Prior) -> Plan;
+    fn establish(&mut self, prior: &Prior) -> FlightPlan;
 
     /// Data left this host. By default ignored.
     #[inline]
@@ -81,7 +81,7 @@ pub trait Startup: Debug {
     /// same connection. `prior` is of now: its flow size is the unsent data, its handshake RTT the
     /// smoothed one. Returns the plan of another flight, which the scheme controls; `None` (the
     /// default): the current window continues.
-    fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
+    fn on_new_data(&mut self, prior: &Prior, so_far: &Progress) -> Option<FlightPlan> {
         let _ = (prior, so_far);
         None
     }
@@ -96,7 +96,7 @@ pub trait Startup: Debug {
     }
 
     /// True if the history record that this start used was wrong or too old, and must be forgotten
-    /// ([`Outcome::Misled`](crate::history::Outcome::Misled)).
+    /// ([`RecordUpdate::Remove`](crate::history::RecordUpdate::Remove)).
     fn discards_history(&self) -> bool {
         false
     }
@@ -106,13 +106,13 @@ pub trait Startup: Debug {
 
     /// True if concurrent first flights share a credit: the store reserves the flight as it begins,
     /// and releases it when its fate is known ([`Store`](crate::history::Store)).
-    fn reserves(&self) -> bool {
+    fn reserves_credit(&self) -> bool {
         false
     }
 
     /// Revision of the path's credit by the fate of the first flight; `None` until that is known,
     /// and from schemes without a credit.
-    fn fate(&self) -> Option<Revision> {
+    fn credit_revision(&self) -> Option<Revision> {
         None
     }
 
@@ -123,7 +123,7 @@ pub trait Startup: Debug {
     }
 
     /// The record to store, derived from the transport's measurement.
-    fn remember(&self, measured: Record) -> Record {
+    fn record_to_store(&self, measured: Record) -> Record {
         measured
     }
 
@@ -136,25 +136,25 @@ pub trait Startup: Debug {
     /// True if [`Self::on_sent`] has an effect in the present phase; else a transport may skip the
     /// call. A scheme that overrides that method must override this one too.
     #[inline]
-    fn watches_sending(&self) -> bool {
+    fn needs_sent_events(&self) -> bool {
         false
     }
 
     /// True if the scheme requires a tail loss probe (Reactive TCP; RFC 8985 §7), whatever the
     /// transport's default.
-    fn wants_tail_probe(&self) -> bool {
+    fn requires_tail_probe(&self) -> bool {
         false
     }
 
     /// True if its receiver must acknowledge every segment at once, whatever the transport's
     /// default.
-    fn wants_every_ack(&self) -> bool {
+    fn requires_every_ack(&self) -> bool {
         false
     }
 
     /// True if its packets, the handshake's included, carry a rate field for routers to stamp
     /// (RCP).
-    fn wants_stamps(&self) -> bool {
+    fn requires_rate_stamps(&self) -> bool {
         false
     }
 

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use headstart_startup::history::{Ended, Outcome, Record};
+use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
 use headstart_store::{History, Options, unix_now};
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -27,7 +27,7 @@ fn record(now: Time) -> Record {
         rt_prop: Span::from_millis(50),
         window: Bytes::new(156_250),
         ssthresh: Bytes::MAX,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
     }
 }
@@ -54,20 +54,20 @@ fn measure(name: &str, history: &History, capacity: u32) {
     let record = record(unix_now());
     (0..capacity).for_each(|at| {
         let (_, lease) = history.open_connection(peer(at));
-        history.close_connection(lease, Outcome::Measured(record));
+        history.close_connection(lease, RecordUpdate::Replace(record));
     });
     let lookup = median(|at| {
         let (known, lease) = history.open_connection(peer(at % capacity));
-        history.close_connection(black_box(lease), Outcome::Nothing);
+        history.close_connection(black_box(lease), RecordUpdate::Keep);
         black_box(known);
     });
     let update = median(|at| {
         let (_, lease) = history.open_connection(peer(at % capacity));
-        history.close_connection(black_box(lease), Outcome::Measured(black_box(record)));
+        history.close_connection(black_box(lease), RecordUpdate::Replace(black_box(record)));
     });
     let new = median(|at| {
         let (_, lease) = history.open_connection(peer(at | 1 << 31));
-        history.close_connection(black_box(lease), Outcome::Measured(black_box(record)));
+        history.close_connection(black_box(lease), RecordUpdate::Replace(black_box(record)));
     });
     let flushed = clock();
     history.flush().expect("the disk has room");

@@ -13,7 +13,8 @@ use std::thread::{Builder, JoinHandle};
 use hashbrown::HashSet;
 use headstart_host::{locked, unix_now};
 use headstart_startup::history::{
-    Changed, Counters, Known, Lease, MemoryStore, Outcome, Record, Revision, Room, Store,
+    Counters, Lease, MemoryStore, Record, RecordUpdate, Revision, SharedCredit, SharedRecord, Store,
+    StoreChange,
 };
 use headstart_units::Bytes;
 
@@ -143,13 +144,13 @@ impl History {
     }
 
     /// As [`Store::open`], shared.
-    pub fn open_connection(&self, peer: IpAddr) -> (Option<Known>, Lease) {
+    pub fn open_connection(&self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
         let shard = self.owner.shared.shard(peer);
         locked(shard).table.open(peer)
     }
 
     /// As [`Store::reserve`], shared.
-    pub fn reserve_flight(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+    pub fn reserve_flight(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
         let shard = self.owner.shared.shard(lease.peer());
         locked(shard).table.reserve(lease, plan);
     }
@@ -161,11 +162,11 @@ impl History {
     }
 
     /// As [`Store::close`], shared.
-    pub fn close_connection(&self, lease: Lease, outcome: Outcome) {
+    pub fn close_connection(&self, lease: Lease, outcome: RecordUpdate) {
         self.change(lease.peer(), |table| table.settle(lease, outcome));
     }
 
-    fn change(&self, peer: IpAddr, change: impl FnOnce(&mut MemoryStore<RandomState>) -> Changed) {
+    fn change(&self, peer: IpAddr, change: impl FnOnce(&mut MemoryStore<RandomState>) -> StoreChange) {
         let shared = &self.owner.shared;
         let mut shard = locked(shared.shard(peer));
         let Shard { table, changed: changed_peers } = &mut *shard;
@@ -241,11 +242,11 @@ impl History {
 }
 
 impl Store for History {
-    fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease) {
+    fn open(&mut self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
         self.open_connection(peer)
     }
 
-    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
         self.reserve_flight(lease, plan);
     }
 
@@ -253,17 +254,17 @@ impl Store for History {
         self.release_flight(lease, fate);
     }
 
-    fn close(&mut self, lease: Lease, outcome: Outcome) {
+    fn close(&mut self, lease: Lease, outcome: RecordUpdate) {
         self.close_connection(lease, outcome);
     }
 }
 
 impl Store for &History {
-    fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease) {
+    fn open(&mut self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
         self.open_connection(peer)
     }
 
-    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
         self.reserve_flight(lease, plan);
     }
 
@@ -271,7 +272,7 @@ impl Store for &History {
         self.release_flight(lease, fate);
     }
 
-    fn close(&mut self, lease: Lease, outcome: Outcome) {
+    fn close(&mut self, lease: Lease, outcome: RecordUpdate) {
         self.close_connection(lease, outcome);
     }
 }

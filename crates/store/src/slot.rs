@@ -18,7 +18,7 @@
 
 use core::net::{IpAddr, Ipv6Addr};
 
-use headstart_startup::history::{Ended, Record};
+use headstart_startup::history::{FlightOutcome, Record};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 /// Bytes of a slot.
@@ -62,9 +62,9 @@ pub fn emit(peer: IpAddr, record: &Record) -> [u8; SIZE] {
     for (place, number) in bytes[16..56].chunks_exact_mut(8).zip(numbers) {
         place.copy_from_slice(&number.to_le_bytes());
     }
-    bytes[56] = match record.ended {
-        Ended::Clean => 0,
-        Ended::Lossy => 1,
+    bytes[56] = match record.outcome {
+        FlightOutcome::Clean => 0,
+        FlightOutcome::Lossy => 1,
     };
     bytes[57] = IN_USE;
     let credit = u16::try_from(record.credit.get().div_ceil(CREDIT_UNIT)).unwrap_or(u16::MAX);
@@ -86,9 +86,9 @@ pub fn parse(bytes: &[u8; SIZE]) -> Slot {
         u64::from_le_bytes(eight)
     };
     let sum = crc32fast::hash(&bytes[..CHECKED]).to_le_bytes();
-    let ended = match bytes[56] {
-        0 => Ended::Clean,
-        1 => Ended::Lossy,
+    let outcome = match bytes[56] {
+        0 => FlightOutcome::Clean,
+        1 => FlightOutcome::Lossy,
         _ => return Slot::Damaged,
     };
     if bytes[CHECKED..] != sum || bytes[57] != IN_USE {
@@ -102,7 +102,7 @@ pub fn parse(bytes: &[u8; SIZE]) -> Slot {
         rt_prop: Span::from_nanos(number(32)),
         window: Bytes::new(number(40)),
         ssthresh: Bytes::new(number(48)),
-        ended,
+        outcome,
         credit: Bytes::new(u64::from(u16::from_le_bytes([bytes[58], bytes[59]])) * CREDIT_UNIT),
     };
     Slot::Used(Ipv6Addr::from(address).to_canonical(), record)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use common::{number, peer, record, visit};
 use headstart_host::not_run;
-use headstart_startup::history::{Counters, Known, Outcome, Revision, Room, Store};
+use headstart_startup::history::{Counters, RecordUpdate, Revision, SharedCredit, SharedRecord, Store};
 use headstart_store::{History, Loaded, Options};
 use headstart_units::Bytes;
 
@@ -38,8 +38,8 @@ fn what_was_measured_is_known_after_a_restart_with_all_that_it_says() {
     let expected: Vec<_> = (0..50).map(|at| (at, if at == 9 { 1000 } else { u64::from(at) + 7 })).collect();
     assert_eq!(known(&history, 60), expected);
     let (found, lease) = Store::open(&mut history, peer(9));
-    assert_eq!(found, Some(Known { record: record(1000), live: 0 }));
-    history.close_connection(lease, Outcome::Nothing);
+    assert_eq!(found, Some(SharedRecord { record: record(1000), live: 0 }));
+    history.close_connection(lease, RecordUpdate::Keep);
     assert_eq!(history.counters(), Counters { hits: 1, misses: 0, evictions: 0 });
 }
 
@@ -62,7 +62,7 @@ fn a_credit_outlives_a_restart_to_the_next_kilobyte_and_an_old_file_has_none() {
         least: Bytes::ZERO,
     };
     history.reserve_flight(&mut lease, &mut |room| {
-        assert_eq!(room, Room::default());
+        assert_eq!(room, SharedCredit::default());
         kilobytes(9)
     });
     let (_, mut other) = history.open_connection(peer(0));
@@ -71,8 +71,8 @@ fn a_credit_outlives_a_restart_to_the_next_kilobyte_and_an_old_file_has_none() {
         Bytes::ZERO
     });
     history.release_flight(&mut lease, &fate);
-    history.close_connection(lease, Outcome::Nothing);
-    history.close_connection(other, Outcome::Nothing);
+    history.close_connection(lease, RecordUpdate::Keep);
+    history.close_connection(other, RecordUpdate::Keep);
     drop(history);
     let (history, loaded) = open(&path, 100);
     assert_eq!((loaded.records, loaded.notice()), (2, None));
@@ -88,7 +88,7 @@ fn a_record_that_misled_is_gone_after_a_restart_too() {
     (0..3).for_each(|at| visit(&history, peer(at), record(1)));
     history.flush().expect("written");
     let (_, lease) = history.open_connection(peer(1));
-    history.close_connection(lease, Outcome::Misled);
+    history.close_connection(lease, RecordUpdate::Remove);
     drop(history);
     let (history, loaded) = open(&path, 100);
     assert_eq!((loaded.records, known(&history, 3)), (2, vec![(0, 1), (2, 1)]));
@@ -234,6 +234,6 @@ fn several_starts_from_one_record_see_each_other_from_clone_to_clone() {
     let (first, one) = history.open_connection(peer(1));
     let (second, two) = history.clone().open_connection(peer(1));
     assert_eq!((first.map(|known| known.live), second.map(|known| known.live)), (Some(0), Some(1)));
-    history.close_connection(one, Outcome::Nothing);
-    history.close_connection(two, Outcome::Nothing);
+    history.close_connection(one, RecordUpdate::Keep);
+    history.close_connection(two, RecordUpdate::Keep);
 }

@@ -253,7 +253,7 @@ fn carried(vector: &Vector, config: &TcpConfig) -> Bytes {
 }
 
 fn routers(setup: &Setup, entry: &Entry) -> RouterName {
-    match (entry.needs, entry.scheme().wants_stamps(), setup.path.routers) {
+    match (entry.needs, entry.scheme().requires_rate_stamps(), setup.path.routers) {
         (Needs::Routers, true, _) => RouterName::Rcp,
         (Needs::Routers, false, RouterName::None | RouterName::Rcp) => RouterName::Target,
         (Needs::Routers, false, other) => other,

@@ -27,7 +27,7 @@ pub mod trace_folder;
 
 use clap::{Args, ValueEnum};
 use headstart_sim::peer_address;
-use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Record, Store};
+use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate, Store};
 use headstart_units::Time;
 
 /// Source of records.
@@ -60,7 +60,7 @@ pub fn history_of(record: Option<Record>) -> MemoryStore {
     let mut history = MemoryStore::new(HISTORY_CAPACITY, FixedHash::default());
     if let Some(record) = record {
         let (_, lease) = history.open(peer_address(0));
-        history.close(lease, Outcome::Measured(Record { saved_at: Time::ZERO, ..record }));
+        history.close(lease, RecordUpdate::Replace(Record { saved_at: Time::ZERO, ..record }));
     }
     history
 }
@@ -70,6 +70,6 @@ pub fn history_of(record: Option<Record>) -> MemoryStore {
 pub fn record_left(histories: &mut [MemoryStore], group: u16) -> Option<Record> {
     let history = histories.get_mut(usize::from(group))?;
     let (known, lease) = history.open(peer_address(0));
-    history.close(lease, Outcome::Nothing);
+    history.close(lease, RecordUpdate::Keep);
     known.map(|known| known.record)
 }

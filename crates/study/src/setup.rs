@@ -331,7 +331,7 @@ impl Setup {
             quantum: options.quantum,
             ecn: options.ecn,
             records_limited: options.record_limited,
-            several_answers: self.has_several_answers() && options.later_answers == LaterName::Flights,
+            several_responses: self.has_several_answers() && options.later_answers == LaterName::Flights,
             ..TcpConfig::default()
         }
     }
@@ -435,7 +435,8 @@ impl Setup {
         let hint = Hint { bandwidth: self.bottleneck() * self.workload.hint, access: Access::Unknown };
         let group = |entry: &Entry| {
             let scheme = entry.scheme();
-            let delayed_ack = if scheme.wants_every_ack() { DelayedAck::IMMEDIATE } else { tcp.delayed_ack };
+            let delayed_ack =
+                if scheme.requires_every_ack() { DelayedAck::IMMEDIATE } else { tcp.delayed_ack };
             let tcp = TcpConfig { delayed_ack, ..tcp };
             Group { scheme, base, tcp, hint: Some(hint), history_capacity: self.workload.history }
         };

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use headstart_quic::{Choice, Gates, Policy, Rollout, Sharded, Store};
-use headstart_startup::history::{Ended, Outcome, Record};
+use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
 use headstart_units::{Bytes, Rate, Span, Time};
 use headstart_web::admission::Plain;
 use headstart_web::client::{self, FetchPlan, Origin, Trust};
@@ -211,7 +211,7 @@ fn history() {
         rt_prop: Span::from_millis(50),
         window: Bytes::new(156_250),
         ssthresh: Bytes::MAX,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
     };
     let peers = 100_000_u32;
@@ -221,7 +221,7 @@ fn history() {
         let begin = processor_time();
         for number in 0..peers {
             let (_, lease) = store.open(address(number));
-            store.close(lease, Outcome::Measured(record));
+            store.close(lease, RecordUpdate::Replace(record));
         }
         (processor_time() - begin).as_nanos() as f64 / f64::from(peers)
     };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use headstart_quic::{Choice, Handle, Metrics, ServerSetup, StartReport, Store};
 use headstart_startup::catalogue::Name;
-use headstart_startup::history::{Known, Lease, Outcome, Revision, Room};
+use headstart_startup::history::{Lease, RecordUpdate, Revision, SharedCredit, SharedRecord};
 use headstart_store::History;
 use headstart_units::Bytes;
 use noq::{Connecting, Connection, ConnectionError, Incoming};
@@ -139,11 +139,11 @@ impl Session for FastStartSession {
 pub struct PersistentStore(pub History);
 
 impl Store for PersistentStore {
-    fn open(&self, peer: std::net::IpAddr) -> (Option<Known>, Lease) {
+    fn open(&self, peer: std::net::IpAddr) -> (Option<SharedRecord>, Lease) {
         self.0.open_connection(peer)
     }
 
-    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+    fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
         self.0.reserve_flight(lease, plan);
     }
 
@@ -151,7 +151,7 @@ impl Store for PersistentStore {
         self.0.release_flight(lease, fate);
     }
 
-    fn close(&self, lease: Lease, outcome: Outcome) {
+    fn close(&self, lease: Lease, outcome: RecordUpdate) {
         self.0.close_connection(lease, outcome);
     }
 }

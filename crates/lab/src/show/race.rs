@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use headstart_startup::Startup as _;
 use headstart_startup::catalogue::Needs;
-use headstart_startup::quick_start::Denied;
+use headstart_startup::quick_start::DenialReason;
 
 pub use title::headline;
 pub use words::{nothing, verdict};
@@ -169,16 +169,16 @@ fn routers(setup: &Setup, standing: &Standing) -> Option<String> {
     if standing.entry.needs != Needs::Routers || totals.flows == 0 {
         return None;
     }
-    let (name, wants_stamps) = (standing.entry.name, standing.entry.scheme().wants_stamps());
+    let (name, requires_rate_stamps) = (standing.entry.name, standing.entry.scheme().requires_rate_stamps());
     if totals.granted == 0 {
         // The reason that most starts met.
-        let told = Denied::ALL.iter().max_by_key(|reason| totals.denied[**reason as usize]);
+        let told = DenialReason::ALL.iter().max_by_key(|reason| totals.denied[**reason as usize]);
         let why = match setup.path.routers {
             RouterName::None => "no router on this path takes part (--routers)",
-            RouterName::NonCapable if totals.asked > 0 && !wants_stamps => {
+            RouterName::NonCapable if totals.asked > 0 && !requires_rate_stamps => {
                 "a router in the middle does not understand requests, and the TTLs tell"
             }
-            RouterName::Rcp if !wants_stamps => "the routers here understand RCP only",
+            RouterName::Rcp if !requires_rate_stamps => "the routers here understand RCP only",
             _ if totals.asked == 0 => "no flow was worth a request",
             _ => match told {
                 Some(reason) if totals.denied[*reason as usize] > 0 => reason.reason(),

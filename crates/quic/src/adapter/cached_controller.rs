@@ -9,19 +9,23 @@ use headstart_startup::{Allowance, Controller};
 pub(super) struct CachedController {
     controller: Controller,
     allowance: Allowance,
-    watches_sending: bool,
+    needs_sent_events: bool,
 }
 
 impl CachedController {
     pub fn new(controller: Controller) -> Self {
-        Self { allowance: controller.allowance(), watches_sending: controller.watches_sending(), controller }
+        Self {
+            allowance: controller.allowance(),
+            needs_sent_events: controller.needs_sent_events(),
+            controller,
+        }
     }
 
     /// Passes it an event: the only way to change it.
     pub fn update<T>(&mut self, what: impl FnOnce(&mut Controller) -> T) -> T {
         let result = what(&mut self.controller);
         self.allowance = self.controller.allowance();
-        self.watches_sending = self.controller.watches_sending();
+        self.needs_sent_events = self.controller.needs_sent_events();
         result
     }
 
@@ -30,9 +34,9 @@ impl CachedController {
         self.allowance
     }
 
-    /// As [`Controller::watches_sending`], computed once.
-    pub const fn watches_sending(&self) -> bool {
-        self.watches_sending
+    /// As [`Controller::needs_sent_events`], computed once.
+    pub const fn needs_sent_events(&self) -> bool {
+        self.needs_sent_events
     }
 }
 

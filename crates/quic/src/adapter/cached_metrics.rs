@@ -37,7 +37,7 @@ impl Adapter {
     pub(super) fn refresh_cached_metrics(&mut self) {
         let sent = self.ledger.sent();
         let stays_valid = matches!(self.start_state, StartState::Started)
-            && !self.controller.watches_sending()
+            && !self.controller.needs_sent_events()
             && !self.is_small()
             && sent >= self.burst
             && self.ledger.end() > 1

@@ -42,9 +42,9 @@ impl Adapter {
     /// One of the scheme's packets left.
     pub(super) fn sent(&mut self, now: Time, number: u64, bytes: Bytes) {
         let stamp = self.rate.on_sent(now, self.ledger.in_flight());
-        let is_again = !self.retransmission_debt.is_zero();
+        let is_retransmission = !self.retransmission_debt.is_zero();
         self.retransmission_debt = self.retransmission_debt.saturating_sub(bytes);
-        let is_first_flight = !is_again && self.ledger.sent() < self.first_flight;
+        let is_first_flight = !is_retransmission && self.ledger.sent() < self.first_flight;
         let ordinal = self.ledger.end();
         self.ledger.push(number, bytes, &stamp, is_first_flight);
         self.tally.sent += bytes;
@@ -54,18 +54,23 @@ impl Adapter {
         if self.tally.delivered.is_zero() {
             self.tally.first_round += bytes;
         }
-        if self.controller.watches_sending() {
+        if self.controller.needs_sent_events() {
             let sent = Sent {
                 now,
                 bytes,
                 in_flight: self.ledger.in_flight(),
-                transmission: if is_again { Transmission::Retransmission } else { Transmission::Original },
+                transmission: if is_retransmission {
+                    Transmission::Retransmission
+                } else {
+                    Transmission::Original
+                },
                 is_app_limited: bytes < self.packet,
             };
             self.controller.update(|controller| controller.on_sent(&sent));
         }
         let position = self.ledger.sent().saturating_sub(bytes);
-        let transmission = if is_again { Transmission::Retransmission } else { Transmission::Original };
+        let transmission =
+            if is_retransmission { Transmission::Retransmission } else { Transmission::Original };
         self.journal(now, SenderEvent::Sent { offset: position.get(), payload: bytes, transmission });
         self.copy_after_sending(now, ordinal);
     }
@@ -119,8 +124,8 @@ impl Adapter {
         self.set_unmanaged_in_flight(in_flight.saturating_sub(self.ledger.in_flight()));
         let batch = std::mem::take(&mut self.batch);
         self.last_ack_at = now;
-        let is_news = |&(number, _): &(u64, Time)| Some(number) == largest;
-        let sample = batch.largest.filter(is_news).map(|(_, sent)| now.since(sent));
+        let is_new_loss = |&(number, _): &(u64, Time)| Some(number) == largest;
+        let sample = batch.largest.filter(is_new_loss).map(|(_, sent)| now.since(sent));
         if let Some(sample) = sample {
             let is_first = self.rtt.smoothed.is_zero();
             self.rtt.update(sample);
@@ -199,12 +204,12 @@ impl Adapter {
     #[inline]
     pub(super) fn journal(&self, at: Time, event: SenderEvent) {
         if self.shared.journal.is_kept() && !self.is_late {
-            self.write_down(at, event);
+            self.record_event(at, event);
         }
     }
 
     #[cold]
-    fn write_down(&self, at: Time, event: SenderEvent) {
+    fn record_event(&self, at: Time, event: SenderEvent) {
         let allowance = self.controller.allowance();
         let trace = SenderTrace {
             event,

@@ -21,7 +21,7 @@ use headstart_host::locked;
 use headstart_startup::catalogue::Needs;
 use headstart_startup::path::RateEstimator;
 use headstart_startup::trace::SenderEvent;
-use headstart_startup::{Controller, Plan, Prior, Startup as _};
+use headstart_startup::{Controller, FlightPlan, Prior, Startup as _};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::cached_controller::CachedController;
@@ -108,7 +108,7 @@ impl Adapter {
             if let Some(store) = &rules.store {
                 let (known, lease) = store.open(self.shared.key);
                 // Connections that share a peer's credit may use its record together.
-                let alone = rules.gates.alone && !self.controller.scheme().reserves();
+                let alone = rules.gates.alone && !self.controller.scheme().reserves_credit();
                 let gates = Gates { alone, ..rules.gates };
                 let judged = gates.judge(known, now, self.rtt.min, initial_window);
                 (report.known, report.refusal) = (known, refusal(&judged));
@@ -147,7 +147,7 @@ impl Adapter {
                 self.run_control();
             }
         }
-        let plan = Plan::burst(self.packet);
+        let plan = FlightPlan::burst(self.packet);
         self.bucket = Bucket { at: now, ..Bucket::default() };
         self.start_state = StartState::Ready(Ready { prior, plan });
         self.preview_flight();
@@ -230,27 +230,28 @@ impl Adapter {
     }
 
     /// Slow start does as well for so long an answer.
-    fn is_outrun(&self, prior: &Prior, plan: &Plan) -> bool {
+    fn is_outrun(&self, prior: &Prior, plan: &FlightPlan) -> bool {
         let bdp = prior.history.and_then(|known| known.record.bdp());
         let saves = |size| self.shared.rules.gates.outruns(plan.flight, size, self.packet, bdp);
         !self.is_late && self.controller.scheme().ends_with_flight() && !prior.flow_size.is_none_or(saves)
     }
 
     /// Plans the first flight; reserves it in the store if the scheme shares a peer's credit.
-    fn establish(&mut self, prior: &mut Prior) -> Plan {
+    fn establish(&mut self, prior: &mut Prior) -> FlightPlan {
         let shared = Arc::clone(&self.shared);
         let mut result = locked(&shared.result);
-        let lease = result.lease.as_mut().filter(|_| self.controller.scheme().reserves() && !self.is_late);
+        let lease =
+            result.lease.as_mut().filter(|_| self.controller.scheme().reserves_credit() && !self.is_late);
         let (Some(store), Some(lease)) = (&shared.rules.store, lease) else {
             return self.controller.update(|controller| controller.establish(prior));
         };
-        let mut plan = Plan::burst(self.packet);
-        store.reserve(lease, &mut |room| {
-            prior.room = Some(room);
+        let mut plan = FlightPlan::burst(self.packet);
+        store.reserve(lease, &mut |credit| {
+            prior.shared_credit = Some(credit);
             plan = self.controller.update(|controller| controller.establish(prior));
             plan.flight.min(prior.flow_size.unwrap_or(Bytes::MAX))
         });
-        result.reserves = true;
+        result.has_reservation = true;
         plan
     }
 

@@ -22,7 +22,7 @@ pub(super) struct Packet {
 
 /// A data packet that was acknowledged or lost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settled {
+pub(super) struct ResolvedPacket {
     pub ordinal: u64,
     pub bytes: Bytes,
     /// Bytes sent before it.
@@ -129,17 +129,17 @@ impl Ledger {
 
     /// Settles the packet of that number as acknowledged, if it is one of the scheme's and open.
     #[inline]
-    pub fn deliver(&mut self, number: u64, sent_at: Time) -> Option<Settled> {
+    pub fn deliver(&mut self, number: u64, sent_at: Time) -> Option<ResolvedPacket> {
         self.settle(number, |range| range.stamp.sent_at == sent_at)
     }
 
     /// Settles the packet of that number as lost.
-    pub fn lose(&mut self, number: u64, bytes: Bytes) -> Option<Settled> {
+    pub fn lose(&mut self, number: u64, bytes: Bytes) -> Option<ResolvedPacket> {
         self.settle(number, |range| range.bytes == bytes)
     }
 
     #[inline]
-    fn settle(&mut self, number: u64, is_ours: impl FnOnce(&PacketRange) -> bool) -> Option<Settled> {
+    fn settle(&mut self, number: u64, is_ours: impl FnOnce(&PacketRange) -> bool) -> Option<ResolvedPacket> {
         // Nearly always the packet is in the oldest range.
         let at = if self.ranges.front()?.position(number).is_some() { 0 } else { self.search(number)? };
         let range = self.ranges.get_mut(at)?;
@@ -147,7 +147,7 @@ impl Ledger {
             range.position(number).filter(|&position| range.is_open(position) && is_ours(range))?;
         range.open &= !(1 << position);
         self.in_flight = self.in_flight.saturating_sub(range.bytes);
-        let settled = Settled {
+        let settled = ResolvedPacket {
             ordinal: range.ordinal + u64::from(position),
             bytes: range.bytes,
             offset: range.offset(position),
@@ -295,7 +295,7 @@ mod tests {
         }
     }
 
-    fn same(settled: Option<Settled>, ordinal: usize, packet: Option<Plain>) {
+    fn same(settled: Option<ResolvedPacket>, ordinal: usize, packet: Option<Plain>) {
         let Some(packet) = packet else { return assert!(settled.is_none(), "{settled:?}") };
         let settled = settled.expect("its fate was open");
         assert_eq!((settled.ordinal, settled.bytes), (ordinal as u64, packet.bytes));

@@ -6,7 +6,7 @@
 
 use headstart_host::locked;
 use headstart_startup::trace::SenderEvent;
-use headstart_startup::{Plan, Prior, Progress};
+use headstart_startup::{FlightPlan, Prior, Progress};
 use headstart_units::{Bytes, Time};
 
 use super::cached_controller::CachedController;
@@ -16,7 +16,7 @@ use super::{Adapter, INITIAL_PACKETS, SLACK};
 /// The next flight, as planned if it began now.
 pub(super) struct NextFlight {
     pub controller: CachedController,
-    pub plan: Plan,
+    pub plan: FlightPlan,
     /// Bytes announced by the application so far.
     announced: Bytes,
     /// Bytes of those not sent yet.
@@ -64,7 +64,7 @@ impl Adapter {
             window: self.controller.allowance().window,
         };
         let mut controller = *self.controller;
-        let plan = controller.on_more(&prior, &so_far)?;
+        let plan = controller.on_new_data(&prior, &so_far)?;
         // The stack must retain packets before the first one to be copied leaves.
         if self.copies_left(&controller).is_some() {
             self.shared.set_retention(true);

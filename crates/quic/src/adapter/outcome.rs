@@ -7,7 +7,7 @@
 
 use headstart_host::locked;
 use headstart_startup::Startup;
-use headstart_startup::history::{Ended, Outcome, Record};
+use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
 use headstart_units::{Bytes, Time};
 use noq_proto::Side;
 
@@ -48,7 +48,7 @@ impl Adapter {
         self.shared.set_retention(false);
         let mut result = locked(&self.shared.result);
         result.report.migrated = true;
-        result.outcome = Some(Outcome::Nothing);
+        result.outcome = Some(RecordUpdate::Keep);
     }
 
     /// Publishes the outcome as it would be if the connection ended now.
@@ -62,12 +62,13 @@ impl Adapter {
         result.report.tally = self.tally;
         result.report.min_rtt = self.rtt.min;
         result.report.btl_bw = self.fastest;
-        if result.reserves
-            && let (Some(fate), Some(store)) = (self.controller.scheme().fate(), &self.shared.rules.store)
+        if result.has_reservation
+            && let (Some(fate), Some(store)) =
+                (self.controller.scheme().credit_revision(), &self.shared.rules.store)
             && let Some(lease) = &mut result.lease
         {
             store.release(lease, &fate);
-            result.reserves = false;
+            result.has_reservation = false;
         }
         if self.is_first_flight_over()
             && let Some(grant) = result.grant.take()
@@ -85,17 +86,17 @@ impl Adapter {
         self.ledger.sent() > Bytes::ZERO && known >= self.first_flight.min(self.ledger.sent())
     }
 
-    fn outcome(&self, now: Time, report: &StartReport) -> Outcome {
+    fn outcome(&self, now: Time, report: &StartReport) -> RecordUpdate {
         let used = report.known.as_ref();
         let has_lost = !self.tally.first_flight_lost.is_zero();
         if used.is_some() {
             // A client reuses its own record only until the first loss of a first flight. For a
             // scheme that reserves, a loss already lowers the credit.
             let has_misled = self.shared.rules.side == Side::Client
-                && !self.controller.scheme().reserves()
+                && !self.controller.scheme().reserves_credit()
                 && (has_lost || is_refused_for_rtt(report));
             if self.controller.scheme().discards_history() || has_misled {
-                return Outcome::Misled;
+                return RecordUpdate::Remove;
             }
         }
         let fastest = self.rate.fastest();
@@ -104,17 +105,17 @@ impl Adapter {
             Some(btl_bw) if !fastest.is_app_limited && filled => {
                 let is_cache = self.controller.scheme().caches_window();
                 let allowance = self.controller.allowance();
-                Outcome::Measured(self.controller.scheme().remember(Record {
+                RecordUpdate::Replace(self.controller.scheme().record_to_store(Record {
                     saved_at: now,
                     btl_bw,
                     rt_prop: self.rtt.min,
                     window: if is_cache { allowance.window } else { Bytes::ZERO },
                     ssthresh: if is_cache { self.controller.ssthresh() } else { Bytes::MAX },
-                    ended: if has_lost { Ended::Lossy } else { Ended::Clean },
+                    outcome: if has_lost { FlightOutcome::Lossy } else { FlightOutcome::Clean },
                     credit: Bytes::ZERO,
                 }))
             }
-            _ => Outcome::Nothing,
+            _ => RecordUpdate::Keep,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-use headstart_startup::history::{Ended, Record};
+use headstart_startup::history::{FlightOutcome, Record};
 use headstart_startup::prior::{Access, Hint};
 use headstart_units::Span;
 use noq_proto::Side;
@@ -77,11 +77,11 @@ fn shared(choice: Choice, now: Instant, rate: u64, rtt: u64) -> Arc<Shared> {
         rt_prop: Span::from_nanos(rtt),
         window: Bytes::new(rate),
         ssthresh: Bytes::MAX,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
     };
     let (_, lease) = store.open(client_key(PEER.into()));
-    store.close(lease, headstart_startup::history::Outcome::Measured(record));
+    store.close(lease, headstart_startup::history::RecordUpdate::Replace(record));
     rules.store = Some(store);
     rules.gates = Gates::OPEN;
     let shared = Shared::new(Arc::new(rules), (PEER, 443).into(), None, client_key(PEER.into()), 0);

@@ -32,7 +32,7 @@ impl<R: Recorder> Simulation<R> {
     pub(super) fn question(&mut self, id: FlowId, attempt: u8) -> RouterOption {
         let Some(flow) = self.flows.get_mut(id) else { return RouterOption::Nothing };
         let group = &self.groups[usize::from(flow.group)];
-        if group.scheme.wants_stamps() {
+        if group.scheme.requires_rate_stamps() {
             return RouterOption::Labelled(Label::wanted(Span::ZERO));
         }
         let known = RequestInputs {
@@ -46,7 +46,8 @@ impl<R: Recorder> Simulation<R> {
             return RouterOption::Nothing;
         };
         let random = Seed(flow.serial).child("quick-start").0;
-        let (asked, request) = Asked::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
+        let (asked, request) =
+            SentRequest::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
         flow.request = Some(asked);
         RouterOption::Request { request: request.into(), host: flow.peer }
     }
@@ -57,7 +58,7 @@ impl<R: Recorder> Simulation<R> {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let group = &self.groups[usize::from(flow.group)];
         // RFC 4782 §4.4: no further request after a wrong nonce.
-        let failed_nonce = flow.grant == Grant::Denied(Denied::Nonce);
+        let failed_nonce = flow.grant == Grant::Denied(DenialReason::Nonce);
         let scheme = flow.sender.controller().scheme();
         if flow.state != ConnectionState::Established || failed_nonce || !scheme.requests_after_idle() {
             return;
@@ -71,7 +72,8 @@ impl<R: Recorder> Simulation<R> {
         let Some(rate) = group.scheme.request(&known) else { return };
         flow.again.0 += 1;
         let random = Seed(flow.serial ^ u64::from(flow.again.0) << 48).child("quick-start").0;
-        let (asked, request) = Asked::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
+        let (asked, request) =
+            SentRequest::new(rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
         flow.request = Some(asked);
         let note = RouterOption::Request { request: request.into(), host: flow.peer };
         let (route, size) = (Self::forward(flow), group.tcp.syn.get() as u16);
@@ -82,7 +84,8 @@ impl<R: Recorder> Simulation<R> {
     /// receiving host does not answer.
     pub(super) fn send_bare(&mut self, bare: &BareRequest) {
         let random = Seed(bare.number).child("bare request").0;
-        let (_, request) = Asked::new(bare.rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
+        let (_, request) =
+            SentRequest::new(bare.rate, IP_TTL, (random >> 32) as u8, Nonce::new(random as u32));
         let note = RouterOption::Request { request: request.into(), host: bare.host };
         let id = FlowId { slot: u32::MAX - bare.number as u32, generation: (bare.number >> 32) as u16 };
         let size = bare.size.get().min(u64::from(u16::MAX)) as u16;
@@ -102,7 +105,7 @@ impl<R: Recorder> Simulation<R> {
         let config = &self.groups[usize::from(flow.group)].tcp;
         self.recorder.focus(flow.serial);
         let grant = verdict(flow.request.as_ref(), note);
-        if grant == Grant::Denied(Denied::Nonce) {
+        if grant == Grant::Denied(DenialReason::Nonce) {
             flow.grant = grant;
         }
         if let Grant::Granted(rate) = grant
@@ -270,11 +273,11 @@ impl<R: Recorder> Simulation<R> {
         let group = usize::from(flow.group);
         let (sender, recorder) = (&mut flow.sender, &mut self.recorder);
         recorder.focus(flow.serial);
-        match flow.lease.as_mut().filter(|_| self.groups[group].scheme.reserves()) {
+        match flow.lease.as_mut().filter(|_| self.groups[group].scheme.reserves_credit()) {
             Some(lease) => {
-                flow.reserves = true;
-                self.histories[group].reserve(lease, &mut |room| {
-                    sender.establish(now, &Prior { room: Some(room), ..*prior }, recorder);
+                flow.has_reservation = true;
+                self.histories[group].reserve(lease, &mut |credit| {
+                    sender.establish(now, &Prior { shared_credit: Some(credit), ..*prior }, recorder);
                     sender.first_flight()
                 });
             }
@@ -299,7 +302,7 @@ impl<R: Recorder> Simulation<R> {
             let timeout = (known.handshake_rtt * 3).max(group.tcp.min_rto);
             is_late = now.since(known.now) > timeout || flow.request.is_none();
             // The rate that RCP routers stamped is the last that is known, however old it is.
-            let granted = known.granted.filter(|_| !is_late || group.scheme.wants_stamps());
+            let granted = known.granted.filter(|_| !is_late || group.scheme.requires_rate_stamps());
             let flow_size = flow.size_known.then_some(bytes);
             let prior = Prior { now, flow_size, granted, ..*known };
             self.begin(id, &prior);
@@ -318,9 +321,9 @@ impl<R: Recorder> Simulation<R> {
     pub(super) fn notify_more(&mut self, id: FlowId) {
         let Some(flow) = self.flows.get_mut(id) else { return };
         let config = &self.groups[usize::from(flow.group)].tcp;
-        if config.several_answers && flow.size_known && flow.state == ConnectionState::Established {
+        if config.several_responses && flow.size_known && flow.state == ConnectionState::Established {
             self.recorder.focus(flow.serial);
-            flow.sender.on_more(self.now, config, &mut self.recorder);
+            flow.sender.on_new_data(self.now, config, &mut self.recorder);
         }
     }
 }
@@ -329,13 +332,13 @@ impl<R: Recorder> Simulation<R> {
 const IP_TTL: u8 = 64;
 
 /// The routers' answer, as verified by the sender.
-fn verdict(request: Option<&Asked>, note: RouterOption) -> Grant {
+fn verdict(request: Option<&SentRequest>, note: RouterOption) -> Grant {
     match (request, note) {
-        (Some(asked), RouterOption::Answering(echo)) => match asked.judge(&echo.into()) {
+        (Some(asked), RouterOption::Answering(echo)) => match asked.check_echo(&echo.into()) {
             Ok(rate) => Grant::Granted(rate),
             Err(reason) => Grant::Denied(reason),
         },
-        (Some(_), _) => Grant::Denied(Denied::NoEcho),
+        (Some(_), _) => Grant::Denied(DenialReason::NoEcho),
         (None, RouterOption::Stamped(stamp)) => stamp.rate().map_or(Grant::Unstamped, Grant::Granted),
         (None, _) => Grant::NotAsked,
     }

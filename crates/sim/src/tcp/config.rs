@@ -134,9 +134,9 @@ pub struct TcpConfig {
     pub restart_window: u64,
     /// Connections carry several answers: schemes get the initial window, of
     /// [`Self::restart_window`] segments, and a call when there is more to send
-    /// ([`Startup::on_more`](headstart_startup::Startup::on_more)), as from the QUIC stack. No: the
+    /// ([`Startup::on_new_data`](headstart_startup::Startup::on_new_data)), as from the QUIC stack. No: the
     /// papers' models have one flow for each connection.
-    pub several_answers: bool,
+    pub several_responses: bool,
     /// The window grows only for acks of data that left while the window was the limit (RFC 9002
     /// §7.8, RFC 9438 §5.8); else for every ack.
     pub window_validation: bool,
@@ -166,7 +166,7 @@ pub struct TcpConfig {
 impl TcpConfig {
     /// The initial window that schemes get: zero where a connection is one flow.
     pub(crate) fn initial_window(&self) -> Bytes {
-        if self.several_answers { self.mss * self.restart_window } else { Bytes::ZERO }
+        if self.several_responses { self.mss * self.restart_window } else { Bytes::ZERO }
     }
 }
 
@@ -192,7 +192,7 @@ impl Default for TcpConfig {
             idle_restart: true,
             window_validation: true,
             restart_window: 10,
-            several_answers: false,
+            several_responses: false,
             as_linux: false,
             records_limited: false,
         }

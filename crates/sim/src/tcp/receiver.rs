@@ -11,11 +11,11 @@ use crate::packet::{Acknowledgement, Block, Stamp};
 
 /// The receiver's answer to a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum AckDecision {
     /// Acknowledge now.
-    Now,
+    Immediate,
     /// Acknowledge when the timer expires, unless another segment arrives first.
-    Later,
+    Delayed,
 }
 
 /// A data packet at the receiver.
@@ -76,7 +76,7 @@ impl Receiver {
 
     /// A data packet arrived.
     #[inline]
-    pub fn on_data(&mut self, now: Time, arrival: Arrival, config: &DelayedAck) -> Answer {
+    pub fn on_data(&mut self, now: Time, arrival: Arrival, config: &DelayedAck) -> AckDecision {
         let Arrival { segment, transmission, is_pushed } = arrival;
         self.last = (segment, transmission);
         let is_immediate = self.is_immediate(transmission, config.immediate);
@@ -86,18 +86,18 @@ impl Receiver {
         } else {
             self.out_of_order(segment);
             if config.immediate == ImmediateAck::OutOfOrder {
-                return Answer::Now;
+                return AckDecision::Immediate;
             }
         }
         self.unacknowledged += 1;
         let is_due_now = is_immediate || is_pushed && config.ack_on_push;
         if is_due_now || self.unacknowledged >= config.every || self.received <= config.quick {
-            return Answer::Now;
+            return AckDecision::Immediate;
         }
         if self.ack_at == Time::NEVER {
             self.ack_at = now + config.timeout;
         }
-        Answer::Later
+        AckDecision::Delayed
     }
 
     /// True for the first packets after a new gap, and for a packet that was overtaken.
@@ -203,9 +203,9 @@ mod tests {
     fn every_second_segment_is_acknowledged_or_the_timer_does_it() {
         let mut receiver = receiver();
         let config = DelayedAck::SECOND;
-        assert_eq!(receiver.on_data(Time::ZERO, plain(0, 0), &config), Answer::Later);
+        assert_eq!(receiver.on_data(Time::ZERO, plain(0, 0), &config), AckDecision::Delayed);
         assert_eq!(receiver.ack_at, Time::from_millis(200));
-        assert_eq!(receiver.on_data(Time::from_millis(1), plain(1, 1), &config), Answer::Now);
+        assert_eq!(receiver.on_data(Time::from_millis(1), plain(1, 1), &config), AckDecision::Immediate);
         assert_eq!(receiver.acknowledge().cumulative, 2);
         assert_eq!(receiver.ack_at, Time::NEVER);
     }
@@ -217,30 +217,36 @@ mod tests {
         let answers: Vec<_> = (0..4)
             .map(|segment| {
                 let answer = receiver.on_data(Time::ZERO, plain(segment, segment), &config);
-                if answer == Answer::Now {
+                if answer == AckDecision::Immediate {
                     receiver.acknowledge();
                 }
                 answer
             })
             .collect();
-        assert_eq!(answers, [Answer::Now, Answer::Now, Answer::Later, Answer::Now]);
+        assert_eq!(
+            answers,
+            [AckDecision::Immediate, AckDecision::Immediate, AckDecision::Delayed, AckDecision::Immediate]
+        );
     }
 
     /// Linux tcp_input.c, tcp_measure_rcv_mss: a full segment with PSH is acknowledged as soon as
     /// the application has read it.
     #[test]
     fn as_linux_the_end_of_a_buffer_is_acknowledged_at_once() {
-        use Answer::{Later, Now};
+        use AckDecision::{Delayed, Immediate};
         let config = |ack_on_push| DelayedAck { ack_on_push, ..DelayedAck::SECOND };
         // Of three segments that leave as one buffer the last has PSH; a lone one has not.
         let arrivals = [(0, false), (1, false), (2, true), (3, false)];
-        for (ack_on_push, answers) in [(true, [Later, Now, Now, Later]), (false, [Later, Now, Later, Now])] {
+        for (ack_on_push, answers) in [
+            (true, [Delayed, Immediate, Immediate, Delayed]),
+            (false, [Delayed, Immediate, Delayed, Immediate]),
+        ] {
             let mut receiver = receiver();
             for ((segment, is_pushed), expected) in arrivals.into_iter().zip(answers) {
                 let arrival = Arrival { is_pushed, ..plain(segment, segment) };
                 let answer = receiver.on_data(Time::ZERO, arrival, &config(ack_on_push));
                 assert_eq!(answer, expected, "segment {segment}, heeds PSH: {ack_on_push}");
-                if answer == Now {
+                if answer == Immediate {
                     receiver.acknowledge();
                 }
             }
@@ -251,20 +257,20 @@ mod tests {
     /// none for an old gap and for retransmissions.
     #[test]
     fn as_quic_only_a_new_gap_hastens_an_ack() {
-        use Answer::{Later, Now};
+        use AckDecision::{Delayed, Immediate};
         let config = |packets| DelayedAck { immediate: ImmediateAck::NewGap(packets), ..DelayedAck::SECOND };
         // Segment and transmission. Transmissions 2 and 3 are lost, and 6 overtakes 5; segment 2 is
         // sent again as transmission 7, 3 as 8.
         let arrivals = [(0, 0), (1, 1), (4, 4), (6, 6), (5, 5), (2, 7), (3, 8), (7, 9)];
         for (packets, answers) in [
-            (1, [Later, Now, Now, Now, Now, Later, Now, Later]),
-            (4, [Later, Now, Now, Now, Now, Now, Now, Now]),
+            (1, [Delayed, Immediate, Immediate, Immediate, Immediate, Delayed, Immediate, Delayed]),
+            (4, [Delayed, Immediate, Immediate, Immediate, Immediate, Immediate, Immediate, Immediate]),
         ] {
             let mut receiver = receiver();
             for ((segment, transmission), expected) in arrivals.into_iter().zip(answers) {
                 let answer = receiver.on_data(Time::ZERO, plain(segment, transmission), &config(packets));
                 assert_eq!(answer, expected, "transmission {transmission}, {packets} after a gap");
-                if answer == Now {
+                if answer == Immediate {
                     receiver.acknowledge();
                 }
             }
@@ -288,7 +294,7 @@ mod tests {
             (5, 7, vec![]),
         ];
         for (segment, cumulative, blocks) in steps {
-            assert_eq!(receiver.on_data(Time::ZERO, plain(segment, 0), &immediate), Answer::Now);
+            assert_eq!(receiver.on_data(Time::ZERO, plain(segment, 0), &immediate), AckDecision::Immediate);
             let ack = receiver.acknowledge();
             let reported: Vec<_> = ack.blocks.into_iter().filter(|b| b.start != b.end).collect();
             assert_eq!((ack.cumulative, reported), (cumulative, blocks), "after segment {segment}");
@@ -300,7 +306,10 @@ mod tests {
     fn duplicates_are_counted_and_acknowledged_at_once() {
         let mut receiver = receiver();
         for segment in [0, 0, 2, 2, 1, 1] {
-            assert_eq!(receiver.on_data(Time::ZERO, plain(segment, 0), &DelayedAck::IMMEDIATE), Answer::Now);
+            assert_eq!(
+                receiver.on_data(Time::ZERO, plain(segment, 0), &DelayedAck::IMMEDIATE),
+                AckDecision::Immediate
+            );
         }
         assert_eq!((receiver.next(), receiver.duplicates(), receiver.received), (3, 3, 3));
     }

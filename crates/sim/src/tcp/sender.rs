@@ -29,7 +29,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use headstart_startup::history::{Ended, Record};
+use headstart_startup::history::{FlightOutcome, Record};
 use headstart_startup::path::{RateEstimator, SendStamp};
 use headstart_startup::repair::{Repair, Segments};
 use headstart_startup::{
@@ -104,7 +104,7 @@ impl Segment {
 
 /// One transmission.
 #[derive(Clone, Copy, Debug, Default)]
-struct Flight {
+struct SentSegment {
     stamp: SendStamp,
     segment: u32,
     /// A proactive copy: its loss is ignored.
@@ -130,7 +130,7 @@ enum State {
 #[derive(Debug)]
 pub struct Sender {
     controller: Controller,
-    wants_stamps: bool,
+    requires_rate_stamps: bool,
     is_l4s: bool,
     /// The receiver's count of marks in the latest ack.
     marks: u8,
@@ -140,7 +140,7 @@ pub struct Sender {
     rate: RateEstimator,
 
     segments: Ring<Segment>,
-    flights: Ring<Flight>,
+    flights: Ring<SentSegment>,
     in_flight: Bytes,
     /// Bytes of the first flight that were delivered as originals.
     first_flight_delivered: Bytes,
@@ -204,7 +204,7 @@ impl Default for Sender {
         let scheme = Scheme::SlowStart(headstart_startup::scheme::SlowStart::new(Default::default()));
         Self {
             controller: Controller::new(scheme, base::Kind::Cubic, Bytes::new(1)),
-            wants_stamps: false,
+            requires_rate_stamps: false,
             is_l4s: false,
             marks: 0,
             repair: Repair::Reactive,
@@ -254,13 +254,13 @@ impl Default for Sender {
 }
 
 /// The scoreboard as presented to repair policies.
-struct Board<'a> {
+struct Scoreboard<'a> {
     segments: &'a Ring<Segment>,
     sent: u64,
     first_flight: u64,
 }
 
-impl Segments for Board<'_> {
+impl Segments for Scoreboard<'_> {
     fn first_unacked(&self) -> u64 {
         u64::from(self.segments.base())
     }
@@ -282,7 +282,7 @@ impl Segments for Board<'_> {
 
 macro_rules! board {
     ($self:ident) => {
-        Board { segments: &$self.segments, sent: $self.sent, first_flight: $self.first_flight }
+        Scoreboard { segments: &$self.segments, sent: $self.sent, first_flight: $self.first_flight }
     };
 }
 
@@ -301,9 +301,9 @@ impl Sender {
         self.message_ends.clear();
         *self = Self {
             controller: Controller::new(scheme, base, config.mss),
-            wants_stamps: scheme.wants_stamps(),
+            requires_rate_stamps: scheme.requires_rate_stamps(),
             is_l4s: scheme.is_l4s(),
-            tail_probe: config.probe == Probe::TailLoss || scheme.wants_tail_probe(),
+            tail_probe: config.probe == Probe::TailLoss || scheme.requires_tail_probe(),
             segments: std::mem::take(&mut self.segments),
             flights: std::mem::take(&mut self.flights),
             ends: std::mem::take(&mut self.ends),
@@ -376,7 +376,7 @@ impl Sender {
     }
 
     /// There is more to send than the scheme was given: it may start another flight.
-    pub fn on_more(&mut self, now: Time, config: &TcpConfig, recorder: &mut impl Recorder) {
+    pub fn on_new_data(&mut self, now: Time, config: &TcpConfig, recorder: &mut impl Recorder) {
         let prior = Prior {
             flow_size: Some(Bytes::new(self.written - self.sent)),
             initial_window: config.initial_window(),
@@ -389,7 +389,7 @@ impl Sender {
             in_flight: self.in_flight,
             window: self.controller.allowance().window,
         };
-        let Some(plan) = self.controller.on_more(&prior, &so_far) else { return };
+        let Some(plan) = self.controller.on_new_data(&prior, &so_far) else { return };
         self.repair = self.controller.scheme().repair();
         self.first_flight = (self.sent + plan.flight.get()).min(self.written);
         self.burst_left = plan.burst.get();
@@ -439,13 +439,13 @@ impl Sender {
     pub fn record(&self, now: Time, config: &TcpConfig) -> Option<Record> {
         let lost = self.counts.first_flight_lost > 0;
         let sample = if config.records_limited { self.rate.maximum() } else { self.rate.fastest() };
-        Some(self.controller.scheme().remember(Record {
+        Some(self.controller.scheme().record_to_store(Record {
             saved_at: now,
             btl_bw: sample.rate()?,
             rt_prop: self.rtt.min,
             window: self.controller.allowance().window,
             ssthresh: self.controller.ssthresh(),
-            ended: if lost { Ended::Lossy } else { Ended::Clean },
+            outcome: if lost { FlightOutcome::Lossy } else { FlightOutcome::Clean },
             credit: Bytes::ZERO,
         }))
     }
@@ -463,7 +463,7 @@ impl Sender {
     /// The RCP label of the next data packet.
     #[inline]
     pub fn label(&self) -> Label {
-        if self.wants_stamps { Label::wanted(self.rtt.smoothed) } else { Label::default() }
+        if self.requires_rate_stamps { Label::wanted(self.rtt.smoothed) } else { Label::default() }
     }
 
     /// Size of the first flight.

@@ -9,7 +9,7 @@ use headstart_sim::tcp::config::Probe;
 use headstart_sim::workload::arrivals::{ArrivalSpec, Arrivals, GapSpec};
 use headstart_sim::workload::{Mixed, Opener};
 use headstart_sim::{Collector, Group, Path, Scenario, Seed, Simulation, TcpConfig};
-use headstart_startup::history::{FixedHash, MemoryStore, Outcome, Record, Revision, Store};
+use headstart_startup::history::{FixedHash, MemoryStore, Record, RecordUpdate, Revision, Store};
 use headstart_startup::{base, catalogue};
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -116,10 +116,10 @@ fn poison(history: &mut MemoryStore, rt_prop: Span) {
             rt_prop,
             window: Bytes::ZERO,
             ssthresh: Bytes::MAX,
-            ended: headstart_startup::history::Ended::Clean,
+            outcome: headstart_startup::history::FlightOutcome::Clean,
             credit: Bytes::ZERO,
         };
-        history.close(lease, Outcome::Measured(record));
+        history.close(lease, RecordUpdate::Replace(record));
         assert_eq!(history.peek(peer_address(peer)).map(|record| record.credit), Some(huge));
     }
 }

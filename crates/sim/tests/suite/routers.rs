@@ -8,7 +8,7 @@ use headstart_sim::workload::long::{Listed, Start};
 use headstart_sim::*;
 use headstart_startup::base;
 use headstart_startup::quick_start::router::{Algorithm, Denial, Granularity, Params, extreme};
-use headstart_startup::quick_start::{Amount, Denied};
+use headstart_startup::quick_start::{Amount, DenialReason};
 use headstart_startup::rcp;
 use headstart_startup::scheme::{QuickStart, Rcp, Scheme, SlowStart, quick_start, slow_start};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
@@ -105,15 +105,15 @@ fn a_path_that_does_not_take_part_is_told_from_one_that_does() {
     let (yes, plain) = (Kind::QuickStart(target()), Kind::Plain);
     #[rustfmt::skip]
     let rows = [
-        ([plain, plain],                     Denied::NotEveryRouter, "no router at all"),
-        ([yes, plain],                       Denied::NotEveryRouter, "a non-capable router behind"),
-        ([plain, yes],                       Denied::NotEveryRouter, "a non-capable router before"),
-        ([yes, Kind::NonCapable],                  Denied::NotEveryRouter, "two deaf ones behind"),
-        ([yes, Kind::Rcp],                   Denied::NotEveryRouter, "a router that knows something else"),
-        ([yes, Kind::QuickStart(zero)],      Denied::Zero,           "a router that has nothing to give"),
-        ([Kind::QuickStart(zero), yes],      Denied::Zero,           "wherever it is"),
-        ([yes, Kind::QuickStart(ignoring)],  Denied::NotEveryRouter, "one that ignores"),
-        ([Kind::QuickStart(deleting), yes],  Denied::NoEcho,         "one that deletes"),
+        ([plain, plain],                     DenialReason::NotEveryRouter, "no router at all"),
+        ([yes, plain],                       DenialReason::NotEveryRouter, "a non-capable router behind"),
+        ([plain, yes],                       DenialReason::NotEveryRouter, "a non-capable router before"),
+        ([yes, Kind::NonCapable],                  DenialReason::NotEveryRouter, "two deaf ones behind"),
+        ([yes, Kind::Rcp],                   DenialReason::NotEveryRouter, "a router that knows something else"),
+        ([yes, Kind::QuickStart(zero)],      DenialReason::Zero,           "a router that has nothing to give"),
+        ([Kind::QuickStart(zero), yes],      DenialReason::Zero,           "wherever it is"),
+        ([yes, Kind::QuickStart(ignoring)],  DenialReason::NotEveryRouter, "one that ignores"),
+        ([Kind::QuickStart(deleting), yes],  DenialReason::NoEcho,         "one that deletes"),
     ];
     let expected = alone([plain, plain], slow(), Opener::Sender, 60).completion_time();
     for (kinds, reason, why) in rows {

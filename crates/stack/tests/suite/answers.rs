@@ -10,7 +10,7 @@ use headstart_stack::simulation::RunOptions;
 use headstart_stack::{Crypto, Simulation};
 use headstart_startup::base;
 use headstart_startup::catalogue::{self, Name, Needs};
-use headstart_startup::history::{Ended, FixedHash, MemoryStore, Outcome, Record, Store};
+use headstart_startup::history::{FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate, Store};
 use headstart_units::{Bytes, Packets, Rate, Span, Time};
 
 const RATE: Rate = Rate::from_mbit_per_sec(25);
@@ -133,10 +133,10 @@ fn run(scheme: &str, script: &Answers) -> (f64, f64) {
             rt_prop: RTT,
             window: RATE * RTT,
             ssthresh: Bytes::MAX,
-            ended: Ended::Clean,
+            outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
         };
-        history.close(lease, Outcome::Measured(record));
+        history.close(lease, RecordUpdate::Replace(record));
     }
     let simulation = Simulation::new(scenario, &options, Messages::default()).expect("can be set up");
     let messages = simulation.with_history(0, history).run().recorder.0;

@@ -13,7 +13,7 @@ use headstart_sim::{
 };
 use headstart_stack::simulation::RunOptions;
 use headstart_stack::{Crypto, Simulation};
-use headstart_startup::history::{Ended, FixedHash, MemoryStore, Outcome, Record, Store};
+use headstart_startup::history::{FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate, Store};
 use headstart_startup::{base, catalogue};
 use headstart_units::{Bytes, Packets, Rate, Ratio, Span, Time};
 
@@ -93,7 +93,7 @@ fn run(scheme: &str, workload: Box<dyn Workload>, record: Option<Record>) -> Tap
     let mut history = MemoryStore::new(16, FixedHash::default());
     if let Some(record) = record {
         let (_, lease) = history.open(peer_address(0));
-        history.close(lease, Outcome::Measured(record));
+        history.close(lease, RecordUpdate::Replace(record));
     }
     simulation.with_history(0, history).run().recorder
 }
@@ -106,7 +106,7 @@ fn right() -> Record {
         rt_prop: RTT,
         window: RATE * RTT,
         ssthresh: Bytes::MAX,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
     }
 }
@@ -203,7 +203,7 @@ fn what_a_connection_measured_the_next_one_begins_from() {
     let simulation = Simulation::new(first, &options("wise-start", Crypto::Null, 1), Tape::default());
     let mut finished = simulation.expect("can be set up").run();
     let (known, lease) = finished.histories[0].open(peer_address(0));
-    finished.histories[0].close(lease, Outcome::Nothing);
+    finished.histories[0].close(lease, RecordUpdate::Keep);
     let record = known.expect("a record").record;
     let share = record.btl_bw.as_bits_per_sec() as f64 / RATE.as_bits_per_sec() as f64;
     assert!((0.95..1.0).contains(&share), "{share} of the path's rate, which headers have a part of");

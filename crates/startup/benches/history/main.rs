@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Instant;
 
-use headstart_startup::history::{Ended, FixedHash, MemoryStore, Outcome, Record, Store};
+use headstart_startup::history::{FixedHash, FlightOutcome, MemoryStore, Record, RecordUpdate, Store};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 const PEERS: u64 = 131_072;
@@ -30,10 +30,10 @@ fn visit(store: &mut MemoryStore, number: u64, at: u64) -> bool {
         rt_prop: Span::from_millis(100),
         window: Bytes::new(62_500),
         ssthresh: Bytes::MAX,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
     };
-    store.close(lease, Outcome::Measured(record));
+    store.close(lease, RecordUpdate::Replace(record));
     known.is_some()
 }
 

@@ -17,7 +17,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use headstart_startup::catalogue;
-use headstart_startup::history::{Ended, Known, Record};
+use headstart_startup::history::{FlightOutcome, Record, SharedRecord};
 use headstart_startup::prior::{Access, Hint};
 use headstart_startup::{
     Ack, Congestion, Controller, Prior, RateSample, Rtt, Sent, Signal, Transmission, base,
@@ -98,12 +98,12 @@ fn prior() -> Prior {
         rt_prop: RTT,
         window: MSS * 75,
         ssthresh: MSS * 75,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
     };
     Prior {
         flow_size: Some(Bytes::new(100_000)),
-        history: Some(Known { record, live: 0 }),
+        history: Some(SharedRecord { record, live: 0 }),
         hint: Some(Hint { bandwidth: rate, access: Access::Cable }),
         ..Prior::bare(BEGIN, MSS, RTT, Bytes::new(4 << 20))
     }
@@ -115,7 +115,7 @@ fn play(mut controller: Controller, steps: &[Step]) -> u64 {
     let mut sum = 0;
     for step in steps {
         let step = black_box(step);
-        if controller.watches_sending() {
+        if controller.needs_sent_events() {
             controller.on_sent(&step.sent);
         }
         controller.on_ack(&step.ack);

@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 9438, in integers: times in units of 2^20 ns (1.049 ms), windows in 1/1024 bytes.
 //!
-//! Google QUIC shipped with a CUBIC that behaves as two connections would ([`Shares::TWO`]): of N
+//! Google QUIC shipped with a CUBIC that behaves as two connections would ([`Constants::TWO`]): of N
 //! connections that share a path one is cut at a time, so that the sum keeps (N - 1 + beta) / N;
 //! the Reno-friendly estimate is that of N flows (the formula of RFC 9438 §4.3 for a sum of N
 //! windows). The cubic function itself is unchanged.
@@ -41,7 +41,7 @@ const LINUX_LEAST_GROWTH: u64 = 20;
 
 /// Constants that depend on the number of connections emulated by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shares {
+pub struct Constants {
     /// Multiplicative decrease (RFC 9438 §4.6).
     beta: Ratio,
     /// Fast convergence: the share of the window kept as maximum if it had not reached the last one
@@ -52,7 +52,7 @@ pub struct Shares {
     alpha: Ratio,
 }
 
-impl Shares {
+impl Constants {
     /// One connection: beta 0.7, (1 + beta) / 2, 3 (1 - beta) / (1 + beta).
     pub const ONE: Self = Self { beta: BETA, fast_convergence: Ratio::new(17, 20), alpha: Ratio::new(9, 17) };
     /// Two: beta (1 + 0.7) / 2, fast convergence (1 + 0.85) / 2, and 4 x 3 (1 - beta) / (1 + beta)
@@ -73,7 +73,7 @@ const C_SHIFT: u32 = 60;
 #[derive(Clone, Copy, Debug)]
 pub struct Cubic {
     mss: Bytes,
-    shares: Shares,
+    shares: Constants,
     pub(super) window: Bytes,
     pub(super) ssthresh: Bytes,
     /// The window in 1/1024 bytes; `window` is this rounded down.
@@ -108,7 +108,7 @@ struct Epoch {
 }
 
 impl Cubic {
-    pub(super) fn new(mss: Bytes, shares: Shares) -> Self {
+    pub(super) fn new(mss: Bytes, shares: Constants) -> Self {
         Self {
             mss,
             shares,
@@ -123,10 +123,10 @@ impl Cubic {
     }
 
     pub(super) fn linux(mss: Bytes) -> Self {
-        Self { flavour: Flavour::Linux, ..Self::new(mss, Shares::ONE) }
+        Self { flavour: Flavour::Linux, ..Self::new(mss, Constants::ONE) }
     }
 
-    pub(super) fn google(mss: Bytes, shares: Shares) -> Self {
+    pub(super) fn google(mss: Bytes, shares: Constants) -> Self {
         Self { flavour: Flavour::Google, ..Self::new(mss, shares) }
     }
 
@@ -218,7 +218,7 @@ impl Cubic {
 
     pub(super) fn on_congestion(&mut self, signal: &Congestion) {
         if signal.opens_episode {
-            self.remember();
+            self.record_maximum();
             self.ssthresh = self.cut();
             self.set_window(self.ssthresh);
         }
@@ -227,7 +227,7 @@ impl Cubic {
     pub(super) fn on_timeout(&mut self, timeout: &Timeout) {
         // RFC 9438 §4.8; RFC 5681 §3.1: a repeated timeout of a segment keeps the threshold.
         if timeout.consecutive == 1 {
-            self.remember();
+            self.record_maximum();
             self.ssthresh = match self.flavour {
                 Flavour::Google => (self.prior_window / 2).max(self.mss * MINIMUM_SEGMENTS),
                 Flavour::Text | Flavour::Linux => self.cut(),
@@ -239,7 +239,7 @@ impl Cubic {
         self.set_window(self.mss * LOSS_SEGMENTS);
     }
 
-    /// The window after a cut of the window saved by [`Self::remember`] (RFC 9438 §4.6).
+    /// The window after a cut of the window saved by [`Self::record_maximum`] (RFC 9438 §4.6).
     fn cut(&self) -> Bytes {
         self.counted(self.prior_window * self.shares.beta).max(self.mss * MINIMUM_SEGMENTS)
     }
@@ -250,7 +250,7 @@ impl Cubic {
     }
 
     /// RFC 9438 §4.7.
-    fn remember(&mut self) {
+    fn record_maximum(&mut self) {
         let window = self.counted(self.window);
         self.prior_window = window;
         let reached = if self.flavour == Flavour::Google { window + self.mss } else { window };
@@ -326,7 +326,7 @@ mod tests {
     /// RFC 9438 §5.1: K is the cube root of W_max (1 - beta) / C seconds.
     #[test]
     fn the_window_is_back_at_its_maximum_after_k() {
-        let mut cubic = Cubic::new(MSS, Shares::ONE);
+        let mut cubic = Cubic::new(MSS, Constants::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 1000));
         cubic.on_congestion(&lost(Time::ZERO, MSS));
         assert_eq!(cubic.window, MSS * 700);
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn on_a_short_path_reno_is_the_faster_one_and_is_followed() {
-        let mut cubic = Cubic::new(MSS, Shares::ONE);
+        let mut cubic = Cubic::new(MSS, Constants::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 20));
         cubic.on_congestion(&lost(Time::ZERO, MSS));
         let mut now = Time::ZERO;
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn a_second_cut_below_the_maximum_remembers_less() {
-        let mut cubic = Cubic::new(MSS, Shares::ONE);
+        let mut cubic = Cubic::new(MSS, Constants::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 100));
         cubic.on_congestion(&lost(Time::ZERO, MSS));
         cubic.on_congestion(&lost(Time::ZERO, MSS));
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn a_pair_gives_up_half_as_much_as_one() {
-        let mut cubic = Cubic::new(MSS, Shares::TWO);
+        let mut cubic = Cubic::new(MSS, Constants::TWO);
         cubic.take_over(&HandOver::avoiding(MSS * 100));
         cubic.on_congestion(&lost(Time::ZERO, MSS));
         assert_eq!(cubic.window, MSS * 85);
@@ -386,7 +386,7 @@ mod tests {
                 cubic.window.get()
             };
             assert_eq!(
-                (cut(Cubic::linux(MSS)), cut(Cubic::new(MSS, Shares::ONE))),
+                (cut(Cubic::linux(MSS)), cut(Cubic::new(MSS, Constants::ONE))),
                 (linux, text),
                 "{window}"
             );
@@ -409,10 +409,13 @@ mod tests {
         };
         assert!((9..=10).contains(&after_a_round(Cubic::linux(mss), false)), "200 segments, a twentieth");
         assert!(
-            after_a_round(Cubic::new(mss, Shares::ONE), false) <= 1,
+            after_a_round(Cubic::new(mss, Constants::ONE), false) <= 1,
             "RFC 9438: the cubic has hardly begun"
         );
-        assert_eq!(after_a_round(Cubic::linux(mss), true), after_a_round(Cubic::new(mss, Shares::ONE), true));
+        assert_eq!(
+            after_a_round(Cubic::linux(mss), true),
+            after_a_round(Cubic::new(mss, Constants::ONE), true)
+        );
     }
 
     #[test]
@@ -426,8 +429,8 @@ mod tests {
             (cubic.window - before).get()
         };
         // The curve of 1000 segments is 22 further on after two seconds and a smallest RTT.
-        assert_eq!(grown(Cubic::google(MSS, Shares::ONE), 2000), 500 + 5_000, "half of 1 and of 10 segments");
-        let text = grown(Cubic::new(MSS, Shares::ONE), 2000);
+        assert_eq!(grown(Cubic::google(MSS, Constants::ONE), 2000), 500 + 5_000, "half of 1 and of 10 segments");
+        let text = grown(Cubic::new(MSS, Constants::ONE), 2000);
         assert!(text < 2_500, "a hundredth of the way there for each hundredth of the window: {text}");
     }
 
@@ -442,13 +445,13 @@ mod tests {
             cubic.on_ack(&acked(Time::from_millis(8000), MSS * 100));
             (cubic.window - before).get()
         };
-        let (google, text) = (after(Cubic::google(MSS, Shares::ONE)), after(Cubic::new(MSS, Shares::ONE)));
+        let (google, text) = (after(Cubic::google(MSS, Constants::ONE)), after(Cubic::new(MSS, Constants::ONE)));
         assert!(google < 15_000 && text > 40_000, "{google} from the beginning, {text} from where it was");
     }
 
     #[test]
     fn as_google_has_it_a_timeout_halves_and_forgets() {
-        let mut cubic = Cubic::google(MSS, Shares::TWO);
+        let mut cubic = Cubic::google(MSS, Constants::TWO);
         cubic.take_over(&HandOver::avoiding(MSS * 10));
         cubic.on_timeout(&timed_out(Time::ZERO));
         assert_eq!((cubic.window, cubic.ssthresh, cubic.w_max), (MSS, MSS * 5, Bytes::ZERO));
@@ -456,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_timeout_starts_over_towards_seven_tenths() {
-        let mut cubic = Cubic::new(MSS, Shares::ONE);
+        let mut cubic = Cubic::new(MSS, Constants::ONE);
         cubic.take_over(&HandOver::avoiding(MSS * 10));
         cubic.on_timeout(&timed_out(Time::ZERO));
         assert_eq!((cubic.window, cubic.ssthresh), (MSS, MSS * 7));

@@ -12,12 +12,12 @@
 //!
 //! - A hint of a peer without a record is accepted up to [`Guard::stranger`], the cost of a false
 //!   first hint.
-//! - [`Known::live`] counts connections, not their rates: `n` that start together get 1, 1/2, ..,
+//! - [`SharedRecord::live`] counts connections, not their rates: `n` that start together get 1, 1/2, ..,
 //!   1/n.
 
 use headstart_units::{Rate, Ratio};
 
-use crate::history::Known;
+use crate::history::SharedRecord;
 use crate::prior::Hint;
 
 /// Limits that a server applies to a hint.
@@ -39,7 +39,7 @@ impl Guard {
 
     /// The accepted rate of `hint`, given the record of the peer.
     #[must_use]
-    pub fn admit(&self, hint: Hint, known: Option<&Known>) -> Hint {
+    pub fn admit(&self, hint: Hint, known: Option<&SharedRecord>) -> Hint {
         let mut bandwidth = hint.bandwidth.min(self.most);
         if let Some(headroom) = self.past {
             let measured = known.map(|known| known.record.btl_bw).filter(|rate| !rate.is_zero());

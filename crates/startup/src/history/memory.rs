@@ -25,7 +25,7 @@ use hashbrown::HashTable;
 use headstart_units::hash::{FNV64, fnv64};
 use headstart_units::{Bytes, Rate, Span, Time};
 
-use super::{Ended, Known, Lease, Outcome, Record, Revision, Room, Store};
+use super::{FlightOutcome, Lease, Record, RecordUpdate, Revision, SharedCredit, SharedRecord, Store};
 
 /// No entry: the end of a list.
 const NONE: u32 = u32::MAX;
@@ -34,7 +34,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     peer: IpAddr,
-    ended: Ended,
+    outcome: FlightOutcome,
     live: u32,
     /// The next more recently used entry.
     newer: u32,
@@ -54,11 +54,11 @@ struct Entry {
 impl Entry {
     /// The first record of a peer, with the store's count of writes.
     fn new(peer: IpAddr, record: Record, writes: u64) -> Self {
-        let Record { saved_at, btl_bw, rt_prop, window, ssthresh, ended, credit } = record;
+        let Record { saved_at, btl_bw, rt_prop, window, ssthresh, outcome, credit } = record;
         let (live, newer, older, born, written) = (0, NONE, NONE, writes, writes);
         Self {
             peer,
-            ended,
+            outcome,
             live,
             newer,
             older,
@@ -74,8 +74,8 @@ impl Entry {
     }
 
     fn record(&self) -> Record {
-        let Self { saved_at, btl_bw, rt_prop, window, ssthresh, ended, credit, .. } = *self;
-        Record { saved_at, btl_bw, rt_prop, window, ssthresh, ended, credit }
+        let Self { saved_at, btl_bw, rt_prop, window, ssthresh, outcome, credit, .. } = *self;
+        Record { saved_at, btl_bw, rt_prop, window, ssthresh, outcome, credit }
     }
 }
 
@@ -94,7 +94,7 @@ pub struct Counters {
 /// updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
-pub struct Changed {
+pub struct StoreChange {
     /// There is a newer record of this peer.
     pub written: Option<IpAddr>,
     /// This peer's record was removed.
@@ -116,7 +116,7 @@ pub struct MemoryStore<S = FixedHash> {
     /// First flights under way, by peer.
     flights: HashTable<(IpAddr, Bytes)>,
     /// The credit of first contacts.
-    strangers: Option<Bytes>,
+    first_contacts: Option<Bytes>,
 }
 
 impl<S: BuildHasher> MemoryStore<S> {
@@ -135,7 +135,7 @@ impl<S: BuildHasher> MemoryStore<S> {
             writes: 0,
             counters: Counters::default(),
             flights: HashTable::new(),
-            strangers: None,
+            first_contacts: None,
         }
     }
 
@@ -176,7 +176,7 @@ impl<S: BuildHasher> MemoryStore<S> {
         self.table.clear();
         self.entries.clear();
         (self.newest, self.oldest, self.free) = (NONE, NONE, NONE);
-        self.strangers = None;
+        self.first_contacts = None;
     }
 
     fn find(&self, peer: IpAddr) -> Option<u32> {
@@ -219,7 +219,7 @@ impl<S: BuildHasher> MemoryStore<S> {
 
     /// Inserts a record from another store, as the most recently used. Does nothing if the capacity
     /// is zero, or if there is a newer record of that peer.
-    pub fn restore(&mut self, peer: IpAddr, record: Record) -> Changed {
+    pub fn restore(&mut self, peer: IpAddr, record: Record) -> StoreChange {
         self.write(peer.to_canonical(), record)
     }
 
@@ -240,40 +240,40 @@ impl<S: BuildHasher> MemoryStore<S> {
     }
 
     /// As [`Store::close`]; returns the changes.
-    pub fn settle(&mut self, mut lease: Lease, outcome: Outcome) -> Changed {
+    pub fn settle(&mut self, mut lease: Lease, outcome: RecordUpdate) -> StoreChange {
         self.end_flight(&mut lease);
         let Lease { peer, reserved, credit, .. } = lease;
-        let mut changed = Changed::default();
+        let mut changed = StoreChange::default();
         if let (Some(found), Some((born, written))) = (self.find(peer), reserved) {
             let entry = &mut self.entries[found as usize];
             // A different entry if the reserved one was evicted and the peer has returned since.
             if entry.born == born {
                 entry.live -= 1;
-                if outcome == Outcome::Misled && entry.written == written {
+                if outcome == RecordUpdate::Remove && entry.written == written {
                     self.remove(found);
                     changed.removed = Some(peer);
                 }
             }
         }
         match outcome {
-            Outcome::Measured(record) => {
+            RecordUpdate::Replace(record) => {
                 self.write(peer, Record { credit: credit.max(record.credit), ..record })
             }
-            Outcome::Nothing | Outcome::Misled => changed,
+            RecordUpdate::Keep | RecordUpdate::Remove => changed,
         }
     }
 
     /// As [`Store::release`]; returns the changes.
-    pub fn settle_flight(&mut self, lease: &mut Lease, fate: &Revision) -> Changed {
+    pub fn settle_flight(&mut self, lease: &mut Lease, fate: &Revision) -> StoreChange {
         self.end_flight(lease);
         if lease.reserved.is_none() {
-            lease.credit = fate.of(self.strangers);
-            self.strangers = Some(lease.credit);
+            lease.credit = fate.of(self.first_contacts);
+            self.first_contacts = Some(lease.credit);
         }
-        let Some(at) = self.find(lease.peer) else { return Changed::default() };
+        let Some(at) = self.find(lease.peer) else { return StoreChange::default() };
         let credit = &mut self.entries[at as usize].credit;
         *credit = fate.of(Some(*credit).filter(|credit| !credit.is_zero()));
-        Changed { written: Some(lease.peer), removed: None }
+        StoreChange { written: Some(lease.peer), removed: None }
     }
 
     fn end_flight(&mut self, lease: &mut Lease) {
@@ -291,7 +291,7 @@ impl<S: BuildHasher> MemoryStore<S> {
         }
     }
 
-    fn write(&mut self, peer: IpAddr, record: Record) -> Changed {
+    fn write(&mut self, peer: IpAddr, record: Record) -> StoreChange {
         self.writes += 1;
         let Some(at) = self.find(peer) else {
             return self.insert(peer, record);
@@ -300,17 +300,17 @@ impl<S: BuildHasher> MemoryStore<S> {
         self.link_as_newest(at);
         let entry = &mut self.entries[at as usize];
         if record.saved_at < entry.saved_at {
-            return Changed::default();
+            return StoreChange::default();
         }
         let credit = entry.credit.max(record.credit);
         let Entry { live, newer, older, born, .. } = *entry;
         *entry =
             Entry { live, newer, older, born, ..Entry::new(peer, Record { credit, ..record }, self.writes) };
-        Changed { written: Some(peer), removed: None }
+        StoreChange { written: Some(peer), removed: None }
     }
 
-    fn insert(&mut self, peer: IpAddr, record: Record) -> Changed {
-        let mut changed = Changed::default();
+    fn insert(&mut self, peer: IpAddr, record: Record) -> StoreChange {
+        let mut changed = StoreChange::default();
         if self.capacity == 0 {
             return changed;
         }
@@ -340,7 +340,7 @@ impl<S: BuildHasher> MemoryStore<S> {
 }
 
 impl<S: BuildHasher> Store for MemoryStore<S> {
-    fn open(&mut self, peer: IpAddr) -> (Option<Known>, Lease) {
+    fn open(&mut self, peer: IpAddr) -> (Option<SharedRecord>, Lease) {
         // An IPv4 peer of a dual-stack socket is the same peer.
         let peer = peer.to_canonical();
         let Some(at) = self.find(peer) else {
@@ -351,22 +351,22 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         self.unlink(at);
         self.link_as_newest(at);
         let entry = &mut self.entries[at as usize];
-        let known = Known { record: entry.record(), live: entry.live };
+        let known = SharedRecord { record: entry.record(), live: entry.live };
         entry.live += 1;
         let reserved = Some((entry.born, entry.written));
         (Some(known), Lease { peer, reserved, flight: Bytes::ZERO, credit: Bytes::ZERO })
     }
 
-    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(Room) -> Bytes) {
+    fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes) {
         let peer = lease.peer;
         let credit = match lease.reserved.and_then(|_| self.find(peer)) {
             Some(at) => Some(self.entries[at as usize].credit).filter(|credit| !credit.is_zero()),
-            None => self.strangers,
+            None => self.first_contacts,
         };
         let hash = self.hasher.hash_one(peer);
         let under_way = self.flights.find(hash, |(other, _)| *other == peer);
         let reserved = under_way.map_or(Bytes::ZERO, |(_, bytes)| *bytes);
-        let flight = plan(Room { reserved, credit });
+        let flight = plan(SharedCredit { reserved, credit });
         lease.flight += flight;
         if flight.is_zero() {
             return;
@@ -380,7 +380,7 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         let _ = self.settle_flight(lease, fate);
     }
 
-    fn close(&mut self, lease: Lease, outcome: Outcome) {
+    fn close(&mut self, lease: Lease, outcome: RecordUpdate) {
         let _ = self.settle(lease, outcome);
     }
 }

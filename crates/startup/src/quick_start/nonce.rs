@@ -42,7 +42,7 @@ impl Nonce {
 
     /// True if this can be the echo of `original` where no router approved less than `rate`.
     #[must_use]
-    pub const fn vouches_for(self, rate: EncodedRate, original: Self) -> bool {
+    pub const fn confirms(self, rate: EncodedRate, original: Self) -> bool {
         (self.0 ^ original.0) & below(rate) == 0
     }
 }
@@ -68,7 +68,7 @@ mod tests {
     fn a_nonce_that_nobody_lowered_vouches_for_every_rate() {
         let nonce = Nonce::new(0x2aaa_aaaa);
         for code in 0..=15 {
-            assert!(nonce.vouches_for(EncodedRate::from_code(code), nonce));
+            assert!(nonce.confirms(EncodedRate::from_code(code), nonce));
         }
     }
 
@@ -83,9 +83,9 @@ mod tests {
             let (from, to) = (code(from.max(to)), code(from.min(to)));
             let original = Nonce::new(bits);
             let arrived = original.lowered(from, to, random);
-            prop_assert!(arrived.vouches_for(to, original));
+            prop_assert!(arrived.confirms(to, original));
             let claimed = code(claimed);
-            if claimed > to && arrived.vouches_for(claimed, original) {
+            if claimed > to && arrived.confirms(claimed, original) {
                 let destroyed = below(claimed.min(from)) & !below(to);
                 prop_assert_eq!(random & destroyed, original.bits() & destroyed, "a lucky guess");
             }

@@ -96,7 +96,7 @@ impl From<Response> for Echo {
 
 /// The sender's state of its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct SentRequest {
     rate: Rate,
     ttl_difference: u8,
     nonce: Nonce,
@@ -104,7 +104,7 @@ pub struct Asked {
 
 /// The reason why no rate was granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Denied {
+pub enum DenialReason {
     /// No echo arrived: the request was lost, or deleted on the way.
     NoEcho,
     /// A router denied: the rate is zero.
@@ -117,7 +117,7 @@ pub enum Denied {
     Nonce,
 }
 
-impl Denied {
+impl DenialReason {
     /// All reasons, in the order of a table of counts.
     pub const ALL: [Self; 5] = [Self::NoEcho, Self::Zero, Self::NotEveryRouter, Self::Raised, Self::Nonce];
 
@@ -134,7 +134,7 @@ impl Denied {
     }
 }
 
-impl Asked {
+impl SentRequest {
     /// A request for `rate` in a packet that leaves with `ip_ttl`; QS TTL and nonce must be random.
     #[must_use]
     pub const fn new(rate: Rate, ip_ttl: u8, ttl: u8, nonce: Nonce) -> (Self, Request) {
@@ -146,18 +146,18 @@ impl Asked {
     ///
     /// # Errors
     /// If they did not, or if the echo is not valid.
-    pub fn judge(&self, echo: &Echo) -> Result<Rate, Denied> {
+    pub fn check_echo(&self, echo: &Echo) -> Result<Rate, DenialReason> {
         if echo.rate.is_zero() {
-            return Err(Denied::Zero);
+            return Err(DenialReason::Zero);
         }
         if echo.ttl_difference != self.ttl_difference {
-            return Err(Denied::NotEveryRouter);
+            return Err(DenialReason::NotEveryRouter);
         }
         if echo.rate > self.rate {
-            return Err(Denied::Raised);
+            return Err(DenialReason::Raised);
         }
-        if !echo.nonce.vouches_for(EncodedRate::at_most(echo.rate), self.nonce) {
-            return Err(Denied::Nonce);
+        if !echo.nonce.confirms(EncodedRate::at_most(echo.rate), self.nonce) {
+            return Err(DenialReason::Nonce);
         }
         Ok(echo.rate)
     }
@@ -172,8 +172,8 @@ mod tests {
         Rate::from_mbit_per_sec(mbit)
     }
 
-    fn asked(rate: Rate) -> (Asked, Request) {
-        Asked::new(rate, 64, 200, Nonce::new(0x1234_5678))
+    fn asked(rate: Rate) -> (SentRequest, Request) {
+        SentRequest::new(rate, 64, 200, Nonce::new(0x1234_5678))
     }
 
     #[test]
@@ -182,15 +182,15 @@ mod tests {
         for (granted, random) in [(20, 7), (8, 0xffff_ffff), (9, 0xffff_ffff), (8, 3)] {
             request.approve(mbit(granted), random);
         }
-        assert_eq!(asked.judge(&Echo::of(&request, 64 - 4)), Ok(mbit(8)));
+        assert_eq!(asked.check_echo(&Echo::of(&request, 64 - 4)), Ok(mbit(8)));
     }
 
     /// RFC 4782 §2.1, Figures 1 and 2: IP TTL 63 and QS TTL 91 leave; three hops lower both, or the
     /// last hop only one of them.
     #[test]
     fn the_two_examples_of_the_standard() {
-        for (agreeing, expected) in [(3, Ok(mbit(20))), (2, Err(Denied::NotEveryRouter))] {
-            let (asked, mut request) = Asked::new(mbit(20), 63, 91, Nonce::new(5));
+        for (agreeing, expected) in [(3, Ok(mbit(20))), (2, Err(DenialReason::NotEveryRouter))] {
+            let (asked, mut request) = SentRequest::new(mbit(20), 63, 91, Nonce::new(5));
             for _ in 0..agreeing {
                 request.approve(mbit(20), 0);
             }
@@ -199,7 +199,7 @@ mod tests {
             // Equation 1 takes the QS TTL from the IP TTL, modulo 256; the figures show 28 and 29,
             // the other way round.
             assert_eq!(echo.ttl_difference, 0_u8.wrapping_sub(28 + (3 - agreeing)));
-            assert_eq!(asked.judge(&echo), expected);
+            assert_eq!(asked.check_echo(&echo), expected);
         }
     }
 
@@ -214,15 +214,18 @@ mod tests {
         let raised = Echo { rate: mbit(20), ..Echo::of(&approved, 63) };
         let absurd = Echo { rate: mbit(21), ..Echo::of(&approved, 63) };
         for (echo, reason) in [
-            (Echo::of(&denied, 63), Denied::Zero),
-            (Echo::of(&fresh, 63), Denied::NotEveryRouter),
-            (deaf, Denied::NotEveryRouter),
-            (raised, Denied::Nonce),
-            (absurd, Denied::Raised),
+            (Echo::of(&denied, 63), DenialReason::Zero),
+            (Echo::of(&fresh, 63), DenialReason::NotEveryRouter),
+            (deaf, DenialReason::NotEveryRouter),
+            (raised, DenialReason::Nonce),
+            (absurd, DenialReason::Raised),
         ] {
-            assert_eq!(asked.judge(&echo), Err(reason));
+            assert_eq!(asked.check_echo(&echo), Err(reason));
         }
-        assert!(Denied::ALL.is_sorted() && Denied::ALL.iter().all(|denied| !denied.reason().is_empty()));
+        assert!(
+            DenialReason::ALL.is_sorted()
+                && DenialReason::ALL.iter().all(|denied| !denied.reason().is_empty())
+        );
     }
 
     #[test]
@@ -230,7 +233,7 @@ mod tests {
         let (asked, mut request) = asked(EncodedRate::MAX.rate());
         request.approve(mbit(9), 0x0f0f_0f0f);
         let echo = Echo::from(Echo::of(&request, 63).response());
-        assert_eq!(asked.judge(&echo), Ok(Rate::from_bits_per_sec(5_120_000)));
+        assert_eq!(asked.check_echo(&echo), Ok(Rate::from_bits_per_sec(5_120_000)));
     }
 
     proptest! {
@@ -242,7 +245,7 @@ mod tests {
             wanted in 1_u64..2_000_000_000, ttl: u8, nonce: u32,
             routers in proptest::collection::vec((proptest::option::of(0_u64..2_000_000_000), any::<u32>()), 0..40),
         ) {
-            let (asked, mut request) = Asked::new(Rate::from_bytes_per_sec(wanted), 64, ttl, Nonce::new(nonce));
+            let (asked, mut request) = SentRequest::new(Rate::from_bytes_per_sec(wanted), 64, ttl, Nonce::new(nonce));
             let mut least = wanted;
             for (grant, random) in &routers {
                 if let Some(grant) = grant {
@@ -251,10 +254,10 @@ mod tests {
                 }
             }
             let is_deaf = routers.iter().any(|(grant, _)| grant.is_none());
-            let verdict = asked.judge(&Echo::of(&request, 64_u8.wrapping_sub(routers.len() as u8)));
+            let verdict = asked.check_echo(&Echo::of(&request, 64_u8.wrapping_sub(routers.len() as u8)));
             let expected = match (least, is_deaf) {
-                (0, _) => Err(Denied::Zero),
-                (_, true) => Err(Denied::NotEveryRouter),
+                (0, _) => Err(DenialReason::Zero),
+                (_, true) => Err(DenialReason::NotEveryRouter),
                 _ => Ok(Rate::from_bytes_per_sec(least)),
             };
             prop_assert_eq!(verdict, expected);

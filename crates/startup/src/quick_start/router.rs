@@ -131,7 +131,7 @@ impl Params {
 
 /// Result of a request at a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RequestResult {
     /// Approved at this rate, which the request now carries.
     Approved(Rate),
     /// The request is forwarded unchanged.
@@ -202,30 +202,30 @@ impl Router {
         flow: u64,
         host: u32,
         random: u32,
-    ) -> Verdict {
+    ) -> RequestResult {
         if request.rate.is_zero() {
-            return Verdict::Untouched;
+            return RequestResult::Untouched;
         }
         self.counts.requests += 1;
         if self.limiter.as_mut().is_some_and(|limiter| !limiter.admits(now)) {
             self.counts.beyond_limit += 1;
-            return Verdict::Untouched;
+            return RequestResult::Untouched;
         }
         let granted = self.grant(now, request.rate, flow, host);
         if granted.is_zero() {
             return match self.params.denial {
-                Denial::Ignore => Verdict::Untouched,
+                Denial::Ignore => RequestResult::Untouched,
                 Denial::Zero => {
                     request.deny();
-                    Verdict::Zeroed
+                    RequestResult::Zeroed
                 }
-                Denial::Delete => Verdict::Delete,
+                Denial::Delete => RequestResult::Delete,
             };
         }
         self.counts.approved += 1;
         self.counts.granted += granted.as_bytes_per_sec();
         request.approve(granted, random);
-        Verdict::Approved(granted)
+        RequestResult::Approved(granted)
     }
 
     /// The granted rate, rounded to the granularity; it counts from now on.

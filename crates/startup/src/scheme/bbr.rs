@@ -43,7 +43,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use self::aggregation::Aggregation;
 use super::Startup;
-use crate::allowance::{Allowance, Next, Plan};
+use crate::allowance::{Allowance, Next, FlightPlan};
 use crate::catalogue::{About, Native, Needs};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
 use crate::path::{Round, WindowedMax, bdp};
@@ -367,7 +367,7 @@ impl Bbr {
 }
 
 impl Startup for Bbr {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         self.window = prior.mss * self.params.initial_window;
         self.rt_prop_at = prior.now;
@@ -389,7 +389,7 @@ impl Startup for Bbr {
             self.set_pace(Ratio::ONE);
             self.window = self.inflight(WINDOW_GAIN);
         }
-        Plan { burst: self.mss * self.send_quantum(), flight: self.window, allowance: self.allowance() }
+        FlightPlan { burst: self.mss * self.send_quantum(), flight: self.window, allowance: self.allowance() }
     }
 
     /// BBR §4.3.4.4: after idleness at the estimated rate, without another probe.
@@ -468,7 +468,7 @@ impl Startup for Bbr {
     }
 
     #[inline]
-    fn watches_sending(&self) -> bool {
+    fn needs_sent_events(&self) -> bool {
         true
     }
 }

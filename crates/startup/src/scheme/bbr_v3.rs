@@ -61,7 +61,7 @@
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, Next, Plan};
+use crate::allowance::{Allowance, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
 use crate::path::{Round, bdp};
@@ -760,7 +760,7 @@ impl BbrV3 {
 }
 
 impl Startup for BbrV3 {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         self.window = prior.mss * u64::from(self.params.initial_window);
         self.min_rtt_at = prior.now;
@@ -778,7 +778,7 @@ impl Startup for BbrV3 {
         let is_unknown = prior.handshake_rtt.is_zero();
         let rtt = if is_unknown { Span::from_millis(1) } else { prior.handshake_rtt };
         self.pace = ((self.window * STARTUP_GAIN) / rtt).max(MIN_PACE);
-        Plan { burst: self.send_quantum(), flight: self.window, allowance: self.allowance() }
+        FlightPlan { burst: self.send_quantum(), flight: self.window, allowance: self.allowance() }
     }
 
     /// BBR3 §5.4.1: after idleness at the estimated rate.
@@ -875,7 +875,7 @@ impl Startup for BbrV3 {
     }
 
     #[inline]
-    fn watches_sending(&self) -> bool {
+    fn needs_sent_events(&self) -> bool {
         true
     }
 }

@@ -34,7 +34,7 @@ use core::ops::RangeInclusive;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::{GoogleQuic, Startup, google_quic};
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
 use crate::hint::Guard;
@@ -54,9 +54,9 @@ crate::parameters! {
     pub struct Params {
         /// The RTT that the bandwidth is multiplied by: the smallest known, or the handshake's,
         /// queues included.
-        rtt: Known = Known::Smallest, from "BS §4.2";
+        rtt: RttChoice = RttChoice::Smallest, from "BS §4.2";
         /// The RTT over which the first window is paced.
-        paced_by: Known = Known::Handshake, from "see Deviations";
+        paced_by: RttChoice = RttChoice::Handshake, from "see Deviations";
         /// The share of an RTT over which a window leaves, before and after the hand-over.
         pace_over: Ratio = Ratio::new(3, 4), in Ratio::percent(1)..=Ratio::percent(1000), from "BS §4";
         /// Segments that leave at once before pacing begins.
@@ -89,16 +89,16 @@ crate::parameters! {
 
 /// Selects the RTT that is used as the path's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum RttChoice {
     /// The smaller of the handshake's and of what an earlier connection to the peer measured.
     Smallest,
     /// The handshake's, queues included.
     Handshake,
 }
 
-crate::words!(Known { Smallest = "smallest", Handshake = "handshake" });
+crate::words!(RttChoice { Smallest = "smallest", Handshake = "handshake" });
 
-impl Known {
+impl RttChoice {
     fn of(self, prior: &Prior) -> Span {
         let recorded = prior.history.map(|known| known.record.rt_prop).filter(|rtt| !rtt.is_zero());
         match (self, recorded) {
@@ -175,11 +175,11 @@ impl Blitzstart {
 }
 
 impl Startup for Blitzstart {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         if let Some(window) = self.hinted(prior) {
             self.phase = Phase::Avoidance { window, rtt: self.params.paced_by.of(prior) };
             let burst = (prior.mss * self.params.burst).min(window);
-            return Plan { burst, flight: window, allowance: self.allowance() };
+            return FlightPlan { burst, flight: window, allowance: self.allowance() };
         }
         let mut slow_start = without_hint();
         let plan = slow_start.establish(prior);
@@ -245,7 +245,7 @@ mod tests {
     use headstart_units::Rate;
 
     /// 8 Mbit/s at an RTT of 100 ms: a BDP of 100 kB.
-    fn established(access: Access, params: Params) -> (Blitzstart, Plan) {
+    fn established(access: Access, params: Params) -> (Blitzstart, FlightPlan) {
         let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(8), access });
         let prior = Prior { hint, history: None, ..prior_with(1, 1) };
         let mut start = Blitzstart::new(params);
@@ -257,7 +257,7 @@ mod tests {
     fn the_hinted_window_is_paced_over_three_quarters_of_an_rtt_and_avoidance_goes_on_so() {
         let (mut start, plan) = established(Access::Dsl, Params::default());
         // 100 kB in 75 ms.
-        assert_eq!(plan, Plan::paced(MSS, MSS * 100, Rate::from_bytes_per_sec(1_333_333)));
+        assert_eq!(plan, FlightPlan::paced(MSS, MSS * 100, Rate::from_bytes_per_sec(1_333_333)));
         assert_eq!(start.phase(), "avoidance");
         assert!(!start.is_slow_start());
         let steps = [(ack(100, 0, 2, 98), "hand over", 100_000, 0, "nothing is checked: avoidance")];
@@ -330,11 +330,11 @@ mod tests {
     fn the_window_is_that_of_the_smallest_rtt_known_and_paced_over_the_present_one() {
         let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(8), access: Access::Dsl });
         for (recorded, rtt, segments) in [
-            (Some(40), Known::Smallest, 40),
-            (Some(40), Known::Handshake, 100),
-            (Some(400), Known::Smallest, 100),
-            (Some(0), Known::Smallest, 100),
-            (None, Known::Smallest, 100),
+            (Some(40), RttChoice::Smallest, 40),
+            (Some(40), RttChoice::Handshake, 100),
+            (Some(400), RttChoice::Smallest, 100),
+            (Some(0), RttChoice::Smallest, 100),
+            (None, RttChoice::Smallest, 100),
         ] {
             let mut prior = prior_with(1, recorded.unwrap_or(1));
             prior.hint = hint;
@@ -342,7 +342,7 @@ mod tests {
             let plan = Blitzstart::new(Params { rtt, ..Params::default() }).establish(&prior);
             // The handshake took 100 ms.
             let pace = MSS * segments / Span::from_millis(75);
-            assert_eq!(plan, Plan::paced(MSS, MSS * segments, pace), "{recorded:?} {rtt:?}");
+            assert_eq!(plan, FlightPlan::paced(MSS, MSS * segments, pace), "{recorded:?} {rtt:?}");
         }
     }
 
@@ -352,10 +352,10 @@ mod tests {
     fn a_sender_with_one_rtt_sample_paces_over_that() {
         let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(8), access: Access::Dsl });
         for (recorded, paced_by, spread) in [
-            (40, Known::Smallest, 30),
-            (40, Known::Handshake, 75),
-            (400, Known::Smallest, 75),
-            (0, Known::Smallest, 75),
+            (40, RttChoice::Smallest, 30),
+            (40, RttChoice::Handshake, 75),
+            (400, RttChoice::Smallest, 75),
+            (0, RttChoice::Smallest, 75),
         ] {
             let prior = Prior { hint, ..prior_with(1, recorded) };
             let plan = Blitzstart::new(Params { paced_by, ..Params::default() }).establish(&prior);

@@ -50,10 +50,10 @@
 use headstart_units::{Bytes, Ratio, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Timeout};
-use crate::growth::{Growth, Verdict};
+use crate::growth::{Growth, Decision};
 use crate::history::{Record, Refusal};
 use crate::prior::Prior;
 
@@ -207,7 +207,7 @@ impl CarefulResume {
     /// Normal growth; clears `growth` when HyStart++ ends it.
     fn grow(&mut self, ack: &Ack) {
         if let Some(growth) = &mut self.growth
-            && growth.on_ack(&mut self.window, ack) == Verdict::Exit
+            && growth.on_ack(&mut self.window, ack) == Decision::Exit
         {
             self.growth = None;
         }
@@ -215,11 +215,11 @@ impl CarefulResume {
 }
 
 impl Startup for CarefulResume {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         self.window = self.initial_window();
         self.examine(prior);
-        Plan::burst(self.window)
+        FlightPlan::burst(self.window)
     }
 
     fn on_sent(&mut self, sent: &Sent) {
@@ -337,7 +337,7 @@ impl Startup for CarefulResume {
     }
 
     #[inline]
-    fn watches_sending(&self) -> bool {
+    fn needs_sent_events(&self) -> bool {
         true
     }
 }

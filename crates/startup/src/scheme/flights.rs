@@ -4,14 +4,14 @@
 
 use headstart_units::Bytes;
 
-use crate::allowance::{Allowance, Plan};
+use crate::allowance::{Allowance, FlightPlan};
 use crate::event::Ack;
 use crate::prior::Prior;
 
 /// As much of the flow as the receive window and `limit` admit, paced over the handshake RTT: of n
 /// segments one leaves at once and the next an n-th of an RTT later. With a `burst`, that many
 /// leave at once and the others share the RTT.
-pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> Plan {
+pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> FlightPlan {
     let mss = prior.mss;
     // The receiver and the limit admit whole segments only; the flow's last segment may be a short
     // one.
@@ -20,7 +20,7 @@ pub(super) fn over_one_round_trip(prior: &Prior, limit: Bytes, burst: u64) -> Pl
     let segments = admitted.min(wanted).max(1);
     let paced = if burst == 0 { segments } else { segments.saturating_sub(burst).max(1) };
     let window = mss * segments;
-    Plan {
+    FlightPlan {
         burst: mss * burst.clamp(1, segments),
         flight: prior.flow_size.map_or(window, |size| size.min(window)),
         allowance: Allowance { window, pace: Some(mss * paced / prior.handshake_rtt) },

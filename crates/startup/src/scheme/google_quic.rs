@@ -18,10 +18,10 @@
 use headstart_units::{Bytes, Ratio, Span};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
-use crate::growth::{Growth, Verdict};
+use crate::growth::{Growth, Decision};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -80,18 +80,18 @@ impl GoogleQuic {
 }
 
 impl Startup for GoogleQuic {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.window = prior.mss * self.params.initial_window;
         self.srtt = prior.handshake_rtt;
-        Plan { burst: prior.mss * self.params.burst, flight: self.window, allowance: self.allowance() }
+        FlightPlan { burst: prior.mss * self.params.burst, flight: self.window, allowance: self.allowance() }
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
         self.srtt = ack.rtt.smoothed;
         match self.growth.on_ack(&mut self.window, ack) {
-            Verdict::GoOn => Next::Stay,
-            Verdict::Exit => self.hand_over(HandOver::avoiding(self.window)),
+            Decision::Continue => Next::Stay,
+            Decision::Exit => self.hand_over(HandOver::avoiding(self.window)),
         }
     }
 

@@ -51,7 +51,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 use super::Startup;
 use super::flights::{is_out, over_one_round_trip};
 use super::later_flights::Flights;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs, Preset};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
@@ -174,7 +174,7 @@ impl Halfback {
 }
 
 impl Startup for Halfback {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         let plan = over_one_round_trip(prior, self.limit(prior), self.params.burst);
         self.mss = prior.mss;
         self.flight = plan.flight;
@@ -214,7 +214,7 @@ impl Startup for Halfback {
     }
 
     fn on_timeout(&mut self, _: &Timeout) -> Next {
-        Next::HandOver(HandOver::to_be_cut(self.recovery.through()))
+        Next::HandOver(HandOver::to_be_cut(self.recovery.delivered()))
     }
 
     /// Never less than a segment: message boundaries need not coincide with the flight's end.
@@ -266,16 +266,16 @@ impl Flights for Halfback {
 
     fn clean(&self) -> Option<Bytes> {
         let flight = self.flight - self.begin;
-        (self.recovery.through() >= flight).then_some(flight)
+        (self.recovery.delivered() >= flight).then_some(flight)
     }
 
-    fn begin(&mut self, plan: &Plan, so_far: &Progress) {
+    fn begin(&mut self, plan: &FlightPlan, so_far: &Progress) {
         self.begin = so_far.sent;
         self.recovery = FirstRecovery::new(self.mss, first_recovery::WINDOW_AFTER_LOSS);
         self.extend(plan, so_far);
     }
 
-    fn extend(&mut self, plan: &Plan, so_far: &Progress) {
+    fn extend(&mut self, plan: &FlightPlan, so_far: &Progress) {
         self.phase = Phase::Pacing;
         self.flight = so_far.sent + plan.flight;
         self.end = so_far.delivered + plan.allowance.window;
@@ -297,7 +297,7 @@ mod tests {
     use super::super::steps::{Event, Expected, play};
     use super::*;
     use crate::base::testing::{acked, lost, timed_out};
-    use crate::history::{Ended, Known, Record};
+    use crate::history::{FlightOutcome, SharedRecord, Record};
     use headstart_units::Rate;
 
     const MSS: Bytes = Bytes::new(1000);
@@ -338,10 +338,10 @@ mod tests {
                 rt_prop: Span::from_millis(100),
                 window: MSS,
                 ssthresh: MSS,
-                ended: Ended::Clean,
+                outcome: FlightOutcome::Clean,
                 credit: Bytes::ZERO,
             };
-            Some(Known { record, live: 0 })
+            Some(SharedRecord { record, live: 0 })
         };
         let (fixed, largest) = (false, true);
         #[rustfmt::skip]

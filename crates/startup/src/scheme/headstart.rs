@@ -17,7 +17,7 @@
 //! move it.
 //!
 //! Three inputs at the start modify the credit: concurrent first flights of the same host to the
-//! same peer share it (they are reserved, [`Room`](crate::history::Room)); a handshake longer than
+//! same peer share it (they are reserved, [`SharedCredit`](crate::history::SharedCredit)); a handshake longer than
 //! the smallest RTT on record met a queue, which occupies buffer; and a record decays with age. A
 //! peer without a record gets the credit of first contacts, which is learnt in the same way over
 //! all of them. Ten segments leave at once in any case (RFC 6928).
@@ -53,7 +53,7 @@
 //!   alone it is slower than slow start.
 //! - Without a store that accounts for flights ([`Prior::room`]) every start is a first contact,
 //!   and none updates the credit.
-//! - Later flights of a connection ([`Startup::on_more`]) stay within the limit of the first one
+//! - Later flights of a connection ([`Startup::on_new_data`]) stay within the limit of the first one
 //!   but are not reserved.
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
@@ -61,11 +61,11 @@ use headstart_units::{Bytes, Rate, Ratio, Span};
 use super::Startup;
 use super::flights::is_out;
 use super::later_flights::later_flight;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
-use crate::growth::{Growth, Verdict};
+use crate::growth::{Growth, Decision};
 use crate::history::{Record, Refusal, Revision};
 use crate::path::LARGEST_WINDOW;
 use crate::prior::Prior;
@@ -174,7 +174,7 @@ impl Headstart {
 
     /// First flight in bytes that the credit allows on the path at present.
     fn allowed(&self, prior: &Prior) -> Bytes {
-        let room = prior.room.unwrap_or_default();
+        let room = prior.shared_credit.unwrap_or_default();
         let credit = match &self.known {
             Some(record) => self.faded(record, room.credit, prior),
             // The credit of a record of another path is not used.
@@ -198,13 +198,13 @@ impl Headstart {
 }
 
 impl Startup for Headstart {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         self.recovery = FirstRecovery::new(prior.mss, self.params.kept);
         let record = prior.history.map(|known| known.record).filter(|record| !record.rt_prop.is_zero());
         self.known =
             record.filter(|it| it.contradicted_by(prior.handshake_rtt) != Some(Refusal::RttTooSmall));
-        self.beside = prior.room.filter(|_| self.params.shares).map_or(Bytes::ZERO, |room| room.reserved);
+        self.beside = prior.shared_credit.filter(|_| self.params.shares).map_or(Bytes::ZERO, |room| room.reserved);
         // A queue in the handshake does not make the path longer.
         let least_rtt = self.known.map_or(prior.handshake_rtt, |it| it.rt_prop.min(prior.handshake_rtt));
         let is_short = least_rtt < self.params.short;
@@ -215,11 +215,11 @@ impl Startup for Headstart {
         let segments = admitted.min(wanted).max(1);
         let plan = if segments <= self.params.floor {
             let window = self.floor();
-            Plan { flight: prior.flow_size.unwrap_or(window).min(window), ..Plan::burst(window) }
+            FlightPlan { flight: prior.flow_size.unwrap_or(window).min(window), ..FlightPlan::burst(window) }
         } else {
             let window = prior.mss * segments;
             let flight = prior.flow_size.map_or(window, |size| size.min(window));
-            Plan { flight, ..Plan::paced(self.floor(), window, window / prior.handshake_rtt) }
+            FlightPlan { flight, ..FlightPlan::paced(self.floor(), window, window / prior.handshake_rtt) }
         };
         self.flight = plan.flight;
         self.pace = plan.allowance.pace;
@@ -231,7 +231,7 @@ impl Startup for Headstart {
     fn on_ack(&mut self, ack: &Ack) -> Next {
         if self.recovery.on_ack(ack) {
             self.is_settled = true;
-            return Next::HandOver(HandOver::avoiding(self.recovery.inherited()));
+            return Next::HandOver(HandOver::avoiding(self.recovery.final_window()));
         }
         if self.recovery.is_under_way() {
             return Next::Stay;
@@ -240,12 +240,12 @@ impl Startup for Headstart {
             self.allowance.pace = None;
             self.allowance.window = self.allowance.window.max(self.floor());
         }
-        if !self.is_settled && self.recovery.through() + self.lost >= self.flight {
+        if !self.is_settled && self.recovery.delivered() + self.lost >= self.flight {
             self.is_settled = true;
         }
         match self.growth.on_ack(&mut self.allowance.window, ack) {
-            Verdict::GoOn => Next::Stay,
-            Verdict::Exit => Next::HandOver(HandOver::avoiding(self.allowance.window)),
+            Decision::Continue => Next::Stay,
+            Decision::Exit => Next::HandOver(HandOver::avoiding(self.allowance.window)),
         }
     }
 
@@ -268,14 +268,14 @@ impl Startup for Headstart {
     fn on_timeout(&mut self, timeout: &Timeout) -> Next {
         let is_through = timeout.delivered >= self.flight && !self.recovery.is_under_way();
         if !self.is_settled {
-            self.lost = self.lost.max(self.flight.saturating_sub(self.recovery.through()));
+            self.lost = self.lost.max(self.flight.saturating_sub(self.recovery.delivered()));
             self.is_settled = true;
         }
-        let window = if is_through { self.allowance.window } else { self.recovery.through() };
+        let window = if is_through { self.allowance.window } else { self.recovery.delivered() };
         Next::HandOver(HandOver::to_be_cut(window))
     }
 
-    fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
+    fn on_new_data(&mut self, prior: &Prior, so_far: &Progress) -> Option<FlightPlan> {
         if self.recovery.is_under_way() || self.limit <= self.floor() {
             return None;
         }
@@ -297,11 +297,11 @@ impl Startup for Headstart {
         !self.recovery.is_under_way()
     }
 
-    fn reserves(&self) -> bool {
+    fn reserves_credit(&self) -> bool {
         true
     }
 
-    fn fate(&self) -> Option<Revision> {
+    fn credit_revision(&self) -> Option<Revision> {
         if !self.is_settled {
             return None;
         }
@@ -316,7 +316,7 @@ impl Startup for Headstart {
         })
     }
 
-    fn remember(&self, measured: Record) -> Record {
+    fn record_to_store(&self, measured: Record) -> Record {
         let mut record = measured;
         if let Some(before) = self.known.filter(|before| before.rt_prop < measured.rt_prop) {
             record.rt_prop = before.rt_prop + (measured.rt_prop - before.rt_prop) / RISES;

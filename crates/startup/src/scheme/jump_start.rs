@@ -48,11 +48,11 @@ use headstart_units::{Bytes, Ratio};
 use super::Startup;
 use super::flights::{is_out, over_one_round_trip};
 use super::later_flights::Flights;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
-use crate::growth::{Growth, Verdict};
+use crate::growth::{Growth, Decision};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -111,7 +111,7 @@ impl JumpStart {
 }
 
 impl Startup for JumpStart {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         let plan = over_one_round_trip(prior, self.limit(prior), self.params.burst);
         self.mss = prior.mss;
         self.flight = plan.flight;
@@ -123,7 +123,7 @@ impl Startup for JumpStart {
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
         if self.recovery.on_ack(ack) {
-            return Next::HandOver(HandOver::avoiding(self.recovery.inherited()));
+            return Next::HandOver(HandOver::avoiding(self.recovery.final_window()));
         }
         if self.recovery.is_under_way() {
             return Next::Stay;
@@ -134,8 +134,8 @@ impl Startup for JumpStart {
             self.allowance.window = self.allowance.window.max(self.mss * self.params.least);
         }
         match self.growth.on_ack(&mut self.allowance.window, ack) {
-            Verdict::GoOn => Next::Stay,
-            Verdict::Exit => Next::HandOver(HandOver::avoiding(self.allowance.window)),
+            Decision::Continue => Next::Stay,
+            Decision::Exit => Next::HandOver(HandOver::avoiding(self.allowance.window)),
         }
     }
 
@@ -151,7 +151,7 @@ impl Startup for JumpStart {
 
     fn on_timeout(&mut self, timeout: &Timeout) -> Next {
         let is_through = timeout.delivered >= self.flight && !self.recovery.is_under_way();
-        let window = if is_through { self.allowance.window } else { self.recovery.through() };
+        let window = if is_through { self.allowance.window } else { self.recovery.delivered() };
         Next::HandOver(HandOver::to_be_cut(window))
     }
 
@@ -184,7 +184,7 @@ impl Flights for JumpStart {
         self.flight
     }
 
-    fn extend(&mut self, plan: &Plan, so_far: &Progress) {
+    fn extend(&mut self, plan: &FlightPlan, so_far: &Progress) {
         self.flight = so_far.sent + plan.flight;
         self.allowance = plan.allowance;
     }

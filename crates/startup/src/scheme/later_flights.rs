@@ -17,7 +17,7 @@
 //! effect). Four additions to the papers then apply:
 //!
 //! - A flight that fits into the initial window leaves at once, as it would on any connection.
-//! - Later data is a flight too ([`Startup::on_more`]), until the connection's flights together
+//! - Later data is a flight too ([`Startup::on_new_data`]), until the connection's flights together
 //!   have reached the limit of the first one, or data was lost. The initial window leaves at once,
 //!   the rest over one RTT.
 //! - Of a scheme that ends with its flight (Halfback), a flight that ended for lack of data has
@@ -31,7 +31,7 @@ use headstart_units::{Bytes, Rate, Span};
 
 use super::Startup;
 use super::flights::over_one_round_trip;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::event::{Ack, Congestion, Progress, Sent, Signal, Timeout};
 use crate::first_recovery;
 use crate::history::{Record, Revision};
@@ -57,12 +57,12 @@ pub trait Flights: Startup {
     }
 
     /// Another flight begins, after all that was sent so far.
-    fn begin(&mut self, plan: &Plan, so_far: &Progress) {
+    fn begin(&mut self, plan: &FlightPlan, so_far: &Progress) {
         self.extend(plan, so_far);
     }
 
     /// Replaces the unsent part of the flight by `plan`.
-    fn extend(&mut self, plan: &Plan, so_far: &Progress);
+    fn extend(&mut self, plan: &FlightPlan, so_far: &Progress);
 
     /// The allowance, for a scheme that ends with its flight: with a window of at least `least`,
     /// except while it repairs losses.
@@ -145,7 +145,7 @@ macro_rules! decorated {
 }
 
 impl<S: Flights + Copy> Startup for LaterFlights<S> {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         let plan = self.scheme.establish(prior);
         *self = Self {
             mss: prior.mss,
@@ -159,7 +159,7 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
         }
         // Any connection may send the initial window at once.
         let window = self.initial_window.min(self.limit).max(plan.allowance.window);
-        let plan = Plan { flight: plan.flight, ..Plan::burst(window) };
+        let plan = FlightPlan { flight: plan.flight, ..FlightPlan::burst(window) };
         self.pace = None;
         self.scheme.extend(&plan, &Progress::default());
         plan
@@ -189,7 +189,7 @@ impl<S: Flights + Copy> Startup for LaterFlights<S> {
         self.scheme.on_timeout(timeout)
     }
 
-    fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
+    fn on_new_data(&mut self, prior: &Prior, so_far: &Progress) -> Option<FlightPlan> {
         if self.has_lost || self.scheme.ends_with_flight() && !self.is_open() {
             return None;
         }
@@ -244,7 +244,7 @@ pub(super) fn later_flight(
     so_far: &Progress,
     limit: Bytes,
     under_way: Option<Rate>,
-) -> Option<Plan> {
+) -> Option<FlightPlan> {
     let room = limit.saturating_sub(so_far.sent);
     if prior.initial_window.is_zero() || room < prior.mss {
         return None;
@@ -256,7 +256,7 @@ pub(super) fn later_flight(
     }
     let pace = plan.allowance.pace.max(under_way);
     let allowance = Allowance { window: so_far.in_flight + plan.allowance.window, pace };
-    Some(Plan { burst: prior.mss * at_once, allowance, ..plan })
+    Some(FlightPlan { burst: prior.mss * at_once, allowance, ..plan })
 }
 
 #[cfg(test)]
@@ -343,7 +343,7 @@ mod tests {
         ];
         for ((sent, in_flight, window, new), expected, why) in rows {
             let plan = later_flight(&prior(new), &so_far(sent, in_flight, window), MSS * 141, None);
-            let expected = expected.map(|(burst, flight, window, pace)| Plan {
+            let expected = expected.map(|(burst, flight, window, pace)| FlightPlan {
                 burst: MSS * burst,
                 flight: MSS * flight,
                 allowance: Allowance { window: MSS * window, pace: Some(Rate::from_bytes_per_sec(pace)) },
@@ -379,7 +379,7 @@ mod tests {
             &mut start,
             &[(100, ack(1, 1, 0), Expected::Window(11_000), "the initial window, and slow start")],
         );
-        let plan = start.on_more(&prior(60), &so_far(1, 0, 11)).expect("more than the window");
+        let plan = start.on_new_data(&prior(60), &so_far(1, 0, 11)).expect("more than the window");
         assert_eq!(start.allowance(), plan.allowance);
         #[rustfmt::skip]
         let steps = [
@@ -389,7 +389,7 @@ mod tests {
         play(&mut start, &steps);
         let loss = Congestion { first_flight_lost: MSS, in_flight: MSS * 30, ..lost(Time::ZERO, MSS) };
         let _ = start.on_congestion(&loss);
-        assert_eq!(start.on_more(&prior(200), &so_far(61, 30, 31)), None, "never after a loss");
+        assert_eq!(start.on_new_data(&prior(200), &so_far(61, 30, 31)), None, "never after a loss");
     }
 
     #[test]
@@ -404,7 +404,7 @@ mod tests {
                 &mut start,
                 &[(100, ack(1, 1, 0), Expected::Grows(10_000), "it has measured nothing but itself")],
             );
-            let _ = start.on_more(&prior(60), &so_far(1, 0, 12)).expect("more than the window");
+            let _ = start.on_new_data(&prior(60), &so_far(1, 0, 12)).expect("more than the window");
             #[rustfmt::skip]
             let steps = [
                 (250, ack(1, 2, 40),          Expected::Paced(59_000, 500_000), "what is missing of the flight"),
@@ -422,7 +422,7 @@ mod tests {
             let mut start = halfback();
             let _ = start.establish(&prior(31));
             play(&mut start, &[(200, ack(31, 31, 0), Expected::Grows(62_000), "all of it is delivered")]);
-            let plan = start.on_more(&prior(500), &so_far(31, 0, window));
+            let plan = start.on_new_data(&prior(500), &so_far(31, 0, window));
             assert_eq!(plan.is_some(), expected, "110 segments against a window of {window}");
         }
     }
@@ -433,9 +433,9 @@ mod tests {
             for signal in [Signal::Loss, Signal::CongestionExperienced] {
                 let mut start = Controller::new(scheme, base::Kind::default(), MSS);
                 let _ = start.establish(&prior(20));
-                assert!(start.clone().on_more(&prior(60), &so_far(20, 5, 20)).is_some());
+                assert!(start.clone().on_new_data(&prior(60), &so_far(20, 5, 20)).is_some());
                 start.on_congestion(&Congestion { signal, first_flight_lost: MSS, ..lost(Time::ZERO, MSS) });
-                assert_eq!(start.on_more(&prior(60), &so_far(20, 5, 20)), None, "{signal:?}");
+                assert_eq!(start.on_new_data(&prior(60), &so_far(20, 5, 20)), None, "{signal:?}");
             }
         }
     }

@@ -9,10 +9,10 @@
 use headstart_units::Bytes;
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Native, Needs};
 use crate::event::{Ack, Congestion};
-use crate::growth::{Growth, Verdict};
+use crate::growth::{Growth, Decision};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -53,17 +53,17 @@ impl Linux {
 }
 
 impl Startup for Linux {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.growth = Growth::linux(prior.mss);
         self.window = prior.mss * self.params.initial_window;
-        Plan::burst(self.window)
+        FlightPlan::burst(self.window)
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
         match self.growth.on_ack(&mut self.window, ack) {
-            Verdict::GoOn => Next::Stay,
-            Verdict::Exit => Next::HandOver(HandOver::avoiding(self.window)),
+            Decision::Continue => Next::Stay,
+            Decision::Exit => Next::HandOver(HandOver::avoiding(self.window)),
         }
     }
 

@@ -17,37 +17,37 @@ macro_rules! forward_answers {
             $each!(self, scheme => scheme.phase())
         }
 
-        fn reserves(&self) -> bool {
-            $each!(self, scheme => scheme.reserves())
+        fn reserves_credit(&self) -> bool {
+            $each!(self, scheme => scheme.reserves_credit())
         }
 
-        fn fate(&self) -> Option<Revision> {
-            $each!(self, scheme => scheme.fate())
+        fn credit_revision(&self) -> Option<Revision> {
+            $each!(self, scheme => scheme.credit_revision())
         }
 
         fn ends_with_flight(&self) -> bool {
             $each!(self, scheme => scheme.ends_with_flight())
         }
 
-        fn remember(&self, measured: Record) -> Record {
-            $each!(self, scheme => scheme.remember(measured))
+        fn record_to_store(&self, measured: Record) -> Record {
+            $each!(self, scheme => scheme.record_to_store(measured))
         }
 
         #[inline]
-        fn watches_sending(&self) -> bool {
-            $each!(self, scheme => scheme.watches_sending())
+        fn needs_sent_events(&self) -> bool {
+            $each!(self, scheme => scheme.needs_sent_events())
         }
 
-        fn wants_tail_probe(&self) -> bool {
-            $each!(self, scheme => scheme.wants_tail_probe())
+        fn requires_tail_probe(&self) -> bool {
+            $each!(self, scheme => scheme.requires_tail_probe())
         }
 
-        fn wants_every_ack(&self) -> bool {
-            $each!(self, scheme => scheme.wants_every_ack())
+        fn requires_every_ack(&self) -> bool {
+            $each!(self, scheme => scheme.requires_every_ack())
         }
 
-        fn wants_stamps(&self) -> bool {
-            $each!(self, scheme => scheme.wants_stamps())
+        fn requires_rate_stamps(&self) -> bool {
+            $each!(self, scheme => scheme.requires_rate_stamps())
         }
 
         fn is_l4s(&self) -> bool {
@@ -154,7 +154,7 @@ macro_rules! schemes {
         }
 
         impl Startup for Scheme {
-            fn establish(&mut self, prior: &Prior) -> Plan {
+            fn establish(&mut self, prior: &Prior) -> FlightPlan {
                 each!(self, scheme => scheme.establish(prior))
             }
 
@@ -176,8 +176,8 @@ macro_rules! schemes {
                 each!(self, scheme => scheme.on_timeout(timeout))
             }
 
-            fn on_more(&mut self, prior: &Prior, so_far: &Progress) -> Option<Plan> {
-                each!(self, scheme => scheme.on_more(prior, so_far))
+            fn on_new_data(&mut self, prior: &Prior, so_far: &Progress) -> Option<FlightPlan> {
+                each!(self, scheme => scheme.on_new_data(prior, so_far))
             }
 
             #[inline]

@@ -53,7 +53,7 @@
 //! # Limits
 //!
 //! Each packet of a train needs an ack of its own. With delayed acks the receiver's timer looks
-//! like a queue: the scheme requires an ack per segment ([`super::Scheme::wants_every_ack`]); over
+//! like a queue: the scheme requires an ack per segment ([`super::Scheme::requires_every_ack`]); over
 //! a stack without that it is slower than PCP.
 
 mod queue;
@@ -62,7 +62,7 @@ mod train;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::Startup;
-use crate::allowance::{Allowance, Next, Plan};
+use crate::allowance::{Allowance, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
 use crate::path::Round;
@@ -210,7 +210,7 @@ impl Pcp {
 }
 
 impl Startup for Pcp {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         self.srtt = prior.handshake_rtt;
         // PCP §3.4, or else §3.3: one segment in half of the RTT.
@@ -220,7 +220,7 @@ impl Startup for Pcp {
         }
         .max(self.least());
         self.begin_probing();
-        Plan { burst: prior.mss, flight: prior.mss * self.params.train, allowance: self.allowance() }
+        FlightPlan { burst: prior.mss, flight: prior.mss * self.params.train, allowance: self.allowance() }
     }
 
     #[inline]
@@ -296,12 +296,12 @@ impl Startup for Pcp {
     }
 
     #[inline]
-    fn watches_sending(&self) -> bool {
+    fn needs_sent_events(&self) -> bool {
         true
     }
 
     /// PCP measures the delay of each packet of a train by its ack.
-    fn wants_every_ack(&self) -> bool {
+    fn requires_every_ack(&self) -> bool {
         true
     }
 }

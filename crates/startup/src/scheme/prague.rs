@@ -34,7 +34,7 @@
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, Next, Plan};
+use crate::allowance::{Allowance, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Signal, Timeout};
 use crate::prior::Prior;
@@ -181,14 +181,14 @@ impl Prague {
 }
 
 impl Startup for Prague {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         self.window = prior.mss * self.params.initial_window.max(MINIMUM_SEGMENTS);
         self.srtt = prior.handshake_rtt;
         self.round_at = prior.now;
         let allowance = self.allowance();
         let burst = if allowance.pace.is_some() { prior.mss } else { self.window };
-        Plan { burst, flight: self.window, allowance }
+        FlightPlan { burst, flight: self.window, allowance }
     }
 
     fn on_ack(&mut self, ack: &Ack) -> Next {

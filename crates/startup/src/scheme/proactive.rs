@@ -16,7 +16,7 @@
 
 use super::Startup;
 use super::slow_start::{self, SlowStart};
-use crate::allowance::{Allowance, Next, Plan};
+use crate::allowance::{Allowance, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::prior::Prior;
@@ -57,7 +57,7 @@ impl Proactive {
 }
 
 impl Startup for Proactive {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.slow_start.establish(prior)
     }
 
@@ -98,7 +98,7 @@ mod tests {
     fn two_segments_double_and_each_has_a_copy() {
         let mut start = Proactive::new(Params::default());
         let prior = Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 141);
-        assert_eq!(start.establish(&prior), Plan::burst(MSS * 2));
+        assert_eq!(start.establish(&prior), FlightPlan::burst(MSS * 2));
         assert!(matches!(start.repair(), Repair::Proactive(_)));
         let ack = Event::Ack(acked(Time::ZERO, MSS));
         #[rustfmt::skip]

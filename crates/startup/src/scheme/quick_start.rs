@@ -57,10 +57,10 @@
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
-use crate::growth::{Growth, Verdict};
+use crate::growth::{Growth, Decision};
 use crate::prior::Prior;
 use crate::quick_start::router::Granularity;
 use crate::quick_start::{Amount, RequestInputs};
@@ -171,28 +171,28 @@ impl QuickStart {
 
     fn grow(&mut self, ack: &Ack) -> Next {
         match self.growth.on_ack(&mut self.window, ack) {
-            Verdict::GoOn => Next::Stay,
-            Verdict::Exit => Next::HandOver(HandOver::avoiding(self.window)),
+            Decision::Continue => Next::Stay,
+            Decision::Exit => Next::HandOver(HandOver::avoiding(self.window)),
         }
     }
 }
 
 impl Startup for QuickStart {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         self.phase = Phase::SlowStart;
         self.window = self.initial_window();
         let Some((window, pace)) = prior.granted.map(|rate| flight(rate, prior, self.params.header)) else {
-            return Plan::burst(self.window);
+            return FlightPlan::burst(self.window);
         };
         if window <= self.window {
-            return Plan::burst(self.window);
+            return FlightPlan::burst(self.window);
         }
         self.window = window;
         self.flight = window.min(prior.sendable());
         self.through = Bytes::ZERO;
         self.phase = Phase::QuickStart { pace };
-        Plan { burst: self.mss, flight: self.flight, allowance: self.allowance() }
+        FlightPlan { burst: self.mss, flight: self.flight, allowance: self.allowance() }
     }
 
     #[inline]

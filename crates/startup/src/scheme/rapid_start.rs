@@ -39,7 +39,7 @@
 use headstart_units::{Bytes, Ratio, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::path::{Floor, LARGEST_WINDOW};
@@ -139,12 +139,12 @@ impl RapidStart {
 }
 
 impl Startup for RapidStart {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         self.window = prior.mss * self.params.initial_window;
         // RS §3.1: the first flight takes a full RTT.
         self.spread_over = Some(prior.handshake_rtt);
-        Plan { burst: prior.mss, flight: self.window, allowance: self.allowance() }
+        FlightPlan { burst: prior.mss, flight: self.window, allowance: self.allowance() }
     }
 
     fn on_ack(&mut self, ack: &Ack) -> Next {
@@ -227,7 +227,7 @@ mod tests {
     fn established(params: Params) -> RapidStart {
         let mut start = RapidStart::new(params);
         let plan = start.establish(&prior_with(1, 1));
-        assert_eq!(plan, Plan::paced(MSS, MSS * 10, Rate::from_bytes_per_sec(100_000)), "10 kB over 100 ms");
+        assert_eq!(plan, FlightPlan::paced(MSS, MSS * 10, Rate::from_bytes_per_sec(100_000)), "10 kB over 100 ms");
         start
     }
 

@@ -30,10 +30,10 @@
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
-use crate::growth::{Growth, Verdict};
+use crate::growth::{Growth, Decision};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -97,15 +97,15 @@ impl Rcp {
 }
 
 impl Startup for Rcp {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         self.srtt = prior.handshake_rtt;
         self.stamped = prior.granted;
         self.window = prior.mss * self.params.initial_window;
         let allowance = self.allowance();
         match allowance.pace {
-            Some(_) => Plan { burst: self.mss, flight: prior.sendable().min(allowance.window), allowance },
-            None => Plan::burst(self.window),
+            Some(_) => FlightPlan { burst: self.mss, flight: prior.sendable().min(allowance.window), allowance },
+            None => FlightPlan::burst(self.window),
         }
     }
 
@@ -119,8 +119,8 @@ impl Startup for Rcp {
             }
             (Some(_), None) => Next::Stay,
             (None, _) => match self.growth.on_ack(&mut self.window, ack) {
-                Verdict::GoOn => Next::Stay,
-                Verdict::Exit => Next::HandOver(HandOver::avoiding(self.window)),
+                Decision::Continue => Next::Stay,
+                Decision::Exit => Next::HandOver(HandOver::avoiding(self.window)),
             },
         }
     }
@@ -163,7 +163,7 @@ impl Startup for Rcp {
         if self.stamped.is_some() { "obeying" } else { "slow start" }
     }
 
-    fn wants_stamps(&self) -> bool {
+    fn requires_rate_stamps(&self) -> bool {
         true
     }
 }
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn a_path_that_stamps_nothing_is_slow_start() {
         let mut start = Rcp::new(params());
-        assert_eq!(start.establish(&prior(None)), Plan::burst(MSS * 10));
+        assert_eq!(start.establish(&prior(None)), FlightPlan::burst(MSS * 10));
         #[rustfmt::skip]
         let steps = [
             (100, Event::Ack(acked(Time::ZERO, MSS)),       Expected::Window(11_000), "one for one"),

@@ -11,11 +11,11 @@
 //! # Deviations
 //!
 //! - The probe is implemented by the transport: the scheme requires one
-//!   ([`Startup::wants_tail_probe`]), and a transport without a probe timer must refuse it.
+//!   ([`Startup::requires_tail_probe`]), and a transport without a probe timer must refuse it.
 
 use super::Startup;
 use super::slow_start::{self, SlowStart};
-use crate::allowance::{Allowance, Next, Plan};
+use crate::allowance::{Allowance, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::prior::Prior;
@@ -56,7 +56,7 @@ impl Reactive {
 }
 
 impl Startup for Reactive {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.slow_start.establish(prior)
     }
 
@@ -78,7 +78,7 @@ impl Startup for Reactive {
         self.slow_start.phase()
     }
 
-    fn wants_tail_probe(&self) -> bool {
+    fn requires_tail_probe(&self) -> bool {
         true
     }
 }
@@ -98,8 +98,8 @@ mod tests {
     fn two_segments_double_and_a_probe_watches_the_tail() {
         let mut start = Scheme::Reactive(Reactive::new(Params::default()));
         let prior = Prior::bare(Time::ZERO, MSS, Span::from_millis(100), MSS * 141);
-        assert_eq!(start.establish(&prior), Plan::burst(MSS * 2));
-        assert!(start.wants_tail_probe());
+        assert_eq!(start.establish(&prior), FlightPlan::burst(MSS * 2));
+        assert!(start.requires_tail_probe());
         assert!(matches!(start.repair(), Repair::Reactive), "nothing is sent again unasked");
         let ack = Event::Ack(acked(Time::ZERO, MSS));
         #[rustfmt::skip]

@@ -15,7 +15,7 @@
 //!
 //! - WiseStart describes S-Cubic in three places and never in full. It "enters into congestion
 //!   avoidance directly at the first ACK"; §4.2 adds that without adaptation to the application
-//!   "the CWND setting" is "much lower when exiting". The window stays at the BDP here; [`Onward`]
+//!   "the CWND setting" is "much lower when exiting". The window stays at the BDP here; [`AvoidanceWindow`]
 //!   has the other readings, among them that of a stack which may be the authors' own.
 //! - The ack that ends the start grows nothing: avoidance grows from the second.
 //! - The rate is not specified as the record's or as the window over the present RTT: here it is
@@ -29,10 +29,10 @@
 use headstart_units::{Bytes, Rate};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
-use crate::growth::{Growth, Verdict};
+use crate::growth::{Growth, Decision};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -52,13 +52,13 @@ crate::parameters! {
         /// the path exactly.
         holds: bool = false, from "WiseStart §4.2";
         /// The window with which avoidance begins.
-        onward: Onward = Onward::Record, from "WiseStart §4.1";
+        onward: AvoidanceWindow = AvoidanceWindow::Record, from "WiseStart §4.1";
     }
 }
 
 /// The window with which avoidance begins at the first ack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Onward {
+pub enum AvoidanceWindow {
     /// The recorded BDP.
     Record,
     /// Bytes in flight, without a minimum.
@@ -70,7 +70,7 @@ pub enum Onward {
     FlightOrInitial,
 }
 
-crate::words!(Onward { Record = "record", Flight = "flight", FlightOrInitial = "flight-or-initial" });
+crate::words!(AvoidanceWindow { Record = "record", Flight = "flight", FlightOrInitial = "flight-or-initial" });
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
@@ -111,7 +111,7 @@ impl SCubic {
 }
 
 impl Startup for SCubic {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.least = prior.mss * MINIMUM_SEGMENTS;
         self.initial = prior.mss * self.params.initial_window;
         let resumed = prior.history.and_then(|it| it.record.window_and_rate(prior.mss, prior.handshake_rtt));
@@ -119,11 +119,11 @@ impl Startup for SCubic {
             Some((bdp, btl_bw)) => {
                 self.window = bdp;
                 self.phase = Phase::Paced(btl_bw);
-                Plan::paced(prior.mss, self.window, btl_bw)
+                FlightPlan::paced(prior.mss, self.window, btl_bw)
             }
             None => {
                 self.window = self.initial;
-                Plan::burst(self.window)
+                FlightPlan::burst(self.window)
             }
         }
     }
@@ -132,20 +132,20 @@ impl Startup for SCubic {
     fn on_ack(&mut self, ack: &Ack) -> Next {
         let verdict = match &mut self.phase {
             Phase::SlowStart(growth) => growth.on_ack(&mut self.window, ack),
-            Phase::Paced(_) if self.params.holds => Verdict::GoOn,
+            Phase::Paced(_) if self.params.holds => Decision::Continue,
             Phase::Paced(_) => {
                 let in_flight = ack.in_flight + ack.newly_acked;
                 self.window = match self.params.onward {
-                    Onward::FlightOrInitial => in_flight.max(self.initial),
-                    Onward::Flight => in_flight.max(self.least),
-                    Onward::Record => self.window,
+                    AvoidanceWindow::FlightOrInitial => in_flight.max(self.initial),
+                    AvoidanceWindow::Flight => in_flight.max(self.least),
+                    AvoidanceWindow::Record => self.window,
                 };
-                Verdict::Exit
+                Decision::Exit
             }
         };
         match verdict {
-            Verdict::GoOn => Next::Stay,
-            Verdict::Exit => Next::HandOver(HandOver::avoiding(self.window)),
+            Decision::Continue => Next::Stay,
+            Decision::Exit => Next::HandOver(HandOver::avoiding(self.window)),
         }
     }
 
@@ -187,7 +187,7 @@ mod tests {
     use crate::history::testing::{absurd_priors, prior_with};
 
     /// 1 MB/s and 40 ms: a BDP of 40 kB.
-    fn established() -> (SCubic, Plan) {
+    fn established() -> (SCubic, FlightPlan) {
         let mut start = SCubic::new(Params::default());
         let plan = start.establish(&prior_with(1000, 40));
         (start, plan)
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn the_recorded_bdp_leaves_at_the_recorded_rate_and_the_first_ack_ends_the_start() {
         let (mut start, plan) = established();
-        assert_eq!(plan, Plan::paced(MSS, MSS * 40, Rate::from_bytes_per_sec(1_000_000)));
+        assert_eq!(plan, FlightPlan::paced(MSS, MSS * 40, Rate::from_bytes_per_sec(1_000_000)));
         assert_eq!(start.phase(), "paced");
         let how = play(&mut start, &[(ack(100, 0, 2, 38), "hand over", 40_000, 0, "avoidance at the BDP")]);
         assert_eq!(how, Some(HandOver::avoiding(MSS * 40)));
@@ -208,12 +208,12 @@ mod tests {
     fn it_goes_on_with_what_was_in_flight_by_each_reading() {
         let (fill, few) = ((2, 30), (1, 0));
         for (onward, (acked, in_flight), window) in [
-            (Onward::FlightOrInitial, fill, 32_000),
-            (Onward::FlightOrInitial, few, 10_000),
-            (Onward::Flight, fill, 32_000),
-            (Onward::Flight, few, 2_000),
-            (Onward::Record, fill, 40_000),
-            (Onward::Record, few, 40_000),
+            (AvoidanceWindow::FlightOrInitial, fill, 32_000),
+            (AvoidanceWindow::FlightOrInitial, few, 10_000),
+            (AvoidanceWindow::Flight, fill, 32_000),
+            (AvoidanceWindow::Flight, few, 2_000),
+            (AvoidanceWindow::Record, fill, 40_000),
+            (AvoidanceWindow::Record, few, 40_000),
         ] {
             let mut start = SCubic::new(Params { onward, ..Params::default() });
             let _ = start.establish(&prior_with(1000, 40));
@@ -243,7 +243,7 @@ mod tests {
     fn without_a_record_it_is_the_default_slow_start() {
         let mut start = SCubic::new(Params::default());
         let prior = Prior { history: None, ..prior_with(1000, 100) };
-        assert_eq!(start.establish(&prior), Plan::burst(MSS * 10));
+        assert_eq!(start.establish(&prior), FlightPlan::burst(MSS * 10));
         #[rustfmt::skip]
         let steps = [
             (ack(100, 0, 10, 0),    "slow start", 20_000, 0, "doubles"),
@@ -270,6 +270,6 @@ mod tests {
     fn a_record_of_next_to_nothing_still_lets_two_segments_go() {
         let mut start = SCubic::new(Params::default());
         let plan = start.establish(&prior_with(1, 1));
-        assert_eq!(plan, Plan::paced(MSS, MSS * 2, Rate::from_bytes_per_sec(20_000)), "within one RTT");
+        assert_eq!(plan, FlightPlan::paced(MSS, MSS * 2, Rate::from_bytes_per_sec(20_000)), "within one RTT");
     }
 }

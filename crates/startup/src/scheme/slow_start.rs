@@ -17,10 +17,10 @@
 use headstart_units::Bytes;
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Native, Needs, Preset};
 use crate::event::{Ack, Congestion};
-use crate::growth::{Growth, Verdict};
+use crate::growth::{Growth, Decision};
 use crate::prior::Prior;
 
 /// Its row of the catalogue; the windows of the papers have names.
@@ -93,16 +93,16 @@ impl SlowStart {
 }
 
 impl Startup for SlowStart {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.window = prior.mss * self.params.initial_window;
-        Plan::burst(self.window)
+        FlightPlan::burst(self.window)
     }
 
     #[inline]
     fn on_ack(&mut self, ack: &Ack) -> Next {
         match self.growth.on_ack(&mut self.window, ack) {
-            Verdict::GoOn => Next::Stay,
-            Verdict::Exit => Next::HandOver(HandOver::avoiding(self.window)),
+            Decision::Continue => Next::Stay,
+            Decision::Exit => Next::HandOver(HandOver::avoiding(self.window)),
         }
     }
 
@@ -140,7 +140,7 @@ mod tests {
     fn the_initial_window_leaves_at_once_and_doubles() {
         for segments in [2, 3, 10, 32, 64] {
             let mut start = SlowStart::new(Params { initial_window: segments, ..Params::default() });
-            assert_eq!(start.establish(&prior()), Plan::burst(MSS * segments));
+            assert_eq!(start.establish(&prior()), FlightPlan::burst(MSS * segments));
             for _ in 0..segments {
                 assert_eq!(start.on_ack(&acked(Time::ZERO, MSS)), Next::Stay);
             }

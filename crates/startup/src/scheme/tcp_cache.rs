@@ -30,7 +30,7 @@
 use headstart_units::Bytes;
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::path::LARGEST_WINDOW;
@@ -79,13 +79,13 @@ impl TcpCache {
 }
 
 impl Startup for TcpCache {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.window = prior.mss * self.params.initial_window;
         if let Some(known) = prior.history {
             self.window = known.record.window.clamp(self.window, LARGEST_WINDOW.max(self.window));
             self.phase = Phase::Cached { ssthresh: known.record.ssthresh };
         }
-        Plan::burst(self.window)
+        FlightPlan::burst(self.window)
     }
 
     #[inline]
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use crate::history::testing::{absurd_priors, prior_with};
 
-    fn established(window: u64, ssthresh: Bytes) -> (TcpCache, Plan) {
+    fn established(window: u64, ssthresh: Bytes) -> (TcpCache, FlightPlan) {
         let mut prior = prior_with(1000, 100);
         let known = prior.history.as_mut().expect("a record");
         (known.record.window, known.record.ssthresh) = (MSS * window, ssthresh);
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn the_cached_window_leaves_in_a_burst_and_slow_start_goes_on_to_the_cached_threshold() {
         let (mut start, plan) = established(40, MSS * 41);
-        assert_eq!(plan, Plan::burst(MSS * 40));
+        assert_eq!(plan, FlightPlan::burst(MSS * 40));
         #[rustfmt::skip]
         let steps = [
             (ack(100, 0, 2, 38), "hand over", 41_000, 0, "two segments more, but not beyond the threshold"),
@@ -173,7 +173,7 @@ mod tests {
     fn without_a_record_it_is_slow_start_from_two_segments() {
         let mut start = TcpCache::new(Params::default());
         let prior = Prior { history: None, ..prior_with(1000, 100) };
-        assert_eq!(start.establish(&prior), Plan::burst(MSS * 2));
+        assert_eq!(start.establish(&prior), FlightPlan::burst(MSS * 2));
         #[rustfmt::skip]
         let steps = [
             (ack(100, 0, 2, 0),     "slow start", 4_000, 0, "doubles"),

@@ -60,10 +60,10 @@
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, Plan};
+use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
 use crate::catalogue::{About, Needs, Preset};
 use crate::event::{Ack, Congestion, Sent, Signal};
-use crate::growth::{Growth, Verdict};
+use crate::growth::{Growth, Decision};
 use crate::path::{LARGEST_WINDOW, SendRate};
 use crate::prior::Prior;
 
@@ -235,24 +235,24 @@ impl WiseStart {
 }
 
 impl Startup for WiseStart {
-    fn establish(&mut self, prior: &Prior) -> Plan {
+    fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
         let resumed = prior.history.and_then(|it| it.record.window_and_rate(prior.mss, prior.handshake_rtt));
         let Some((bdp, btl_bw)) = resumed else {
             self.window = prior.mss * self.params.initial_window;
-            return Plan::burst(self.window);
+            return FlightPlan::burst(self.window);
         };
         self.phase = Phase::Sending;
         self.last_btl_bw = btl_bw;
         self.window = bdp;
         let pace = btl_bw * 2;
         self.pace = Some(pace);
-        Plan::paced(prior.mss, bdp, pace)
+        FlightPlan::paced(prior.mss, bdp, pace)
     }
 
     /// Algorithm 1, lines 9 to 17.
     fn on_sent(&mut self, sent: &Sent) {
-        if !self.watches_sending() {
+        if !self.needs_sent_events() {
             return;
         }
         let is_full = sent.in_flight + self.mss > self.window;
@@ -287,8 +287,8 @@ impl Startup for WiseStart {
                 Next::Stay
             }
             Phase::SlowStart | Phase::Probe => match self.growth.on_ack(&mut self.window, ack) {
-                Verdict::GoOn => Next::Stay,
-                Verdict::Exit => Next::HandOver(HandOver::avoiding(self.window)),
+                Decision::Continue => Next::Stay,
+                Decision::Exit => Next::HandOver(HandOver::avoiding(self.window)),
             },
             Phase::Drain { est_bdp } => self.drain(ack, est_bdp),
         }
@@ -325,7 +325,7 @@ impl Startup for WiseStart {
 
     /// True until the decision; after it, and without a record, sent data has no effect.
     #[inline]
-    fn watches_sending(&self) -> bool {
+    fn needs_sent_events(&self) -> bool {
         matches!(self.phase, Phase::Sending | Phase::Maintenance(_))
     }
 }

@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use headstart_startup::history::{Ended, Outcome, Record};
+use headstart_startup::history::{FlightOutcome, Record, RecordUpdate};
 use headstart_store::History;
 use headstart_units::{Bytes, Rate, Span, Time};
 
@@ -20,7 +20,7 @@ pub fn record(number: u64) -> Record {
         rt_prop: Span::from_nanos(mix(2)),
         window: Bytes::new(mix(3)),
         ssthresh: if number.is_multiple_of(3) { Bytes::MAX } else { Bytes::new(mix(4)) },
-        ended: if number.is_multiple_of(2) { Ended::Clean } else { Ended::Lossy },
+        outcome: if number.is_multiple_of(2) { FlightOutcome::Clean } else { FlightOutcome::Lossy },
         credit: Bytes::ZERO,
     }
 }
@@ -44,5 +44,5 @@ pub fn peer(number: u32) -> IpAddr {
 /// A connection to the peer, after which the record is there.
 pub fn visit(history: &History, peer: IpAddr, record: Record) {
     let (_, lease) = history.open_connection(peer);
-    history.close_connection(lease, Outcome::Measured(record));
+    history.close_connection(lease, RecordUpdate::Replace(record));
 }

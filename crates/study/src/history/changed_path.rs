@@ -16,7 +16,7 @@ use headstart_sim::record::SenderEvent;
 use headstart_sim::workload::Workload;
 use headstart_sim::workload::long::{Listed, Start as Begin};
 use headstart_sim::workload::replay::{From, Message, Replay};
-use headstart_startup::history::{Ended, Record};
+use headstart_startup::history::{FlightOutcome, Record};
 use headstart_startup::{Startup as _, Transmission};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
@@ -239,7 +239,7 @@ fn record_of(setup: &Setup, drift: Drift) -> Record {
         rt_prop,
         window,
         ssthresh: Bytes::MAX,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
     }
 }

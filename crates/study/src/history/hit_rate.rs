@@ -28,7 +28,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use anyhow::Result;
 use headstart_sim::{Random, Seed};
-use headstart_startup::history::{Ended, FixedHash, Lease, MemoryStore, Outcome, Record, Store};
+use headstart_startup::history::{FixedHash, FlightOutcome, Lease, MemoryStore, Record, RecordUpdate, Store};
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use crate::carrier::Detail;
@@ -242,10 +242,10 @@ impl VisitModel {
             rt_prop: Span::from_millis(100),
             window: Bytes::new(62_500),
             ssthresh: Bytes::MAX,
-            ended: Ended::Clean,
+            outcome: FlightOutcome::Clean,
             credit: Bytes::ZERO,
         };
-        self.store.close(lease, Outcome::Measured(record));
+        self.store.close(lease, RecordUpdate::Replace(record));
     }
 }
 

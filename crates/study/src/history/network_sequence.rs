@@ -22,7 +22,7 @@ use headstart_sim::workload::Opener;
 use headstart_sim::workload::replay::{From, Replay};
 use headstart_sim::{Random, Seed};
 use headstart_startup::catalogue::Entry;
-use headstart_startup::history::{Ended, Record};
+use headstart_startup::history::{FlightOutcome, Record};
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::algorithm_1::{Decision, Start, Watch};
@@ -242,7 +242,7 @@ fn record_of(setup: &Setup, rate: f64, rtt: f64) -> Record {
         rt_prop,
         window,
         ssthresh: Bytes::MAX,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
     }
 }

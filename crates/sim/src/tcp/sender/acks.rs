@@ -14,7 +14,7 @@ impl Sender {
     ) {
         let prior_in_flight = self.in_flight;
         let (prior_base, prior_lost) = (self.segments.base(), self.counts.lost);
-        let mut newly = Newly { highest_before: self.highest[0], ..Newly::default() };
+        let mut newly = NewlyAcked { highest_before: self.highest[0], ..NewlyAcked::default() };
 
         // The segment that triggered the ack first: its transmission is known.
         if self.segments.get(ack.trigger).is_some_and(|segment| !segment.is(DELIVERED)) {
@@ -128,7 +128,7 @@ impl Sender {
     /// The peer has segment `number`; `via` is the transmission that brought it, where that is
     /// known.
     #[inline]
-    fn deliver(&mut self, now: Time, number: u32, via: Option<u32>, newly: &mut Newly) {
+    fn deliver(&mut self, now: Time, number: u32, via: Option<u32>, newly: &mut NewlyAcked) {
         let segment = &mut self.segments[number];
         let payload = Bytes::new(u64::from(segment.payload));
         if segment.is(IN_FLIGHT) {
@@ -187,7 +187,7 @@ impl Sender {
 
 /// Data delivered by one ack.
 #[derive(Clone, Copy, Debug, Default)]
-struct Newly {
+struct NewlyAcked {
     bytes: Bytes,
     first_flight: Bytes,
     rtt_sample: Option<Span>,

@@ -69,12 +69,12 @@ impl Sender {
     /// Segments of the next buffer, and true if they are all of the data.
     fn next_buffer(&self, window: Bytes, config: &TcpConfig) -> (u32, bool) {
         let mss = config.mss.get().max(1);
-        let room = window.saturating_sub(self.in_flight).get() / mss;
-        let heard = (self.acknowledged + config.receive_window.get()).saturating_sub(self.sent) / mss;
+        let admitted = window.saturating_sub(self.in_flight).get() / mss;
+        let receivable = (self.acknowledged + config.receive_window.get()).saturating_sub(self.sent) / mss;
         let end = self.ends.front().copied().unwrap_or(self.written);
         let waiting = end.saturating_sub(self.sent).div_ceil(mss);
         let segments =
-            room.min(heard).min(waiting).min(u64::from(self.largest_buffer(window, config))).max(1);
+            admitted.min(receivable).min(waiting).min(u64::from(self.largest_buffer(window, config))).max(1);
         (segments as u32, segments >= waiting)
     }
 }

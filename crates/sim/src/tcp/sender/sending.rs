@@ -50,17 +50,17 @@ impl Sender {
 
     /// The next packet to leave, if window and pacer allow it.
     #[inline]
-    fn choose(&mut self, config: &TcpConfig) -> Option<Choice> {
+    fn choose(&mut self, config: &TcpConfig) -> Option<NextPacket> {
         if self.lost_pending > 0 {
             while !self.segments[self.lost_hint].is(LOST) {
                 self.lost_hint += 1;
             }
-            return Some(Choice::Again(self.lost_hint));
+            return Some(NextPacket::Retransmission(self.lost_hint));
         }
         if let Some(&end) = self.ends.front() {
             let payload = (end - self.sent).min(config.mss.get());
             if self.sent + payload <= self.acknowledged + config.receive_window.get() {
-                return Some(Choice::New(payload as u16));
+                return Some(NextPacket::New(payload as u16));
             }
         }
         if self.probe_due {
@@ -72,7 +72,7 @@ impl Sender {
                 // RFC 9002 §6.2.4: data sent before; the oldest helps most.
                 Probe::Quic => range.clone().find(is_waiting),
             }
-            .map(Choice::Again);
+            .map(NextPacket::Retransmission);
         }
         if config.detection == Detection::Rfc6675 && matches!(self.state, State::Recovery { .. }) {
             return self.choose_beyond_rules();
@@ -83,7 +83,7 @@ impl Sender {
     /// RFC 6675 §4 NextSeg rules 3 and 4: segments below the highest delivered and not sent again
     /// yet; then, once an episode, the last one that is missing.
     #[cold]
-    fn choose_beyond_rules(&mut self) -> Option<Choice> {
+    fn choose_beyond_rules(&mut self) -> Option<NextPacket> {
         let range = self.segments.base()..self.segments.end();
         let highest = self.highest[0].saturating_sub(1);
         let untried = |number: &u32| {
@@ -91,20 +91,20 @@ impl Sender {
             segment.is(IN_FLIGHT) && !segment.is(RETRANSMITTED)
         };
         if let Some(number) = range.clone().take_while(|number| *number < highest).find(untried) {
-            return Some(Choice::Again(number));
+            return Some(NextPacket::Retransmission(number));
         }
         if self.rescue_done {
             return None;
         }
         self.rescue_done = true;
-        range.rev().find(|number| self.segments[*number].is(IN_FLIGHT)).map(Choice::Again)
+        range.rev().find(|number| self.segments[*number].is(IN_FLIGHT)).map(NextPacket::Retransmission)
     }
 
     #[inline]
     fn try_send(
         &mut self,
         now: Time,
-        choice: Choice,
+        choice: NextPacket,
         config: &TcpConfig,
         recorder: &mut impl Recorder,
     ) -> Option<Departure> {
@@ -114,18 +114,18 @@ impl Sender {
             _ => allowance.window,
         };
         let payload = match choice {
-            Choice::New(payload) => payload,
-            Choice::Again(number) => self.segments[number].payload,
+            NextPacket::New(payload) => payload,
+            NextPacket::Retransmission(number) => self.segments[number].payload,
         };
         let bytes = Bytes::new(u64::from(payload));
         // UDT's loss list is limited by neither window nor pacer.
         let is_free = self.probe_due
             || matches!(
                 (config.detection, choice),
-                (Detection::Udt(Udt { asks_window: false, .. }), Choice::Again(_))
+                (Detection::Udt(Udt { asks_window: false, .. }), NextPacket::Retransmission(_))
             );
         let outstanding = match (config.detection, choice) {
-            (Detection::Udt(Udt { spans: true, .. }), Choice::New(_)) => {
+            (Detection::Udt(Udt { spans: true, .. }), NextPacket::New(_)) => {
                 Bytes::new(self.sent - self.acknowledged)
             }
             _ => self.in_flight,
@@ -134,7 +134,7 @@ impl Sender {
             self.limited_below = self.flights.end();
             return None;
         }
-        let is_buffered = config.as_linux && !is_free && matches!(choice, Choice::New(_));
+        let is_buffered = config.as_linux && !is_free && matches!(choice, NextPacket::New(_));
         if is_buffered && self.defers(now, window, config) {
             self.limited_below = self.flights.end();
             return None;
@@ -149,18 +149,18 @@ impl Sender {
             return None;
         }
         self.probe_due = false;
-        let is_new = matches!(choice, Choice::New(_));
+        let is_new = matches!(choice, NextPacket::New(_));
         let is_pushed = is_buffered && self.fill_buffer(window, config);
         let mut departure = match choice {
-            Choice::New(payload) => self.send_new(now, payload),
-            Choice::Again(number) => self.send_again(now, number),
+            NextPacket::New(payload) => self.send_new(now, payload),
+            NextPacket::Retransmission(number) => self.send_again(now, number),
         };
         departure.is_pushed = is_pushed;
         if matches!(self.state, State::Recovery { .. }) {
             self.prr.on_sent(bytes);
         }
         self.counted(now, departure.payload);
-        if self.controller.watches_sending() {
+        if self.controller.needs_sent_events() {
             self.controller.on_sent(&Sent {
                 now,
                 bytes,
@@ -300,7 +300,7 @@ impl Sender {
         self.counts.copies += 1;
         self.counted(now, segment.payload);
         let bytes = Bytes::new(u64::from(segment.payload));
-        if self.controller.watches_sending() {
+        if self.controller.needs_sent_events() {
             self.controller.on_sent(&Sent {
                 now,
                 bytes,
@@ -323,7 +323,7 @@ impl Sender {
     fn launch(&mut self, now: Time, segment: u32, is_copy: bool, is_original: bool) -> u32 {
         let transmission = self.flights.end();
         let stamp = self.rate.on_sent(now, self.in_flight);
-        self.flights.push(Flight { stamp, segment, is_copy, is_original, is_settled: false });
+        self.flights.push(SentSegment { stamp, segment, is_copy, is_original, is_settled: false });
         transmission
     }
 
@@ -337,9 +337,9 @@ impl Sender {
 
 /// The next packet to leave.
 #[derive(Clone, Copy, Debug)]
-enum Choice {
+enum NextPacket {
     /// So many bytes of new data.
     New(u16),
     /// This segment again.
-    Again(u32),
+    Retransmission(u32),
 }

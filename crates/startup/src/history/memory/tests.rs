@@ -20,10 +20,10 @@ fn store(capacity: usize) -> MemoryStore {
 /// A connection to `number` that measures `rate`.
 fn visit(store: &mut MemoryStore, number: u8, rate: u64) {
     let (_, lease) = store.open(peer(number));
-    store.close(lease, Outcome::Measured(record(rate, rate)));
+    store.close(lease, RecordUpdate::Replace(record(rate, rate)));
 }
 
-fn rate_of(known: Option<Known>) -> Option<Rate> {
+fn rate_of(known: Option<SharedRecord>) -> Option<Rate> {
     known.map(|known| known.record.btl_bw)
 }
 
@@ -32,10 +32,10 @@ fn the_next_connection_reads_what_the_last_one_measured() {
     let mut store = store(8);
     let (known, lease) = store.open(peer(1));
     assert_eq!(known, None);
-    store.close(lease, Outcome::Measured(record(5, 0)));
+    store.close(lease, RecordUpdate::Replace(record(5, 0)));
     let (known, lease) = store.open(IpAddr::V6(core::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped()));
-    assert_eq!(known, Some(Known { record: record(5, 0), live: 0 }), "however the address is written");
-    store.close(lease, Outcome::Nothing);
+    assert_eq!(known, Some(SharedRecord { record: record(5, 0), live: 0 }), "however the address is written");
+    store.close(lease, RecordUpdate::Keep);
     assert_eq!(store.counters(), Counters { hits: 1, misses: 1, evictions: 0 });
 }
 
@@ -46,11 +46,11 @@ fn several_starts_from_one_record_see_each_other() {
     let (first, first_lease) = store.open(peer(1));
     let (second, second_lease) = store.open(peer(1));
     assert_eq!((first.map(|known| known.live), second.map(|known| known.live)), (Some(0), Some(1)));
-    store.close(first_lease, Outcome::Measured(record(6, 6)));
+    store.close(first_lease, RecordUpdate::Replace(record(6, 6)));
     let (third, third_lease) = store.open(peer(1));
     assert_eq!(third.map(|known| known.live), Some(1), "the second is alive, though the record is new");
-    store.close(second_lease, Outcome::Nothing);
-    store.close(third_lease, Outcome::Nothing);
+    store.close(second_lease, RecordUpdate::Keep);
+    store.close(third_lease, RecordUpdate::Keep);
     assert_eq!(store.open(peer(1)).0.map(|known| known.live), Some(0));
 }
 
@@ -81,13 +81,13 @@ fn first_flights_to_a_peer_see_each_other_until_their_fate_is_known_or_they_clos
     store.release(&mut first, &fate(0, 0));
     let (_, mut third) = store.open(peer(1));
     assert_eq!(reserve(&mut store, &mut third, 1).0, 20_000, "the first is over");
-    store.close(second, Outcome::Nothing);
-    store.close(first, Outcome::Nothing);
-    store.close(elsewhere, Outcome::Nothing);
+    store.close(second, RecordUpdate::Keep);
+    store.close(first, RecordUpdate::Keep);
+    store.close(elsewhere, RecordUpdate::Keep);
     let (_, mut fourth) = store.open(peer(1));
     assert_eq!(reserve(&mut store, &mut fourth, 0).0, 1, "nobody's reservation ends twice");
-    store.close(third, Outcome::Misled);
-    store.close(fourth, Outcome::Nothing);
+    store.close(third, RecordUpdate::Remove);
+    store.close(fourth, RecordUpdate::Keep);
     assert!(store.flights.is_empty(), "nothing is kept of those who are gone");
 }
 
@@ -97,22 +97,22 @@ fn a_credit_is_the_peers_own_and_first_contacts_have_one_in_common() {
     let (_, mut lease) = store.open(peer(1));
     assert_eq!(reserve(&mut store, &mut lease, 1), (0, None));
     store.release(&mut lease, &fate(0, 20_000));
-    store.close(lease, Outcome::Measured(record(5, 0)));
+    store.close(lease, RecordUpdate::Replace(record(5, 0)));
     assert_eq!(store.peek(peer(1)).map(|record| record.credit.get()), Some(30_000), "its record has it");
     let (_, mut stranger) = store.open(peer(2));
     assert_eq!(reserve(&mut store, &mut stranger, 1), (0, Some(30_000)), "who was never seen has learnt");
-    store.close(stranger, Outcome::Nothing);
+    store.close(stranger, RecordUpdate::Keep);
     let (_, mut again) = store.open(peer(1));
     assert_eq!(reserve(&mut store, &mut again, 1), (0, Some(30_000)));
     store.release(&mut again, &fate(4_000, 0));
-    store.close(again, Outcome::Measured(record(6, 6)));
+    store.close(again, RecordUpdate::Replace(record(6, 6)));
     assert_eq!(store.peek(peer(1)).map(|record| record.credit.get()), Some(34_000), "a new record keeps it");
     let (_, mut stranger) = store.open(peer(3));
     assert_eq!(reserve(&mut store, &mut stranger, 1).1, Some(30_000), "known peers say nothing of others");
-    store.close(stranger, Outcome::Measured(record(7, 7)));
+    store.close(stranger, RecordUpdate::Replace(record(7, 7)));
     let larger = Record { credit: Bytes::new(60_000), ..record(8, 8) };
     let (_, lease) = store.open(peer(1));
-    store.close(lease, Outcome::Measured(larger));
+    store.close(lease, RecordUpdate::Replace(larger));
     assert_eq!(store.peek(peer(1)).map(|record| record.credit.get()), Some(60_000), "it carried more");
 }
 
@@ -156,13 +156,13 @@ fn a_record_may_be_evicted_while_its_connections_live() {
     visit(&mut store, 1, 3);
     let (known, newest) = store.open(peer(1));
     assert_eq!(known.map(|known| known.live), Some(0), "nobody else began from this one");
-    store.close(early, Outcome::Misled);
+    store.close(early, RecordUpdate::Remove);
     assert!(store.find(peer(1)).is_some(), "not the record that misled it");
-    store.close(late, Outcome::Measured(record(4, 4)));
+    store.close(late, RecordUpdate::Replace(record(4, 4)));
     let (known, last) = store.open(peer(1));
-    assert_eq!(known, Some(Known { record: record(4, 4), live: 1 }));
-    store.close(newest, Outcome::Nothing);
-    store.close(last, Outcome::Nothing);
+    assert_eq!(known, Some(SharedRecord { record: record(4, 4), live: 1 }));
+    store.close(newest, RecordUpdate::Keep);
+    store.close(last, RecordUpdate::Keep);
 }
 
 #[test]
@@ -170,12 +170,12 @@ fn a_record_that_misled_is_dropped_unless_it_was_replaced() {
     let mut store = store(4);
     visit(&mut store, 1, 1);
     let (_, misled) = store.open(peer(1));
-    store.close(misled, Outcome::Misled);
+    store.close(misled, RecordUpdate::Remove);
     assert!(store.is_empty());
     visit(&mut store, 1, 1);
     let (_, misled) = store.open(peer(1));
     visit(&mut store, 1, 2);
-    store.close(misled, Outcome::Misled);
+    store.close(misled, RecordUpdate::Remove);
     assert_eq!(rate_of(store.open(peer(1)).0), Some(Rate::from_bytes_per_sec(2000)));
 }
 
@@ -184,7 +184,7 @@ fn the_newest_record_wins_whoever_closes_last() {
     let mut store = store(4);
     let (_, slow) = store.open(peer(1));
     visit(&mut store, 1, 9);
-    store.close(slow, Outcome::Measured(record(1, 8)));
+    store.close(slow, RecordUpdate::Replace(record(1, 8)));
     assert_eq!(rate_of(store.open(peer(1)).0), Some(Rate::from_bytes_per_sec(9000)));
 }
 
@@ -203,7 +203,7 @@ fn a_flush_forgets_everything_and_survivors_do_no_harm() {
     let (_, lease) = store.open(peer(1));
     store.flush();
     visit(&mut store, 1, 2);
-    store.close(lease, Outcome::Misled);
+    store.close(lease, RecordUpdate::Remove);
     assert_eq!(store.open(peer(1)).0.map(|known| known.live), Some(0));
 }
 
@@ -213,7 +213,7 @@ fn an_entry_costs_some_hundred_bytes() {
     let mut store = store(1 << 16);
     for number in 0..1u32 << 16 {
         let (_, lease) = store.open(IpAddr::from(number.to_be_bytes()));
-        store.close(lease, Outcome::Measured(record(1, 1)));
+        store.close(lease, RecordUpdate::Replace(record(1, 1)));
     }
     let bytes = store.bytes_per_entry();
     assert!((size_of::<Entry>()..160).contains(&bytes), "{bytes} bytes");
@@ -234,7 +234,7 @@ struct Model {
 }
 
 impl Model {
-    fn open(&mut self, number: u8) -> Option<Known> {
+    fn open(&mut self, number: u8) -> Option<SharedRecord> {
         let Some(at) = self.entries.iter().position(|entry| entry.0 == number) else {
             self.held.push(None);
             return None;
@@ -243,16 +243,16 @@ impl Model {
         self.entries.insert(0, entry);
         let live = self.held.iter().flatten().filter(|held| held.0 == entry.2).count() as u32;
         self.held.push(Some((entry.2, entry.3)));
-        Some(Known { record: entry.1, live })
+        Some(SharedRecord { record: entry.1, live })
     }
 
-    fn close(&mut self, connection: usize, number: u8, outcome: Outcome) {
+    fn close(&mut self, connection: usize, number: u8, outcome: RecordUpdate) {
         let held = self.held.swap_remove(connection);
         self.serial += 1;
         match outcome {
-            Outcome::Nothing => {}
-            Outcome::Misled => self.entries.retain(|entry| Some((entry.2, entry.3)) != held),
-            Outcome::Measured(record) => {
+            RecordUpdate::Keep => {}
+            RecordUpdate::Remove => self.entries.retain(|entry| Some((entry.2, entry.3)) != held),
+            RecordUpdate::Replace(record) => {
                 let mut entry = (number, record, self.serial, self.serial);
                 if let Some(at) = self.entries.iter().position(|entry| entry.0 == number) {
                     let old = self.entries.remove(at);
@@ -302,9 +302,9 @@ proptest! {
                     let connection = connection % open.len();
                     let (number, lease) = open.swap_remove(connection);
                     let outcome = match kind {
-                        0 => Outcome::Nothing,
-                        1 => Outcome::Misled,
-                        _ => Outcome::Measured(record(rate, saved_at)),
+                        0 => RecordUpdate::Keep,
+                        1 => RecordUpdate::Remove,
+                        _ => RecordUpdate::Replace(record(rate, saved_at)),
                     };
                     store.close(lease, outcome);
                     model.close(connection, number, outcome);
@@ -329,30 +329,34 @@ fn who_keeps_a_copy_is_told_what_changed() {
     let settle = |store: &mut MemoryStore, number, outcome| {
         let (_, lease) = store.open(peer(number));
         assert_eq!(lease.peer(), peer(number));
-        let Changed { written, removed } = store.settle(lease, outcome);
+        let StoreChange { written, removed } = store.settle(lease, outcome);
         (written, removed)
     };
-    let measured = |rate| Outcome::Measured(record(rate, rate));
-    assert_eq!(settle(&mut store, 1, Outcome::Nothing), (None, None));
+    let measured = |rate| RecordUpdate::Replace(record(rate, rate));
+    assert_eq!(settle(&mut store, 1, RecordUpdate::Keep), (None, None));
     assert_eq!(settle(&mut store, 1, measured(5)), (Some(peer(1)), None));
     assert_eq!(settle(&mut store, 1, measured(4)), (None, None), "older than what is known");
     assert_eq!(settle(&mut store, 2, measured(5)), (Some(peer(2)), None));
     assert_eq!(settle(&mut store, 3, measured(6)), (Some(peer(3)), Some(peer(1))), "pushed out");
-    assert_eq!(settle(&mut store, 3, Outcome::Misled), (None, Some(peer(3))));
-    assert_eq!(settle(&mut store, 3, Outcome::Misled), (None, None), "there was nothing to be misled by");
+    assert_eq!(settle(&mut store, 3, RecordUpdate::Remove), (None, Some(peer(3))));
+    assert_eq!(
+        settle(&mut store, 3, RecordUpdate::Remove),
+        (None, None),
+        "there was nothing to be misled by"
+    );
 }
 
 #[test]
 fn what_another_home_kept_comes_back_unless_something_newer_is_here() {
     let mut store = store(1);
     let mapped = IpAddr::V6(core::net::Ipv4Addr::new(192, 0, 2, 1).to_ipv6_mapped());
-    assert_eq!(store.restore(mapped, record(5, 5)), Changed { written: Some(peer(1)), removed: None });
-    assert_eq!(store.restore(peer(1), record(4, 4)), Changed::default());
+    assert_eq!(store.restore(mapped, record(5, 5)), StoreChange { written: Some(peer(1)), removed: None });
+    assert_eq!(store.restore(peer(1), record(4, 4)), StoreChange::default());
     assert_eq!(store.peek(mapped), Some(record(5, 5)));
     assert_eq!(store.counters(), Counters::default(), "a peek is no visit");
     assert_eq!(store.records().collect::<Vec<_>>(), [(peer(1), record(5, 5))]);
     let changed = store.restore(peer(2), record(3, 3));
-    assert_eq!(changed, Changed { written: Some(peer(2)), removed: Some(peer(1)) });
+    assert_eq!(changed, StoreChange { written: Some(peer(2)), removed: Some(peer(1)) });
     let mut none = MemoryStore::new(0, FixedHash::default());
-    assert_eq!(none.restore(peer(1), record(5, 5)), Changed::default());
+    assert_eq!(none.restore(peer(1), record(5, 5)), StoreChange::default());
 }

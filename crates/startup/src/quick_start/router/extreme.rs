@@ -103,11 +103,11 @@ pub struct Extreme {
     promised: u64,
     /// Score in parts of 10^9, and the count at which it was last used.
     scores: BTreeMap<u32, (u64, u64)>,
-    turns: BTreeMap<u64, u32>,
-    turn: u64,
+    hosts_by_use: BTreeMap<u64, u32>,
+    use_count: u64,
     /// Requests within the last memory, and those granted nothing.
-    asked: Recent,
-    empty_handed: Recent,
+    recent_requests: Recent,
+    denied_requests: Recent,
     /// Largest numbers of flows and hosts tracked at the same time.
     most: (usize, usize),
 }
@@ -125,10 +125,10 @@ impl Extreme {
             due: BTreeSet::new(),
             promised: 0,
             scores: BTreeMap::new(),
-            turns: BTreeMap::new(),
-            turn: 0,
-            asked: Recent::new(memory, recent::MOST_BINS),
-            empty_handed: Recent::new(memory, recent::MOST_BINS),
+            hosts_by_use: BTreeMap::new(),
+            use_count: 0,
+            recent_requests: Recent::new(memory, recent::MOST_BINS),
+            denied_requests: Recent::new(memory, recent::MOST_BINS),
             most: (0, 0),
         }
     }
@@ -167,15 +167,15 @@ impl Extreme {
     /// The rate to grant out of `free`, the threshold less the use of the link.
     pub fn grant(&mut self, now: Time, wanted: Rate, free: Rate, host: u32) -> Rate {
         self.settle(now);
-        self.asked.add(now, ONE);
+        self.recent_requests.add(now, ONE);
         let wanted = if self.params.scores {
             part(wanted, self.score(host)).max(wanted.min(self.params.least))
         } else {
             wanted
         };
         let mut granted = wanted.min(minus(free, self.promised()));
-        if self.params.fair && !self.empty_handed.sum(now).is_zero() {
-            let share = free.as_bytes_per_sec() / self.asked.sum(now).as_bytes_per_sec().max(1);
+        if self.params.fair && !self.denied_requests.sum(now).is_zero() {
+            let share = free.as_bytes_per_sec() / self.recent_requests.sum(now).as_bytes_per_sec().max(1);
             granted = granted.min(Rate::from_bytes_per_sec(share));
         }
         granted
@@ -190,7 +190,7 @@ impl Extreme {
     /// Adds a grant, after rounding; `false` if there is no free entry.
     pub fn remember(&mut self, now: Time, granted: Rate, key: u64, host: u32) -> bool {
         if granted.is_zero() {
-            self.empty_handed.add(now, ONE);
+            self.denied_requests.add(now, ONE);
             return true;
         }
         if self.flows.len() >= self.params.flows || self.flows.contains_key(&key) {
@@ -243,16 +243,16 @@ impl Extreme {
         let (most, least) = (used.max(old), used.min(old));
         let gain = self.params.gain;
         let score = gain.of(most) + least - gain.of(least);
-        if let Some((_, turn)) = self.scores.get(&host) {
-            self.turns.remove(turn);
+        if let Some((_, use_count)) = self.scores.get(&host) {
+            self.hosts_by_use.remove(use_count);
         } else if self.scores.len() >= self.params.hosts
-            && let Some((_, forgotten)) = self.turns.pop_first()
+            && let Some((_, forgotten)) = self.hosts_by_use.pop_first()
         {
             self.scores.remove(&forgotten);
         }
-        self.turn += 1;
-        self.scores.insert(host, (score, self.turn));
-        self.turns.insert(self.turn, host);
+        self.use_count += 1;
+        self.scores.insert(host, (score, self.use_count));
+        self.hosts_by_use.insert(self.use_count, host);
         self.most.1 = self.most.1.max(self.scores.len());
     }
 
@@ -278,7 +278,7 @@ impl Extreme {
         self.flows.len() * (size_of::<u64>() + size_of::<Flow>())
             + self.due.len() * size_of::<(Time, u64)>()
             + self.scores.len() * size_of::<(u32, (u64, u64))>()
-            + self.turns.len() * size_of::<(u64, u32)>()
+            + self.hosts_by_use.len() * size_of::<(u64, u32)>()
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::quick_start::{Asked, Nonce};
+use crate::quick_start::{Nonce, SentRequest};
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
@@ -23,9 +23,9 @@ fn extreme(tracking: extreme::Params) -> Algorithm {
 
 /// Requests `kbit` kbit/s; returns kbit/s, rounded down, zero for every kind of denial.
 fn ask(router: &mut Router, millis: u64, flow: u64, host: u32, kbit: u64) -> u64 {
-    let (_, mut request) = Asked::new(Rate::from_bits_per_sec(kbit * 1000), 64, 9, Nonce::new(1));
+    let (_, mut request) = SentRequest::new(Rate::from_bits_per_sec(kbit * 1000), 64, 9, Nonce::new(1));
     match router.on_request(at(millis), &mut request, flow, host, 0) {
-        Verdict::Approved(rate) => {
+        RequestResult::Approved(rate) => {
             assert_eq!((request.rate, request.ttl), (rate, 8));
             rate.as_bits_per_sec() / 1000
         }
@@ -92,12 +92,12 @@ fn four_bits_round_down_and_only_what_is_said_counts() {
 #[test]
 fn a_router_that_says_no_ignores_zeroes_or_deletes() {
     for (denial, expected, ttl) in [
-        (Denial::Ignore, Verdict::Untouched, 9),
-        (Denial::Zero, Verdict::Zeroed, 0),
-        (Denial::Delete, Verdict::Delete, 9),
+        (Denial::Ignore, RequestResult::Untouched, 9),
+        (Denial::Zero, RequestResult::Zeroed, 0),
+        (Denial::Delete, RequestResult::Delete, 9),
     ] {
         let mut router = Router::new(Params { denial, ..exact(target(0)) });
-        let (_, mut request) = Asked::new(BANDWIDTH, 64, 9, Nonce::new(1));
+        let (_, mut request) = SentRequest::new(BANDWIDTH, 64, 9, Nonce::new(1));
         assert_eq!(router.on_request(at(0), &mut request, 0, 0, 0), expected);
         assert_eq!(request.ttl, ttl, "{denial:?}");
         assert_eq!(*router.counts(), Counts { requests: 1, ..Counts::default() });
@@ -107,8 +107,8 @@ fn a_router_that_says_no_ignores_zeroes_or_deletes() {
 #[test]
 fn what_was_denied_before_costs_nothing() {
     let mut router = Router::new(Params { requests_per_second: Some(1), ..exact(target(90)) });
-    let (_, mut request) = Asked::new(Rate::ZERO, 64, 9, Nonce::new(1));
-    assert_eq!(router.on_request(at(0), &mut request, 0, 0, 0), Verdict::Untouched);
+    let (_, mut request) = SentRequest::new(Rate::ZERO, 64, 9, Nonce::new(1));
+    assert_eq!(router.on_request(at(0), &mut request, 0, 0, 0), RequestResult::Untouched);
     assert_eq!(*router.counts(), Counts::default());
 }
 
@@ -280,9 +280,9 @@ proptest! {
                     let wanted = Rate::from_bits_per_sec(kbit * 1000);
                     let used = part(BANDWIDTH, router.utilisation(now)).as_bytes_per_sec();
                     let tracked_before = router.outstanding(now).as_bytes_per_sec();
-                    let (_, mut request) = Asked::new(wanted, 64, 0, Nonce::new(0));
+                    let (_, mut request) = SentRequest::new(wanted, 64, 0, Nonce::new(0));
                     let verdict = router.on_request(now, &mut request, flow, host, 0);
-                    let Verdict::Approved(granted) = verdict else { continue };
+                    let RequestResult::Approved(granted) = verdict else { continue };
                     prop_assert!(granted <= wanted && request.rate == granted && !granted.is_zero());
                     let granted = granted.as_bytes_per_sec();
                     let recent: u64 =

@@ -8,7 +8,7 @@ fn established(params: Params) -> CarefulResume {
     let mut start = CarefulResume::new(params);
     assert_eq!(
         start.establish(&prior_with(2000, 100)),
-        Plan::burst(MSS * 10),
+        FlightPlan::burst(MSS * 10),
         "the initial window and no more"
     );
     for n in 1..=10 {
@@ -235,7 +235,7 @@ fn what_a_record_must_be_to_be_used() {
     assert_eq!(start.refusal(), None, "ten minutes exactly");
 }
 
-fn spoil(prior: &mut Prior) -> &mut crate::history::Known {
+fn spoil(prior: &mut Prior) -> &mut crate::history::SharedRecord {
     prior.history.as_mut().expect("a record")
 }
 

@@ -2,7 +2,7 @@ use super::super::steps::{Event, Expected, play};
 use super::*;
 use crate::base::testing::{acked, lost, timed_out};
 use crate::history::testing::{absurd_priors, prior_with};
-use crate::history::{Known, Room};
+use crate::history::{SharedRecord, SharedCredit};
 use alloc::vec::Vec;
 use headstart_units::Time;
 
@@ -12,14 +12,14 @@ const RTT: Span = Span::from_millis(100);
 /// A first contact with 100 segments to send and a receive window of 141.
 fn stranger() -> Prior {
     let bare = Prior::bare(Time::from_millis(7_000), MSS, RTT, MSS * 141);
-    Prior { flow_size: Some(MSS * 100), room: Some(Room::default()), ..bare }
+    Prior { flow_size: Some(MSS * 100), shared_credit: Some(SharedCredit::default()), ..bare }
 }
 
 /// A peer whose smallest RTT is `rt_prop` and whose credit is `credit` segments.
 fn acquaintance(rt_prop: u64, credit: u64) -> Prior {
-    let room = Room { reserved: Bytes::ZERO, credit: Some(MSS * credit) };
+    let shared_credit = SharedCredit { reserved: Bytes::ZERO, credit: Some(MSS * credit) };
     let record = prior_with(1000, rt_prop).history;
-    Prior { history: record, room: Some(room), ..stranger() }
+    Prior { history: record, shared_credit: Some(shared_credit), ..stranger() }
 }
 
 /// Segments of the flight that is planned.
@@ -61,15 +61,15 @@ fn ten_segments_leave_at_once_and_all_within_one_round_trip() {
 fn the_flight_is_what_the_credit_leaves() {
     let Params { cold, floor, .. } = Params::default();
     let with = |reserved: u64, credit| {
-        let room = Room { reserved: MSS * reserved, credit };
-        Prior { room: Some(room), ..acquaintance(100, 0) }
+        let shared_credit = SharedCredit { reserved: MSS * reserved, credit };
+        Prior { shared_credit: Some(shared_credit), ..acquaintance(100, 0) }
     };
     let first = |reserved: u64, credit| Prior { history: None, ..with(reserved, credit) };
     let at = |millis, prior: Prior| Prior { handshake_rtt: Span::from_millis(millis), ..prior };
     #[rustfmt::skip]
     let rows = [
         (stranger(),                                     cold,  "nobody knows anything"),
-        (Prior { room: None, ..stranger() },             cold,  "nobody keeps account"),
+        (Prior { shared_credit:None, ..stranger() },             cold,  "nobody keeps account"),
         (first(0, Some(MSS * 30)),                       30,    "first contacts have learnt"),
         (first(cold - 20, None),                         20,    "a second first contact at the same time"),
         (with(0, None),                                  cold,  "a record of a scheme that keeps no credit"),
@@ -126,7 +126,7 @@ fn a_flight_that_gets_through_is_paced_once_and_earns() {
         (201, ack(78, 80, 20, false), Expected::Window(160_000),        "slow start goes on"),
     ];
     play(&mut start, &steps);
-    let fate = start.fate().expect("known");
+    let fate = start.credit_revision().expect("known");
     let earned = MSS * 80 * Params::default().earn;
     assert_eq!((fate.earned, fate.spent, fate.most), (earned, Bytes::ZERO, MSS * 160));
     assert_eq!(fate.of(Some(MSS * 80)), MSS * 80 + earned);
@@ -145,7 +145,7 @@ fn a_flight_that_lost_is_repaired_and_pays_for_each_byte() {
         (205, ack(0, 80, 0, false),   Expected::HandsOver(38_000), "the repair is done"),
     ];
     play(&mut start, &steps);
-    let (fate, Params { earn, price, .. }) = (start.fate().expect("known"), Params::default());
+    let (fate, Params { earn, price, .. }) = (start.credit_revision().expect("known"), Params::default());
     assert_eq!((fate.earned, fate.spent), (MSS * 76 * earn, MSS * 4 * earn * price));
     assert_eq!(fate.least, MSS * 10);
 }
@@ -154,14 +154,14 @@ fn a_flight_that_lost_is_repaired_and_pays_for_each_byte() {
 fn what_a_timeout_leaves_unknown_is_lost() {
     let mut start = Headstart::new(Params::default());
     let _ = start.establish(&acquaintance(100, 80));
-    assert_eq!(start.fate(), None, "nothing is known yet");
+    assert_eq!(start.credit_revision(), None, "nothing is known yet");
     #[rustfmt::skip]
     let steps = [
         (100, ack(1, 1, 79, false),                  Expected::Window(81_000), "one segment got through, and then nothing"),
         (400, Event::Timeout(timed_out(Time::ZERO)), Expected::Cut(1_000),     "the flight's size is no measure"),
     ];
     play(&mut start, &steps);
-    assert_eq!(start.fate().map(|fate| fate.earned), Some(MSS * Params::default().earn));
+    assert_eq!(start.credit_revision().map(|fate| fate.earned), Some(MSS * Params::default().earn));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_mark_ends_the_start_and_has_its_price() {
     let _ = start.establish(&acquaintance(100, 80));
     let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
     play(&mut start, &[(100, Event::Congestion(mark), Expected::Cut(80_000), "as in slow start")]);
-    let (fate, Params { earn, price, .. }) = (start.fate().expect("known"), Params::default());
+    let (fate, Params { earn, price, .. }) = (start.credit_revision().expect("known"), Params::default());
     assert_eq!(fate.spent, MSS * 10 * earn * price, "as if an eighth had been lost");
 }
 
@@ -188,19 +188,19 @@ fn the_credit_rests_where_the_price_says_and_follows_the_path() {
     let (mut lost, mut sent) = (0, 0);
     for visit in 0..4_000_u64 {
         // Capacity of the path: 20 to 99 segments, and from the 2000th visit half of that.
-        let room = (20 + visit * 7_919 % 80) / (1 + visit / 2_000);
+        let shared_credit = (20 + visit * 7_919 % 80) / (1 + visit / 2_000);
         let mut prior = Prior { flow_size: None, ..acquaintance(100, 0) };
-        prior.room = Some(Room { reserved: Bytes::ZERO, credit });
+        prior.shared_credit = Some(SharedCredit { reserved: Bytes::ZERO, credit });
         let mut start = Headstart::new(Params::default());
         let flight = start.establish(&prior).flight.get() / MSS.get();
-        let through = flight.min(room);
+        let through = flight.min(shared_credit);
         if flight > through {
             let _ = start
                 .on_congestion(&Congestion { first_flight_lost: MSS * (flight - through), ..lost_now() });
         }
         let Event::Ack(ack) = ack(through, through, 0, false) else { unreachable!("an ack") };
         let _ = start.on_ack(&ack);
-        credit = Some(start.fate().expect("its fate is known").of(credit));
+        credit = Some(start.credit_revision().expect("its fate is known").of(credit));
         if visit % 2_000 >= 200 {
             (lost, sent) = (lost + flight - through, sent + flight);
         }
@@ -218,11 +218,11 @@ fn lost_now() -> Congestion {
 fn the_smallest_rtt_is_remembered_and_forgotten_slowly() {
     let mut start = Headstart::new(Params::default());
     let _ = start.establish(&acquaintance(100, 80));
-    let measured = prior_with(1000, 180).history.map(|Known { record, .. }| record).expect("a record");
-    let kept = start.remember(measured);
+    let measured = prior_with(1000, 180).history.map(|SharedRecord { record, .. }| record).expect("a record");
+    let kept = start.record_to_store(measured);
     assert_eq!(kept, Record { rt_prop: Span::from_millis(110), ..measured });
     let shorter = Record { rt_prop: Span::from_millis(60), ..measured };
-    assert_eq!(start.remember(shorter), shorter);
+    assert_eq!(start.record_to_store(shorter), shorter);
 }
 
 #[test]
@@ -230,13 +230,13 @@ fn no_prior_makes_it_panic_or_send_without_end() {
     for mut prior in absurd_priors() {
         for credit in [None, Some(Bytes::ZERO), Some(Bytes::MAX)] {
             for reserved in [Bytes::ZERO, Bytes::MAX] {
-                prior.room = Some(Room { reserved, credit });
+                prior.shared_credit = Some(SharedCredit { reserved, credit });
                 let mut start = Headstart::new(Params::default());
                 let plan = start.establish(&prior);
                 assert!(plan.flight <= LARGEST_WINDOW && plan.burst <= prior.mss * 10, "{prior:?}: {plan:?}");
                 let _ = start.on_ack(&acked(Time::ZERO, prior.mss));
                 let _ = start.on_congestion(&lost(Time::ZERO, prior.mss));
-                let _ = start.fate().map(|fate| fate.of(credit));
+                let _ = start.credit_revision().map(|fate| fate.of(credit));
             }
         }
     }

@@ -2,7 +2,7 @@ use super::super::steps::{Event, Expected, play};
 use super::*;
 use crate::base::testing::{acked, lost, timed_out};
 use crate::event::Transmission;
-use crate::history::{Ended, Known, Record};
+use crate::history::{FlightOutcome, SharedRecord, Record};
 use crate::path::{RateEstimator, Rtt, SendStamp};
 use alloc::collections::VecDeque;
 use headstart_units::Time;
@@ -16,8 +16,8 @@ fn prior() -> Prior {
 
 #[test]
 fn the_transport_is_told_to_report_what_it_sends() {
-    assert!(super::super::Scheme::Pcp(established()).watches_sending());
-    assert!(super::super::Scheme::Pcp(established()).wants_every_ack());
+    assert!(super::super::Scheme::Pcp(established()).needs_sent_events());
+    assert!(super::super::Scheme::Pcp(established()).requires_every_ack());
 }
 
 fn established() -> Pcp {
@@ -48,10 +48,10 @@ fn the_first_probe_is_one_segment_in_half_an_rtt_or_a_third_of_what_is_remembere
         rt_prop: RTT,
         window: MSS,
         ssthresh: MSS,
-        ended: Ended::Clean,
+        outcome: FlightOutcome::Clean,
         credit: Bytes::ZERO,
     };
-    let known = Some(Known { record, live: 0 });
+    let known = Some(SharedRecord { record, live: 0 });
     for (history, rate, why) in [(None, 20_000, "PCP §3.3"), (known, 100_000, "PCP §3.4")] {
         let plan = Pcp::new(Params::default()).establish(&Prior { history, ..prior() });
         assert_eq!(plan.allowance.pace, Some(Rate::from_bytes_per_sec(rate)), "{why}");

@@ -8,7 +8,7 @@ use crate::history::testing::{absurd_priors, prior_with};
 fn established(params: Params) -> WiseStart {
     let mut start = WiseStart::new(params);
     let plan = start.establish(&prior_with(500, 200));
-    assert_eq!(plan, Plan::paced(MSS, MSS * 100, Rate::from_bytes_per_sec(1_000_000)), "§3.2");
+    assert_eq!(plan, FlightPlan::paced(MSS, MSS * 100, Rate::from_bytes_per_sec(1_000_000)), "§3.2");
     assert_eq!(start.phase(), "Sending");
     start
 }
@@ -248,7 +248,7 @@ fn the_path_is_as_long_as_the_fastest_of_the_six_acks() {
 fn without_a_record_it_is_the_default_slow_start() {
     let mut start = WiseStart::new(Params::default());
     let prior = Prior { history: None, ..prior_with(1, 1) };
-    assert_eq!(start.establish(&prior), Plan::burst(MSS * 10));
+    assert_eq!(start.establish(&prior), FlightPlan::burst(MSS * 10));
     play(&mut start, &[(ack(100, 0, 10, 0), "slow start", 20_000, 0, "doubles")]);
 }
 
