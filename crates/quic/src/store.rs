@@ -33,7 +33,7 @@ pub trait Store: Send + Sync + Debug {
     fn reserve(&self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes);
 
     /// Every packet of its first flight is acknowledged or lost.
-    fn release(&self, lease: &mut Lease, fate: &Revision);
+    fn release(&self, lease: &mut Lease, revision: &Revision);
 
     /// The connection is over: writes the outcome and releases the lease.
     fn close(&self, lease: Lease, outcome: RecordUpdate);
@@ -48,8 +48,8 @@ impl<S: history::Store + Send + Debug> Store for Mutex<S> {
         locked(self).reserve(lease, plan);
     }
 
-    fn release(&self, lease: &mut Lease, fate: &Revision) {
-        locked(self).release(lease, fate);
+    fn release(&self, lease: &mut Lease, revision: &Revision) {
+        locked(self).release(lease, revision);
     }
 
     fn close(&self, lease: Lease, outcome: RecordUpdate) {
@@ -123,9 +123,9 @@ impl Store for Sharded {
         history::Store::reserve(&mut *locked(shard), lease, plan);
     }
 
-    fn release(&self, lease: &mut Lease, fate: &Revision) {
+    fn release(&self, lease: &mut Lease, revision: &Revision) {
         let shard = self.shard(lease.peer());
-        history::Store::release(&mut *locked(shard), lease, fate);
+        history::Store::release(&mut *locked(shard), lease, revision);
     }
 
     fn close(&self, lease: Lease, outcome: RecordUpdate) {

@@ -200,9 +200,9 @@ pub trait Store {
     /// others.
     fn reserve(&mut self, lease: &mut Lease, plan: &mut dyn FnMut(SharedCredit) -> Bytes);
 
-    /// The outcome of its first flight is known: the reservation ends, and `fate` revises the
+    /// The outcome of its first flight is known: the reservation ends, and `revision` changes the
     /// credit.
-    fn release(&mut self, lease: &mut Lease, fate: &Revision);
+    fn release(&mut self, lease: &mut Lease, revision: &Revision);
 
     /// The connection closes: writes the outcome and releases everything, the first flight's
     /// reservation included. A record that is written keeps the credit of its peer, if that is

@@ -156,9 +156,9 @@ impl History {
     }
 
     /// As [`Store::release`], shared.
-    pub fn release_flight(&self, lease: &mut Lease, fate: &Revision) {
+    pub fn release_flight(&self, lease: &mut Lease, revision: &Revision) {
         let peer = lease.peer();
-        self.change(peer, |table| table.settle_flight(lease, fate));
+        self.change(peer, |table| table.settle_flight(lease, revision));
     }
 
     /// As [`Store::close`], shared.
@@ -250,8 +250,8 @@ impl Store for History {
         self.reserve_flight(lease, plan);
     }
 
-    fn release(&mut self, lease: &mut Lease, fate: &Revision) {
-        self.release_flight(lease, fate);
+    fn release(&mut self, lease: &mut Lease, revision: &Revision) {
+        self.release_flight(lease, revision);
     }
 
     fn close(&mut self, lease: Lease, outcome: RecordUpdate) {
@@ -268,8 +268,8 @@ impl Store for &History {
         self.reserve_flight(lease, plan);
     }
 
-    fn release(&mut self, lease: &mut Lease, fate: &Revision) {
-        self.release_flight(lease, fate);
+    fn release(&mut self, lease: &mut Lease, revision: &Revision) {
+        self.release_flight(lease, revision);
     }
 
     fn close(&mut self, lease: Lease, outcome: RecordUpdate) {

@@ -134,8 +134,8 @@ pub struct TcpConfig {
     pub restart_window: u64,
     /// Connections carry several answers: schemes get the initial window, of
     /// [`Self::restart_window`] segments, and a call when there is more to send
-    /// ([`Startup::on_new_data`](headstart_startup::Startup::on_new_data)), as from the QUIC stack. No: the
-    /// papers' models have one flow for each connection.
+    /// ([`Startup::on_new_data`](headstart_startup::Startup::on_new_data)), as from the QUIC stack.
+    /// No: the papers' models have one flow for each connection.
     pub several_responses: bool,
     /// The window grows only for acks of data that left while the window was the limit (RFC 9002
     /// §7.8, RFC 9438 §5.8); else for every ack.

@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 9438, in integers: times in units of 2^20 ns (1.049 ms), windows in 1/1024 bytes.
 //!
-//! Google QUIC shipped with a CUBIC that behaves as two connections would ([`Constants::TWO`]): of N
-//! connections that share a path one is cut at a time, so that the sum keeps (N - 1 + beta) / N;
+//! Google QUIC shipped with a CUBIC that behaves as two connections would ([`Constants::TWO`]): of
+//! N connections that share a path one is cut at a time, so that the sum keeps (N - 1 + beta) / N;
 //! the Reno-friendly estimate is that of N flows (the formula of RFC 9438 §4.3 for a sum of N
 //! windows). The cubic function itself is unchanged.
 //!

@@ -12,8 +12,8 @@
 //!
 //! - A hint of a peer without a record is accepted up to [`Guard::stranger`], the cost of a false
 //!   first hint.
-//! - [`SharedRecord::live`] counts connections, not their rates: `n` that start together get 1, 1/2, ..,
-//!   1/n.
+//! - [`SharedRecord::live`] counts connections, not their rates: `n` that start together get 1,
+//!   1/2, .., 1/n.
 
 use headstart_units::{Rate, Ratio};
 

@@ -264,15 +264,15 @@ impl<S: BuildHasher> MemoryStore<S> {
     }
 
     /// As [`Store::release`]; returns the changes.
-    pub fn settle_flight(&mut self, lease: &mut Lease, fate: &Revision) -> StoreChange {
+    pub fn settle_flight(&mut self, lease: &mut Lease, revision: &Revision) -> StoreChange {
         self.end_flight(lease);
         if lease.reserved.is_none() {
-            lease.credit = fate.of(self.first_contacts);
+            lease.credit = revision.of(self.first_contacts);
             self.first_contacts = Some(lease.credit);
         }
         let Some(at) = self.find(lease.peer) else { return StoreChange::default() };
         let credit = &mut self.entries[at as usize].credit;
-        *credit = fate.of(Some(*credit).filter(|credit| !credit.is_zero()));
+        *credit = revision.of(Some(*credit).filter(|credit| !credit.is_zero()));
         StoreChange { written: Some(lease.peer), removed: None }
     }
 
@@ -376,8 +376,8 @@ impl<S: BuildHasher> Store for MemoryStore<S> {
         entry.or_insert((peer, Bytes::ZERO)).get_mut().1 += flight;
     }
 
-    fn release(&mut self, lease: &mut Lease, fate: &Revision) {
-        let _ = self.settle_flight(lease, fate);
+    fn release(&mut self, lease: &mut Lease, revision: &Revision) {
+        let _ = self.settle_flight(lease, revision);
     }
 
     fn close(&mut self, lease: Lease, outcome: RecordUpdate) {

@@ -17,10 +17,10 @@
 //! move it.
 //!
 //! Three inputs at the start modify the credit: concurrent first flights of the same host to the
-//! same peer share it (they are reserved, [`SharedCredit`](crate::history::SharedCredit)); a handshake longer than
-//! the smallest RTT on record met a queue, which occupies buffer; and a record decays with age. A
-//! peer without a record gets the credit of first contacts, which is learnt in the same way over
-//! all of them. Ten segments leave at once in any case (RFC 6928).
+//! same peer share it (they are reserved, [`SharedCredit`](crate::history::SharedCredit)); a
+//! handshake longer than the smallest RTT on record met a queue, which occupies buffer; and a
+//! record decays with age. A peer without a record gets the credit of first contacts, which is
+//! learnt in the same way over all of them. Ten segments leave at once in any case (RFC 6928).
 //!
 //! ```text
 //!                      first ack with                    loss elsewhere,
@@ -53,8 +53,8 @@
 //!   alone it is slower than slow start.
 //! - Without a store that accounts for flights ([`Prior::room`]) every start is a first contact,
 //!   and none updates the credit.
-//! - Later flights of a connection ([`Startup::on_new_data`]) stay within the limit of the first one
-//!   but are not reserved.
+//! - Later flights of a connection ([`Startup::on_new_data`]) stay within the limit of the first
+//!   one but are not reserved.
 
 use headstart_units::{Bytes, Rate, Ratio, Span};
 

@@ -15,8 +15,9 @@
 //!
 //! - WiseStart describes S-Cubic in three places and never in full. It "enters into congestion
 //!   avoidance directly at the first ACK"; §4.2 adds that without adaptation to the application
-//!   "the CWND setting" is "much lower when exiting". The window stays at the BDP here; [`AvoidanceWindow`]
-//!   has the other readings, among them that of a stack which may be the authors' own.
+//!   "the CWND setting" is "much lower when exiting". The window stays at the BDP here;
+//!   [`AvoidanceWindow`] has the other readings, among them that of a stack which may be the
+//!   authors' own.
 //! - The ack that ends the start grows nothing: avoidance grows from the second.
 //! - The rate is not specified as the record's or as the window over the present RTT: here it is
 //!   the record's.
