@@ -69,7 +69,7 @@ fn the_flight_is_what_the_credit_leaves() {
     #[rustfmt::skip]
     let rows = [
         (stranger(),                                     cold,  "nobody knows anything"),
-        (Prior { shared_credit:None, ..stranger() },             cold,  "nobody keeps account"),
+        (Prior { shared_credit: None, ..stranger() },             cold,  "nobody keeps account"),
         (first(0, Some(MSS * 30)),                       30,    "first contacts have learnt"),
         (first(cold - 20, None),                         20,    "a second first contact at the same time"),
         (with(0, None),                                  cold,  "a record of a scheme that keeps no credit"),
