@@ -6,8 +6,8 @@
 //! harm to others), or names a set of drawn paths: `search` is the one that parameters were chosen
 //! on, `unseen` the one that was run only afterwards; any other name is another set. FROM..TO are
 //! the numbers of paths (of `default`: seeds). SCHEME is a name of the catalogue, with other
-//! parameters or without: `headstart(price=4,cold=30)`. The same path has the same arrivals, sizes,
-//! peers and losses for every scheme.
+//! parameters or without: `headstart(price=4,initial-credit=30)`. The same path has the same
+//! arrivals, sizes, peers and losses for every scheme.
 
 use headstart_net::changing::LinkChange;
 use headstart_net::jitter::Order;

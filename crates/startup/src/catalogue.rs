@@ -305,8 +305,8 @@ mod tests {
                 "halfback(burst=10,additional=100%)",
             ),
             (
-                &["jump-start(least=3,cap=64KiB)", "jump-start(cap=65.536 kB,least=3)"],
-                "jump-start(cap=65.536kB,least=3)",
+                &["jump-start(min-window=3,cap=64KiB)", "jump-start(cap=65.536 kB,min-window=3)"],
+                "jump-start(cap=65.536kB,min-window=3)",
             ),
             (
                 &["quick-start(amount=2MB/s)", "quick-start(amount=16 Mbit/s, granularity=encoded)"],

@@ -31,7 +31,7 @@ const MINIMUM_SEGMENTS: u64 = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct FirstRecovery {
     mss: Bytes,
-    kept: Ratio,
+    share: Ratio,
     /// Bytes of the first flight delivered by their original transmissions.
     delivered: Bytes,
     is_under_way: bool,
@@ -40,11 +40,11 @@ pub struct FirstRecovery {
 }
 
 impl FirstRecovery {
-    /// Before any delivery or loss. After a loss the window is the share `kept` of the delivered
+    /// Before any delivery or loss. After a loss the window is the share `share` of the delivered
     /// bytes.
     #[must_use]
-    pub const fn new(mss: Bytes, kept: Ratio) -> Self {
-        Self { mss, kept, delivered: Bytes::ZERO, is_under_way: false, in_flight: Bytes::ZERO }
+    pub const fn new(mss: Bytes, share: Ratio) -> Self {
+        Self { mss, share, delivered: Bytes::ZERO, is_under_way: false, in_flight: Bytes::ZERO }
     }
 
     /// Counts a loss; the first one opens the recovery.
@@ -73,12 +73,12 @@ impl FirstRecovery {
     /// The share of the delivered bytes: the window to hand over after the recovery.
     #[must_use]
     pub fn final_window(&self) -> Bytes {
-        (self.delivered * self.kept).max(self.least())
+        (self.delivered * self.share).max(self.min_window())
     }
 
     /// The minimum window after a loss, in bytes.
     #[must_use]
-    pub fn least(&self) -> Bytes {
+    pub fn min_window(&self) -> Bytes {
         self.mss * MINIMUM_SEGMENTS
     }
 

@@ -475,7 +475,7 @@ mod tests {
         let of = |name| routers(&setup, schemes::find(name).expect("a scheme"));
         assert_eq!(of("quick-start(initial-window=3,header=40B)"), RouterName::Target);
         assert_eq!(of("rcp"), RouterName::Rcp);
-        assert_eq!(of("jump-start(cap=64KiB,least=3)"), RouterName::None);
+        assert_eq!(of("jump-start(cap=64KiB,min-window=3)"), RouterName::None);
         let numbers = played("quick-start(initial-window=3,header=40B)", None, "10 %");
         assert!(numbers["requests"] > 100.0 && numbers["approved"] > 1.0, "{numbers:?}");
     }

@@ -277,7 +277,7 @@ fn after_an_idle_time_a_sender_asks_again() {
             group: 0,
             peers: 1,
         };
-        let scheme = if again { quick(|_| ()) } else { quick(|params| params.again = false) };
+        let scheme = if again { quick(|_| ()) } else { quick(|params| params.repeats_request = false) };
         let scenario = Scenario {
             path,
             groups: vec![group(scheme)],

@@ -10,8 +10,8 @@
 //!
 //! # Limits
 //!
-//! - A hint of a peer without a record is accepted up to [`Guard::stranger`], the cost of a false
-//!   first hint.
+//! - A hint of a peer without a record is accepted up to [`Guard::max_unmeasured`], the cost of a
+//!   false first hint.
 //! - [`SharedRecord::live`] counts connections, not their rates: `n` that start together get 1,
 //!   1/2, .., 1/n.
 
@@ -24,28 +24,30 @@ use crate::prior::Hint;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Guard {
     /// Absolute upper bound.
-    pub most: Rate,
+    pub max_hint: Rate,
     /// Upper bound as a multiple of the largest delivery rate measured to the peer.
-    pub past: Option<Ratio>,
-    /// Where `past` is set, the upper bound for a peer without a measured delivery rate.
-    pub stranger: Rate,
+    pub max_over_measured: Option<Ratio>,
+    /// Where `max_over_measured` is set, the upper bound for a peer without a measured delivery
+    /// rate.
+    pub max_unmeasured: Rate,
     /// Concurrent connections that began from one record share the bound.
-    pub divides: bool,
+    pub shares_hint: bool,
 }
 
 impl Guard {
     /// No limits, as in BS's experiments.
-    pub const NONE: Self = Self { most: Rate::MAX, past: None, stranger: Rate::MAX, divides: false };
+    pub const NONE: Self =
+        Self { max_hint: Rate::MAX, max_over_measured: None, max_unmeasured: Rate::MAX, shares_hint: false };
 
     /// The accepted rate of `hint`, given the record of the peer.
     #[must_use]
     pub fn admit(&self, hint: Hint, known: Option<&SharedRecord>) -> Hint {
-        let mut bandwidth = hint.bandwidth.min(self.most);
-        if let Some(headroom) = self.past {
+        let mut bandwidth = hint.bandwidth.min(self.max_hint);
+        if let Some(headroom) = self.max_over_measured {
             let measured = known.map(|known| known.record.btl_bw).filter(|rate| !rate.is_zero());
-            bandwidth = bandwidth.min(measured.map_or(self.stranger, |rate| rate * headroom));
+            bandwidth = bandwidth.min(measured.map_or(self.max_unmeasured, |rate| rate * headroom));
         }
-        if self.divides
+        if self.shares_hint
             && let Some(known) = known
         {
             bandwidth = bandwidth * Ratio::new(1, known.live.saturating_add(1));
@@ -66,7 +68,11 @@ mod tests {
     fn a_guard_takes_the_smallest_of_its_bounds() {
         let known = prior_with(1000, 100).history.expect("a record of 8 Mbit/s");
         let hint = Hint { bandwidth: MBIT(80), access: Access::Lte };
-        let guard = |most: u64, past: Option<Ratio>| Guard { most: MBIT(most), past, ..Guard::NONE };
+        let guard = |max_hint: u64, max_over_measured: Option<Ratio>| Guard {
+            max_hint: MBIT(max_hint),
+            max_over_measured,
+            ..Guard::NONE
+        };
         let twice = Some(Ratio::new(2, 1));
         for (guard, known, expected) in [
             (Guard::NONE, Some(&known), 80),
@@ -75,8 +81,8 @@ mod tests {
             (guard(50, twice), Some(&known), 16),
             (guard(10, twice), Some(&known), 10),
             (guard(100, Some(Ratio::new(20, 1))), Some(&known), 80),
-            (Guard { stranger: MBIT(5), ..guard(50, twice) }, None, 5),
-            (Guard { stranger: MBIT(5), ..guard(50, None) }, None, 50),
+            (Guard { max_unmeasured: MBIT(5), ..guard(50, twice) }, None, 5),
+            (Guard { max_unmeasured: MBIT(5), ..guard(50, None) }, None, 50),
         ] {
             let admitted = guard.admit(hint, known);
             assert_eq!((admitted.bandwidth, admitted.access), (MBIT(expected), Access::Lte), "{guard:?}");
@@ -87,7 +93,7 @@ mod tests {
     fn those_who_began_from_one_record_divide_it() {
         let mut known = prior_with(1000, 100).history.expect("a record");
         let hint = Hint { bandwidth: MBIT(80), access: Access::Lte };
-        let guard = Guard { divides: true, ..Guard::NONE };
+        let guard = Guard { shares_hint: true, ..Guard::NONE };
         for (live, expected) in [(0, 80), (1, 40), (3, 20)] {
             known.live = live;
             assert_eq!(guard.admit(hint, Some(&known)).bandwidth, MBIT(expected), "{live} others");

@@ -77,9 +77,9 @@ crate::parameters! {
         /// Initial window in segments.
         initial_window: u32 = 10, in 1..=10_000, from "RFC 6928 §2";
         /// Seed of the random waits between probes.
-        draw: u32 = 0, in 0..=u32::MAX, from "ours";
+        seed: u32 = 0, in 0..=u32::MAX, from "ours";
         /// Respond to marks as Linux's BBRv3 does, not only to losses.
-        answers_marks: bool = true, from "BBR3 §3.7 demands an answer";
+        responds_to_marks: bool = true, from "BBR3 §3.7 demands an answer";
     }
 }
 
@@ -269,7 +269,7 @@ impl BbrV3 {
     }
 
     /// The connection's next random number (xorshift32).
-    fn draw(&mut self) -> u32 {
+    fn draw_random(&mut self) -> u32 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
         self.random ^= self.random << 5;
@@ -344,7 +344,7 @@ impl BbrV3 {
 
     /// AdaptLowerBoundsFromCongestion, InitLowerBounds and LossLowerBounds.
     fn adapt_lower_bounds(&mut self) {
-        let is_marked = self.marks.in_loss_round && self.params.answers_marks;
+        let is_marked = self.marks.in_loss_round && self.params.responds_to_marks;
         if !self.is_loss_in_round && !is_marked {
             return;
         }
@@ -391,7 +391,7 @@ impl BbrV3 {
         if sample.delivered.is_zero() {
             return false;
         }
-        let is_marked = self.params.answers_marks && self.marks.is_half();
+        let is_marked = self.params.responds_to_marks && self.marks.is_half();
         is_marked || sample.lost > sample.tx_in_flight * LOSS_THRESHOLD
     }
 
@@ -480,7 +480,7 @@ impl BbrV3 {
             && self.rounds() > self.recovery_since
             && self.loss_events >= STARTUP_LOSSES
             && self.is_inflight_too_high(sample);
-        let is_marked = self.params.answers_marks && self.marks.full_rounds >= FULL_MARKED_ROUNDS;
+        let is_marked = self.params.responds_to_marks && self.marks.full_rounds >= FULL_MARKED_ROUNDS;
         if !self.full_bw_reached && (has_lost || is_marked) {
             self.full_bw_reached = true;
             self.inflight_longterm = self.bdp(self.bw()).max(self.inflight_latest);
@@ -505,9 +505,9 @@ impl BbrV3 {
     fn start_down(&mut self, ack: &Ack) {
         self.reset_signals();
         self.probe_up_acked_per_inc = Bytes::MAX;
-        self.rounds_since_probe = self.draw() & 1;
+        self.rounds_since_probe = self.draw_random() & 1;
         self.probe_at =
-            ack.now + Span::from_secs(2) + Span::from_nanos(u64::from(self.draw() % 1_000_000_000));
+            ack.now + Span::from_secs(2) + Span::from_nanos(u64::from(self.draw_random() % 1_000_000_000));
         self.ack_phase = AckPhase::ProbeStopping;
         self.round.restart(ack);
         self.phase = Phase::Down;
@@ -588,7 +588,7 @@ impl BbrV3 {
             return Bytes::MAX;
         }
         let headroom = self.mss.max(self.inflight_longterm * HEADROOM);
-        self.inflight_longterm.saturating_sub(headroom).max(self.least())
+        self.inflight_longterm.saturating_sub(headroom).max(self.min_window())
     }
 
     /// RaiseInflightLongtermSlope.
@@ -693,7 +693,7 @@ impl BbrV3 {
     // --- control (BBR3 §5.6) ---------------------------------------------------------------------
 
     /// BBR.MinPipeCwnd.
-    fn least(&self) -> Bytes {
+    fn min_window(&self) -> Bytes {
         self.mss * MINIMUM_SEGMENTS
     }
 
@@ -704,7 +704,7 @@ impl BbrV3 {
 
     /// QuantizationBudget.
     fn budget(&self, inflight: Bytes) -> Bytes {
-        let least = inflight.max(self.send_quantum() * 3).max(self.least());
+        let least = inflight.max(self.send_quantum() * 3).max(self.min_window());
         if self.phase == Phase::Up { least + self.mss * 2 } else { least }
     }
 
@@ -713,7 +713,7 @@ impl BbrV3 {
     }
 
     fn probe_rtt_window(&self) -> Bytes {
-        (self.bdp(self.bw()) * PROBE_RTT_GAIN).max(self.least())
+        (self.bdp(self.bw()) * PROBE_RTT_GAIN).max(self.min_window())
     }
 
     /// SetPacingRateWithGain.
@@ -740,7 +740,7 @@ impl BbrV3 {
         } else if self.window < target || ack.delivered < self.mss * u64::from(self.params.initial_window) {
             self.window += ack.newly_acked;
         }
-        self.window = self.window.max(self.least());
+        self.window = self.window.max(self.min_window());
         if matches!(self.phase, Phase::ProbeRtt) {
             self.window = self.window.min(self.probe_rtt_window());
         }
@@ -749,7 +749,7 @@ impl BbrV3 {
             Phase::Down | Phase::Refill | Phase::Up => self.inflight_longterm,
             Phase::Cruise | Phase::ProbeRtt => self.inflight_with_headroom(),
         };
-        self.window = self.window.min(longterm.min(self.inflight_shortterm).max(self.least()));
+        self.window = self.window.min(longterm.min(self.inflight_shortterm).max(self.min_window()));
     }
 
     /// SaveCwnd.
@@ -771,7 +771,7 @@ impl Startup for BbrV3 {
         }
         let seed = prior.now.as_nanos()
             ^ prior.handshake_rtt.as_nanos().rotate_left(32)
-            ^ u64::from(self.params.draw);
+            ^ u64::from(self.params.seed);
         // Never zero, a fixed point of xorshift.
         self.random = ((seed | 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32 | 1;
         // InitPacingRate.

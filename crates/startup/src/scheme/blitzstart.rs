@@ -26,8 +26,8 @@
 //!   is paced over 75 % of the RTT. Google's pacer would release the burst there too; here the
 //!   first segment leaves and the rest is paced ([`Params::burst`]).
 //! - The ack that ends the start grows nothing: avoidance grows from the second.
-//! - BS trusts the hint, and so does this by default; [`Params::past`] and [`Params::divides`] are
-//!   the limits that BS §7 proposes against false hints.
+//! - BS trusts the hint, and so does this by default; [`Params::max_over_measured`] and
+//!   [`Params::shares_hint`] are the limits that BS §7 proposes against false hints.
 
 use core::ops::RangeInclusive;
 
@@ -62,14 +62,14 @@ crate::parameters! {
         /// Segments that leave at once before pacing begins.
         burst: u64 = 1, in 1..=10_000, from "see Deviations";
         /// Upper bound of the hinted rate.
-        most: Option<Rate> = None, in RATES, from "BS §4";
+        max_hint: Option<Rate> = None, in RATES, from "BS §4";
         /// Upper bound of the hinted rate as a multiple of the largest delivery rate measured to
         /// the peer.
-        past: Option<Ratio> = None, in FACTORS, from "BS §4; §7 proposes a limit";
-        /// With `past`, the upper bound for a peer without a measured delivery rate.
-        stranger: Option<Rate> = None, in RATES, from "BS §4";
+        max_over_measured: Option<Ratio> = None, in FACTORS, from "BS §4; §7 proposes a limit";
+        /// With `max_over_measured`, the upper bound for a peer without a measured delivery rate.
+        max_unmeasured: Option<Rate> = None, in RATES, from "BS §4";
         /// Concurrent connections of the peer that began from one record share the bounded rate.
-        divides: bool = false, from "BS §4; §7 proposes it";
+        shares_hint: bool = false, from "BS §4; §7 proposes it";
         /// Factor on the BDP behind Ethernet, to a gateway of unknown technology.
         ethernet: Ratio = Ratio::ONE, in FACTORS, from "BS §4.1 varies the hint instead";
         /// The same behind a digital subscriber line.
@@ -125,10 +125,10 @@ impl Params {
     /// The limits applied to a hint.
     fn guard(&self) -> Guard {
         Guard {
-            most: self.most.unwrap_or(Rate::MAX),
-            past: self.past,
-            stranger: self.stranger.unwrap_or(Rate::MAX),
-            divides: self.divides,
+            max_hint: self.max_hint.unwrap_or(Rate::MAX),
+            max_over_measured: self.max_over_measured,
+            max_unmeasured: self.max_unmeasured.unwrap_or(Rate::MAX),
+            shares_hint: self.shares_hint,
         }
     }
 }
@@ -366,11 +366,11 @@ mod tests {
 
     #[test]
     fn a_guard_bounds_what_is_believed() {
-        let past = Some(Ratio::new(2, 1));
+        let max_over_measured = Some(Ratio::new(2, 1));
         let hint = Some(Hint { bandwidth: Rate::from_mbit_per_sec(80), access: Access::Dsl });
         // 1 MB/s was measured: of the hinted 10 MB/s, 2 MB/s are used.
         let prior = Prior { hint, ..prior_with(1000, 100) };
-        let plan = Blitzstart::new(Params { past, ..Params::default() }).establish(&prior);
+        let plan = Blitzstart::new(Params { max_over_measured, ..Params::default() }).establish(&prior);
         assert_eq!(plan.flight, MSS * 200);
         let plan = Blitzstart::new(Params::default()).establish(&prior);
         assert_eq!(plan.flight, MSS * 1000);

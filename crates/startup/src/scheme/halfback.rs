@@ -169,7 +169,7 @@ impl Halfback {
             Phase::Ended { delivered, within } if !within.is_zero() => delivered / within * rtt,
             _ => self.delivered.saturating_sub(self.begin),
         };
-        Next::HandOver(HandOver::avoiding(window.max(self.recovery.least())))
+        Next::HandOver(HandOver::avoiding(window.max(self.recovery.min_window())))
     }
 }
 

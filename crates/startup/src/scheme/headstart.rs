@@ -51,8 +51,8 @@
 //!
 //! - It relies on a recovery that detects lost retransmissions (RACK, or QUIC's); with RFC 6675
 //!   alone it is slower than slow start.
-//! - Without a store that accounts for flights ([`Prior::room`]) every start is a first contact,
-//!   and none updates the credit.
+//! - Without a store that accounts for flights ([`Prior::shared_credit`]) every start is a first
+//!   contact, and none updates the credit.
 //! - Later flights of a connection ([`Startup::on_new_data`]) stay within the limit of the first
 //!   one but are not reserved.
 
@@ -84,26 +84,26 @@ crate::parameters! {
     /// Parameters of the scheme, with the source of each default.
     pub struct Params {
         /// Segments that leave at once: the least first flight.
-        floor: u64 = 10, in 1..=1000, from "RFC 6928";
+        initial_window: u64 = 10, in 1..=1000, from "RFC 6928";
         /// Segments that a first contact may send while there is no result of another.
-        cold: u64 = 50, in 1..=100_000, from "HS";
+        initial_credit: u64 = 50, in 1..=100_000, from "HS";
         /// Bytes by which the credit rises for each delivered byte.
-        earn: Ratio = Ratio::new(1, 16), in Ratio::percent(0)..=Ratio::ONE, from "HS";
+        credit_gain: Ratio = Ratio::new(1, 16), in Ratio::percent(0)..=Ratio::ONE, from "HS";
         /// Cost of a lost byte, in delivered bytes.
         price: u64 = 32, in 0..=1_000_000, from "HS";
         /// Weight c of the handshake's queueing delay q: the credit is scaled by RTT / (RTT + c q).
-        caution: u64 = 4, in 0..=1000, from "HS";
+        queue_weight: u64 = 4, in 0..=1000, from "HS";
         /// Least handshake RTT for a flight; below it a round trip costs less than pacing: slow
         /// start.
-        short: Span = Span::from_millis(10), in Span::ZERO..=Span::from_secs(60), from "HS";
+        min_rtt: Span = Span::from_millis(10), in Span::ZERO..=Span::from_secs(60), from "HS";
         /// Half-life of a record.
-        fades: Span = Span::from_secs(3600), in Span::from_millis(1)..=Span::from_secs(100_000_000), from "HS";
+        half_life: Span = Span::from_secs(3600), in Span::from_millis(1)..=Span::from_secs(100_000_000), from "HS";
         /// The window after a loss, as a share of the delivered bytes.
-        kept: Ratio = first_recovery::WINDOW_AFTER_LOSS, in Ratio::percent(1)..=Ratio::percent(100), from "JumpStart";
+        window_after_loss: Ratio = first_recovery::WINDOW_AFTER_LOSS, in Ratio::percent(1)..=Ratio::percent(100), from "JumpStart";
         /// Count other connections' first flights to the peer. For ablations.
-        shares: bool = true, from "HS";
+        counts_concurrent: bool = true, from "HS";
         /// First contacts use and update a shared credit. For ablations.
-        learns: bool = true, from "HS";
+        learns_initial_credit: bool = true, from "HS";
     }
 }
 
@@ -121,20 +121,21 @@ pub struct Headstart {
     allowance: Allowance,
     growth: Growth,
     recovery: FirstRecovery,
-    /// Bytes of the first flight that were lost; a mark counts as [`MARK`] of the bytes sent.
+    /// Bytes of the first flight that were lost; a mark counts as [`MARKED_SHARE`] of the bytes
+    /// sent.
     lost: Bytes,
     is_settled: bool,
-    known: Option<Record>,
+    record: Option<Record>,
     /// Bytes of other first flights to the peer in progress when this one began.
-    beside: Bytes,
+    reserved_by_others: Bytes,
 }
 
 /// Share of a marked first flight that counts as lost: a mark signals a queue, not its length.
-const MARK: Ratio = Ratio::new(1, 8);
+const MARKED_SHARE: Ratio = Ratio::new(1, 8);
 /// With each connection the smallest RTT on record rises by 1/8 of the difference to a larger one.
-const RISES: u64 = 8;
+const RTT_RISE_DIVISOR: u64 = 8;
 /// Half-lives after which a record counts for nothing.
-const FORGOTTEN: u64 = 40;
+const MAX_HALF_LIVES: u64 = 40;
 /// Noise of the handshake RTT: a smaller excess over the smallest RTT is not a queue.
 const NOISE: Span = Span::from_millis(1);
 
@@ -150,11 +151,11 @@ impl Headstart {
             pace: None,
             allowance: Allowance::window(Bytes::ZERO),
             growth: Growth::new(false),
-            recovery: FirstRecovery::new(Bytes::ZERO, params.kept),
+            recovery: FirstRecovery::new(Bytes::ZERO, params.window_after_loss),
             lost: Bytes::ZERO,
             is_settled: false,
-            known: None,
-            beside: Bytes::ZERO,
+            record: None,
+            reserved_by_others: Bytes::ZERO,
         }
     }
 
@@ -164,62 +165,63 @@ impl Headstart {
         &self.params
     }
 
-    fn floor(&self) -> Bytes {
-        self.mss * self.params.floor
+    fn initial_bytes(&self) -> Bytes {
+        self.mss * self.params.initial_window
     }
 
-    fn cold(&self) -> Bytes {
-        self.mss * self.params.cold
+    fn initial_credit(&self) -> Bytes {
+        self.mss * self.params.initial_credit
     }
 
     /// First flight in bytes that the credit allows on the path at present.
     fn allowed(&self, prior: &Prior) -> Bytes {
-        let room = prior.shared_credit.unwrap_or_default();
-        let credit = match &self.known {
-            Some(record) => self.faded(record, room.credit, prior),
+        let shared = prior.shared_credit.unwrap_or_default();
+        let credit = match &self.record {
+            Some(record) => self.decayed(record, shared.credit, prior),
             // The credit of a record of another path is not used.
-            None if self.params.learns && prior.history.is_none() => room.credit.unwrap_or(self.cold()),
-            None => self.cold(),
+            None if self.params.learns_initial_credit && prior.history.is_none() => shared.credit.unwrap_or(self.initial_credit()),
+            None => self.initial_credit(),
         };
-        let least_rtt = self.known.map_or(prior.handshake_rtt, |record| record.rt_prop);
+        let least_rtt = self.record.map_or(prior.handshake_rtt, |record| record.rt_prop);
         let queue = prior.handshake_rtt.saturating_sub(least_rtt).saturating_sub(NOISE);
-        let weighed = least_rtt + queue * self.params.caution;
-        let beside_queue = if queue.is_zero() { credit } else { (credit / weighed) * least_rtt };
-        beside_queue.min(credit.saturating_sub(self.beside)).clamp(self.floor(), LARGEST_WINDOW)
+        let weighed = least_rtt + queue * self.params.queue_weight;
+        let less_queue = if queue.is_zero() { credit } else { (credit / weighed) * least_rtt };
+        less_queue.min(credit.saturating_sub(self.reserved_by_others)).clamp(self.initial_bytes(), LARGEST_WINDOW)
     }
 
     /// A record's credit decayed by its age, towards the credit of first contacts.
-    fn faded(&self, record: &Record, credit: Option<Bytes>, prior: &Prior) -> Bytes {
-        let (credit, cold) = (credit.unwrap_or(self.cold()), self.cold());
-        let age = prior.now.since(record.saved_at).as_nanos() / self.params.fades.as_nanos().max(1);
-        let parts = 1 << age.min(FORGOTTEN);
-        if credit > cold { cold + (credit - cold) / parts } else { cold - (cold - credit) / parts }
+    fn decayed(&self, record: &Record, credit: Option<Bytes>, prior: &Prior) -> Bytes {
+        let initial = self.initial_credit();
+        let credit = credit.unwrap_or(initial);
+        let age = prior.now.since(record.saved_at).as_nanos() / self.params.half_life.as_nanos().max(1);
+        let parts = 1 << age.min(MAX_HALF_LIVES);
+        if credit > initial { initial + (credit - initial) / parts } else { initial - (initial - credit) / parts }
     }
 }
 
 impl Startup for Headstart {
     fn establish(&mut self, prior: &Prior) -> FlightPlan {
         self.mss = prior.mss;
-        self.recovery = FirstRecovery::new(prior.mss, self.params.kept);
-        let record = prior.history.map(|known| known.record).filter(|record| !record.rt_prop.is_zero());
-        self.known =
+        self.recovery = FirstRecovery::new(prior.mss, self.params.window_after_loss);
+        let record = prior.history.map(|shared| shared.record).filter(|record| !record.rt_prop.is_zero());
+        self.record =
             record.filter(|it| it.contradicted_by(prior.handshake_rtt) != Some(Refusal::RttTooSmall));
-        self.beside = prior.shared_credit.filter(|_| self.params.shares).map_or(Bytes::ZERO, |room| room.reserved);
+        self.reserved_by_others = prior.shared_credit.filter(|_| self.params.counts_concurrent).map_or(Bytes::ZERO, |shared| shared.reserved);
         // A queue in the handshake does not make the path longer.
-        let least_rtt = self.known.map_or(prior.handshake_rtt, |it| it.rt_prop.min(prior.handshake_rtt));
-        let is_short = least_rtt < self.params.short;
-        let allowed = if is_short { self.floor() } else { self.allowed(prior) };
+        let least_rtt = self.record.map_or(prior.handshake_rtt, |it| it.rt_prop.min(prior.handshake_rtt));
+        let is_short = least_rtt < self.params.min_rtt;
+        let allowed = if is_short { self.initial_bytes() } else { self.allowed(prior) };
         self.limit = allowed.min(prior.receive_window);
         let admitted = self.limit.get() / prior.mss.get();
         let wanted = prior.flow_size.map_or(u64::MAX, |size| size.get().div_ceil(prior.mss.get()));
         let segments = admitted.min(wanted).max(1);
-        let plan = if segments <= self.params.floor {
-            let window = self.floor();
+        let plan = if segments <= self.params.initial_window {
+            let window = self.initial_bytes();
             FlightPlan { flight: prior.flow_size.unwrap_or(window).min(window), ..FlightPlan::burst(window) }
         } else {
             let window = prior.mss * segments;
             let flight = prior.flow_size.map_or(window, |size| size.min(window));
-            FlightPlan { flight, ..FlightPlan::paced(self.floor(), window, window / prior.handshake_rtt) }
+            FlightPlan { flight, ..FlightPlan::paced(self.initial_bytes(), window, window / prior.handshake_rtt) }
         };
         self.flight = plan.flight;
         self.pace = plan.allowance.pace;
@@ -238,7 +240,7 @@ impl Startup for Headstart {
         }
         if self.allowance.pace.is_some() && is_out(self.limit.min(self.flight), ack) {
             self.allowance.pace = None;
-            self.allowance.window = self.allowance.window.max(self.floor());
+            self.allowance.window = self.allowance.window.max(self.initial_bytes());
         }
         if !self.is_settled && self.recovery.delivered() + self.lost >= self.flight {
             self.is_settled = true;
@@ -253,10 +255,10 @@ impl Startup for Headstart {
         self.lost += signal.first_flight_lost;
         let is_mark = signal.signal == Signal::CongestionExperienced;
         if is_mark && !self.is_settled {
-            self.lost += self.flight * MARK;
+            self.lost += self.flight * MARKED_SHARE;
         }
-        let is_of_the_flight = !is_mark && !signal.first_flight_lost.is_zero();
-        if self.recovery.is_under_way() || is_of_the_flight && self.flight > self.floor() {
+        let is_first_flight = !is_mark && !signal.first_flight_lost.is_zero();
+        if self.recovery.is_under_way() || is_first_flight && self.flight > self.initial_bytes() {
             self.recovery.on_loss(signal);
             Next::Stay
         } else {
@@ -266,17 +268,17 @@ impl Startup for Headstart {
     }
 
     fn on_timeout(&mut self, timeout: &Timeout) -> Next {
-        let is_through = timeout.delivered >= self.flight && !self.recovery.is_under_way();
+        let is_delivered = timeout.delivered >= self.flight && !self.recovery.is_under_way();
         if !self.is_settled {
             self.lost = self.lost.max(self.flight.saturating_sub(self.recovery.delivered()));
             self.is_settled = true;
         }
-        let window = if is_through { self.allowance.window } else { self.recovery.delivered() };
+        let window = if is_delivered { self.allowance.window } else { self.recovery.delivered() };
         Next::HandOver(HandOver::to_be_cut(window))
     }
 
     fn on_new_data(&mut self, prior: &Prior, so_far: &Progress) -> Option<FlightPlan> {
-        if self.recovery.is_under_way() || self.limit <= self.floor() {
+        if self.recovery.is_under_way() || self.limit <= self.initial_bytes() {
             return None;
         }
         let under_way = if so_far.delivered < self.flight { self.pace } else { None };
@@ -305,21 +307,21 @@ impl Startup for Headstart {
         if !self.is_settled {
             return None;
         }
-        let (earn, through) = (self.params.earn, self.flight.saturating_sub(self.lost));
+        let (credit_gain, delivered) = (self.params.credit_gain, self.flight.saturating_sub(self.lost));
         Some(Revision {
-            start: self.cold(),
-            earned: through * earn,
+            start: self.initial_credit(),
+            earned: delivered * credit_gain,
             // A delivered flight is no evidence beyond twice the bytes then in flight with it.
-            most: (self.flight + self.beside) * 2,
-            spent: self.lost * earn * self.params.price,
-            least: self.floor(),
+            most: (self.flight + self.reserved_by_others) * 2,
+            spent: self.lost * credit_gain * self.params.price,
+            least: self.initial_bytes(),
         })
     }
 
     fn record_to_store(&self, measured: Record) -> Record {
         let mut record = measured;
-        if let Some(before) = self.known.filter(|before| before.rt_prop < measured.rt_prop) {
-            record.rt_prop = before.rt_prop + (measured.rt_prop - before.rt_prop) / RISES;
+        if let Some(before) = self.record.filter(|before| before.rt_prop < measured.rt_prop) {
+            record.rt_prop = before.rt_prop + (measured.rt_prop - before.rt_prop) / RTT_RISE_DIVISOR;
         }
         record
     }

@@ -69,9 +69,9 @@ crate::parameters! {
         cap: Option<Bytes> = None, in Bytes::new(1)..=Bytes::new(1 << 40), from "JS";
         /// Least window in segments after the flight: after a first flight of one segment, later
         /// data is sent no more slowly than by TCP.
-        least: u64 = 0, in 0..=10_000, from "JS, whose connections have one flow";
+        min_window: u64 = 0, in 0..=10_000, from "JS, whose connections have one flow";
         /// The window after a loss, as a share of the delivered bytes.
-        kept: Ratio = first_recovery::WINDOW_AFTER_LOSS, in Ratio::percent(1)..=Ratio::percent(100), from "JS";
+        window_after_loss: Ratio = first_recovery::WINDOW_AFTER_LOSS, in Ratio::percent(1)..=Ratio::percent(100), from "JS";
         /// Leave slow start when delay grows (HyStart++).
         hystart: bool = false, from "JS is older than that";
     }
@@ -99,7 +99,7 @@ impl JumpStart {
             flight: Bytes::ZERO,
             allowance: Allowance::window(Bytes::ZERO),
             growth: Growth::new(params.hystart),
-            recovery: FirstRecovery::new(Bytes::ZERO, params.kept),
+            recovery: FirstRecovery::new(Bytes::ZERO, params.window_after_loss),
         }
     }
 
@@ -116,7 +116,7 @@ impl Startup for JumpStart {
         self.mss = prior.mss;
         self.flight = plan.flight;
         self.allowance = plan.allowance;
-        self.recovery = FirstRecovery::new(prior.mss, self.params.kept);
+        self.recovery = FirstRecovery::new(prior.mss, self.params.window_after_loss);
         plan
     }
 
@@ -131,7 +131,7 @@ impl Startup for JumpStart {
         if self.allowance.pace.is_some() && is_out(self.flight, ack) {
             self.flight = self.flight.min(ack.delivered + ack.in_flight);
             self.allowance.pace = None;
-            self.allowance.window = self.allowance.window.max(self.mss * self.params.least);
+            self.allowance.window = self.allowance.window.max(self.mss * self.params.min_window);
         }
         match self.growth.on_ack(&mut self.allowance.window, ack) {
             Decision::Continue => Next::Stay,
@@ -298,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_short_first_flight_leaves_the_window_that_tcp_begins_with() {
-        let mut start = JumpStart::new(Params { least: 3, ..Params::default() });
+        let mut start = JumpStart::new(Params { min_window: 3, ..Params::default() });
         let _ = start.establish(&Prior { flow_size: Some(MSS), ..prior() });
         let steps = [(100, ack(1, 0), Expected::Window(4_000), "three segments, and one for the ack")];
         play(&mut start, &steps);

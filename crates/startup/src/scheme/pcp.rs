@@ -95,7 +95,7 @@ crate::parameters! {
         /// The share of the compensation that remains then.
         tit_for_tat: Ratio = Ratio::new(1, 10), in Ratio::percent(0)..=Ratio::percent(100), from "PCP §3.5";
         /// The longest wait between two probes, in round trips.
-        longest_wait: u64 = 32, in 1..=10_000, from "ours";
+        max_wait: u64 = 32, in 1..=10_000, from "ours";
     }
 }
 
@@ -151,16 +151,16 @@ impl Pcp {
     }
 
     /// One segment for each round trip: the least base rate, and the least increase worth a probe.
-    fn least(&self) -> Rate {
+    fn min_window(&self) -> Rate {
         (self.mss / self.srtt).max(Rate::from_bytes_per_sec(1))
     }
 
     fn base_rate(&self) -> Rate {
-        self.base.max(self.least())
+        self.base.max(self.min_window())
     }
 
     fn begin_probing(&mut self) {
-        let rate = sum(self.base, self.increase).max(self.least());
+        let rate = sum(self.base, self.increase).max(self.min_window());
         self.phase = Phase::Probing { train: Train::new(rate), left: self.params.train };
     }
 
@@ -180,11 +180,11 @@ impl Pcp {
     }
 
     fn refuse(&mut self) {
-        let (halved, least) = (self.increase * Ratio::new(1, 2), self.least());
+        let (halved, least) = (self.increase * Ratio::new(1, 2), self.min_window());
         self.increase = halved.max(least);
         if halved < least {
             self.phase = Phase::Waiting { rounds: self.wait };
-            self.wait = (self.wait * 2).min(self.params.longest_wait);
+            self.wait = (self.wait * 2).min(self.params.max_wait);
         } else {
             self.begin_probing();
         }
@@ -218,7 +218,7 @@ impl Startup for Pcp {
             Some(known) => known.record.btl_bw * self.params.history_share,
             None => prior.mss * 2 / prior.handshake_rtt,
         }
-        .max(self.least());
+        .max(self.min_window());
         self.begin_probing();
         FlightPlan { burst: prior.mss, flight: prior.mss * self.params.train, allowance: self.allowance() }
     }
@@ -268,7 +268,7 @@ impl Startup for Pcp {
 
     fn on_timeout(&mut self, _: &Timeout) -> Next {
         self.base = self.base * Ratio::new(1, 2);
-        self.increase = (self.increase * Ratio::new(1, 2)).max(self.least());
+        self.increase = (self.increase * Ratio::new(1, 2)).max(self.min_window());
         self.phase = Phase::Waiting { rounds: 1 };
         Next::Stay
     }

@@ -103,7 +103,7 @@ crate::parameters! {
         /// window.
         failure: Failure = Failure::SlowStart, from "QS §6.3";
         /// Request again when there is more to send after an idle period.
-        again: bool = true, from "QS §1, RFC 4782 §4.8";
+        repeats_request: bool = true, from "QS §1, RFC 4782 §4.8";
         /// Leave slow start when delay grows (HyStart++), if nothing was granted.
         hystart: bool = false, from "QS is older than that";
     }
@@ -281,7 +281,7 @@ impl Startup for QuickStart {
 
     /// Not on a connection that has seen a failure (RFC 4782 §4.6).
     fn requests_after_idle(&self) -> bool {
-        self.params.again && !self.has_failed
+        self.params.repeats_request && !self.has_failed
     }
 
     fn request_depends_on_size(&self) -> bool {

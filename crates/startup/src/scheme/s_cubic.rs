@@ -51,9 +51,9 @@ crate::parameters! {
         hystart: bool = false, from "the paper's baselines leave it on loss";
         /// Hold window and rate to the end: Ideal of WiseStart §4.4.1, where the record describes
         /// the path exactly.
-        holds: bool = false, from "WiseStart §4.2";
+        holds_record: bool = false, from "WiseStart §4.2";
         /// The window with which avoidance begins.
-        onward: AvoidanceWindow = AvoidanceWindow::Record, from "WiseStart §4.1";
+        avoidance_window: AvoidanceWindow = AvoidanceWindow::Record, from "WiseStart §4.1";
     }
 }
 
@@ -88,7 +88,7 @@ pub struct SCubic {
     phase: Phase,
     window: Bytes,
     initial: Bytes,
-    least: Bytes,
+    min_window: Bytes,
 }
 
 impl SCubic {
@@ -100,7 +100,7 @@ impl SCubic {
             phase: Phase::SlowStart(Growth::new(params.hystart)),
             window: Bytes::ZERO,
             initial: Bytes::ZERO,
-            least: Bytes::ZERO,
+            min_window: Bytes::ZERO,
         }
     }
 
@@ -113,7 +113,7 @@ impl SCubic {
 
 impl Startup for SCubic {
     fn establish(&mut self, prior: &Prior) -> FlightPlan {
-        self.least = prior.mss * MINIMUM_SEGMENTS;
+        self.min_window = prior.mss * MINIMUM_SEGMENTS;
         self.initial = prior.mss * self.params.initial_window;
         let resumed = prior.history.and_then(|it| it.record.window_and_rate(prior.mss, prior.handshake_rtt));
         match resumed {
@@ -133,12 +133,12 @@ impl Startup for SCubic {
     fn on_ack(&mut self, ack: &Ack) -> Next {
         let verdict = match &mut self.phase {
             Phase::SlowStart(growth) => growth.on_ack(&mut self.window, ack),
-            Phase::Paced(_) if self.params.holds => Decision::Continue,
+            Phase::Paced(_) if self.params.holds_record => Decision::Continue,
             Phase::Paced(_) => {
                 let in_flight = ack.in_flight + ack.newly_acked;
-                self.window = match self.params.onward {
+                self.window = match self.params.avoidance_window {
                     AvoidanceWindow::FlightOrInitial => in_flight.max(self.initial),
-                    AvoidanceWindow::Flight => in_flight.max(self.least),
+                    AvoidanceWindow::Flight => in_flight.max(self.min_window),
                     AvoidanceWindow::Record => self.window,
                 };
                 Decision::Exit
@@ -151,7 +151,7 @@ impl Startup for SCubic {
     }
 
     fn on_congestion(&mut self, _: &Congestion) -> Next {
-        if self.params.holds && matches!(self.phase, Phase::Paced(_)) {
+        if self.params.holds_record && matches!(self.phase, Phase::Paced(_)) {
             return Next::Stay;
         }
         Next::HandOver(HandOver::to_be_cut(self.window))
@@ -174,7 +174,7 @@ impl Startup for SCubic {
     }
 
     fn holds_record(&self) -> bool {
-        self.params.holds
+        self.params.holds_record
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn it_goes_on_with_what_was_in_flight_by_each_reading() {
         let (fill, few) = ((2, 30), (1, 0));
-        for (onward, (acked, in_flight), window) in [
+        for (avoidance_window, (acked, in_flight), window) in [
             (AvoidanceWindow::FlightOrInitial, fill, 32_000),
             (AvoidanceWindow::FlightOrInitial, few, 10_000),
             (AvoidanceWindow::Flight, fill, 32_000),
@@ -216,20 +216,20 @@ mod tests {
             (AvoidanceWindow::Record, fill, 40_000),
             (AvoidanceWindow::Record, few, 40_000),
         ] {
-            let mut start = SCubic::new(Params { onward, ..Params::default() });
+            let mut start = SCubic::new(Params { avoidance_window, ..Params::default() });
             let _ = start.establish(&prior_with(1000, 40));
             let how = play(&mut start, &[(ack(100, 0, acked, in_flight), "hand over", window, 0, "")]);
             assert_eq!(
                 how,
                 Some(HandOver::avoiding(Bytes::new(window))),
-                "{onward:?}, {acked} of {in_flight}"
+                "{avoidance_window:?}, {acked} of {in_flight}"
             );
         }
     }
 
     #[test]
     fn held_it_never_hands_over_but_to_a_timeout() {
-        let mut start = SCubic::new(Params { holds: true, ..Params::default() });
+        let mut start = SCubic::new(Params { holds_record: true, ..Params::default() });
         let _ = start.establish(&prior_with(1000, 40));
         #[rustfmt::skip]
         let steps = [

@@ -32,8 +32,8 @@
 //!   avoidance takes over.
 //! - WS does not state the effect of a loss before the decision. It ends the start, as it ends
 //!   CUBIC's slow start; the lost bytes are subtracted first (§3.3.2), then the base cuts.
-//!   [`Params::outlasts_loss`] is the other reading: Algorithm 1 has no branch for a loss, and if a
-//!   loss ended the start, no window would remain to subtract it from.
+//!   [`Params::tolerates_loss`] is the other reading: Algorithm 1 has no branch for a loss, and if
+//!   a loss ended the start, no window would remain to subtract it from.
 //! - §3.4 does not say how `Est_SendRate` is averaged. At the first ack: over the time since the
 //!   first byte left, less the time during which the window was full. Nor its reference while the
 //!   pacing rate changes: here the time that the same bytes would have taken at the rates set when
@@ -99,7 +99,7 @@ crate::parameters! {
         /// ending the start: as Algorithm 1 reads, and as in a public fork of ngtcp2, presumably
         /// the authors' (`Centaurus99/ngtcp2`, `lib/ngtcp2_stateful_cubic_2.c`, end of 2022). Else
         /// a loss ends the start.
-        outlasts_loss: bool = false, from "ours: the safe side";
+        tolerates_loss: bool = false, from "ours: the safe side";
     }
 }
 
@@ -297,7 +297,7 @@ impl Startup for WiseStart {
     fn on_congestion(&mut self, signal: &Congestion) -> Next {
         if matches!(self.phase, Phase::Sending | Phase::Maintenance(_) | Phase::Drain { .. }) {
             self.set_window(self.window.saturating_sub(signal.lost));
-            if self.params.outlasts_loss && signal.signal == Signal::Loss {
+            if self.params.tolerates_loss && signal.signal == Signal::Loss {
                 return Next::Stay;
             }
         }

@@ -215,7 +215,7 @@ fn marks_cut_the_short_term_bound_by_a_third_of_their_average() {
     let cut = bbr.inflight_shortterm.get() as f64 / 90_000.0;
     assert!((cut - (1.0 - average / 3.0)).abs() < 0.02, "{cut}");
     assert_eq!(bbr.bw_shortterm, Rate::MAX, "the rate is bounded by losses only");
-    let mut deaf = BbrV3 { params: Params { answers_marks: false, ..Params::default() }, ..cruising() };
+    let mut deaf = BbrV3 { params: Params { responds_to_marks: false, ..Params::default() }, ..cruising() };
     let _ = deaf.on_ack(&marked(ack(1100, 10, 25, (245, 270), 250), 5));
     let _ = deaf.on_ack(&ack(1210, 10, 25, (272, 297), 250));
     assert_eq!(deaf.inflight_shortterm, Bytes::MAX);

@@ -10,16 +10,16 @@ const MSS: Bytes = Bytes::new(1000);
 const RTT: Span = Span::from_millis(100);
 
 /// A first contact with 100 segments to send and a receive window of 141.
-fn stranger() -> Prior {
+fn first_contact() -> Prior {
     let bare = Prior::bare(Time::from_millis(7_000), MSS, RTT, MSS * 141);
     Prior { flow_size: Some(MSS * 100), shared_credit: Some(SharedCredit::default()), ..bare }
 }
 
 /// A peer whose smallest RTT is `rt_prop` and whose credit is `credit` segments.
-fn acquaintance(rt_prop: u64, credit: u64) -> Prior {
+fn recorded_peer(rt_prop: u64, credit: u64) -> Prior {
     let shared_credit = SharedCredit { reserved: Bytes::ZERO, credit: Some(MSS * credit) };
     let record = prior_with(1000, rt_prop).history;
-    Prior { history: record, shared_credit: Some(shared_credit), ..stranger() }
+    Prior { history: record, shared_credit: Some(shared_credit), ..first_contact() }
 }
 
 /// Segments of the flight that is planned.
@@ -49,40 +49,40 @@ fn loss(of_flight: u64, in_flight: u64) -> Event {
 
 #[test]
 fn ten_segments_leave_at_once_and_all_within_one_round_trip() {
-    let plan = Headstart::new(Params::default()).establish(&acquaintance(100, 80));
+    let plan = Headstart::new(Params::default()).establish(&recorded_peer(100, 80));
     assert_eq!((plan.burst, plan.flight), (MSS * 10, MSS * 80));
     assert_eq!(plan.allowance.pace, Some(MSS * 80 / RTT));
-    let few = Prior { flow_size: Some(MSS * 9), ..acquaintance(100, 80) };
+    let few = Prior { flow_size: Some(MSS * 9), ..recorded_peer(100, 80) };
     let plan = Headstart::new(Params::default()).establish(&few);
     assert_eq!((plan.burst, plan.flight, plan.allowance.pace), (MSS * 10, MSS * 9, None), "as RFC 6928");
 }
 
 #[test]
 fn the_flight_is_what_the_credit_leaves() {
-    let Params { cold, floor, .. } = Params::default();
+    let Params { initial_credit, initial_window, .. } = Params::default();
     let with = |reserved: u64, credit| {
         let shared_credit = SharedCredit { reserved: MSS * reserved, credit };
-        Prior { shared_credit: Some(shared_credit), ..acquaintance(100, 0) }
+        Prior { shared_credit: Some(shared_credit), ..recorded_peer(100, 0) }
     };
     let first = |reserved: u64, credit| Prior { history: None, ..with(reserved, credit) };
     let at = |millis, prior: Prior| Prior { handshake_rtt: Span::from_millis(millis), ..prior };
     #[rustfmt::skip]
     let rows = [
-        (stranger(),                                     cold,  "nobody knows anything"),
-        (Prior { shared_credit: None, ..stranger() },             cold,  "nobody keeps account"),
+        (first_contact(),                                     initial_credit,  "nobody knows anything"),
+        (Prior { shared_credit: None, ..first_contact() },             initial_credit,  "nobody keeps account"),
         (first(0, Some(MSS * 30)),                       30,    "first contacts have learnt"),
-        (first(cold - 20, None),                         20,    "a second first contact at the same time"),
-        (with(0, None),                                  cold,  "a record of a scheme that keeps no credit"),
+        (first(initial_credit - 20, None),                         20,    "a second first contact at the same time"),
+        (with(0, None),                                  initial_credit,  "a record of a scheme that keeps no credit"),
         (with(0, Some(MSS * 70)),                        70,    "the credit"),
         (with(0, Some(MSS * 120)),                       100,   "there is no more to send"),
         (with(40, Some(MSS * 70)),                       30,    "others are under way"),
-        (with(69, Some(MSS * 70)),                       floor, "never less than RFC 6928 allows"),
-        (with(0, Some(MSS)),                             floor, "nor if the credit is less"),
-        (at(9, acquaintance(9, 80)),                     floor, "a path too short for pacing to be worth its while"),
-        (at(16, acquaintance(9, 80)),                     floor, "nor longer for a queue"),
-        (at(45, acquaintance(100, 80)),                  cold,  "half of the RTT on record: another path"),
-        (at(101, acquaintance(100, 80)),                 80,    "noise of the handshake"),
-        (at(1_001, acquaintance(100, 80)),               floor, "a queue without end, or another path"),
+        (with(69, Some(MSS * 70)),                       initial_window, "never less than RFC 6928 allows"),
+        (with(0, Some(MSS)),                             initial_window, "nor if the credit is less"),
+        (at(9, recorded_peer(9, 80)),                     initial_window, "a path too short for pacing to be worth its while"),
+        (at(16, recorded_peer(9, 80)),                     initial_window, "nor longer for a queue"),
+        (at(45, recorded_peer(100, 80)),                  initial_credit,  "half of the RTT on record: another path"),
+        (at(101, recorded_peer(100, 80)),                 80,    "noise of the handshake"),
+        (at(1_001, recorded_peer(100, 80)),               initial_window, "a queue without end, or another path"),
     ];
     for (prior, segments, why) in rows {
         assert_eq!(planned(&prior), segments, "{why}");
@@ -91,7 +91,7 @@ fn the_flight_is_what_the_credit_leaves() {
 
 #[test]
 fn a_queue_that_the_handshake_met_leaves_less_and_a_longer_one_never_more() {
-    let at = |millis| Prior { handshake_rtt: Span::from_millis(millis), ..acquaintance(100, 100) };
+    let at = |millis| Prior { handshake_rtt: Span::from_millis(millis), ..recorded_peer(100, 100) };
     let flights: Vec<u64> = (100..300).map(|millis| planned(&at(millis))).collect();
     assert!(flights.is_sorted_by(|before, after| before >= after), "{flights:?}");
     assert_eq!((flights[0], flights[199]), (100, 11), "{flights:?}");
@@ -99,15 +99,15 @@ fn a_queue_that_the_handshake_met_leaves_less_and_a_longer_one_never_more() {
 
 #[test]
 fn what_a_record_says_fades_towards_what_first_contacts_get() {
-    let Params { cold, fades, .. } = Params::default();
-    for credit in [10, cold, 90] {
+    let Params { initial_credit, half_life, .. } = Params::default();
+    for credit in [10, initial_credit, 90] {
         let mut segments = Vec::new();
         for lifetimes in [0, 1, 2, 70] {
-            let mut prior = acquaintance(100, credit);
-            prior.now = Time::from_millis(5_000) + fades * lifetimes;
-            segments.push(planned(&prior).abs_diff(cold));
+            let mut prior = recorded_peer(100, credit);
+            prior.now = Time::from_millis(5_000) + half_life * lifetimes;
+            segments.push(planned(&prior).abs_diff(initial_credit));
         }
-        let from = credit.abs_diff(cold);
+        let from = credit.abs_diff(initial_credit);
         assert!(
             segments[0] == from && segments[1].abs_diff(from / 2) <= 1 && segments[3] <= 1,
             "{segments:?}"
@@ -118,7 +118,7 @@ fn what_a_record_says_fades_towards_what_first_contacts_get() {
 #[test]
 fn a_flight_that_gets_through_is_paced_once_and_earns() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&acquaintance(100, 80));
+    let _ = start.establish(&recorded_peer(100, 80));
     #[rustfmt::skip]
     let steps = [
         (101, ack(1, 1, 60, false),   Expected::Paced(81_000, 800_000), "nineteen segments are still to leave"),
@@ -127,7 +127,7 @@ fn a_flight_that_gets_through_is_paced_once_and_earns() {
     ];
     play(&mut start, &steps);
     let fate = start.credit_revision().expect("known");
-    let earned = MSS * 80 * Params::default().earn;
+    let earned = MSS * 80 * Params::default().credit_gain;
     assert_eq!((fate.earned, fate.spent, fate.most), (earned, Bytes::ZERO, MSS * 160));
     assert_eq!(fate.of(Some(MSS * 80)), MSS * 80 + earned);
     play(&mut start, &[(300, loss(0, 50), Expected::Cut(160_000), "a later loss is the base controller's")]);
@@ -136,7 +136,7 @@ fn a_flight_that_gets_through_is_paced_once_and_earns() {
 #[test]
 fn a_flight_that_lost_is_repaired_and_pays_for_each_byte() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&acquaintance(100, 80));
+    let _ = start.establish(&recorded_peer(100, 80));
     #[rustfmt::skip]
     let steps = [
         (101, ack(40, 40, 40, false), Expected::Window(120_000),   "half of it"),
@@ -145,15 +145,15 @@ fn a_flight_that_lost_is_repaired_and_pays_for_each_byte() {
         (205, ack(0, 80, 0, false),   Expected::HandsOver(38_000), "the repair is done"),
     ];
     play(&mut start, &steps);
-    let (fate, Params { earn, price, .. }) = (start.credit_revision().expect("known"), Params::default());
-    assert_eq!((fate.earned, fate.spent), (MSS * 76 * earn, MSS * 4 * earn * price));
+    let (fate, Params { credit_gain, price, .. }) = (start.credit_revision().expect("known"), Params::default());
+    assert_eq!((fate.earned, fate.spent), (MSS * 76 * credit_gain, MSS * 4 * credit_gain * price));
     assert_eq!(fate.least, MSS * 10);
 }
 
 #[test]
 fn what_a_timeout_leaves_unknown_is_lost() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&acquaintance(100, 80));
+    let _ = start.establish(&recorded_peer(100, 80));
     assert_eq!(start.credit_revision(), None, "nothing is known yet");
     #[rustfmt::skip]
     let steps = [
@@ -161,23 +161,23 @@ fn what_a_timeout_leaves_unknown_is_lost() {
         (400, Event::Timeout(timed_out(Time::ZERO)), Expected::Cut(1_000),     "the flight's size is no measure"),
     ];
     play(&mut start, &steps);
-    assert_eq!(start.credit_revision().map(|fate| fate.earned), Some(MSS * Params::default().earn));
+    assert_eq!(start.credit_revision().map(|fate| fate.earned), Some(MSS * Params::default().credit_gain));
 }
 
 #[test]
 fn a_mark_ends_the_start_and_has_its_price() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&acquaintance(100, 80));
+    let _ = start.establish(&recorded_peer(100, 80));
     let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
     play(&mut start, &[(100, Event::Congestion(mark), Expected::Cut(80_000), "as in slow start")]);
-    let (fate, Params { earn, price, .. }) = (start.credit_revision().expect("known"), Params::default());
-    assert_eq!(fate.spent, MSS * 10 * earn * price, "as if an eighth had been lost");
+    let (fate, Params { credit_gain, price, .. }) = (start.credit_revision().expect("known"), Params::default());
+    assert_eq!(fate.spent, MSS * 10 * credit_gain * price, "as if an eighth had been lost");
 }
 
 #[test]
 fn ten_segments_start_and_fail_as_slow_start_does() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&acquaintance(100, 10));
+    let _ = start.establish(&recorded_peer(100, 10));
     play(&mut start, &[(110, loss(1, 9), Expected::Cut(10_000), "the base controller cuts")]);
 }
 
@@ -189,7 +189,7 @@ fn the_credit_rests_where_the_price_says_and_follows_the_path() {
     for visit in 0..4_000_u64 {
         // Capacity of the path: 20 to 99 segments, and from the 2000th visit half of that.
         let shared_credit = (20 + visit * 7_919 % 80) / (1 + visit / 2_000);
-        let mut prior = Prior { flow_size: None, ..acquaintance(100, 0) };
+        let mut prior = Prior { flow_size: None, ..recorded_peer(100, 0) };
         prior.shared_credit = Some(SharedCredit { reserved: Bytes::ZERO, credit });
         let mut start = Headstart::new(Params::default());
         let flight = start.establish(&prior).flight.get() / MSS.get();
@@ -217,7 +217,7 @@ fn lost_now() -> Congestion {
 #[test]
 fn the_smallest_rtt_is_remembered_and_forgotten_slowly() {
     let mut start = Headstart::new(Params::default());
-    let _ = start.establish(&acquaintance(100, 80));
+    let _ = start.establish(&recorded_peer(100, 80));
     let measured = prior_with(1000, 180).history.map(|SharedRecord { record, .. }| record).expect("a record");
     let kept = start.record_to_store(measured);
     assert_eq!(kept, Record { rt_prop: Span::from_millis(110), ..measured });

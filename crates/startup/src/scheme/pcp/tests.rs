@@ -114,7 +114,7 @@ fn accepted_probes_double_the_increase_and_refused_ones_halve_it() {
 #[test]
 fn refusals_at_the_smallest_increase_are_further_and_further_apart() {
     let mut pcp = established();
-    pcp.increase = pcp.least();
+    pcp.increase = pcp.min_window();
     for rounds in [1, 2, 4, 8, 16, 32, 32] {
         pcp.refuse();
         for round in 0..rounds {

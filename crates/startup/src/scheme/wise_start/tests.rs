@@ -100,7 +100,7 @@ fn a_loss_in_drain_or_maintenance_is_subtracted_and_cut() {
 /// §3.3.2 "subtracts the number of bytes of lost packets", and continues.
 #[test]
 fn it_may_outlast_losses_until_the_decision_and_in_drain() {
-    let params = Params { outlasts_loss: true, ..Params::default() };
+    let params = Params { tolerates_loss: true, ..Params::default() };
     let mut start = established(params);
     send_everything(&mut start);
     #[rustfmt::skip]
