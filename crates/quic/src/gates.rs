@@ -126,7 +126,9 @@ impl Gates {
         }
         let record = share(known.record, known.live);
         match record.bdp() {
-            Some(bdp) if self.exceeds_initial_window(bdp, initial_window) => Ok(SharedRecord { record, ..known }),
+            Some(bdp) if self.exceeds_initial_window(bdp, initial_window) => {
+                Ok(SharedRecord { record, ..known })
+            }
             _ => Err(Refusal::InUse),
         }
     }

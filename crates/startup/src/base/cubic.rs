@@ -429,7 +429,11 @@ mod tests {
             (cubic.window - before).get()
         };
         // The curve of 1000 segments is 22 further on after two seconds and a smallest RTT.
-        assert_eq!(grown(Cubic::google(MSS, Constants::ONE), 2000), 500 + 5_000, "half of 1 and of 10 segments");
+        assert_eq!(
+            grown(Cubic::google(MSS, Constants::ONE), 2000),
+            500 + 5_000,
+            "half of 1 and of 10 segments"
+        );
         let text = grown(Cubic::new(MSS, Constants::ONE), 2000);
         assert!(text < 2_500, "a hundredth of the way there for each hundredth of the window: {text}");
     }
@@ -445,7 +449,8 @@ mod tests {
             cubic.on_ack(&acked(Time::from_millis(8000), MSS * 100));
             (cubic.window - before).get()
         };
-        let (google, text) = (after(Cubic::google(MSS, Constants::ONE)), after(Cubic::new(MSS, Constants::ONE)));
+        let (google, text) =
+            (after(Cubic::google(MSS, Constants::ONE)), after(Cubic::new(MSS, Constants::ONE)));
         assert!(google < 15_000 && text > 40_000, "{google} from the beginning, {text} from where it was");
     }
 
