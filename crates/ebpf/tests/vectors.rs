@@ -16,7 +16,7 @@ use headstart_ebpf::needs::Machine;
 use headstart_ebpf::scheme::Scheme as Kernel;
 use headstart_startup::allowance::{HandOver, Next};
 use headstart_startup::event::{Ack, Congestion, Sent, Signal, Timeout, Transmission};
-use headstart_startup::history::{FlightOutcome, SharedRecord, Record, Room};
+use headstart_startup::history::{FlightOutcome, Record, SharedCredit, SharedRecord};
 use headstart_startup::path::{RateSample, Rtt};
 use headstart_startup::prior::{Access, Hint, Prior};
 use headstart_startup::scheme::{
@@ -115,7 +115,7 @@ impl<'a> Object<'a> {
         out.u64(of(|it| it.btl_bw.as_bytes_per_sec())).u64(of(|it| it.rt_prop.as_nanos()));
         out.u64(of(|it| it.window.get())).u64(of(|it| it.ssthresh.get()));
         out.u64(prior.hint.map_or(0, |it| it.bandwidth.as_bytes_per_sec()));
-        let room = prior.room.unwrap_or_default();
+        let room = prior.shared_credit.unwrap_or_default();
         out.u64(room.credit.map_or(0, Bytes::get)).u64(room.reserved.get());
         out.u32(prior.history.map_or(0, |it| it.live)).u32(prior.mss.get() as u32);
         self.play(0, PARAMS + START, &out.finish())
@@ -240,7 +240,7 @@ fn prior(draw: &mut Draw) -> Prior {
         });
     }
     if !draw.one_in(4) {
-        prior.room = Some(Room {
+        prior.shared_credit = Some(SharedCredit {
             reserved: if draw.one_in(2) { Bytes::ZERO } else { Bytes::new(draw.within(0, 1 << 20)) },
             credit: (!draw.one_in(4)).then(|| Bytes::new(draw.within(1, 1 << 22))),
         });
@@ -389,9 +389,9 @@ fn compare(replay: &Replay, kernel: Kernel, seed: u64) -> usize {
         let why = || context(&format!("step {step} {event:?} -> {next:?}, {answer:?}, {}", rust.phase()));
         let sent = matches!(event, Event::Sent(_));
         if kernel == Kernel::Headstart {
-            let fate = rust.fate();
+            let fate = rust.credit_revision();
             assert_eq!(answer.is_settled, fate.is_some(), "{}", why());
-            let before = prior.room.and_then(|room| room.credit);
+            let before = prior.shared_credit.and_then(|room| room.credit);
             if let Some(fate) = fate {
                 assert_eq!(object.credit(before), fate.of(before), "{} {fate:?}", why());
             }
