@@ -43,7 +43,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use self::aggregation::Aggregation;
 use super::Startup;
-use crate::allowance::{Allowance, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, Next};
 use crate::catalogue::{About, Native, Needs};
 use crate::event::{Ack, Congestion, Sent, Signal, Timeout};
 use crate::path::{Round, WindowedMax, bdp};

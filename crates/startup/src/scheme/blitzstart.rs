@@ -34,7 +34,7 @@ use core::ops::RangeInclusive;
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::{GoogleQuic, Startup, google_quic};
-use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
 use crate::hint::Guard;

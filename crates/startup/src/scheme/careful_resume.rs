@@ -50,10 +50,10 @@
 use headstart_units::{Bytes, Ratio, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Sent, Timeout};
-use crate::growth::{Growth, Decision};
+use crate::growth::{Decision, Growth};
 use crate::history::{Record, Refusal};
 use crate::prior::Prior;
 

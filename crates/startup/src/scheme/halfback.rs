@@ -51,7 +51,7 @@ use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 use super::Startup;
 use super::flights::{is_out, over_one_round_trip};
 use super::later_flights::Flights;
-use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs, Preset};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
@@ -297,7 +297,7 @@ mod tests {
     use super::super::steps::{Event, Expected, play};
     use super::*;
     use crate::base::testing::{acked, lost, timed_out};
-    use crate::history::{FlightOutcome, SharedRecord, Record};
+    use crate::history::{FlightOutcome, Record, SharedRecord};
     use headstart_units::Rate;
 
     const MSS: Bytes = Bytes::new(1000);

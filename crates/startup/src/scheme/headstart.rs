@@ -61,11 +61,11 @@ use headstart_units::{Bytes, Rate, Ratio, Span};
 use super::Startup;
 use super::flights::is_out;
 use super::later_flights::later_flight;
-use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
-use crate::growth::{Growth, Decision};
+use crate::growth::{Decision, Growth};
 use crate::history::{Record, Refusal, Revision};
 use crate::path::LARGEST_WINDOW;
 use crate::prior::Prior;
@@ -179,14 +179,18 @@ impl Headstart {
         let credit = match &self.record {
             Some(record) => self.decayed(record, shared.credit, prior),
             // The credit of a record of another path is not used.
-            None if self.params.learns_initial_credit && prior.history.is_none() => shared.credit.unwrap_or(self.initial_credit()),
+            None if self.params.learns_initial_credit && prior.history.is_none() => {
+                shared.credit.unwrap_or(self.initial_credit())
+            }
             None => self.initial_credit(),
         };
         let least_rtt = self.record.map_or(prior.handshake_rtt, |record| record.rt_prop);
         let queue = prior.handshake_rtt.saturating_sub(least_rtt).saturating_sub(NOISE);
         let weighed = least_rtt + queue * self.params.queue_weight;
         let less_queue = if queue.is_zero() { credit } else { (credit / weighed) * least_rtt };
-        less_queue.min(credit.saturating_sub(self.reserved_by_others)).clamp(self.initial_bytes(), LARGEST_WINDOW)
+        less_queue
+            .min(credit.saturating_sub(self.reserved_by_others))
+            .clamp(self.initial_bytes(), LARGEST_WINDOW)
     }
 
     /// A record's credit decayed by its age, towards the credit of first contacts.
@@ -195,7 +199,11 @@ impl Headstart {
         let credit = credit.unwrap_or(initial);
         let age = prior.now.since(record.saved_at).as_nanos() / self.params.half_life.as_nanos().max(1);
         let parts = 1 << age.min(MAX_HALF_LIVES);
-        if credit > initial { initial + (credit - initial) / parts } else { initial - (initial - credit) / parts }
+        if credit > initial {
+            initial + (credit - initial) / parts
+        } else {
+            initial - (initial - credit) / parts
+        }
     }
 }
 
@@ -206,7 +214,10 @@ impl Startup for Headstart {
         let record = prior.history.map(|shared| shared.record).filter(|record| !record.rt_prop.is_zero());
         self.record =
             record.filter(|it| it.contradicted_by(prior.handshake_rtt) != Some(Refusal::RttTooSmall));
-        self.reserved_by_others = prior.shared_credit.filter(|_| self.params.counts_concurrent).map_or(Bytes::ZERO, |shared| shared.reserved);
+        self.reserved_by_others = prior
+            .shared_credit
+            .filter(|_| self.params.counts_concurrent)
+            .map_or(Bytes::ZERO, |shared| shared.reserved);
         // A queue in the handshake does not make the path longer.
         let least_rtt = self.record.map_or(prior.handshake_rtt, |it| it.rt_prop.min(prior.handshake_rtt));
         let is_short = least_rtt < self.params.min_rtt;
@@ -221,7 +232,10 @@ impl Startup for Headstart {
         } else {
             let window = prior.mss * segments;
             let flight = prior.flow_size.map_or(window, |size| size.min(window));
-            FlightPlan { flight, ..FlightPlan::paced(self.initial_bytes(), window, window / prior.handshake_rtt) }
+            FlightPlan {
+                flight,
+                ..FlightPlan::paced(self.initial_bytes(), window, window / prior.handshake_rtt)
+            }
         };
         self.flight = plan.flight;
         self.pace = plan.allowance.pace;

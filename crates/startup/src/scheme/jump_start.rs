@@ -48,11 +48,11 @@ use headstart_units::{Bytes, Ratio};
 use super::Startup;
 use super::flights::{is_out, over_one_round_trip};
 use super::later_flights::Flights;
-use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Progress, Signal, Timeout};
 use crate::first_recovery::{self, FirstRecovery};
-use crate::growth::{Growth, Decision};
+use crate::growth::{Decision, Growth};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.

@@ -34,7 +34,7 @@
 use headstart_units::{Bytes, Rate, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Signal, Timeout};
 use crate::prior::Prior;

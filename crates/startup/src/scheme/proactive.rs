@@ -16,7 +16,7 @@
 
 use super::Startup;
 use super::slow_start::{self, SlowStart};
-use crate::allowance::{Allowance, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::prior::Prior;

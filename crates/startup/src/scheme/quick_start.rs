@@ -57,10 +57,10 @@
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
-use crate::growth::{Growth, Decision};
+use crate::growth::{Decision, Growth};
 use crate::prior::Prior;
 use crate::quick_start::router::Granularity;
 use crate::quick_start::{Amount, RequestInputs};

@@ -39,7 +39,7 @@
 use headstart_units::{Bytes, Ratio, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::path::{Floor, LARGEST_WINDOW};
@@ -227,7 +227,11 @@ mod tests {
     fn established(params: Params) -> RapidStart {
         let mut start = RapidStart::new(params);
         let plan = start.establish(&prior_with(1, 1));
-        assert_eq!(plan, FlightPlan::paced(MSS, MSS * 10, Rate::from_bytes_per_sec(100_000)), "10 kB over 100 ms");
+        assert_eq!(
+            plan,
+            FlightPlan::paced(MSS, MSS * 10, Rate::from_bytes_per_sec(100_000)),
+            "10 kB over 100 ms"
+        );
         start
     }
 

@@ -30,10 +30,10 @@
 use headstart_units::{Bytes, Rate, Ratio, Span};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion, Timeout};
-use crate::growth::{Growth, Decision};
+use crate::growth::{Decision, Growth};
 use crate::prior::Prior;
 
 /// Its row of the catalogue.
@@ -104,7 +104,9 @@ impl Startup for Rcp {
         self.window = prior.mss * self.params.initial_window;
         let allowance = self.allowance();
         match allowance.pace {
-            Some(_) => FlightPlan { burst: self.mss, flight: prior.sendable().min(allowance.window), allowance },
+            Some(_) => {
+                FlightPlan { burst: self.mss, flight: prior.sendable().min(allowance.window), allowance }
+            }
             None => FlightPlan::burst(self.window),
         }
     }

@@ -17,10 +17,10 @@
 use headstart_units::Bytes;
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Native, Needs, Preset};
 use crate::event::{Ack, Congestion};
-use crate::growth::{Growth, Decision};
+use crate::growth::{Decision, Growth};
 use crate::prior::Prior;
 
 /// Its row of the catalogue; the windows of the papers have names.

@@ -30,7 +30,7 @@
 use headstart_units::Bytes;
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs};
 use crate::event::{Ack, Congestion};
 use crate::path::LARGEST_WINDOW;

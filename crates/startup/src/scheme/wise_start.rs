@@ -60,10 +60,10 @@
 use headstart_units::{Bytes, Rate, Ratio, Span, Time};
 
 use super::Startup;
-use crate::allowance::{Allowance, HandOver, Next, FlightPlan};
+use crate::allowance::{Allowance, FlightPlan, HandOver, Next};
 use crate::catalogue::{About, Needs, Preset};
 use crate::event::{Ack, Congestion, Sent, Signal};
-use crate::growth::{Growth, Decision};
+use crate::growth::{Decision, Growth};
 use crate::path::{LARGEST_WINDOW, SendRate};
 use crate::prior::Prior;
 

@@ -2,7 +2,7 @@ use super::super::steps::{Event, Expected, play};
 use super::*;
 use crate::base::testing::{acked, lost, timed_out};
 use crate::history::testing::{absurd_priors, prior_with};
-use crate::history::{SharedRecord, SharedCredit};
+use crate::history::{SharedCredit, SharedRecord};
 use alloc::vec::Vec;
 use headstart_units::Time;
 
@@ -145,7 +145,8 @@ fn a_flight_that_lost_is_repaired_and_pays_for_each_byte() {
         (205, ack(0, 80, 0, false),   Expected::HandsOver(38_000), "the repair is done"),
     ];
     play(&mut start, &steps);
-    let (fate, Params { credit_gain, price, .. }) = (start.credit_revision().expect("known"), Params::default());
+    let (fate, Params { credit_gain, price, .. }) =
+        (start.credit_revision().expect("known"), Params::default());
     assert_eq!((fate.earned, fate.spent), (MSS * 76 * credit_gain, MSS * 4 * credit_gain * price));
     assert_eq!(fate.least, MSS * 10);
 }
@@ -170,7 +171,8 @@ fn a_mark_ends_the_start_and_has_its_price() {
     let _ = start.establish(&recorded_peer(100, 80));
     let mark = Congestion { signal: Signal::CongestionExperienced, ..lost(Time::ZERO, Bytes::ZERO) };
     play(&mut start, &[(100, Event::Congestion(mark), Expected::Cut(80_000), "as in slow start")]);
-    let (fate, Params { credit_gain, price, .. }) = (start.credit_revision().expect("known"), Params::default());
+    let (fate, Params { credit_gain, price, .. }) =
+        (start.credit_revision().expect("known"), Params::default());
     assert_eq!(fate.spent, MSS * 10 * credit_gain * price, "as if an eighth had been lost");
 }
 

@@ -2,7 +2,7 @@ use super::super::steps::{Event, Expected, play};
 use super::*;
 use crate::base::testing::{acked, lost, timed_out};
 use crate::event::Transmission;
-use crate::history::{FlightOutcome, SharedRecord, Record};
+use crate::history::{FlightOutcome, Record, SharedRecord};
 use crate::path::{RateEstimator, Rtt, SendStamp};
 use alloc::collections::VecDeque;
 use headstart_units::Time;
