@@ -119,7 +119,7 @@ fn percent(ours: f64, theirs: f64) -> f64 {
 fn short(table: &str) -> (usize, usize) {
     println!("\n## {table}\n");
     println!(
-        "| controller | IW | ack every | load | mean ns-3, ms | ours | % | median ns-3, ms | ours | % | loss ns-3, % | ours | % | timeouts ns-3 | ours | within {TOLERANCE:.0} % |"
+        "| controller | IW (segments) | ack every (segments) | load (ratio) | mean: ns-3 (ms) | ours (ms) | (%) | median: ns-3 (ms) | ours (ms) | (%) | loss: ns-3 (%) | ours (%) | (%) | timeouts: ns-3 (count) | ours (count) | within {TOLERANCE:.0} % |"
     );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|");
     let mut groups: Vec<(String, Vec<Row>)> = Vec::new();
@@ -177,7 +177,7 @@ const HANDSHAKE_ACK_MS: f64 = 0.028_8 + 0.000_432 - 0.012_016;
 fn alone() {
     println!("\n## alone.csv\n");
     println!(
-        "| controller | IW | ack every | flow | buffer | ns-3, ms | ours | % | drops ns-3 | ours | same to 1 us |"
+        "| controller | IW (segments) | ack every (segments) | flow (B) | buffer (B) | ns-3 (ms) | ours (ms) | (%) | drops: ns-3 (packets) | ours (packets) | same to 1 us |"
     );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|");
     let (mut same, mut all) = (0, 0);
@@ -210,7 +210,7 @@ fn alone() {
 /// Flow by flow where little is lost: how many complete at the same time?
 fn by_flow() {
     println!("\n## fct: flow by flow, load 0.25\n");
-    println!("| IW | ack every | flows | within 0.1 ms | within 1 % |\n|--:|--:|--:|--:|--:|");
+    println!("| IW (segments) | ack every (segments) | flows (count) | within 0.1 ms (%) | within 1 % (%) |\n|--:|--:|--:|--:|--:|");
     for (window, every) in [(2, 1), (2, 2), (10, 1), (10, 2)] {
         let rows = read(&format!("fct/cubic-iw{window}-ack{every}-load0.25-seed1.csv"));
         let arrivals = common::arrivals(0.25, 1, 600.0);

@@ -276,7 +276,7 @@ fn main() {
     let net = |n: usize| times[n] - times[empty];
     let net_count = |n: usize| Some(counts[n]? - counts[empty]?);
     println!(
-        "| | what | instructions/ack | to quinn's CUBIC | ns/ack | to quinn's CUBIC |\n|---|---|--:|--:|--:|--:|"
+        "| scheme | work | instructions per ack (count) | over quinn's CUBIC (ratio) | time per ack (ns) | over quinn's CUBIC (ratio) |\n|---|---|--:|--:|--:|--:|"
     );
     for (n, subject) in subjects.iter().enumerate().filter(|(n, _)| *n != empty) {
         let count = net_count(n).map_or("-".into(), |count| format!("{count:.0}"));

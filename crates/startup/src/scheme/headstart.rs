@@ -1,9 +1,9 @@
 //! Send a first flight of the size that the path probably has room for, and learn that size from
 //! losses.
 //!
-//! Source: this project's own (docs/headstart.md has the measurements; HS below). It takes from
-//! others the paced first flight (JumpStart), half of the delivered bytes as the window after a
-//! loss (JumpStart), the record by peer (WiseStart), the test of the path's RTT (RFC 9959).
+//! Source: this project's own (docs/headstart.md; HS below). It takes from others the paced first
+//! flight (JumpStart), half of the delivered bytes as the window after a loss (JumpStart), the
+//! record by peer (WiseStart), the test of the path's RTT (RFC 9959).
 //!
 //! # Idea
 //!
