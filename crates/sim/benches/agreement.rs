@@ -210,7 +210,9 @@ fn alone() {
 /// Flow by flow where little is lost: how many complete at the same time?
 fn by_flow() {
     println!("\n## fct: flow by flow, load 0.25\n");
-    println!("| IW (segments) | ack every (segments) | flows (count) | within 0.1 ms (%) | within 1 % (%) |\n|--:|--:|--:|--:|--:|");
+    println!(
+        "| IW (segments) | ack every (segments) | flows (count) | within 0.1 ms (%) | within 1 % (%) |\n|--:|--:|--:|--:|--:|"
+    );
     for (window, every) in [(2, 1), (2, 2), (10, 1), (10, 2)] {
         let rows = read(&format!("fct/cubic-iw{window}-ack{every}-load0.25-seed1.csv"));
         let arrivals = common::arrivals(0.25, 1, 600.0);

@@ -64,7 +64,7 @@ pub struct Table {
     count: usize,
 }
 
-const HEAD: &str = "| controller | path | size | seeds | completion (ms): kernel, model | | drops: kernel, model | | peak queue: kernel, model | | \
+const HEAD: &str = "| controller | path | size | seeds (count) | completion (ms): kernel, model | | drops (packets): kernel, model | | peak queue (packets): kernel, model | | \
      slow-start exit (ms): kernel, model | | real time |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n";
 
 impl Table {
