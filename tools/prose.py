@@ -4,7 +4,7 @@
 Usage: tools/prose.py [FILE...]      (without files: every source file and every document of the repository)
 
 Comments have at most 100 columns, documents 120 (tables, code, headings and the targets of links do not count). A sentence of a
-document has at most 30 words; text between backquotes is one word, and CHANGELOG.md is exempt. No sentence opens
+document has at most 30 words; text between backquotes is one word. No sentence opens
 with a noun clause: "What was sent." and "Whether it is lost." describe a thing without its name; "Bytes sent." and "True if it is
 lost." have it. "Where" and "How" may open a sentence that goes on after a comma: "Where no router answers, slow start runs."
 Questions are allowed. Each rule is first shown to find a fault in a sample.
@@ -17,7 +17,6 @@ import sys
 COMMENT_COLUMNS = 100
 DOCUMENT_COLUMNS = 120
 SENTENCE_WORDS = 30
-WITHOUT_LENGTH = ["CHANGELOG.md"]
 C = r"//+!?|/\*+|\*(?!/)"
 MARKS = {"rs": r"//[/!]?", "c": C, "h": C, "js": C, "sh": "#", "py": "#", "toml": "#"}
 DOCUMENT = "md"
@@ -132,8 +131,7 @@ def faults(path, lines):
     end = path.rsplit(".", 1)[-1]
     if end != DOCUMENT:
         return [*wide_comments(lines, MARKS[end]), *openings(comments(lines, MARKS[end]))]
-    long = [] if path.rsplit("/", 1)[-1] in WITHOUT_LENGTH else long_sentences(paragraphs(lines))
-    return [*wide_lines(lines), *openings(paragraphs(lines)), *long]
+    return [*wide_lines(lines), *openings(paragraphs(lines)), *long_sentences(paragraphs(lines))]
 
 
 def check_rules():
@@ -150,7 +148,6 @@ def check_rules():
         ("sample.md", f"{thirty}.\n`more` {thirty}.", 1),
         ("sample.md", f"1. {thirty}.\n`a b` [c](d e) {thirty[:-10]}. (More.)", 0),
         ("sample.md", f"{thirty}.\n\n| more |\n|---|\n{thirty.replace('word', '| word |')}\n", 0),
-        ("CHANGELOG.md", f"{thirty} more.", 0),
     ]:
         found = [message for _, message in faults(path, text.splitlines())]
         if len(found) != expected:
