@@ -2,7 +2,7 @@
 //!
 //! The same interface connects to many networks. A network is recognised by its gateway: of all
 //! properties visible without privileges, the gateway's hardware address distinguishes networks
-//! best; a radio network's name is added, for an access point may be replaced. Without either, the
+//! best. A radio network's name is added, for an access point may be replaced. Without either, the
 //! identity is the interface and the gateway's address, which many homes share.
 
 use std::net::Ipv4Addr;
