@@ -39,7 +39,7 @@ def quotations(path):
 def main():
     with open(LIST, encoding="utf-8") as file:
         known = {plain(row["quotation"]): row["quotation"] for row in csv.DictReader(file)}
-    listed = subprocess.run(["git", "ls-files", "*.rs", "*.md"], capture_output=True, check=True, text=True).stdout.splitlines()
+    listed = subprocess.run(["git", "ls-files", "*.rs", "*.md", "*.toml", "*.h", "*.c"], capture_output=True, check=True, text=True).stdout.splitlines()
     faults, used = [], set()
     for path in listed:
         for number, quotation in quotations(path):
