@@ -18,8 +18,8 @@
 //! first response. WS §2.3 also reports an empty send buffer in 14.46 % of the cases (Figure 4),
 //! without a definition of a case; here, of the data packets, it is half as many.
 //!
-//! Requests of the first second are those of the first screen (WS §2.1: "most of which contribute
-//! to the First AFT").
+//! Requests of the first second are those of the first screen (WS §1: "most of which contribute to
+//! the First AFT").
 
 use headstart_sim::Seed;
 use headstart_sim::workload::replay::Message;
